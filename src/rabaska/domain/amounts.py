@@ -1,0 +1,75 @@
+"""Durations and sizes: parsed once from what people write, printed as people read them."""
+
+import re
+from datetime import timedelta
+
+_UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_UNITS_OF_SIZE = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
+                  "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
+_TIME_WORDS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hour": "h", "hr": "h",
+               "day": "d", "week": "w"}  # fmt: skip
+
+
+def duration(text: str) -> timedelta:
+    """`90s`, `1h30m`, `2 days`, `12:00:00`, `1-00:00:00`; ValueError for anything else."""
+    text = text.strip().lower()
+    clock = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d\d)(?::(\d\d))?", text)
+    if clock:
+        days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
+        return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text)
+    rest = re.sub(r"(\d+(?:\.\d+)?)\s*([a-z]+)[\s,]*", "", text)
+    if not parts or rest:
+        raise ValueError(f"{text!r} is not a duration; write 90s, 30m, 3h, 1h30m, 2d or 12:00:00")
+    return timedelta(seconds=sum(float(number) * _seconds(unit) for number, unit in parts))
+
+
+def _seconds(unit: str) -> int:
+    singular = unit.removesuffix("s") or unit
+    letter = _TIME_WORDS.get(singular, unit)
+    if letter not in _UNITS_OF_TIME:
+        raise ValueError(f"{unit!r} is not a unit of time; use s, m, h, d or w")
+    return _UNITS_OF_TIME[letter]
+
+
+def size(text: str) -> int:
+    """Bytes in `64 GB`, `500M`, `2 GiB` or `1024`; ValueError for anything else."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?", text.strip().lower())
+    if not found or found[2] == "i":
+        raise ValueError(f"{text!r} is not a size; write 500 MB, 64 GB or 2 TiB")
+    return int(float(found[1]) * _UNITS_OF_SIZE[found[2]])
+
+
+def say_duration(span: timedelta) -> str:
+    """`47 s`, `12 min`, `3 h 05 min`, `2 d 4 h`: two units at the most."""
+    seconds = round(span.total_seconds())
+    if seconds < 0:
+        return f"-{say_duration(-span)}"
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = seconds // 60
+    if minutes < 120:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes:02d} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def say_size(count: int) -> str:
+    """`812 bytes`, `4.2 MB`, `64 GB`, in decimal units as sites state their quotas."""
+    if count < 1000:
+        return f"{count} bytes"
+    value = float(count)
+    for unit in ("kB", "MB", "GB", "TB"):
+        value /= 1000
+        if value < 999.5 or unit == "TB":
+            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
+    raise AssertionError("unreachable")
+
+
+def clock_time(span: timedelta) -> str:
+    """`HH:MM:SS`, hours past 24 included: the one spelling that every scheduler accepts."""
+    seconds = round(span.total_seconds())
+    return f"{seconds // 3600:02d}:{seconds % 3600 // 60:02d}:{seconds % 60:02d}"

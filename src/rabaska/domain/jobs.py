@@ -1,0 +1,99 @@
+"""A job as every scheduler understands it: what is asked, what it is called, how it stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one job asks of a cluster; None leaves the choice to the cluster."""
+
+    walltime: timedelta
+    gpus: int = 0
+    gpu_model: str = ""
+    nodes: int = 1
+    cores: int | None = None
+    memory: int | None = None  # bytes per node
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """One submission: a chain of `links` jobs that run one after another."""
+
+    name: str
+    resources: Resources
+    folder: str  # where the scheduler writes what it catches of the job's output
+    links: int = 1
+    warn_before: timedelta = timedelta(0)  # when to ask the program to save, before the limit
+    account: str = ""
+    queue: str = ""
+    features: tuple[str, ...] = ()
+    mail: str = ""
+    native: tuple[str, ...] = ()  # options passed through untouched
+
+
+@dataclass(frozen=True)
+class JobId:
+    """A job as its cluster names it, and the link of the chain when it is one of several."""
+
+    native: str
+
+    def __str__(self) -> str:
+        return self.native
+
+
+class JobState(Enum):
+    QUEUED = "queued"
+    HELD = "held"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    DONE = "done"
+    FAILED = "failed"
+    TIMEOUT = "time limit"
+    CANCELLED = "cancelled"
+    PREEMPTED = "preempted"
+    NODE_FAILED = "node failed"
+    NEVER_RAN = "never ran"
+    LOST = "lost"
+    UNKNOWN = "unknown"
+
+    @property
+    def over(self) -> bool:
+        return self not in _UNFINISHED
+
+
+_UNFINISHED = {
+    JobState.QUEUED, JobState.HELD, JobState.RUNNING, JobState.STOPPING, JobState.UNKNOWN,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    state: JobState
+    spelled: str = ""  # as the cluster wrote it
+    reason: str = ""
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a scheduler can do by itself; where it cannot, rabaska does it or says so."""
+
+    array: bool = False  # a chain as one array that runs one element at a time
+    dependency: bool = False
+    signal_before_limit: bool = False
+    mail: bool = False
+    features: bool = False
+    accounts: bool = False
+
+
+@dataclass(frozen=True)
+class InJob:
+    """Shell expressions that give, inside a job, what the agent needs to know of it."""
+
+    job: str
+    ends: str = ""  # seconds since 1970 when the scheduler will end the job, where it says so
+    local_space: str = ""
+    extra: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,73 @@
+"""The project being carried: its command, its data, its environment, what it asks for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from rabaska.domain.jobs import Resources
+
+PLACEHOLDERS = ("data", "output", "checkpoint", "checkpoints")
+
+CHECKPOINT_PATTERNS = (
+    "*.pt", "*.pth", "*.ckpt", "*.safetensors", "*.npz", "*.h5", "*.hdf5", "*.keras", "*.pkl",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A folder of samples, and how the program wants to see it on the node."""
+
+    name: str
+    path: Path
+    mode: str = "files"  # "files": the folder as it was; "shards": tar shards read in place
+    follow_links: bool = False
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the program's Python comes to be on the cluster."""
+
+    kind: str = "current"  # current, activate or virtualenv
+    path: str = ""  # for activate: an existing virtual or conda environment
+    requirements: str = ""  # for virtualenv: the text of the requirements file
+    python: str = "python3"
+    modules: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """How many jobs may follow one another, and how each is asked to stop."""
+
+    links: int = 1
+    grace: timedelta | None = None  # between asking to save and the limit; None: chosen by walltime
+    signal: str = "TERM"
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    patterns: tuple[str, ...] = CHECKPOINT_PATTERNS
+
+
+@dataclass(frozen=True)
+class Project:
+    """All of `rabaska.toml`, resolved for one cluster."""
+
+    name: str
+    folder: Path
+    command: tuple[str, ...]
+    resources: Resources
+    resume: tuple[str, ...] = ()  # words added to the command once there is a checkpoint
+    datasets: tuple[Dataset, ...] = ()
+    environment: Recipe = Recipe()
+    chain: Chain = Chain()
+    checkpoints: Checkpoints = Checkpoints()
+    keep: tuple[str, ...] = ()  # what the program writes beside its code and must outlive a job
+    exclude: tuple[str, ...] = ()  # code that does not travel, beside what .gitignore says
+    progress: str = ""  # a regular expression that finds step numbers in the log
+    account: str = ""
+    queue: str = ""
+    features: tuple[str, ...] = ()
+    mail: str = ""
+    native: tuple[str, ...] = ()

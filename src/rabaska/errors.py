@@ -1,0 +1,82 @@
+"""Every way rabaska says no, with the exit code of each.
+
+    RabaskaError                1
+    ├── WrongUse                2   the words on the command line do not fit together
+    ├── SettingsError           3   rabaska.toml or a cluster profile is wrong
+    ├── DatasetError            4   a dataset cannot be packed as it is
+    ├── DamagedPack             5   a pack is not what its manifest says
+    ├── NoSpace                 6   a disk or a quota is full
+    ├── SubmissionRefused       7   the cluster refused the job
+    ├── Unreachable             8   the cluster cannot be reached
+    ├── NoSuchRun               9   no run has that name, or several have
+    ├── RunFailed              10   the run ended without finishing
+    ├── EnvironmentFailed      11   the Python environment cannot be built
+    └── CommandFailed          12   a command on the cluster failed in a way nobody foresaw
+    Ctrl-C                    130
+
+A bug keeps its traceback; everything a user can act on is one of these.
+"""
+
+
+class RabaskaError(Exception):
+    """What happened, why, and what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.why:
+            lines.append(f"  because {self.why}")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class WrongUse(RabaskaError):
+    exit_code = 2
+
+
+class SettingsError(RabaskaError):
+    exit_code = 3
+
+
+class DatasetError(RabaskaError):
+    exit_code = 4
+
+
+class DamagedPack(RabaskaError):
+    exit_code = 5
+
+
+class NoSpace(RabaskaError):
+    exit_code = 6
+
+
+class SubmissionRefused(RabaskaError):
+    exit_code = 7
+
+
+class Unreachable(RabaskaError):
+    exit_code = 8
+
+
+class NoSuchRun(RabaskaError):
+    exit_code = 9
+
+
+class RunFailed(RabaskaError):
+    exit_code = 10
+
+
+class EnvironmentFailed(RabaskaError):
+    exit_code = 11
+
+
+class CommandFailed(RabaskaError):
+    exit_code = 12

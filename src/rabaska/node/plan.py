@@ -1,0 +1,56 @@
+"""run.json: the resolved plan of a run, written once by the laptop and read by every link."""
+
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from . import files
+from .runfolder import RunFolder
+
+FORMAT = 1
+
+
+class StagedData(NamedTuple):
+    name: str
+    pack: str  # "<name>-<digest>", a folder of <store>/packs
+    mode: str  # "files" or "shards"
+
+
+class Plan(NamedTuple):
+    run: str
+    command: List[str]  # with placeholders: {data} {data.NAME} {output} {checkpoints} {checkpoint}
+    resume: List[str]  # words added once there is a checkpoint
+    code: str  # digest of the snapshot, a file of <store>/code
+    datasets: List[StagedData]
+    patterns: List[str]  # what a checkpoint file is called
+    keep: List[str]  # paths beside the code that outlive a job
+    variables: Dict[str, str]  # extra environment of the program
+    walltime: float  # seconds one link may take
+    grace: float  # seconds between asking the program to save and the limit
+    signal: str  # how it is asked: "TERM", "USR1" ...
+    links: int  # how many links were asked for at first
+    progress: str  # a regular expression that finds step numbers, or ""
+    about: Dict[str, Any]  # for people: project, cluster, resources, who and when
+
+
+class WrongFormat(Exception):
+    """run.json was written by a newer rabaska."""
+
+
+def to_json(plan: Plan) -> Dict[str, Any]:
+    value = dict(plan._asdict())
+    value["datasets"] = [dict(dataset._asdict()) for dataset in plan.datasets]
+    value["format"] = FORMAT
+    return value
+
+
+def from_json(value: Dict[str, Any]) -> Plan:
+    if value.get("format") != FORMAT:
+        raise WrongFormat("run.json has format {}, not {}".format(value.get("format"), FORMAT))
+    fields = {name: value[name] for name in Plan._fields}
+    fields["datasets"] = [StagedData(**dataset) for dataset in value["datasets"]]
+    return Plan(**fields)
+
+
+def load(run: RunFolder) -> Optional[Plan]:
+    """The plan of `run`, or None when the folder holds none."""
+    value = files.read_json(run.plan)
+    return None if value is None else from_json(value)

@@ -1,0 +1,114 @@
+"""Every file of a run, named in one place.
+
+<store>/packs/<name>-<digest>/   code/<digest>.tar   envs/<digest>/   node/<digest>.pyz
+<store>/runs/<run>/
+  run.json             the resolved plan, written once
+  job.sh               what was submitted
+  jobs.jsonl           submissions, appended by the submitting side only
+  events.jsonl         what happened, appended by whoever holds the run
+  logs/link-001.log    what the program printed in link 1
+  logs/job-<id>.out    what the scheduler caught around it
+  links/001/begun.json, ended.json
+  carried/001/         what the program writes; renamed from link to link (see `lease`)
+    output/  checkpoints/
+  output               a symbolic link to the newest carried output, for people
+  DONE                 the run finished
+  STOP                 somebody asked the run to stop
+"""
+
+import os
+from typing import List, NamedTuple
+
+
+class RunFolder(NamedTuple):
+    path: str
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.path)
+
+    @property
+    def store(self) -> str:
+        return os.path.dirname(os.path.dirname(self.path))
+
+    @property
+    def plan(self) -> str:
+        return os.path.join(self.path, "run.json")
+
+    @property
+    def script(self) -> str:
+        return os.path.join(self.path, "job.sh")
+
+    @property
+    def jobs(self) -> str:
+        return os.path.join(self.path, "jobs.jsonl")
+
+    @property
+    def events(self) -> str:
+        return os.path.join(self.path, "events.jsonl")
+
+    @property
+    def metrics(self) -> str:
+        return os.path.join(self.path, "metrics.jsonl")
+
+    @property
+    def logs(self) -> str:
+        return os.path.join(self.path, "logs")
+
+    @property
+    def done(self) -> str:
+        return os.path.join(self.path, "DONE")
+
+    @property
+    def stop(self) -> str:
+        return os.path.join(self.path, "STOP")
+
+    @property
+    def output_link(self) -> str:
+        return os.path.join(self.path, "output")
+
+    def log(self, link: int) -> str:
+        return os.path.join(self.logs, "link-{:03d}.log".format(link))
+
+    def link(self, link: int) -> str:
+        return os.path.join(self.path, "links", "{:03d}".format(link))
+
+    def begun(self, link: int) -> str:
+        return os.path.join(self.link(link), "begun.json")
+
+    def ended(self, link: int) -> str:
+        return os.path.join(self.link(link), "ended.json")
+
+    def heartbeat(self, link: int) -> str:
+        return os.path.join(self.link(link), "heartbeat")
+
+    def carried(self, link: int) -> str:
+        return os.path.join(self.path, "carried", "{:03d}".format(link))
+
+    def output(self, link: int) -> str:
+        return os.path.join(self.carried(link), "output")
+
+    def checkpoints(self, link: int) -> str:
+        return os.path.join(self.carried(link), "checkpoints")
+
+    def pack(self, identity: str) -> str:
+        return os.path.join(self.store, "packs", identity)
+
+    def code(self, digest: str) -> str:
+        return os.path.join(self.store, "code", digest + ".tar")
+
+    def links(self) -> List[int]:
+        """The numbers of the links that ever claimed the run, in order."""
+        return _numbers(os.path.join(self.path, "links"))
+
+    def holder(self) -> int:
+        """The number of the link that holds what is carried; 0 before the first claim."""
+        return max(_numbers(os.path.join(self.path, "carried")), default=0)
+
+
+def _numbers(folder: str) -> List[int]:
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    return sorted(int(name) for name in names if name.isdigit())

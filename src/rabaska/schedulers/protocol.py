@@ -1,0 +1,44 @@
+"""What every scheduler must be able to say: text in, text out, nothing is run here."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus
+
+
+class Scheduler(Protocol):
+    """How one scheduler spells things.
+
+    Commands are argument lists that the caller quotes and runs on the cluster. Readers take
+    what those commands printed, banners and noise included, and never raise on unknown text:
+    an unheard-of state is UNKNOWN, and a job that is not mentioned is simply absent.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def directives(self, spec: JobSpec) -> list[str]:
+        """The lines at the top of the job script, each with its prefix."""
+
+    def unmet(self, spec: JobSpec) -> list[str]:
+        """What is asked and this scheduler cannot do, one sentence each."""
+
+    def submit_command(self, script: str) -> list[str]: ...
+
+    def read_job_id(self, output: str) -> JobId | None:
+        """The id in what the submit command printed, or None if it holds none."""
+
+    def status_command(self, jobs: Sequence[JobId]) -> list[str]: ...
+
+    def read_status(self, output: str) -> Mapping[str, JobStatus]:
+        """How each job mentioned stands, by the id as the cluster prints it.
+
+        A chain submitted as an array gives one entry for each element, `<id>_<link>`.
+        """
+
+    def cancel_command(self, jobs: Sequence[JobId]) -> list[str]: ...
+
+    def in_job(self) -> InJob: ...
