@@ -1,0 +1,94 @@
+"""A run and its links: how they are named, and how they stand."""
+
+import re
+import secrets
+import unicodedata
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+
+def new_name(project: str) -> str:
+    """`cats-7f3a`: the project's name in letters every file system and scheduler accepts."""
+    plain = unicodedata.normalize("NFKD", project).encode("ascii", "ignore").decode().lower()
+    stem = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:24].strip("-") or "run"
+    return f"{stem}-{secrets.token_hex(2)}"
+
+
+class RunState(Enum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"  # nothing runs, nothing waits, and there is work left
+    UNKNOWN = "unknown"
+
+    @property
+    def over(self) -> bool:
+        return self in (
+            RunState.FINISHED, RunState.FAILED, RunState.CANCELLED, RunState.INTERRUPTED,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Link:
+    """One job of the chain, as its own records tell it."""
+
+    number: int
+    job: str = ""
+    host: str = ""
+    pid: int | None = None
+    began: float | None = None  # seconds since 1970
+    ended: float | None = None
+    how: str = ""  # finished, time limit, crashed, killed …; empty while it runs
+    reason: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+    steps_redone: int | None = None
+    epoch: float | None = None
+    resumed_from: str = ""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    path: str
+    size: int  # bytes
+    written: float  # seconds since 1970
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """All that is known of a run at one moment."""
+
+    name: str
+    cluster: str
+    state: RunState
+    reason: str = ""
+    hint: str = ""
+    links_asked: int = 0
+    walltime: timedelta = timedelta(0)
+    links: tuple[Link, ...] = ()
+    checkpoint: Checkpoint | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    tail: str = ""
+    explanations: tuple[tuple[str, str], ...] = ()  # what a failure means, what to do
+    about: dict[str, Any] = field(default_factory=dict)
+    path: str = ""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> int:
+        """The exit code that `wait` gives: the program's own where it has one."""
+        if self.state is RunState.FINISHED:
+            return 0
+        last = self.links[-1] if self.links else None
+        if last and last.exit_code:
+            return last.exit_code
+        if last and last.signal:
+            return 128 + last.signal
+        return 10

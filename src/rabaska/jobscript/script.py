@@ -1,0 +1,57 @@
+"""A job script: directives, environment, one `exec`."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rabaska.domain.amounts import say_duration
+from rabaska.domain.jobs import InJob, JobSpec
+
+
+@dataclass(frozen=True)
+class Agent:
+    """The node side's program and the run it is started for."""
+
+    python: str
+    program: str  # the zipapp
+    run: str  # the run folder
+
+    @property
+    def command(self) -> str:
+        return f"{shlex.quote(self.python)} {shlex.quote(self.program)} run {shlex.quote(self.run)}"
+
+
+def render(
+    spec: JobSpec,
+    directives: Sequence[str],
+    in_job: InJob,
+    setup: Sequence[str],
+    agent: Agent,
+) -> str:
+    links = "1 link" if spec.links == 1 else f"up to {spec.links} links"
+    lines = [
+        "#!/bin/bash",
+        *directives,
+        "",
+        f"# rabaska: run {spec.name}, {links} of {say_duration(spec.resources.walltime)} each.",
+    ]
+    if setup:
+        lines += ["", "# The environment", *setup]
+    lines += ["", "# What the agent needs to know of this job", *_exports(in_job)]
+    lines += [
+        "",
+        "# Claim the run, stage the data, train, save, and leave a record of how it ended",
+        f"exec {agent.command}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _exports(in_job: InJob) -> list[str]:
+    """Nothing for what the scheduler exports under our own names already."""
+    wanted = {
+        "RABASKA_JOB": in_job.job,
+        "RABASKA_JOB_ENDS": in_job.ends,
+        "RABASKA_LOCAL": in_job.local_space,
+        **in_job.extra,
+    }
+    return [f'export {name}="{text}"' for name, text in wanted.items() if text]
