@@ -1,0 +1,214 @@
+"""The project's code as it is now: one tar named by its digest, never changed afterwards."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from rabaska.domain.amounts import say_size
+from rabaska.errors import DatasetError
+from rabaska.node import files
+from rabaska.packing import headers
+
+MOST_BYTES = 200 * 10**6
+MOST_FILES = 20_000
+
+LEFT_OUT = (
+    ".git", ".hg", ".svn", ".venv", "venv", "__pycache__", "*.pyc", "node_modules", ".tox", ".nox",
+    ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".ipynb_checkpoints", ".eggs",
+    "*.egg-info", ".DS_Store", ".idea", ".vscode",
+)  # fmt: skip
+# What says "this folder can be made again": a virtual environment, a cache (bford.info/cachedir).
+_MARKERS = ("pyvenv.cfg", "CACHEDIR.TAG")
+
+Listed = Callable[[Path], Iterable[str] | None]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    digest: str
+    path: Path
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class _Member:
+    name: str  # relative, with /
+    path: Path
+    size: int
+    mode: int
+    target: str | None  # of a symbolic link that stays inside
+
+
+def snapshot(
+    folder: Path, store_code: Path, *, exclude: Sequence[str] = (), listed: Listed | None = None
+) -> Snapshot:
+    """Keep the code in `folder` as `<store_code>/<digest>.tar` and say what it holds.
+
+    Times and owners are left out, so an untouched checkout always has the same digest.
+    `exclude` holds paths or patterns; `listed` gives the names that version control would keep,
+    or None when it does not know this folder.
+    """
+    members = sorted(_members(folder, exclude, listed), key=lambda member: os.fsencode(member.name))
+    _refuse_too_much(folder, members)
+    store_code.mkdir(parents=True, exist_ok=True)
+    partial = store_code / f"snapshot.{os.getpid()}{files.PARTIAL}"
+    try:
+        digest = _write(partial, members)
+        path = store_code / f"{digest}.tar"
+        partial.replace(path)
+        files.sync_folder(str(store_code))
+    finally:
+        partial.unlink(missing_ok=True)
+    return Snapshot(digest, path, len(members), sum(member.size for member in members))
+
+
+def _write(path: Path, members: Iterable[_Member]) -> str:
+    """Write the tar and return the digest of its bytes."""
+    digest = hashlib.sha256()
+    with path.open("wb") as stream:
+        for member in members:
+            for piece in _pieces(member):
+                digest.update(piece)
+                stream.write(piece)
+        digest.update(headers.END)
+        stream.write(headers.END)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return digest.hexdigest()[:32]
+
+
+def _pieces(member: _Member) -> Iterator[bytes]:
+    name = os.fsencode(member.name)
+    if member.target is not None:
+        yield headers.header(name, kind=headers.LINK, mode=0o777, target=os.fsencode(member.target))
+        return
+    yield headers.header(name, size=member.size, mode=member.mode)
+    content = _content(member)
+    yield content
+    yield bytes(headers.padding(len(content)))
+
+
+def _content(member: _Member) -> bytes:
+    try:
+        with member.path.open("rb") as stream:
+            content = stream.read(member.size + 1)
+    except OSError as problem:
+        raise DatasetError(
+            f"{member.name} cannot be read",
+            why=str(problem.strerror),
+            hint="make it readable, or name it under `exclude` in rabaska.toml",
+        ) from problem
+    if len(content) != member.size:
+        raise DatasetError(
+            f"{member.name} changed while the code was copied",
+            why=f"it had {member.size} bytes a moment ago",
+            hint="run the command again; if a program writes this file, name it under `exclude`",
+        )
+    return content
+
+
+def _members(folder: Path, exclude: Sequence[str], listed: Listed | None) -> Iterator[_Member]:
+    unwanted = _patterns(folder, exclude)
+    names = listed(folder) if listed else None
+    found = _walk(folder, "", unwanted) if names is None else _known(folder, names, unwanted)
+    for name in found:
+        member = _member(folder, name)
+        if member is not None:
+            yield member
+
+
+def _patterns(folder: Path, exclude: Sequence[str]) -> tuple[str, ...]:
+    """What is left out, as patterns relative to `folder`."""
+    inside = []
+    for pattern in exclude:
+        path = Path(pattern)
+        if path.is_absolute():
+            with suppress(ValueError):
+                inside.append(path.relative_to(folder.absolute()).as_posix())
+        else:
+            inside.append(path.as_posix())
+    return (*LEFT_OUT, *inside)
+
+
+def _unwanted(name: str, patterns: Iterable[str]) -> bool:
+    base = name.rpartition("/")[2]
+    return any(fnmatchcase(name, pattern) or fnmatchcase(base, pattern) for pattern in patterns)
+
+
+def _known(folder: Path, names: Iterable[str], unwanted: Sequence[str]) -> Iterator[str]:
+    """What version control lists, without what is left out at any depth."""
+    for name in names:
+        parts = name.split("/")
+        outer = ("/".join(parts[: depth + 1]) for depth in range(len(parts)))
+        if not any(_unwanted(part, unwanted) for part in outer) and os.path.lexists(folder / name):
+            if (folder / name).is_dir() and not (folder / name).is_symlink():
+                yield from _walk(folder, name, unwanted)  # a submodule is listed as one name
+            else:
+                yield name
+
+
+def _walk(folder: Path, below: str, unwanted: Sequence[str]) -> Iterator[str]:
+    with os.scandir(folder / below) as entries:
+        for entry in entries:
+            name = f"{below}/{entry.name}" if below else entry.name
+            if _unwanted(name, unwanted):
+                continue
+            if not entry.is_dir(follow_symlinks=False):
+                yield name
+            elif not any(os.path.exists(os.path.join(entry.path, mark)) for mark in _MARKERS):
+                yield from _walk(folder, name, unwanted)
+
+
+def _member(folder: Path, name: str) -> _Member | None:
+    """`name` as it will travel; None for what is not code, such as a socket."""
+    path = folder / name
+    if path.is_symlink():
+        target = os.readlink(path)
+        inside = os.path.normpath(os.path.join(os.path.dirname(name), target))
+        if not os.path.isabs(target) and not inside.startswith(".."):
+            return _Member(name, path, 0, 0o777, target)
+        if path.is_dir():
+            raise DatasetError(
+                f"{name} is a link to a folder outside the project",
+                why=f"it points to {target}, which is not there on a cluster",
+                hint="name it under [data] or `exclude` in rabaska.toml",
+            )
+    try:
+        found = path.stat()
+    except OSError:
+        return None  # a link to nothing: nothing travels
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
+    return _Member(name, path, found.st_size, mode, None)
+
+
+def _refuse_too_much(folder: Path, members: Sequence[_Member]) -> None:
+    total = sum(member.size for member in members)
+    if total <= MOST_BYTES and len(members) <= MOST_FILES:
+        return
+    raise DatasetError(
+        f"the code in {folder} is too much to carry with each run: "
+        f"{len(members)} files, {say_size(total)}",
+        why=_largest(members),
+        hint="is a dataset inside? name it under [data] in rabaska.toml, or leave it out with "
+        "`exclude`",
+    )
+
+
+def _largest(members: Sequence[_Member]) -> str:
+    """Where the weight lies: `data holds 40000 files, 3.1 GB`, the heaviest three."""
+    weights: dict[str, list[int]] = {}
+    for member in members:
+        top = member.name.split("/", 1)[0]
+        weights.setdefault(top, []).append(member.size)
+    heaviest = sorted(weights.items(), key=lambda item: (sum(item[1]), len(item[1])), reverse=True)
+    return "; ".join(
+        f"{top} holds {len(sizes)} files, {say_size(sum(sizes))}" for top, sizes in heaviest[:3]
+    )
