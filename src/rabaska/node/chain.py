@@ -1,0 +1,118 @@
+"""The chain rule: whether a run is finished, goes on, or gives up, from how its links ended.
+
+Pure: the agent in a job and `status` on the laptop ask the same function.
+"""
+
+from typing import List, NamedTuple, Optional, Sequence
+
+# How a link ended.
+FINISHED = "finished"
+TIME_LIMIT = "time limit"
+CRASHED = "crashed"
+KILLED = "killed"
+CANCELLED = "cancelled"
+ASKED_TO_GO_ON = "asked to go on"
+SUPERSEDED = "superseded"
+STAGING_FAILED = "staging failed"
+NO_TIME_LEFT = "no time left"
+LOST = "lost"  # it began, left no record of its end, and its holder is gone
+RUNNING = "running"
+
+# What is decided.
+NOT_BEGUN = "not begun"
+GO_ON = "go on"
+GIVE_UP = "give up"
+
+GO_ON_EXIT_CODE = 85  # a program's way to say "there is more to do, start me again"
+
+# The same program ends in the same way again: another job would be spent for nothing.
+ITS_OWN_FAULT = (CRASHED, TIME_LIMIT, NO_TIME_LEFT, STAGING_FAILED)
+PATIENCE = 3  # links in a row that others ended before anything was saved
+
+
+class Link(NamedTuple):
+    """How one link ended, as far as the chain rule cares."""
+
+    number: int
+    how: str
+    progressed: bool = False
+    reason: str = ""
+    exit_code: Optional[int] = None
+    signal: Optional[int] = None
+
+
+class Verdict(NamedTuple):
+    decision: str
+    reason: str = ""
+    hint: str = ""
+
+
+def verdict(
+    links: Sequence[Link], done: bool = False, stopped: bool = False, forgiven: int = 0
+) -> Verdict:
+    """What to do next, given every link so far; links up to number `forgiven` count no more."""
+    if done:
+        return Verdict(FINISHED, "the program finished")
+    if stopped:
+        return Verdict(GIVE_UP, "cancelled", "`rabaska resume` takes the run up again")
+    if not links:
+        return Verdict(NOT_BEGUN, "no link has begun yet")
+    last = links[-1]
+    if last.how == RUNNING:
+        return Verdict(GO_ON, "link {} is running".format(last.number))
+    if last.how == FINISHED:
+        # DONE is written after the link's own record; a kill between the two must not lose it.
+        return Verdict(FINISHED, "the program finished")
+    if last.number <= forgiven:
+        return Verdict(GO_ON, "the run was taken up again after link {}".format(forgiven))
+    if last.progressed:
+        return Verdict(GO_ON, "link {} saved progress".format(last.number))
+    if last.how in ITS_OWN_FAULT:
+        return _give_up(last)
+    return _after_interruption(last, [link for link in links if link.number > forgiven])
+
+
+def _after_interruption(last: Link, links: List[Link]) -> Verdict:
+    """`last` was ended by others before it saved anything: try again, but not for ever."""
+    fruitless = 0
+    for link in reversed(links):
+        if link.progressed:
+            break
+        fruitless += 1
+    if fruitless < PATIENCE:
+        return Verdict(GO_ON, "link {} was interrupted ({})".format(last.number, last.how))
+    return Verdict(
+        GIVE_UP,
+        "{} links in a row ended before anything was saved, the last one: {}".format(
+            fruitless, last.reason or last.how
+        ),
+        "save more often, or find out what ends the jobs; then `rabaska resume`",
+    )
+
+
+def _give_up(last: Link) -> Verdict:
+    said = last.reason or last.how
+    if last.how == TIME_LIMIT:
+        return Verdict(
+            GIVE_UP,
+            "link {} reached its time limit and nothing was saved".format(last.number),
+            "make the program save more often than the time limit, or ask for a longer one; "
+            "if it does save, name its files in `[checkpoints] patterns`",
+        )
+    if last.how == NO_TIME_LEFT:
+        return Verdict(
+            GIVE_UP,
+            "link {} had no time left to train: {}".format(last.number, said),
+            "ask for a longer time limit with `--walltime`",
+        )
+    if last.how == STAGING_FAILED:
+        return Verdict(
+            GIVE_UP,
+            "link {} could not be made ready: {}".format(last.number, said),
+            "put that right, then `rabaska resume`",
+        )
+    return Verdict(
+        GIVE_UP,
+        "link {} crashed before anything was saved: {}".format(last.number, said),
+        "`rabaska logs` shows what the program said last",
+    )
