@@ -1,0 +1,222 @@
+"""Which checkpoint a program continues from."""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rabaska.node import checkpoints
+from rabaska.node.checkpoints import Checkpoint
+
+NOW = 1_700_000_000 * 10**9
+SECOND = 10**9
+
+
+def save(folder: Path, name: str, *, at: float = 0.0, damaged: bool = False) -> Path:
+    """A checkpoint that was written `at` seconds after the beginning."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        np.savez(stream, weights=np.arange(100), step=np.array(at))
+    if damaged:
+        os.truncate(path, 200)
+    moment = NOW + int(at * SECOND)
+    os.utime(path, ns=(moment, moment))
+    return path
+
+
+def chosen(folder: Path, *patterns: str) -> str | None:
+    found = checkpoints.newest_valid(str(folder), list(patterns))
+    return found.path if found else None
+
+
+def test_the_newest_checkpoint_is_found_at_any_depth(tmp_path: Path) -> None:
+    save(tmp_path, "checkpoints/step-1.npz", at=100)
+    newest = save(tmp_path, "output/version_0/deep/step-2.npz", at=200)
+
+    found = checkpoints.newest_valid(str(tmp_path), ["*.npz"])
+
+    assert found == Checkpoint(
+        "output/version_0/deep/step-2.npz", newest.stat().st_size, NOW + 200 * SECOND
+    )
+
+
+def test_nothing_is_found_where_nothing_was_saved(tmp_path: Path) -> None:
+    assert checkpoints.newest_valid(str(tmp_path), ["*.npz"]) is None
+    assert checkpoints.newest_valid(str(tmp_path / "absent"), ["*.npz"]) is None
+
+
+def test_a_damaged_newest_one_is_set_aside_and_the_one_before_it_used(tmp_path: Path) -> None:
+    save(tmp_path, "checkpoints/step-1.npz", at=100)
+    damaged = save(tmp_path, "checkpoints/step-2.npz", at=200, damaged=True)
+    content = damaged.read_bytes()
+    told: list[tuple[str, str]] = []
+
+    found = checkpoints.newest_valid(
+        str(tmp_path), ["*.npz"], report=lambda path, why: told.append((path, why))
+    )
+
+    assert found is not None
+    assert found.path == "checkpoints/step-1.npz"
+    assert [path for path, _ in told] == ["checkpoints/step-2.npz"]
+    assert "zip" in told[0][1]
+    assert not damaged.exists()
+    assert Path(f"{damaged}.damaged").read_bytes() == content
+
+
+def test_a_damaged_one_is_reported_only_once(tmp_path: Path) -> None:
+    save(tmp_path, "step-2.npz", damaged=True)
+    told: list[str] = []
+
+    for _ in range(3):
+        checkpoints.newest_valid(str(tmp_path), [], report=lambda path, why: told.append(path))
+
+    assert told == ["step-2.npz"]
+
+
+def test_setting_aside_never_replaces_what_was_set_aside_before(tmp_path: Path) -> None:
+    for _ in range(3):
+        save(tmp_path, "last.npz", damaged=True)
+        assert chosen(tmp_path, "*.npz*") is None
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "last.npz.2.damaged",
+        "last.npz.3.damaged",
+        "last.npz.damaged",
+    ]
+
+
+def test_looking_without_setting_aside_changes_nothing(tmp_path: Path) -> None:
+    save(tmp_path, "step-1.npz", at=100)
+    save(tmp_path, "step-2.npz", at=200, damaged=True)
+
+    found = checkpoints.newest_valid(str(tmp_path), ["*.npz"], set_aside=False)
+
+    assert found is not None
+    assert found.path == "step-1.npz"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-1.npz", "step-2.npz"]
+
+
+def test_a_changed_bit_is_found_because_the_deep_check_is_the_rule(tmp_path: Path) -> None:
+    save(tmp_path, "step-1.npz", at=100)
+    flipped = save(tmp_path, "step-2.npz", at=200)
+    content = bytearray(flipped.read_bytes())
+    content[len(content) // 3] ^= 16
+    flipped.write_bytes(bytes(content))
+
+    assert chosen(tmp_path, "*.npz") == "step-1.npz"
+
+
+@pytest.mark.parametrize("ending", [".partial", ".tmp", ".damaged"])
+def test_unfinished_files_are_never_candidates(tmp_path: Path, ending: str) -> None:
+    save(tmp_path, f"step-2.npz{ending}")
+
+    assert chosen(tmp_path, "*") is None
+    assert (tmp_path / f"step-2.npz{ending}").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
+def test_a_file_that_cannot_be_read_is_left_where_it_is(tmp_path: Path) -> None:
+    save(tmp_path, "step-1.npz", at=100)
+    save(tmp_path, "step-2.npz", at=200).chmod(0)
+
+    assert chosen(tmp_path, "*.npz") == "step-1.npz"
+    assert (tmp_path / "step-2.npz").exists()
+
+
+def test_dangling_links_and_pipes_are_passed_over(tmp_path: Path) -> None:
+    save(tmp_path, "step-1.npz", at=100)
+    (tmp_path / "last.npz").symlink_to("gone.npz")
+    os.mkfifo(tmp_path / "pipe.npz")
+
+    assert chosen(tmp_path, "*.npz") == "step-1.npz"
+
+
+def test_names_that_are_not_text_are_found(tmp_path: Path) -> None:
+    name = os.fsdecode(b"mod\xe8le-3.npz")
+    save(tmp_path, name)
+
+    assert chosen(tmp_path, "*.npz") == name
+
+
+SAVED_TOGETHER = [
+    # what was written (in this order, one second apart), what a program continues from
+    (["last.pt", "best.pt"], "last.pt"),
+    (["checkpoint.pth.tar", "model_best.pth.tar"], "checkpoint.pth.tar"),
+    (["model.pt", "optimizer.pt"], "model.pt"),
+    (["model.pt", "optimizer.pt", "scheduler.pt", "rng_state.pth"], "model.pt"),
+    (["checkpoint.pt", "model.pt"], "checkpoint.pt"),
+    (["epoch=3-step=400.ckpt", "best-epoch=3.ckpt"], "epoch=3-step=400.ckpt"),
+    (["latest/model.pt", "best/model.pt"], "latest/model.pt"),
+    (["epoch-9.npz", "epoch-10.npz"], "epoch-10.npz"),
+    (["model_1.pt", "model_2.pt", "model_final.pt"], "model_2.pt"),
+    (["best.pt"], "best.pt"),
+    (["optimizer.pt"], "optimizer.pt"),
+]
+
+
+@pytest.mark.parametrize(("names", "expected"), SAVED_TOGETHER, ids=str)
+def test_of_files_saved_together_the_one_made_for_continuing_wins(
+    names: list[str], expected: str
+) -> None:
+    written = [Checkpoint(f"output/{n}", 1, NOW + i * SECOND) for i, n in enumerate(names)]
+
+    assert checkpoints.in_order(iter(written))[0].path == f"output/{expected}"
+
+
+def test_a_much_newer_plain_name_beats_an_old_milestone() -> None:
+    milestone = Checkpoint("output/epoch-10.pt", 1, NOW)
+    newest = Checkpoint("output/model.pt", 1, NOW + 3600 * SECOND)
+
+    assert checkpoints.in_order(iter([milestone, newest])) == [newest, milestone]
+
+
+def test_an_optimizer_alone_comes_last_however_new_it_is() -> None:
+    model = Checkpoint("output/model.pt", 1, NOW)
+    optimizer = Checkpoint("output/optimizer.pt", 1, NOW + 3600 * SECOND)
+
+    assert checkpoints.in_order(iter([optimizer, model])) == [model, optimizer]
+
+
+def test_files_of_one_moment_are_ordered_by_number_not_by_letter() -> None:
+    written = [Checkpoint(f"checkpoints/step-{n}.npz", 1, NOW) for n in (9, 100, 10)]
+
+    ordered = checkpoints.in_order(iter(written))
+
+    assert [re.findall(r"\d+", one.path) for one in ordered] == [["100"], ["10"], ["9"]]
+
+
+@given(
+    st.lists(
+        st.builds(
+            Checkpoint,
+            path=st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+            size=st.integers(0),
+            mtime_ns=st.integers(0, 2**63),
+        )
+    )
+)
+def test_every_candidate_is_tried_exactly_once(found: list[Checkpoint]) -> None:
+    assert sorted(checkpoints.in_order(iter(found))) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "fits"),
+    [
+        ("output/a/last.pt", "*.pt", True),
+        ("output/a/last.pt", "last.*", True),
+        ("output/a/last.pt", "output/a/*.pt", True),
+        ("output/a/last.pt", "a/*.pt", True),
+        ("output/a/last.pt", "**/last.pt", True),
+        ("output/last.pt", "**/last.pt", True),
+        ("output/a/last.pt", "b/*.pt", False),
+        ("output/a/last.pt", "*.ckpt", False),
+        ("output/a/last.pt", "a", False),
+    ],
+)
+def test_a_pattern_fits_a_name_or_a_path(path: str, pattern: str, fits: bool) -> None:
+    assert checkpoints.matches(path, [pattern]) is fits
