@@ -1,3 +1,25 @@
-"""rabaska carries a training project from a laptop to any HPC cluster and back."""
+"""rabaska carries a training project from a laptop to any HPC cluster and back.
 
-from rabaska.node.version import __version__ as __version__
+The commands of the program are functions here: `rabaska.run()`, `rabaska.status()` …
+They are imported when first used, so that `import rabaska` costs nothing.
+"""
+
+import importlib
+from typing import Any
+
+from rabaska.node.version import __version__
+
+__all__ = [
+    "__version__", "cancel", "clusters", "fetch", "init", "logs", "pack", "rehearsal", "resume",
+    "run", "show", "status", "statuses", "wait",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'rabaska' has no attribute {name!r}")
+    return getattr(importlib.import_module("rabaska.api"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

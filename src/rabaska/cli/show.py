@@ -1,0 +1,315 @@
+"""The only module that prints: data to standard output, everything else to standard error."""
+
+import json as json_format
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from rabaska.cli.plain import plain
+from rabaska.domain.amounts import say_duration, say_size
+from rabaska.domain.runs import Link, RunState, RunStatus
+from rabaska.errors import RabaskaError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+_COLOURS = {
+    RunState.FINISHED: "green", RunState.RUNNING: "cyan", RunState.QUEUED: "blue",
+    RunState.STOPPING: "yellow", RunState.FAILED: "red", RunState.CANCELLED: "yellow",
+    RunState.INTERRUPTED: "magenta", RunState.UNKNOWN: "magenta",
+}  # fmt: skip
+_WIDTH_WITHOUT_TERMINAL = 160
+
+
+def console(*, errors: bool = False) -> "Console":
+    from rich.console import Console
+
+    stream = sys.stderr if errors else sys.stdout
+    width = None if stream.isatty() else _WIDTH_WITHOUT_TERMINAL
+    return Console(stderr=errors, width=width, highlight=False, soft_wrap=not stream.isatty())
+
+
+def data(text: str) -> None:
+    print(text)
+
+
+def raw(chunk: bytes) -> None:
+    sys.stdout.buffer.write(chunk)
+    sys.stdout.buffer.flush()
+
+
+def json(value: Any) -> None:
+    print(json_format.dumps(plain(value), indent=2))
+
+
+def note(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def error(problem: RabaskaError) -> None:
+    told = console(errors=True)
+    told.print("error:", style="bold red", end=" ")
+    told.print(problem.what, markup=False)
+    if problem.why:
+        told.print(f"  because {problem.why}", markup=False)
+    if problem.hint:
+        told.print(f"  hint: {problem.hint}", markup=False)
+
+
+class Steps:
+    """Tells a journey on standard error: bars on a terminal, plain lines elsewhere."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._bars: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def step(self, text: str) -> None:
+        self._clear()
+        if not self._quiet:
+            note(text)
+
+    def warn(self, text: str) -> None:
+        self._clear()
+        note(f"note: {text}")
+
+    def moved(self, what: str, done: int, total: int, *, unit: str = "bytes") -> None:
+        if self._quiet or not sys.stderr.isatty():
+            return
+        if self._bars is None:
+            self._bars = _bars(unit)
+            self._bars.start()
+        if what not in self._tasks:
+            self._tasks[what] = self._bars.add_task(what, total=total)
+        self._bars.update(self._tasks[what], completed=done, total=total)
+
+    def _clear(self) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars, self._tasks = None, {}
+
+
+def _bars(unit: str) -> "Progress":
+    from rich import progress
+
+    amount = progress.DownloadColumn() if unit == "bytes" else progress.MofNCompleteColumn()
+    rate = [progress.TransferSpeedColumn()] if unit == "bytes" else []
+    return progress.Progress(
+        progress.TextColumn("{task.description}"), progress.BarColumn(), amount, *rate,
+        progress.TimeRemainingColumn(), console=console(errors=True), transient=True,
+    )  # fmt: skip
+
+
+@contextmanager
+def steps(*, quiet: bool = False) -> Iterator[Steps]:
+    told = Steps(quiet=quiet)
+    try:
+        yield told
+    finally:
+        told._clear()
+
+
+def run_status(run: RunStatus) -> None:
+    """One run: a headline, a row per link, and what to know about a failure."""
+    out = console()
+    out.print(_headline(run))
+    if run.links:
+        out.print(_links_table(run))
+    for line in _footnotes(run):
+        out.print(line, markup=False)
+    if run.tail and run.state in (RunState.FAILED, RunState.INTERRUPTED):
+        out.print("\nthe last lines of its log:", style="bold")
+        out.print(_indented(run.tail), markup=False)
+    for meaning, fix in run.explanations:
+        out.print("\nwhat it means:", style="bold", end=" ")
+        out.print(meaning, markup=False)
+        out.print("what to do:", style="bold", end=" ")
+        out.print(fix, markup=False)
+
+
+def _headline(run: RunStatus) -> str:
+    from rich.markup import escape
+
+    colour = _COLOURS[run.state]
+    why = f": {escape(run.reason)}" if run.reason else ""
+    text = (
+        f"[bold]{escape(run.name)}[/] on {escape(run.cluster)}  [{colour}]{run.state.value}[/]{why}"
+    )
+    return f"{text}\n  hint: {escape(run.hint)}" if run.hint else text
+
+
+def _links_table(run: RunStatus) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("link", "job", "on", "took", "ended", "steps", "redone", "from"):
+        table.add_column(heading, justify="right" if heading in ("took", "redone") else "left")
+    for link in run.links:
+        table.add_row(*_link_row(link))
+    return table
+
+
+def _link_row(link: Link) -> list[str]:
+    end = link.ended or time.time()
+    took = say_duration(timedelta(seconds=end - link.began)) if link.began else ""
+    return [
+        str(link.number), link.job, link.host, took, _how_it_ended(link), _steps_of(link),
+        "" if link.steps_redone is None else str(link.steps_redone),
+        link.resumed_from.rpartition("/")[2] or "the beginning",
+    ]  # fmt: skip
+
+
+def _how_it_ended(link: Link) -> str:
+    if not link.how:
+        return "running"
+    if link.signal:
+        return f"{link.how} (signal {link.signal})"
+    return f"{link.how} (exit code {link.exit_code})" if link.exit_code else link.how
+
+
+def _steps_of(link: Link) -> str:
+    if link.last_step is None:
+        return "" if link.epoch is None else f"epoch {link.epoch:g}"
+    return f"{link.first_step}-{link.last_step}"
+
+
+def _footnotes(run: RunStatus) -> Iterator[str]:
+    if run.checkpoint:
+        age = say_duration(timedelta(seconds=max(0.0, time.time() - run.checkpoint.written)))
+        size = say_size(run.checkpoint.size)
+        yield f"newest valid checkpoint: {run.checkpoint.path} ({size}, {age} old)"
+    if run.metrics:
+        values = ", ".join(f"{name} {value:g}" for name, value in run.metrics.items())
+        yield f"last reported: {values}"
+    for link in run.links[-1:]:
+        if link.reason and link.reason != run.reason:
+            yield f"link {link.number}: {link.reason}"
+    for problem in run.problems:
+        yield f"note: {problem}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  │ {line.rpartition(chr(13))[2]}" for line in text.splitlines())
+
+
+def runs_table(runs: Sequence[RunStatus]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("run", "on", "state", "links", "last", "why"):
+        table.add_column(heading)
+    for run in runs:
+        colour = _COLOURS[run.state]
+        last = _steps_of(run.links[-1]) if run.links else ""
+        state = f"[{colour}]{run.state.value}[/]"
+        links = f"{len(run.links)}/{run.links_asked}"
+        table.add_row(run.name, run.cluster, state, links, last, run.reason)
+    console().print(table)
+
+
+class Following:
+    """Shows a run that is waited for: one line that changes on a terminal, news elsewhere."""
+
+    def __init__(self) -> None:
+        self._spinner: Any = None
+        self._told: set[tuple[int, str]] = set()
+
+    def __call__(self, run: RunStatus) -> None:
+        for link in run.links:
+            self._tell(link, "began", f"link {link.number} began, {_origin(link)}")
+            if link.how:
+                self._tell(link, "ended", f"link {link.number} ended: {_how_it_ended(link)}")
+        if sys.stderr.isatty():
+            self._spin(_one_line(run))
+
+    def _tell(self, link: Link, what: str, text: str) -> None:
+        if (link.number, what) not in self._told:
+            self._told.add((link.number, what))
+            note(text)
+
+    def _spin(self, text: str) -> None:
+        if self._spinner is None:
+            self._spinner = console(errors=True).status(text)
+            self._spinner.start()
+        self._spinner.update(text)
+
+    def stop(self) -> None:
+        if self._spinner is not None:
+            self._spinner.stop()
+
+
+def _origin(link: Link) -> str:
+    return f"going on from {link.resumed_from}" if link.resumed_from else "from the beginning"
+
+
+def _one_line(run: RunStatus) -> str:
+    last = _steps_of(run.links[-1]) if run.links else ""
+    metrics = ", ".join(f"{name} {value:g}" for name, value in list(run.metrics.items())[:3])
+    parts = (f"{run.name} {run.state.value}", f"link {len(run.links)}/{run.links_asked}",
+             f"steps {last}" if last else "", metrics)  # fmt: skip
+    return " · ".join(part for part in parts if part)
+
+
+def voyage(told: Any) -> None:
+    """A plan as a table, then the script exactly as it is submitted."""
+    from rich.table import Table
+
+    plan, spec = told.plan, told.spec
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    rows = {
+        "run": plan.run,
+        "on": f"{plan.about['cluster']} ({plan.about['scheduler']})",
+        "command": " ".join([*plan.command, *plan.resume]),
+        "data": ", ".join(f"{each.pack} as {each.mode}" for each in plan.datasets) or "none",
+        "code": f"snapshot {plan.code[:12]}",
+        "links": f"up to {spec.links} of {say_duration(spec.resources.walltime)}",
+        "asked to save": f"{say_duration(spec.warn_before)} before the limit, by {plan.signal}",
+        "GPUs": f"{spec.resources.gpus} {spec.resources.gpu_model}".strip(),
+        "checkpoints": " ".join(plan.patterns),
+        "kept": " ".join(plan.keep),
+    }
+    for name, text in rows.items():
+        if text:
+            table.add_row(name, text)
+    console().print(table)
+    data(f"\n# {'-' * 30} job.sh {'-' * 30}\n{told.script}")
+
+
+def proposal(told: Any, target: Any) -> None:
+    """What `init` guessed, and from what."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("guessed", "", "from"):
+        table.add_column(heading)
+    for guess in told.guesses:
+        table.add_row(guess.what, str(guess.value), guess.evidence)
+    console().print(table)
+    for warning in told.warnings:
+        note(f"note: {warning}")
+    note(f"wrote {target}; read it, then `rabaska run`")
+
+
+def clusters_table(known: Sequence[Any]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("cluster", "scheduler", "host", ""):
+        table.add_column(heading)
+    for each in known:
+        table.add_row(each.name, each.scheduler, each.host or "this computer", each.title)
+    console().print(table)
+
+
+def cluster(told: Any) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for name, value in plain(told).items():
+        if value:
+            table.add_row(name, str(value))
+    console().print(table)

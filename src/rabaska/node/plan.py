@@ -1,5 +1,6 @@
 """run.json: the resolved plan of a run, written once by the laptop and read by every link."""
 
+import json
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import files
@@ -40,6 +41,10 @@ def to_json(plan: Plan) -> Dict[str, Any]:
     value["datasets"] = [dict(dataset._asdict()) for dataset in plan.datasets]
     value["format"] = FORMAT
     return value
+
+
+def dumps(plan: Plan) -> str:
+    return json.dumps(to_json(plan), indent=1, sort_keys=True) + "\n"
 
 
 def from_json(value: Dict[str, Any]) -> Plan:

@@ -1,0 +1,104 @@
+"""The commands as functions: the same verbs, typed results.
+
+import rabaska
+
+submitted = rabaska.run("path/to/project")
+ended = rabaska.wait(submitted.run)
+print(ended.state, ended.metrics)
+rabaska.fetch(ended.name)
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rabaska.domain.clusters import Cluster
+from rabaska.domain.jobs import JobId
+from rabaska.domain.runs import RunStatus
+from rabaska.journeys import cancel as _cancel
+from rabaska.journeys import fetch as _fetch
+from rabaska.journeys import init as _init
+from rabaska.journeys import logs as _logs
+from rabaska.journeys import pack as _pack
+from rabaska.journeys import resume as _resume
+from rabaska.journeys import run as _run
+from rabaska.journeys import show as _show
+from rabaska.journeys import status as _status
+from rabaska.journeys import wait as _wait
+from rabaska.journeys.fetch import Fetched
+from rabaska.journeys.init import Proposal
+from rabaska.journeys.run import Submitted
+from rabaska.journeys.submit import Voyage
+from rabaska.packing.pack import Pack
+from rabaska.records.home import home
+from rabaska.records.runs import RunRecord, find, remembered
+from rabaska.settings.profiles import load_cluster, names
+from rabaska.settings.project import load
+
+Folder = str | Path
+Overrides = Mapping[str, Mapping[str, object]]
+
+
+def init(folder: Folder = ".", *, overwrite: bool = False) -> Proposal:
+    """Look at a project and write its rabaska.toml."""
+    proposal = _init.init(Path(folder).absolute())
+    _init.write(proposal, Path(folder).absolute() / "rabaska.toml", overwrite=overwrite)
+    return proposal
+
+
+def pack(folder: Folder = ".") -> tuple[Pack, ...]:
+    """Pack every dataset of the project that changed."""
+    return _pack.pack(load(Path(folder).absolute()), home())
+
+
+def run(folder: Folder = ".", *, on: str = "here", overrides: Overrides | None = None) -> Submitted:
+    """Carry the project to a cluster and start it; returns at once.
+
+    `overrides` holds tables of rabaska.toml: `{"resources": {"walltime": "2h"}}`.
+    """
+    return _run.run(load(Path(folder).absolute(), cluster=on, overrides=overrides), on, home())
+
+
+def rehearsal(folder: Folder = ".", *, on: str = "here") -> Voyage:
+    """What `run` would submit, with nothing touched: `rabaska run --dry-run`."""
+    return _run.rehearsal(load(Path(folder).absolute(), cluster=on), on, home())
+
+
+def status(run: str = "") -> RunStatus:
+    return _status.status(_record(run), home())
+
+
+def statuses() -> Sequence[RunStatus]:
+    """Every run this computer knows, oldest first."""
+    return _status.statuses(remembered(home().runs), home())
+
+
+def wait(run: str = "") -> RunStatus:
+    return _wait.wait(_record(run), home())
+
+
+def logs(run: str = "", *, follow: bool = False, link: int | None = None) -> Iterator[bytes]:
+    return _logs.logs(_record(run), home(), follow=follow, link=link)
+
+
+def cancel(run: str = "") -> RunStatus:
+    return _cancel.cancel(_record(run), home())
+
+
+def resume(run: str = "", *, links: int | None = None) -> JobId:
+    return _resume.resume(_record(run), home(), links=links)
+
+
+def fetch(run: str = "", *, to: Folder | None = None) -> Fetched:
+    return _fetch.fetch(_record(run), home(), to=Path(to) if to else None)
+
+
+def show(run: str = "") -> Voyage:
+    return _show.show(_record(run), home())
+
+
+def clusters() -> Sequence[Cluster]:
+    return [load_cluster(name, user_profiles=home().profiles) for name in names(home().profiles)]
+
+
+def _record(run: str) -> RunRecord:
+    return find(home().runs, run)

@@ -1,0 +1,118 @@
+"""Commands that look at a project: init, pack, run."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rabaska.cli import show
+from rabaska.cli.words import json_option, on_option, quiet_option
+from rabaska.domain.projects import Project
+from rabaska.errors import WrongUse
+from rabaska.journeys import init as init_journey
+from rabaska.journeys import pack as pack_journey
+from rabaska.journeys import run as run_journey
+from rabaska.journeys import wait as wait_journey
+from rabaska.records.home import home
+from rabaska.records.runs import find
+from rabaska.settings.project import check_data, load
+
+
+@click.command()
+@click.argument(
+    "folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option("-y", "--yes", is_flag=True, help="Ask nothing; take the best guess.")
+@click.option("--force", is_flag=True, help="Replace a rabaska.toml that is there.")
+@json_option
+def init(folder: Path, *, yes: bool, force: bool, as_json: bool) -> None:
+    """Look at a project and write a rabaska.toml that works.
+
+    Nothing of the project is run: scripts are read, folders are counted.
+    """
+    target = folder.absolute() / "rabaska.toml"
+    overwrite = force or (target.exists() and not yes and _may_replace(target))
+    if target.exists() and not overwrite:
+        raise WrongUse(f"{target} is there already", hint="`rabaska init --force` replaces it")
+    proposal = init_journey.init(folder.absolute())
+    init_journey.write(proposal, target, overwrite=overwrite)
+    if as_json:
+        show.json(proposal)
+        return
+    show.proposal(proposal, target)
+
+
+def _may_replace(target: Path) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    return click.confirm(f"{target} is there already; replace it?", default=False)
+
+
+@click.command()
+@click.argument("dataset", required=False)
+@quiet_option
+@json_option
+def pack(dataset: str | None, *, quiet: bool, as_json: bool) -> None:
+    """Pack every dataset of the project, or one of them, if it changed."""
+    project = load(Path.cwd())
+    check_data(project)
+    chosen = [each for each in project.datasets if dataset in (None, each.name)]
+    if not chosen:
+        known = ", ".join(each.name for each in project.datasets) or "none"
+        raise WrongUse(f"no dataset is called `{dataset}`", why=f"rabaska.toml names: {known}")
+    with show.steps(quiet=quiet or as_json) as told:
+        packs = [pack_journey.pack_dataset(each, home(), told) for each in chosen]
+    if as_json:
+        show.json(packs)
+
+
+@click.command()
+@on_option
+@click.option("--dry-run", is_flag=True, help="Print the plan and the script; touch nothing.")
+@click.option("--wait", is_flag=True, help="Follow the run; exit with the program's verdict.")
+@click.option("--walltime", metavar="TIME", help="Time limit of one link: 90s, 3h, 1d.")
+@click.option("--links", type=click.IntRange(1), help="How many jobs may follow one another.")
+@click.option("--gpus", type=click.IntRange(0), help="GPUs per node.")
+@quiet_option
+@json_option
+@click.argument("extra", nargs=-1, type=click.UNPROCESSED)
+def run(*, on: str, dry_run: bool, wait: bool, quiet: bool, as_json: bool,
+        extra: tuple[str, ...], **asked: Any) -> int:  # fmt: skip
+    """Carry the project to a cluster and start it; words after -- go to the program.
+
+    Packs what changed, takes a snapshot of the code, submits the chain and returns at once
+    with the run's name.
+    """
+    project = _project(on, asked, extra)
+    if dry_run:
+        voyage = run_journey.rehearsal(project, on, home())
+        show.json(voyage) if as_json else show.voyage(voyage)
+        return 0
+    with show.steps(quiet=quiet or as_json) as told:
+        submitted = run_journey.run(project, on, home(), told)
+    if not wait:
+        show.json(submitted) if as_json else show.data(submitted.run)
+        return 0
+    following = show.Following()
+    try:
+        ended = wait_journey.wait(
+            find(home().runs, submitted.run), home(), None if as_json or quiet else following
+        )
+    finally:
+        following.stop()
+    show.json(ended) if as_json else show.run_status(ended)
+    return ended.verdict
+
+
+def _project(on: str, asked: dict[str, Any], extra: tuple[str, ...]) -> Project:
+    """rabaska.toml, with what the command line says for this run on top."""
+    from dataclasses import replace
+
+    places = {"walltime": "resources", "gpus": "resources", "links": "chain"}
+    overrides: dict[str, dict[str, object]] = {}
+    for word, value in asked.items():
+        if value is not None:
+            overrides.setdefault(places[word], {})[word] = value
+    project = load(Path.cwd(), cluster=on, overrides=overrides)
+    return replace(project, command=(*project.command, *extra))

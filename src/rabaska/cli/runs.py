@@ -1,0 +1,134 @@
+"""Commands about a run: status, logs, wait, cancel, resume, fetch, show, forget."""
+
+from pathlib import Path
+
+import click
+
+from rabaska.cli import show as showing
+from rabaska.cli.words import chosen_run, json_option, quiet_option, run_argument
+from rabaska.domain.runs import RunState
+from rabaska.errors import NoSuchRun
+from rabaska.journeys import cancel as cancel_journey
+from rabaska.journeys import fetch as fetch_journey
+from rabaska.journeys import logs as logs_journey
+from rabaska.journeys import resume as resume_journey
+from rabaska.journeys import show as show_journey
+from rabaska.journeys import status as status_journey
+from rabaska.journeys import wait as wait_journey
+from rabaska.records import runs as records
+from rabaska.records.home import home
+
+
+@click.command()
+@run_argument
+@click.option("-a", "--all", "everything", is_flag=True, help="Every run this computer knows.")
+@json_option
+def status(run: str, *, everything: bool, as_json: bool) -> None:
+    """Show how a run stands, link by link; without a name, the newest run."""
+    if everything:
+        known = records.remembered(home().runs)
+        found = status_journey.statuses(known, home()) if known else []
+        showing.json(found) if as_json else showing.runs_table(found)
+        return
+    stands = status_journey.status(chosen_run(run), home())
+    showing.json(stands) if as_json else showing.run_status(stands)
+
+
+@click.command()
+@run_argument
+@click.option("-f", "--follow", is_flag=True, help="Go on as it is written, to the run's end.")
+@click.option("--link", type=click.IntRange(1), help="Only what this link printed.")
+@json_option
+def logs(run: str, *, follow: bool, link: int | None, as_json: bool) -> None:
+    """Print what the program printed, link after link."""
+    chunks = logs_journey.logs(chosen_run(run), home(), follow=follow, link=link)
+    if as_json:
+        showing.json({"log": b"".join(chunks).decode(errors="replace")})
+        return
+    for chunk in chunks:
+        showing.raw(chunk)
+
+
+@click.command()
+@run_argument
+@quiet_option
+@json_option
+def wait(run: str, *, quiet: bool, as_json: bool) -> int:
+    """Follow a run to its end; the exit code is the program's."""
+    following = showing.Following()
+    try:
+        ended = wait_journey.wait(chosen_run(run), home(), None if as_json or quiet else following)
+    finally:
+        following.stop()
+    if as_json:
+        showing.json(ended)
+    elif not quiet:
+        showing.run_status(ended)
+    return ended.verdict
+
+
+@click.command()
+@run_argument
+@json_option
+def cancel(run: str, *, as_json: bool) -> None:
+    """Stop a run and keep what it saved."""
+    after = cancel_journey.cancel(chosen_run(run), home())
+    if as_json:
+        showing.json(after)
+    elif after.state in (RunState.FINISHED, RunState.FAILED):
+        showing.note(f"{after.name} is {after.state.value} already")
+    else:
+        showing.note(f"{after.name} is {after.state.value}; `rabaska resume` can go on with it")
+
+
+@click.command()
+@run_argument
+@click.option("--links", type=click.IntRange(1), help="How many more jobs; default: as before.")
+@json_option
+def resume(run: str, *, links: int | None, as_json: bool) -> None:
+    """Go on with a run that stopped, from its newest valid checkpoint."""
+    record = chosen_run(run)
+    job = resume_journey.resume(record, home(), links=links)
+    if as_json:
+        showing.json({"run": record.name, "job": job.native})
+    else:
+        showing.note(f"run {record.name}: goes on as job {job}")
+
+
+@click.command()
+@run_argument
+@click.option("--to", type=click.Path(file_okay=False, path_type=Path), help="Where to put them.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave these files there.")
+@quiet_option
+@json_option
+def fetch(
+    run: str, *, to: Path | None, exclude: tuple[str, ...], quiet: bool, as_json: bool
+) -> None:
+    """Bring results home, also while the run goes on; only what is new is copied."""
+    with showing.steps(quiet=quiet or as_json) as told:
+        came = fetch_journey.fetch(chosen_run(run), home(), to=to, leave_out=exclude, teller=told)
+    if as_json:
+        showing.json(came)
+        return
+    showing.note(f"{came.files} new files of {came.run} in")
+    showing.data(str(came.folder))
+
+
+@click.command()
+@run_argument
+@json_option
+def show(run: str, *, as_json: bool) -> None:
+    """Print a run's resolved plan and the script that was submitted."""
+    told = show_journey.show(chosen_run(run), home())
+    showing.json(told) if as_json else showing.voyage(told)
+
+
+@click.command()
+@click.argument("run")
+def forget(run: str) -> None:
+    """Drop a run from this computer's list; nothing on the cluster is deleted."""
+    record = records.find(home().runs, run)
+    if not record:
+        raise NoSuchRun(f"no run is called `{run}`")
+    records.forget(home().runs, record.name)
+    showing.note(f"{record.name} is no longer listed; its folder stays: {record.path}")

@@ -1,0 +1,64 @@
+"""Words that several commands share: the run they mean, where to send it, how to answer."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from rabaska.records.home import home
+from rabaska.records.runs import RunRecord, find, remembered
+
+Command = Callable[..., Any]
+
+
+def _complete_run(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Names from this computer's own index: completion never opens a connection."""
+    names = [record.name for record in remembered(home().runs)]
+    return [CompletionItem(name) for name in reversed(names) if name.startswith(typed)]
+
+
+def _complete_cluster(
+    _ctx: click.Context, _param: click.Parameter, typed: str
+) -> list[CompletionItem]:
+    from rabaska.settings.profiles import names
+
+    return [CompletionItem(name) for name in names(home().profiles) if name.startswith(typed)]
+
+
+def run_argument(command: Command) -> Command:
+    return click.argument("run", required=False, default="", shell_complete=_complete_run)(command)
+
+
+def on_option(command: Command) -> Command:
+    return click.option(
+        "--on",
+        default="here",
+        show_default=True,
+        metavar="CLUSTER",
+        shell_complete=_complete_cluster,
+        help="The cluster to use; `here` is this computer.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")(command)
+
+
+def quiet_option(command: Command) -> Command:
+    return click.option("-q", "--quiet", is_flag=True, help="Print only what was asked for.")(
+        command
+    )
+
+
+def chosen_run(name: str) -> RunRecord:
+    """The run that `name` means; without one, the newest of the project we stand in."""
+    return find(home().runs, name, project=_project_folder())
+
+
+def _project_folder() -> Path | None:
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "rabaska.toml").is_file():
+            return folder
+    return None

@@ -1,0 +1,93 @@
+"""How a run stands, decided from its own records first and the queue last.
+
+The order of trust: what the run's folder says, then what the scheduler says. A job that is
+absent from the queue, or a queue that did not answer, is never taken for done.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rabaska.domain.jobs import JobState, JobStatus
+from rabaska.domain.runs import RunState
+
+_JUST_SUBMITTED = 120.0  # seconds a scheduler may take to mention a new job
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a run, each from its own source."""
+
+    done: bool  # DONE is there
+    stop: bool  # STOP is there
+    decision: str  # the chain rule's: finished, go on, give up, not begun
+    reason: str  # the chain rule's
+    holder_alive: bool | None  # None: it is on another computer
+    submitted: bool  # the scheduler answered a submission with an id
+    submitted_ago: float  # seconds
+    queue: Mapping[str, JobStatus] | None  # the run's jobs, by id; None: the queue did not answer
+
+
+@dataclass(frozen=True)
+class Standing:
+    state: RunState
+    reason: str = ""
+    hint: str = ""
+
+
+def standing(facts: Facts) -> Standing:
+    if facts.done:
+        return Standing(RunState.FINISHED)
+    busy = _busy(facts)
+    if facts.stop:
+        return Standing(RunState.STOPPING if busy else RunState.CANCELLED, "you cancelled it")
+    if facts.decision == "give up" and not facts.holder_alive:
+        return Standing(RunState.FAILED, facts.reason)
+    if busy:
+        return busy
+    return _idle(facts)
+
+
+def _busy(facts: Facts) -> Standing | None:
+    """Running or waiting, if the holder or the queue says so."""
+    states = _states(facts)
+    if facts.holder_alive or JobState.RUNNING in states or JobState.STOPPING in states:
+        return Standing(RunState.RUNNING)
+    if JobState.QUEUED in states or JobState.HELD in states:
+        return Standing(RunState.QUEUED, _waiting_for(facts.queue or {}))
+    return None
+
+
+def _idle(facts: Facts) -> Standing:
+    """Nothing runs and nothing waits, as far as anybody knows."""
+    if facts.queue is None:
+        return Standing(RunState.UNKNOWN, "the queue did not answer", "ask again in a moment")
+    if JobState.UNKNOWN in _states(facts):
+        spelled = ", ".join(sorted({status.spelled for status in facts.queue.values()}))
+        return Standing(RunState.UNKNOWN, f"the cluster calls its jobs {spelled}")
+    if not facts.submitted:
+        return Standing(
+            RunState.INTERRUPTED, "it was never submitted", "`rabaska resume` submits it"
+        )
+    if not facts.queue and facts.submitted_ago < _JUST_SUBMITTED:
+        return Standing(RunState.QUEUED, "submitted a moment ago")
+    return Standing(RunState.INTERRUPTED, _why_idle(facts), "`rabaska resume` goes on with it")
+
+
+def _why_idle(facts: Facts) -> str:
+    states = _states(facts)
+    if JobState.LOST in states or JobState.NODE_FAILED in states:
+        return "what ran it was killed or the computer was restarted"
+    if JobState.CANCELLED in states:
+        return "its jobs were cancelled at the scheduler"
+    if facts.decision == "not begun":
+        return "no link of it ever began"
+    return "all its links are used and there is work left"
+
+
+def _states(facts: Facts) -> set[JobState]:
+    return {status.state for status in (facts.queue or {}).values()}
+
+
+def _waiting_for(queue: Mapping[str, JobStatus]) -> str:
+    reasons: Sequence[str] = [status.reason for status in queue.values() if status.reason]
+    return reasons[0] if reasons else ""

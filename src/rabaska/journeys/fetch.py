@@ -1,0 +1,61 @@
+"""Fetch: bring a run's results home, while it runs and after."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rabaska.errors import NoSuchRun
+from rabaska.journeys.station import station
+from rabaska.journeys.telling import Silent, Teller
+from rabaska.records.home import Home
+from rabaska.records.runs import RunRecord
+from rabaska.remote.place import Moved, Place, quoted
+
+_TRIES = 5  # a chain seldom hands over twice during one fetch
+
+
+@dataclass(frozen=True)
+class Fetched:
+    run: str
+    folder: Path
+    files: int  # how many came now; what was here already is not brought again
+
+
+def fetch(
+    record: RunRecord,
+    home: Home,
+    *,
+    to: Path | None = None,
+    leave_out: Sequence[str] = (),
+    teller: Teller | None = None,
+) -> Fetched:
+    """Copy output, checkpoints, logs and records into `<project>/results/<run>`."""
+    there = station(record.cluster, home)
+    folder = to or Path(record.project) / "results" / record.name
+    moved = _telling(record.name, teller or Silent())
+    came = _bring_carried(record, there.place, folder, leave_out, moved)
+    records = ["carried/*", "output", "*.partial"]
+    came += there.place.bring(record.path, folder / "run", leave_out=records, moved=moved)
+    return Fetched(run=record.name, folder=folder, files=came)
+
+
+def _bring_carried(
+    record: RunRecord, place: Place, folder: Path, leave_out: Sequence[str], moved: Moved
+) -> int:
+    """Bring what the newest link carries, wherever a link that begins meanwhile moves it."""
+    for _ in range(_TRIES):
+        names = place.run(f"ls {quoted([record.path + '/carried'])}").output.split()
+        if not names:
+            break
+        source = f"{record.path}/carried/{max(names)}"
+        try:
+            return place.bring(source, folder, leave_out=leave_out, moved=moved)
+        except FileNotFoundError:
+            continue
+    raise NoSuchRun(
+        f"run {record.name} has nothing to fetch", why=f"{record.path} holds no results"
+    )
+
+
+def _telling(name: str, teller: Teller) -> Moved:
+    return lambda done, total: teller.moved(f"fetching {name}", done, total)

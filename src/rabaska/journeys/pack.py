@@ -1,0 +1,38 @@
+"""Pack: every dataset of a project becomes shards on this computer, if it changed."""
+
+from collections.abc import Callable
+
+from rabaska.domain.amounts import say_size
+from rabaska.domain.projects import Dataset, Project
+from rabaska.journeys.telling import Silent, Teller
+from rabaska.packing.pack import Pack, Progress
+from rabaska.packing.pack import pack as pack_folder
+from rabaska.records.home import Home
+
+
+def pack(project: Project, home: Home, teller: Teller | None = None) -> tuple[Pack, ...]:
+    teller = teller or Silent()
+    return tuple(pack_dataset(dataset, home, teller) for dataset in project.datasets)
+
+
+def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
+    packed = pack_folder(
+        dataset.path,
+        home.store / "packs",
+        dataset.name,
+        follow_links=dataset.follow_links,
+        progress=_telling(dataset.name, teller),
+    )
+    did = "unchanged since it was packed" if packed.reused else "packed"
+    teller.step(
+        f"data {dataset.name}: {packed.files:,} files, {say_size(packed.bytes)}, {did} "
+        f"as {packed.identity} ({packed.shards} shard{'s' if packed.shards != 1 else ''})"
+    )
+    return packed
+
+
+def _telling(name: str, teller: Teller) -> Callable[[Progress], None]:
+    def tell(progress: Progress) -> None:
+        teller.moved(f"packing {name}", progress.bytes, progress.total_bytes)
+
+    return tell

@@ -1,0 +1,49 @@
+"""Resume: another round of links for a run that stopped before it was finished."""
+
+import json
+
+from rabaska.domain.jobs import JobId
+from rabaska.domain.runs import RunState
+from rabaska.errors import CommandFailed, WrongUse
+from rabaska.journeys.station import Station, station
+from rabaska.journeys.status import status
+from rabaska.journeys.submit import script, spec_of, submit
+from rabaska.node.plan import Plan, from_json
+from rabaska.records.home import Home
+from rabaska.records.runs import RunRecord
+from rabaska.remote.place import quoted
+
+
+def resume(record: RunRecord, home: Home, *, links: int | None = None) -> JobId:
+    """Submit the run again; it goes on from its newest valid checkpoint."""
+    now = status(record, home)
+    if now.state is RunState.FINISHED:
+        raise WrongUse(f"run {record.name} is finished", hint="`rabaska fetch` brings its results")
+    if not now.state.over and now.state is not RunState.UNKNOWN:
+        raise WrongUse(f"run {record.name} is {now.state.value}; there is nothing to resume")
+    there = station(record.cluster, home)
+    plan = read_plan(record, there)
+    wanted = links or plan.links
+    name = _write_script(plan, there, wanted)
+    return submit(record.name, there, links=wanted, script_name=name, resume=True)
+
+
+def read_plan(record: RunRecord, there: Station) -> Plan:
+    outcome = there.place.run(f"cat {quoted([record.path + '/run.json'])}")
+    if outcome.exit_code != 0:
+        raise CommandFailed(f"the plan of {record.name} cannot be read", why=outcome.complaint)
+    return from_json(json.loads(outcome.output))
+
+
+def _write_script(plan: Plan, there: Station, links: int) -> str:
+    """A script of its own for each round, so that the one that ran stays to be read."""
+    text = script(spec_of(plan, there, links=links), there, tuple(plan.about["setup"]))
+    folder = quoted([there.run_folder(plan.run)])
+    outcome = there.place.run(
+        f"cd {folder} && rm -f STOP && n=$(ls job*.sh | wc -l) && name=job-$((n + 1)).sh"
+        ' && cat > "$name.partial" && mv "$name.partial" "$name" && echo "$name"',
+        feed=text.encode(),
+    )
+    if outcome.exit_code != 0:
+        raise CommandFailed(f"no script could be written for {plan.run}", why=outcome.complaint)
+    return outcome.output.strip()

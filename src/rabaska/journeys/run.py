@@ -1,0 +1,84 @@
+"""Run: pack what changed, snapshot the code, push, prepare, submit."""
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rabaska.domain.jobs import JobId
+from rabaska.domain.projects import Project
+from rabaska.domain.runs import new_name
+from rabaska.journeys.pack import pack
+from rabaska.journeys.prepare import prepare, resolve
+from rabaska.journeys.push import push
+from rabaska.journeys.station import plan_station, station
+from rabaska.journeys.submit import Voyage, create, submit, voyage
+from rabaska.journeys.telling import Silent, Teller
+from rabaska.packing.bundle import bundle
+from rabaska.packing.pack import Pack
+from rabaska.packing.snapshot import Snapshot, snapshot
+from rabaska.records.home import Home
+from rabaska.records.runs import RunRecord, remember
+from rabaska.settings.project import check_data
+
+
+@dataclass(frozen=True)
+class Submitted:
+    run: str
+    job: JobId
+    cluster: str
+    path: str  # the run folder on its cluster
+
+
+def run(project: Project, on: str, home: Home, teller: Teller | None = None) -> Submitted:
+    teller = teller or Silent()
+    check_data(project)
+    there = station(on, home)
+    packs = pack(project, home, teller)
+    code = take_snapshot(project, home.store / "code", teller)
+    push(there, code, packs, teller)
+    environment = prepare(project.environment, there, teller)
+
+    name = new_name(project.name)
+    ready = voyage(project, name, there, code.digest, packs, environment.setup)
+    for sentence in there.scheduler.unmet(ready.spec):
+        teller.warn(sentence)
+    create(ready, there)
+    path = there.run_folder(name)
+    remember(home.runs, RunRecord(name, on, path, str(project.folder), time.time()))
+    job = submit(name, there, links=project.chain.links)
+    teller.step(f"run {name}: submitted to {on} as job {job}")
+    return Submitted(run=name, job=job, cluster=on, path=path)
+
+
+def take_snapshot(project: Project, code: Path, teller: Teller) -> Snapshot:
+    taken = snapshot(project.folder, code, exclude=_not_code(project))
+    teller.step(f"code: {taken.files} files, snapshot {taken.digest[:12]}")
+    return taken
+
+
+def _not_code(project: Project) -> tuple[str, ...]:
+    """Datasets travel as packs, and fetched results stay at home."""
+    inside = [
+        dataset.path.relative_to(project.folder).as_posix()
+        for dataset in project.datasets
+        if dataset.path.is_relative_to(project.folder)
+    ]
+    return (*project.exclude, *inside, "results", *project.keep)
+
+
+def rehearsal(project: Project, on: str, home: Home) -> Voyage:
+    """What `run` would submit, with nothing packed, sent or written outside a temporary folder."""
+    check_data(project)
+    with tempfile.TemporaryDirectory() as scratch:
+        there = plan_station(on, home, program=bundle(Path(scratch)))
+        code = snapshot(project.folder, Path(scratch), exclude=_not_code(project))
+        packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
+        setup = resolve(project.environment, there).setup
+        return voyage(project, new_name(project.name), there, code.digest, packs, setup)
+
+
+def _not_yet_packed(name: str) -> Pack:
+    return Pack(
+        identity=f"{name}-(packed first)", folder=Path(), files=0, bytes=0, shards=0, reused=False
+    )

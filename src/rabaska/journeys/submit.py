@@ -1,0 +1,180 @@
+"""Submit: one run, from its plan to the cluster's job id."""
+
+import io
+import tarfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from rabaska.domain.jobs import JobId, JobSpec, Resources
+from rabaska.domain.projects import Project
+from rabaska.errors import CommandFailed, SubmissionRefused
+from rabaska.jobscript.script import Agent, render
+from rabaska.journeys.station import Station
+from rabaska.node import plan as plans
+from rabaska.node.plan import Plan, StagedData
+from rabaska.packing.pack import Pack
+from rabaska.remote.place import quoted
+
+
+@dataclass(frozen=True)
+class Voyage:
+    """A run that is ready to be submitted: the plan, and the script that will carry it out."""
+
+    spec: JobSpec
+    plan: Plan
+    script: str
+
+
+def grace(project: Project) -> timedelta:
+    """Time to save before the limit: asked for, or a twentieth of it, 10 s to 5 min."""
+    if project.chain.grace is not None:
+        return project.chain.grace
+    walltime = project.resources.walltime
+    return min(max(walltime / 20, timedelta(seconds=10)), timedelta(minutes=5), walltime / 2)
+
+
+def job_spec(project: Project, run: str, station: Station) -> JobSpec:
+    return JobSpec(
+        name=run,
+        resources=project.resources,
+        folder=f"{station.run_folder(run)}/logs",
+        links=project.chain.links,
+        warn_before=grace(project),
+        account=project.account,
+        queue=project.queue,
+        features=project.features,
+        mail=project.mail,
+        native=project.native,
+    )
+
+
+def voyage(
+    project: Project, run: str, station: Station, code: str, packs: tuple[Pack, ...],
+    setup: tuple[str, ...],
+) -> Voyage:  # fmt: skip
+    """Everything about the run decided, nothing done."""
+    spec = job_spec(project, run, station)
+    plan = Plan(
+        run=run,
+        command=list(project.command),
+        resume=list(project.resume),
+        code=code,
+        datasets=[
+            StagedData(name=dataset.name, pack=pack.identity, mode=dataset.mode)
+            for dataset, pack in zip(project.datasets, packs, strict=True)
+        ],
+        patterns=list(project.checkpoints.patterns),
+        keep=list(project.keep),
+        variables=dict(project.environment.variables),
+        walltime=project.resources.walltime.total_seconds(),
+        grace=spec.warn_before.total_seconds(),
+        signal=project.chain.signal,
+        links=project.chain.links,
+        progress=project.progress,
+        about=_about(project, spec, station, setup),
+    )
+    return Voyage(spec=spec, plan=plan, script=script(spec, station, setup))
+
+
+def script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
+    python, program = station.node
+    agent = Agent(python=python, program=program, run=station.run_folder(spec.name))
+    scheduler = station.scheduler
+    return render(spec, scheduler.directives(spec), scheduler.in_job(), setup, agent)
+
+
+def _about(
+    project: Project, spec: JobSpec, station: Station, setup: tuple[str, ...]
+) -> dict[str, object]:
+    """What people and a later `resume` want to know, though no job reads it."""
+    asked = spec.resources
+    return {
+        "project": project.name,
+        "cluster": station.cluster.name,
+        "scheduler": station.cluster.scheduler,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "setup": list(setup),
+        "resources": {
+            "walltime": asked.walltime.total_seconds(), "gpus": asked.gpus,
+            "gpu_model": asked.gpu_model, "nodes": asked.nodes, "cores": asked.cores,
+            "memory": asked.memory,
+        },
+        "account": spec.account, "queue": spec.queue, "features": list(spec.features),
+        "mail": spec.mail, "native": list(spec.native),
+    }  # fmt: skip
+
+
+def spec_of(plan: Plan, station: Station, *, links: int) -> JobSpec:
+    """The job of a plan that was submitted before, for another round of links."""
+    about = plan.about
+    asked = dict(about["resources"])
+    asked["walltime"] = timedelta(seconds=asked["walltime"])
+    return JobSpec(
+        name=plan.run,
+        resources=Resources(**asked),
+        folder=f"{station.run_folder(plan.run)}/logs",
+        links=links,
+        warn_before=timedelta(seconds=plan.grace),
+        account=about["account"], queue=about["queue"], features=tuple(about["features"]),
+        mail=about["mail"], native=tuple(about["native"]),
+    )  # fmt: skip
+
+
+def create(ready: Voyage, station: Station) -> None:
+    """Make the run folder, whole or not at all."""
+    folder = station.run_folder(ready.plan.run)
+    partial = quoted([f"{folder}.partial"])
+    outcome = station.place.run(
+        f"set -e; mkdir -p {partial}; tar -xf - -C {partial}; mv {partial} {quoted([folder])}",
+        feed=_run_folder_tar(ready),
+    )
+    if outcome.exit_code != 0:
+        raise CommandFailed(
+            f"the run folder could not be made on {station.cluster.name}", why=outcome.complaint
+        )
+
+
+def _run_folder_tar(ready: Voyage) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name in ("logs", "links", "carried/000/output", "carried/000/checkpoints"):
+            _add(archive, name, None)
+        _add(archive, "run.json", plans.dumps(ready.plan).encode())
+        _add(archive, "job.sh", ready.script.encode())
+    return content.getvalue()
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes | None) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.mtime = int(time.time())
+    if data is None:
+        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+        archive.addfile(entry)
+        return
+    entry.size, entry.mode = len(data), 0o644
+    archive.addfile(entry, io.BytesIO(data))
+
+
+def submit(
+    run: str, station: Station, *, links: int, script_name: str = "job.sh", resume: bool = False
+) -> JobId:
+    """Hand the run's script to the scheduler; the run folder remembers it before we do."""
+    folder = station.run_folder(run)
+    command = station.scheduler.submit_command(f"{folder}/{script_name}")
+    words = ["submit", folder, "--links", str(links), *(["--resume"] if resume else [])]
+    outcome = station.place.run(quoted([*station.node, *words, "--", *command]))
+    if outcome.exit_code != 0:
+        raise SubmissionRefused(
+            f"{station.cluster.name} refused run {run}",
+            why=f"{command[0]} said: {outcome.complaint}",
+            hint=f"`rabaska show {run}` prints the script that was sent",
+        )
+    job = station.scheduler.read_job_id(outcome.output)
+    if job is None:
+        raise SubmissionRefused(
+            f"{station.cluster.name} took run {run} but gave no job id",
+            why=f"{command[0]} said: {outcome.output.strip()!r}",
+            hint=f"`rabaska status {run}` asks again",
+        )
+    return job

@@ -1,0 +1,24 @@
+"""How a journey tells what it does, without knowing who listens."""
+
+from typing import Protocol
+
+
+class Teller(Protocol):
+    def step(self, text: str) -> None:
+        """Something was done, or begins."""
+
+    def moved(self, what: str, done: int, total: int, *, unit: str = "bytes") -> None:
+        """A long piece of work came further."""
+
+    def warn(self, text: str) -> None:
+        """Something the user should know, though the work goes on."""
+
+
+class Silent:
+    """Tells nobody."""
+
+    def step(self, text: str) -> None: ...
+
+    def moved(self, what: str, done: int, total: int, *, unit: str = "bytes") -> None: ...
+
+    def warn(self, text: str) -> None: ...
