@@ -3,13 +3,41 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Two workers: the suite is built for two cores, and its jobs take time limits in seconds.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test check bench docs lint types clean
+.PHONY: demo test check bench docs lab clean
+
+demo: $(VENV)/.installed
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-output
+
+test: $(VENV)/.with-torch check
+	$(PYTEST) -m slow
+
+check: $(VENV)/.installed
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/vermin --quiet --no-tips --violations -t=3.6- src/rabaska/node
+	$(BIN)/vermin --quiet --no-tips --violations -t=3.8- src/rabaska/training
+	$(PYTEST) -m "not slow"
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
+
+docs: $(VENV)/.installed
+	$(BIN)/python docs/generate.py
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+# The CPU build is enough for the tests; a plain `torch` would bring gigabytes of CUDA.
+$(VENV)/.with-torch: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group torch
 	@touch $@
 
 clean:

@@ -31,7 +31,7 @@ def grace(project: Project) -> timedelta:
     if project.chain.grace is not None:
         return project.chain.grace
     walltime = project.resources.walltime
-    return min(max(walltime / 20, timedelta(seconds=10)), timedelta(minutes=5), walltime / 2)
+    return min(max(walltime / 20, timedelta(seconds=10)), timedelta(minutes=5), walltime / 4)
 
 
 def job_spec(project: Project, run: str, station: Station) -> JobSpec:

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# The whole journey on this computer: a student's training script that has never heard of
+# rabaska is carried through a chain of short jobs, one of which is killed half-way.
+set -euo pipefail
+
+examples=$(cd "$(dirname "$0")" && pwd)
+work=$(mkdir -p "${1:-demo-output}" && cd "${1:-demo-output}" && pwd)
+rm -rf "${work:?}"/*
+export RABASKA_HOME=$work/home
+cp -r "$examples/digits" "$work/digits"
+cd "$work/digits"
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+show() { printf '$ %s\n' "$*"; "$@"; }
+
+say "1. A project: a script, its requirements, a folder of small files"
+show python make_data.py data
+
+say "2. rabaska looks at it and writes rabaska.toml"
+show rabaska init --yes
+
+say "3. Thousands of files become a few shards"
+show rabaska pack
+
+say "4. Submit: at most 8 jobs of 8 seconds each, one after another"
+show rabaska run --walltime 8s --links 8
+
+say "5. Half-way through link 2, SIGKILL: what a failing node looks like"
+python "$examples/kill_link.py" 2
+
+say "6. The chain goes on from the newest whole checkpoint, to the end"
+show rabaska wait
+
+say "7. Results come home"
+show rabaska fetch
