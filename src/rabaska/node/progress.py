@@ -1,0 +1,219 @@
+"""Steps, epochs and metrics, read from what a training program prints.
+
+No program is asked to print in a given way; these are the ways programs do print:
+
+    step 400 loss 0.4123                          a student's script
+    Epoch: [3][20/500]  Loss 0.41 (0.52)          PyTorch's ImageNet example
+    Epoch 3/10 … 45/45 - 1s - loss: 0.41          Keras
+    {'loss': 0.5, 'epoch': 1.0}                   Hugging Face Trainer
+    Epoch 3:  40%|███  | 40/100 [00:02<, loss=0.4]   Lightning, and tqdm in general
+    Iteration 560, loss = 6.69755                 Caffe
+
+What counts as a step: a number named step, iteration, batch … ; else the position of a progress
+bar counted over its epochs; else the epoch. The three are never compared with each other.
+"""
+
+import os
+import re
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Pattern, Tuple
+
+SLICE = 64 * 1024  # bytes read at the head and at the tail of a log
+LONGEST_LINE = 4096  # characters of a line that are looked at
+
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
+
+# "step 12", "global_step=12", "'step': 12", "Iteration 560", "iter: [12/500]"; the plural names
+# how many there will be: "steps=1000", "Num Epochs = 3"
+STEP = re.compile(
+    r"(?<![a-z_])(?:global[_ ]?step|train[_ ]?step|step|iteration|iter|update|num_updates"
+    r"|total_timesteps)['\"]?\s*[:=#|]?\s*[\[(]?\s*(\d{1,15})(?![\d.]*[a-z%])",
+    re.IGNORECASE,
+)
+# "Epoch 3/10", "epoch: 3", "[Epoch 3]", "'epoch': 1.25", "Epoch: [3][20/500]"
+EPOCH = re.compile(
+    r"(?<![a-z_])epoch(['\"]?)\s*[:=#|]?\s*[\[(]?\s*(\d{1,9}(?:\.\d{1,9})?)", re.IGNORECASE
+)
+# " 40/100 [00:02<00:03": tqdm, Keras; "[20/500]" of the ImageNet example
+BAR = re.compile(r"\b(\d{1,12})/(\d{1,12})\s*[\[━]|\[\s*(\d{1,12})/(\d{1,12})\]")
+# Bars that count something else, and lines that tell where the program took up its work.
+OTHER_BAR = re.compile(r"valid|test|eval|sanity|predict|download", re.IGNORECASE)
+LOOKING_BACK = re.compile(r"resum|restor|\bload|continu|(start\w*|from) checkpoint", re.IGNORECASE)
+METRIC = re.compile(
+    r"(?<![\w.])['\"]?([A-Za-z][\w./@-]{0,40}?)['\"]?\s*(?:[:=|]\s*|\s+)\(?("
+    + NUMBER
+    + r"|nan|inf)(?![\w/:])"
+)
+# A name counts as a metric when one of its words is here: logs are full of other numbers.
+METRIC_WORDS = {
+    "loss", "losses", "acc", "accuracy", "top1", "top5", "acc1", "acc5", "prec", "precision",
+    "recall", "f1", "auc", "auroc", "map", "miou", "iou", "dice", "error", "err", "wer", "cer",
+    "bleu", "rouge", "perplexity", "ppl", "mse", "mae", "rmse", "r2", "psnr", "ssim", "fid", "lr",
+    "rate", "reward", "return", "score", "nll", "bpd", "elbo", "kl",
+}  # fmt: skip
+
+Found = Dict[str, float]
+
+
+class Seen(NamedTuple):
+    step: Optional[int]
+    epoch: Optional[float]
+    metrics: Found
+
+
+class Span(NamedTuple):
+    first_step: Optional[int]
+    last_step: Optional[int]
+    epoch: Optional[float]  # the last one seen
+    metrics: Found  # the last value of each
+
+
+def read(text: str, pattern: str = "") -> Seen:
+    """The last step, the last epoch and the last value of each metric in `text`.
+
+    `pattern` is the user's own regular expression: its groups `step` and `epoch` (or its first
+    group, which is then a step) count, and what is built in is not used for either.
+    """
+    return _last(list(_read_lines(text, _compiled(pattern))))
+
+
+def span(path: str, pattern: str = "", size: int = SLICE) -> Span:
+    """The first and last step in a log, from its head and its tail only."""
+    own = _compiled(pattern)
+    head, tail = _ends(path, size)
+    at_head = list(_read_lines(head, own))
+    at_tail = list(_read_lines(tail, own)) if tail else []
+    merged = _comparable(at_head + at_tail)
+    steps = [line.step for line in merged if line.step is not None]
+    last = _last(merged)
+    return Span(steps[0] if steps else None, last.step, last.epoch, last.metrics)
+
+
+class _Line(NamedTuple):
+    kind: int  # 3: a named step, 2: a bar, 1: an epoch, 0: no step
+    step: Optional[int]
+    epoch: Optional[float]
+    metrics: Found
+
+
+def _compiled(pattern: str) -> Optional[Pattern[str]]:
+    """The user's expression, or None when there is none or it is wrong.
+
+    The laptop refuses a wrong one when it reads rabaska.toml; a node must not fail for it.
+    """
+    try:
+        return re.compile(pattern) if pattern else None
+    except (re.error, OverflowError, RecursionError):
+        return None
+
+
+def _ends(path: str, size: int) -> Tuple[str, str]:
+    """The first and the last `size` bytes of a file; the second is empty for a short file."""
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(size)
+            length = os.fstat(stream.fileno()).st_size
+            if length <= len(head):
+                return _text(head), ""
+            stream.seek(max(size, length - size))
+            return _text(head), _text(stream.read(size))
+    except OSError:
+        return "", ""
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _read_lines(text: str, own: Optional[Pattern[str]]) -> Iterator[_Line]:
+    epoch = None  # type: Optional[float]
+    for raw in re.split(r"[\r\n]+", text):
+        line = raw[:LONGEST_LINE]
+        if not any(character.isdigit() for character in line):
+            continue
+        found = _read_own(line, own) if own else _read_line(line, epoch)
+        if found.epoch is not None and not _epoch(line)[0]:
+            epoch = found.epoch
+        if found.kind or found.epoch is not None or found.metrics:
+            yield found
+
+
+def _read_own(line: str, own: Pattern[str]) -> _Line:
+    found = own.search(line)
+    if found is None:
+        return _Line(0, None, None, _metrics(line))
+    named = found.groupdict()
+    first = found.group(1) if own.groups and not named else None
+    step, epoch = _number(named.get("step") or first), _number(named.get("epoch"))
+    if step is None:
+        step = epoch
+    kind = 0 if step is None else 3
+    return _Line(kind, None if step is None else int(step), epoch, _metrics(line))
+
+
+def _read_line(line: str, epoch_before: Optional[float]) -> _Line:
+    metrics = _metrics(line)
+    if LOOKING_BACK.search(line):
+        return _Line(0, None, None, metrics)
+    quoted, epoch = _epoch(line)
+    step = STEP.search(line)
+    if step is not None:
+        return _Line(3, int(step.group(1)), epoch, metrics)
+    bar = _bar(line)
+    # A quoted epoch comes from the Trainer of Hugging Face, whose bar spans all epochs.
+    current = epoch_before if epoch is None or quoted else epoch
+    if bar is not None and current is not None and not quoted:
+        return _Line(2, int(current) * bar[1] + bar[0], epoch, metrics)
+    if epoch is not None:
+        return _Line(1, int(epoch), epoch, metrics)
+    return _Line(0, None, None, metrics)
+
+
+def _epoch(line: str) -> Tuple[bool, Optional[float]]:
+    """Whether the word is quoted, as in a dictionary, and the epoch."""
+    found = EPOCH.search(line)
+    return (False, None) if found is None else (bool(found.group(1)), _number(found.group(2)))
+
+
+def _bar(line: str) -> Optional[Tuple[int, int]]:
+    """How far a progress bar is, and its length."""
+    found = list(BAR.finditer(line))
+    if not found or OTHER_BAR.search(line):
+        return None
+    done, total = [int(number) for number in found[-1].groups() if number is not None]
+    return (done, total) if done <= total and total > 1 else None
+
+
+def _metrics(line: str) -> Found:
+    found = {}  # type: Found
+    for name, value in METRIC.findall(line):
+        if METRIC_WORDS.isdisjoint(re.split(r"[^a-z0-9]+", name.lower())):
+            continue
+        number = _number(value)
+        if number is not None:
+            found[name] = number
+    return found
+
+
+def _number(text: Any) -> Optional[float]:
+    """A finite number, or None: JSON knows neither NaN nor infinity."""
+    try:
+        number = float(text)
+    except (TypeError, ValueError):
+        return None
+    return number if abs(number) < 1e300 else None
+
+
+def _comparable(lines: List[_Line]) -> List[_Line]:
+    """The same lines, with steps of the most exact kind only."""
+    kind = max((line.kind for line in lines), default=0)
+    return [line if line.kind == kind else line._replace(step=None) for line in lines]
+
+
+def _last(lines: List[_Line]) -> Seen:
+    step, epoch = None, None
+    metrics = {}  # type: Found
+    for line in _comparable(lines):
+        step = line.step if line.step is not None else step
+        epoch = line.epoch if line.epoch is not None else epoch
+        metrics.update(line.metrics)
+    return Seen(step, epoch, metrics)
