@@ -1,0 +1,77 @@
+"""What can be wrong between keys that are each right by themselves."""
+
+import re
+from collections.abc import Set as AbstractSet
+from pathlib import Path as File
+
+from rabaska.domain.amounts import say_duration
+from rabaska.settings import placeholders
+from rabaska.settings.mistakes import Mistake
+from rabaska.settings.model import Settings
+from rabaska.settings.resolved import Resolved
+from rabaska.settings.values import NAME
+
+
+def disagreements(
+    resolved: Resolved, folder: File, doubtful: AbstractSet[str | int] = frozenset()
+) -> list[Mistake]:
+    """Nothing is said of the tables in `doubtful`, of which a part was left out as wrong:
+    `{data}` is no second mistake when the dataset was misspelt."""
+    if doubtful - set(Settings.model_fields):
+        return []  # a misspelt table may have meant any of them
+    found = []
+    if doubtful.isdisjoint({"command", "resume", "data"}):
+        found += _placeholders(resolved.settings)
+    if "data" not in doubtful:
+        found += _datasets(resolved.settings)
+    if doubtful.isdisjoint({"resources", "chain", "cluster"}):
+        found += _grace(resolved)
+    if doubtful.isdisjoint({"environment", "cluster"}):
+        found += _environment(resolved, folder)
+    return found
+
+
+def _placeholders(settings: Settings) -> list[Mistake]:
+    names = list(settings.data)
+    return [
+        *placeholders.mistakes_in(settings.command, ("command",), names),
+        *placeholders.mistakes_in(settings.resume, ("resume",), names),
+    ]
+
+
+def _datasets(settings: Settings) -> list[Mistake]:
+    found = []
+    taken: dict[str, str] = {}
+    for name, data in settings.data.items():
+        variable = "RABASKA_DATA_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
+        if not re.fullmatch(NAME, name) or len(name) > 60:
+            advice = "use letters, digits, dots, dashes and underscores, 60 at the most"
+            found.append(Mistake(("data", name), f"dataset name `{name}`", advice))
+        elif variable in taken:
+            advice = f"`{taken[variable]}` has the same variable, {variable}"
+            found.append(Mistake(("data", name), f"dataset name `{name}`", advice))
+        elif not data.path.strip():
+            found.append(Mistake(("data", name, "path"), "empty `path`"))
+        taken.setdefault(variable, name)
+    return found
+
+
+def _grace(resolved: Resolved) -> list[Mistake]:
+    grace, walltime = resolved.chain.grace, resolved.resources.walltime
+    if grace is None or grace < walltime:
+        return []
+    what = f"`grace` of {say_duration(grace)}"
+    advice = f"a job has only {say_duration(walltime)} in all, its `walltime`"
+    return [Mistake(resolved.where("chain", "grace"), what, advice)]
+
+
+def _environment(resolved: Resolved, folder: File) -> list[Mistake]:
+    if resolved.kind == "activate" and not resolved.environment.path:
+        path = resolved.where("environment", "kind")
+        advice = "write the `path` of the environment on the cluster"
+        return [Mistake(path, '`kind = "activate"`', advice)]
+    if resolved.kind == "virtualenv" and not (folder / resolved.requirements).is_file():
+        key = "requirements" if resolved.environment.requirements else "kind"
+        what = f"no requirements file `{resolved.requirements}`"
+        return [Mistake(resolved.where("environment", key), what, f"it is looked for in {folder}")]
+    return []

@@ -1,0 +1,179 @@
+"""The tables and keys of rabaska.toml: the one place that says what may be written there."""
+
+import re
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from rabaska.domain.projects import CHECKPOINT_PATTERNS
+from rabaska.settings.values import (
+    Command,
+    Duration,
+    Line,
+    Name,
+    PathInside,
+    Pattern,
+    SignalName,
+    Size,
+    Variable,
+    Words,
+)
+
+
+class Table(BaseModel):
+    """A table that refuses keys it does not know and values of another type."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
+    )
+
+
+class DataTable(Table):
+    """A folder of samples that the program reads. Any number of them, each with a name:
+    `{data.NAME}` in the command, and `RABASKA_DATA_NAME` in its environment."""
+
+    path: Line
+    """The folder, relative to the project folder, or absolute, or from `~`."""
+    mode: Annotated[Literal["files", "shards"], Field(alias="as")] = "files"
+    """How the program sees it on the node: `files` is the folder as it was, `shards` is tar
+    shards read in place."""
+    follow_links: bool = False
+    """Pack what symbolic links point to, instead of the links themselves."""
+
+
+class EnvironmentTable(Table):
+    """How the program's Python comes to be on the cluster."""
+
+    kind: Literal["current", "activate", "virtualenv"] | None = None
+    """`current` uses the Python of the shell that submits; `activate` an existing environment
+    at `path`; `virtualenv` builds one from `requirements`. When left out: `virtualenv` if
+    `requirements` is set, `activate` if `path` is, else `current`."""
+    path: Line = ""
+    """For `activate`: the virtual or conda environment, as the cluster sees it."""
+    requirements: Line = ""
+    """For `virtualenv`: the requirements file in the project folder; `requirements.txt` when
+    left out."""
+    python: Line = "python3"
+    """The Python that builds a virtualenv."""
+    modules: list[Line] = []
+    """Environment modules to load first, in this order."""
+    variables: dict[str, Variable] = {}
+    """Variables set for the program."""
+
+    @field_validator("variables", mode="after")
+    @classmethod
+    def _names(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                raise ValueError(f"{name!r} cannot be the name of an environment variable")
+        return value
+
+
+class ResourcesTable(Table):
+    """What one job asks of the cluster."""
+
+    walltime: Duration = timedelta(hours=3)
+    """How long one job may take. Short jobs start sooner; a chain makes up the rest."""
+    gpus: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """GPUs per node."""
+    gpu_model: Line = ""
+    """Which GPU, as the cluster spells it, such as `v100`."""
+    cores: Annotated[int | None, Field(ge=1, le=100_000)] = None
+    """CPU cores per node; the cluster's default when left out."""
+    memory: Size | None = None
+    """Memory per node; the cluster's default when left out."""
+    nodes: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """Nodes per job."""
+
+
+class ChainTable(Table):
+    """How many jobs may follow one another to finish a run, and how each is asked to stop."""
+
+    links: Annotated[int, Field(ge=1, le=1000)] = 1
+    """Jobs that may follow one another. The chain ends early when the program finishes."""
+    grace: Duration | None = None
+    """Time between asking the program to save and the limit; chosen by walltime when left out."""
+    signal: Annotated[Literal["TERM", "INT", "USR1", "USR2", "HUP", "QUIT"], SignalName] = "TERM"
+    """The signal that asks the program to save and stop."""
+
+
+class CheckpointsTable(Table):
+    """What the program's checkpoints are called."""
+
+    patterns: Annotated[list[Line], Field(min_length=1)] = list(CHECKPOINT_PATTERNS)
+    """File name patterns. The newest file that matches and is whole is the one resumed from."""
+
+
+class OutputTable(Table):
+    """What the program writes outside `{output}` and must outlive a job."""
+
+    keep: list[PathInside] = []
+    """Paths beside the code, such as `lightning_logs`, carried from link to link."""
+
+
+class CodeTable(Table):
+    """Which code travels."""
+
+    exclude: list[Line] = []
+    """Patterns that stay behind, beside what `.gitignore` says."""
+
+
+class ProgressTable(Table):
+    """How to read the program's progress from what it prints."""
+
+    pattern: Pattern = ""
+    """A regular expression that finds step numbers, such as `step (?P<step>\\d+)`."""
+
+
+class ClusterTable(Table):
+    """What differs on one cluster. Keys in its `resources`, `chain` and `environment` tables
+    win over those of the same name above."""
+
+    account: Line = ""
+    """The account or allocation that pays, such as `def-prof`."""
+    queue: Line = ""
+    """The queue or partition; the cluster chooses when left out."""
+    features: list[Line] = []
+    """Node features to ask for."""
+    mail: Line = ""
+    """Where the cluster writes when a job ends."""
+    native: list[Line] = []
+    """Options passed to the scheduler untouched, such as `--exclusive`."""
+    resources: ResourcesTable = ResourcesTable()
+    """As `[resources]`, for this cluster."""
+    chain: ChainTable = ChainTable()
+    """As `[chain]`, for this cluster."""
+    environment: EnvironmentTable = EnvironmentTable()
+    """As `[environment]`, for this cluster."""
+
+
+class Settings(Table):
+    """All of rabaska.toml."""
+
+    name: Name | None = None
+    """The project's name, from which runs take theirs; the folder's name when left out."""
+    command: Command
+    """How the program is started: text split as a shell would, or a list of words.
+    `{data}`, `{data.NAME}`, `{output}`, `{checkpoints}` and `{checkpoint}` are filled in; without
+    a checkpoint, words with `{checkpoint}` are left out, with the option before them."""
+    resume: Words = []
+    """Words added to the command once there is a checkpoint."""
+    data: dict[str, DataTable] = {}
+    """Datasets."""
+    environment: EnvironmentTable = EnvironmentTable()
+    """How the program's Python comes to be on the cluster."""
+    resources: ResourcesTable = ResourcesTable()
+    """What one job asks of the cluster."""
+    chain: ChainTable = ChainTable()
+    """How many jobs may follow one another."""
+    checkpoints: CheckpointsTable = CheckpointsTable()
+    """What checkpoints are called."""
+    output: OutputTable = OutputTable()
+    """What else must outlive a job."""
+    code: CodeTable = CodeTable()
+    """Which code travels."""
+    progress: ProgressTable = ProgressTable()
+    """How to read progress."""
+    cluster: dict[str, ClusterTable] = {}
+    """What differs on one cluster."""

@@ -1,0 +1,99 @@
+"""Cluster profiles: one TOML file of facts for each place, the user's before the built-in."""
+
+from importlib import resources
+from pathlib import Path as File
+
+from pydantic import Field
+
+from rabaska.domain.clusters import Cluster
+from rabaska.errors import SettingsError
+from rabaska.settings import document
+from rabaska.settings.checking import checked
+from rabaska.settings.mistakes import nearest, refusal
+from rabaska.settings.model import Table
+from rabaska.settings.values import Line, Variable
+
+
+class ReachTable(Table):
+    """How to get there."""
+
+    host: Line = ""
+    """The name that `ssh` knows the cluster by; empty for this computer."""
+
+
+class StorageTable(Table):
+    """Where things are kept. Paths may hold shell variables, as the cluster sets them."""
+
+    store: Line = ""
+    """Where packs, runs and environments are kept; rabaska's own folder when left out."""
+    local: Line = ""
+    """Node-local space inside a job; the scheduler's own when left out."""
+
+
+class Profile(Table):
+    """All of a cluster profile."""
+
+    title: Line
+    """The cluster as people call it."""
+    scheduler: Line
+    """The scheduler that runs there."""
+    python: Line = "python3"
+    """What runs rabaska's own part there: Python 3.6 or newer."""
+    source: Line = ""
+    """Where these facts were found."""
+    checked: Line = ""
+    """The day on which they were."""
+    notes: list[Line] = Field(default_factory=list)
+    """What a newcomer should know."""
+    reach: ReachTable = ReachTable()
+    """How to get there."""
+    storage: StorageTable = StorageTable()
+    """Where things are kept."""
+    variables: dict[str, Variable] = Field(default_factory=dict)
+    """Variables that every program needs there."""
+
+
+def load_cluster(name: str, *, user_profiles: File | None = None) -> Cluster:
+    """The cluster called `name`; SettingsError when no profile has that name or it is wrong."""
+    files = _files(user_profiles)
+    if name not in files:
+        known = ", ".join(f"`{each}`" for each in files)
+        raise SettingsError(
+            f"unknown cluster `{name}`", hint=nearest(name, files) or f"known are {known}"
+        )
+    file = files[name]
+    shown = str(file) if file.parent == user_profiles else f"the built-in {file.name}"
+    written = document.read(file, shown)
+    profile, mistakes = checked(Profile, written.values)
+    if profile is None or mistakes:
+        raise refusal(mistakes, written)
+    return _cluster(name, profile)
+
+
+def names(user_profiles: File | None = None) -> tuple[str, ...]:
+    """Every cluster that has a profile, this computer first."""
+    return tuple(_files(user_profiles))
+
+
+def _files(user_profiles: File | None) -> dict[str, File]:
+    with resources.as_file(resources.files("rabaska.settings") / "profiles") as built_in:
+        found = {file.stem: file for file in built_in.glob("*.toml")}
+    if user_profiles and user_profiles.is_dir():
+        found |= {file.stem: file for file in user_profiles.glob("*.toml")}
+    return {name: found[name] for name in sorted(found, key=lambda name: (name != "here", name))}
+
+
+def _cluster(name: str, profile: Profile) -> Cluster:
+    return Cluster(
+        name=name,
+        title=profile.title,
+        scheduler=profile.scheduler,
+        host=profile.reach.host,
+        store=profile.storage.store,
+        local_space=profile.storage.local,
+        python=profile.python,
+        source=profile.source,
+        checked=profile.checked,
+        notes=tuple(profile.notes),
+        variables=dict(profile.variables),
+    )

@@ -1,0 +1,78 @@
+"""rabaska.toml, found, read, checked and resolved for one cluster."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path as File
+
+from rabaska.domain.projects import Dataset, Project
+from rabaska.errors import SettingsError
+from rabaska.settings import document, placeholders, resolved
+from rabaska.settings.agreement import disagreements
+from rabaska.settings.checking import checked
+from rabaska.settings.mistakes import Mistake, nearest, refusal
+from rabaska.settings.model import Settings
+from rabaska.settings.overrides import with_overrides
+
+FILE = "rabaska.toml"
+
+
+def find(folder: File) -> File:
+    """The rabaska.toml of `folder` or of the nearest folder above it, as git looks for its own."""
+    start = folder.absolute()
+    for candidate in (start, *start.parents):
+        if os.path.lexists(candidate / FILE):
+            return candidate / FILE
+    raise SettingsError(
+        f"there is no {FILE} in {start} or in any folder above it",
+        hint="run `rabaska init` in the folder of your training program",
+    )
+
+
+def load(
+    folder: File, *, cluster: str = "here", overrides: Mapping[str, object] | None = None
+) -> Project:
+    """The project around `folder`, as it is to run on `cluster`.
+
+    `overrides` are values from the command line by dotted key, such as
+    `{"resources.walltime": "1h", "account": "def-prof"}`; None means not given. `account`,
+    `queue`, `features`, `mail` and `native` are those of the cluster's own table.
+    """
+    file = find(folder)
+    written = document.read(file, os.path.relpath(file, folder))
+    values, given = with_overrides(written.values, cluster, overrides or {})
+    settings, mistakes = checked(Settings, values)
+    if settings is None:
+        raise refusal(mistakes, written, given)
+    there = resolved.resolve(settings, cluster)
+    mistakes += disagreements(there, file.parent, {mistake.path[0] for mistake in mistakes})
+    if mistakes:
+        raise refusal(mistakes, written, given)
+    return resolved.project(there, file.parent)
+
+
+def check_command(project: Project) -> None:
+    """Refuse a command, extended on the command line, that holds an unknown placeholder."""
+    names = [dataset.name for dataset in project.datasets]
+    wrong = placeholders.mistakes_in(project.command, ("command",), names)
+    if wrong:
+        raise refusal(wrong, document.Document(FILE, {}), frozenset({("command",)}))
+
+
+def check_data(project: Project) -> None:
+    """Refuse a project whose datasets are not folders on this computer."""
+    mistakes = [
+        Mistake(("data", dataset.name, "path"), *_absence(dataset))
+        for dataset in project.datasets
+        if not dataset.path.is_dir()
+    ]
+    if mistakes:
+        raise refusal(mistakes, document.read(project.folder / FILE, FILE))
+
+
+def _absence(dataset: Dataset) -> tuple[str, str]:
+    if dataset.path.exists():
+        return f"dataset `{dataset.name}` is not a folder: {dataset.path}", ""
+    around = dataset.path.parent
+    names = [entry.name for entry in around.iterdir()] if around.is_dir() else []
+    what = f"no folder {dataset.path} for dataset `{dataset.name}`"
+    return what, nearest(dataset.path.name, names)

@@ -1,0 +1,122 @@
+"""Settings as they hold on one cluster, and the project they make."""
+
+import os
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path as File
+from typing import TypeVar
+
+from rabaska.domain.jobs import Resources
+from rabaska.domain.projects import Chain, Checkpoints, Dataset, Project, Recipe
+from rabaska.settings.lines import Path
+from rabaska.settings.model import (
+    ChainTable,
+    ClusterTable,
+    EnvironmentTable,
+    ResourcesTable,
+    Settings,
+    Table,
+)
+
+SomeTable = TypeVar("SomeTable", bound=Table)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """`settings` with the keys written for one cluster laid over the general ones."""
+
+    settings: Settings
+    cluster: str
+    own: ClusterTable
+    resources: ResourcesTable
+    chain: ChainTable
+    environment: EnvironmentTable
+
+    def where(self, table: str, key: str) -> Path:
+        """The path of a key: in the cluster's own table when it was written there."""
+        own = getattr(self.own, table).model_fields_set
+        return ("cluster", self.cluster, table, key) if key in own else (table, key)
+
+    @property
+    def kind(self) -> str:
+        """The kind of environment, guessed from what is there when it was left out."""
+        if self.environment.kind:
+            return self.environment.kind
+        if self.environment.requirements:
+            return "virtualenv"
+        return "activate" if self.environment.path else "current"
+
+    @property
+    def requirements(self) -> str:
+        """The requirements file, relative to the project folder."""
+        return self.environment.requirements or "requirements.txt"
+
+
+def resolve(settings: Settings, cluster: str) -> Resolved:
+    own = settings.cluster.get(cluster, ClusterTable())
+    return Resolved(
+        settings=settings,
+        cluster=cluster,
+        own=own,
+        resources=_laid_over(settings.resources, own.resources),
+        chain=_laid_over(settings.chain, own.chain),
+        environment=_laid_over(settings.environment, own.environment),
+    )
+
+
+def _laid_over(table: SomeTable, own: SomeTable) -> SomeTable:
+    return table.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
+
+
+def project(resolved: Resolved, folder: File) -> Project:
+    """The project in `folder`; its requirements file, where it has one, is read now."""
+    settings, own, chain = resolved.settings, resolved.own, resolved.chain
+    return Project(
+        name=settings.name or name_for(folder),
+        folder=folder,
+        command=tuple(settings.command),
+        resources=Resources(**resolved.resources.model_dump()),
+        resume=tuple(settings.resume),
+        datasets=tuple(
+            Dataset(name, _absolute(folder, data.path), data.mode, data.follow_links)
+            for name, data in settings.data.items()
+        ),
+        environment=_recipe(resolved, folder),
+        chain=Chain(links=chain.links, grace=chain.grace, signal=chain.signal),
+        checkpoints=Checkpoints(patterns=tuple(settings.checkpoints.patterns)),
+        keep=tuple(settings.output.keep),
+        exclude=tuple(settings.code.exclude),
+        progress=settings.progress.pattern,
+        account=own.account,
+        queue=own.queue,
+        features=tuple(own.features),
+        mail=own.mail,
+        native=tuple(own.native),
+    )
+
+
+def _recipe(resolved: Resolved, folder: File) -> Recipe:
+    asked = resolved.environment
+    text = ""
+    if resolved.kind == "virtualenv":
+        text = (folder / resolved.requirements).read_text("utf-8", "replace")
+    return Recipe(
+        kind=resolved.kind,
+        path=asked.path,
+        requirements=text,
+        python=asked.python,
+        modules=tuple(asked.modules),
+        variables=dict(asked.variables),
+    )
+
+
+def _absolute(folder: File, path: str) -> File:
+    # Not Path.expanduser, which fails for a user it does not know; then the folder is missing.
+    return File(os.path.normpath(folder / os.path.expanduser(path)))  # noqa: PTH111
+
+
+def name_for(folder: File) -> str:
+    """A project name made of the folder's: plain letters, and never empty."""
+    plain = unicodedata.normalize("NFKD", folder.name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")[:60] or "project"
