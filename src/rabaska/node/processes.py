@@ -77,9 +77,9 @@ def is_alive(pid: int, started: str) -> bool:
     return start_id(pid) == started
 
 
-def descendants(pid: int) -> List[int]:
-    """Every living process below `pid`, children before grandchildren; `pid` itself is not one."""
-    return _below([pid], _table())
+def descendants(*pids: int) -> List[int]:
+    """Every living process below `pids`, themselves left out; children before grandchildren."""
+    return _below(pids, _table())
 
 
 def carrying(variable: str, value: str) -> List[int]:

@@ -1,0 +1,139 @@
+"""The words `here submit`, `here status` and `here cancel`: text in, text out."""
+
+import argparse
+import os
+import sys
+import time
+import uuid
+from typing import List, Optional, Tuple
+
+from .. import files
+from . import keeper, locks
+from . import queue as queues
+from .capacity import capacity, check
+from .directives import Asked, Refused, output_path, read
+from .elements import elements, line_of
+from .queue import Job, Queue
+from .sweep import sweep
+
+
+def main(arguments: List[str]) -> int:
+    """Run one command and return its exit code; a refusal is one plain line on stderr and 1."""
+    words = _parser().parse_args(arguments)
+    try:
+        if not words.queue:
+            raise Refused("no queue is named; give --queue FOLDER or set RABASKA_QUEUE")
+        queue = Queue(os.path.abspath(words.queue))
+        queues.make(queue)
+        _sweep_unless_busy(queue)
+        if words.command == "submit":
+            return submit(queue, words.script)
+        if words.command == "status":
+            return status(queue, words.jobs)
+        return cancel(queue, words.jobs)
+    except (Refused, OSError) as problem:
+        print("here: {}".format(problem), file=sys.stderr)
+        return 1
+
+
+def submit(queue: Queue, script: str) -> int:
+    """Queue a script, start its keeper, and print `here job <id>`."""
+    text = _text_of(script)
+    asked = read(text.decode("utf-8", "surrogateescape"))
+    able = capacity(queue.path)
+    check(able, asked.gpus)
+    _make_output_folder(asked)
+    number = queues.new_id(queue)
+    # Locked before the record appears: who finds the record finds its keeper alive.
+    lock = locks.hold(queue.keeper(number))
+    assert lock is not None
+    job = _job(number, asked, [able.gpu(slot) for slot in range(able.slots)])
+    files.write_whole(queue.script(number), text)
+    queues.write_job(queue, job)
+    queues.activate(queue, number)
+    keeper.launch(queue, job, lock)
+    print("here job {}".format(number))
+    return 0
+
+
+def status(queue: Queue, wanted: List[str]) -> int:
+    """Print one line for each element of the jobs named, or of every job."""
+    for word in wanted or [str(number) for number in queue.jobs()]:
+        job, link = _parts(word)
+        found = [] if job is None else elements(queue, job)
+        lines = [line_of(one) for one in found if link is None or one.name == word]
+        for line in lines:
+            print(line)
+        if not lines:
+            print("here: there is no job {}".format(word), file=sys.stderr)
+    return 0
+
+
+def cancel(queue: Queue, wanted: List[str]) -> int:
+    """Ask for the end of each job or element named; 1 when one of them does not exist."""
+    missing = 0
+    for word in wanted:
+        job, link = _parts(word)
+        if job is None or job not in queue.jobs():
+            print("here: there is no job {}".format(word), file=sys.stderr)
+            missing = 1
+            continue
+        queues.ask_to_cancel(queue, job, link)
+    return missing
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="here", description="Run jobs on this computer.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.required = True
+    for name, what in (
+        ("submit", "queue a job script and print the number of the job"),
+        ("status", "show how jobs stand, one line for each link"),
+        ("cancel", "end jobs, or keep them from starting"),
+    ):
+        command = commands.add_parser(name, description=what)
+        command.add_argument("--queue", default=os.environ.get("RABASKA_QUEUE", ""))
+        if name == "submit":
+            command.add_argument("script")
+        else:
+            command.add_argument("jobs", nargs="*" if name == "status" else "+")
+    return parser
+
+
+def _sweep_unless_busy(queue: Queue) -> None:
+    with locks.held(queue.line, wait=False) as ours:
+        if ours:  # else somebody is sweeping or taking slots right now
+            sweep(queue)
+
+
+def _text_of(script: str) -> bytes:
+    try:
+        with open(script, "rb") as stream:
+            return stream.read()
+    except OSError as problem:
+        raise Refused("the script cannot be read: {}".format(problem))
+
+
+def _make_output_folder(asked: Asked) -> None:
+    folder = os.path.dirname(output_path(asked.output, "0_0"))
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+
+
+def _job(number: int, asked: Asked, slots: List[str]) -> Job:
+    return Job(
+        id=number,
+        folder=os.getcwd(),
+        token=uuid.uuid4().hex,
+        slots=slots,
+        submitted=time.time(),
+        **asked._asdict()
+    )  # fmt: skip
+
+
+def _parts(word: str) -> Tuple[Optional[int], Optional[int]]:
+    """`12` and `12_3` as numbers; (None, None) for a word that names no job."""
+    job, _, link = word.partition("_")
+    if not job.isdigit() or (link and not link.isdigit()):
+        return None, None
+    return int(job), int(link) if link else None

@@ -1,0 +1,101 @@
+"""How each element of a job stands, told from records and locks alone."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from . import queue as queues
+from .queue import Job, Queue
+
+QUEUED = "QUEUED"
+RUNNING = "RUNNING"
+STOPPING = "STOPPING"
+DONE = "DONE"
+FAILED = "FAILED"
+TIMEOUT = "TIMEOUT"
+CANCELLED = "CANCELLED"
+LOST = "LOST"
+NEVER_RAN = "NEVER_RAN"
+UNKNOWN = "UNKNOWN"
+
+_GONE = "its keeper was killed, or the computer restarted"
+
+
+class Element(NamedTuple):
+    name: str  # "<job>_<link>", or "<job>" when not even its record can be read
+    state: str
+    exit_code: Optional[int] = None
+    reason: str = ""
+    started: Optional[float] = None
+    ended: Optional[float] = None
+
+
+def elements(queue: Queue, number: int) -> List[Element]:
+    """One for each link of job `number`; none when there is no such job."""
+    # Before the records: a keeper that ends in between has written them all by then.
+    alive = queues.keeper_lives(queue, number)
+    job = queues.read_job(queue, number)
+    if job is not None:
+        return [_element(queue, job, link, alive) for link in range(1, job.links + 1)]
+    if number in queue.jobs():
+        return [Element(str(number), UNKNOWN, reason="its job.json cannot be read")]
+    return []
+
+
+def line_of(element: Element) -> str:
+    """`here|<job>_<link>|STATE|exit|reason|started|ended|.`, times in seconds since 1970.
+
+    The first word tells the line from a banner, the last that it is whole. `%`, `|` and line
+    breaks in the reason are written as %25, %7C and %0A.
+    """
+    fields = [
+        "here",
+        element.name,
+        element.state,
+        "" if element.exit_code is None else str(element.exit_code),
+        _escaped(element.reason),
+        _moment(element.started),
+        _moment(element.ended),
+        ".",
+    ]
+    return "|".join(fields)
+
+
+def _element(queue: Queue, job: Job, link: int, alive: bool) -> Element:
+    name = job.element(link)
+    ended = queues.ended(queue, job.id, link)
+    begun = queues.begun(queue, job.id, link)
+    started = _number(begun, "started")
+    if ended is not None:
+        state = str(ended.get("state", UNKNOWN))
+        reason = str(ended.get("reason", "the record of its end is damaged"))
+        code = ended.get("exit")
+        code = code if isinstance(code, int) else None
+        return Element(name, state, code, reason, started, _number(ended, "ended"))
+    state, reason = _unended(queue, job, link, alive=alive, began=begun is not None)
+    return Element(name, state, reason=reason, started=started)
+
+
+def _unended(queue: Queue, job: Job, link: int, *, alive: bool, began: bool) -> Tuple[str, str]:
+    cancelled = queues.cancel_asked(queue, job.id, link)
+    if alive and began:
+        return (STOPPING, "it was asked to stop") if cancelled else (RUNNING, "")
+    if alive:
+        before = "waits for its turn" if queues.waits(queue, job) else "waits for the link before"
+        return QUEUED, before
+    if began:
+        return LOST, _GONE
+    return (CANCELLED, "before it began") if cancelled else (NEVER_RAN, _GONE)
+
+
+def _number(record: Optional[Dict[str, Any]], key: str) -> Optional[float]:
+    value = (record or {}).get(key)
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _moment(when: Optional[float]) -> str:
+    return "" if when is None else "{:.3f}".format(when)
+
+
+def _escaped(text: str) -> str:
+    for sign in "%|\r\n":
+        text = text.replace(sign, "%{:02X}".format(ord(sign)))
+    return text

@@ -1,0 +1,225 @@
+"""The keeper: one process for each job, which runs the job's elements one after another."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from .. import processes
+from . import elements, line, sweep
+from . import queue as queues
+from .directives import output_path
+from .queue import TAG, Job, Queue
+
+_LOOK = 0.1  # seconds between two looks at the running script
+_SHUT_DOWN = "this computer was shutting down"
+
+Begun = Dict[str, Any]
+
+
+class End(NamedTuple):
+    state: str
+    reason: str
+    exit_code: Optional[int] = None
+
+
+class Told:
+    """Remembers that the keeper was told to stop, as every process is at a shutdown."""
+
+    def __init__(self) -> None:
+        self.to_stop = False
+
+    def listen(self) -> None:
+        # Handlers, not SIG_IGN: what is ignored here would be ignored by every job as well.
+        signal.signal(signal.SIGTERM, self._stop)
+        for number in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+
+    def _stop(self, *_: Any) -> None:
+        self.to_stop = True
+
+
+def launch(queue: Queue, job: Job, lock: int) -> None:
+    """Start the keeper of `job` as a process of its own that nothing ties to this terminal.
+
+    It inherits `lock`, so from the first moment to the last the job is known to be kept.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        os.close(lock)
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    try:
+        _let_go(queue.file(job.id, "keeper.log"), lock)
+        keep(queue, job)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)
+
+
+def keep(queue: Queue, job: Job) -> None:
+    """Run every element of the job, then retire it."""
+    processes.become_reaper()
+    told = Told()
+    told.listen()
+    for link in range(1, job.links + 1):
+        end = _run(queue, job, link, told)
+        # After the cleaning: this record is also what frees the slots.
+        queues.write_ended(queue, job.id, link, _record(end))
+        if told.to_stop:
+            break
+    queues.retire(queue, job.id)
+
+
+def _run(queue: Queue, job: Job, link: int, told: Told) -> End:
+    """Run one element when its turn comes, and leave nothing of it behind."""
+
+    def leave() -> bool:
+        return told.to_stop or queues.cancel_asked(queue, job.id, link)
+
+    begun = line.wait_for_slots(queue, job, link, leave)
+    if begun is None and told.to_stop:
+        return End(elements.NEVER_RAN, _SHUT_DOWN)
+    if begun is None:
+        return End(elements.CANCELLED, "before it began")
+    try:
+        os.mkdir(begun["local"], 0o700)
+        child = _start(queue, job, link, begun)
+        return _watch(queue, job, link, child, told)
+    except OSError as problem:
+        return End(elements.FAILED, "it could not be started: {}".format(problem))
+    finally:
+        processes.end_all(lambda: _members(job), job.grace)
+        sweep.remove_local(begun["local"])
+
+
+def _start(queue: Queue, job: Job, link: int, begun: Begun) -> "subprocess.Popen[bytes]":
+    """`bash SCRIPT` in a session of its own, its output straight into the file it asked for."""
+    pattern = job.output or queue.file(job.id, "job-%j.out")
+    path = os.path.join(job.folder, output_path(pattern, job.element(link)))
+    output = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        return subprocess.Popen(
+            ["bash", queue.script(job.id)],
+            cwd=job.folder,
+            env=_environment(job, link, begun),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    finally:
+        os.close(output)
+
+
+def _environment(job: Job, link: int, begun: Begun) -> Dict[str, str]:
+    environment = dict(os.environ)
+    environment.update(
+        {
+            "RABASKA_JOB": job.element(link),
+            "RABASKA_LOCAL": begun["local"],
+            "RABASKA_KEEPER": str(os.getpid()),
+            TAG: job.token,
+        }
+    )
+    environment.pop("RABASKA_JOB_ENDS", None)
+    if begun["ends"] is not None:
+        environment["RABASKA_JOB_ENDS"] = str(int(begun["ends"]))
+    gpus = [job.slots[slot] for slot in begun["slots"] if job.slots[slot]]
+    if gpus:
+        # nvidia-smi counts by bus, CUDA by speed unless it is told otherwise.
+        environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
+    return environment
+
+
+def _watch(queue: Queue, job: Job, link: int, child: "subprocess.Popen[bytes]", told: Told) -> End:
+    began = time.monotonic()
+    while True:
+        code = child.poll()
+        if code is not None:
+            return _end_of(code)
+        end = None
+        if told.to_stop:
+            end = End(elements.LOST, _SHUT_DOWN)
+        elif queues.cancel_asked(queue, job.id, link):
+            end = End(elements.CANCELLED, "somebody cancelled it")
+        elif job.time and time.monotonic() - began >= job.time:
+            end = End(elements.TIMEOUT, "it took longer than {:g} s".format(job.time))
+        if end is not None:
+            return end._replace(exit_code=_stop(job, child))
+        processes.reap_adopted(child.pid)
+        time.sleep(_LOOK)
+
+
+def _stop(job: Job, child: "subprocess.Popen[bytes]") -> Optional[int]:
+    """TERM to the script, then to all that is left of it, then KILL: `grace` seconds in all.
+
+    The script comes first because rabaska's agent stands in its place, and knows how its program
+    wants to be asked; a program that gets TERM behind the agent's back may die before it saved.
+    """
+    start = time.monotonic()
+    processes.signal_all([child.pid], signal.SIGTERM)
+    processes.signal_all([child.pid], signal.SIGCONT)
+    while child.poll() is None and time.monotonic() - start < job.grace / 2:
+        processes.reap_adopted(child.pid)
+        time.sleep(_LOOK)
+    left = max(0.0, job.grace - (time.monotonic() - start))
+    processes.end_all(lambda: _members(job), left, own=child.pid)
+    code = child.poll()
+    return None if code is None else _end_of(code).exit_code
+
+
+def _members(job: Job) -> List[int]:
+    return sorted({*processes.descendants(os.getpid()), *sweep.members(job)})
+
+
+def _end_of(code: int) -> End:
+    if code == 0:
+        return End(elements.DONE, "", 0)
+    if code > 0:
+        return End(elements.FAILED, "exit code {}".format(code), code)
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = "signal {}".format(-code)
+    return End(elements.FAILED, "killed by {}".format(name), 128 - code)
+
+
+def _record(end: End) -> Dict[str, Any]:
+    return {
+        "state": end.state,
+        "reason": end.reason,
+        "exit": end.exit_code,
+        "ended": time.time(),
+    }
+
+
+def _let_go(log: str, lock: int) -> None:
+    """Keep no descriptor but `lock`, and no folder that somebody might want to unmount."""
+    os.chdir("/")
+    # Started with standard input closed, the lock itself may have become descriptor 0.
+    lock = fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, 3)
+    for descriptor in (int(name) for name in os.listdir("/dev/fd")):
+        if descriptor > 2 and descriptor != lock:
+            try:
+                os.close(descriptor)
+            except OSError:
+                pass  # the one that listed the others
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for target, source in ((0, nothing), (1, said), (2, said)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(said)

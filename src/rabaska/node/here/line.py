@@ -1,0 +1,78 @@
+"""Standing in line: the oldest job that waits takes the next free slots, and nobody passes it.
+
+Jobs are served in the order of their numbers, so a chain that was submitted first goes on with
+its next link before a younger job begins.
+"""
+
+import os
+import tempfile
+import time
+from typing import Any, Callable, Dict, List, Optional, Set
+
+from . import locks, sweep
+from . import queue as queues
+from .queue import Job, Queue
+
+_FIRST = 0.1  # seconds between two looks, for the first in line
+_OTHERS = 0.3
+
+
+def wait_for_slots(
+    queue: Queue, job: Job, link: int, leave: Callable[[], bool]
+) -> Optional[Dict[str, Any]]:
+    """Wait until the element may run and return its record; None when `leave` says to go away."""
+    while not leave():
+        if not _is_first(queue, job):
+            time.sleep(_OTHERS)
+            continue
+        with locks.held(queue.line):
+            begun = _take(queue, job, link)
+        if begun is not None:
+            return begun
+        time.sleep(_FIRST)
+    return None
+
+
+def _is_first(queue: Queue, job: Job) -> bool:
+    for number in queue.active():
+        if number >= job.id:
+            break
+        older = queues.read_job(queue, number)
+        if older and queues.waits(queue, older) and queues.keeper_lives(queue, number):
+            return False
+    return True
+
+
+def _take(queue: Queue, job: Job, link: int) -> Optional[Dict[str, Any]]:
+    """Take slots and record it, if it is our turn and enough are free. We hold the line."""
+    sweep.sweep(queue)
+    if not _is_first(queue, job):
+        return None
+    taken = _taken(queue)
+    free = [slot for slot in range(len(job.slots)) if slot not in taken]
+    if len(free) < job.need:
+        return None
+    begun = _record(job, link, free[: job.need])
+    queues.write_begun(queue, job.id, link, begun)
+    return begun
+
+
+def _taken(queue: Queue) -> Set[int]:
+    """Slots in use. A dead keeper's stay so until its processes are swept away."""
+    taken: Set[int] = set()
+    for number in queue.active():
+        for link in queues.running(queue, number):
+            taken.update((queues.begun(queue, number, link) or {}).get("slots", ()))
+    return taken
+
+
+def _record(job: Job, link: int, slots: List[int]) -> Dict[str, Any]:
+    # The local folder is named before it is made, so that a sweep finds it at any moment.
+    name = "rabaska-{}-{}-{}".format(job.id, link, job.token[:12])
+    now = time.time()
+    return {
+        "slots": slots,
+        "local": os.path.join(tempfile.gettempdir(), name),
+        "started": now,
+        "ends": now + job.time if job.time else None,
+    }
