@@ -1,0 +1,110 @@
+"""The embedded cluster: how jobs on one computer are asked for, named and shown.
+
+The other side of these words is `rabaska.node.here`, which runs wherever `program` runs: on this
+computer, or on a workstation at the other end of ssh.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
+
+_STATES = {
+    "QUEUED": JobState.QUEUED,
+    "RUNNING": JobState.RUNNING,
+    "STOPPING": JobState.STOPPING,
+    "DONE": JobState.DONE,
+    "FAILED": JobState.FAILED,
+    "TIMEOUT": JobState.TIMEOUT,
+    "CANCELLED": JobState.CANCELLED,
+    "LOST": JobState.LOST,
+    "NEVER_RAN": JobState.NEVER_RAN,
+}
+
+# here|<job>_<link>|STATE|exit|reason|started|ended|.   (see `elements.line_of` on the node side)
+_LINE = re.compile(
+    r"here\|(?P<id>\d+(?:_\d+)?)\|(?P<state>[^|]+)\|(?P<exit>\d*)\|(?P<reason>[^|]*)"
+    r"\|(?P<started>[\d.]*)\|(?P<ended>[\d.]*)\|\.",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Local:
+    program: tuple[str, ...]  # what runs the node side there: ("python3", "/store/node/abc.pyz")
+    queue: str
+
+    @property
+    def name(self) -> str:
+        return "local"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(array=True)
+
+    def directives(self, spec: JobSpec) -> list[str]:
+        options = {
+            "name": _one_line(spec.name) or "job",
+            "time": f"{spec.resources.walltime.total_seconds():.15g}",
+            "links": str(spec.links),
+            "gpus": str(spec.resources.gpus),
+            "output": spec.folder.replace("%", "%%") + "/job-%j.out",
+        }
+        lines = [f"#HERE {shlex.quote(f'--{key}={value}')}" for key, value in options.items()]
+        return [*lines, *(f"#HERE {shlex.quote(_one_line(option))}" for option in spec.native)]
+
+    def unmet(self, spec: JobSpec) -> list[str]:
+        asked = spec.resources
+        problems = {
+            f"this computer is one node, and the job asks for {asked.nodes}": asked.nodes > 1,
+            f"this computer cannot choose a {asked.gpu_model}": bool(asked.gpu_model),
+            f"this computer has no features: {', '.join(spec.features)}": bool(spec.features),
+            "this computer sends no mail": bool(spec.mail),
+            "this computer has one queue, so its name is ignored": bool(spec.queue),
+            "this computer has no accounts, so the account is ignored": bool(spec.account),
+            "the folder for the job's output has a line break in its name": "\n" in spec.folder,
+        }
+        return [sentence for sentence, holds in problems.items() if holds]
+
+    def submit_command(self, script: str) -> list[str]:
+        return [*self.program, "here", "submit", "--queue", self.queue, "--", script]
+
+    def read_job_id(self, output: str) -> JobId | None:
+        found = re.findall(r"^here job (\d+)\r?$", output, re.MULTILINE | re.ASCII)
+        return JobId(found[-1]) if found else None
+
+    def status_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return [*self.program, "here", "status", "--queue", self.queue, *map(str, jobs)]
+
+    def read_status(self, output: str) -> Mapping[str, JobStatus]:
+        lines = (_LINE.fullmatch(line.strip()) for line in output.split("\n"))
+        return {found["id"]: _status(found) for found in lines if found}
+
+    def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return [*self.program, "here", "cancel", "--queue", self.queue, *map(str, jobs)]
+
+    def in_job(self) -> InJob:
+        return InJob(
+            job="$RABASKA_JOB",
+            ends="$RABASKA_JOB_ENDS",
+            local_space="$RABASKA_LOCAL",
+        )
+
+
+def _status(found: re.Match[str]) -> JobStatus:
+    return JobStatus(
+        state=_STATES.get(found["state"], JobState.UNKNOWN),
+        spelled=found["state"],
+        reason=_unescaped(found["reason"]),
+        exit_code=int(found["exit"]) if found["exit"] else None,
+    )
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"%(25|7C|0A|0D)", lambda code: chr(int(code[1], 16)), text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
