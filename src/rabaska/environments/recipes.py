@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from rabaska.domain.projects import Recipe
+from rabaska.domain.shellwords import expanding
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def _variables(recipe: Recipe) -> list[str]:
 
 def _activation(path: str) -> str:
     if "/" in path:
-        return f"source {shlex.quote(path.rstrip('/') + '/bin/activate')}"
+        return f"source {expanding(path.rstrip('/') + '/bin/activate')}"
     return f'eval "$(conda shell.bash hook)" && conda activate {shlex.quote(path)}'
 
 
