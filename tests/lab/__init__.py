@@ -1,0 +1,7 @@
+"""A real Slurm cluster on one machine: four nodes, a login node, a controller, and ways to break them."""
+
+from .cluster import Lab
+from .install import unavailable
+from .site import Node, Partition, Site, Storage
+
+__all__ = ["Lab", "Node", "Partition", "Site", "Storage", "unavailable"]

@@ -1,0 +1,257 @@
+"""One lab from boot to end: Slurm's daemons, its users' commands, and the faults that befall it."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from . import slurmconf
+from .accounting import start_accounting
+from .clock import Clock
+from .login import Login
+from .modules import install_modules
+from .nodes import Nodes
+from .site import Site
+from .world import Daemon, LabBroken, World
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+class Lab:
+    """A running cluster. Use it as a context manager, or call `end` yourself.
+
+    Paths such as `home` and `shared` are those of the lab; `path` says where to look from outside.
+    """
+
+    def __init__(self, site: Site | None = None) -> None:
+        self.site = site or Site()
+        self.user = self.site.user
+        self.home = f"/home/{self.user}"
+        self.shared = f"/scratch/{self.site.project}/{self.user}"
+        began = time.monotonic()
+        self.world = World({self.home: self.site.home, "/scratch": self.site.shared})
+        try:
+            self._boot()
+        except BaseException:
+            self.world.end()
+            raise
+        self.boot_seconds = time.monotonic() - began
+
+    def __enter__(self) -> "Lab":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        self.world.end()
+
+    # What a test looks at
+
+    @property
+    def ssh_config(self) -> Path:
+        """For `ssh -F`; it knows one host, `lab`."""
+        return self.login.ssh_config
+
+    def path(self, inside: str) -> Path:
+        return self.world.path(inside)
+
+    def log(self, name: str) -> str:
+        """What a daemon (`slurmctld`, `login1`, a node …) printed so far."""
+        return (self.world.base / "log" / f"{name}.log").read_text(errors="replace")
+
+    def sinfo(self) -> dict[str, str]:
+        """Each node and its state, as `sinfo` spells it."""
+        told = self.world.run(["sinfo", "-h", "-N", "-o", "%N %t"], check=False).stdout
+        return dict(line.split() for line in told.splitlines() if len(line.split()) == 2)
+
+    def job(self, job: str) -> dict[str, str]:
+        """What `scontrol show job` says of a job; {} when the controller knows it no more."""
+        told = self.world.run(["scontrol", "-o", "show", "job", job], check=False).stdout
+        return dict(word.split("=", 1) for word in told.split() if "=" in word)
+
+    def mails(self) -> list[str]:
+        """The letters Slurm sent: job|type|words, oldest first."""
+        file = self.path("/var/log/slurm/mail.log")
+        return file.read_text().splitlines() if file.exists() else []
+
+    # What a user does
+
+    def run_as_user(
+        self, words: Sequence[str], *, check: bool = True, timeout: float = 60, stdin: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command on the login node as the user, in the user's home."""
+        become = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
+        become += ["--reset-env", "env", f"--chdir={self.home}"]
+        return self.world.run(
+            [*become, *words],
+            check=check,
+            timeout=timeout,
+            stdin=stdin,
+            inside_of=self.login.door.pid,
+        )
+
+    def shell(self, command: str, *, check: bool = True, timeout: float = 60) -> str:
+        """Run a line in the user's login shell and return what it printed."""
+        return self.run_as_user(["bash", "-lc", command], check=check, timeout=timeout).stdout
+
+    def sbatch(self, script: str, *options: str) -> str:
+        """Submit the text of a job script and return the job's id."""
+        words = ["sbatch", "--parsable", *options]
+        return self.run_as_user(words, stdin=script).stdout.strip()
+
+    # Waiting
+
+    def wait_for_state(self, job: str, *states: str, patience: float = 60) -> dict[str, str]:
+        """Wait until a job is in one of the states and return all that is known of it."""
+        self.wait_until(
+            lambda: self.job(job).get("JobState") in states,
+            patience=patience,
+            waiting_for=lambda: f"job {job} to be {' or '.join(states)}; it is {self.job(job)}",
+        )
+        return self.job(job)
+
+    def wait_for_nodes(self, *names: str, state: str = "idle", patience: float = 30) -> None:
+        wanted = set(names or (node.name for node in self.site.nodes))
+        self.wait_until(
+            lambda: wanted <= {name for name, now in self.sinfo().items() if now == state},
+            patience=patience,
+            waiting_for=lambda: f"{sorted(wanted)} to be {state}; they are {self.sinfo()}",
+        )
+
+    def wait_until(
+        self,
+        condition: Callable[[], bool],
+        *,
+        patience: float = 30,
+        waiting_for: Callable[[], str] = lambda: "a condition",
+    ) -> None:
+        give_up = time.monotonic() + patience
+        while not condition():
+            if not self.controller.running or time.monotonic() > give_up:
+                told = self.controller.last_words
+                raise LabBroken(f"waited in vain for {waiting_for()}\nslurmctld said: {told}")
+            time.sleep(0.05)
+
+    # Faults
+
+    def crash_node(self, name: str) -> None:
+        self.nodes.crash(name)
+
+    def reboot_node(self, name: str) -> None:
+        self.nodes.reboot(name)
+
+    def cut_network(self, name: str) -> None:
+        self.nodes.cut_network(name)
+
+    def restore_network(self, name: str) -> None:
+        self.nodes.restore_network(name)
+
+    def declare_down(self, name: str, *, down: bool = True) -> None:
+        """Have the administrator take a node out of service (at once), or back into it."""
+        state = ["state=down", "reason=lab"] if down else ["state=resume"]
+        self.world.run(["scontrol", "update", f"nodename={name}", *state])
+
+    def fill_local_disk(self, name: str, *, leave: int = 0) -> None:
+        self.nodes.fill_disk(name, leave=leave)
+
+    def free_local_disk(self, name: str) -> None:
+        self.nodes.free_disk(name)
+
+    def fill_shared(self, *, leave: int = 0) -> None:
+        """Fill the shared storage; only where the site limits it, never the machine's own disk."""
+        self._fill("/scratch", self.site.shared.size, leave)
+
+    def fill_home(self, *, leave: int = 0) -> None:
+        self._fill(self.home, self.site.home.size, leave)
+
+    def stop_controller(self, *, kill: bool = False) -> None:
+        """Stop slurmctld; killed, it may forget the last seconds, as a real one does."""
+        self.controller.send(signal.SIGKILL if kill else signal.SIGTERM)
+        self.controller.process.wait(30)
+
+    def start_controller(self) -> None:
+        environment = self.clock.environment()
+        self.controller = self.world.start("slurmctld", ["slurmctld", "-D"], environment=environment)
+
+    def restart_controller(self, *, kill: bool = False) -> None:
+        """Stop slurmctld, start it, and wait until it answers."""
+        self.stop_controller(kill=kill)
+        self.start_controller()
+        self.wait_until(lambda: bool(self.sinfo()), waiting_for=lambda: "slurmctld to answer")
+
+    def kill_ssh_connections(self) -> int:
+        """Cut every ssh connection there is, and return how many processes served them."""
+        serving = self.login.connections()
+        for pid in serving:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        return len(serving)
+
+    def freeze_login(self) -> None:
+        """Let the login node fall silent: connections stay open and nobody answers."""
+        for pid in [self.login.door.pid, *self.login.connections()]:
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw_login(self) -> None:
+        for pid in [self.login.door.pid, *self.login.connections()]:
+            os.kill(pid, signal.SIGCONT)
+
+    # Booting
+
+    def _boot(self) -> None:
+        self._write_files()
+        self._connect_hosts()
+        self.munged = self._start_munged()
+        if self.site.accounting:
+            start_accounting(self.world, self.site)
+        self.clock = Clock(self.site.warp)
+        self.start_controller()
+        self.nodes = Nodes(self.world, self.site)
+        for node in self.site.nodes:
+            self.nodes.boot(node.name)
+        self.login = Login(self.world, self.site)
+        self.wait_for_nodes()
+
+    def _write_files(self) -> None:
+        for script in SCRIPTS.iterdir():
+            self.world.write(f"/usr/local/lib/lab/{script.name}", script.read_text(), mode=0o755)
+        cgroups = self.world.cgroups
+        self.world.write("/etc/slurm/slurm.conf", slurmconf.slurm_conf(self.site, cgroups=cgroups))
+        self.world.write("/etc/slurm/gres.conf", slurmconf.gres_conf(self.site))
+        self.world.write("/etc/slurm/cgroup.conf", slurmconf.cgroup_conf())
+        self.world.write("/etc/hosts", slurmconf.hosts_file(self.site))
+        install_modules(self.world)
+        for folder in ("/var/spool/slurmctld", "/var/log/slurm", "/run/munge"):
+            self.world.path(folder).mkdir(parents=True, exist_ok=True)
+        for program in self.site.without:
+            self.world.path(f"/usr/bin/{program}").unlink()
+
+    def _connect_hosts(self) -> None:
+        words = [self.site.address("control")]
+        for host in self.site.hosts[1:]:
+            words += [host, self.site.address(host)]
+        self.world.run(["bash", "/usr/local/lib/lab/network.sh", *words])
+
+    def _start_munged(self) -> Daemon:
+        self.world.write("/etc/munge/lab.key", os.urandom(64).hex(), mode=0o600)
+        run = "/run/munge"
+        words = ["munged", "-F", "--force", "--num-threads=4", "--key-file=/etc/munge/lab.key"]
+        words += [f"--socket={run}/munge.socket.2", f"--pid-file={run}/pid"]
+        words += [f"--log-file={run}/log", f"--seed-file={run}/seed"]
+        munged = self.world.start("munged", words)
+        while not self.path(f"{run}/munge.socket.2").exists():
+            if not munged.running:
+                raise LabBroken(f"munged did not start\n{munged.last_words}")
+            time.sleep(0.005)
+        return munged
+
+    def _fill(self, folder: str, limit: str, leave: int) -> None:
+        if not limit:
+            raise LabBroken(f"{folder} has no size limit in this site, so it cannot be filled")
+        script = 'fallocate -l $(($(stat -f -c "%a * %S" "$0") - $1)) "$0/filler"'
+        self.world.run(["bash", "-c", script, folder, str(leave)])

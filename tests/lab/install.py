@@ -1,0 +1,104 @@
+"""The Debian packages a lab is made of, and why a lab may not be possible here."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGES = {
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "sbatch": "slurm-client",
+    "munged": "munge",
+    "sshd": "openssh-server",
+    "rsync": "rsync",
+    "ip": "iproute2",
+    "faketime": "faketime",
+    "/usr/share/modules/init/bash": "environment-modules",
+}
+ACCOUNTING_PACKAGES = {"slurmdbd": "slurmdbd", "mariadbd": "mariadb-server"}
+
+# Programs are looked for where root's would be, whatever PATH the tests run with.
+SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+GUARD = Path("/usr/sbin/policy-rc.d")
+LOCK = Path("/run/lock/rabaska-lab-install")
+
+
+def unavailable(*, accounting: bool = False) -> str | None:
+    """Why no lab can be booted on this machine, or None when one can.
+
+    As root on Debian it installs what is missing, once, before it answers.
+    """
+    if os.geteuid() != 0:
+        return "the lab needs root, to make namespaces and device nodes"
+    refused = _refused_namespaces()
+    if refused:
+        return f"the lab needs namespaces and overlayfs: {refused}"
+    if missing(accounting=accounting) and shutil.which("apt-get"):
+        install(accounting=accounting)
+    lacking = missing(accounting=accounting)
+    if lacking:
+        return f"the lab needs the Debian packages {', '.join(lacking)}"
+    return None
+
+
+def missing(*, accounting: bool = False) -> list[str]:
+    """The packages whose program is not here."""
+    wanted = PACKAGES | (ACCOUNTING_PACKAGES if accounting else {})
+    return [package for program, package in wanted.items() if not _is_here(program)]
+
+
+def install(*, accounting: bool = False) -> None:
+    """Install what is missing; a failure is told by `missing`, not raised."""
+    LOCK.parent.mkdir(parents=True, exist_ok=True)
+    with LOCK.open("w") as lock:
+        # Two test processes must not both run apt; the second finds nothing left to do.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        packages = missing(accounting=accounting)
+        if not packages:
+            return
+        with _no_service_is_started():
+            if not _apt("install", "--no-install-recommends", *packages):
+                _apt("update")
+                _apt("install", "--no-install-recommends", *packages)
+
+
+def _apt(verb: str, *words: str) -> bool:
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    command = ["apt-get", verb, "-y", "-qq", *words]
+    return subprocess.run(command, env=environment, capture_output=True).returncode == 0
+
+
+def _is_here(program: str) -> bool:
+    return Path(program).exists() or shutil.which(program, path=SEARCHED) is not None
+
+
+@contextlib.contextmanager
+def _no_service_is_started() -> Iterator[None]:
+    """Keep Debian from starting the daemons it installs; the lab starts its own."""
+    if GUARD.exists():
+        yield
+        return
+    GUARD.write_text("#!/bin/sh\nexit 101\n")
+    GUARD.chmod(0o755)
+    try:
+        yield
+    finally:
+        GUARD.unlink()
+
+
+def _refused_namespaces() -> str:
+    """What the kernel said when asked for the namespaces and the file system a lab needs."""
+    trial = """
+        mount -t tmpfs lab /mnt && mkdir /mnt/upper /mnt/work /mnt/root &&
+        mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work lab /mnt/root
+    """
+    command = ["unshare", "-m", "-u", "-i", "-n", "-p", "-C", "--fork", "sh", "-c", trial]
+    try:
+        outcome = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        return "there is no `unshare` here"
+    return outcome.stderr.strip() if outcome.returncode else ""
