@@ -61,7 +61,7 @@ def verdict(
     if last.how == RUNNING:
         return Verdict(GO_ON, "link {} is running".format(last.number))
     if last.how == FINISHED:
-        # DONE is written after the link's own record; a kill between the two must not lose it.
+        # DONE could not be written, for want of space perhaps; the link's own record will do.
         return Verdict(FINISHED, "the program finished")
     if last.number <= forgiven:
         return Verdict(GO_ON, "the run was taken up again after link {}".format(forgiven))

@@ -1,8 +1,9 @@
-"""What each link leaves behind: begun.json, ended.json, and the history they make together."""
+"""What each link leaves behind: begun.json, ended.json, and the verdict they lead to."""
 
+import os
 from typing import Any, Callable, List, NamedTuple, Optional
 
-from . import chain, files
+from . import chain, checkpoints, files
 from .runfolder import RunFolder
 
 Saved = Optional[files.Json]  # {"path", "size", "mtime_ns"} of a checkpoint, or None
@@ -111,4 +112,32 @@ def forgiven(run: RunFolder) -> int:
             if line.get("resume")
         ),
         default=0,
+    )
+
+
+def newest(
+    run: RunFolder, link: int, patterns: List[str], damaged: Optional[checkpoints.Report] = None
+) -> Saved:
+    """The newest valid checkpoint of what `link` carries.
+
+    With `damaged` it is read whole, and damaged ones are set aside and told: for the holder of
+    the run, before its program starts. Without, a look at sizes and headers is enough.
+    """
+    found = checkpoints.newest_valid(
+        run.carried(link),
+        patterns,
+        set_aside=damaged is not None,
+        report=damaged,
+        deep=damaged is not None,
+    )
+    return None if found is None else dict(found._asdict())
+
+
+def verdict_on(run: RunFolder, patterns: List[str]) -> chain.Verdict:
+    """The chain rule applied to what lies in the run folder, whose last link is over."""
+    return chain.verdict(
+        history(run, lambda: newest(run, run.holder(), patterns)),
+        done=os.path.exists(run.done),
+        stopped=os.path.exists(run.stop),
+        forgiven=forgiven(run),
     )

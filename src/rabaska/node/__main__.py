@@ -1,0 +1,27 @@
+"""The words the node side understands; each is loaded only when it is asked for."""
+
+import importlib
+import sys
+from typing import List, Optional
+
+WORDS = {
+    "run": ".agent",
+    "report": ".report",
+    "tail": ".tail",
+    "submit": ".submission",
+    "here": ".here.commands",
+}
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    words = sys.argv[1:] if argv is None else argv
+    if not words or words[0] not in WORDS:
+        said = "unknown word {!r}".format(words[0]) if words else "no word given"
+        sys.stderr.write("{}; known are: {}\n".format(said, ", ".join(sorted(WORDS))))
+        return 2
+    module = importlib.import_module(WORDS[words[0]], "rabaska.node")
+    return int(module.main(words[1:]) or 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

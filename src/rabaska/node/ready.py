@@ -1,0 +1,67 @@
+"""Everything a program needs before it starts: its checkpoint, its code, its data."""
+
+import os
+import time
+from typing import Dict
+
+from . import command, keep, links, program, stage, unpack
+from .events import say
+from .job import Work
+
+
+def choose_checkpoint(work: Work) -> links.Saved:
+    """The newest valid checkpoint, noted in begun.json; damaged ones are set aside."""
+
+    def damaged(path: str, why: str) -> None:
+        say("the checkpoint {} is damaged and set aside: {}".format(path, why))
+        work.diary.note("checkpoint damaged", path=path, why=why)
+
+    found = links.newest(work.run, work.link, work.plan.patterns, damaged)
+    begun = links.read_begun(work.run, work.link)
+    if begun is not None:
+        begun = begun._replace(
+            resumed_from=found["path"] if found else None, checkpoint_seen=found, ready=True
+        )
+        links.write_begun(work.run, begun)
+    return found
+
+
+def unpack_code(work: Work, code: str) -> unpack.Listing:
+    """Unpack the snapshot; what lies beside the code before the program starts."""
+    unpack.unpack(work.run.code(work.plan.code), code)
+    keep.show(code, work.carried, work.plan.keep)
+    return unpack.listing(code)
+
+
+def stage_data(work: Work, local: str) -> Dict[str, str]:
+    """Bring every dataset to node-local space: its name → where the program finds it."""
+    began = time.monotonic()
+    data = {}  # type: Dict[str, str]
+    for dataset in work.plan.datasets:
+        target = os.path.join(local, "data", dataset.name)
+        os.makedirs(target, exist_ok=True)
+        data[dataset.name] = stage.stage(work.run.pack(dataset.pack), target, dataset.mode)
+    if data:
+        spent = round(time.monotonic() - began, 3)
+        work.diary.note("staged", datasets=sorted(data), seconds=spent)
+    return data
+
+
+def places(work: Work, data: Dict[str, str], found: links.Saved) -> command.Places:
+    return command.Places(
+        data=data,
+        output=work.run.output(work.link),
+        checkpoints=work.run.checkpoints(work.link),
+        checkpoint=os.path.join(work.carried, found["path"]) if found else None,
+    )
+
+
+def told_to_program(work: Work, local: str) -> Dict[str, str]:
+    """Variables that say which run and link this is, and how long it has."""
+    return {
+        "RABASKA_RUN": work.run.name,
+        "RABASKA_LINK": str(work.link),
+        "RABASKA_DEADLINE": "{:.3f}".format(work.job.ask_at),
+        "RABASKA_LOCAL": local,
+        program.TAG: program.tag(work.run, work.link),
+    }

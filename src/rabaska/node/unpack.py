@@ -1,0 +1,74 @@
+"""The code snapshot, unpacked onto node-local storage; hostile archives are refused."""
+
+import os
+import tarfile
+from typing import Dict, Tuple
+
+
+class WrongSnapshot(Exception):
+    """The archive holds what no snapshot holds."""
+
+
+Listing = Dict[str, Tuple[int, int]]  # path → size and modification time, as unpacked
+
+
+def unpack(archive: str, folder: str) -> Listing:
+    """Unpack `archive` into `folder`; what lay there when the program started, for `keep`."""
+    os.makedirs(folder, exist_ok=True)
+    try:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                _unpack_one(tar, member, folder)
+    except (tarfile.TarError, EOFError) as problem:
+        raise WrongSnapshot("{} cannot be unpacked: {}".format(archive, problem))
+    return listing(folder)
+
+
+def _unpack_one(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: str) -> None:
+    path = _inside(folder, member.name)
+    if member.isdir():
+        os.makedirs(path, exist_ok=True)
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if member.issym():
+        _inside(folder, os.path.join(os.path.dirname(member.name), member.linkname))
+        os.symlink(member.linkname, path)
+    elif member.isreg():
+        _write(tar, member, path)
+    else:
+        raise WrongSnapshot("{!r} is neither file, folder nor link".format(member.name))
+
+
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
+    source = tar.extractfile(member)
+    if source is None:
+        raise WrongSnapshot("{!r} holds no data".format(member.name))
+    with source, open(path, "xb") as target:
+        for block in iter(lambda: source.read(1 << 20), b""):
+            target.write(block)
+    os.chmod(path, (member.mode & 0o777) | 0o600)
+
+
+def _inside(folder: str, name: str) -> str:
+    """Where `name` goes in `folder`; refused when that is outside, through links too."""
+    plain = os.path.normpath(name)
+    path = os.path.join(folder, plain)
+    root = os.path.realpath(folder)
+    # The parent is resolved, so that no link unpacked before leads the way out.
+    parent = os.path.realpath(os.path.dirname(path))
+    climbs = os.path.isabs(name) or plain == ".." or plain.startswith("../")
+    if climbs or os.path.commonpath([root, parent]) != root:
+        raise WrongSnapshot("{!r} would lead out of the code folder".format(name))
+    return path
+
+
+def listing(folder: str) -> Listing:
+    """Every file and link below `folder`; folders reached through a link are not entered."""
+    found = {}  # type: Listing
+    for parent, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
+        for name in names + links:
+            path = os.path.join(parent, name)
+            status = os.lstat(path)
+            found[os.path.relpath(path, folder)] = (status.st_size, status.st_mtime_ns)
+    return found
