@@ -1,0 +1,73 @@
+"""Run folders as jobs leave them, made by hand: every record is written by the real writers."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from rabaska.node import chain, files, links, plan, processes
+from rabaska.node.runfolder import RunFolder
+
+PLAN = plan.Plan(
+    run="digits-7f3a",
+    command=["python3", "train.py"],
+    resume=[],
+    code="none",
+    datasets=[],
+    patterns=["*.npz"],
+    keep=[],
+    variables={},
+    walltime=60.0,
+    grace=5.0,
+    signal="TERM",
+    links=3,
+    progress="",
+    about={"project": "digits"},
+)
+
+
+def make_run(store: Path, name: str = "digits-7f3a", **changes: Any) -> RunFolder:
+    """A run that has not begun."""
+    run = RunFolder(str(store / "runs" / name))
+    for folder in (run.logs, run.output(0), run.checkpoints(0), os.path.join(run.path, "links")):
+        os.makedirs(folder)
+    files.write_json(run.plan, plan.to_json(PLAN._replace(run=name, **changes)))
+    return run
+
+
+def begin_link(run: RunFolder, *, pid: int | None = None, host: str | None = None) -> int:
+    """Claim the run for its next link; the holder is this process unless told otherwise."""
+    last = run.holder()
+    link = last + 1
+    os.rename(run.carried(last), run.carried(link))
+    os.makedirs(run.link(link))
+    pid = os.getpid() if pid is None else pid
+    links.write_begun(
+        run,
+        links.Begun(
+            link=link,
+            job=f"12_{link}",
+            host=host or socket.gethostname(),
+            boot=processes.boot_id(),
+            pid=pid,
+            started=processes.start_id(pid) or "long ago",
+            begun=1000.0 * link,
+            ready=True,
+        ),
+    )
+    return link
+
+
+def end_link(run: RunFolder, link: int, how: str = chain.TIME_LIMIT, **more: Any) -> None:
+    fields = {
+        "reason": "", "exit_code": 0, "signal": None, "checkpoint": None, "progressed": True, **more
+    }  # fmt: skip
+    links.write_ended(
+        run, links.Ended(link=link, job=f"12_{link}", how=how, ended=1000.0 * link + 60, **fields)
+    )
+
+
+def print_log(run: RunFolder, link: int, text: str | bytes) -> None:
+    data = text.encode() if isinstance(text, str) else text
+    with open(run.log(link), "ab") as stream:
+        stream.write(data)

@@ -1,0 +1,239 @@
+"""The line of JSON that `status` reads of each run."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from made_runs import begin_link, end_link, make_run, print_log
+
+from rabaska.node import chain, files
+from rabaska.node.report import last_lines, report, steps_redone
+from rabaska.node.runfolder import RunFolder
+
+
+def printed(*words: str) -> list[dict[str, Any]]:
+    """What the command prints, run as the job's own program would be."""
+    command = [sys.executable, "-c", "import sys; from rabaska.node.report import main; "
+               "sys.exit(main(sys.argv[1:]))", *words]  # fmt: skip
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_run_that_has_not_begun_says_so(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+
+    told = report(run.path)
+
+    assert told["verdict"]["decision"] == "not begun"
+    assert told["run"] == "digits-7f3a"
+    assert told["path"] == run.path
+    assert told["about"] == {"project": "digits"}
+    assert (told["walltime"], told["links_asked"]) == (60.0, 3)
+    assert (told["links"], told["checkpoint"], told["tail"]) == ([], None, "")
+    assert (told["done"], told["stop"], told["problems"]) == (False, False, [])
+
+
+def test_a_chain_is_told_link_by_link_with_the_steps_it_made_again(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    first = begin_link(run)
+    print_log(run, first, "".join(f"step {n} loss {1 / n}\n" for n in range(1, 51)))
+    end_link(run, first, chain.KILLED, signal=9, exit_code=None, reason="signal 9")
+    second = begin_link(run)
+    print_log(run, second, "resuming from step 40\n")
+    print_log(run, second, "".join(f"step {n} loss {1 / n}\n" for n in range(41, 101)))
+    saved = {"path": "checkpoints/step-100.npz", "size": 7, "mtime_ns": 5 * 10**9}
+    end_link(run, second, chain.FINISHED, checkpoint=saved)
+    files.write_whole(run.done, "")
+
+    told = report(run.path)
+
+    assert told["verdict"]["decision"] == "finished"
+    assert told["done"] is True
+    assert told["checkpoint"] == {"path": "checkpoints/step-100.npz", "size": 7, "written": 5.0}
+    assert told["metrics"] == {"loss": 0.01}
+    one, two = told["links"]
+    assert (one["how"], one["signal"], one["reason"]) == ("killed", 9, "signal 9")
+    assert (one["first_step"], one["last_step"], one["steps_redone"]) == (1, 50, None)
+    assert (two["first_step"], two["last_step"], two["steps_redone"]) == (41, 100, 10)
+    assert (two["job"], two["begun"], two["ended"]) == ("12_2", 2000.0, 2060.0)
+    assert [link["holder_alive"] for link in told["links"]] == [False, False]
+
+
+def test_a_living_holder_is_running(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    begin_link(run)
+
+    told = report(run.path)
+
+    assert told["links"][0]["holder_alive"] is True
+    assert told["links"][0]["how"] == "running"
+    assert told["verdict"]["decision"] == "go on"
+
+
+def test_a_holder_that_is_gone_without_a_word_is_lost(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    begin_link(run, pid=gone.pid)
+
+    told = report(run.path)
+
+    assert told["links"][0]["holder_alive"] is False
+    assert told["links"][0]["how"] == "lost"
+
+
+def test_of_a_holder_on_another_machine_nothing_is_claimed(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    begin_link(run, host="node17")
+
+    told = report(run.path)
+
+    assert told["links"][0]["holder_alive"] is None
+    assert told["links"][0]["host"] == "node17"
+
+
+def test_the_checkpoint_of_a_running_link_is_found_and_nothing_is_renamed(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    link = begin_link(run)
+    whole = Path(run.checkpoints(link)) / "step-1.npz"
+    np.savez(whole, step=np.array(1))
+    os.utime(whole, (1000, 1000))
+    (Path(run.checkpoints(link)) / "step-2.npz").write_bytes(b"half")
+
+    told = report(run.path)
+
+    assert told["checkpoint"] == {
+        "path": "checkpoints/step-1.npz",
+        "size": whole.stat().st_size,
+        "written": 1000.0,
+    }
+    assert len(os.listdir(run.checkpoints(link))) == 2
+
+
+def test_a_run_that_gave_up_says_why_and_shows_the_last_lines(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    link = begin_link(run)
+    print_log(run, link, "start\nTraceback\nValueError: no\n")
+    end_link(run, link, chain.CRASHED, progressed=False, exit_code=1, reason="exit code 1")
+
+    told = report(run.path, tail=2)
+
+    assert told["verdict"]["decision"] == "give up"
+    assert "exit code 1" in told["verdict"]["reason"]
+    assert told["tail"] == "Traceback\nValueError: no"
+
+
+def test_before_the_first_link_the_schedulers_own_log_is_shown(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    Path(run.logs, "job-12.out").write_text("job.sh: python3: command not found\n")
+
+    assert report(run.path)["tail"] == "job.sh: python3: command not found"
+
+
+def test_of_a_redrawn_line_only_the_last_state_is_shown(tmp_path: Path) -> None:
+    log = tmp_path / "link.log"
+    log.write_bytes(
+        "first\n 10%|#  |\r 20%|## |\r100%|███|\r\nlast \xff".encode("latin-1", "replace")
+    )
+
+    assert last_lines(str(log), 2).startswith("100%|???|\nlast ")
+
+
+def test_the_last_lines_of_ten_megabytes_without_a_newline_are_short(tmp_path: Path) -> None:
+    log = tmp_path / "link.log"
+    log.write_bytes(b"x" * 10_000_000)
+
+    assert 0 < len(last_lines(str(log), 20)) <= 16 * 1024
+
+
+def test_every_run_of_a_store_gets_one_line(tmp_path: Path) -> None:
+    make_run(tmp_path, "one")
+    make_run(tmp_path, "two")
+    (tmp_path / "runs" / "half.partial").mkdir()
+
+    lines = printed("--all", str(tmp_path))
+
+    assert [line["run"] for line in lines] == ["one", "two"]
+
+
+def test_folders_that_are_no_runs_give_lines_with_problems(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    newer = make_run(tmp_path, "newer")
+    files.write_json(newer.plan, {"format": 99})
+
+    lines = printed(*(str(tmp_path / name) for name in ("gone", "empty", "file")), newer.path)
+
+    assert [line["problems"][0] for line in lines] == [
+        "there is no such folder",
+        "it has no run.json",
+        "there is no such folder",
+        "run.json has format 99, not 1",
+    ]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"format": 1}', b"null"])
+def test_a_damaged_plan_is_a_problem_and_the_links_are_told_all_the_same(
+    tmp_path: Path, content: bytes
+) -> None:
+    run = make_run(tmp_path)
+    begin_link(run)
+    Path(run.plan).write_bytes(content)
+
+    told = report(run.path)
+
+    assert told["problems"]
+    assert told["links"][0]["job"] == "12_1"
+
+
+records = st.one_of(
+    st.binary(max_size=50),
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5)),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3),
+            st.dictionaries(
+                st.sampled_from(["checkpoint", "how", "pid", "started", "mtime_ns", "path", "job",
+                                 "format", "patterns", "resume", "after_link", "progressed"]),
+                inner, max_size=5,
+            ),
+        ),
+        max_leaves=10,
+    ).map(lambda value: json.dumps(value).encode()),
+)  # fmt: skip
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(begun=records, ended=records, jobs=records, plan=records)
+def test_no_content_of_any_record_makes_the_report_fail(
+    tmp_path: Path, begun: bytes, ended: bytes, jobs: bytes, plan: bytes
+) -> None:
+    path = tmp_path / "runs" / "digits-7f3a"
+    if not path.exists():
+        begin_link(make_run(tmp_path))
+    run = RunFolder(str(path))
+    for record, content in (
+        (run.begun(1), begun), (run.ended(1), ended), (run.jobs, jobs), (run.plan, plan),
+    ):  # fmt: skip
+        Path(record).write_bytes(content)
+
+    told = report(run.path)
+
+    assert json.loads(json.dumps(told))["run"]
+
+
+@pytest.mark.parametrize(
+    ("last_before", "first", "redone"),
+    [(50, 41, 10), (50, 51, 0), (50, 60, 0), (None, 5, None), (5, None, None), (400, 1, 400)],
+)
+def test_steps_made_again_are_counted_where_both_ends_are_known(
+    last_before: int | None, first: int | None, redone: int | None
+) -> None:
+    assert steps_redone(last_before, first) == redone
