@@ -24,7 +24,6 @@ from . import (
     processes,
     program,
     ready,
-    unpack,
 )
 from .events import Diary, say
 from .interrupts import BrokenOff, Interrupts, Stop
@@ -156,7 +155,7 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
         return not_ready(broken.stop, time.monotonic() - began)
     except program.NotStarted as problem:
         return End(chain.CRASHED, problem.reason, problem.code)
-    except (unpack.WrongSnapshot, packs.DamagedPack, command.UnknownPlaceholder) as wrong:
+    except (snapshot.WrongSnapshot, packs.DamagedPack, command.UnknownPlaceholder) as wrong:
         return End(chain.STAGING_FAILED, str(wrong))
     ask = int(getattr(signal, "SIG" + work.plan.signal))
     end = program.watch(process, ask, noting(work), work.job.patience)

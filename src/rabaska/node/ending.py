@@ -2,7 +2,7 @@
 
 import time
 
-from . import chain, files, keep, links, unpack
+from . import chain, files, keep, links, snapshot
 from .events import say
 from .job import Work
 from .program import End
@@ -10,16 +10,16 @@ from .program import End
 NOT_READY = 1  # exit code of an agent whose program could not start
 
 
-def keep_results(work: Work, code: str, before: unpack.Listing) -> None:
+def keep_results(work: Work, code: str, before: snapshot.Listing) -> None:
     try:
         kept = keep.keep_new(code, work.carried, before, may_write=lambda: not work.lease.lost())
     except OSError as problem:
         kept = keep.Kept([], 0, [str(problem)])
     if kept.paths:
         work.diary.note("kept", files=len(kept.paths), bytes=kept.size)
-    for problem in kept.problems:
-        say("could not keep {}".format(problem))
-        work.diary.note("not kept", why=problem)
+    for why in kept.problems:
+        say("could not keep {}".format(why))
+        work.diary.note("not kept", why=why)
 
 
 def write_end(work: Work, found: links.Saved, end: End) -> None:

@@ -7,7 +7,7 @@ import stat
 from typing import Callable, Iterator, List, NamedTuple
 
 from . import files
-from .unpack import Listing, listing
+from .snapshot import Listing, listing
 
 PASSED_OVER = (
     "__pycache__", "*.pyc", "*.pyo", ".git", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache",

@@ -4,7 +4,7 @@ import os
 import time
 from typing import Dict
 
-from . import command, keep, links, program, stage, unpack
+from . import command, keep, links, program, snapshot, stage
 from .events import say
 from .job import Work
 
@@ -26,11 +26,11 @@ def choose_checkpoint(work: Work) -> links.Saved:
     return found
 
 
-def unpack_code(work: Work, code: str) -> unpack.Listing:
+def unpack_code(work: Work, code: str) -> snapshot.Listing:
     """Unpack the snapshot; what lies beside the code before the program starts."""
-    unpack.unpack(work.run.code(work.plan.code), code)
+    snapshot.unpack(work.run.code(work.plan.code), code)
     keep.show(code, work.carried, work.plan.keep)
-    return unpack.listing(code)
+    return snapshot.listing(code)
 
 
 def stage_data(work: Work, local: str) -> Dict[str, str]:
