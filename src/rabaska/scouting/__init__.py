@@ -1,0 +1,1 @@
+"""What a project's files tell, without running them."""

@@ -1,0 +1,79 @@
+"""What else a script gives away: how it prints progress, whether it uses GPUs, its launcher."""
+
+import ast
+import re
+
+from rabaska.scouting.scripts import Script
+from rabaska.scouting.source import Place, called, last_word
+
+_COUNTED = re.compile(
+    r"(?P<word>global[ _]step|step|iteration|iter|epoch)(?P<between>[^\w\x00]{1,3})\x00",
+    re.IGNORECASE,
+)
+_BETTER = ("global step", "global_step", "step", "iteration", "iter", "epoch")
+_ON_GPU = re.compile(r"\.cuda$|cuda\.is_available$|list_physical_devices$|cuda\.device_count$")
+_MANY_GPUS = re.compile(
+    r"DistributedDataParallel$|init_process_group$|MirroredStrategy$|FullyShardedDataParallel$"
+)
+
+
+def progress(script: Script) -> tuple[str, Place] | None:
+    """A pattern for the step numbers it prints, from the text of its print and log calls."""
+    found: dict[str, tuple[str, Place]] = {}
+    for each in script.sources:
+        for call in each.calls():
+            if last_word(call) in ("print", "info", "write", "debug") and call.args:
+                printed = _printed(call)
+                for match in _COUNTED.finditer(printed):
+                    pattern = (
+                        re.escape(match["word"]) + _between(match["between"]) + r"(?P<step>\d+)"
+                    )
+                    word = match["word"].lower()
+                    found.setdefault(word, (pattern, each.place(call, called(call))))
+    return next((found[word] for word in _BETTER if word in found), None)
+
+
+def _between(text: str) -> str:
+    """The characters before the number, any amount of blank or bracket among them."""
+    return "".join(
+        r"\s*" if part.isspace() else re.escape(part) for part in text.replace("  ", " ")
+    )
+
+
+def _printed(call: ast.Call) -> str:
+    """The text of a call's arguments, with a NUL for each value put in."""
+    return " ".join(_text(each) for each in call.args)
+
+
+def _text(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return re.sub(r"\{[^}]*\}|%[-+ #0]*\d*(?:\.\d+)?[dis]", "\x00", node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part) for part in node.values)
+    if isinstance(node, ast.Call) and last_word(node) == "format":
+        return _text(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+    if isinstance(node, ast.BinOp):
+        return _text(node.left)
+    return "\x00"
+
+
+def gpus(script: Script) -> tuple[str, Place] | None:
+    """`several`, `needed` or `used` when there are any, with the place that tells."""
+    calls = script.calls
+    several = _first(calls, _MANY_GPUS)
+    if several:
+        return "several", several
+    place = _first(calls, _ON_GPU)
+    if place is None:
+        return None
+    asks_first = any("is_available" in name for name in calls)
+    return ("used" if asks_first else "needed"), place
+
+
+def _first(calls: dict[str, Place], wanted: re.Pattern[str]) -> Place | None:
+    return next((place for name, place in calls.items() if wanted.search(name)), None)
+
+
+def uses(script: Script, name: str) -> Place | None:
+    """Where a call of `name` stands, if there is one."""
+    return _first(script.calls, re.compile(rf"(^|\.){re.escape(name)}$"))

@@ -1,0 +1,40 @@
+"""What the project says it needs: requirements.txt, pyproject.toml, environment.yml, setup.py."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+_REQUIREMENTS = ("requirements.txt", "requirements-train.txt", "requirements/base.txt")
+_CONDA = ("environment.yml", "environment.yaml", "conda.yml", "conda.yaml")
+
+
+@dataclass(frozen=True)
+class Packages:
+    """The file that lists packages, and what kind it is."""
+
+    file: str
+    kind: str  # requirements, pyproject, conda or setup
+
+
+def find(project: Path) -> Packages | None:
+    for name in _REQUIREMENTS:
+        if (project / name).is_file():
+            return Packages(name, "requirements")
+    if _declares_dependencies(project / "pyproject.toml"):
+        return Packages("pyproject.toml", "pyproject")
+    for name in _CONDA:
+        if (project / name).is_file():
+            return Packages(name, "conda")
+    return Packages("setup.py", "setup") if (project / "setup.py").is_file() else None
+
+
+def _declares_dependencies(path: Path) -> bool:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    declared = content.get("project")
+    poetry = (
+        content.get("tool", {}).get("poetry") if isinstance(content.get("tool"), dict) else None
+    )
+    return any(isinstance(each, dict) and "dependencies" in each for each in (declared, poetry))

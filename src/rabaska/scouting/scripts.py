@@ -1,0 +1,169 @@
+"""The scripts of a project: which can be started, and which of them trains."""
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from rabaska.scouting import source
+from rabaska.scouting.options import Option, options
+from rabaska.scouting.saves import Write, imported, loads, writes
+from rabaska.scouting.source import Place, Source, called, last_word
+
+MOST_SCRIPTS = 400
+_PLACES = ("*.py", "*/*.py", "src/*/*.py")
+_NOT_SCRIPTS = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|setup|conftest|__init__)\.py$|(^|/)tests?/")
+_TRAINS = re.compile(r"(^|[_/-])(train|training|trainer|fit|pretrain|finetune|run|main)")
+_OTHERWISE = re.compile(r"eval|infer|predict|test|export|convert|plot|make|download|prepare|"
+                        r"preprocess|util|demo|visuali|server|api|benchmark", re.I)  # fmt: skip
+_FRAMEWORKS = ("torch", "tensorflow", "keras", "jax", "flax", "lightning", "pytorch_lightning",
+               "transformers", "numpy", "sklearn", "xgboost", "fastai", "mxnet")  # fmt: skip
+_TRAINING_CALLS = {"backward", "fit", "train", "step", "zero_grad", "train_on_batch", "minimize"}
+
+
+@dataclass(frozen=True)
+class Script:
+    """A file that can be started, with the files of the project it imports."""
+
+    name: str  # relative to the project
+    sources: tuple[Source, ...]  # itself first
+    score: int  # how much it looks like the one that trains
+    why: str
+
+    @property
+    def main(self) -> Source:
+        return self.sources[0]
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        found = [option for each in self.sources for option in options(each)]
+        return tuple({(each.command, each.name): each for each in reversed(found)}.values())[::-1]
+
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        return tuple(write for each in self.sources for write in writes(each))
+
+    @property
+    def loads(self) -> frozenset[str]:
+        return frozenset[str]().union(*(loads(each) for each in self.sources))
+
+    @property
+    def calls(self) -> dict[str, Place]:
+        """Every dotted name it calls or refers to, with the first place."""
+        found: dict[str, Place] = {}
+        for each in self.sources:
+            for node in each.nodes:
+                if isinstance(node, (ast.Call, ast.Attribute)):
+                    found.setdefault(called(node), each.place(node, called(node)))
+        return found
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """All that was read: the scripts, likeliest first, and the files that could not be."""
+
+    found: tuple[Script, ...]
+    unread: tuple[Source, ...]
+    notebooks: tuple[str, ...]
+
+
+def find(project: Path) -> Scripts:
+    sources = _read(project)
+    found = [_script(each, sources) for each in sources.values() if not each.problem]
+    able = sorted(
+        (each for each in found if each.score > 0),
+        key=lambda each: (-each.score, each.name.count("/"), each.name),
+    )
+    unread = tuple(each for each in sources.values() if each.problem)
+    notebooks = sorted(path.name for path in project.glob("*.ipynb"))
+    return Scripts(tuple(able), unread, tuple(notebooks))
+
+
+def _read(project: Path) -> dict[str, Source]:
+    names: dict[str, Path] = {}
+    for pattern in _PLACES:
+        for path in sorted(project.glob(pattern)):
+            name = path.relative_to(project).as_posix()
+            if not _skipped(name) and path.is_file() and len(names) < MOST_SCRIPTS:
+                names.setdefault(name, path)
+    return {name: source.read(path, name) for name, path in names.items()}
+
+
+def _skipped(name: str) -> bool:
+    hidden = any(part.startswith(".") for part in name.split("/"))
+    return hidden or "venv" in name.split("/") or bool(_NOT_SCRIPTS.search(name))
+
+
+def _script(main: Source, sources: dict[str, Source]) -> Script:
+    reached = _reached(main, sources)
+    score, why = _score(main, reached)
+    return Script(main.name, reached, score, why)
+
+
+def _reached(main: Source, sources: dict[str, Source]) -> tuple[Source, ...]:
+    """`main` and the project's own modules it imports, however far."""
+    reached, waiting = {main.name: main}, [main]
+    while waiting:
+        each = waiting.pop(0)
+        for module in imported(each):
+            for name in _files_of(module, each.name):
+                if name in sources and name not in reached:
+                    reached[name] = sources[name]
+                    waiting.append(sources[name])
+    return tuple(reached.values())
+
+
+def _files_of(module: str, importer: str) -> list[str]:
+    folder = importer.rpartition("/")[0]
+    path = module.lstrip(".").replace(".", "/")
+    if not path:
+        return []
+    beside = f"{folder}/{path}.py".lstrip("/")
+    return [beside] if module.startswith(".") else [beside, f"{path}.py", f"src/{path}.py"]
+
+
+def _score(main: Source, reached: tuple[Source, ...]) -> tuple[int, str]:
+    """How much a file looks like the one to start for training, and by what; 0: not at all."""
+    if not (has_main(main) or _does_something(main)):
+        return 0, ""
+    score, reasons = 1, []
+    if _TRAINS.search(main.name):
+        score += 4 if "train" in main.name else 2
+        reasons.append(f"its name is {main.name}")
+    if _OTHERWISE.search(main.name.rpartition("/")[2]):
+        score -= 4
+    if any(last_word(call) in _TRAINING_CALLS for each in reached for call in each.calls()):
+        score += 2
+        reasons.append("it trains")
+    if any(write.checkpoint for each in reached for write in writes(each)):
+        score += 2
+        reasons.append("it saves its state")
+    if any(_framework(each) for each in reached):
+        score += 1
+    if any(options(each) for each in reached):
+        score += 1
+        reasons.append("it takes options")
+    return max(score, 1), ", ".join(reasons) or "it can be started"
+
+
+def has_main(main: Source) -> bool:
+    """Whether there is an `if __name__ == "__main__"`."""
+    for node in main.tree.body:
+        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+            return True
+    return False
+
+
+def _does_something(main: Source) -> bool:
+    """Whether starting it would do more than define things: a script without a main guard."""
+    doing = (ast.For, ast.While, ast.With)
+    for node in main.tree.body:
+        if isinstance(node, doing):
+            return True
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            return True
+    return False
+
+
+def _framework(each: Source) -> bool:
+    return any(module.split(".")[0] in _FRAMEWORKS for module in imported(each))
