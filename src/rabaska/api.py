@@ -35,7 +35,7 @@ from rabaska.settings.profiles import load_cluster, names
 from rabaska.settings.project import load
 
 Folder = str | Path
-Overrides = Mapping[str, Mapping[str, object]]
+Overrides = Mapping[str, object]
 
 
 def init(folder: Folder = ".", *, overwrite: bool = False) -> Proposal:
@@ -53,7 +53,7 @@ def pack(folder: Folder = ".") -> tuple[Pack, ...]:
 def run(folder: Folder = ".", *, on: str = "here", overrides: Overrides | None = None) -> Submitted:
     """Carry the project to a cluster and start it; returns at once.
 
-    `overrides` holds tables of rabaska.toml: `{"resources": {"walltime": "2h"}}`.
+    `overrides` holds keys of rabaska.toml: `{"resources.walltime": "2h"}`.
     """
     return _run.run(load(Path(folder).absolute(), cluster=on, overrides=overrides), on, home())
 

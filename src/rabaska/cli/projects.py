@@ -1,6 +1,7 @@
 """Commands that look at a project: init, pack, run."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from rabaska.journeys import run as run_journey
 from rabaska.journeys import wait as wait_journey
 from rabaska.records.home import home
 from rabaska.records.runs import find
-from rabaska.settings.project import check_data, load
+from rabaska.settings.project import check_command, check_data, load
+
+_KEYS = {"walltime": "resources.walltime", "gpus": "resources.gpus", "links": "chain.links"}
 
 
 @click.command()
@@ -107,12 +110,8 @@ def run(*, on: str, dry_run: bool, wait: bool, quiet: bool, as_json: bool,
 
 def _project(on: str, asked: dict[str, Any], extra: tuple[str, ...]) -> Project:
     """rabaska.toml, with what the command line says for this run on top."""
-    from dataclasses import replace
-
-    places = {"walltime": "resources", "gpus": "resources", "links": "chain"}
-    overrides: dict[str, dict[str, object]] = {}
-    for word, value in asked.items():
-        if value is not None:
-            overrides.setdefault(places[word], {})[word] = value
+    overrides = {_KEYS[word]: value for word, value in asked.items()}
     project = load(Path.cwd(), cluster=on, overrides=overrides)
-    return replace(project, command=(*project.command, *extra))
+    project = replace(project, command=(*project.command, *extra))
+    check_command(project)
+    return project

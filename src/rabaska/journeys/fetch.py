@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rabaska.errors import NoSuchRun
 from rabaska.journeys.station import station
-from rabaska.journeys.telling import Silent, Teller
+from rabaska.journeys.telling import Silent, Teller, telling
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
 from rabaska.remote.place import Moved, Place, quoted
@@ -32,7 +32,7 @@ def fetch(
     """Copy output, checkpoints, logs and records into `<project>/results/<run>`."""
     there = station(record.cluster, home)
     folder = to or Path(record.project) / "results" / record.name
-    moved = _telling(record.name, teller or Silent())
+    moved = telling(f"fetching {record.name}", teller or Silent())
     came = _bring_carried(record, there.place, folder, leave_out, moved)
     records = ["carried/*", "output", "*.partial"]
     came += there.place.bring(record.path, folder / "run", leave_out=records, moved=moved)
@@ -55,7 +55,3 @@ def _bring_carried(
     raise NoSuchRun(
         f"run {record.name} has nothing to fetch", why=f"{record.path} holds no results"
     )
-
-
-def _telling(name: str, teller: Teller) -> Moved:
-    return lambda done, total: teller.moved(f"fetching {name}", done, total)

@@ -1,11 +1,9 @@
 """Pack: every dataset of a project becomes shards on this computer, if it changed."""
 
-from collections.abc import Callable
-
 from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import Dataset, Project
-from rabaska.journeys.telling import Silent, Teller
-from rabaska.packing.pack import Pack, Progress
+from rabaska.journeys.telling import Silent, Teller, telling
+from rabaska.packing.pack import Pack
 from rabaska.packing.pack import pack as pack_folder
 from rabaska.records.home import Home
 
@@ -16,12 +14,13 @@ def pack(project: Project, home: Home, teller: Teller | None = None) -> tuple[Pa
 
 
 def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
+    moved = telling(f"packing {dataset.name}", teller)
     packed = pack_folder(
         dataset.path,
         home.store / "packs",
         dataset.name,
         follow_links=dataset.follow_links,
-        progress=_telling(dataset.name, teller),
+        progress=lambda came: moved(came.bytes, came.total_bytes),
     )
     did = "unchanged since it was packed" if packed.reused else "packed"
     teller.step(
@@ -29,10 +28,3 @@ def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
         f"as {packed.identity} ({packed.shards} shard{'s' if packed.shards != 1 else ''})"
     )
     return packed
-
-
-def _telling(name: str, teller: Teller) -> Callable[[Progress], None]:
-    def tell(progress: Progress) -> None:
-        teller.moved(f"packing {name}", progress.bytes, progress.total_bytes)
-
-    return tell

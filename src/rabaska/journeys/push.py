@@ -1,7 +1,7 @@
 """Push: what a run needs and its cluster does not have yet."""
 
 from rabaska.journeys.station import Station
-from rabaska.journeys.telling import Teller
+from rabaska.journeys.telling import Teller, telling
 from rabaska.packing.pack import Pack
 from rabaska.packing.snapshot import Snapshot
 
@@ -10,9 +10,5 @@ def push(station: Station, snapshot: Snapshot, packs: tuple[Pack, ...], teller: 
     """Send snapshot and packs; their names are their digests, so what is there is not sent."""
     station.place.send(snapshot.path, f"{station.store}/code/{snapshot.path.name}")
     for pack in packs:
-        what = f"sending {pack.identity}"
-        station.place.send(
-            pack.folder,
-            f"{station.store}/packs/{pack.identity}",
-            moved=lambda done, total, what=what: teller.moved(what, done, total),
-        )
+        target = f"{station.store}/packs/{pack.identity}"
+        station.place.send(pack.folder, target, moved=telling(f"sending {pack.identity}", teller))

@@ -1,5 +1,6 @@
 """How a journey tells what it does, without knowing who listens."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -22,3 +23,12 @@ class Silent:
     def moved(self, what: str, done: int, total: int, *, unit: str = "bytes") -> None: ...
 
     def warn(self, text: str) -> None: ...
+
+
+def telling(what: str, teller: Teller) -> Callable[[int, int], None]:
+    """A callback for the rooms below, which know amounts but not whom to tell."""
+
+    def moved(done: int, total: int) -> None:
+        teller.moved(what, done, total)
+
+    return moved

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import uuid
-from typing import List
+from typing import Dict, List
 
 from . import files
 from .runfolder import RunFolder
@@ -49,7 +49,7 @@ def main(argv: List[str]) -> int:
 
 def submissions(run: RunFolder) -> List[files.Json]:
     """Each submission with its answer, oldest first; `said` is missing where none came."""
-    found = {}  # type: dict
+    found: Dict[str, files.Json] = {}
     for line in files.read_lines(run.jobs):
-        found.setdefault(line.get("submission"), {}).update(line)
+        found.setdefault(str(line.get("submission")), {}).update(line)
     return list(found.values())
