@@ -1,20 +1,132 @@
 """Packs onto node-local storage: as the folder they were, or as shards read in place."""
 
-from typing import Callable, Optional
+import os
+import shutil
+import zlib
+from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+
+from . import partial, unpack, workers
+from .inspection import open_pack
+from .packs import BLOCK, INDEX, MANIFEST, Index, Manifest, load_manifest, sha256_of
 
 FILES = "files"
 SHARDS = "shards"
 
+_PIECE = 2**20
+
 Progress = Callable[[int, int], None]  # files and bytes staged so far
+
+
+class _Block(NamedTuple):
+    shard: int
+    number: int
+    size: int
 
 
 def stage(
     pack_folder: str, target_parent: str, mode: str = FILES, progress: Optional[Progress] = None
 ) -> str:
-    """Stage the pack below `target_parent`; the path that the program shall read."""
-    raise NotImplementedError
+    """Stage the pack below `target_parent`; the path that the program shall read.
+
+    It is there whole or not at all, and checked as it was copied: DamagedPack names a shard that
+    was wrong twice. What is already staged there is used again. OSError when space runs out.
+    """
+    if mode not in (FILES, SHARDS):
+        raise ValueError("a pack is staged as {} or {}, not {!r}".format(FILES, SHARDS, mode))
+    manifest, index = open_pack(pack_folder)
+    try:
+        target = os.path.join(target_parent, "{}.{}".format(manifest.identity, mode))
+        if os.path.isdir(target):
+            return target
+        os.makedirs(target_parent, exist_ok=True)
+        partial.sweep(target_parent)
+        folder = partial.begin(target_parent, os.path.basename(target))
+        try:
+            copy = unpack.unpack if mode == FILES else _copy_shards
+            _tell(copy(pack_folder, folder.path, manifest, index), progress)
+        except BaseException:
+            partial.abandon(folder)
+            raise
+        # Not synced: after a crash of the node, nobody trusts its local storage anyway.
+        partial.finish(folder, target)
+        return target
+    finally:
+        index.close()
 
 
 def remove(path: str) -> None:
     """Remove a staged folder, read-only folders included."""
-    raise NotImplementedError
+    partial.remove_tree(path)
+
+
+def _tell(steps: Iterator[Tuple[int, int]], progress: Optional[Progress]) -> None:
+    done_files = done_bytes = 0
+    for files, size in steps:
+        done_files, done_bytes = done_files + files, done_bytes + size
+        if progress:
+            progress(done_files, done_bytes)
+
+
+def _copy_shards(
+    pack_folder: str, target: str, manifest: Manifest, index: Index
+) -> Iterator[Tuple[int, int]]:
+    """Copy shards, several blocks at once, then what describes them."""
+    for shard in manifest.shards:
+        with open(os.path.join(target, shard.name), "wb") as stream:
+            stream.truncate(shard.size)
+
+    def copy(block: _Block) -> Iterator[Tuple[int, int]]:
+        _copy_block(pack_folder, target, manifest, block)
+        yield 0, block.size
+
+    yield from workers.share(copy, _blocks(manifest), workers.available())
+    for name in (INDEX, MANIFEST):
+        _copy_small(os.path.join(pack_folder, name), os.path.join(target, name))
+    described = load_manifest(target) == manifest
+    if not described or sha256_of(os.path.join(target, INDEX)) != manifest.index_sha256:
+        raise unpack.damaged(pack_folder, INDEX)
+    yield manifest.files, 0
+
+
+def _blocks(manifest: Manifest) -> List[_Block]:
+    """Every block of every shard, in turns, so that all shards are read at once."""
+    blocks = [
+        _Block(number, place, min(BLOCK, shard.size - place * BLOCK))
+        for number, shard in enumerate(manifest.shards)
+        for place in range(len(shard.crcs))
+    ]
+    return sorted(blocks, key=lambda block: (block.number, block.shard))
+
+
+def _copy_block(pack_folder: str, target: str, manifest: Manifest, block: _Block) -> None:
+    shard = manifest.shards[block.shard]
+    reading = os.open(os.path.join(pack_folder, shard.name), os.O_RDONLY)
+    writing = os.open(os.path.join(target, shard.name), os.O_WRONLY)
+    try:
+        for _ in range(2):
+            if _copied(reading, writing, block) == shard.crcs[block.number]:
+                return
+            unpack.forget(reading, block.number * BLOCK, block.size)
+    finally:
+        os.close(reading)
+        os.close(writing)
+    raise unpack.damaged(pack_folder, shard.name)
+
+
+def _copied(reading: int, writing: int, block: _Block) -> int:
+    """Copy one block and return its crc32; in pieces that stay in the processor's cache."""
+    crc, offset = 0, block.number * BLOCK
+    end = offset + block.size
+    while offset < end:
+        piece = os.pread(reading, min(_PIECE, end - offset), offset)
+        if not piece:
+            return -1  # cut short
+        crc = zlib.crc32(piece, crc)
+        unpack.write_at(writing, piece, offset)
+        offset += len(piece)
+    return crc
+
+
+def _copy_small(source: str, target: str) -> None:
+    with open(source, "rb") as reading, open(target, "wb") as writing:
+        shutil.copyfileobj(reading, writing, _PIECE)

@@ -9,7 +9,7 @@ import sys
 import warnings
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
-MOST_TASKS = 16000  # as many task numbers as fit into a pipe that nobody reads yet
+_TICKETS = 16000  # as many as fit into a pipe that nobody reads yet
 
 _LENGTH = struct.Struct("<I")
 
@@ -34,9 +34,7 @@ def share(work: Work, tasks: Sequence[Any], count: int) -> Iterator[Any]:
     The first exception in a worker is raised here, after the others were ended. A worker whose
     parent is gone ends at its next message.
     """
-    if len(tasks) > MOST_TASKS:
-        raise ValueError("more than {} tasks".format(MOST_TASKS))
-    tickets = _tickets(len(tasks))
+    tickets = _tickets(min(len(tasks), _TICKETS))
     crew = {}  # type: Dict[int, int]
     try:
         for _ in range(max(1, min(count, len(tasks)))):
@@ -52,7 +50,7 @@ def share(work: Work, tasks: Sequence[Any], count: int) -> Iterator[Any]:
 
 
 def _tickets(count: int) -> int:
-    """A pipe that holds the number of every task; reading one takes it."""
+    """A pipe that holds so many numbers; reading one takes it."""
     reading, writing = os.pipe()
     os.write(writing, b"".join(_LENGTH.pack(number) for number in range(count)))
     os.close(writing)
@@ -84,8 +82,10 @@ def _begin(work: Work, tasks: Sequence[Any], tickets: int, others: List[int]) ->
 def _toil(work: Work, tasks: Sequence[Any], tickets: int, writing: int) -> None:
     try:
         for ticket in iter(lambda: os.read(tickets, _LENGTH.size), b""):
-            for message in work(tasks[_LENGTH.unpack(ticket)[0]]):
-                _send(writing, message)
+            # One ticket stands for several tasks when there are more tasks than tickets.
+            for task in tasks[_LENGTH.unpack(ticket)[0] :: _TICKETS]:
+                for message in work(task):
+                    _send(writing, message)
     except BrokenPipeError:
         return
     except Exception as problem:
