@@ -24,6 +24,7 @@ from . import (
     processes,
     program,
     ready,
+    snapshot,
 )
 from .events import Diary, say
 from .interrupts import BrokenOff, Interrupts, Stop
@@ -59,16 +60,22 @@ def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -
     """Carry the run one link further, if there is anything left to do."""
     if os.path.exists(run.done) or os.path.exists(run.stop):
         return nothing_to_do(run, links.verdict_on(run, wanted.patterns))
-    turn = lease.wait_for_turn(run, lease.seconds(), lambda: bool(signals.received()))
-    if not turn.free:
-        return held_by_another(run, turn.link)
-    verdict = links.verdict_on(run, wanted.patterns)
-    if verdict.decision not in (chain.GO_ON, chain.NOT_BEGUN):
-        return nothing_to_do(run, verdict)
-    program.end_left_by(program.tag(run, turn.link))
-    holding = lease.claim(run, turn.link, job.name, lease.seconds())
-    if holding is None:
-        return held_by_another(run, turn.link + 1)
+    holding = None  # type: Optional[lease.Lease]
+    while holding is None:
+        turn = lease.wait_for_turn(run, lease.seconds(), lambda: bool(signals.received()))
+        if not turn.free:
+            return held_by_another(run, turn.link)
+        verdict = links.verdict_on(run, wanted.patterns)
+        if verdict.decision not in (chain.GO_ON, chain.NOT_BEGUN):
+            return nothing_to_do(run, verdict)
+        program.end_left_by(program.tag(run, turn.link))
+        holding = lease.claim(run, turn.link, job.name, lease.seconds())
+    return carry_held(run, wanted, job, signals, holding)
+
+
+def carry_held(
+    run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts, holding: lease.Lease
+) -> int:
     diary = Diary(run, holding.link, may_write=lambda: not holding.lost())
     look = reasons_to_stop(holding, signals, job)
     try:

@@ -1,0 +1,417 @@
+"""One link of a run, and chains of them, with real agents and real programs."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rabaska.node import chain, links, processes
+
+# Counts to TOTAL, saving after each step as a student would, and continues where it stopped.
+COUNTER = """
+import os, sys, time
+folder, total, pause = os.environ["RABASKA_CHECKPOINTS"], int(os.environ["TOTAL"]), 0.05
+step = 0
+if "RABASKA_CHECKPOINT" in os.environ:
+    step = int(open(os.environ["RABASKA_CHECKPOINT"]).read())
+while step < total:
+    step += 1
+    with open(os.path.join(folder, "step-%04d.txt" % step), "w") as stream:
+        stream.write(str(step))
+    print("step", step, flush=True)
+    time.sleep(pause)
+with open(os.path.join(os.environ["RABASKA_OUTPUT"], "result"), "w") as stream:
+    stream.write(str(step))
+"""
+
+# Notes when it starts and, with a lock that the kernel frees, whether another program runs.
+JEALOUS = (
+    """
+import fcntl, os, sys, time
+lock = open(os.environ["LOCK"], "w")
+try:
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    open(os.environ["LOCK"] + ".violated", "w").close()
+"""
+    + COUNTER
+)
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 20.0) -> None:
+    limit = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < limit, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_a_program_that_ends_well_finishes_the_run(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "3"})
+
+    code, said = agents.link()
+
+    assert code == 0
+    assert "link 1 of digits-0 on " in said
+    assert agents.ended(1).how == chain.FINISHED
+    assert agents.ended(1).progressed
+    assert Path(agents.run.done).exists()
+    assert Path(agents.run.output_link, "result").read_text() == "3"
+
+
+def test_after_the_run_is_done_later_links_do_nothing(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "1"})
+    agents.link()
+
+    code, said = agents.link()
+
+    assert code == 0
+    assert "nothing left to do" in said
+    assert agents.run.links() == [1]
+
+
+def test_a_chain_goes_on_past_the_time_limit_from_the_newest_checkpoint(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "50"}, walltime=2.5, grace=1.0)
+
+    agents.link()
+    code, said = agents.link()
+    while not Path(agents.run.done).exists():
+        agents.link()
+
+    assert agents.ended(1).how == chain.TIME_LIMIT
+    assert code == 0
+    assert "continuing from checkpoints/step-" in said
+    steps = [line for link in agents.run.links() for line in agents.log(link).splitlines()]
+    assert steps == [f"step {number}" for number in range(1, 51)]
+
+
+def test_a_program_that_crashes_at_once_costs_one_link(agents_for: Any) -> None:
+    agents = agents_for("raise SystemExit(7)")
+
+    code, said = agents.link()
+    second = agents.link()
+
+    assert code == 7
+    assert agents.ended(1).how == chain.CRASHED
+    assert "exit code 7" in said
+    assert second[0] == 0
+    assert "nothing left to do" in second[1]
+    assert agents.run.links() == [1]
+    assert len(agents.events("gave up")) == 1
+    assert "exit code 7" in agents.events("gave up")[0]["reason"]
+
+
+def test_a_program_that_never_saves_is_not_started_again_after_the_limit(agents_for: Any) -> None:
+    agents = agents_for("import time; time.sleep(60)", walltime=1.5, grace=0.8)
+
+    code, _ = agents.link()
+    _, second = agents.link()
+
+    assert code == 0
+    assert agents.ended(1).how == chain.TIME_LIMIT
+    assert "nothing was saved" in second
+    assert "more often" in agents.events("gave up")[0]["hint"]
+
+
+def test_a_program_that_ignores_the_signal_is_killed_before_the_limit(agents_for: Any) -> None:
+    agents = agents_for(
+        """
+        import signal, time
+        signal.signal(signal.SIGTERM, lambda *_: print("no", flush=True))
+        while True: time.sleep(1)
+        """,
+        walltime=2.5,
+        grace=1.5,
+    )
+
+    agents.link()
+
+    assert agents.log(1) == "no\n"
+    assert agents.ended(1).how == chain.TIME_LIMIT
+    assert agents.ended(1).signal == signal.SIGKILL
+
+
+def test_the_program_is_asked_by_the_signal_of_the_plan(agents_for: Any) -> None:
+    agents = agents_for(
+        """
+        import os, signal, sys, time
+        def save(*_):
+            open(os.path.join(os.environ["RABASKA_CHECKPOINTS"], "a.txt"), "w").write("1")
+            print("saved", flush=True)
+            sys.exit(0)
+        signal.signal(signal.SIGUSR2, save)
+        while True: time.sleep(0.1)
+        """,
+        walltime=3.0,
+        grace=1.5,
+        signal="USR2",
+    )
+
+    agents.link()
+
+    assert agents.log(1) == "saved\n"
+    assert agents.ended(1).how == chain.TIME_LIMIT
+    assert agents.ended(1).progressed
+
+
+def test_ten_megabytes_without_a_newline_reach_the_log_unchanged(agents_for: Any) -> None:
+    agents = agents_for("import sys; sys.stdout.write('x' * 10_000_000)")
+
+    code, said = agents.link()
+
+    assert code == 0
+    assert os.path.getsize(agents.run.log(1)) == 10_000_000
+    assert len(said) < 1000
+
+
+def test_processes_left_behind_are_ended_even_after_a_double_fork(agents_for: Any) -> None:
+    agents = agents_for(
+        """
+        import os, time
+        path = os.path.join(os.environ["RABASKA_OUTPUT"], "pid")
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                open(path, "w").write(str(os.getpid()))
+                time.sleep(600)
+            os._exit(0)
+        while not os.path.exists(path) or not open(path).read(): time.sleep(0.01)
+        """
+    )
+
+    agents.link()
+
+    pid = int(Path(agents.run.output_link, "pid").read_text())
+    assert agents.ended(1).how == chain.FINISHED
+    assert processes.start_id(pid) is None
+    assert agents.events("ended stragglers")[0]["count"] == 1
+
+
+def test_a_truncated_checkpoint_is_set_aside_and_the_one_before_it_used(agents_for: Any) -> None:
+    agents = agents_for(
+        "import os; print(os.environ['RABASKA_CHECKPOINT'])", patterns=["*.npz"], walltime=60
+    )
+    numpy = pytest.importorskip("numpy")
+    folder = Path(agents.run.checkpoints(0))
+    numpy.savez(folder / "step-1.npz", weights=numpy.arange(1000))
+    numpy.savez(folder / "step-2.npz", weights=numpy.arange(1000))
+    os.utime(folder / "step-1.npz", (1, 1))
+    os.truncate(folder / "step-2.npz", 3000)
+
+    _, said = agents.link()
+
+    assert agents.log(1).strip().endswith("step-1.npz")
+    assert "step-2.npz is damaged" in said
+    assert agents.events("checkpoint damaged")[0]["path"] == "checkpoints/step-2.npz"
+    assert Path(agents.run.checkpoints(1), "step-2.npz.damaged").exists()
+
+
+def test_without_time_left_the_program_is_not_started(agents_for: Any) -> None:
+    agents = agents_for("print('started')", walltime=1.0, grace=1.0)
+
+    code, said = agents.link()
+
+    assert code == 1
+    assert agents.ended(1).how == chain.NO_TIME_LEFT
+    assert not Path(agents.run.log(1)).exists()
+    assert "no time left" in said
+
+
+def test_a_command_that_is_not_there_is_named(agents_for: Any) -> None:
+    agents = agents_for("", command=["no-such-program", "train.py"])
+
+    code, said = agents.link()
+
+    assert code == 127
+    assert agents.ended(1).reason == "command not found: no-such-program"
+    assert "command not found: no-such-program" in said
+
+
+def test_an_unknown_placeholder_is_named(agents_for: Any) -> None:
+    agents = agents_for("", command=["echo", "{dat}"])
+
+    code, _ = agents.link()
+
+    assert code == 1
+    assert agents.ended(1).how == chain.STAGING_FAILED
+    assert "{dat}" in agents.ended(1).reason
+
+
+def test_a_missing_snapshot_is_named(agents_for: Any) -> None:
+    agents = agents_for("")
+    os.unlink(agents.run.code("c0de"))
+
+    code, _ = agents.link()
+
+    assert code == 1
+    assert agents.ended(1).how == chain.STAGING_FAILED
+    assert "c0de.tar" in agents.ended(1).reason
+
+
+def test_a_folder_that_is_no_run_is_refused(agents_for: Any) -> None:
+    agents = agents_for("")
+    os.unlink(agents.run.plan)
+
+    code, said = agents.link()
+
+    assert code == 1
+    assert "run.json is not there" in said
+
+
+def test_a_job_told_to_end_lets_the_program_save_and_the_next_link_goes_on(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "100000"})
+    agent = agents.start()
+    wait_until(lambda: os.path.exists(agents.run.log(1)) and "step 3" in agents.log(1))
+
+    agent.send_signal(signal.SIGTERM)
+    agent.wait(20)
+
+    assert agent.returncode == 0
+    assert agents.ended(1).how == chain.KILLED
+    assert "SIGTERM" in agents.ended(1).reason
+    assert agents.ended(1).progressed
+
+
+def test_a_run_that_is_asked_to_stop_stops(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "100000"})
+    agent = agents.start()
+    wait_until(lambda: os.path.exists(agents.run.log(1)) and "step 1" in agents.log(1))
+
+    Path(agents.run.stop).touch()
+    agent.wait(20)
+    code, said = agents.link()
+
+    assert agents.ended(1).how == chain.CANCELLED
+    assert code == 0
+    assert "cancelled" in said
+    assert agents.run.links() == [1]
+
+
+def test_an_agent_whose_keeper_is_gone_ends_its_program(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "100000"})
+
+    code, _ = agents.link(RABASKA_KEEPER="1")
+
+    assert code == 0
+    assert agents.ended(1).how == chain.KILLED
+    assert "keeper" in agents.ended(1).reason
+
+
+def test_of_two_agents_at_the_same_moment_one_wins_and_the_other_names_it(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "100000"}, walltime=6.0, grace=1.0)
+
+    both = [agents.start(), agents.start()]
+    said = [agent.communicate(timeout=60)[0] for agent in both]
+
+    assert sorted(agent.returncode for agent in both) == [0, 75]
+    loser = next(text for agent, text in zip(both, said, strict=True) if agent.returncode == 75)
+    assert "is held by link 1 (job 12_" in loser
+    assert agents.run.links() == [1]
+
+
+def test_a_stale_agent_kills_its_program_once_another_link_holds_the_run(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "100000"})
+    agent = agents.start()
+    wait_until(lambda: os.path.exists(agents.run.log(1)) and "step 2" in agents.log(1))
+
+    os.rename(agents.run.carried(1), agents.run.carried(2))
+    agent.wait(20)
+
+    assert agents.ended(1).how == chain.SUPERSEDED
+    assert not Path(agents.run.done).exists()
+
+
+def test_new_files_beside_the_code_are_kept_and_shown_to_the_next_link(agents_for: Any) -> None:
+    agents = agents_for(
+        """
+        import os, sys
+        print(sorted(os.listdir(".")))
+        with open("history.csv", "a") as stream: stream.write("line\\n")
+        open("ckpt.txt", "w").write("1")
+        sys.exit(85)
+        """
+    )
+
+    agents.link()
+    agents.link()
+
+    assert agents.ended(1).how == chain.ASKED_TO_GO_ON
+    assert agents.ended(1).progressed
+    assert agents.log(1) == "['train.py']\n"
+    assert agents.log(2) == "['ckpt.txt', 'history.csv', 'train.py']\n"
+    assert Path(agents.run.output_link, "history.csv").read_text() == "line\nline\n"
+
+
+def test_results_are_kept_when_the_program_fails(agents_for: Any) -> None:
+    agents = agents_for("open('notes', 'w').write('so far'); raise SystemExit(3)")
+
+    agents.link()
+
+    assert Path(agents.run.output_link, "notes").read_text() == "so far"
+
+
+def test_kept_folders_are_written_to_directly(agents_for: Any) -> None:
+    agents = agents_for(
+        "import os; os.makedirs('runs/a'); open('runs/a/b', 'w').write('c'); os._exit(9)",
+        keep=["runs"],
+    )
+
+    agents.link()
+
+    assert Path(agents.run.output_link, "runs/a/b").read_text() == "c"
+    assert agents.events("kept") == []
+
+
+def test_the_program_is_told_where_everything_is(agents_for: Any) -> None:
+    agents = agents_for(
+        """
+        import os, rabaska.training
+        for name in sorted(os.environ):
+            if name.startswith("RABASKA"): print(name + "=" + os.environ[name])
+        """
+    )
+
+    code, _ = agents.link()
+
+    told = dict(line.split("=", 1) for line in agents.log(1).splitlines())
+    assert code == 0
+    assert told["RABASKA_RUN"] == "digits-0"
+    assert told["RABASKA_LINK"] == "1"
+    assert told["RABASKA_RESUME"] == "0"
+    assert told["RABASKA_OUTPUT"] == agents.run.output(1)
+    assert float(told["RABASKA_DEADLINE"]) > time.time()
+
+
+def kill_at_some_moment(agent: "subprocess.Popen[str]", moment: float) -> None:
+    try:
+        agent.wait(moment)
+    except subprocess.TimeoutExpired:
+        agent.kill()
+        agent.wait()
+
+
+@pytest.mark.slow
+def test_agents_killed_at_any_moment_lose_nothing_and_never_run_two_programs(
+    agents_for: Any, tmp_path: Path
+) -> None:
+    lock = tmp_path / "lock"
+    agents = agents_for(JEALOUS, variables={"TOTAL": "120", "LOCK": str(lock)})
+
+    for turn in range(40):
+        kill_at_some_moment(agents.start(RABASKA_LEASE_SECONDS="1"), 0.15 + 0.04 * (turn % 17))
+        if Path(agents.run.done).exists():
+            break
+        Path(agents.run.jobs).open("a").write(
+            '{"resume": true, "after_link": %d}\n' % agents.run.holder()
+        )
+    while not Path(agents.run.done).exists():
+        agents.link(RABASKA_LEASE_SECONDS="1")
+
+    assert not Path(f"{lock}.violated").exists()
+    assert Path(agents.run.output_link, "result").read_text() == "120"
+    killed = [link for link in agents.run.links() if links.read_ended(agents.run, link) is None]
+    assert len(killed) >= 5
