@@ -16,6 +16,9 @@ def new_name(project: str) -> str:
     return f"{stem}-{secrets.token_hex(2)}"
 
 
+_UNFINISHED = 10  # the exit code of `errors.RunFailed`
+
+
 class RunState(Enum):
     QUEUED = "queued"
     RUNNING = "running"
@@ -86,9 +89,5 @@ class RunStatus:
         """The exit code that `wait` gives: the program's own where it has one."""
         if self.state is RunState.FINISHED:
             return 0
-        last = self.links[-1] if self.links else None
-        if last and last.exit_code:
-            return last.exit_code
-        if last and last.signal:
-            return 128 + last.signal
-        return 10
+        last = self.links[-1] if self.links and self.state is RunState.FAILED else Link(0)
+        return last.exit_code or (128 + last.signal if last.signal else _UNFINISHED)

@@ -37,7 +37,8 @@ def render(
     ]
     if setup:
         lines += ["", "# The environment", *setup]
-    lines += ["", "# What the agent needs to know of this job", *_exports(in_job)]
+    if exports := _exports(in_job):
+        lines += ["", "# What the agent needs to know of this job", *exports]
     lines += [
         "",
         "# Claim the run, stage the data, train, save, and leave a record of how it ended",
@@ -47,11 +48,13 @@ def render(
 
 
 def _exports(in_job: InJob) -> list[str]:
-    """Nothing for what the scheduler exports under our own names already."""
+    """Nothing for what the scheduler exports under our own names by itself."""
     wanted = {
         "RABASKA_JOB": in_job.job,
         "RABASKA_JOB_ENDS": in_job.ends,
         "RABASKA_LOCAL": in_job.local_space,
         **in_job.extra,
     }
-    return [f'export {name}="{text}"' for name, text in wanted.items() if text]
+    return [
+        f'export {name}="{text}"' for name, text in wanted.items() if text not in ("", f"${name}")
+    ]

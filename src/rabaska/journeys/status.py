@@ -153,7 +153,7 @@ def _link(told: Report) -> Link:
         pid=told.get("pid"),
         began=told.get("begun"),
         ended=told.get("ended"),
-        how=told.get("how") or "",
+        how="" if told.get("how") == "running" else told.get("how") or "",
         reason=told.get("reason") or "",
         exit_code=told.get("exit_code"),
         signal=told.get("signal"),
