@@ -13,12 +13,14 @@ What counts as a step: a number named step, iteration, batch … ; else the posi
 bar counted over its epochs; else the epoch. The three are never compared with each other.
 """
 
+import functools
 import os
 import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Pattern, Tuple
 
 SLICE = 64 * 1024  # bytes read at the head and at the tail of a log
 LONGEST_LINE = 4096  # characters of a line that are looked at
+FEW = 40  # lines that are looked at first, and the last lines that metrics are looked for in
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
 
@@ -73,16 +75,17 @@ def read(text: str, pattern: str = "") -> Seen:
     `pattern` is the user's own regular expression: its groups `step` and `epoch` (or its first
     group, which is then a step) count, and what is built in is not used for either.
     """
-    return _last(list(_read_lines(text, _compiled(pattern))))
+    return _last(list(_read_lines(_lines(text), _compiled(pattern))))
 
 
 def span(path: str, pattern: str = "", size: int = SLICE) -> Span:
     """The first and last step in a log, from its head and its tail only."""
     own = _compiled(pattern)
     head, tail = _ends(path, size)
-    at_head = list(_read_lines(head, own))
-    at_tail = list(_read_lines(tail, own)) if tail else []
-    merged = _comparable(at_head + at_tail)
+    if tail:
+        merged = _comparable(_begin(_lines(head), own) + _end(_lines(tail), own))
+    else:
+        merged = _comparable(list(_read_lines(_lines(head), own)))
     steps = [line.step for line in merged if line.step is not None]
     last = _last(merged)
     return Span(steps[0] if steps else None, last.step, last.epoch, last.metrics)
@@ -124,48 +127,65 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _read_lines(text: str, own: Optional[Pattern[str]]) -> Iterator[_Line]:
+def _lines(text: str) -> List[str]:
+    return re.split(r"[\r\n]+", text)
+
+
+def _begin(lines: List[str], own: Optional[Pattern[str]]) -> List[_Line]:
+    """What the first lines say, and all of them only when the first few name no step."""
+    few = list(_read_lines(lines[:FEW], own))
+    return few if _names_a_step(few) else list(_read_lines(lines, own))
+
+
+def _end(lines: List[str], own: Optional[Pattern[str]]) -> List[_Line]:
+    few = list(_read_lines(lines[-FEW:], own))
+    return few if _names_a_step(few) else list(_read_lines(lines, own))
+
+
+def _names_a_step(found: List[_Line]) -> bool:
+    return any(line.kind == 3 for line in found)
+
+
+def _read_lines(lines: List[str], own: Optional[Pattern[str]]) -> Iterator[_Line]:
     epoch = None  # type: Optional[float]
-    for raw in re.split(r"[\r\n]+", text):
+    for number, raw in enumerate(lines):
         line = raw[:LONGEST_LINE]
-        if not any(character.isdigit() for character in line):
-            continue
         found = _read_own(line, own) if own else _read_line(line, epoch)
         if found.epoch is not None and not _epoch(line)[0]:
             epoch = found.epoch
-        if found.kind or found.epoch is not None or found.metrics:
+        if number >= len(lines) - FEW:
+            found = found._replace(metrics=_metrics(line))
+        if found.kind or found.metrics:
             yield found
+
+
+NOTHING = _Line(0, None, None, {})
 
 
 def _read_own(line: str, own: Pattern[str]) -> _Line:
     found = own.search(line)
     if found is None:
-        return _Line(0, None, None, _metrics(line))
+        return NOTHING
     named = found.groupdict()
     first = found.group(1) if own.groups and not named else None
     step, epoch = _number(named.get("step") or first), _number(named.get("epoch"))
     if step is None:
         step = epoch
-    kind = 0 if step is None else 3
-    return _Line(kind, None if step is None else int(step), epoch, _metrics(line))
+    return NOTHING if step is None else _Line(3, int(step), epoch, {})
 
 
 def _read_line(line: str, epoch_before: Optional[float]) -> _Line:
-    metrics = _metrics(line)
-    if LOOKING_BACK.search(line):
-        return _Line(0, None, None, metrics)
     quoted, epoch = _epoch(line)
-    step = STEP.search(line)
+    step, bar = STEP.search(line), _bar(line)
+    if (step is None and bar is None and epoch is None) or LOOKING_BACK.search(line):
+        return NOTHING
     if step is not None:
-        return _Line(3, int(step.group(1)), epoch, metrics)
-    bar = _bar(line)
+        return _Line(3, int(step.group(1)), epoch, {})
     # A quoted epoch comes from the Trainer of Hugging Face, whose bar spans all epochs.
     current = epoch_before if epoch is None or quoted else epoch
     if bar is not None and current is not None and not quoted:
-        return _Line(2, int(current) * bar[1] + bar[0], epoch, metrics)
-    if epoch is not None:
-        return _Line(1, int(epoch), epoch, metrics)
-    return _Line(0, None, None, metrics)
+        return _Line(2, int(current) * bar[1] + bar[0], epoch, {})
+    return NOTHING if epoch is None else _Line(1, int(epoch), epoch, {})
 
 
 def _epoch(line: str) -> Tuple[bool, Optional[float]]:
@@ -186,12 +206,17 @@ def _bar(line: str) -> Optional[Tuple[int, int]]:
 def _metrics(line: str) -> Found:
     found = {}  # type: Found
     for name, value in METRIC.findall(line):
-        if METRIC_WORDS.isdisjoint(re.split(r"[^a-z0-9]+", name.lower())):
+        if not _names_a_metric(name):
             continue
         number = _number(value)
         if number is not None:
             found[name] = number
     return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_a_metric(name: str) -> bool:
+    return not METRIC_WORDS.isdisjoint(re.split(r"[^a-z0-9]+", name.lower()))
 
 
 def _number(text: Any) -> Optional[float]:
