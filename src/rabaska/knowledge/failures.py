@@ -1,0 +1,112 @@
+"""What known error messages mean and what to do about them: facts in failures.toml."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+_LAST_LINES = 1000  # the cause stands near the end, and a log can be very long
+_LONGEST_LINE = 2000
+
+# What may be heard where: a job's log speaks of its environment, its GPU and its data as well.
+_HEARD_WHILE = {
+    "run": {"run", "env", "gpu", "distributed", "data", "chain"},
+    "submit": {"submit", "chain"},
+    "connect": {"ssh", "transfer", "tunnel"},
+}
+
+_OWN_ERROR = "The program stopped with an error of its own."
+_OWN_FIX = "The lines above it in the log (`rabaska logs`) show where in the program it happened."
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failure that was recognised, with the line that gave it away."""
+
+    id: str
+    stage: str
+    meaning: str
+    fix: str
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Fact:
+    id: str
+    stage: str
+    match: re.Pattern[str]
+    meaning: str
+    fix: str
+    schedulers: frozenset[str] = frozenset()
+    vague: bool = False
+
+
+@cache
+def facts() -> tuple[Fact, ...]:
+    text = (resources.files(__package__) / "failures.toml").read_text("utf-8")
+    return tuple(
+        Fact(
+            id=entry["id"],
+            stage=entry["stage"],
+            match=re.compile(entry["match"], re.IGNORECASE),
+            meaning=entry["meaning"],
+            fix=entry["fix"],
+            schedulers=frozenset(entry.get("schedulers", ())),
+            vague=entry.get("vague", False),
+        )
+        for entry in tomllib.loads(text)["failure"]
+    )
+
+
+def explain(
+    text: str, *, stage: str | None = None, scheduler: str | None = None
+) -> tuple[Failure, ...]:
+    """The known failures that `text` speaks of, the likeliest cause first.
+
+    What has few causes goes before what has many, and what was said last before what was said
+    first. A Python traceback that nobody foresaw is quoted by its last line.
+    """
+    lines = _lines(text)
+    found = []
+    for fact in facts():
+        place = _last_place(fact, lines) if _applies(fact, stage, scheduler) else -1
+        if place >= 0:
+            failure = Failure(fact.id, fact.stage, fact.meaning, fact.fix, lines[place])
+            found.append((fact.vague, -place, failure))
+    found.sort(key=lambda each: each[:2])
+    known = tuple(failure for _, _, failure in found)
+    return known or (_own_error(lines) if stage in (None, "run") else ())
+
+
+def _applies(fact: Fact, stage: str | None, scheduler: str | None) -> bool:
+    heard = stage is None or fact.stage in _HEARD_WHILE.get(stage, {stage})
+    return heard and (not scheduler or not fact.schedulers or scheduler in fact.schedulers)
+
+
+def _lines(text: str) -> list[str]:
+    """The last lines that are not blank; a single empty one when all are."""
+    lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
+    return [_clipped(line) for line in lines if line][-_LAST_LINES:] or [""]
+
+
+def _clipped(line: str) -> str:
+    if len(line) <= _LONGEST_LINE:
+        return line
+    half = _LONGEST_LINE // 2
+    return f"{line[:half]} … {line[-half:]}"
+
+
+def _last_place(fact: Fact, lines: list[str]) -> int:
+    places: Iterable[int] = range(len(lines) - 1, -1, -1)
+    return next((place for place in places if fact.match.search(lines[place])), -1)
+
+
+def _own_error(lines: list[str]) -> tuple[Failure, ...]:
+    if not any(line.startswith("Traceback (most recent call last)") for line in lines):
+        return ()
+    errors = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit)\b", line)]
+    if not errors:
+        return ()
+    return (Failure("python-error", "run", _OWN_ERROR, _OWN_FIX, errors[-1]),)
