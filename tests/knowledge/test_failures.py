@@ -1,0 +1,141 @@
+"""Known messages are explained, ordinary lines are not."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rabaska.knowledge.failures import explain, facts
+
+HERE = Path(__file__).parent
+MESSAGES = tomllib.loads((HERE / "messages.toml").read_text("utf-8"))
+ORDINARY = (HERE / "ordinary.log").read_text("utf-8").splitlines()
+
+
+def ids(text, **wanted):
+    return [failure.id for failure in explain(text, **wanted)]
+
+
+def what_it_says(script):
+    return subprocess.run(
+        [sys.executable, script], capture_output=True, check=False
+    ).stderr.decode()
+
+
+def test_every_fact_has_a_message_and_every_message_a_fact():
+    assert sorted(fact.id for fact in facts()) == sorted(MESSAGES)
+
+
+def test_no_id_is_used_twice():
+    names = [fact.id for fact in facts()]
+
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_known_message_is_explained(name):
+    found = explain(MESSAGES[name])
+
+    assert name in [failure.id for failure in found]
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_known_message_is_found_in_the_middle_of_a_log(name):
+    log = "\n".join([*ORDINARY, MESSAGES[name], *ORDINARY])
+
+    # Of an empty log nothing is left once it stands among other lines.
+    assert (name in ids(log)) == (name != "buffered")
+
+
+@pytest.mark.parametrize("line", ORDINARY)
+def test_an_ordinary_line_is_not_taken_for_a_failure(line):
+    assert explain(line) == ()
+
+
+def test_meanings_and_fixes_are_whole_sentences():
+    for fact in facts():
+        assert fact.meaning.endswith("."), fact.id
+        assert fact.fix.endswith("."), fact.id
+
+
+def test_the_line_that_gave_it_away_is_quoted():
+    log = "step 1\nModuleNotFoundError: No module named 'torch'\nexit 1\n"
+
+    (failure,) = explain(log)
+
+    assert failure.line == "ModuleNotFoundError: No module named 'torch'"
+
+
+def test_the_last_failure_of_a_log_comes_first():
+    log = f"{MESSAGES['too-many-workers']}\n{MESSAGES['cuda-oom']}"
+
+    assert ids(log) == ["cuda-oom", "too-many-workers"]
+
+
+def test_a_line_with_many_causes_comes_after_one_with_few():
+    log = f"{MESSAGES['oom-host']}\n{MESSAGES['login-killed']}"
+
+    assert ids(log) == ["oom-host", "login-killed"]
+
+
+def test_what_is_said_in_a_jobs_log_is_looked_for_in_all_it_may_speak_of():
+    log = f"{MESSAGES['cuda-oom']}\n{MESSAGES['ssh-hostkey']}"
+
+    assert ids(log, stage="run") == ["cuda-oom"]
+    assert ids(log, stage="connect") == ["ssh-hostkey"]
+
+
+def test_another_schedulers_words_are_not_used():
+    message = MESSAGES["torque-unknown-queue"]
+
+    assert ids(message, scheduler="slurm") == []
+    assert ids(message, scheduler="torque") == ["torque-unknown-queue"]
+
+
+def test_the_traceback_of_a_real_program_is_explained(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("def main():\n    import torchvisoin\n\nmain()\n")
+
+    log = what_it_says(script)
+
+    assert ids(log, stage="run") == ["py-module-missing"]
+
+
+def test_a_traceback_nobody_foresaw_is_quoted_by_its_last_line(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("raise ValueError('Expected input batch_size (64) to match (32)')\n")
+
+    log = what_it_says(script)
+
+    (failure,) = explain(log, stage="run")
+    assert failure.id == "python-error"
+    assert failure.line == "ValueError: Expected input batch_size (64) to match (32)"
+
+
+def test_a_log_of_one_endless_line_is_read_at_both_ends():
+    log = "x" * 10_000_000 + " CUDA out of memory"
+
+    assert ids(log) == ["cuda-oom"]
+
+
+@given(st.text())
+def test_no_text_makes_it_fail(text):
+    for failure in explain(text):
+        assert failure.meaning
+        assert failure.fix
+
+
+def test_importing_it_does_not_read_the_facts():
+    program = (
+        "import sys; import rabaska.knowledge.failures as f; print(f.facts.cache_info().currsize)"
+    )
+
+    printed = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True
+    ).stdout
+
+    assert printed.strip() == b"0"
