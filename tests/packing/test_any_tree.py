@@ -1,0 +1,99 @@
+"""Whatever the tree, it comes back as it was: by tar, by staging, and byte for byte again."""
+
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import trees
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rabaska.node.inspection import verify
+from rabaska.node.packs import Index
+from rabaska.node.stage import stage
+from rabaska.packing.pack import pack
+
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+packable = trees.trees.filter(trees.holds_a_file)
+shard_sizes = st.sampled_from([1, 2000, 10**6])
+
+
+@contextmanager
+def workplace():
+    folder = Path(tempfile.mkdtemp())
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@few
+@given(packable, shard_sizes)
+def test_any_tree_is_staged_as_it_was(tree, shard_size):
+    with workplace() as place:
+        trees.make(tree, bytes(place / "source"))
+
+        made = pack(place / "source", place / "packs", "any", shard_size=shard_size, workers=1)
+        staged = stage(str(made.folder), str(place / "node"))
+
+        assert trees.described(staged) == trees.described(place / "source")
+        assert verify(str(made.folder)) == []
+
+
+@few
+@given(packable, shard_sizes)
+def test_any_tree_is_unpacked_by_tar_as_it_was(tree, shard_size):
+    with workplace() as place:
+        trees.make(tree, bytes(place / "source"))
+        (place / "unpacked").mkdir()
+
+        made = pack(place / "source", place / "packs", "any", shard_size=shard_size, workers=1)
+        for shard in sorted(made.folder.glob("shard-*.tar")):
+            subprocess.run(
+                ["tar", "xpf", shard, "-C", place / "unpacked"], check=True, stderr=subprocess.PIPE
+            )
+
+        unpacked = trees.described(place / "unpacked", times=False)
+        assert unpacked == trees.described(place / "source", times=False)
+
+
+@few
+@given(packable, shard_sizes)
+def test_the_same_tree_gives_the_same_bytes_in_any_order_of_listing(tree, shard_size):
+    with workplace() as place:
+        trees.make(tree, bytes(place / "one"))
+        trees.make(tree, bytes(place / "two"), backwards=True)
+
+        one = pack(place / "one", place / "packs1", "any", shard_size=shard_size, workers=1)
+        two = pack(place / "two", place / "packs2", "any", shard_size=shard_size, workers=2)
+
+        assert one.identity == two.identity
+        for file in one.folder.iterdir():
+            assert file.read_bytes() == (two.folder / file.name).read_bytes()
+
+
+@few
+@given(packable, shard_sizes)
+def test_the_index_says_what_lies_where_in_the_shards(tree, shard_size):
+    with workplace() as place:
+        trees.make(tree, bytes(place / "source"))
+
+        made = pack(place / "source", place / "packs", "any", shard_size=shard_size, workers=1)
+
+        index = Index(str(made.folder / "index"))
+        entries = list(index.files())
+        assert [entry.name for entry in entries] == sorted(entry.name for entry in entries)
+        position = 0
+        for number in range(made.shards):
+            with tarfile.open(made.folder / f"shard-{number:05d}.tar", encoding="utf-8") as shard:
+                for member in filter(tarfile.TarInfo.isreg, shard):
+                    entry = entries[position]
+                    assert (number, member.offset_data) == (entry.shard, entry.offset)
+                    assert (member.size, member.mode) == (entry.size, entry.mode)
+                    assert member.name.encode("utf-8", "surrogateescape") == entry.name
+                    position += 1
+        assert position == len(entries) == made.files
+        index.close()

@@ -1,0 +1,76 @@
+"""Trees of every kind, made on disk and compared."""
+
+import os
+import stat
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+# A name is any bytes but the two that no file system allows; most are readable.
+_letters = st.sampled_from(
+    [b"a", b"b", b"cat", b"-", b" ", b"'", b'"', b"\n", b"\xc3\xa9", b"\xff", b"\\", b".", b"*"]
+)
+names = (
+    st.one_of(
+        st.lists(_letters, min_size=1, max_size=5).map(b"".join),
+        st.integers(90, 255).map(lambda length: b"n" * length),
+    )
+    .filter(lambda name: name not in (b".", b".."))
+)  # fmt: skip
+contents = st.one_of(
+    st.just(b""), st.binary(max_size=40), st.integers(500, 1600).map(lambda size: b"\x7f" * size)
+)
+times = st.one_of(st.integers(0, 2 * 10**18), st.sampled_from([-(10**15) - 1, 8**11 * 10**9]))
+file_modes = st.sampled_from([0o644, 0o600, 0o755, 0o444, 0o400])
+folder_modes = st.sampled_from([0o755, 0o700, 0o750, 0o555])
+
+# name -> (content, mode, time) for a file, ({...}, mode, time) for a folder
+trees = st.recursive(
+    st.dictionaries(names, st.tuples(contents, file_modes, times), max_size=4),
+    lambda inside: st.dictionaries(
+        names,
+        st.one_of(st.tuples(contents, file_modes, times), st.tuples(inside, folder_modes, times)),
+        max_size=4,
+    ),
+    max_leaves=8,
+)
+
+
+def holds_a_file(tree) -> bool:
+    return any(
+        not isinstance(content, dict) or holds_a_file(content) for content, _, _ in tree.values()
+    )
+
+
+def make(tree, folder: bytes, *, backwards: bool = False) -> None:
+    """Write `tree`; backwards, so that folders list their entries in another order."""
+    os.makedirs(folder, exist_ok=True)
+    items = sorted(tree.items(), reverse=backwards)
+    for name, (content, mode, time) in items:
+        path = os.path.join(folder, name)
+        if isinstance(content, dict):
+            make(content, path, backwards=backwards)
+        else:
+            with open(path, "wb") as stream:
+                stream.write(content)
+        os.chmod(path, mode)
+        os.utime(path, ns=(time, time))
+
+
+def described(folder, *, times: bool = True):
+    """Everything below `folder` that a pack promises to keep."""
+    root = os.fsencode(folder)
+    found = {}
+    for parent, folders, files in os.walk(root):
+        for name in folders + files:
+            path = os.path.join(parent, name)
+            status = os.lstat(path)
+            kind = stat.S_IFMT(status.st_mode)
+            content = None
+            if stat.S_ISLNK(status.st_mode):
+                content = os.readlink(path)
+            elif stat.S_ISREG(status.st_mode):
+                content = Path(os.fsdecode(path)).read_bytes()
+            time = status.st_mtime_ns if times else status.st_mtime_ns // 10**9
+            found[os.path.relpath(path, root)] = (kind, status.st_mode & 0o777, time, content)
+    return found
