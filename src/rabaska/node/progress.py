@@ -19,8 +19,9 @@ import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Pattern, Tuple
 
 SLICE = 64 * 1024  # bytes read at the head and at the tail of a log
+GLANCE = 4 * 1024  # bytes that are tried first: most logs name a step in each line
 LONGEST_LINE = 4096  # characters of a line that are looked at
-FEW = 40  # lines that are looked at first, and the last lines that metrics are looked for in
+FEW = 40  # last lines that metrics are looked for in
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
 
@@ -69,6 +70,16 @@ class Span(NamedTuple):
     metrics: Found  # the last value of each
 
 
+class _Line(NamedTuple):
+    kind: int  # 3: a named step, 2: a bar, 1: an epoch, 0: no step
+    step: Optional[int]
+    epoch: Optional[float]
+    metrics: Found
+
+
+NOTHING = _Line(0, None, None, {})
+
+
 def read(text: str, pattern: str = "") -> Seen:
     """The last step, the last epoch and the last value of each metric in `text`.
 
@@ -81,21 +92,18 @@ def read(text: str, pattern: str = "") -> Seen:
 def span(path: str, pattern: str = "", size: int = SLICE) -> Span:
     """The first and last step in a log, from its head and its tail only."""
     own = _compiled(pattern)
-    head, tail = _ends(path, size)
-    if tail:
-        merged = _comparable(_begin(_lines(head), own) + _end(_lines(tail), own))
-    else:
-        merged = _comparable(list(_read_lines(_lines(head), own)))
-    steps = [line.step for line in merged if line.step is not None]
-    last = _last(merged)
+    for amount in (min(GLANCE, size), size):
+        at_head, at_tail = [list(_read_lines(_lines(end), own)) for end in _ends(path, amount)]
+        if _names_a_step(at_head) and _names_a_step(at_tail):
+            break
+    lines = _comparable(at_head + at_tail)
+    steps = [line.step for line in lines if line.step is not None]
+    last = _last(lines)
     return Span(steps[0] if steps else None, last.step, last.epoch, last.metrics)
 
 
-class _Line(NamedTuple):
-    kind: int  # 3: a named step, 2: a bar, 1: an epoch, 0: no step
-    step: Optional[int]
-    epoch: Optional[float]
-    metrics: Found
+def _names_a_step(found: List[_Line]) -> bool:
+    return any(line.kind == 3 for line in found)
 
 
 def _compiled(pattern: str) -> Optional[Pattern[str]]:
@@ -131,21 +139,6 @@ def _lines(text: str) -> List[str]:
     return re.split(r"[\r\n]+", text)
 
 
-def _begin(lines: List[str], own: Optional[Pattern[str]]) -> List[_Line]:
-    """What the first lines say, and all of them only when the first few name no step."""
-    few = list(_read_lines(lines[:FEW], own))
-    return few if _names_a_step(few) else list(_read_lines(lines, own))
-
-
-def _end(lines: List[str], own: Optional[Pattern[str]]) -> List[_Line]:
-    few = list(_read_lines(lines[-FEW:], own))
-    return few if _names_a_step(few) else list(_read_lines(lines, own))
-
-
-def _names_a_step(found: List[_Line]) -> bool:
-    return any(line.kind == 3 for line in found)
-
-
 def _read_lines(lines: List[str], own: Optional[Pattern[str]]) -> Iterator[_Line]:
     epoch = None  # type: Optional[float]
     for number, raw in enumerate(lines):
@@ -157,9 +150,6 @@ def _read_lines(lines: List[str], own: Optional[Pattern[str]]) -> Iterator[_Line
             found = found._replace(metrics=_metrics(line))
         if found.kind or found.metrics:
             yield found
-
-
-NOTHING = _Line(0, None, None, {})
 
 
 def _read_own(line: str, own: Pattern[str]) -> _Line:
