@@ -206,7 +206,7 @@ def _fields(node: ast.ClassDef, source: Source) -> Iterator[Option]:
 
 def _subcommands(source: Source) -> dict[str, str]:
     """The variables that hold a subcommand's parser, and the word each answers to."""
-    found = {}
+    found: dict[str, str] = {}
     for node in source.nodes:
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
             continue

@@ -39,8 +39,8 @@ _NAMES = {
     | _names("restore_checkpoint restore_from load_from load_model load_from_checkpoint reload")
     | _names("continue continue_from continue_train continue_training start_from last_checkpoint")
     | _names("checkpoint ckpt chkpt snapshot", "path file name"),
-    SAVE: _names("save_model save_models save_checkpoint save_checkpoints save_ckpt save_weights save")
-    | _names("checkpoint checkpointing"),
+    SAVE: _names("save_model save_models save_checkpoint save_checkpoints save_ckpt save_weights")
+    | _names("save checkpoint checkpointing"),
 }  # fmt: skip
 # `data.root`, `trainer.default_root_dir`: the group in front does not change what it is.
 _GROUPS = re.compile(r"^(data|dataset|trainer|model|paths?|train|training|general)_(?=\w)")

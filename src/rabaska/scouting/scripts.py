@@ -66,6 +66,12 @@ class Scripts:
     unread: tuple[Source, ...]
     notebooks: tuple[str, ...]
 
+    @property
+    def rivals(self) -> tuple[Script, ...]:
+        """Those that could be meant: about as likely as the first, which is one of them."""
+        best = self.found[0].score if self.found else 0
+        return tuple(each for each in self.found if each.score >= best - 1)
+
 
 def find(project: Path) -> Scripts:
     sources = _read(project)
@@ -129,7 +135,7 @@ def _score(main: Source, reached: tuple[Source, ...]) -> tuple[int, str]:
     score, reasons = 1, []
     if _TRAINS.search(main.name):
         score += 4 if "train" in main.name else 2
-        reasons.append(f"its name is {main.name}")
+        reasons.append("it is named for training")
     if _OTHERWISE.search(main.name.rpartition("/")[2]):
         score -= 4
     if any(last_word(call) in _TRAINING_CALLS for each in reached for call in each.calls()):

@@ -1,0 +1,73 @@
+"""Init: look at a project that has never seen rabaska, and propose its rabaska.toml."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rabaska.errors import NoSpace, WrongUse
+from rabaska.node import files
+from rabaska.scouting import draft
+from rabaska.scouting.findings import Guess, scout
+
+FILE = "rabaska.toml"
+
+__all__ = ["FILE", "Guess", "Proposal", "Question", "init", "questions", "write"]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The text of a rabaska.toml, and what it was guessed from."""
+
+    text: str
+    guesses: tuple[Guess, ...]
+    warnings: tuple[str, ...]
+    scripts: tuple[str, ...] = ()  # that could be started, likeliest first
+    data_folders: tuple[str, ...] = ()  # that could be the data, likeliest first
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something a person knows better; the first choice is the guess."""
+
+    about: str  # the argument of `init` that takes the answer
+    text: str
+    choices: tuple[str, ...]
+
+
+def init(folder: Path, *, script: str = "", data: str = "") -> Proposal:
+    """What rabaska.toml could say about `folder`; nothing is run and nothing is written.
+
+    `script` and `data` are answers to the questions of an earlier proposal.
+    """
+    if not folder.is_dir():
+        raise WrongUse(f"{folder} is not a folder", hint="name the folder of a training program")
+    found = scout(folder, script=script, data=data)
+    return Proposal(
+        draft.text(found), found.guesses, found.warnings, found.scripts, found.data_folders
+    )
+
+
+def questions(proposal: Proposal) -> tuple[Question, ...]:
+    """What is worth asking: only where there is more than one answer."""
+    asked = []
+    if len(proposal.scripts) > 1:
+        asked.append(Question("script", "Which script trains?", proposal.scripts))
+    took = {guess.value for guess in proposal.guesses if guess.what == "data"}
+    if len(proposal.data_folders) > 1 and took & set(proposal.data_folders):
+        asked.append(Question("data", "Which folder holds the data?", proposal.data_folders))
+    return tuple(asked)
+
+
+def write(proposal: Proposal, target: Path, *, overwrite: bool = False) -> None:
+    """Write the proposal to `target`, whole or not at all, and over nothing unless told."""
+    if target.exists() and not overwrite:
+        raise WrongUse(
+            f"{target} is there already",
+            hint="edit it, or let `rabaska init --force` write a new one over it",
+        )
+    try:
+        files.write_whole(str(target), proposal.text)
+    except OSError as problem:
+        raise NoSpace(
+            f"{target} cannot be written", why=problem.strerror or str(problem),
+            hint="make room, or check who may write in that folder",
+        ) from problem  # fmt: skip

@@ -1,0 +1,267 @@
+"""All that a project's files tell, gathered: the answers that rabaska.toml asks for."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rabaska.domain.amounts import say_size
+from rabaska.scouting import datasets, folders, habits, hydra, packages, saves, scripts
+from rabaska.scouting.command import FILL_IN, Words, literal, with_links, words
+from rabaska.scouting.datasets import DataUse
+from rabaska.scouting.folders import Folder
+from rabaska.scouting.options import VALUE, Option
+from rabaska.scouting.packages import Packages
+from rabaska.scouting.roles import DATA, RESUME, Usage, roles
+from rabaska.scouting.scripts import Script
+
+_RESUMES_ITSELF = ("get_last_checkpoint", "BackupAndRestore", "latest_checkpoint")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One answer, and what in the project's files it was read from."""
+
+    what: str
+    value: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    name: str
+    command: tuple[str, ...]
+    resume: tuple[str, ...] = ()
+    datasets: tuple[tuple[str, str], ...] = ()  # name, path
+    links: int = 3
+    keep: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    progress: str = ""
+    gpus: str = ""  # "", used, needed or several
+    packages: Packages | None = None
+    guesses: tuple[Guess, ...] = ()
+    warnings: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()  # the likeliest first
+    data_folders: tuple[str, ...] = ()
+
+    def evidence(self, what: str) -> str:
+        return next((guess.evidence for guess in self.guesses if guess.what == what), "")
+
+
+def scout(project: Path, *, script: str = "", data: str = "") -> Findings:
+    """What the files in `project` tell; `script` and `data` are answers somebody gave already."""
+    read = scripts.find(project)
+    chosen = next((each for each in read.found if each.name == script), None)
+    chosen = chosen or next(iter(read.found), None)
+    if chosen is None:
+        return _nothing_to_start(project, read)
+    return _Scouting(project, chosen, read, data).findings()
+
+
+def project_name(project: Path) -> str:
+    """The folder's name, as far as it can name files on every cluster."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", project.resolve().name).strip("-._")
+    return plain[:40] or "project"
+
+
+def _nothing_to_start(project: Path, read: scripts.Scripts) -> Findings:
+    why = "no Python script that can be started was found"
+    if read.notebooks:
+        why += f"; save {read.notebooks[0]} as a script first (jupyter nbconvert --to script)"
+    return Findings(
+        project_name(project), ("python", FILL_IN), packages=packages.find(project),
+        warnings=(f"{why}: fill in `command`", *_unread(read)),
+    )  # fmt: skip
+
+
+def _unread(read: scripts.Scripts) -> list[str]:
+    return [f"{each.name} was passed over: {each.problem}" for each in read.unread[:5]]
+
+
+class _Scouting:
+    """One look at one project: guesses and warnings gather while questions are answered."""
+
+    def __init__(self, project: Path, script: Script, read: scripts.Scripts, data: str) -> None:
+        self.project = project
+        self.script = script
+        self.read = read
+        self.guesses: list[Guess] = []
+        self.warnings: list[str] = []
+        self.writes = script.writes
+        self.options = _all_options(script, project)
+        usage = Usage(frozenset().union(*(each.options for each in self.writes)), script.loads)
+        self.roles = roles(self.options, usage)
+        self.survey = folders.survey(project)
+        self.candidates = self._candidates(data)
+
+    def findings(self) -> Findings:
+        self._tell_of_scripts()
+        uses = self._data()
+        named = _named(uses)
+        made = words(self.script, self.options, self.roles, _values(uses, named))
+        command = self._command(made, uses, named)
+        patterns, keep = self._saved()
+        progress = habits.progress(self.script)
+        if progress:
+            self._guess("progress", progress[0], str(progress[1]))
+        gpus = habits.gpus(self.script)
+        if gpus:
+            self._guess("gpus", gpus[0], str(gpus[1]))
+        needs = packages.find(self.project)
+        if needs:
+            self._guess("packages", needs.file, f"{needs.file} is there")
+        links = self._links(made)
+        self.warnings += _unread(self.read)
+        return Findings(
+            project_name(self.project), tuple(command), tuple(made.resume),
+            tuple((name, path) for path, name in named.items()), links, keep, patterns,
+            progress[0] if progress else "", gpus[0] if gpus else "", needs,
+            tuple(self.guesses), tuple(self.warnings),
+            tuple(each.name for each in self.read.rivals),
+            tuple(each.name for each in self.candidates),
+        )  # fmt: skip
+
+    def _guess(self, what: str, value: str, evidence: str) -> None:
+        self.guesses.append(Guess(what, value, evidence))
+
+    def _candidates(self, data: str) -> list[Folder]:
+        defaults = {
+            role.option.default.removeprefix("./").rstrip("/")
+            for role in self.roles if role.what != DATA
+        }  # fmt: skip
+        found = folders.data_folders(self.survey, written=defaults | set(saves.kept(self.writes)))
+        return sorted(found, key=lambda each: each.name != data) if data else found
+
+    def _tell_of_scripts(self) -> None:
+        self._guess("script", self.script.name, f"{self.script.name}: {self.script.why}")
+        rivals = [each.name for each in self.read.rivals if each is not self.script]
+        if rivals and self.script is self.read.found[0]:
+            self.warnings.append(
+                f"{', '.join(rivals)} can be started too; if that is the one, change `command`"
+            )
+        if not self.survey.whole:
+            self.warnings.append("the project holds so many files that not all were looked at")
+
+    def _data(self) -> tuple[DataUse, ...]:
+        taken = [role.option for role in self.roles if role.what == DATA]
+        if not taken:
+            return self._data_at_fixed_places()
+        uses = datasets.for_options(taken, self.candidates, self.project, self.script)
+        for use in uses:
+            if use.path:
+                self._guess("data", use.path, use.evidence)
+        if not any(use.path for use in uses):
+            self._warn_of_missing_data(taken[0])
+        elif len(self.candidates) > 1 and not any(_is_default(use) for use in uses):
+            others = ", ".join(each.name for each in self.candidates[1:4])
+            self.warnings.append(f"the data may also be {others}; if so, change `path`")
+        return uses
+
+    def _data_at_fixed_places(self) -> tuple[DataUse, ...]:
+        uses = datasets.at_fixed_places(self.candidates, self.script)
+        for use in uses:
+            self._guess("data", use.path, use.evidence)
+        if uses:
+            self.warnings.append(
+                f"no option of {self.script.name} takes a data folder, so `command` first makes a "
+                f"link to the data at {' and '.join(use.path for use in uses)}"
+            )
+        for name, size in datasets.lone_archives(self.survey):
+            self.warnings.append(
+                f"{name} ({say_size(size)}) is data, not code: unpack it into a folder and name "
+                "that folder under [data]"
+            )
+        return uses
+
+    def _warn_of_missing_data(self, option: Option) -> None:
+        self.warnings.append(
+            f"{self.script.name} takes its data by `{option.spelled}` ({option.place}), but no "
+            "folder of data was found here: fill in [data] in rabaska.toml"
+        )
+
+    def _command(
+        self, made: Words, uses: Sequence[DataUse], named: dict[str, str]
+    ) -> Sequence[str]:
+        for option in made.missing:
+            self.warnings.append(
+                f"{option.place} must be given and nothing tells its value: "
+                f"replace {FILL_IN} in `command`"
+            )
+        for role in self.roles:
+            if role.what != DATA:
+                self._guess(role.what, role.option.spelled, str(role.option.place))
+        fixed = [use for use in uses if use.option is None]
+        if not fixed:
+            return made.command
+        links = {use.path: f"RABASKA_DATA_{_variable(named[use.path])}" for use in fixed}
+        return with_links(made.command, links)
+
+    def _saved(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        patterns, keep = saves.patterns(self.writes), saves.kept(self.writes)
+        keep = {path: place for path, place in keep.items() if not self._holds_code(path)}
+        for pattern, place in patterns.items():
+            self._guess("patterns", pattern, str(place))
+        for path, place in keep.items():
+            self._guess("keep", path, str(place))
+        for write in saves.scattered(self.writes):
+            self.warnings.append(
+                f"{write.place} writes {write.path} beside the code; it is saved when a job ends "
+                "in order, and lost if the node fails: better write into a folder"
+            )
+        return tuple(patterns), tuple(keep)
+
+    def _holds_code(self, path: str) -> bool:
+        return any((self.project / path).glob("*.py"))
+
+    def _links(self, made: Words) -> int:
+        resumes = any(role.what == RESUME for role in self.roles) or bool(made.resume)
+        itself = bool(self.script.loads) or any(
+            habits.uses(self.script, name) for name in _RESUMES_ITSELF
+        )
+        if resumes or itself or "ckpt_path" in " ".join(made.command):
+            return 3
+        self.warnings.append(
+            f"{self.script.name} does not seem to continue from a checkpoint, so each job would "
+            "begin anew: `links` is 1, and `walltime` must be enough for the whole training"
+        )
+        return 1
+
+
+def _all_options(script: Script, project: Path) -> tuple[Option, ...]:
+    cli = habits.uses(script, "LightningCLI")
+    if cli:
+        return (
+            Option("--trainer.default_root_dir", VALUE, cli), Option("--ckpt_path", VALUE, cli),
+        )  # fmt: skip
+    return (*script.options, *hydra.overrides(script, project))
+
+
+def _is_default(use: DataUse) -> bool:
+    return use.option is not None and use.evidence == str(use.option.place)
+
+
+def _named(uses: Sequence[DataUse]) -> dict[str, str]:
+    """A short name of its own for each path."""
+    names: dict[str, str] = {}
+    for use in uses:
+        if use.path and use.path not in names:
+            leaf = use.path.rstrip("/").rpartition("/")[2]
+            plain = re.sub(r"[^a-z0-9_]+", "_", leaf.lower()).strip("_")[:30] or "data"
+            taken = set(names.values())
+            spare = (f"{plain}{number}" for number in range(2, 100))
+            names[use.path] = plain if plain not in taken else next(spare)
+    return names
+
+
+def _values(uses: Sequence[DataUse], named: dict[str, str]) -> dict[str, str]:
+    """What each data option is given: `{data}`, or `{data.NAME}` when there are several."""
+    values = {}
+    for use in uses:
+        if use.option and use.path:
+            placeholder = "{data}" if len(named) == 1 else f"{{data.{named[use.path]}}}"
+            values[use.option.name] = placeholder + literal(use.inside)
+    return values
+
+
+def _variable(name: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "_", name.upper())
