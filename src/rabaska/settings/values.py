@@ -113,7 +113,9 @@ SignalName = BeforeValidator(_signal)
 Variable = Annotated[str, BeforeValidator(_text_of_number), AfterValidator(_line),
                      WithJsonSchema({"type": ["string", "integer"]})]  # fmt: skip
 Duration = Annotated[
-    timedelta, BeforeValidator(_duration), WithJsonSchema({"type": "string", "examples": ["3h"]})
+    timedelta,
+    BeforeValidator(_duration),
+    WithJsonSchema({"type": "string", "examples": ["90s", "3h", "1h30m", "2d"]}),
 ]
 Size = Annotated[
     int, BeforeValidator(_size), WithJsonSchema({"type": "string", "examples": ["16 GB"]})
