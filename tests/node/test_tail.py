@@ -1,0 +1,199 @@
+"""What a run's program printed, link after link, and while it still prints."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from made_runs import begin_link, end_link, make_run, print_log
+
+from rabaska.node import chain, files
+from rabaska.node.runfolder import RunFolder
+
+TAIL = [
+    sys.executable,
+    "-c",
+    "import sys; from rabaska.node.tail import main; sys.exit(main(sys.argv[1:]))",
+]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return make_run(tmp_path)
+
+
+@pytest.fixture
+def following(run: RunFolder) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
+    """Starts `tail --follow`, and ends it after the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def follow(*words: str) -> "subprocess.Popen[bytes]":
+        started.append(
+            subprocess.Popen([*TAIL, run.path, "--follow", *words], stdout=subprocess.PIPE)
+        )
+        return started[-1]
+
+    yield follow
+    for process in started:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def printed(run: RunFolder, *words: str) -> bytes:
+    return subprocess.run([*TAIL, run.path, *words], check=True, stdout=subprocess.PIPE).stdout
+
+
+def read_until(process: "subprocess.Popen[bytes]", wanted: bytes) -> bytes:
+    """What it prints up to `wanted`; the test's own timeout ends a vain wait."""
+    assert process.stdout is not None
+    text = b""
+    while wanted not in text:
+        more = os.read(process.stdout.fileno(), 65536)
+        assert more, text
+        text += more
+    return text
+
+
+def headed(run: RunFolder, link: int) -> bytes:
+    return f"── link {link} · job 12_{link} · {os.uname().nodename} ──\n".encode()
+
+
+def two_links(run: RunFolder) -> bytes:
+    """A run of two links, and what is to be printed of it."""
+    for text in (b"one\nno newline", b"two\n"):
+        link = begin_link(run)
+        print_log(run, link, text)
+        end_link(run, link)
+    return headed(run, 1) + b"one\nno newline\n" + headed(run, 2) + b"two\n"
+
+
+def test_all_links_are_printed_in_order_each_with_its_own_line(run: RunFolder) -> None:
+    expected = two_links(run)
+
+    assert printed(run) == expected
+
+
+def test_one_link_is_printed_as_it_is(run: RunFolder) -> None:
+    two_links(run)
+
+    assert printed(run, "--link", "1") == b"one\nno newline"
+
+
+def test_a_run_without_links_prints_nothing(run: RunFolder) -> None:
+    assert printed(run) == b""
+
+
+def test_a_reader_that_lost_its_connection_goes_on_at_any_byte(run: RunFolder) -> None:
+    expected = two_links(run)
+
+    for start in {0, 1, 40, len(expected) // 2, len(expected) - 1, len(expected)}:
+        assert printed(run, "--from", str(start)) == expected[start:], start
+
+
+def test_bytes_that_are_no_text_pass_unchanged(run: RunFolder) -> None:
+    data = bytes(range(256)) * 10
+    print_log(run, begin_link(run), data)
+
+    assert printed(run, "--link", "1") == data
+
+
+def test_sixty_megabytes_without_a_newline_pass_in_little_memory(run: RunFolder) -> None:
+    print_log(run, begin_link(run), b"x" * 60_000_000)
+    # Address space in KiB, of which the interpreter itself takes the most.
+    limited = ["bash", "-c", 'ulimit -v 400000; exec "$@"', "-", *TAIL]
+
+    process = subprocess.Popen([*limited, run.path, "--link", "1"], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    size = sum(len(data) for data in iter(lambda: process.stdout.read(1 << 20), b""))
+    process.stdout.close()
+
+    assert (process.wait(), size) == (0, 60_000_000)
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    done = subprocess.run([*TAIL, str(tmp_path / "gone")], check=False, stderr=subprocess.PIPE)
+
+    assert done.returncode == 9
+    assert b"there is no run folder" in done.stderr
+
+
+def test_following_goes_on_over_links_until_the_run_is_done(
+    run: RunFolder, following: Callable[..., "subprocess.Popen[bytes]"]
+) -> None:
+    process = following()
+    first = begin_link(run)
+    print_log(run, first, "one\n")
+    seen = read_until(process, b"one\n")
+    end_link(run, first)
+    second = begin_link(run)
+    print_log(run, second, "two\n")
+    seen += read_until(process, b"two\n")
+    print_log(run, second, "last words")
+    end_link(run, second, chain.FINISHED)
+    files.write_whole(run.done, "")
+
+    seen += process.communicate(timeout=60)[0]
+
+    assert seen == headed(run, 1) + b"one\n" + headed(run, 2) + b"two\nlast words"
+    assert process.returncode == 0
+
+
+def test_following_ends_when_the_chain_gives_up(
+    run: RunFolder, following: Callable[..., "subprocess.Popen[bytes]"]
+) -> None:
+    link = begin_link(run)
+    print_log(run, link, "Traceback\n")
+    process = following()
+    read_until(process, b"Traceback\n")
+    end_link(run, link, chain.CRASHED, progressed=False)
+
+    process.communicate(timeout=60)
+
+    assert process.returncode == 0
+
+
+def test_following_a_cancelled_run_ends_only_when_its_holder_is_gone(
+    run: RunFolder, following: Callable[..., "subprocess.Popen[bytes]"]
+) -> None:
+    holder = subprocess.Popen(["sleep", "300"])
+    link = begin_link(run, pid=holder.pid)
+    files.write_whole(run.stop, "")
+    process = following()
+    print_log(run, link, "saving\n")
+    seen = read_until(process, b"saving\n")
+    holder.kill()
+    holder.wait()
+
+    seen += process.communicate(timeout=60)[0]
+
+    assert seen.endswith(b"saving\n")
+    assert process.returncode == 0
+
+
+def test_following_survives_a_log_that_is_emptied(
+    run: RunFolder, following: Callable[..., "subprocess.Popen[bytes]"]
+) -> None:
+    link = begin_link(run)
+    print_log(run, link, "a long first line\n")
+    process = following()
+    read_until(process, b"first line\n")
+    os.truncate(run.log(link), 0)
+    print_log(run, link, "anew\n")
+
+    assert read_until(process, b"anew\n") == b"anew\n"
+
+
+def test_a_follower_ends_when_nobody_listens_even_while_nothing_is_printed(
+    run: RunFolder, following: Callable[..., "subprocess.Popen[bytes]"]
+) -> None:
+    print_log(run, begin_link(run), "one\n")
+    process = following()
+    read_until(process, b"one\n")
+    assert process.stdout is not None
+    process.stdout.close()
+
+    assert process.wait(timeout=60) == 0
