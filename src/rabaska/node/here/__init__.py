@@ -6,7 +6,7 @@
   active/<id>           one empty file for each job that may still hold slots
   jobs/<id>/            made by mkdir, so an id is given once
     job.json  script    what was submitted
-    keeper              a lock that the job's keeper holds for its whole life
+    keeper              a lock that the job's keeper holds for its whole life; its pid, for people
     keeper.log          what the keeper had to say, should it ever fail
     cancel  cancel-<k>  somebody asked to stop all of the job, or element k
     <k>.begun.json      slots, local folder, when it began and must end

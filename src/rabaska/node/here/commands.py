@@ -74,7 +74,7 @@ def cancel(queue: Queue, wanted: List[str]) -> int:
     missing = 0
     for word in wanted:
         job, link = _parts(word)
-        if job is None or job not in queue.jobs():
+        if job is None or not os.path.exists(queue.record(job)):
             print("here: there is no job {}".format(word), file=sys.stderr)
             missing = 1
             continue

@@ -1,5 +1,6 @@
 """How each element of a job stands, told from records and locks alone."""
 
+import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import queue as queues
@@ -35,7 +36,7 @@ def elements(queue: Queue, number: int) -> List[Element]:
     job = queues.read_job(queue, number)
     if job is not None:
         return [_element(queue, job, link, alive) for link in range(1, job.links + 1)]
-    if number in queue.jobs():
+    if os.path.exists(queue.record(number)):
         return [Element(str(number), UNKNOWN, reason="its job.json cannot be read")]
     return []
 

@@ -59,6 +59,7 @@ def launch(queue: Queue, job: Job, lock: int) -> None:
     if os.fork():
         os._exit(0)
     try:
+        os.write(lock, "{}\n".format(os.getpid()).encode("ascii"))
         _let_go(queue.file(job.id, "keeper.log"), lock)
         keep(queue, job)
     except BaseException:

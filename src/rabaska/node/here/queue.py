@@ -43,6 +43,9 @@ class Queue(NamedTuple):
     def file(self, job: int, name: str) -> str:
         return os.path.join(self.folder(job), name)
 
+    def record(self, job: int) -> str:
+        return self.file(job, "job.json")
+
     def script(self, job: int) -> str:
         return self.file(job, "script")
 
@@ -77,12 +80,12 @@ def new_id(queue: Queue) -> int:
 
 
 def write_job(queue: Queue, job: Job) -> None:
-    files.write_json(queue.file(job.id, "job.json"), dict(job._asdict()))
+    files.write_json(queue.record(job.id), dict(job._asdict()))
 
 
 def read_job(queue: Queue, job: int) -> Optional[Job]:
     """The job as submitted; None when there is none, or its record cannot be read."""
-    value = _readable(queue.file(job, "job.json"))
+    value = _readable(queue.record(job))
     try:
         return None if value is None else Job(**value)
     except TypeError:

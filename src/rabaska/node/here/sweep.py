@@ -31,6 +31,7 @@ def remove_local(path: str) -> None:
     """Remove an element's local folder, read-only folders inside included."""
     if not os.path.basename(path).startswith("rabaska-"):
         return  # a damaged record must not make us remove something else
+    _make_writable(path)
     for folder, inside, _ in os.walk(path):
         for name in inside:
             _make_writable(os.path.join(folder, name))
