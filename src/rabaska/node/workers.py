@@ -10,8 +10,10 @@ import warnings
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 _TICKETS = 16000  # as many as fit into a pipe that nobody reads yet
+_MOST_WORKERS = 64
 
 _LENGTH = struct.Struct("<I")
+_END = b"\xff" * _LENGTH.size
 
 Work = Callable[[Any], Iterator[Any]]
 
@@ -34,10 +36,11 @@ def share(work: Work, tasks: Sequence[Any], count: int) -> Iterator[Any]:
     The first exception in a worker is raised here, after the others were ended. A worker whose
     parent is gone ends at its next message.
     """
-    tickets = _tickets(min(len(tasks), _TICKETS))
+    count = max(1, min(count, len(tasks), _MOST_WORKERS))
+    tickets = _tickets(min(len(tasks), _TICKETS), count)
     crew = {}  # type: Dict[int, int]
     try:
-        for _ in range(max(1, min(count, len(tasks)))):
+        for _ in range(count):
             pipe, pid = _begin(work, tasks, tickets, list(crew))
             crew[pipe] = pid
         yield from _messages(crew)
@@ -49,10 +52,14 @@ def share(work: Work, tasks: Sequence[Any], count: int) -> Iterator[Any]:
             os.waitpid(pid, 0)
 
 
-def _tickets(count: int) -> int:
-    """A pipe that holds so many numbers; reading one takes it."""
+def _tickets(count: int, crew: int) -> int:
+    """A pipe that holds so many numbers, then an end for each worker; reading one takes it.
+
+    The end is written out: another thread may fork meanwhile, and its child keep the pipe open.
+    """
     reading, writing = os.pipe()
-    os.write(writing, b"".join(_LENGTH.pack(number) for number in range(count)))
+    numbers = [_LENGTH.pack(number) for number in range(count)] + [_END] * crew
+    os.write(writing, b"".join(numbers))
     os.close(writing)
     return reading
 
@@ -81,7 +88,7 @@ def _begin(work: Work, tasks: Sequence[Any], tickets: int, others: List[int]) ->
 
 def _toil(work: Work, tasks: Sequence[Any], tickets: int, writing: int) -> None:
     try:
-        for ticket in iter(lambda: os.read(tickets, _LENGTH.size), b""):
+        for ticket in iter(lambda: os.read(tickets, _LENGTH.size), _END):
             # One ticket stands for several tasks when there are more tasks than tickets.
             for task in tasks[_LENGTH.unpack(ticket)[0] :: _TICKETS]:
                 for message in work(task):

@@ -1,0 +1,470 @@
+"""Packing a folder: what is kept, what is refused, and what is not read twice."""
+
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import trees
+
+from rabaska.errors import DatasetError, NoSpace
+from rabaska.node import partial
+from rabaska.node.inspection import verify
+from rabaska.node.packs import Index
+from rabaska.node.stage import stage
+from rabaska.packing.pack import Progress, pack, target_size
+
+
+@pytest.fixture
+def source(tmp_path) -> Path:
+    folder = tmp_path / "source"
+    for name in ("cats/1.jpg", "cats/2.jpg", "dogs/1.jpg"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name * 100)
+    (folder / "empty").mkdir()
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path) -> Path:
+    return tmp_path / "packs"
+
+
+def age(folder: Path) -> None:
+    """Wait until no file of `folder` is so new that its time cannot vouch for it."""
+    newest = max(os.lstat(path).st_ctime for path in folder.rglob("*"))
+    while time.time() < newest + 2.1:
+        time.sleep(0.1)
+
+
+def leftovers(store: Path) -> list[str]:
+    return [path.name for path in store.glob("*") if path.name.endswith(".partial")]
+
+
+def test_a_pack_is_named_by_what_it_holds(source, store):
+    made = pack(source, store, "animals")
+
+    assert made.folder == store / made.identity
+    assert made.identity.startswith("animals-")
+    assert (made.files, made.bytes, made.shards, made.reused) == (3, 3000, 1, False)
+    assert sorted(path.name for path in made.folder.iterdir()) == [
+        "index", "manifest.json", "shard-00000.tar",
+    ]  # fmt: skip
+
+
+def test_a_change_of_one_byte_gives_another_pack(source, store):
+    before = pack(source, store, "animals")
+    (source / "cats/1.jpg").write_text("CATS/1.jpg" * 100)
+
+    after = pack(source, store, "animals")
+
+    assert after.identity != before.identity
+
+
+def test_shards_are_balanced_and_follow_one_another(tmp_path, store):
+    for number in range(100):
+        path = tmp_path / "source" / f"{number:03d}"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(bytes(1000))
+
+    made = pack(tmp_path / "source", store, "many", shard_size=20_000)
+
+    sizes = [path.stat().st_size for path in sorted(made.folder.glob("shard-*.tar"))]
+    assert len(sizes) == made.shards == 8
+    assert max(sizes) - min(sizes) <= 1536 * 2
+
+
+def test_a_file_larger_than_a_shard_is_not_cut(source, store):
+    made = pack(source, store, "animals", shard_size=600)
+
+    assert made.shards == 3
+    assert verify(str(made.folder)) == []
+
+
+def test_shards_grow_with_the_dataset_up_to_a_gigabyte():
+    assert target_size(10**6) == 64 * 2**20
+    assert target_size(64 * 10**8) == 10**8
+    assert target_size(10**13) == 2**30
+
+
+def test_each_file_has_the_class_of_its_first_folder(source, store):
+    (source / "readme").write_text("top")
+
+    made = pack(source, store, "animals")
+
+    index = Index(str(made.folder / "index"))
+    labels = {entry.name: entry.label for entry in index.files()}
+    assert labels == {b"cats/1.jpg": 0, b"cats/2.jpg": 0, b"dogs/1.jpg": 1, b"readme": -1}
+    index.close()
+
+
+def test_progress_reaches_the_totals(source, store):
+    told = []
+
+    pack(source, store, "animals", progress=told.append)
+
+    assert told[-1] == Progress(3, 3000, 3, 3000)
+
+
+def test_hard_links_become_files_of_their_own(source, store, tmp_path):
+    os.link(source / "cats/1.jpg", source / "dogs/twin.jpg")
+
+    staged = stage(str(pack(source, store, "animals").folder), str(tmp_path / "node"))
+
+    assert (Path(staged) / "dogs/twin.jpg").read_text() == "cats/1.jpg" * 100
+    assert (Path(staged) / "dogs/twin.jpg").stat().st_nlink == 1
+
+
+def test_a_sparse_file_is_packed_as_plain_data(source, store, tmp_path):
+    with (source / "sparse").open("wb") as stream:
+        stream.seek(5 * 2**20)
+        stream.write(b"end")
+
+    staged = stage(str(pack(source, store, "animals").folder), str(tmp_path / "node"))
+
+    assert (Path(staged) / "sparse").read_bytes() == bytes(5 * 2**20) + b"end"
+
+
+def test_a_name_of_255_bytes_in_deep_folders_survives(source, store, tmp_path):
+    deep = source.joinpath(*["d" * 50] * 20)
+    deep.mkdir(parents=True)
+    (deep / ("é" * 127)).write_text("deep")
+
+    staged = stage(str(pack(source, store, "animals").folder), str(tmp_path / "node"))
+
+    assert trees.described(staged) == trees.described(source)
+
+
+def test_links_inside_the_dataset_stay_links(source, store, tmp_path):
+    os.symlink("1.jpg", source / "cats/same")
+    os.symlink("../dogs", source / "cats/friends")
+    os.symlink("nowhere", source / "cats/dangling")
+
+    staged = stage(str(pack(source, store, "animals").folder), str(tmp_path / "node"))
+
+    assert trees.described(staged) == trees.described(source)
+
+
+def test_what_nobody_touched_is_not_read_again(source, store):
+    age(source)
+    before = pack(source, store, "animals")
+    secretly = (source / "cats/1.jpg").stat()
+
+    after = pack(source, store, "animals")
+
+    assert after.reused
+    assert after.identity == before.identity
+    assert (source / "cats/1.jpg").stat().st_atime_ns == secretly.st_atime_ns
+
+
+def test_a_file_replaced_with_the_same_size_and_time_is_packed_again(source, store):
+    age(source)
+    before = pack(source, store, "animals")
+    path = source / "cats/1.jpg"
+    status = path.stat()
+    path.write_text("CATS/1.jpg" * 100)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    after = pack(source, store, "animals")
+
+    assert not after.reused
+    assert after.identity != before.identity
+
+
+def test_a_listing_too_fresh_to_vouch_for_is_not_remembered(source, store):
+    pack(source, store, "animals")
+
+    assert not pack(source, store, "animals").reused
+
+
+def test_a_remembered_pack_that_was_cut_short_is_made_again(source, store):
+    age(source)
+    made = pack(source, store, "animals")
+    os.truncate(made.folder / "shard-00000.tar", 512)
+
+    again = pack(source, store, "animals")
+
+    assert not again.reused
+    assert again.identity == made.identity
+    assert verify(str(again.folder)) == []
+
+
+def test_a_memory_that_cannot_be_read_is_no_memory(source, store):
+    age(source)
+    pack(source, store, "animals")
+    for memory in (store / ".listings").iterdir():
+        memory.write_bytes(b"\xff{")
+
+    assert not pack(source, store, "animals").reused
+
+
+def test_two_packers_at_once_make_one_pack(source, store):
+    made = []
+    threads = [
+        threading.Thread(target=lambda: made.append(pack(source, store, "animals")))
+        for _ in range(4)
+    ]
+
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len({packed.identity for packed in made}) == 1
+    assert len(made) == 4
+    assert verify(str(made[0].folder)) == []
+    assert leftovers(store) == []
+
+
+def test_what_a_dead_packer_left_is_swept(source, store):
+    (store / "animals.0123.partial").mkdir(parents=True)
+    (store / "animals.0123.partial" / "shard-00000.tar").write_bytes(b"half")
+
+    pack(source, store, "animals")
+
+    assert leftovers(store) == []
+
+
+def refused(source, store, **options) -> DatasetError:
+    with pytest.raises(DatasetError) as caught:
+        pack(source, store, options.pop("name", "animals"), **options)
+    assert not store.exists() or [path.name for path in store.iterdir()] in ([], [".listings"])
+    assert caught.value.hint
+    return caught.value
+
+
+def test_a_missing_folder_is_refused(tmp_path, store):
+    assert "there is no folder" in refused(tmp_path / "nowhere", store).what
+
+
+def test_a_file_is_not_a_dataset(source, store):
+    assert "is not a folder" in refused(source / "cats/1.jpg", store).what
+
+
+def test_a_folder_without_files_is_refused(source, store):
+    assert "is empty" in refused(source / "empty", store).what
+
+
+def test_a_name_that_cannot_be_a_folder_is_refused(source, store):
+    assert "../animals" in refused(source, store, name="../animals").what
+
+
+def test_packing_into_the_dataset_itself_is_refused(source):
+    assert "into itself" in refused(source, source / "packs").what
+
+
+@pytest.mark.parametrize("target", ["/etc", "../..", "../../elsewhere", "friends/../.."])
+def test_a_link_that_leads_out_is_refused_with_a_way_out(source, store, target):
+    os.symlink("../dogs", source / "cats/friends")
+    os.symlink(target, source / "cats/out")
+
+    error = refused(source, store)
+
+    assert "cats/out" in error.what
+    assert "follow_links" in error.hint
+
+
+def test_followed_links_are_packed_as_what_they_point_to(source, store, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/3.jpg").write_text("three")
+    os.symlink(tmp_path / "elsewhere", source / "birds")
+    os.symlink(tmp_path / "elsewhere/3.jpg", source / "cats/3.jpg")
+
+    made = pack(source, store, "animals", follow_links=True)
+    staged = Path(stage(str(made.folder), str(tmp_path / "node")))
+
+    assert (staged / "birds/3.jpg").read_text() == "three"
+    assert not (staged / "birds").is_symlink()
+    assert not (staged / "cats/3.jpg").is_symlink()
+
+
+def test_following_a_link_to_a_folder_above_is_refused(source, store):
+    os.symlink("..", source / "cats/up")
+
+    assert "cats/up" in refused(source, store, follow_links=True).what
+
+
+@pytest.mark.parametrize("follow_links", [True, False])
+def test_a_link_to_itself_is_refused(source, store, follow_links):
+    os.symlink("round", source / "cats/round")
+
+    assert "leads back to itself" in refused(source, store, follow_links=follow_links).what
+
+
+def test_a_followed_link_to_nothing_is_refused(source, store):
+    os.symlink("nothing", source / "cats/ghost")
+
+    assert "cats/ghost" in refused(source, store, follow_links=True).what
+
+
+def test_a_named_pipe_is_refused(source, store):
+    os.mkfifo(source / "cats/pipe")
+
+    assert "a named pipe" in refused(source, store).why
+
+
+def test_a_socket_is_refused(source, store, monkeypatch):
+    monkeypatch.chdir(source)  # a socket's path must be short
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("cats/socket")
+
+        assert "a socket" in refused(source, store).why
+
+
+def packed_by(program: str, source: Path, store: Path, **how) -> str:
+    """What a process of its own says of packing `source`; it may lack rights or space."""
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom rabaska.errors import RabaskaError\n"
+        "from rabaska.packing.pack import pack\nsource, store = map(Path, sys.argv[1:])\n"
+        + program
+        + "\ntry:\n    print('packed', pack(source, store, 'animals').identity)\n"
+        "except RabaskaError as error:\n    print(type(error).__name__, error)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script, source, store],
+        check=False,
+        capture_output=True,
+        text=True,
+        **how,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.parametrize("name", ["cats/1.jpg", "cats"])
+def test_what_cannot_be_read_is_named(source, store, name):
+    (source / name).chmod(0)
+    store.mkdir()
+    nobody = ""
+    if os.geteuid() == 0:
+        nobody = "import os\nos.seteuid(65534)"
+        os.chown(store, 65534, 65534)
+        for folder in (source, *source.parents):
+            if folder != Path("/"):
+                folder.chmod(folder.stat().st_mode | 0o111)
+        for path in source.rglob("*"):
+            os.chown(path, 65534, 65534)
+
+    said = packed_by(nobody, source, store)
+
+    assert said.startswith("DatasetError")
+    assert str(source / name) in said
+    assert leftovers(store) == []
+
+
+def test_no_space_in_the_middle_leaves_nothing(source, store):
+    (source / "large").write_bytes(os.urandom(300_000))
+
+    def small_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    said = packed_by("", source, store, preexec_fn=small_disk)
+
+    assert said.startswith("NoSpace")
+    assert "hint" in said
+    assert list(store.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_leaves_nothing(source, store):
+    (source / "large").write_bytes(os.urandom(3 * 2**20))
+    store.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", store], check=False)
+    if mounted.returncode:
+        pytest.skip("this machine does not let us mount")
+
+    try:
+        with pytest.raises(NoSpace):
+            pack(source, store, "animals")
+        left = list(store.iterdir())
+    finally:
+        subprocess.run(["umount", store], check=True)
+
+    assert left == []
+
+
+@pytest.mark.parametrize("change", ["grow", "shrink", "touch", "vanish"])
+def test_a_file_that_changes_while_it_is_packed_is_named(tmp_path, store, change):
+    """The change comes with the first word of progress, when the last file is still unread."""
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(64):
+        (source / f"{number:02d}").write_bytes(bytes(2**20))
+    victim = source / "63"
+
+    def meddle(_progress) -> None:
+        if not victim.exists():
+            return
+        if change == "vanish":
+            victim.unlink()
+        elif change == "touch":
+            os.utime(victim, ns=(1, 1))
+        else:
+            os.truncate(victim, {"grow": 2**20 + 1, "shrink": 5}[change])
+            os.utime(victim, ns=(before, before))
+
+    before = victim.stat().st_mtime_ns
+    with pytest.raises(DatasetError) as caught:
+        pack(source, store, "animals", workers=1, progress=meddle)
+
+    assert str(victim) in caught.value.what
+    assert ("vanished" if change == "vanish" else "changed") in caught.value.what
+    assert leftovers(store) == []
+
+
+def test_ctrl_c_leaves_nothing(source, store):
+    def interrupt(_progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pack(source, store, "animals", progress=interrupt)
+
+    assert leftovers(store) == []
+
+
+@pytest.mark.slow
+def test_a_packer_killed_at_any_moment_leaves_nothing_that_is_taken_for_whole(tmp_path, store):
+    source = tmp_path / "source"
+    for number in range(1500):
+        path = source / f"c{number % 7}" / f"{number}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(os.urandom(3000))
+    command = [
+        sys.executable, "-c",
+        "import sys; from pathlib import Path; from rabaska.packing.pack import pack\n"
+        "print('ready', flush=True)\n"
+        "pack(Path(sys.argv[1]), Path(sys.argv[2]), 'animals', shard_size=500_000)",
+        source, store,
+    ]  # fmt: skip
+    whole = pack(source, tmp_path / "other", "animals", shard_size=500_000).identity
+
+    for attempt in range(20):
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as packer:
+            assert packer.stdout is not None
+            packer.stdout.readline()
+            time.sleep(0.01 * attempt)
+            packer.kill()
+        for path in store.glob("*") if store.exists() else ():
+            if path.suffix != ".partial" and not path.name.startswith("."):
+                assert verify(str(path)) == []
+                assert path.name == whole
+                shutil.rmtree(path)
+
+    assert pack(source, store, "animals", shard_size=500_000).identity == whole
+    wait_until(lambda: not leftovers(store), store)
+
+
+def wait_until(true, store: Path) -> None:
+    """A worker whose parent was killed ends at its next word; then sweeping can go on."""
+    for _ in range(100):
+        partial.sweep(str(store))
+        if true():
+            return
+        time.sleep(0.1)
+    raise AssertionError(leftovers(store))
