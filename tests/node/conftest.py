@@ -107,7 +107,7 @@ def agents_for(tmp_path: Path, zipapp: Path) -> Iterator[Any]:
         extra = changes.pop("code_files", {})
         name = changes.setdefault("run", f"digits-{len(made)}")
         code = {"train.py": textwrap.dedent(program), **extra}
-        run = make_run(tmp_path / "store", code, **changes)
+        run = make_run(changes.pop("store", tmp_path / "store"), code, **changes)
         made.append(Agents(zipapp, run, tmp_path / "local" / name))
         return made[-1]
 
@@ -119,3 +119,16 @@ def agents_for(tmp_path: Path, zipapp: Path) -> Iterator[Any]:
             agent.wait()
             if agent.stdout is not None:
                 agent.stdout.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of two megabytes."""
+    folder = tmp_path / "small disk"
+    folder.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)]
+    mounted = subprocess.run(words, check=False, capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("only root may mount a small disk")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)

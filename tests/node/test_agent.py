@@ -1,6 +1,7 @@
 """One link of a run, and chains of them, with real agents and real programs."""
 
 import os
+import random
 import signal
 import subprocess
 import time
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rabaska.node import chain, links, processes
+from rabaska.node import chain, files, links, processes
 
 # Counts to TOTAL, saving after each step as a student would, and continues where it stopped.
 COUNTER = """
@@ -221,6 +222,65 @@ def test_without_time_left_the_program_is_not_started(agents_for: Any) -> None:
     assert "no time left" in said
 
 
+def test_staging_that_takes_longer_than_the_time_limit_is_broken_off(agents_for: Any) -> None:
+    agents = agents_for("print('started')", walltime=2.0, grace=0.5)
+    snapshot = agents.run.code("c0de")
+    os.unlink(snapshot)
+    os.mkfifo(snapshot)  # whoever opens it waits for ever
+
+    code, _ = agents.link()
+
+    assert code == 1
+    assert agents.ended(1).how == chain.NO_TIME_LEFT
+    assert "staging" in agents.ended(1).reason
+
+
+def test_a_full_disk_loses_neither_earlier_results_nor_the_record(
+    agents_for: Any, small_disk: Path
+) -> None:
+    agents = agents_for(
+        """
+        import os, sys
+        if "notes" in os.listdir("."):
+            os.unlink("notes")
+            open("notes", "w").write("x" * 3_000_000)
+        else:
+            open("notes", "w").write("first")
+        open("ckpt.txt", "w").write("1")
+        sys.exit(85)
+        """,
+        store=small_disk,
+    )
+    agents.link()
+
+    code, said = agents.link()
+
+    assert code == 0
+    assert agents.ended(2).how == chain.ASKED_TO_GO_ON
+    assert "could not keep notes: No space left on device" in said
+    assert Path(agents.run.output_link, "notes").read_text() == "first"
+    assert Path(agents.run.output_link, "ckpt.txt").exists()
+
+
+def test_a_program_that_fills_the_disk_still_leaves_a_record(
+    agents_for: Any, small_disk: Path
+) -> None:
+    agents = agents_for(
+        """
+        import os
+        with open(os.path.join(os.environ["RABASKA_OUTPUT"], "big"), "wb") as stream:
+            while True: stream.write(b"x" * 512); stream.flush()
+        """,
+        store=small_disk,
+    )
+
+    code, _ = agents.link()
+
+    assert code == 1
+    assert agents.ended(1).how == chain.CRASHED
+    assert agents.ended(1).exit_code == 1
+
+
 def test_a_command_that_is_not_there_is_named(agents_for: Any) -> None:
     agents = agents_for("", command=["no-such-program", "train.py"])
 
@@ -401,13 +461,14 @@ def test_agents_killed_at_any_moment_lose_nothing_and_never_run_two_programs(
     lock = tmp_path / "lock"
     agents = agents_for(JEALOUS, variables={"TOTAL": "120", "LOCK": str(lock)})
 
-    for turn in range(40):
-        kill_at_some_moment(agents.start(RABASKA_LEASE_SECONDS="1"), 0.15 + 0.04 * (turn % 17))
+    moments = random.Random(1759)
+
+    for _ in range(40):
+        kill_at_some_moment(agents.start(RABASKA_LEASE_SECONDS="1"), moments.uniform(0.1, 0.9))
         if Path(agents.run.done).exists():
             break
-        Path(agents.run.jobs).open("a").write(
-            '{"resume": true, "after_link": %d}\n' % agents.run.holder()
-        )
+        forgive = {"resume": True, "after_link": agents.run.holder()}
+        files.append_line(agents.run.jobs, forgive)
     while not Path(agents.run.done).exists():
         agents.link(RABASKA_LEASE_SECONDS="1")
 

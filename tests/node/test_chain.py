@@ -1,0 +1,103 @@
+"""The chain rule, over every history that could ever be written."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rabaska.node import chain
+from rabaska.node.chain import Link, verdict
+
+ENDS = (
+    chain.FINISHED, chain.TIME_LIMIT, chain.CRASHED, chain.KILLED, chain.CANCELLED,
+    chain.ASKED_TO_GO_ON, chain.SUPERSEDED, chain.STAGING_FAILED, chain.NO_TIME_LEFT, chain.LOST,
+)  # fmt: skip
+OUTSIDE = (chain.KILLED, chain.LOST, chain.SUPERSEDED, chain.CANCELLED, chain.ASKED_TO_GO_ON)
+
+ends = st.tuples(st.sampled_from(ENDS), st.booleans())
+histories = st.lists(ends, max_size=12).map(
+    lambda pairs: [Link(n, how, saved) for n, (how, saved) in enumerate(pairs, 1)]
+)
+
+
+def links(*ends: tuple[str, bool]) -> list[Link]:
+    return [Link(number, how, saved) for number, (how, saved) in enumerate(ends, 1)]
+
+
+@given(histories, st.booleans(), st.integers(0, 12))
+def test_a_finished_run_never_goes_on(history: list[Link], stopped: bool, forgiven: int) -> None:
+    assert verdict(history, done=True, stopped=stopped, forgiven=forgiven)[0] == chain.FINISHED
+
+
+@given(histories, st.integers(0, 12))
+def test_a_stopped_run_never_goes_on(history: list[Link], forgiven: int) -> None:
+    assert verdict(history, stopped=True, forgiven=forgiven).decision == chain.GIVE_UP
+
+
+@given(histories)
+def test_it_never_goes_on_after_three_links_without_progress(history: list[Link]) -> None:
+    fruitless = [not link.progressed for link in history[-3:]]
+
+    decision = verdict(history).decision
+
+    if len(fruitless) == 3 and all(fruitless):
+        assert decision != chain.GO_ON
+
+
+@given(histories, st.sampled_from(chain.ITS_OWN_FAULT))
+def test_its_own_fault_without_progress_ends_the_chain_at_once(
+    history: list[Link], how: str
+) -> None:
+    history = [*history, Link(len(history) + 1, how)]
+
+    decided = verdict(history)
+
+    assert decided.decision == chain.GIVE_UP
+    assert decided.reason
+    assert decided.hint
+
+
+@given(histories, st.sampled_from([how for how in ENDS if how != chain.FINISHED]))
+def test_progress_always_goes_on(history: list[Link], how: str) -> None:
+    history = [*history, Link(len(history) + 1, how, progressed=True)]
+
+    assert verdict(history).decision == chain.GO_ON
+
+
+@given(histories)
+def test_taking_a_run_up_again_forgives_everything_but_the_finish(history: list[Link]) -> None:
+    decision = verdict(history, forgiven=len(history)).decision
+
+    if history and history[-1].how != chain.FINISHED:
+        assert decision == chain.GO_ON
+
+
+@given(st.sampled_from(OUTSIDE), st.sampled_from(OUTSIDE), st.sampled_from(OUTSIDE))
+def test_two_interruptions_are_forgiven_and_the_third_is_not(a: str, b: str, c: str) -> None:
+    saved = (chain.TIME_LIMIT, True)
+
+    twice = verdict(links(saved, (a, False), (b, False)))
+    thrice = verdict(links(saved, (a, False), (b, False), (c, False)))
+
+    assert twice.decision == chain.GO_ON
+    assert thrice.decision == chain.GIVE_UP
+
+
+def test_interruptions_before_a_resume_are_not_counted() -> None:
+    history = links((chain.LOST, False), (chain.LOST, False), (chain.LOST, False))
+
+    assert verdict(history, forgiven=2).decision == chain.GO_ON
+
+
+def test_a_run_without_links_has_not_begun() -> None:
+    assert verdict([]).decision == chain.NOT_BEGUN
+
+
+def test_a_running_link_is_left_alone() -> None:
+    history = [Link(1, chain.CRASHED, progressed=True), Link(2, chain.RUNNING)]
+
+    assert verdict(history) == chain.Verdict(chain.GO_ON, "link 2 is running")
+
+
+def test_the_reason_quotes_what_the_link_said() -> None:
+    history = [Link(1, chain.CRASHED, reason="the program ended with exit code 7", exit_code=7)]
+
+    assert "exit code 7" in verdict(history).reason

@@ -1,0 +1,219 @@
+"""One holder at a time, on this machine and across machines."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import make_run
+
+from rabaska.node import chain, lease, links, processes
+from rabaska.node.runfolder import RunFolder
+
+TTL = 0.6  # seconds
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return make_run(tmp_path, {})
+
+
+def never() -> bool:
+    return False
+
+
+def hold_elsewhere(run: RunFolder, **changes: Any) -> int:
+    """Make the run look held by an agent of another machine."""
+    holding = lease.claim(run, run.holder(), "7", TTL)
+    assert holding is not None
+    holding.end()
+    begun = links.read_begun(run, holding.link)
+    assert begun is not None
+    links.write_begun(run, begun._replace(host="node17", boot="another boot", **changes))
+    return holding.link
+
+
+def end_link(run: RunFolder, link: int) -> None:
+    links.write_ended(run, links.Ended(link, "7", chain.LOST, "", None, None, 0.0, None, False))
+
+
+def test_a_new_run_is_free(run: RunFolder) -> None:
+    assert lease.wait_for_turn(run, TTL, never) == lease.Turn(0, free=True)
+
+
+def test_a_claim_moves_what_is_carried_and_shows_its_output(run: RunFolder) -> None:
+    Path(run.output(0), "result").write_text("so far")
+
+    holding = lease.claim(run, 0, "12_1", TTL)
+
+    assert holding is not None
+    holding.end()
+    assert run.holder() == 1
+    assert not os.path.exists(run.carried(0))
+    assert Path(run.output_link, "result").read_text() == "so far"
+    assert os.readlink(run.output_link) == "carried/001/output"
+
+
+def test_of_many_contenders_exactly_one_claims(run: RunFolder) -> None:
+    barrier = threading.Barrier(12)
+    won: list[lease.Lease] = []
+
+    def contend() -> None:
+        barrier.wait()
+        holding = lease.claim(run, 0, "", TTL)
+        if holding is not None:
+            won.append(holding)
+
+    contenders = [threading.Thread(target=contend) for _ in range(12)]
+    for contender in contenders:
+        contender.start()
+    for contender in contenders:
+        contender.join()
+
+    for holding in won:
+        holding.end()
+    assert [holding.link for holding in won] == [1]
+
+
+def test_a_living_holder_on_this_machine_is_respected(run: RunFolder) -> None:
+    holding = lease.claim(run, 0, "", TTL)
+    assert holding is not None
+
+    turn = lease.wait_for_turn(run, TTL, never)
+
+    holding.end()
+    assert turn == lease.Turn(1, free=False)
+
+
+def test_a_holder_of_this_machine_that_is_gone_is_over_without_waiting(run: RunFolder) -> None:
+    claimed = (
+        "import os, sys; from rabaska.node import lease; from rabaska.node.runfolder import *;"
+        "lease.claim(RunFolder(sys.argv[1]), 0, '', 1e6); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", claimed, run.path], check=False)
+
+    turn = lease.wait_for_turn(run, 1e6, never)
+
+    assert turn == lease.Turn(1, free=True)
+
+
+def test_a_pid_that_was_given_to_another_process_is_not_the_holder(run: RunFolder) -> None:
+    holding = lease.claim(run, 0, "", TTL)
+    assert holding is not None
+    holding.end()
+    begun = links.read_begun(run, 1)
+    assert begun is not None
+
+    links.write_begun(run, begun._replace(started="long before"))
+
+    assert lease.holder_alive(run, 1) is False
+
+
+def test_a_silent_holder_of_another_machine_is_over_after_one_lease(run: RunFolder) -> None:
+    hold_elsewhere(run)
+    began = time.monotonic()
+
+    turn = lease.wait_for_turn(run, TTL, never)
+
+    assert turn == lease.Turn(1, free=True)
+    assert time.monotonic() - began >= TTL
+
+
+def test_a_holder_of_another_machine_that_gives_signs_is_respected(run: RunFolder) -> None:
+    hold_elsewhere(run)
+    beating = lease.Lease(run, 1, TTL)
+
+    turn = lease.wait_for_turn(run, TTL, never)
+
+    beating.end()
+    assert turn == lease.Turn(1, free=False)
+
+
+def test_a_holder_that_recorded_its_end_is_over_wherever_it_was(run: RunFolder) -> None:
+    hold_elsewhere(run)
+    end_link(run, 1)
+
+    assert lease.wait_for_turn(run, 1e6, never) == lease.Turn(1, free=True)
+
+
+def test_a_claim_cut_short_before_its_record_is_over_after_one_lease(run: RunFolder) -> None:
+    os.rename(run.carried(0), run.carried(1))
+
+    assert lease.wait_for_turn(run, TTL, never) == lease.Turn(1, free=True)
+
+
+def test_waiting_ends_when_the_job_is_told_to_end(run: RunFolder) -> None:
+    hold_elsewhere(run)
+
+    assert lease.wait_for_turn(run, 1e6, lambda: True) == lease.Turn(1, free=False)
+
+
+def test_a_stale_holder_learns_that_it_was_superseded(run: RunFolder) -> None:
+    stale = lease.claim(run, 0, "", TTL)
+    assert stale is not None
+
+    successor = lease.claim(run, 1, "", TTL)
+    stale.renew()
+
+    assert successor is not None
+    successor.end()
+    stale.end()
+    assert stale.superseded
+    assert stale.lost() == "another link holds the run now"
+    assert successor.lost() == ""
+
+
+def test_a_stale_program_that_makes_its_folder_anew_is_superseded_all_the_same(
+    run: RunFolder,
+) -> None:
+    stale = lease.claim(run, 0, "", TTL)
+    successor = lease.claim(run, 1, "", TTL)
+    assert stale is not None
+    assert successor is not None
+
+    os.makedirs(run.output(1))
+    stale.renew()
+
+    stale.end()
+    successor.end()
+    assert stale.superseded
+    assert run.holder() == 2
+
+
+def test_a_holder_that_cannot_reach_the_run_gives_it_up(run: RunFolder) -> None:
+    holding = lease.claim(run, 0, "", TTL)
+    assert holding is not None
+    os.rename(run.path, run.path + " unplugged")
+
+    while not holding.lost():
+        time.sleep(0.05)
+
+    holding.end()
+    assert "could not be reached" in holding.lost()
+
+
+def test_somebody_asking_to_stop_is_noticed(run: RunFolder) -> None:
+    holding = lease.claim(run, 0, "", TTL)
+    assert holding is not None
+
+    Path(run.stop).touch()
+    holding.renew()
+
+    holding.end()
+    assert holding.stop_asked
+
+
+def test_the_record_names_this_process(run: RunFolder) -> None:
+    holding = lease.claim(run, 0, "12_1", TTL)
+    assert holding is not None
+    holding.end()
+
+    begun = links.read_begun(run, 1)
+
+    assert begun is not None
+    assert (begun.job, begun.pid) == ("12_1", os.getpid())
+    assert begun.started == processes.start_id(os.getpid())

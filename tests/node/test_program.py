@@ -1,0 +1,178 @@
+"""The program as a process: how it is started, asked, ended and explained."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rabaska.node import chain, interrupts, processes, program
+from rabaska.node.interrupts import BrokenOff, Interrupts, Stop
+
+LIMIT = Stop(chain.TIME_LIMIT, "the time limit of the job was near")
+ENVIRONMENT = dict(os.environ)
+
+
+def python(tmp_path: Path, text: str, **variables: str) -> "program.subprocess.Popen[bytes]":
+    log = str(tmp_path / "log")
+    return program.start(
+        [sys.executable, "-c", text], str(tmp_path), {**ENVIRONMENT, **variables}, log
+    )
+
+
+def test_what_it_prints_is_appended_to_the_log(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("before\n")
+
+    process = python(
+        tmp_path, "import sys; print('out', flush=True); print('err', file=sys.stderr)"
+    )
+    end = program.watch(process, signal.SIGTERM, lambda: None, 1.0)
+
+    assert end.how == chain.FINISHED
+    assert (tmp_path / "log").read_text() == "before\nout\nerr\n"
+
+
+def test_it_starts_in_its_folder_with_nothing_to_read(tmp_path: Path) -> None:
+    process = python(tmp_path, "import os, sys; print(os.getcwd(), repr(sys.stdin.read()))")
+    program.watch(process, signal.SIGTERM, lambda: None, 1.0)
+
+    assert (tmp_path / "log").read_text() == f"{tmp_path} ''\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["no-such-command"], 127), (["/etc/passwd"], 126), (["./plain"], 126)],
+)
+def test_what_cannot_be_started_says_so_as_a_shell_would(
+    tmp_path: Path, words: list[str], code: int
+) -> None:
+    (tmp_path / "plain").write_bytes(b"\x7fnothing")
+    (tmp_path / "plain").chmod(0o755)
+
+    with pytest.raises(program.NotStarted) as refused:
+        program.start(words, str(tmp_path), ENVIRONMENT, str(tmp_path / "log"))
+
+    assert refused.value.code == code
+    assert words[0] in refused.value.reason
+
+
+def test_it_is_killed_when_it_does_not_stop_in_time(tmp_path: Path) -> None:
+    process = python(tmp_path, "import signal, time; signal.signal(15, 1); time.sleep(60)")
+    time.sleep(0.5)
+
+    end = program.watch(process, signal.SIGTERM, lambda: LIMIT, 0.3)
+
+    assert end == program.End(chain.TIME_LIMIT, LIMIT.reason, None, signal.SIGKILL, LIMIT)
+
+
+def test_it_is_killed_at_once_when_the_run_was_lost(tmp_path: Path) -> None:
+    lost = Stop(chain.SUPERSEDED, "another link holds the run now", at_once=True)
+    process = python(tmp_path, "import signal, time; signal.signal(15, 1); time.sleep(60)")
+
+    end = program.watch(process, signal.SIGTERM, lambda: lost, 1e6)
+
+    assert end.how == chain.SUPERSEDED
+
+
+def test_a_program_dies_with_its_agent(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    agent = f"""
+import os, sys
+from rabaska.node import program
+words = [sys.executable, "-c", "import time; time.sleep(600)"]
+process = program.start(words, ".", dict(os.environ), {str(tmp_path / "log")!r})
+open({str(pid_file)!r}, "w").write(str(process.pid))
+os.kill(os.getpid(), 9)
+"""
+    os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", agent])
+
+    pid = int(pid_file.read_text())
+    while processes.start_id(pid) is not None:
+        time.sleep(0.02)
+
+
+def test_what_a_dead_agent_left_is_found_by_its_tag(tmp_path: Path) -> None:
+    process = python(tmp_path, "import time; time.sleep(600)", **{program.TAG: "/a/run#3"})
+    other = python(tmp_path, "import time; time.sleep(600)", **{program.TAG: "/a/run#4"})
+
+    while not processes.carrying(program.TAG, "/a/run#3"):
+        time.sleep(0.02)
+    program.end_left_by("/a/run#3")
+
+    assert process.wait(10) == -signal.SIGKILL
+    assert other.poll() is None
+    other.kill()
+    other.wait()
+
+
+@given(st.integers(-64, 255))
+def test_once_asked_to_stop_a_program_never_counts_as_finished_or_crashed(code: int) -> None:
+    assert program.explained(code, LIMIT).how == chain.TIME_LIMIT
+
+
+@given(st.integers(-64, 255))
+def test_only_exit_code_zero_is_finished(code: int) -> None:
+    assert (program.explained(code, None).how == chain.FINISHED) == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [
+        (85, chain.ASKED_TO_GO_ON),
+        (1, chain.CRASHED),
+        (-signal.SIGSEGV, chain.CRASHED),
+        (-signal.SIGKILL, chain.KILLED),
+        (-signal.SIGTERM, chain.KILLED),
+        (128 + signal.SIGKILL, chain.KILLED),
+    ],
+)
+def test_an_exit_is_explained(code: int, how: str) -> None:
+    assert program.explained(code, None).how == how
+
+
+@pytest.fixture
+def signals() -> Iterator[Interrupts]:
+    before = {name: signal.getsignal(getattr(signal, name)) for name in interrupts.ASKED}
+    flags = Interrupts()
+    flags.install()
+    yield flags
+    for name, handler in before.items():
+        signal.signal(getattr(signal, name), handler)
+
+
+@pytest.mark.parametrize("name", interrupts.ASKED)
+def test_a_signal_is_remembered(signals: Interrupts, name: str) -> None:
+    os.kill(os.getpid(), getattr(signal, name))
+
+    assert signals.received() == name
+
+
+def test_the_first_signal_is_the_one_that_counts(signals: Interrupts) -> None:
+    os.kill(os.getpid(), signal.SIGUSR1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+    assert signals.received() == "SIGUSR1"
+
+
+def test_work_is_broken_off_in_the_middle_of_a_wait() -> None:
+    began = time.monotonic()
+
+    with (
+        pytest.raises(BrokenOff) as broken,
+        interrupts.broken_off_when(lambda: LIMIT if time.monotonic() > began + 0.2 else None),
+    ):
+        time.sleep(600)
+
+    assert broken.value.stop == LIMIT
+
+
+def test_work_that_ends_in_time_is_left_in_peace() -> None:
+    with interrupts.broken_off_when(lambda: None):
+        time.sleep(0.05)
+
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
