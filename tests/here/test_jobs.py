@@ -222,6 +222,19 @@ def test_one_bad_number_does_not_hide_the_other_jobs(here):
     assert "no job 99" in shown.stderr
 
 
+def test_accents_do_not_stop_status_in_a_computer_without_a_language(here):
+    here.variables.update({"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"})
+    here.submit("true")
+    here.submit("true", "--output=été/job.out")
+    (here.folder / "été").rmdir()
+    here.wait()
+
+    shown = here.status()
+
+    assert shown["1_1"][0] == "DONE"
+    assert shown["2_1"][0] == "FAILED"
+
+
 def test_directives_end_where_the_commands_begin():
     asked = read("#!/bin/bash\n\n# a remark\n#HERE --links=2\necho\n#HERE --links=9\n")
 

@@ -39,7 +39,7 @@ def main(arguments: List[str]) -> int:
 def submit(queue: Queue, script: str) -> int:
     """Queue a script, start its keeper, and print `here job <id>`."""
     text = _text_of(script)
-    asked = read(text.decode("utf-8", "surrogateescape"))
+    asked = read(os.fsdecode(text))  # as paths are, so that a path in it names the same file
     able = capacity(queue.path)
     check(able, asked.gpus)
     _make_output_folder(asked)
@@ -63,7 +63,8 @@ def status(queue: Queue, wanted: List[str]) -> int:
         found = [] if job is None else elements(queue, job)
         lines = [line_of(one) for one in found if link is None or one.name == word]
         for line in lines:
-            print(line)
+            # Whatever the locale: under LANG=C an accent in a path would stop the whole answer.
+            sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
         if not lines:
             print("here: there is no job {}".format(word), file=sys.stderr)
     return 0

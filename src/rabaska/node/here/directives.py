@@ -23,7 +23,7 @@ class Asked(NamedTuple):
 def read(script: str) -> Asked:
     """What the first comment lines of `script` ask for; Refused for an option nobody knows."""
     asked = Asked()
-    for number, words in _directives(script.splitlines()):
+    for number, words in _directives(script.split("\n")):
         for word in words:
             asked = asked._replace(**_option(word, number))
     return asked
