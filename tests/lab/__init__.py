@@ -1,4 +1,4 @@
-"""A real Slurm cluster on one machine: four nodes, a login node, a controller, and ways to break them."""
+"""A real Slurm cluster on one machine: nodes, a login node, and ways to break them."""
 
 from .cluster import Lab
 from .install import unavailable

@@ -1,7 +1,5 @@
 """One lab from boot to end: Slurm's daemons, its users' commands, and the faults that befall it."""
 
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -9,12 +7,12 @@ from pathlib import Path
 
 from . import slurmconf
 from .accounting import start_accounting
-from .clock import Clock
-from .login import Login
+from .controller import Controller, start_munged
+from .login import Login, add_user
 from .modules import install_modules
 from .nodes import Nodes
 from .site import Site
-from .world import Daemon, LabBroken, World
+from .world import LabBroken, World
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -130,10 +128,10 @@ class Lab:
     ) -> None:
         give_up = time.monotonic() + patience
         while not condition():
-            if not self.controller.running or time.monotonic() > give_up:
+            if self.controller.crashed or time.monotonic() > give_up:
                 told = self.controller.last_words
                 raise LabBroken(f"waited in vain for {waiting_for()}\nslurmctld said: {told}")
-            time.sleep(0.05)
+            time.sleep(0.02)
 
     # Faults
 
@@ -168,49 +166,37 @@ class Lab:
         self._fill(self.home, self.site.home.size, leave)
 
     def stop_controller(self, *, kill: bool = False) -> None:
-        """Stop slurmctld; killed, it may forget the last seconds, as a real one does."""
-        self.controller.send(signal.SIGKILL if kill else signal.SIGTERM)
-        self.controller.process.wait(30)
+        self.controller.stop(kill=kill)
 
     def start_controller(self) -> None:
-        environment = self.clock.environment()
-        self.controller = self.world.start("slurmctld", ["slurmctld", "-D"], environment=environment)
+        self.controller.start()
 
     def restart_controller(self, *, kill: bool = False) -> None:
-        """Stop slurmctld, start it, and wait until it answers."""
-        self.stop_controller(kill=kill)
-        self.start_controller()
-        self.wait_until(lambda: bool(self.sinfo()), waiting_for=lambda: "slurmctld to answer")
+        self.controller.stop(kill=kill)
+        self.controller.start()
 
     def kill_ssh_connections(self) -> int:
         """Cut every ssh connection there is, and return how many processes served them."""
-        serving = self.login.connections()
-        for pid in serving:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        return len(serving)
+        return self.login.kill_connections()
 
     def freeze_login(self) -> None:
-        """Let the login node fall silent: connections stay open and nobody answers."""
-        for pid in [self.login.door.pid, *self.login.connections()]:
-            os.kill(pid, signal.SIGSTOP)
+        self.login.freeze()
 
     def thaw_login(self) -> None:
-        for pid in [self.login.door.pid, *self.login.connections()]:
-            os.kill(pid, signal.SIGCONT)
+        self.login.thaw()
 
     # Booting
 
     def _boot(self) -> None:
         self._write_files()
+        # Before slurmctld, which looks up the user of each account once.
+        add_user(self.world, self.site)
         self._connect_hosts()
-        self.munged = self._start_munged()
+        start_munged(self.world)
         if self.site.accounting:
             start_accounting(self.world, self.site)
-        self.clock = Clock(self.site.warp)
-        self.start_controller()
+        self.controller = Controller(self.world, self.site)
+        self.controller.start()
         self.nodes = Nodes(self.world, self.site)
         for node in self.site.nodes:
             self.nodes.boot(node.name)
@@ -236,19 +222,6 @@ class Lab:
         for host in self.site.hosts[1:]:
             words += [host, self.site.address(host)]
         self.world.run(["bash", "/usr/local/lib/lab/network.sh", *words])
-
-    def _start_munged(self) -> Daemon:
-        self.world.write("/etc/munge/lab.key", os.urandom(64).hex(), mode=0o600)
-        run = "/run/munge"
-        words = ["munged", "-F", "--force", "--num-threads=4", "--key-file=/etc/munge/lab.key"]
-        words += [f"--socket={run}/munge.socket.2", f"--pid-file={run}/pid"]
-        words += [f"--log-file={run}/log", f"--seed-file={run}/seed"]
-        munged = self.world.start("munged", words)
-        while not self.path(f"{run}/munge.socket.2").exists():
-            if not munged.running:
-                raise LabBroken(f"munged did not start\n{munged.last_words}")
-            time.sleep(0.005)
-        return munged
 
     def _fill(self, folder: str, limit: str, leave: int) -> None:
         if not limit:

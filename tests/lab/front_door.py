@@ -15,7 +15,8 @@ def main(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         visitors = [visitor for visitor in visitors if visitor.poll() is None]
         command = ["/usr/sbin/sshd", "-i", "-e", "-f", "/etc/ssh/lab_sshd_config"]
-        visitors.append(subprocess.Popen(command, stdin=connection, stdout=connection))
+        line = connection.fileno()
+        visitors.append(subprocess.Popen(command, stdin=line, stdout=line))
         connection.close()
 
 

@@ -69,7 +69,8 @@ def install(*, accounting: bool = False) -> None:
 def _apt(verb: str, *words: str) -> bool:
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
     command = ["apt-get", verb, "-y", "-qq", *words]
-    return subprocess.run(command, env=environment, capture_output=True).returncode == 0
+    outcome = subprocess.run(command, env=environment, check=False, capture_output=True)
+    return outcome.returncode == 0
 
 
 def _is_here(program: str) -> bool:
@@ -98,7 +99,7 @@ def _refused_namespaces() -> str:
     """
     command = ["unshare", "-m", "-u", "-i", "-n", "-p", "-C", "--fork", "sh", "-c", trial]
     try:
-        outcome = subprocess.run(command, capture_output=True, text=True)
+        outcome = subprocess.run(command, check=False, capture_output=True, text=True)
     except FileNotFoundError:
         return "there is no `unshare` here"
     return outcome.stderr.strip() if outcome.returncode else ""

@@ -1,5 +1,7 @@
 """The login node: an sshd in its own network, a key made on the spot, and the ssh_config to use."""
 
+import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -30,7 +32,6 @@ class Login:
         self.world, self.site = world, site
         self.home = f"/home/{site.user}"
         self.ssh_config = world.base / "ssh_config"
-        add_user(world, site)
         self._make_keys()
         self.port = 0
         self.open()
@@ -49,6 +50,20 @@ class Login:
         """Stop listening: connections that exist live on, new ones are refused."""
         self.door.send(signal.SIGKILL)
         self.door.process.wait(10)
+
+    def freeze(self) -> None:
+        """Fall silent: connections stay open and nobody answers, nor does a new one get through."""
+        send(signal.SIGSTOP, [self.door.pid, *self.connections()])
+
+    def thaw(self) -> None:
+        # nsenter stops itself when the program it waits for is stopped, so all are woken.
+        send(signal.SIGCONT, [self.door.process.pid, *descendants(self.door.process.pid)])
+
+    def kill_connections(self) -> int:
+        """Cut every connection, and return how many processes served them."""
+        serving = self.connections()
+        send(signal.SIGKILL, serving)
+        return len(serving)
 
     def connections(self) -> list[int]:
         """The sshd processes that serve someone now."""
@@ -89,6 +104,13 @@ Host lab
     UserKnownHostsFile {known}
     StrictHostKeyChecking yes
 """)
+
+
+def send(number: int, pids: list[int]) -> None:
+    for pid in pids:
+        # A connection may have ended by itself since it was listed.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def add_user(world: World, site: Site) -> None:

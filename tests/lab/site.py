@@ -1,4 +1,4 @@
-"""The facts of the site the lab plays: nodes, partitions and limits of SDumont, and what may vary."""
+"""The facts of the site the lab plays, SDumont, and what may vary from lab to lab."""
 
 from dataclasses import dataclass
 
@@ -60,7 +60,9 @@ PARTITIONS = (
     Partition("gdl", ("sdumont4000",), "2-00:00:00", KEPT),
     Partition("sequana_gpu_shared", ("sdumont8000",), "4-00:00:00", KEPT),
     # SDumont has no such pair; the lab adds it so that preemption can be tested.
-    Partition("spare", ("sdumont8000",), "4-00:00:00", "PriorityTier=1 PreemptMode=REQUEUE"),
+    Partition(
+        "spare", ("sdumont8000",), "4-00:00:00", "PriorityTier=1 PreemptMode=REQUEUE GraceTime=3"
+    ),
     Partition("urgent", ("sdumont8000",), "4-00:00:00", f"PriorityTier=9 {KEPT}"),
 )
 

@@ -97,7 +97,9 @@ MailProg=/usr/local/lib/lab/mail"""
 
 def _accounting(site: Site) -> str:
     if not site.accounting:
-        return "AccountingStorageType=accounting_storage/none\nJobAcctGatherType=jobacct_gather/none"
+        return (
+            "AccountingStorageType=accounting_storage/none\nJobAcctGatherType=jobacct_gather/none"
+        )
     return """\
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=control

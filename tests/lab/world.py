@@ -1,6 +1,7 @@
 """A machine inside the machine: its own root, processes and network, and no trace when it ends."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -95,6 +96,7 @@ class World:
     ) -> subprocess.CompletedProcess[str]:
         outcome = subprocess.run(
             self.command(words, inside_of=inside_of),
+            check=False,
             env=ENVIRONMENT,
             input=stdin,
             capture_output=True,
@@ -130,12 +132,21 @@ class World:
         self._started.append(process)
         return Daemon(name, process, log)
 
+    def listens(self, port: int) -> bool:
+        """Whether a program outside of the nodes waits for connections on this port."""
+        table = Path(f"/proc/{self.pid}/net/tcp").read_text().splitlines()[1:]
+        # Of each line: the local address as hexadecimal address:port, and 0A for "listening".
+        return any(
+            line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in table
+        )
+
     def end(self) -> None:
         """End every process of the lab and wait until nothing of it is left."""
         if self._keeper.stdin and not self._keeper.stdin.closed:
             self._keeper.stdin.close()
         self._keeper.wait(30)
         for process in self._started:
+            process.send_signal(signal.SIGCONT)  # a test may have frozen it
             process.wait(10)
         if self._keeper.stdout:
             self._keeper.stdout.close()
