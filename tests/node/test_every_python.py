@@ -1,0 +1,234 @@
+"""The node side as it travels, under every Python that a cluster may have.
+
+Each test runs the zipapp itself, as a process of the interpreter it is about.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rabaska.node import plan
+from rabaska.packing.pack import pack
+
+OLDEST = (3, 6)
+NEWEST = (3, 13)
+TRAINING_SINCE = (3, 8)
+
+# Saves at step 5; the first link then sleeps until it is killed, the second goes on to step 10.
+PROGRAM = """
+import argparse, os, time, zipfile
+
+words = argparse.ArgumentParser()
+words.add_argument("--data")
+words.add_argument("--save")
+words.add_argument("--output")
+words.add_argument("--resume")
+asked = words.parse_args()
+
+def save(step):
+    path = os.path.join(asked.save, "step-{}.npz".format(step))
+    with zipfile.ZipFile(path + ".tmp", "w") as archive:
+        archive.writestr("step", str(step))
+    os.rename(path + ".tmp", path)
+
+step = 0
+if asked.resume:
+    with zipfile.ZipFile(asked.resume) as archive:
+        step = int(archive.read("step").decode())
+while step < 10:
+    step += 1
+    print("step {} loss {}".format(step, 1 / step))
+    if step == 5:
+        save(step)
+        time.sleep(600)
+with open(os.path.join(asked.output, "names.txt"), "w") as stream:
+    stream.write(" ".join(sorted(os.listdir(asked.data))))
+"""
+COMMAND = ["train.py", "--data", "{data}", "--save", "{checkpoints}", "--output", "{output}",
+           "--resume", "{checkpoint}"]  # fmt: skip
+
+
+def found_interpreters() -> dict[tuple[int, int], str]:
+    """Each version of Python on this computer that the node side promises to run under."""
+    places = sorted((Path.home() / ".pyenv" / "versions").glob("*/bin/python3"))
+    places += sorted(Path("/usr/bin").glob("python3*"))
+    named = (shutil.which(f"python3.{minor}") for minor in range(OLDEST[1], NEWEST[1] + 1))
+    places += [Path(path) for path in named if path]
+    found: dict[tuple[int, int], str] = {}
+    for place in places:
+        version = version_of(place)
+        if version is not None and OLDEST <= version <= NEWEST:
+            found.setdefault(version, str(place))
+    return dict(sorted(found.items()))
+
+
+def version_of(path: Path) -> tuple[int, int] | None:
+    """None when it is no interpreter: `python3-config`, or a shim without a Python behind it."""
+    ask = "import sys; print(*sys.version_info[:2])"
+    try:
+        told = subprocess.run([path, "-c", ask], check=False, capture_output=True, text=True)
+        major, minor = told.stdout.split()
+        return int(major), int(minor)
+    except (OSError, ValueError):
+        return None
+
+
+INTERPRETERS = found_interpreters()
+
+
+@pytest.fixture(params=list(INTERPRETERS), ids=lambda version: "python{}.{}".format(*version))
+def version(request: pytest.FixtureRequest) -> tuple[int, int]:
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def python(version: tuple[int, int]) -> str:
+    return INTERPRETERS[version]
+
+
+def told(python: str, zipapp: Path, *words: str) -> str:
+    """What a word of the zipapp prints under an interpreter."""
+    command = [python, str(zipapp), *words]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+
+
+def inside(python: str, zipapp: Path, code: str, *words: str) -> str:
+    """What a few lines print that import the node side from the zipapp."""
+    environment = {**os.environ, "PYTHONPATH": str(zipapp)}
+    return subprocess.run(
+        [python, "-W", "error", "-c", code, *words],
+        check=True,
+        env=environment,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ).stdout
+
+
+def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
+    while not path.exists():
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    for name in ("cat", "dog", "naïve"):
+        (folder / name).mkdir()
+        (folder / name / "1.txt").write_text(name * 1000)
+    return folder
+
+
+def test_enough_interpreters_are_here_for_the_tests_to_mean_something() -> None:
+    wanted = 2 if os.environ.get("CI") == "true" else 1
+
+    assert len(INTERPRETERS) >= wanted, f"found only {INTERPRETERS}"
+
+
+def test_every_module_can_be_imported(python: str, version: tuple[int, int], zipapp: Path) -> None:
+    with zipfile.ZipFile(zipapp) as archive:
+        names = [name[:-3].replace("/", ".") for name in archive.namelist() if name.endswith(".py")]
+    rooms = ["rabaska.node", "rabaska.training"][: 2 if version >= TRAINING_SINCE else 1]
+    wanted = [
+        name.replace(".__init__", "")
+        for name in names
+        if name.startswith(tuple(rooms)) and not name.endswith("__main__")
+    ]
+
+    said = inside(
+        python, zipapp, "import importlib, sys\n"
+        "for name in sys.argv[1:]: print(importlib.import_module(name).__file__)", *wanted,
+    )  # fmt: skip
+
+    assert len(said.splitlines()) == len(wanted) > 20
+    assert all(line.startswith(str(zipapp)) for line in said.splitlines())
+
+
+def test_a_run_whose_agent_is_killed_goes_on_and_finishes(
+    python: str, zipapp: Path, dataset: Path, tmp_path: Path, agents_for: Any
+) -> None:
+    packed = pack(dataset, tmp_path / "store" / "packs", "letters")
+    agents = agents_for(
+        PROGRAM,
+        command=[python, *COMMAND],
+        datasets=[plan.StagedData("letters", packed.identity, "files")],
+    )
+    agents.python = python
+    run = agents.run
+    first = agents.start()
+    wait_for(Path(run.checkpoints(1), "step-5.npz"), first)
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+
+    code, said = agents.link()
+
+    assert code == 0, said
+    assert os.path.exists(run.done), said
+    assert Path(run.output(2), "names.txt").read_text() == "cat dog naïve"
+    report = json.loads(told(python, zipapp, "report", run.path))
+    assert report["verdict"]["decision"] == "finished"
+    assert report["problems"] == []
+    assert [link["how"] for link in report["links"]] == ["lost", "finished"]
+    assert [link["first_step"] for link in report["links"]] == [1, 6]
+    assert [link["last_step"] for link in report["links"]] == [5, 10]
+    assert report["links"][1]["steps_redone"] == 0
+    assert report["links"][1]["resumed_from"] == "checkpoints/step-5.npz"
+    assert report["metrics"] == {"loss": 0.1}
+    log = told(python, zipapp, "tail", run.path, "--follow")
+    assert log.count("── link ") == 2
+    assert log.endswith("step 10 loss 0.1\n")
+
+
+def test_the_newest_whole_checkpoint_is_chosen(python: str, zipapp: Path, tmp_path: Path) -> None:
+    names = ["step-1.npz", "step-2.npy", "step-3.npz", "step-4.npz"]
+    for name in names:
+        with (tmp_path / name).open("wb") as stream:
+            (np.savez if name.endswith("z") else np.save)(stream, np.arange(1000))
+    os.truncate(tmp_path / "step-2.npy", 3000)
+    flipped = bytearray((tmp_path / "step-3.npz").read_bytes())
+    flipped[4000] ^= 1
+    (tmp_path / "step-3.npz").write_bytes(bytes(flipped))
+    os.truncate(tmp_path / "step-4.npz", 3000)
+    for moment, name in enumerate(names):
+        os.utime(tmp_path / name, (10**9 + 100 * moment,) * 2)
+
+    said = inside(
+        python, zipapp, "import sys; from rabaska.node import checkpoints\n"
+        "def told(path, why): print('damaged', path)\n"
+        "found = checkpoints.newest_valid(sys.argv[1], ['*.np?'], report=told)\n"
+        "print(found.path, found.size)", str(tmp_path),
+    )  # fmt: skip
+
+    assert said.splitlines() == [
+        "damaged step-4.npz",
+        "damaged step-3.npz",
+        "damaged step-2.npy",
+        f"step-1.npz {(tmp_path / 'step-1.npz').stat().st_size}",
+    ]
+
+
+@pytest.mark.parametrize("mode", ["files", "shards"])
+def test_a_pack_is_staged(
+    python: str, zipapp: Path, dataset: Path, tmp_path: Path, mode: str
+) -> None:
+    packed = pack(dataset, tmp_path / "packs", "letters")
+
+    staged = inside(
+        python, zipapp, "import sys; from rabaska.node.stage import stage\n"
+        "print(stage(*sys.argv[1:]))", str(packed.folder), str(tmp_path / "local"), mode,
+    ).strip()  # fmt: skip
+
+    if mode == "files":
+        texts = sorted(path.read_text() for path in Path(staged).rglob("*.txt"))
+        assert texts == ["cat" * 1000, "dog" * 1000, "naïve" * 1000]
+    else:
+        assert (Path(staged) / "manifest.json").exists()
