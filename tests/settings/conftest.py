@@ -1,0 +1,85 @@
+"""A project folder with a rabaska.toml that uses every key."""
+
+import pytest
+
+WHOLE = """\
+name = "digits"
+command = "python train.py --data {data} --output {output} --resume {checkpoint}"
+resume = "--resume"
+
+[data.digits]
+path = "data/digits"
+as = "files"
+follow_links = false
+
+[environment]
+kind = "virtualenv"
+path = ""
+requirements = "requirements.txt"
+python = "python3"
+modules = ["python/3.11"]
+variables = { OMP_NUM_THREADS = "4", MKL_NUM_THREADS = 4 }
+
+[resources]
+walltime = "3h"
+gpus = 1
+gpu_model = "v100"
+cores = 4
+memory = "16 GB"
+nodes = 1
+
+[chain]
+links = 4
+grace = "60s"
+signal = "TERM"
+
+[checkpoints]
+patterns = ["*.pt"]
+
+[output]
+keep = ["runs", "lightning_logs"]
+
+[code]
+exclude = ["notebooks"]
+
+[progress]
+pattern = 'step (?P<step>\\d+)'
+
+[cluster.beluga]
+account = "def-prof"
+queue = "gpu"
+features = ["nvme"]
+mail = "ana@example.org"
+native = ["--exclusive"]
+resources = { walltime = "12h" }
+
+[cluster.beluga.chain]
+links = 2
+
+[cluster.beluga.environment]
+kind = "current"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A project folder whose requirements and data are there."""
+    (tmp_path / "requirements.txt").write_text("numpy\n")
+    (tmp_path / "data" / "digits").mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.fixture
+def write(folder):
+    """Write rabaska.toml and give back its folder."""
+
+    def written(text):
+        (folder / "rabaska.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+        return folder
+
+    return written
+
+
+@pytest.fixture
+def whole():
+    return WHOLE

@@ -1,0 +1,199 @@
+"""rabaska.toml becomes a project, resolved for one cluster."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rabaska.domain.jobs import Resources
+from rabaska.domain.projects import CHECKPOINT_PATTERNS, Chain, Dataset, Recipe
+from rabaska.errors import SettingsError
+from rabaska.settings.project import check_command, check_data, find, load
+from rabaska.settings.resolved import name_for
+
+
+def test_every_key_of_the_file_reaches_the_project(write, whole):
+    folder = write(whole)
+
+    project = load(folder)
+
+    assert project.name == "digits"
+    assert project.folder == folder
+    assert project.command[:4] == ("python", "train.py", "--data", "{data}")
+    assert project.resume == ("--resume",)
+    assert project.datasets == (Dataset("digits", folder / "data/digits", "files"),)
+    assert project.environment == Recipe(
+        kind="virtualenv",
+        requirements="numpy\n",
+        modules=("python/3.11",),
+        variables={"OMP_NUM_THREADS": "4", "MKL_NUM_THREADS": "4"},
+    )
+    assert project.resources == Resources(
+        timedelta(hours=3), gpus=1, gpu_model="v100", cores=4, memory=16 * 10**9
+    )
+    assert project.chain == Chain(links=4, grace=timedelta(seconds=60))
+    assert project.checkpoints.patterns == ("*.pt",)
+    assert project.keep == ("runs", "lightning_logs")
+    assert project.exclude == ("notebooks",)
+    assert project.progress == r"step (?P<step>\d+)"
+    assert project.account == ""
+
+
+def test_what_is_said_of_a_cluster_holds_there_only(write, whole):
+    folder = write(whole)
+
+    project = load(folder, cluster="beluga")
+
+    assert project.account == "def-prof"
+    assert project.queue == "gpu"
+    assert project.features == ("nvme",)
+    assert project.mail == "ana@example.org"
+    assert project.native == ("--exclusive",)
+    assert project.resources.walltime == timedelta(hours=12)
+    assert project.resources.gpus == 1
+    assert project.chain == Chain(links=2, grace=timedelta(seconds=60))
+    assert project.environment.kind == "current"
+    assert project.environment.modules == ("python/3.11",)
+
+
+def test_a_command_is_enough(write):
+    folder = write('command = ["python", "my script.py"]')
+
+    project = load(folder)
+
+    assert project.command == ("python", "my script.py")
+    assert project.resources == Resources(timedelta(hours=3))
+    assert project.checkpoints.patterns == CHECKPOINT_PATTERNS
+    assert project.environment == Recipe()
+
+
+def test_the_file_is_found_from_a_folder_below(write, whole):
+    folder = write(whole)
+    below = folder / "src" / "models"
+    below.mkdir(parents=True)
+
+    project = load(below)
+
+    assert project.folder == folder
+
+
+def test_without_a_file_init_is_recommended(tmp_path):
+    with pytest.raises(SettingsError) as refused:
+        find(tmp_path)
+
+    assert "rabaska init" in refused.value.hint
+
+
+def test_the_command_line_wins_over_the_file_and_over_the_clusters_table(write, whole):
+    folder = write(whole)
+
+    project = load(
+        folder,
+        cluster="beluga",
+        overrides={
+            "resources.walltime": "30m",
+            "chain.links": 7,
+            "account": "rrg-x",
+            "queue": None,
+        },
+    )
+
+    assert project.resources.walltime == timedelta(minutes=30)
+    assert project.chain.links == 7
+    assert project.account == "rrg-x"
+    assert project.queue == "gpu"
+
+
+def test_a_mistake_on_the_command_line_is_not_blamed_on_the_file(write, whole):
+    folder = write(whole)
+
+    with pytest.raises(SettingsError) as refused:
+        load(folder, overrides={"resources.walltime": "soon"})
+
+    assert "on the command line" in str(refused.value)
+    assert "line 1" not in str(refused.value)
+
+
+def test_an_unknown_override_offers_the_nearest(write, whole):
+    folder = write(whole)
+
+    with pytest.raises(SettingsError) as refused:
+        load(folder, overrides={"resources.waltime": "1h"})
+
+    assert refused.value.hint == "did you mean `resources.walltime`?"
+
+
+@pytest.mark.parametrize(
+    ("table", "kind"),
+    [
+        ("", "current"),
+        ("[environment]\npath = '/opt/env'", "activate"),
+        ("[environment]\nrequirements = 'requirements.txt'", "virtualenv"),
+        ("[environment]\nkind = 'virtualenv'", "virtualenv"),
+    ],
+)
+def test_the_kind_of_environment_is_guessed_from_what_is_given(write, table, kind):
+    folder = write(f"command = 'python t.py'\n{table}\n")
+
+    assert load(folder).environment.kind == kind
+
+
+def test_a_byte_order_mark_is_read_over(write, whole):
+    folder = write(b"\xef\xbb\xbf" + whole.encode())
+
+    assert load(folder).name == "digits"
+
+
+def test_windows_line_ends_are_read_and_counted(write):
+    folder = write("command = 'x'\r\n\r\n[chain]\r\nlinsk = 2\r\n")
+
+    with pytest.raises(SettingsError, match="line 4"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("folder_name", "name"),
+    [
+        ("digits", "digits"),
+        ("Réseau été", "Reseau-ete"),
+        ("日本", "project"),
+        (".hidden", "hidden"),
+    ],
+)
+def test_a_project_without_a_name_has_its_folders(tmp_path, folder_name, name):
+    assert name_for(tmp_path / folder_name) == name
+
+
+def test_data_is_looked_for_only_when_asked(write, whole):
+    folder = write(whole)
+    (folder / "data" / "digits").rmdir()
+    (folder / "data" / "digits2").mkdir()
+
+    project = load(folder)
+
+    with pytest.raises(SettingsError) as refused:
+        check_data(project)
+    assert str(refused.value) == (
+        f"no folder {folder}/data/digits for dataset `digits` in rabaska.toml, line 6; "
+        "did you mean `digits2`?"
+    )
+
+
+def test_a_dataset_that_is_a_file_is_refused(write, whole):
+    folder = write(whole.replace("data/digits", "requirements.txt"))
+
+    with pytest.raises(SettingsError, match="not a folder"):
+        check_data(load(folder))
+
+
+def test_data_that_is_there_is_accepted(write, whole):
+    check_data(load(write(whole)))
+
+
+def test_words_added_on_the_command_line_are_checked_too(write, whole):
+    project = load(write(whole))
+    longer = replace(project, command=(*project.command, "--log={outptu}"))
+
+    check_command(project)
+    with pytest.raises(SettingsError, match=r"did you mean `\{output\}`"):
+        check_command(longer)
