@@ -232,3 +232,27 @@ def test_a_pack_is_staged(
         assert texts == ["cat" * 1000, "dog" * 1000, "naïve" * 1000]
     else:
         assert (Path(staged) / "manifest.json").exists()
+
+
+def test_a_run_with_accents_finishes_where_the_job_speaks_ascii_only(
+    python: str, zipapp: Path, agents_for: Any
+) -> None:
+    agents = agents_for(
+        "import sys, os, zipfile\n"
+        "path = os.path.join(os.fsencode(sys.argv[1]), u'\\xe9poque-3.npz'.encode('utf-8'))\n"
+        "with open(path, 'wb') as stream:\n"
+        "    with zipfile.ZipFile(stream, 'w') as archive: archive.writestr('step', '3')\n"
+        "print(os.fsencode(sys.argv[2]))\n"
+        "sys.exit(0 if len(sys.argv) > 3 else 85)\n",
+        command=[python, "train.py", "{checkpoints}", "été", "{checkpoint}"],
+        about={"project": "été"},
+    )
+    agents.python = python
+    ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+    first, second = agents.link(**ascii_only), agents.link(**ascii_only)
+
+    assert (first[0], second[0]) == (0, 0), (first, second)
+    report = json.loads(told(python, zipapp, "report", agents.run.path))
+    assert report["verdict"]["decision"] == "finished"
+    assert "\\xc3\\xa9t\\xc3\\xa9" in report["tail"]

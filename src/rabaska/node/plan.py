@@ -1,6 +1,7 @@
 """run.json: the resolved plan of a run, written once by the laptop and read by every link."""
 
 import json
+import os
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import files
@@ -50,9 +51,24 @@ def dumps(plan: Plan) -> str:
 def from_json(value: Dict[str, Any]) -> Plan:
     if value.get("format") != FORMAT:
         raise WrongFormat("run.json has format {}, not {}".format(value.get("format"), FORMAT))
-    fields = {name: value[name] for name in Plan._fields}
-    fields["datasets"] = [StagedData(**dataset) for dataset in value["datasets"]]
+    fields = {name: _native(value[name]) for name in Plan._fields}
+    fields["about"] = value["about"]
+    fields["datasets"] = [StagedData(**dataset) for dataset in fields["datasets"]]
     return Plan(**fields)
+
+
+def _native(value: Any) -> Any:
+    """Text as names and commands are spelled here.
+
+    Python 3.6 in a job whose locale is C could neither open nor start what has an accent.
+    """
+    if isinstance(value, str):
+        return os.fsdecode(value.encode("utf-8", "surrogateescape"))
+    if isinstance(value, list):
+        return [_native(one) for one in value]
+    if isinstance(value, dict):
+        return {_native(name): _native(one) for name, one in value.items()}
+    return value
 
 
 def load(run: RunFolder) -> Optional[Plan]:
