@@ -1,5 +1,17 @@
 """`python -m rabaska` is the program `rabaska`."""
 
-from rabaska.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Start the command line; Ctrl-C is quiet from the first import on."""
+    try:
+        from rabaska.cli import main as command_line
+
+        command_line()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

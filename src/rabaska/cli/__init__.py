@@ -10,7 +10,7 @@ from rabaska.node.version import __version__
 
 # name: (module, what it does). The sentences stand here so that `--help` imports nothing.
 COMMANDS = {
-    "init": ("rabaska.cli.projects", "Look at a project and write its rabaska.toml."),
+    "init": ("rabaska.cli.init", "Look at a project and write its rabaska.toml."),
     "pack": ("rabaska.cli.projects", "Pack the datasets that changed."),
     "run": ("rabaska.cli.projects", "Carry the project to a cluster and start it."),
     "status": ("rabaska.cli.runs", "Show how a run stands, link by link."),

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses become objects, durations seconds, states their words, paths text."""
+    """Dataclasses and named tuples become objects, durations seconds, states their words, paths text."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return {field.name: plain(getattr(value, field.name)) for field in fields}
@@ -21,6 +21,8 @@ def plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
+    if hasattr(value, "_asdict"):
+        return plain(value._asdict())
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(each) for each in value]
     return value

@@ -1,6 +1,5 @@
-"""Commands that look at a project: init, pack, run."""
+"""Commands that carry a project: pack, run."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from rabaska.cli import show
 from rabaska.cli.words import json_option, on_option, quiet_option
 from rabaska.domain.projects import Project
 from rabaska.errors import WrongUse
-from rabaska.journeys import init as init_journey
 from rabaska.journeys import pack as pack_journey
 from rabaska.journeys import run as run_journey
 from rabaska.journeys import wait as wait_journey
@@ -20,36 +18,6 @@ from rabaska.records.runs import find
 from rabaska.settings.project import check_command, check_data, load
 
 _KEYS = {"walltime": "resources.walltime", "gpus": "resources.gpus", "links": "chain.links"}
-
-
-@click.command()
-@click.argument(
-    "folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
-@click.option("-y", "--yes", is_flag=True, help="Ask nothing; take the best guess.")
-@click.option("--force", is_flag=True, help="Replace a rabaska.toml that is there.")
-@json_option
-def init(folder: Path, *, yes: bool, force: bool, as_json: bool) -> None:
-    """Look at a project and write a rabaska.toml that works.
-
-    Nothing of the project is run: scripts are read, folders are counted.
-    """
-    target = folder.absolute() / "rabaska.toml"
-    overwrite = force or (target.exists() and not yes and _may_replace(target))
-    if target.exists() and not overwrite:
-        raise WrongUse(f"{target} is there already", hint="`rabaska init --force` replaces it")
-    proposal = init_journey.init(folder.absolute())
-    init_journey.write(proposal, target, overwrite=overwrite)
-    if as_json:
-        show.json(proposal)
-        return
-    show.proposal(proposal, target)
-
-
-def _may_replace(target: Path) -> bool:
-    if not sys.stdin.isatty():
-        return False
-    return click.confirm(f"{target} is there already; replace it?", default=False)
 
 
 @click.command()

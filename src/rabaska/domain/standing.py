@@ -70,6 +70,12 @@ def _idle(facts: Facts) -> Standing:
         )
     if not facts.queue and facts.submitted_ago < _JUST_SUBMITTED:
         return Standing(RunState.QUEUED, "submitted a moment ago")
+    if facts.decision == "not begun" and JobState.TIMEOUT in _states(facts):
+        return Standing(
+            RunState.FAILED,
+            "the time limit was over before its first link could begin",
+            "give each link more time: `rabaska run --walltime 1h`",
+        )
     return Standing(RunState.INTERRUPTED, _why_idle(facts), "`rabaska resume` goes on with it")
 
 

@@ -1,0 +1,185 @@
+"""The main journey, by the front door: pack, run, chain, kill, resume, fetch."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+import rabaska
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_project_is_carried_from_start_to_results(user):
+    run = user.types("run").output.strip()
+
+    ended = user.types("wait", run)
+
+    assert "finished" in ended.output
+    assert "last reported: accuracy 0.95, loss 0.0333333" in ended.output
+    folder = user.types("fetch", run).output.strip()
+    with open(os.path.join(folder, "output", "result.json")) as result:
+        assert json.load(result) == {"final": 30}
+    assert "step 30" in user.types("logs", run).output
+
+
+def test_waiting_gives_the_programs_verdict_as_exit_code(user):
+    user.write("train.py", "import sys; print('no luck'); sys.exit(7)")
+
+    said = user.types("run", "--wait", code=7)
+
+    assert "failed" in said.output
+    assert "no luck" in said.output
+
+
+def test_a_run_longer_than_one_job_is_finished_by_a_chain(user):
+    user.types("run", "--wait", "--walltime", "3s", "--links", "9", "--", "--pause", "0.1",
+               "--steps", "60")  # fmt: skip
+
+    told = user.status()
+
+    assert told["state"] == "finished"
+    assert len(told["links"]) >= 3
+    assert {link["how"] for link in told["links"][:-1]} == {"time limit"}
+    assert all(link["resumed_from"] for link in told["links"][1:])
+
+
+def test_a_link_killed_outright_costs_only_the_steps_since_the_last_save(user):
+    user.types("run", "--links", "3", "--", "--pause", "0.1", "--steps", "60")
+    told = user.until(lambda status: (status["links"] or [{}])[0].get("last_step") or 0 > 12)
+
+    os.kill(told["links"][0]["pid"], signal.SIGKILL)
+    user.types("wait")
+
+    after = user.status()
+    assert after["state"] == "finished"
+    assert after["links"][0]["how"] in ("lost", "killed")
+    assert after["links"][1]["steps_redone"] <= 5
+
+
+def test_a_dry_run_prints_plan_and_script_and_touches_nothing(user):
+    before = sorted(user.project.rglob("*"))
+
+    said = user.types("run", "--dry-run", "--walltime", "2h")
+
+    assert "up to 3 of 2 h" in said.output.replace("120 min", "2 h")
+    assert "#!/bin/bash" in said.output
+    assert sorted(user.project.rglob("*")) == before
+    assert not user.home.exists()
+
+
+def test_words_after_two_dashes_reach_the_program(user):
+    user.types("run", "--wait", "--", "--steps", "7")
+
+    assert "step 7 " in user.types("logs").output
+    assert "step 8 " not in user.types("logs").output
+
+
+def test_nothing_is_packed_again_when_nothing_changed(user):
+    time.sleep(2.5)  # a file written this very moment may change within one tick of its clock
+    first, again = user.types("pack", "--json"), user.types("pack", "--json")
+
+    one, two = json.loads(first.output)[0], json.loads(again.output)[0]
+    assert one["identity"] == two["identity"]
+    assert (one["reused"], two["reused"]) == (False, True)
+
+
+def test_shards_are_given_to_the_program_as_they_are(user):
+    user.settings(path='"numbers"\nas = "shards"')
+    user.write(
+        "train.py",
+        """
+        import os
+        from rabaska.training import PackedDataset
+        data = PackedDataset(os.environ["RABASKA_DATA"])
+        print("samples", len(data), sorted(bytes(data[i][0]) for i in range(len(data))))
+        """,
+    )
+    user.settings(path='"numbers"\nas = "shards"', command='"python train.py"')
+
+    user.types("run", "--wait")
+
+    assert "samples 3 [b'0', b'1', b'2']" in user.types("logs").output
+
+
+def test_a_cancelled_run_stops_keeps_what_it_saved_and_can_go_on(user):
+    user.types("run", "--", "--pause", "0.1", "--steps", "40")
+    user.until(lambda status: status["checkpoint"] is not None)
+
+    user.types("cancel")
+    user.until(lambda status: status["state"] == "cancelled")
+    user.types("resume", "--links", "2")
+    user.types("wait")
+
+    told = user.status()
+    assert told["state"] == "finished"
+    assert told["links"][-1]["resumed_from"].startswith("output/checkpoint-")
+
+
+def test_after_the_runner_is_killed_status_is_true_and_resume_goes_on(user):
+    user.types("run", "--", "--pause", "0.1", "--steps", "40")
+    told = user.until(lambda status: status["checkpoint"] is not None)
+    keeper = _keeper_of(told["links"][0]["pid"])
+
+    os.kill(keeper, signal.SIGKILL)
+
+    lost = user.until(lambda status: status["state"] == "interrupted")
+    assert "killed or the computer was restarted" in lost["reason"]
+    user.types("resume")
+    user.types("wait")
+    assert user.status()["state"] == "finished"
+
+
+def _keeper_of(agent):
+    with open(f"/proc/{agent}/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
+
+
+def test_results_are_fetched_while_the_run_goes_on_and_again_after_it(user):
+    user.types("run", "--", "--pause", "0.1", "--steps", "30")
+    user.until(lambda status: status["checkpoint"] is not None)
+
+    early = json.loads(user.types("fetch", "--json").output)
+    user.types("wait")
+    late = json.loads(user.types("fetch", "--json").output)
+    nothing = json.loads(user.types("fetch", "--json").output)
+
+    assert early["files"] > 0
+    assert late["files"] > 0
+    assert nothing["files"] == 0
+
+
+def test_logs_can_be_followed_to_the_end_of_the_run(user):
+    user.types("run", "--", "--pause", "0.05")
+
+    said = user.types("logs", "-f")
+
+    assert "step 1 " in said.output
+    assert "accuracy 0.95" in said.output
+
+
+def test_a_run_shows_the_plan_and_script_it_was_submitted_with(user):
+    user.types("run", "--wait")
+    told = json.loads(user.types("show", "--json").output)
+
+    user.settings(command='"python other.py"')
+
+    assert told["plan"]["command"][:2] == ["python", "train.py"]
+    assert "train.py" in user.types("show").output
+    assert told["script"].startswith("#!/bin/bash")
+
+
+def test_the_commands_work_from_python_too(user, monkeypatch):
+    for name, value in user.environment.items():
+        monkeypatch.setenv(name, value)
+
+    submitted = rabaska.run(user.project, overrides={"chain.links": 2})
+    ended = rabaska.wait(submitted.run)
+    fetched = rabaska.fetch(submitted.run)
+
+    assert ended.state.value == "finished"
+    assert (fetched.folder / "output" / "result.json").is_file()
+    assert [run.name for run in rabaska.statuses()] == [submitted.run]
+    assert "here" in [cluster.name for cluster in rabaska.clusters()]
