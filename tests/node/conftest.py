@@ -1,20 +1,14 @@
-"""A run folder with its code snapshot, and the agent as a real process of its zipapp."""
+"""Fixtures of the node side: its zipapp, agents for a program, a disk that is soon full."""
 
-import io
-import os
 import subprocess
-import sys
-import tarfile
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import Agents, make_run
 
-from rabaska.node import events, files, links, plan
-from rabaska.node.runfolder import RunFolder
 from rabaska.packing.bundle import bundle
 
 
@@ -22,80 +16,6 @@ from rabaska.packing.bundle import bundle
 def zipapp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The node side as it travels."""
     return bundle(tmp_path_factory.mktemp("node"))
-
-
-def snapshot_tar(path: Path, code: dict[str, str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w") as tar:
-        for name, text in code.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(text.encode())
-            member.mode = 0o755
-            tar.addfile(member, io.BytesIO(text.encode()))
-
-
-def make_run(store: Path, code: dict[str, str], **changes: Any) -> RunFolder:
-    """A run that has not begun, with `code` as its snapshot and the plan changed by `changes`."""
-    fields: dict[str, Any] = {
-        "run": "digits-7f3a", "command": [sys.executable, "train.py"], "resume": [], "code": "c0de",
-        "datasets": [], "patterns": ["*.npz", "*.txt"], "keep": [], "variables": {},
-        "walltime": 60.0, "grace": 4.0, "signal": "TERM", "links": 3, "progress": "", "about": {},
-    }  # fmt: skip
-    fields.update(changes)
-    run = RunFolder(str(store / "runs" / fields["run"]))
-    for folder in (run.logs, run.output(0), run.checkpoints(0), os.path.join(run.path, "links")):
-        os.makedirs(folder)
-    files.write_json(run.plan, plan.to_json(plan.Plan(**fields)))
-    snapshot_tar(store / "code" / (fields["code"] + ".tar"), code)
-    return run
-
-
-@dataclass
-class Agents:
-    """Starts agents on one run and sees to it that none outlives the test."""
-
-    zipapp: Path
-    run: RunFolder
-    local: Path
-    python: str = sys.executable
-    started: list["subprocess.Popen[str]"] = field(default_factory=list)
-
-    def start(self, **variables: str) -> "subprocess.Popen[str]":
-        local = self.local / str(len(self.started))
-        local.mkdir(parents=True)
-        environment = {
-            **{name: text for name, text in os.environ.items() if not name.startswith("RABASKA")},
-            "RABASKA_JOB": f"12_{len(self.started) + 1}",
-            "RABASKA_LOCAL": str(local),
-            "RABASKA_LEASE_SECONDS": "3",
-            **variables,
-        }
-        agent = subprocess.Popen(
-            [self.python, str(self.zipapp), "run", self.run.path],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.started.append(agent)
-        return agent
-
-    def link(self, **variables: str) -> tuple[int, str]:
-        """Run one link to its end: its exit code and what it said."""
-        agent = self.start(**variables)
-        said, _ = agent.communicate(timeout=60)
-        return agent.returncode, said
-
-    def ended(self, link: int) -> links.Ended:
-        found = links.read_ended(self.run, link)
-        assert found is not None, f"link {link} left no record of its end"
-        return found
-
-    def log(self, link: int) -> str:
-        return Path(self.run.log(link)).read_text()
-
-    def events(self, kind: str) -> list[dict[str, Any]]:
-        return [event for event in events.read(self.run) if event["event"] == kind]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from conftest import snapshot_tar
+from agents import snapshot_tar
 
 from rabaska.node import keep, snapshot
 

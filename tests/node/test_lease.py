@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import make_run
+from agents import make_run
 
 from rabaska.node import chain, lease, links, processes
 from rabaska.node.runfolder import RunFolder
