@@ -40,5 +40,9 @@ $(VENV)/.with-torch: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group torch
 	@touch $@
 
+# A Slurm cluster to try things on, until Ctrl-C; needs root on Debian. `make lab LAB="--warp 60"`
+lab: $(VENV)/.installed
+	$(BIN)/python -m tests.lab $(LAB)
+
 clean:
 	rm -rf $(VENV) demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
