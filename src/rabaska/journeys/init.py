@@ -1,5 +1,6 @@
 """Init: look at a project that has never seen rabaska, and propose its rabaska.toml."""
 
+import errno
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +68,9 @@ def write(proposal: Proposal, target: Path, *, overwrite: bool = False) -> None:
     try:
         files.write_whole(str(target), proposal.text)
     except OSError as problem:
-        raise NoSpace(
-            f"{target} cannot be written", why=problem.strerror or str(problem),
-            hint="make room, or check who may write in that folder",
-        ) from problem  # fmt: skip
+        full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise (NoSpace if full else WrongUse)(
+            f"{target} cannot be written",
+            why=problem.strerror or str(problem),
+            hint="make room there" if full else "check that the folder is there and is yours",
+        ) from problem

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from rabaska.scouting.datasets import FILL_IN
 from rabaska.scouting.habits import uses
 from rabaska.scouting.options import FLAG, POSITIONAL, Option
 from rabaska.scouting.roles import CHECKPOINTS, DATA, LOGS, OUTPUT, RESUME, SAVE, Role, is_file
 from rabaska.scouting.saves import imported
 from rabaska.scouting.scripts import Script
 
-FILL_IN = "FILL-IN"
 _TRAINING_WORDS = re.compile(r"train|fit|run", re.IGNORECASE)
 
 

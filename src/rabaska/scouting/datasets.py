@@ -12,6 +12,7 @@ from rabaska.scouting.options import Option
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import Place
 
+FILL_IN = "FILL-IN"
 _SPLIT = re.compile(r"(train|val|valid|validation|test|eval)(?=_|$)")
 
 
@@ -63,7 +64,7 @@ def _within(path: Path, project: Path) -> str:
 
 def _by_looking(option: Option, folder: Folder | None) -> DataUse:
     if folder is None:
-        return DataUse("", str(option.place), option)
+        return DataUse(FILL_IN if option.required else "", str(option.place), option)
     evidence = f"{option.place}; {counted(folder)}"
     split = _SPLIT.match(option.name)
     for child in folder.children:
@@ -103,7 +104,7 @@ def _mentioned(name: str, script: Script) -> Place | None:
         for node in each.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 said = node.value.removeprefix("./").rstrip("/")
-                if said == name or said.startswith(name + "/"):
+                if (said and f"{name}/".startswith(f"{said}/")) or said.startswith(f"{name}/"):
                     return each.place(node, repr(node.value))
     return None
 

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from rabaska.scouting.command import FILL_IN
+from rabaska.scouting.datasets import FILL_IN
 from rabaska.scouting.findings import Findings
 
 _WIDTH = 96
@@ -57,11 +57,13 @@ def _data(found: Findings) -> Iterator[str]:
     yield "# Each dataset is packed once, and put on the node's own disk before training."
     evidence = {guess.value: guess.evidence for guess in found.guesses if guess.what == "data"}
     for name, path in found.datasets:
-        yield from _comment(evidence.get(path, ""))
+        yield from _comment(
+            evidence.get(path, f"TO DO: replace {FILL_IN} by the folder of the data.")
+        )
         yield f"[data.{name}]"
         yield f"path = {quoted(path)}"
     if not found.datasets:
-        yield "# TO DO if the program reads data: name the folder here, and use {data} in `command`."
+        yield "# TO DO if the program reads data: name the folder, and use {data} in `command`."
         yield "# [data.samples]"
         yield '# path = "data/samples"'
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rabaska.domain.amounts import say_size
 from rabaska.scouting import datasets, folders, habits, hydra, packages, saves, scripts
-from rabaska.scouting.command import FILL_IN, Words, literal, with_links, words
-from rabaska.scouting.datasets import DataUse
+from rabaska.scouting.command import Words, literal, with_links, words
+from rabaska.scouting.datasets import FILL_IN, DataUse
 from rabaska.scouting.folders import Folder
 from rabaska.scouting.options import VALUE, Option
 from rabaska.scouting.packages import Packages
@@ -144,13 +144,19 @@ class _Scouting:
 
     def _data(self) -> tuple[DataUse, ...]:
         taken = [role.option for role in self.roles if role.what == DATA]
+        download = habits.downloads(self.script)
+        if download:
+            self.warnings.append(
+                f"{download} downloads its data; the nodes of most clusters have no internet, so "
+                "download it here first"
+            )
         if not taken:
             return self._data_at_fixed_places()
         uses = datasets.for_options(taken, self.candidates, self.project, self.script)
         for use in uses:
-            if use.path:
+            if use.path not in ("", FILL_IN):
                 self._guess("data", use.path, use.evidence)
-        if not any(use.path for use in uses):
+        if all(use.path in ("", FILL_IN) for use in uses):
             self._warn_of_missing_data(taken[0])
         elif len(self.candidates) > 1 and not any(_is_default(use) for use in uses):
             others = ", ".join(each.name for each in self.candidates[1:4])
@@ -197,7 +203,8 @@ class _Scouting:
         return with_links(made.command, links)
 
     def _saved(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        patterns, keep = saves.patterns(self.writes), saves.kept(self.writes)
+        chosen = {role.option.name for role in self.roles}
+        patterns, keep = saves.patterns(self.writes), saves.kept(self.writes, chosen=chosen)
         keep = {path: place for path, place in keep.items() if not self._holds_code(path)}
         for pattern, place in patterns.items():
             self._guess("patterns", pattern, str(place))
@@ -245,7 +252,7 @@ def _named(uses: Sequence[DataUse]) -> dict[str, str]:
     names: dict[str, str] = {}
     for use in uses:
         if use.path and use.path not in names:
-            leaf = use.path.rstrip("/").rpartition("/")[2]
+            leaf = "data" if use.path == FILL_IN else use.path.rstrip("/").rpartition("/")[2]
             plain = re.sub(r"[^a-z0-9_]+", "_", leaf.lower()).strip("_")[:30] or "data"
             taken = set(names.values())
             spare = (f"{plain}{number}" for number in range(2, 100))

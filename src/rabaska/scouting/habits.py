@@ -4,7 +4,7 @@ import ast
 import re
 
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.source import Place, called, last_word
+from rabaska.scouting.source import Place, argument, called, last_word, literal
 
 _COUNTED = re.compile(
     r"(?P<word>global[ _]step|step|iteration|iter|epoch)(?P<between>[^\w\x00]{1,3})\x00",
@@ -72,6 +72,15 @@ def gpus(script: Script) -> tuple[str, Place] | None:
 
 def _first(calls: dict[str, Place], wanted: re.Pattern[str]) -> Place | None:
     return next((place for name, place in calls.items() if wanted.search(name)), None)
+
+
+def downloads(script: Script) -> Place | None:
+    """Where the script would fetch its data by itself, as torchvision's datasets do."""
+    for each in script.sources:
+        for call in each.calls():
+            if literal(argument(call, "download")) is True:
+                return each.place(call, called(call))
+    return None
 
 
 def uses(script: Script, name: str) -> Place | None:

@@ -134,8 +134,8 @@ def _looks_like_a_path(option: Option) -> bool:
 
 
 def _output_is_likely(option: Option, usage: Usage) -> bool:
-    """A model's name or path (`--model-path bert-base`) is often an input."""
-    doubtful = option.name.startswith("model") and option.name not in usage.saved_to
+    """A model's path (`--model-path bert-base`) is often an input, its folder seldom."""
+    doubtful = option.name in ("model_path", "model_file") and option.name not in usage.saved_to
     return not (doubtful and option.name in usage.loaded_from)
 
 

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from rabaska.scouting.paths import UNKNOWN, fixed_folder, is_inside, path_of
@@ -90,6 +90,7 @@ def _logged(call: ast.Call, source: Source) -> Iterator[Write]:
     if given is None and not usual:
         return
     path = usual + "/*" if given is None else path_of(given, source)
+    path = re.sub(r"\{[^}]*\}", UNKNOWN, path)  # Keras and Lightning fill in {epoch:02d} themselves
     keeps_state = last_word(call) == "ModelCheckpoint"
     if not _SUFFIX.search(path) and not path.endswith(UNKNOWN):
         path += "/*.ckpt" if keeps_state else "/*"
@@ -175,11 +176,14 @@ def _only_a_result(name: str) -> bool:
     return bool(_NOT_FOR_CONTINUING.search(name)) or name.endswith((".npy", ".json"))
 
 
-def kept(found: tuple[Write, ...]) -> dict[str, Place]:
-    """What the script leaves at fixed places beside its code: folders, or single files."""
+def kept(found: tuple[Write, ...], *, chosen: Collection[str] = ()) -> dict[str, Place]:
+    """What the script leaves at fixed places beside its code: folders, or single files.
+
+    What comes from one of the options in `chosen` is written where the command says.
+    """
     places: dict[str, Place] = {}
     for write in found:
-        if not is_inside(write.path):
+        if not is_inside(write.path) or write.options.intersection(chosen):
             continue
         folder = fixed_folder(write.path).split("/")[0]
         if folder:

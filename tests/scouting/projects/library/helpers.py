@@ -1,0 +1,2 @@
+def double(number):
+    return 2 * number

@@ -1,0 +1,5 @@
+import pytorch_lightning as pl
+
+
+class LitModel(pl.LightningModule):
+    pass

@@ -1,0 +1,3 @@
+import torch
+print "Epoch: %d" % 1
+torch.save({}, "model.pt")

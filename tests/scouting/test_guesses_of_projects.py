@@ -1,0 +1,227 @@
+"""What is guessed for small projects in the style of public training scripts."""
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rabaska.scouting import draft
+from rabaska.scouting.findings import scout
+from rabaska.settings.project import load
+
+PROJECTS = Path(__file__).parent / "projects"
+
+
+@dataclass(frozen=True)
+class Expected:
+    command: str
+    folders: tuple[str, ...] = ()  # where files of data are put before looking
+    data: str = ""
+    resume: tuple[str, ...] = ()
+    links: int = 3
+    keep: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    gpus: str = ""
+    progress: str = ""  # a line it must find the number 7 in
+    warning: str = ""  # part of one of the warnings
+
+
+TABLE = {
+    "imagenet": Expected(
+        "python main.py {data} --resume {checkpoint}",
+        folders=("imagenet/train/cat", "imagenet/val/cat"), data="imagenet",
+        keep=("checkpoint.pth.tar",), patterns=("checkpoint.pth.tar",), gpus="several",
+        progress="Epoch: [7][0/10]",
+    ),
+    "cifar": Expected(
+        'sh -c mkdir -p data && ln -sfn "$RABASKA_DATA_CIFAR_10" data/cifar-10 && exec "$@" links '
+        "python main.py",
+        folders=("data/cifar-10",), data="data/cifar-10", resume=("--resume",),
+        keep=("checkpoint",), patterns=("ckpt.pth",), gpus="used", progress="Epoch: 7",
+        warning="downloads its data",
+    ),
+    "mnist": Expected(
+        "python main.py --save-model", links=1, keep=("mnist_cnn.pt",), patterns=("mnist_cnn.pt",),
+        progress="Train Epoch: 7 [0/938] Loss: 0.1", warning="does not seem to continue",
+    ),
+    "unet": Expected(
+        'sh -c ln -sfn "$RABASKA_DATA_DATA" data && exec "$@" links python train.py '
+        "--load {checkpoint}",
+        folders=("data/imgs", "data/masks"), data="data", keep=("wandb", "checkpoints"),
+        patterns=("checkpoint_epoch*.pth",), warning="link to the data at data",
+    ),
+    "lightning": Expected(
+        "python train.py --data_dir {data} --ckpt_path {checkpoint}",
+        folders=("datasets/flowers/rose", "datasets/flowers/tulip"), data="datasets/flowers",
+        keep=("lightning_logs",), patterns=("*.ckpt",),
+    ),
+    "lightning_cli": Expected(
+        "python main.py fit --trainer.default_root_dir {output} --ckpt_path {checkpoint}",
+    ),
+    "transformers": Expected(
+        "python run_clm.py --train_file {data} --output_dir {output} --do_train",
+        folders=("texts",), data="texts",
+    ),
+    "keras": Expected(
+        "python fit.py --image-dir {data} --logdir {output}/logs",
+        folders=("photos/cat", "photos/dog"), data="photos", keep=("weights", "backup"),
+        patterns=("epoch-*.keras",), gpus="several",
+    ),
+    "click_gan": Expected(
+        "python train.py --data {data} --outdir {output} --resume {checkpoint}",
+        folders=("faces",), data="faces", patterns=("network-snapshot-*.pkl",), progress="step 7",
+    ),
+    "hydra": Expected(
+        "python train.py data.root={data} trainer.checkpoint_dir={checkpoints} "
+        "resume_from={checkpoint} hydra.run.dir={output}",
+        folders=("data/birds/owl", "data/birds/tit"), data="data/birds",
+        patterns=("epoch=*.ckpt",),
+    ),
+    "package": Expected(
+        "python -m src.vision.train --dataset-root {data} --save-dir {output} "
+        "--load-checkpoint {checkpoint}",
+        folders=("images/a", "images/b"), data="images", patterns=("model_*.pth",),
+        progress="iter: 7",
+    ),
+    "typer_app": Expected(
+        "python train.py {data} --output-dir {output}", folders=("scans",), data="scans",
+        resume=("--resume",), patterns=("state.npz",),
+    ),
+    "absl_flags": Expected(
+        "python main.py --data_dir {data} --model_dir {output}",
+        folders=("records",), data="records", progress="global_step: 7 of 10",
+    ),
+    "subcommands": Expected(
+        "python main.py train --data-root {data} --checkpoint-dir {checkpoints} "
+        "--resume-from {checkpoint}",
+        folders=("data",), data="data", patterns=("last.pt",),
+    ),
+    "two_scripts": Expected(
+        "python train_a.py --data {data} --checkpoint {checkpoints}/checkpoint_a.pt",
+        folders=("data",), data="data", links=1, warning="train_b.py can be started too",
+    ),
+    "splits": Expected(
+        "python train.py --train-dir {data}/train --val-dir {data}/val --model small "
+        "--token FILL-IN",
+        folders=("pictures/train", "pictures/val"), data="pictures", links=1,
+        keep=("runs", "saved"), patterns=("model-*.pt",), warning="replace FILL-IN",
+    ),
+    "argv": Expected(
+        "python run.py {data} {output}", folders=("others", "samples"), data="others", links=1,
+        patterns=("weights.npy",), warning="may also be samples",
+    ),
+    "fire_cli": Expected(
+        "python train.py --data_path {data} --save_path {output}/model.pt "
+        "--resume_from {checkpoint}",
+        data="FILL-IN", patterns=("model.pt",), warning="no folder of data was found",
+    ),
+    "nothing": Expected("python FILL-IN", warning="save explore.ipynb as a script first"),
+    "library": Expected("python FILL-IN", warning="no Python script that can be started"),
+    "python2": Expected("python FILL-IN", warning="train.py was passed over: Python 3 cannot"),
+}  # fmt: skip
+
+
+@pytest.fixture(params=TABLE)
+def case(request, tmp_path):
+    expected = TABLE[request.param]
+    project = tmp_path / request.param
+    shutil.copytree(PROJECTS / request.param, project)
+    for folder in expected.folders:
+        fill(project / folder)
+    return project, expected
+
+
+def fill(folder, files=120):
+    folder.mkdir(parents=True)
+    for number in range(files):
+        (folder / f"{number:03d}.jpg").write_bytes(b"jpeg")
+
+
+def test_every_project_has_its_row_in_the_table():
+    assert {path.name for path in PROJECTS.iterdir()} == set(TABLE)
+
+
+def test_the_guesses_are_those_of_the_table(case):
+    project, expected = case
+
+    found = scout(project)
+
+    assert " ".join(found.command) == expected.command
+    assert tuple(path for _, path in found.datasets) == tuple(filter(None, [expected.data]))
+    assert found.resume == expected.resume
+    assert found.links == expected.links
+    assert found.keep == expected.keep
+    assert found.patterns == expected.patterns
+    assert found.gpus == expected.gpus
+
+
+def test_the_step_is_found_in_what_the_project_prints(case):
+    project, expected = case
+
+    found = scout(project)
+
+    if not expected.progress:
+        assert found.progress == ""
+    else:
+        match = re.search(found.progress, expected.progress)
+        assert match
+        assert match["step"] == "7"
+
+
+def test_a_warning_says_what_to_look_at(case):
+    project, expected = case
+
+    found = scout(project)
+
+    if expected.warning:
+        assert any(expected.warning in warning for warning in found.warnings), found.warnings
+    else:
+        assert found.warnings == ()
+
+
+def test_the_draft_loads_as_it_is_and_says_the_same(case):
+    project, _ = case
+    found = scout(project)
+
+    (project / "rabaska.toml").write_text(draft.text(found), encoding="utf-8")
+    loaded = load(project)
+
+    assert loaded.command == found.command
+    assert loaded.resume == found.resume
+    assert [(each.name, each.path) for each in loaded.datasets] == [
+        (name, project / path) for name, path in found.datasets
+    ]
+    assert loaded.keep == found.keep
+    assert loaded.progress == found.progress
+    assert loaded.chain.links == found.links
+
+
+def test_every_guess_read_from_a_line_names_a_line_that_says_so(case):
+    project, _ = case
+
+    for guess in scout(project).guesses:
+        place = re.match(r"(\S+), line (\d+): (\S+)", guess.evidence)
+        if place:
+            name, line, shown = place.groups()
+            lines = (project / name).read_text().splitlines()
+            assert shown.strip("'-;:").rpartition(".")[2] in lines[int(line) - 1], guess
+
+
+def test_the_answer_to_a_question_is_taken(tmp_path):
+    shutil.copytree(PROJECTS / "two_scripts", tmp_path / "p")
+
+    found = scout(tmp_path / "p", script="train_b.py")
+
+    assert found.command[1] == "train_b.py"
+
+
+def test_a_chosen_data_folder_wins_over_the_likelier_one(tmp_path):
+    shutil.copytree(PROJECTS / "argv", tmp_path / "p")
+    fill(tmp_path / "p" / "others")
+    fill(tmp_path / "p" / "samples")
+
+    found = scout(tmp_path / "p", data="samples")
+
+    assert found.datasets == (("samples", "samples"),)
