@@ -223,7 +223,11 @@ MISTAKES = {
     ),
     "a requirements file that is not there": (
         "command = 'x'\n[environment]\nrequirements = 'req.txt'\n",
-        "no requirements file `req.txt` in rabaska.toml, line 3",
+        "no readable requirements file `req.txt` in rabaska.toml, line 3",
+    ),
+    "a requirements file of 300 letters": (
+        f"command = 'x'\n[environment]\nrequirements = '{'r' * 300}'\n",
+        "no readable requirements file",
     ),
     "a table that is a value": (
         "command = 'x'\nchain = 4\n",

@@ -182,7 +182,15 @@ def test_data_is_looked_for_only_when_asked(write, whole):
 def test_a_dataset_that_is_a_file_is_refused(write, whole):
     folder = write(whole.replace("data/digits", "requirements.txt"))
 
-    with pytest.raises(SettingsError, match="not a folder"):
+    with pytest.raises(SettingsError, match="is not a folder that you may read"):
+        check_data(load(folder))
+
+
+@pytest.mark.parametrize("path", ["n" * 300, "~nobody-by-that-name/x", "requirements.txt/x"])
+def test_a_dataset_that_cannot_be_there_is_refused(write, whole, path):
+    folder = write(whole.replace("data/digits", path))
+
+    with pytest.raises(SettingsError, match=r"no folder .* line 6"):
         check_data(load(folder))
 
 

@@ -1,5 +1,6 @@
 """What can be wrong between keys that are each right by themselves."""
 
+import os
 import re
 from collections.abc import Set as AbstractSet
 from pathlib import Path as File
@@ -70,8 +71,10 @@ def _environment(resolved: Resolved, folder: File) -> list[Mistake]:
         path = resolved.where("environment", "kind")
         advice = "write the `path` of the environment on the cluster"
         return [Mistake(path, '`kind = "activate"`', advice)]
-    if resolved.kind == "virtualenv" and not (folder / resolved.requirements).is_file():
+    file = folder / resolved.requirements
+    # `access` first: it says no where `is_file` would raise, as for a name that is too long.
+    if resolved.kind == "virtualenv" and not (os.access(file, os.R_OK) and file.is_file()):
         key = "requirements" if resolved.environment.requirements else "kind"
-        what = f"no requirements file `{resolved.requirements}`"
+        what = f"no readable requirements file `{resolved.requirements}`"
         return [Mistake(resolved.where("environment", key), what, f"it is looked for in {folder}")]
     return []

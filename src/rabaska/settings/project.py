@@ -63,16 +63,21 @@ def check_data(project: Project) -> None:
     mistakes = [
         Mistake(("data", dataset.name, "path"), *_absence(dataset))
         for dataset in project.datasets
-        if not dataset.path.is_dir()
+        if not _is_folder(dataset.path)
     ]
     if mistakes:
         raise refusal(mistakes, document.read(project.folder / FILE, FILE))
 
 
+def _is_folder(path: File) -> bool:
+    # `access` first: it says no where `is_dir` would raise, as for a name that is too long.
+    return os.access(path, os.R_OK | os.X_OK) and path.is_dir()
+
+
 def _absence(dataset: Dataset) -> tuple[str, str]:
-    if dataset.path.exists():
-        return f"dataset `{dataset.name}` is not a folder: {dataset.path}", ""
+    if os.access(dataset.path, os.F_OK):
+        return f"dataset `{dataset.name}` is not a folder that you may read: {dataset.path}", ""
     around = dataset.path.parent
-    names = [entry.name for entry in around.iterdir()] if around.is_dir() else []
+    names = [entry.name for entry in around.iterdir()] if _is_folder(around) else []
     what = f"no folder {dataset.path} for dataset `{dataset.name}`"
     return what, nearest(dataset.path.name, names)
