@@ -1,6 +1,5 @@
 """Pack: a folder becomes tar shards with an index and a manifest, named by what they hold."""
 
-import errno
 import os
 import re
 import shutil
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from rabaska.errors import DatasetError, NoSpace
+from rabaska.errors import DatasetError
 from rabaska.node import files, packs, partial
 from rabaska.node.partial import PartialFolder
 from rabaska.node.workers import WorkerLost, available, share
@@ -18,11 +17,11 @@ from rabaska.packing.draft import NAMES, RECORDS, Cut, Draft, classes, cuts, dra
 from rabaska.packing.listing import listing
 from rabaska.packing.memory import Memory, whole
 from rabaska.packing.shards import Job, Packed, records_name, write_shard
+from rabaska.packing.space import space_needed
 
 _SMALLEST_SHARD = 64 * 2**20
 _LARGEST_SHARD = 2**30
 _SHARDS_WANTED = 64
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -70,23 +69,18 @@ def pack(
         workers or available(), progress or (lambda _: None),
     )  # fmt: skip
     _refuse_unfit(order)
-    try:
+    with space_needed(order.store, f"pack {source}"):
         order.store.mkdir(parents=True, exist_ok=True)
         partial.sweep(str(order.store))
         folder = partial.begin(str(order.store), name)
         try:
             return _pack_in(folder, order)
+        except WorkerLost as problem:
+            partial.abandon(folder)
+            raise _interrupted(order, problem) from problem
         except BaseException:
             partial.abandon(folder)
             raise
-    except OSError as problem:
-        raise _no_space(order, problem) from problem
-    except WorkerLost as problem:
-        raise DatasetError(
-            f"packing {source} was interrupted",
-            why=f"{problem} from outside, perhaps for want of memory",
-            hint="run the command again",
-        ) from problem
 
 
 def target_size(length: int) -> int:
@@ -208,11 +202,9 @@ def _refuse_unfit(order: _Order) -> None:
         )
 
 
-def _no_space(order: _Order, problem: OSError) -> Exception:
-    if problem.errno not in _FULL:
-        return problem
-    return NoSpace(
-        f"no space left to pack {order.source}",
-        why=f"{problem.strerror} in {order.store}",
-        hint="free some space, or set RABASKA_HOME to a folder on a larger disk",
+def _interrupted(order: _Order, problem: WorkerLost) -> DatasetError:
+    return DatasetError(
+        f"packing {order.source} was interrupted",
+        why=f"{problem} from outside, perhaps for want of memory",
+        hint="run the command again",
     )

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from rabaska.domain.amounts import say_size
 from rabaska.errors import DatasetError
-from rabaska.node import files
+from rabaska.node import files, partial
 from rabaska.packing import headers
+from rabaska.packing.space import space_needed
 
 MOST_BYTES = 200 * 10**6
 MOST_FILES = 20_000
@@ -56,16 +57,25 @@ def snapshot(
     """
     members = sorted(_members(folder, exclude, listed), key=lambda member: os.fsencode(member.name))
     _refuse_too_much(folder, members)
+    with space_needed(store_code, f"copy the code in {folder}"):
+        digest = _keep(members, store_code)
+    path = store_code / f"{digest}.tar"
+    return Snapshot(digest, path, len(members), sum(member.size for member in members))
+
+
+def _keep(members: Iterable[_Member], store_code: Path) -> str:
+    """Write the tar under its digest, whole or not at all."""
     store_code.mkdir(parents=True, exist_ok=True)
-    partial = store_code / f"snapshot.{os.getpid()}{files.PARTIAL}"
+    partial.sweep(str(store_code))
+    workplace = partial.begin(str(store_code), "snapshot")
     try:
-        digest = _write(partial, members)
-        path = store_code / f"{digest}.tar"
-        partial.replace(path)
+        made = Path(workplace.path) / "code.tar"
+        digest = _write(made, members)
+        made.replace(store_code / f"{digest}.tar")
         files.sync_folder(str(store_code))
     finally:
-        partial.unlink(missing_ok=True)
-    return Snapshot(digest, path, len(members), sum(member.size for member in members))
+        partial.abandon(workplace)
+    return digest
 
 
 def _write(path: Path, members: Iterable[_Member]) -> str:
