@@ -66,6 +66,19 @@ def test_a_chain_is_told_link_by_link_with_the_steps_it_made_again(tmp_path: Pat
     assert [link["holder_alive"] for link in told["links"]] == [False, False]
 
 
+def test_steps_made_again_are_counted_for_a_program_that_prints_seldom(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    for first, last in ((1, 391), (301, 800)):  # killed at 390, and the last save was at 300
+        link = begin_link(run)
+        steps = [step for step in range(first, last) if step % 20 == 0]
+        print_log(run, link, "".join(f"step {step}\n" for step in steps))
+        end_link(run, link)
+
+    told = report(run.path)
+
+    assert [link["steps_redone"] for link in told["links"]] == [None, 80]
+
+
 def test_a_living_holder_is_running(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     begin_link(run)
@@ -230,10 +243,20 @@ def test_no_content_of_any_record_makes_the_report_fail(
 
 
 @pytest.mark.parametrize(
-    ("last_before", "first", "redone"),
-    [(50, 41, 10), (50, 51, 0), (50, 60, 0), (None, 5, None), (5, None, None), (400, 1, 400)],
+    ("last_before", "first", "every", "redone"),
+    [
+        (50, 41, 1, 10),
+        (50, 51, 1, 0),
+        (50, 60, 1, 0),
+        (400, 1, 1, 400),
+        (380, 320, 20, 80),
+        (400, 420, 20, 0),
+        (5, 1, 100, 5),
+        (None, 5, 1, None),
+        (5, None, 1, None),
+    ],
 )
 def test_steps_made_again_are_counted_where_both_ends_are_known(
-    last_before: int | None, first: int | None, redone: int | None
+    last_before: int | None, first: int | None, every: int, redone: int | None
 ) -> None:
-    assert steps_redone(last_before, first) == redone
+    assert steps_redone(last_before, first, every) == redone

@@ -68,6 +68,7 @@ class Span(NamedTuple):
     last_step: Optional[int]
     epoch: Optional[float]  # the last one seen
     metrics: Found  # the last value of each
+    every: Optional[int] = None  # steps from one that is printed to the next
 
 
 class _Line(NamedTuple):
@@ -99,7 +100,13 @@ def span(path: str, pattern: str = "", size: int = SLICE) -> Span:
     lines = _comparable(at_head + at_tail)
     steps = [line.step for line in lines if line.step is not None]
     last = _last(lines)
-    return Span(steps[0] if steps else None, last.step, last.epoch, last.metrics)
+    first = steps[0] if steps else None
+    return Span(first, last.step, last.epoch, last.metrics, _interval(steps))
+
+
+def _interval(steps: List[int]) -> Optional[int]:
+    gaps = (steps[place] - steps[place - 1] for place in range(1, len(steps)))
+    return min((gap for gap in gaps if gap > 0), default=None)
 
 
 def _names_a_step(found: List[_Line]) -> bool:
