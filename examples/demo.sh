@@ -7,6 +7,8 @@ examples=$(cd "$(dirname "$0")" && pwd)
 work=$(mkdir -p "${1:-demo-output}" && cd "${1:-demo-output}" && pwd)
 rm -rf "${work:?}"/*
 export RABASKA_HOME=$work/home
+# Small matrices gain nothing from many threads, and lose much on a busy computer.
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 cp -r "$examples/digits" "$work/digits"
 cd "$work/digits"
 

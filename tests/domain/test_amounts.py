@@ -1,5 +1,6 @@
 """Durations and sizes as people write and read them."""
 
+import contextlib
 from datetime import timedelta
 
 import pytest
@@ -31,6 +32,13 @@ def test_durations_are_read_in_every_usual_spelling(text, seconds):
 def test_what_is_no_duration_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match=r"write 90s|is not a unit"):
         duration(text)
+
+
+@given(st.text(st.sampled_from("0123456789smhdwkGiTB.:- "), max_size=400))
+def test_no_text_at_all_is_answered_by_anything_but_a_value_or_a_value_error(text):
+    for read in (duration, size):
+        with contextlib.suppress(ValueError):
+            read(text)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses and named tuples become objects, durations seconds, states their words, paths text."""
+    """Nouns become objects, durations seconds, states their words, paths text."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return {field.name: plain(getattr(value, field.name)) for field in fields}

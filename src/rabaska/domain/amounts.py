@@ -16,12 +16,15 @@ def duration(text: str) -> timedelta:
     clock = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d\d)(?::(\d\d))?", text)
     if clock:
         days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
-        return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        text = f"{days}d {hours}h {minutes}m {seconds}s"
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text)
     rest = re.sub(r"(\d+(?:\.\d+)?)\s*([a-z]+)[\s,]*", "", text)
     if not parts or rest:
         raise ValueError(f"{text!r} is not a duration; write 90s, 30m, 3h, 1h30m, 2d or 12:00:00")
-    return timedelta(seconds=sum(float(number) * _seconds(unit) for number, unit in parts))
+    try:
+        return timedelta(seconds=sum(float(number) * _seconds(unit) for number, unit in parts))
+    except OverflowError:
+        raise ValueError(f"{text!r} is longer than any calendar") from None
 
 
 def _seconds(unit: str) -> int:
@@ -37,7 +40,10 @@ def size(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?", text.strip().lower())
     if not found or found[2] == "i":
         raise ValueError(f"{text!r} is not a size; write 500 MB, 64 GB or 2 TiB")
-    return int(float(found[1]) * _UNITS_OF_SIZE[found[2]])
+    try:
+        return int(float(found[1]) * _UNITS_OF_SIZE[found[2]])
+    except OverflowError:
+        raise ValueError(f"{text!r} is larger than any disk") from None
 
 
 def say_duration(span: timedelta) -> str:
