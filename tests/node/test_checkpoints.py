@@ -1,7 +1,11 @@
 """Which checkpoint a program continues from."""
 
 import os
+import random
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -220,3 +224,40 @@ def test_every_candidate_is_tried_exactly_once(found: list[Checkpoint]) -> None:
 )
 def test_a_pattern_fits_a_name_or_a_path(path: str, pattern: str, fits: bool) -> None:
     assert checkpoints.matches(path, [pattern]) is fits
+
+
+SAVES_FOR_EVER = """
+import os, sys
+import numpy as np
+
+step = int(sys.argv[2])
+while True:
+    step += 1
+    weights = np.full(200_000, step)
+    np.savez(os.path.join(sys.argv[1], "step-{}.npz".format(step)), weights=weights)
+    print(step, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_whatever_moment_a_program_is_killed_at_its_last_whole_save_is_found(
+    tmp_path: Path,
+) -> None:
+    step, chance = 0, random.Random(7)
+    for _ in range(6):
+        command = [sys.executable, "-c", SAVES_FOR_EVER, str(tmp_path), str(step)]
+        program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert program.stdout is not None
+        said = [program.stdout.readline() for _ in range(chance.randrange(1, 5))]
+        time.sleep(chance.random() * 0.01)
+        program.kill()
+        said += program.communicate()[0].splitlines()
+
+        found = checkpoints.newest_valid(str(tmp_path), ["*.npz"])
+
+        assert found is not None
+        with np.load(tmp_path / found.path) as saved:
+            step = int(saved["weights"].min())
+            assert saved["weights"].max() == step
+        # What it said it had saved is there; the save it was killed in may be there too.
+        assert step >= int(said[-1])
