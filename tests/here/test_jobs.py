@@ -224,9 +224,10 @@ def test_one_bad_number_does_not_hide_the_other_jobs(here):
 
 def test_accents_do_not_stop_status_in_a_computer_without_a_language(here):
     here.variables.update({"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"})
-    here.submit("true")
+    here.submit("until [ -e go ]; do sleep 0.1; done")
     here.submit("true", "--output=été/job.out")
     (here.folder / "été").rmdir()
+    (here.folder / "go").touch()
     here.wait()
 
     shown = here.status()
