@@ -406,6 +406,28 @@ def test_new_files_beside_the_code_are_kept_and_shown_to_the_next_link(agents_fo
     assert Path(agents.run.output_link, "history.csv").read_text() == "line\nline\n"
 
 
+def test_a_checkpoint_beside_the_code_survives_a_kill(agents_for: Any) -> None:
+    agents = agents_for(
+        """
+        import os, time
+        if os.path.exists("ckpt.txt"):
+            print("found", open("ckpt.txt").read())
+        else:
+            open("ckpt.txt", "w").write("42")
+            time.sleep(600)
+        """
+    )
+    agent = agents.start(RABASKA_RESCUE_SECONDS="0.1")
+    wait_until(lambda: os.path.exists(os.path.join(agents.run.carried(1), "beside.json")))
+
+    agent.kill()
+    agent.wait()
+    agents.link()
+
+    assert agents.log(2) == "found 42\n"
+    assert Path(agents.run.done).exists()
+
+
 def test_results_are_kept_when_the_program_fails(agents_for: Any) -> None:
     agents = agents_for("open('notes', 'w').write('so far'); raise SystemExit(3)")
 

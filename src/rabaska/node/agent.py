@@ -24,6 +24,7 @@ from . import (
     processes,
     program,
     ready,
+    rescue,
     snapshot,
 )
 from .events import Diary, say
@@ -130,13 +131,15 @@ def carry(work: Work) -> int:
 
 @contextmanager
 def local_space(job: Job) -> Iterator[str]:
-    """The node-local folder that the job was given, or one of our own, removed afterwards."""
-    local = job.local or tempfile.mkdtemp(prefix="rabaska-")
+    """A new folder on the node-local storage that the job was given, removed afterwards."""
+    if job.local:
+        os.makedirs(job.local, exist_ok=True)
+    local = tempfile.mkdtemp(prefix="rabaska-", dir=job.local or None)
     try:
         yield local
     finally:
-        if not job.local:
-            shutil.rmtree(local, ignore_errors=True)
+        # Read-only folders of a dataset may resist; what stays goes with the job's own storage.
+        shutil.rmtree(local, ignore_errors=True)
 
 
 def announce(work: Work, found: links.Saved) -> None:
@@ -165,7 +168,10 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
     except (snapshot.WrongSnapshot, packs.DamagedPack, command.UnknownPlaceholder) as wrong:
         return End(chain.STAGING_FAILED, str(wrong))
     ask = int(getattr(signal, "SIG" + work.plan.signal))
+    saver = rescue.Rescue(code, work.carried, work.plan.patterns, before)
+    saver.start(rescue.seconds(), may_write=lambda: not work.lease.lost())
     end = program.watch(process, ask, noting(work), work.job.patience)
+    saver.end()
     end_stragglers(work, process)
     ending.keep_results(work, code, before)
     return end

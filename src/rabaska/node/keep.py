@@ -94,17 +94,18 @@ def keep_new(
             paths.append(path)
         except OSError as problem:
             problems.append("{}: {}".format(path, problem.strerror or problem))
-    if paths:
-        _remember(carried, paths, problems)
+    try:
+        remember(carried, paths)
+    except OSError as problem:
+        problems.append("{}: {}".format(BESIDE, problem.strerror or problem))
     return Kept(paths, size, problems)
 
 
-def _remember(carried: str, paths: List[str], problems: List[str]) -> None:
-    known = sorted(set(beside(carried)) | set(paths))
-    try:
-        files.write_json(os.path.join(carried, BESIDE), {"paths": known})
-    except OSError as problem:
-        problems.append("{}: {}".format(BESIDE, problem.strerror or problem))
+def remember(carried: str, paths: List[str]) -> None:
+    """Note that `paths` of the output belong beside the code, for the links to come."""
+    known = set(beside(carried))
+    if not known.issuperset(paths):
+        files.write_json(os.path.join(carried, BESIDE), {"paths": sorted(known.union(paths))})
 
 
 def new_files(code: str, before: Listing) -> Iterator[str]:
@@ -128,8 +129,15 @@ def _stays_inside(code: str, path: str) -> bool:
     return not os.path.isabs(target) and not climbed.startswith("..")
 
 
-def copy_whole(source: str, target: str) -> None:
-    """Copy a file (or a link) so that `target` is there whole, durably, or as it was before."""
+class Changed(OSError):
+    """The file changed while it was copied."""
+
+
+def copy_whole(source: str, target: str, still: Callable[[], bool] = lambda: True) -> None:
+    """Copy a file (or a link) so that `target` is there whole, durably, or as it was before.
+
+    `still` is asked at the end whether the source is what it was at the beginning.
+    """
     partial = target + files.PARTIAL
     files.remove_if_there(partial)
     try:
@@ -141,6 +149,8 @@ def copy_whole(source: str, target: str) -> None:
                 writer.flush()
                 os.fsync(writer.fileno())
             shutil.copystat(source, partial)
+        if not still():
+            raise Changed("{} changed while it was copied".format(source))
         os.replace(partial, target)
     except BaseException:
         files.remove_if_there(partial)
