@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Two workers: the suite is built for two cores, and its jobs take time limits in seconds.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test check bench docs lab clean
+.PHONY: demo test check bench docs kills clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-output
@@ -22,6 +22,10 @@ check: $(VENV)/.installed
 	$(BIN)/vermin --quiet --no-tips --violations -t=3.6- src/rabaska/node
 	$(BIN)/vermin --quiet --no-tips --violations -t=3.8- src/rabaska/training
 	$(PYTEST) -m "not slow"
+
+# The long form of a test that the suite runs briefly.
+kills: $(VENV)/.installed
+	KILLS=$(or $(KILLS),200) $(BIN)/python -m pytest -q -s tests/voyages/test_kill_campaign.py
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
@@ -41,8 +45,8 @@ $(VENV)/.with-torch: $(VENV)/.installed
 	@touch $@
 
 # A Slurm cluster to try things on, until Ctrl-C; needs root on Debian. `make lab LAB="--warp 60"`
-lab: $(VENV)/.installed
-	$(BIN)/python -m tests.lab $(LAB)
+lab:
+	$(PYTHON) -m tests.lab $(LAB)
 
 clean:
 	rm -rf $(VENV) demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
