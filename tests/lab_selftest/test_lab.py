@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.lab import Lab, Storage
+from tests.lab.fixtures import skip_or_fail
 
 MakeLab = Callable[..., Lab]
 REPOSITORY = Path(__file__).parents[2]
@@ -314,7 +316,7 @@ def traces(name: str) -> list[str]:
     """All that this machine still has of a lab: mounts, cgroups, folders and processes."""
     found = [line for line in Path("/proc/self/mounts").read_text().splitlines() if name in line]
     found += [str(path) for path in Path("/sys/fs/cgroup").glob(f"*/{name}")]
-    found += [str(path) for path in Path("/tmp").glob(name)]
+    found += [str(path) for path in Path(tempfile.gettempdir()).glob(name)]
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes() + (process / "mountinfo").read_bytes()
@@ -365,6 +367,16 @@ def test_a_lab_whose_tests_were_killed_leaves_nothing(lab: Lab) -> None:
         os.kill(owner.pid, signal.SIGKILL)
 
     lab.wait_until(lambda: traces(name) == [])
+
+
+def test_a_missing_lab_skips_tests_but_fails_them_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="no root"):
+        skip_or_fail("no root")
+
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no root"):
+        skip_or_fail("no root")
 
 
 def test_without_root_it_says_why_there_is_no_lab(lab: Lab) -> None:
