@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from rabaska.node import chain, files, links, processes
+from rabaska.node import chain, files, links, plan, processes
+from rabaska.packing.pack import pack
 
 # Counts to TOTAL, saving after each step as a student would, and continues where it stopped.
 COUNTER = """
@@ -289,6 +291,47 @@ def test_a_command_that_is_not_there_is_named(agents_for: Any) -> None:
     assert code == 127
     assert agents.ended(1).reason == "command not found: no-such-program"
     assert "command not found: no-such-program" in said
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> plan.StagedData:
+    """A packed dataset of two files, in the store of the runs."""
+    (tmp_path / "cats/tabby").mkdir(parents=True)
+    for number in range(2):
+        (tmp_path / f"cats/tabby/{number}.pgm").write_text(f"picture {number}")
+    packed = pack(tmp_path / "cats", tmp_path / "store/packs", "cats")
+    return plan.StagedData("cats", packed.identity, "files")
+
+
+def test_data_is_staged_for_the_program_and_gone_afterwards(
+    agents_for: Any, dataset: plan.StagedData
+) -> None:
+    agents = agents_for(
+        "import os, sys; print(sys.argv[1]); print(sorted(os.listdir(sys.argv[1] + '/tabby')))",
+        command=[sys.executable, "train.py", "{data}"],
+        datasets=[dataset],
+    )
+
+    code, _ = agents.link()
+
+    path, names = agents.log(1).splitlines()
+    assert code == 0
+    assert names == "['0.pgm', '1.pgm']"
+    assert path.startswith(str(agents.local))
+    assert not os.path.exists(path)
+
+
+def test_a_damaged_pack_is_named(agents_for: Any, dataset: plan.StagedData, tmp_path: Path) -> None:
+    agents = agents_for("", datasets=[dataset])
+    shard = next((tmp_path / "store/packs").glob("*/*.tar"))
+    os.chmod(shard, 0o644)
+    os.truncate(shard, 700)
+
+    code, _ = agents.link()
+
+    assert code == 1
+    assert agents.ended(1).how == chain.STAGING_FAILED
+    assert shard.name in agents.ended(1).reason
 
 
 def test_an_unknown_placeholder_is_named(agents_for: Any) -> None:

@@ -1,7 +1,6 @@
 """The agent inside a job: one link of a run, from the claim to the record of its end."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +25,7 @@ from . import (
     ready,
     rescue,
     snapshot,
+    stage,
 )
 from .events import Diary, say
 from .interrupts import BrokenOff, Interrupts, Stop
@@ -138,8 +138,10 @@ def local_space(job: Job) -> Iterator[str]:
     try:
         yield local
     finally:
-        # Read-only folders of a dataset may resist; what stays goes with the job's own storage.
-        shutil.rmtree(local, ignore_errors=True)
+        try:
+            stage.remove(local)
+        except OSError as problem:
+            say("{} could not be removed: {}".format(local, problem))
 
 
 def announce(work: Work, found: links.Saved) -> None:
