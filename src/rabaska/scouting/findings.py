@@ -137,7 +137,7 @@ class _Scouting:
         rivals = [each.name for each in self.read.rivals if each is not self.script]
         if rivals and self.script is self.read.found[0]:
             self.warnings.append(
-                f"{', '.join(rivals)} can be started too; if that is the one, change `command`"
+                f"{', '.join(rivals[:4])} can be started too; if that is the one, change `command`"
             )
         if not self.survey.whole:
             self.warnings.append("the project holds so many files that not all were looked at")
@@ -205,7 +205,7 @@ class _Scouting:
     def _saved(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         chosen = {role.option.name for role in self.roles}
         patterns, keep = saves.patterns(self.writes), saves.kept(self.writes, chosen=chosen)
-        keep = {path: place for path, place in keep.items() if not self._holds_code(path)}
+        keep = {path: place for path, place in keep.items() if not self._is_not_output(path)}
         for pattern, place in patterns.items():
             self._guess("patterns", pattern, str(place))
         for path, place in keep.items():
@@ -217,8 +217,9 @@ class _Scouting:
             )
         return tuple(patterns), tuple(keep)
 
-    def _holds_code(self, path: str) -> bool:
-        return any((self.project / path).glob("*.py"))
+    def _is_not_output(self, path: str) -> bool:
+        """Code, or data that the script downloads."""
+        return folders.is_named_for_data(path) or any((self.project / path).glob("*.py"))
 
     def _links(self, made: Words) -> int:
         resumes = any(role.what == RESUME for role in self.roles) or bool(made.resume)

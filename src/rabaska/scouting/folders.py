@@ -145,11 +145,15 @@ def _is_shelf(inner: list[Folder], name: str) -> bool:
     return len(inner) == 1 or (nested and bool(_DATA_NAME.match(name)))
 
 
+def is_named_for_data(path: str) -> bool:
+    return bool(_DATA_NAME.match(path.split("/")[0]))
+
+
 def _is_big(folder: Folder) -> bool:
-    named = bool(_DATA_NAME.match(folder.name.split("/")[0]))
+    named = is_named_for_data(folder.name)
     return named or folder.files >= MANY_FILES or folder.size >= MANY_BYTES
 
 
 def _likeness(folder: Folder) -> int:
-    named = bool(_DATA_NAME.match(folder.name.split("/")[0]))
+    named = is_named_for_data(folder.name)
     return 2 * named + (folder.files >= MANY_FILES) + (folder.size >= MANY_BYTES)

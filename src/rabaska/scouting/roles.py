@@ -20,17 +20,19 @@ def _names(stems: str, endings: str = "") -> set[str]:
     return alone | {f"{a}_{b}" for a, b in pairs} | {f"{a}{b}" for a, b in pairs}
 
 
+# These need an ending to mean a folder: `--model` is an architecture, `--test` a switch.
+_SPLITS = "train val valid validation test eval"
+_OWNERS = "saved save_model result exp experiment work run model models job project"
 _NAMES = {
     DATA: _names("data dataset datasets image images img imgs input train_data corpus", _FOLDER)
-    | (_names("train val valid validation test eval", _FOLDER + " file")
-       - _names("train val valid validation test eval"))
+    | (_names(_SPLITS, _FOLDER + " file") - _names(_SPLITS))
     | _names("root imagenet path_to_data data_location"),
-    OUTPUT: _names("output outputs out results", _FOLDER + " file")
-    | (_names("save saved result exp experiment work run model models job project", _FOLDER)
-       - _names("saved result exp experiment work run model models job project"))
-    | _names("outf save_to save_file save_name model_file default_root_dir"),
+    OUTPUT: _names("output outputs out results save", _FOLDER + " file")
+    | (_names(_OWNERS, _FOLDER) - _names(_OWNERS))
+    | _names("outf save_to save_name model_file default_root_dir"),
     CHECKPOINTS: _names("checkpoints ckpts snapshots", _FOLDER)
     | _names("checkpoint_dir checkpoint_folder checkpoint_root ckpt_dir ckpt_folder snapshot_dir")
+    | _names("checkpoint_model_dir")
     | _names("save_checkpoint save_ckpt checkpoint_save ckpt_save weights_dir", _FOLDER),
     LOGS: _names("logs tb tensorboard", _FOLDER) | _names("log_dir logdir log_path log_folder"),
     RESUME: _names("resume resume_from resume_checkpoint resume_from_checkpoint", _FOLDER + " file")
@@ -124,6 +126,8 @@ def _names_a_dataset(option: Option, name: str) -> bool:
     if "/" in option.default or option.kind == POSITIONAL:
         return False
     says_folder = re.search(r"folder|direct|path|root|where|locat", option.help, re.IGNORECASE)
+    if "|" in option.help:  # "cifar10 | folder | fake" lists names
+        return True
     return name in ("dataset", "datasets") and not says_folder
 
 

@@ -12,7 +12,9 @@ from rabaska.scouting.source import Place, Source, called, last_word
 
 MOST_SCRIPTS = 400
 _PLACES = ("*.py", "*/*.py", "src/*/*.py")
-_NOT_SCRIPTS = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|setup|conftest|__init__)\.py$|(^|/)tests?/")
+_NOT_SCRIPTS = re.compile(
+    r"(^|/)(test_[^/]*|[^/]*_test|setup|conf|conftest|__init__)\.py$|(^|/)(tests?|docs?)/"
+)
 _TRAINS = re.compile(r"(^|[_/-])(train|training|trainer|fit|pretrain|finetune|run|main)")
 _OTHERWISE = re.compile(r"eval|infer|predict|test|export|convert|plot|make|download|prepare|"
                         r"preprocess|util|demo|visuali|server|api|benchmark", re.I)  # fmt: skip
@@ -49,11 +51,11 @@ class Script:
 
     @property
     def calls(self) -> dict[str, Place]:
-        """Every dotted name it calls or refers to, with the first place."""
+        """Every dotted name it calls, with the first place."""
         found: dict[str, Place] = {}
         for each in self.sources:
             for node in each.nodes:
-                if isinstance(node, (ast.Call, ast.Attribute)):
+                if isinstance(node, ast.Call):
                     found.setdefault(called(node), each.place(node, called(node)))
         return found
 
