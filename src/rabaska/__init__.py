@@ -4,9 +4,6 @@ The commands of the program are functions here: `rabaska.run()`, `rabaska.status
 They are imported when first used, so that `import rabaska` costs nothing.
 """
 
-import importlib
-from typing import Any
-
 from rabaska.node.version import __version__
 
 __all__ = [
@@ -15,9 +12,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'rabaska' has no attribute {name!r}")
+    import importlib
+
     return getattr(importlib.import_module("rabaska.api"), name)
 
 

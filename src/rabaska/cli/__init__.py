@@ -1,12 +1,6 @@
 """Words in, words out: the command line. Each family of commands is imported when it is used."""
 
-import importlib
 import sys
-from typing import Any
-
-import click
-
-from rabaska.node.version import __version__
 
 # name: (module, what it does). The sentences stand here so that `--help` imports nothing.
 COMMANDS = {
@@ -26,51 +20,44 @@ COMMANDS = {
 }
 
 
-class Commands(click.Group):
-    """A group that knows its commands by name and imports one when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(COMMANDS[cmd_name][0])
-        command: click.Command = getattr(module, cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, sentence) for name, (_, sentence) in COMMANDS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS:
-            import difflib
-
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise click.UsageError(f"there is no command `{args[0]}`{hint}", ctx)
-        return super().resolve_command(ctx, args)
+def overview() -> str:
+    """What `rabaska --help` prints."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {sentence}" for name, (_, sentence) in COMMANDS.items()]
+    return _OVERVIEW + "\n".join(lines) + "\n"
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="rabaska")
-def rabaska() -> None:
-    """Carry a training project from a laptop to any HPC cluster and back."""
+_OVERVIEW = """\
+Usage: rabaska [OPTIONS] COMMAND [ARGS]...
+
+  Carry a training project from a laptop to any HPC cluster and back.
+
+Options:
+  --version   Show the version and exit.
+  -h, --help  Show this message and exit.
+
+Commands:
+"""
 
 
 def main(argv: list[str] | None = None) -> None:
     """The program `rabaska`; its exit codes are those of `rabaska.errors`."""
+    words = sys.argv[1:] if argv is None else argv
+    if words in (["--help"], ["-h"]):
+        # Importing click alone takes three times as long as starting Python.
+        sys.stdout.write(overview())
+        return
     sys.exit(_exit_code(argv))
 
 
 def _exit_code(argv: list[str] | None) -> int:
+    import click
+
+    from rabaska.cli.commands import rabaska
     from rabaska.errors import RabaskaError
 
     try:
-        outcome: Any = rabaska.main(argv, prog_name="rabaska", standalone_mode=False)
+        outcome = rabaska.main(argv, prog_name="rabaska", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Abort:
         return _stopped()

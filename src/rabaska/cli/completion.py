@@ -11,7 +11,7 @@ from rabaska.errors import WrongUse
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script of SHELL; source it from the shell's start-up file."""
-    from rabaska.cli import rabaska
+    from rabaska.cli.commands import rabaska
 
     scripts = get_completion_class(shell)
     if scripts is None:
