@@ -1,0 +1,35 @@
+"""Fair measuring: contenders take turns in a shuffled order, and the median counts."""
+
+import os
+import random
+import statistics
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+
+Work = Callable[[], float]  # does it once and returns what it cost
+
+
+def medians(contenders: Mapping[str, Work], repeats: int, *, seed: int = 0) -> dict[str, float]:
+    """The median cost of each contender.
+
+    They are interleaved, so that a busy minute hurts all alike, and shuffled, so that none
+    always comes after another. A first round warms the caches and is not counted.
+    """
+    order = random.Random(seed)
+    costs: dict[str, list[float]] = {name: [] for name in contenders}
+    for repeat in range(repeats + 1):
+        for name in order.sample(sorted(contenders), len(contenders)):
+            cost = contenders[name]()
+            if repeat > 0:
+                costs[name].append(cost)
+    return {name: statistics.median(measured) for name, measured in costs.items()}
+
+
+def processor_seconds(command: Sequence[str]) -> float:
+    """The processor time of a command, which other work on the computer hardly changes."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)  # so that nobody waits for it again
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with exit code {process.returncode}")
+    return usage.ru_utime + usage.ru_stime

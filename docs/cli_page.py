@@ -1,0 +1,79 @@
+"""The reference page of the command line, written from the commands themselves."""
+
+import inspect
+import re
+from collections.abc import Iterator
+
+import click
+
+from rabaska import errors
+from rabaska.cli.commands import rabaska
+
+_INTRODUCTION = """\
+# The command line
+
+`rabaska COMMAND --help` says the same in a terminal. Where `RUN` is left out, the newest run of
+the project you stand in is meant; a run's name may be shortened as long as only one run fits.
+Data goes to standard output, everything else to standard error, so `rabaska run` can be used as
+`run=$(rabaska run)`. `--json` prints the result of a command for a script.
+"""
+
+_EXIT_CODES = """\
+## Exit codes
+
+`rabaska wait` and `rabaska run --wait` end with the program's own exit code when it failed, and
+with 128 plus the signal's number when a signal ended it. All else is here.
+
+| Code | Name in Python | Meaning |
+|---:|---|---|
+| 0 |  | It was done. |
+| 1 |  | A bug, told with its traceback. |
+"""
+
+
+def page() -> str:
+    parts = [_INTRODUCTION]
+    for name, command in _commands(rabaska, ""):
+        parts.append(_section(name, command))
+    return "\n".join([*parts, _EXIT_CODES + "\n".join(_exit_codes()) + "\n"])
+
+
+def _commands(group: click.Group, before: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command with its full name, in the order `--help` lists them."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is None:
+            continue
+        yield before + name, command
+        if isinstance(command, click.Group):
+            yield from _commands(command, before + name + " ")
+
+
+def _section(name: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=f"rabaska {name}", terminal_width=200)
+    usage = command.get_usage(context).removeprefix("Usage: ")
+    lines = [f"## rabaska {name}\n", f"`{usage}`\n", inspect.cleandoc(command.help or ""), ""]
+    options = [_option(each, context) for each in command.params if isinstance(each, click.Option)]
+    if options:
+        lines += ["| Option | Meaning |", "|---|---|", *options, ""]
+    return "\n".join(lines)
+
+
+def _option(option: click.Option, context: click.Context) -> str:
+    record = option.get_help_record(context)
+    spelled, meaning = record if record else ("", "")
+    plain = " ".join(meaning.split())
+    return f"| `{spelled.replace('INTEGER RANGE', 'NUMBER')}` | {plain} |"
+
+
+def _exit_codes() -> Iterator[str]:
+    """The rows of the table that opens errors.py, which a test holds to the classes below it."""
+    for name, code, meaning in re.findall(r"── (\w+) +(\d+) +(.+)", errors.__doc__ or ""):
+        yield f"| {code} | `rabaska.errors.{name}` | {_sentence(meaning)} |"
+    yield "| 130 |  | Ctrl-C; what was submitted goes on. |"
+
+
+def _sentence(text: str) -> str:
+    first, _, rest = text.partition(" ")
+    return f"{first} {rest}." if "." in first else f"{text[0].upper()}{text[1:]}."
