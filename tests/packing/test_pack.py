@@ -88,7 +88,7 @@ def test_a_file_larger_than_a_shard_is_not_cut(source, store):
 
 
 def test_shards_grow_with_the_dataset_up_to_a_gigabyte():
-    assert target_size(10**6) == 64 * 2**20
+    assert target_size(10**6) == 16 * 2**20
     assert target_size(64 * 10**8) == 10**8
     assert target_size(10**13) == 2**30
 

@@ -156,6 +156,7 @@ class Index:
         with open(path, "rb") as stream:
             self.map = _mapped(stream, path)
         self.layout = self._read_header(path)
+        self._names_at = self.layout.names_at
 
     def _read_header(self, path: str) -> Layout:
         if len(self.map) < HEADER.size:
@@ -196,7 +197,7 @@ class Index:
 
     def _entry(self, record: Tuple[int, ...]) -> Entry:
         offset, size, mtime, at, length, target, shard, crc, mode, kind, label, _ = record
-        at += self.layout.names_at
+        at += self._names_at
         return Entry(
             self.map[at : at + length], kind, offset, size, mtime, mode, shard, crc, label,
             self.map[at + length : at + length + target],

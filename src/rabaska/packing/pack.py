@@ -19,7 +19,7 @@ from rabaska.packing.memory import Memory, whole
 from rabaska.packing.shards import Job, Packed, records_name, write_shard
 from rabaska.packing.space import space_needed
 
-_SMALLEST_SHARD = 64 * 2**20
+_SMALLEST_SHARD = 16 * 2**20
 _LARGEST_SHARD = 2**30
 _SHARDS_WANTED = 64
 

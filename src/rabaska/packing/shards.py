@@ -107,18 +107,21 @@ def _copy(job: Job, name: bytes, record: tuple[int, ...], shard: "_ShardFile") -
 
 
 def _content(path: bytes, descriptor: int, size: int, shard: "_ShardFile") -> tuple[int, int]:
+    """Add what the file holds, up to one byte more than `size`; its crc32 and its length."""
     crc = read = 0
     while read <= size:
+        wanted = min(size + 1 - read, _PIECE)
         try:
-            piece = os.read(descriptor, min(size + 1 - read, _PIECE))
+            piece = os.read(descriptor, wanted)
         except OSError as problem:
             raise unreadable(os.fsdecode(path), problem) from problem
-        if not piece:
-            break
         crc, read = zlib.crc32(piece, crc), read + len(piece)
         shard.add(piece)
-        if size >= _PIECE and shard.waiting >= _PIECE:
+        if shard.waiting >= _PIECE and size >= _PIECE:
             shard.flush()
+        # Fewer bytes than wanted is the end, which saves small files a second read.
+        if not piece or (len(piece) < wanted and read == size):
+            break
     return crc, read
 
 
