@@ -61,7 +61,7 @@ PARTITIONS = (
     Partition("sequana_gpu_shared", ("sdumont8000",), "4-00:00:00", KEPT),
     # SDumont has no such pair; the lab adds it so that preemption can be tested.
     Partition(
-        "spare", ("sdumont8000",), "4-00:00:00", "PriorityTier=1 PreemptMode=REQUEUE GraceTime=3"
+        "spare", ("sdumont8000",), "4-00:00:00", "PriorityTier=1 PreemptMode=REQUEUE GraceTime=1"
     ),
     Partition("urgent", ("sdumont8000",), "4-00:00:00", f"PriorityTier=9 {KEPT}"),
 )

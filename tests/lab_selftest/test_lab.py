@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -157,16 +156,15 @@ def test_a_twenty_minute_limit_is_over_in_seconds_on_a_warped_clock(make_lab: Ma
     lab = make_lab(warp=300)
     script = "#!/bin/bash\ntrap 'echo asked' USR1\nsleep 1000 & wait; wait"
 
-    began = time.time()
-    for name in ("before", "after"):
-        job = lab.sbatch(script, "-t", "20", "--signal=B:USR1@300", "-o", name)
-        ended = lab.wait_for_state(job, "TIMEOUT")
-        lab.wait_for_nodes()
-        assert ended["RunTime"].startswith("00:2")
-        assert "asked" in text(lab, name)
-        lab.restart_controller()  # its clock must not jump back
+    job = lab.sbatch(script, "-t", "20", "--signal=B:USR1@300", "-o", "warped")
+    ended = lab.wait_for_state(job, "TIMEOUT")
+    lab.restart_controller()
+    later = lab.job(lab.sbatch("#!/bin/bash\ntrue"))
 
-    assert lab.controller.clock.now() - began > 2 * 20 * 60
+    assert ended["RunTime"].startswith("00:2")
+    assert "asked" in text(lab, "warped")
+    # The clock of the second controller goes on where the first one's stopped.
+    assert later["SubmitTime"] > ended["EndTime"]
 
 
 def test_a_chatty_site_without_rsync(make_lab: MakeLab) -> None:
@@ -260,12 +258,12 @@ def test_a_job_outlives_the_controller_and_slurmd(lab: Lab) -> None:
     job = sleeping(lab, "-w", "sdumont3170", "-o", "outlived")
 
     lab.stop_controller()
-    unanswered = lab.run_as_user(["squeue"], check=False)
+    answering = lab.world.listens(6817)
     lab.start_controller()
     lab.nodes.kill_slurmd("sdumont3170")
     lab.nodes.start_slurmd("sdumont3170")
 
-    assert unanswered.returncode != 0
+    assert not answering
     lab.wait_for_state(job, "RUNNING")
     lab.run_as_user(["scancel", job])
     lab.wait_for_state(job, "CANCELLED")
