@@ -143,7 +143,7 @@ def test_schedulers_are_found_by_name():
 
 def test_an_unknown_scheduler_offers_the_nearest_one():
     with pytest.raises(SettingsError) as refused:
-        named("locl")
+        named("locl", program=(), queue="")
 
     assert "did you mean 'local'?" in str(refused.value)
     assert all(name in str(refused.value) for name in SCHEDULERS)

@@ -22,6 +22,7 @@ parser.add_argument("--output", required=True)
 parser.add_argument("--resume")
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--pause", type=float, default=0.02)
+parser.add_argument("--every", type=int, default=5)
 args = parser.parse_args()
 
 assert len(os.listdir(args.data)) == 3
@@ -33,7 +34,7 @@ while step < args.steps:
     step += 1
     time.sleep(args.pause)
     print("step", step, "loss", 1 / step)
-    if step % 5 == 0:
+    if step % args.every == 0:
         name = os.path.join(args.output, "checkpoint-%04d.json" % step)
         with open(name + ".tmp", "w") as f:
             json.dump({"step": step}, f)

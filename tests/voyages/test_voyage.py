@@ -35,8 +35,8 @@ def test_waiting_gives_the_programs_verdict_as_exit_code(user):
 
 
 def test_a_run_longer_than_one_job_is_finished_by_a_chain(user):
-    user.types("run", "--wait", "--walltime", "3s", "--links", "9", "--", "--pause", "0.1",
-               "--steps", "60")  # fmt: skip
+    words = ["--pause", "0.1", "--steps", "60", "--every", "1"]
+    user.types("run", "--wait", "--walltime", "4s", "--links", "30", "--", *words)
 
     told = user.status()
 

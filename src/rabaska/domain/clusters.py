@@ -9,7 +9,9 @@ class Cluster:
     name: str
     title: str
     scheduler: str  # a name in `schedulers`
-    host: str = ""  # empty: this computer
+    host: str = ""  # as ssh knows it; empty: this computer
+    transfer_host: str = ""  # for large transfers, where the site has one
+    ssh_options: tuple[str, ...] = ()
     store: str = ""  # where packs, runs and environments are kept; may hold shell variables
     local_space: str = ""  # node-local storage, as a shell expression
     python: str = "python3"  # what runs the node side there

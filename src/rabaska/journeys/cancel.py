@@ -5,7 +5,7 @@ import time
 
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import CommandFailed
-from rabaska.journeys.station import station
+from rabaska.journeys.station import station_of
 from rabaska.journeys.status import newest_job, status
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
@@ -17,7 +17,7 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     before = status(record, home)
     if before.state in (RunState.FINISHED, RunState.FAILED, RunState.CANCELLED):
         return before
-    there = station(record.cluster, home)
+    there = station_of(record, home)
     # STOP first: a link that begins between the two commands sees it and leaves at once.
     _leave_stop(there.place.run(_stop_script(record.path)).exit_code, record)
     report = json.loads(there.ask("report", record.path).output)

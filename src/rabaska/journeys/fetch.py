@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.errors import NoSuchRun
-from rabaska.journeys.station import station
+from rabaska.journeys.station import station_of
 from rabaska.journeys.telling import Silent, Teller, telling
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
@@ -30,7 +30,7 @@ def fetch(
     teller: Teller | None = None,
 ) -> Fetched:
     """Copy output, checkpoints, logs and records into `<project>/results/<run>`."""
-    there = station(record.cluster, home)
+    there = station_of(record, home)
     folder = to or Path(record.project) / "results" / record.name
     moved = telling(f"fetching {record.name}", teller or Silent())
     came = _bring_carried(record, there.place, folder, leave_out, moved)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rabaska.journeys.station import station
+from rabaska.journeys.station import station_of
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
 from rabaska.remote.place import quoted
@@ -11,7 +11,7 @@ from rabaska.remote.place import quoted
 def logs(
     record: RunRecord, home: Home, *, follow: bool = False, link: int | None = None
 ) -> Iterator[bytes]:
-    there = station(record.cluster, home)
+    there = station_of(record, home)
     words = ["tail", record.path]
     if follow:
         words.append("--follow")

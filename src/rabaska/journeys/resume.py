@@ -5,7 +5,7 @@ import json
 from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import RunState
 from rabaska.errors import CommandFailed, WrongUse
-from rabaska.journeys.station import Station, station
+from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.status import status
 from rabaska.journeys.submit import script, spec_of, submit
 from rabaska.node.plan import Plan, from_json
@@ -21,7 +21,7 @@ def resume(record: RunRecord, home: Home, *, links: int | None = None) -> JobId:
         raise WrongUse(f"run {record.name} is finished", hint="`rabaska fetch` brings its results")
     if not now.state.over and now.state is not RunState.UNKNOWN:
         raise WrongUse(f"run {record.name} is {now.state.value}; there is nothing to resume")
-    there = station(record.cluster, home)
+    there = station_of(record, home)
     plan = read_plan(record, there)
     wanted = links or plan.links
     name = _write_script(plan, there, wanted)

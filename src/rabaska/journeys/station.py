@@ -1,5 +1,6 @@
 """A cluster made ready for a journey: its place, its scheduler, and our program there."""
 
+import posixpath
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,13 +8,19 @@ from pathlib import Path
 
 from rabaska import schedulers
 from rabaska.domain.clusters import Cluster
+from rabaska.domain.shellwords import expanding
 from rabaska.errors import CommandFailed
 from rabaska.packing.bundle import bundle
 from rabaska.records.home import Home
+from rabaska.records.runs import RunRecord
 from rabaska.remote.here import Here
 from rabaska.remote.place import Outcome, Place, quoted
+from rabaska.remote.ssh import Connection, Ssh
 from rabaska.schedulers.protocol import Scheduler
 from rabaska.settings.profiles import load_cluster
+
+_NO_PROGRAM = 97  # the exit code by which a script tells that our node side is not there yet
+_STORE = "~/rabaska"  # where a profile names no better place
 
 
 @dataclass(frozen=True)
@@ -38,9 +45,22 @@ class Station:
     def run_folder(self, run: str) -> str:
         return f"{self.store}/runs/{run}"
 
+    def run(self, script: str, *, feed: bytes = b"") -> Outcome:
+        """Run a script that uses our node side; it is sent first where it is missing.
+
+        Asking and doing are one round trip, because it is nearly always there.
+        """
+        program = quoted([self.node[-1]])
+        guarded = f"[ -e {program} ] || exit {_NO_PROGRAM}\n{script}"
+        outcome = self.place.run(guarded, feed=feed)
+        if outcome.exit_code != _NO_PROGRAM:
+            return outcome
+        self.place.send(self.program, self.node[-1])
+        return self.place.run(guarded, feed=feed)
+
     def ask(self, *words: str) -> Outcome:
         """Run one of our own words on the cluster; CommandFailed when it fails."""
-        outcome = self.place.run(quoted([*self.node, *words]))
+        outcome = self.run(quoted([*self.node, *words]))
         if outcome.exit_code != 0:
             raise CommandFailed(
                 f"`{words[0]}` failed on {self.cluster.name}", why=outcome.complaint
@@ -49,19 +69,44 @@ class Station:
 
 
 def station(name: str, home: Home) -> Station:
-    """The cluster called `name`, with our program in place there."""
-    ready = plan_station(name, home, program=bundle(home.store / "node"))
-    ready.place.send(ready.program, ready.node[-1])
-    return ready
+    """The cluster called `name`, ready for new runs."""
+    return plan_station(name, home, program=bundle(home.store / "node"))
+
+
+def station_of(record: RunRecord, home: Home) -> Station:
+    """The cluster of a run; its store is where the run is, so nothing needs to be asked."""
+    cluster = load_cluster(record.cluster, user_profiles=home.profiles)
+    store = posixpath.dirname(posixpath.dirname(record.path))
+    return _station(cluster, place_of(cluster), store, bundle(home.store / "node"))
 
 
 def plan_station(name: str, home: Home, *, program: Path) -> Station:
-    """The same, with nothing sent yet."""
+    """The same, with the node side kept somewhere else on this computer."""
     cluster = load_cluster(name, user_profiles=home.profiles)
-    return Station(
-        cluster=cluster,
-        place=Here(),
-        store=cluster.store or str(home.store),
-        python=sys.executable if cluster.is_here else cluster.python,
-        program=program,
-    )
+    place = place_of(cluster)
+    store = str(home.store) if cluster.is_here else resolved_store(cluster, place)
+    return _station(cluster, place, store, program)
+
+
+def _station(cluster: Cluster, place: Place, store: str, program: Path) -> Station:
+    python = sys.executable if cluster.is_here else cluster.python
+    return Station(cluster=cluster, place=place, store=store, python=python, program=program)
+
+
+def place_of(cluster: Cluster) -> Place:
+    if cluster.is_here:
+        return Here()
+    return Ssh(Connection(cluster.host, options=cluster.ssh_options))
+
+
+def resolved_store(cluster: Cluster, place: Place) -> str:
+    """Where the cluster keeps our things, its own variables expanded by its own shell."""
+    word = expanding(cluster.store or _STORE)
+    outcome = place.run(f"set -u; mkdir -p {word} && cd {word} && pwd -P")
+    if outcome.exit_code != 0:
+        raise CommandFailed(
+            f"{cluster.name} has no place for `{cluster.store or _STORE}`",
+            why=outcome.complaint,
+            hint="change `store` under [storage] in the cluster's profile",
+        )
+    return outcome.output.strip().splitlines()[-1]

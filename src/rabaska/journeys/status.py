@@ -10,7 +10,7 @@ from rabaska.domain.jobs import JobId, JobStatus
 from rabaska.domain.runs import Checkpoint, Link, RunState, RunStatus
 from rabaska.domain.standing import Facts, standing
 from rabaska.errors import Unreachable
-from rabaska.journeys.station import Station, station
+from rabaska.journeys.station import Station, station_of
 from rabaska.knowledge.failures import explain
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
@@ -30,8 +30,8 @@ def statuses(records: Sequence[RunRecord], home: Home) -> list[RunStatus]:
     """How each run stands, in the order asked; clusters are asked once each."""
     found: dict[str, RunStatus] = {}
     for cluster in dict.fromkeys(record.cluster for record in records):
-        there = station(cluster, home)
         wanted = [record for record in records if record.cluster == cluster]
+        there = station_of(wanted[0], home)
         found.update((each.name, each) for each in _ask(there, wanted))
     return [found[record.name] for record in records]
 
@@ -52,7 +52,7 @@ def _reports_and_queue(
     """What the run folders say and what the queue says, in one round trip."""
     report = quoted([*there.node, "report", "--tail", str(_TAIL_LINES), *folders])
     queue = quoted(there.scheduler.status_command([]))
-    outcome = there.place.run(f"{report}; echo; echo {quoted([_QUEUE_FOLLOWS])}; {queue}")
+    outcome = there.run(f"{report}; echo; echo {quoted([_QUEUE_FOLLOWS])}; {queue}")
     told, _, queued = outcome.output.partition(_QUEUE_FOLLOWS)
     reports = {report["path"]: report for report in _json_lines(told)}
     if not reports and folders and outcome.exit_code != 0:

@@ -163,7 +163,7 @@ def submit(
     folder = station.run_folder(run)
     command = station.scheduler.submit_command(f"{folder}/{script_name}")
     words = ["submit", folder, "--links", str(links), *(["--resume"] if resume else [])]
-    outcome = station.place.run(quoted([*station.node, *words, "--", *command]))
+    outcome = station.run(quoted([*station.node, *words, "--", *command]))
     if outcome.exit_code != 0:
         raise SubmissionRefused(
             f"{station.cluster.name} refused run {run}",

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any
 
 from rabaska.errors import SettingsError
 from rabaska.schedulers.local import Local
-from rabaska.schedulers.protocol import Scheduler
+from rabaska.schedulers.protocol import Scheduler, Setting
+from rabaska.schedulers.slurm import Slurm
 
-SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
-    "local": Local,
+SCHEDULERS: dict[str, Callable[[Setting], Scheduler]] = {
+    "local": lambda there: Local(program=there.program, queue=there.queue),
+    "slurm": lambda _: Slurm(),
 }
 
 
-def named(name: str, **paths: Any) -> Scheduler:
-    """The scheduler called `name`, given the paths it needs to know."""
+def named(name: str, *, program: tuple[str, ...], queue: str) -> Scheduler:
+    """The scheduler called `name`, told where our own program and queue are on its cluster."""
     if name not in SCHEDULERS:
         near = get_close_matches(name, SCHEDULERS, n=1)
         known = ", ".join(sorted(SCHEDULERS))
@@ -23,4 +24,4 @@ def named(name: str, **paths: Any) -> Scheduler:
             why=f"rabaska knows {known}",
             hint=f"did you mean {near[0]!r}?" if near else "see the cluster's profile",
         )
-    return SCHEDULERS[name](**paths)
+    return SCHEDULERS[name](Setting(program=program, queue=queue))

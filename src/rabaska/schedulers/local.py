@@ -82,6 +82,12 @@ class Local:
         lines = (_LINE.fullmatch(line.strip()) for line in output.split("\n"))
         return {found["id"]: _status(found) for found in lines if found}
 
+    def history_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return []  # status remembers every job
+
+    def read_history(self, output: str) -> Mapping[str, JobStatus]:
+        return self.read_status(output)
+
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return [*self.program, "here", "cancel", "--queue", self.queue, *map(str, jobs)]
 

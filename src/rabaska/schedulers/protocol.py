@@ -1,9 +1,18 @@
 """What every scheduler must be able to say: text in, text out, nothing is run here."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a scheduler may need to know of the cluster it is spoken to on."""
+
+    program: tuple[str, ...]  # the words that start our node side there
+    queue: str  # the folder of the embedded cluster's queue
 
 
 class Scheduler(Protocol):
@@ -38,6 +47,11 @@ class Scheduler(Protocol):
 
         A chain submitted as an array gives one entry for each element, `<id>_<link>`.
         """
+
+    def history_command(self, jobs: Sequence[JobId]) -> list[str]:
+        """Asks about jobs that left the queue; nothing where the queue remembers them itself."""
+
+    def read_history(self, output: str) -> Mapping[str, JobStatus]: ...
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]: ...
 

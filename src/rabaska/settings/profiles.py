@@ -19,6 +19,10 @@ class ReachTable(Table):
 
     host: Line = ""
     """The name that `ssh` knows the cluster by; empty for this computer."""
+    transfer: Line = ""
+    """The host for large transfers, where the site has one."""
+    options: list[Line] = Field(default_factory=list)
+    """Options for ssh beside those of ~/.ssh/config, such as `-F` and another file."""
 
 
 class StorageTable(Table):
@@ -89,6 +93,8 @@ def _cluster(name: str, profile: Profile) -> Cluster:
         title=profile.title,
         scheduler=profile.scheduler,
         host=profile.reach.host,
+        transfer_host=profile.reach.transfer,
+        ssh_options=tuple(profile.reach.options),
         store=profile.storage.store,
         local_space=profile.storage.local,
         python=profile.python,
