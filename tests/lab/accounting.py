@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from .site import Site
@@ -25,7 +26,7 @@ def start_accounting(world: World, site: Site) -> None:
     world.run(["chown", "-R", "mysql:mysql", DATA])
     world.run(["install", "-d", "-o", "mysql", str(Path(SOCKET).parent)])
     words = ["mariadbd", "--no-defaults", "--user=mysql", f"--datadir={DATA}", *SMALL]
-    # Only this lab's root reaches the socket's folder's owner; there is nobody to keep out.
+    # Without passwords: nobody but the lab's own user could reach it.
     words += [f"--socket={SOCKET}", "--skip-networking", "--skip-grant-tables"]
     database = world.start("mariadbd", words)
     _wait_for(world.path(SOCKET).exists, database)
@@ -60,8 +61,7 @@ def _answers(world: World) -> bool:
     return world.run(["sacctmgr", "-n", "show", "cluster"], check=False).returncode == 0
 
 
-def _wait_for(condition: object, daemon: Daemon, patience: float = 30) -> None:
-    assert callable(condition)
+def _wait_for(condition: Callable[[], bool], daemon: Daemon, patience: float = 30) -> None:
     give_up = time.monotonic() + patience
     while not condition():
         if not daemon.running or time.monotonic() > give_up:

@@ -5,7 +5,7 @@ from .site import Node, Partition, Site
 
 
 def slurm_conf(site: Site, *, cgroups: bool) -> str:
-    parts = [_names(site), _timing(site), _behaviour(site, cgroups=cgroups), _accounting(site)]
+    parts = [_names(site), _timing(site), _behaviour(cgroups=cgroups), _accounting(site)]
     parts += [_node_line(site, node) for node in site.nodes]
     parts += [_partition_line(partition) for partition in site.partitions]
     return "\n".join(parts) + "\n"
@@ -73,7 +73,7 @@ KillWait=3
 SchedulerParameters=bf_interval=2,sched_interval=2,batch_sched_delay=0,sched_min_interval=0,nohold_on_prolog_fail"""
 
 
-def _behaviour(site: Site, *, cgroups: bool) -> str:
+def _behaviour(*, cgroups: bool) -> str:
     tracking = "cgroup" if cgroups else "linuxproc"
     return f"""\
 ProctrackType=proctrack/{tracking}

@@ -253,6 +253,15 @@ def test_a_crashed_node_is_gone_and_a_node_cut_off_works_on_unseen(lab: Lab) -> 
     lab.wait_until(lambda: lab.nodes.run("sdumont3171", ["ls", "/lscratch"]) == "")
 
 
+def test_a_node_declared_down_fails_its_job_at_once(lab: Lab) -> None:
+    job = sleeping(lab, "-w", "sdumont4000", "-p", "gdl", "--no-requeue")
+
+    lab.declare_down("sdumont4000")
+
+    lab.wait_for_state(job, "NODE_FAIL", patience=5)
+    lab.declare_down("sdumont4000", down=False)
+
+
 @pytest.mark.slow
 def test_a_job_outlives_the_controller_and_slurmd(lab: Lab) -> None:
     job = sleeping(lab, "-w", "sdumont3170", "-o", "outlived")

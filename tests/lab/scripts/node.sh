@@ -3,7 +3,7 @@
 # usage: node.sh NAME GPUS LOCAL_LIMITS
 set -eu
 name=$1 gpus=$2 limits=$3
-. /usr/local/lib/lab/devices.sh
+. "$(dirname "$0")/devices.sh"
 
 hostname "$name"
 make_devices /dev "$gpus"
