@@ -71,6 +71,7 @@ def main():
 
     os.makedirs(args.output, exist_ok=True)
     torch.manual_seed(args.seed)
+    torch.set_num_threads(1)  # the network is small: more threads mostly wait for each other
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     train_set = ImageFolder(os.path.join(args.data, "train"))

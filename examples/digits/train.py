@@ -5,6 +5,9 @@ import glob
 import json
 import os
 
+# The matrices are small: with more threads, most of the time goes into waiting for each other.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 import numpy as np
 
 HIDDEN = (512, 256)
