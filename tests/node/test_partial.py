@@ -39,8 +39,17 @@ def test_what_is_being_made_is_not_swept(tmp_path):
 def test_a_link_that_looks_like_a_leftover_is_not_followed(tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "store").mkdir()
-    os.symlink(tmp_path / "precious", tmp_path / "store" / "pack.1.partial")
+    os.symlink(tmp_path / "precious", tmp_path / "store" / "pack.0123456789ab.partial")
 
     partial.sweep(str(tmp_path / "store"))
 
     assert (tmp_path / "precious").is_dir()
+
+
+def test_what_others_call_partial_is_left_to_them(tmp_path):
+    (tmp_path / "pack.partial").mkdir()
+    (tmp_path / "pack.0123456789ab.partial").mkdir()
+
+    partial.sweep(str(tmp_path))
+
+    assert os.listdir(tmp_path) == ["pack.partial"]

@@ -16,7 +16,7 @@ from rabaska.node.packs import Index
 from rabaska.node.stage import stage
 from rabaska.packing.pack import pack
 
-few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 packable = trees.trees.filter(trees.holds_a_file)
 shard_sizes = st.sampled_from([1, 2000, 10**6])
 

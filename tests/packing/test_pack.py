@@ -223,8 +223,8 @@ def test_two_packers_at_once_make_one_pack(source, store):
 
 
 def test_what_a_dead_packer_left_is_swept(source, store):
-    (store / "animals.0123.partial").mkdir(parents=True)
-    (store / "animals.0123.partial" / "shard-00000.tar").write_bytes(b"half")
+    (store / "animals.0123456789ab.partial").mkdir(parents=True)
+    (store / "animals.0123456789ab.partial" / "shard-00000.tar").write_bytes(b"half")
 
     pack(source, store, "animals")
 

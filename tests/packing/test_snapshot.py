@@ -110,6 +110,7 @@ def test_a_link_to_a_folder_outside_is_refused_with_a_way_out(project, tmp_path)
     assert "[data]" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_too_many_files_are_refused_and_named(project, tmp_path):
     for number in range(snapshots.MOST_FILES + 1):
         (project / "data" / str(number)).touch()

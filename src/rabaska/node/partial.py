@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import re
 import shutil
 import stat
 import uuid
@@ -10,6 +11,7 @@ from typing import NamedTuple, Optional
 
 from .files import PARTIAL, sync_folder
 
+_ODD_NAME = re.compile(r"\.[0-9a-f]{12}" + re.escape(PARTIAL) + r"\Z")
 _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
 
 
@@ -18,10 +20,15 @@ class PartialFolder(NamedTuple):
     lock: int  # held while its maker, or a process that it forked, is alive
 
 
+def odd_name(name: str) -> str:
+    """A name that nobody else uses, and that `sweep` knows for one of ours."""
+    return "{}.{}{}".format(name, uuid.uuid4().hex[:12], PARTIAL)
+
+
 def begin(parent: str, name: str) -> PartialFolder:
     """A new folder of our own in `parent`; call `finish` or `abandon` with it."""
     while True:
-        path = os.path.join(parent, "{}.{}{}".format(name, uuid.uuid4().hex[:12], PARTIAL))
+        path = os.path.join(parent, odd_name(name))
         os.mkdir(path)
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         # A sweeper may have come between the making of the folder and its lock.
@@ -50,10 +57,10 @@ def abandon(partial: PartialFolder) -> None:
 
 
 def sweep(parent: str) -> None:
-    """Remove what makers that are dead left in `parent`."""
+    """Remove what makers that are dead left in `parent`; what others call partial is theirs."""
     for name in os.listdir(parent):
         path = os.path.join(parent, name)
-        if not name.endswith(PARTIAL) or os.path.islink(path) or not os.path.isdir(path):
+        if not _ODD_NAME.search(name) or os.path.islink(path) or not os.path.isdir(path):
             continue
         try:
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

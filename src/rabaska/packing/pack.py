@@ -170,8 +170,8 @@ def _move(part: str, whole_file: BinaryIO) -> None:
 
 def _put_in_place(folder: PartialFolder, target: Path) -> None:
     if target.exists() and whole(target) is None:
-        # Somebody damaged it; ours is as good as new. The odd name is swept next time.
-        target.rename(f"{target}.{os.getpid()}{files.PARTIAL}")
+        # Somebody damaged it; ours is as good as new. The old one is swept next time.
+        target.rename(target.with_name(partial.odd_name(target.name)))
     partial.finish(folder, str(target))
 
 
