@@ -147,10 +147,10 @@ class Lab:
     def restore_network(self, name: str) -> None:
         self.nodes.restore_network(name)
 
-    def declare_down(self, name: str, *, down: bool = True) -> None:
-        """Have the administrator take a node out of service (at once), or back into it."""
-        state = ["state=down", "reason=lab"] if down else ["state=resume"]
-        self.world.run(["scontrol", "update", f"nodename={name}", *state])
+    def declare_down(self, name: str) -> None:
+        """Have the administrator fail a node's jobs at once; it serves again as soon as it answers."""
+        words = [f"nodename={name}", "state=down", "reason=lab"]
+        self.world.run(["scontrol", "update", *words])
 
     def fill_local_disk(self, name: str, *, leave: int = 0) -> None:
         self.nodes.fill_disk(name, leave=leave)

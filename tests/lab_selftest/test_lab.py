@@ -259,7 +259,6 @@ def test_a_node_declared_down_fails_its_job_at_once(lab: Lab) -> None:
     lab.declare_down("sdumont4000")
 
     lab.wait_for_state(job, "NODE_FAIL", patience=5)
-    lab.declare_down("sdumont4000", down=False)
 
 
 @pytest.mark.slow
