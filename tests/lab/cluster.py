@@ -148,7 +148,7 @@ class Lab:
         self.nodes.restore_network(name)
 
     def declare_down(self, name: str) -> None:
-        """Have the administrator fail a node's jobs at once; it serves again as soon as it answers."""
+        """Have the administrator fail a node's jobs at once; it serves again when it answers."""
         words = [f"nodename={name}", "state=down", "reason=lab"]
         self.world.run(["scontrol", "update", *words])
 
