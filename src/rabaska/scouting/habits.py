@@ -6,7 +6,10 @@ import re
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import Place, argument, called, last_word, literal
 
+# `epoch <NUL> step <NUL>`: the counter before it, if any, tells a line of progress from
+# "resuming at step <NUL>".
 _COUNTED = re.compile(
+    r"(?P<before>\w+[^\w\x00]{1,3}\x00[^\w\x00]{1,3})?"
     r"(?P<word>global[ _]step|step|iteration|iter|epoch)(?P<between>[^\w\x00]{1,3})\x00",
     re.IGNORECASE,
 )
@@ -19,25 +22,22 @@ _MANY_GPUS = re.compile(
 
 def progress(script: Script) -> tuple[str, Place] | None:
     """A pattern for the step numbers it prints, from the text of its print and log calls."""
-    found: dict[str, tuple[str, Place]] = {}
+    found: dict[tuple[int, bool], tuple[str, Place]] = {}
     for each in script.sources:
         for call in each.calls():
-            if last_word(call) in ("print", "info", "write", "debug") and call.args:
-                printed = _printed(call)
-                for match in _COUNTED.finditer(printed):
-                    pattern = (
-                        re.escape(match["word"]) + _between(match["between"]) + r"(?P<step>\d+)"
-                    )
-                    word = match["word"].lower()
-                    found.setdefault(word, (pattern, each.place(call, called(call))))
-    return next((found[word] for word in _BETTER if word in found), None)
+            if last_word(call) not in ("print", "info", "write", "debug"):
+                continue
+            for match in _COUNTED.finditer(_printed(call)):
+                pattern = _pattern(match[0].removesuffix("\x00")) + r"(?P<step>\d+)"
+                rank = (_BETTER.index(match["word"].lower()), not match["before"])
+                found.setdefault(rank, (pattern, each.place(call, called(call))))
+    return found[min(found)] if found else None
 
 
-def _between(text: str) -> str:
-    """The characters before the number, any amount of blank or bracket among them."""
-    return "".join(
-        r"\s*" if part.isspace() else re.escape(part) for part in text.replace("  ", " ")
-    )
+def _pattern(printed: str) -> str:
+    """An expression for printed text: any blanks for a blank, any word for a value."""
+    loose = {" ": r"\s*", "\t": r"\s*", "\n": r"\s*", "\x00": r"\S+"}
+    return "".join(loose.get(letter) or re.escape(letter) for letter in printed)
 
 
 def _printed(call: ast.Call) -> str:
