@@ -19,7 +19,7 @@ import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Pattern, Tuple
 
 SLICE = 64 * 1024  # bytes read at the head and at the tail of a log
-GLANCE = 4 * 1024  # bytes that are tried first: most logs name a step in each line
+GLANCE = 4 * 1024  # bytes that are tried first: most logs tell a step or an epoch in each line
 LONGEST_LINE = 4096  # characters of a line that are looked at
 FEW = 40  # last lines that metrics are looked for in
 
@@ -95,7 +95,8 @@ def span(path: str, pattern: str = "", size: int = SLICE) -> Span:
     own = _compiled(pattern)
     for amount in (min(GLANCE, size), size):
         at_head, at_tail = [list(_read_lines(_lines(end), own)) for end in _ends(path, amount)]
-        if _names_a_step(at_head) and _names_a_step(at_tail):
+        # Both ends count in the same way: more of the log would say nothing else.
+        if _kind(at_head) == _kind(at_tail) > 0:
             break
     lines = _comparable(at_head + at_tail)
     steps = [line.step for line in lines if line.step is not None]
@@ -109,8 +110,8 @@ def _interval(steps: List[int]) -> Optional[int]:
     return min((gap for gap in gaps if gap > 0), default=None)
 
 
-def _names_a_step(found: List[_Line]) -> bool:
-    return any(line.kind == 3 for line in found)
+def _kind(lines: List[_Line]) -> int:
+    return max((line.kind for line in lines), default=0)
 
 
 def _compiled(pattern: str) -> Optional[Pattern[str]]:
@@ -227,7 +228,7 @@ def _number(text: Any) -> Optional[float]:
 
 def _comparable(lines: List[_Line]) -> List[_Line]:
     """The same lines, with steps of the most exact kind only."""
-    kind = max((line.kind for line in lines), default=0)
+    kind = _kind(lines)
     return [line if line.kind == kind else line._replace(step=None) for line in lines]
 
 
