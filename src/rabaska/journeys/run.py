@@ -19,6 +19,7 @@ from rabaska.packing.pack import Pack
 from rabaska.packing.snapshot import Snapshot, snapshot
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord, remember
+from rabaska.remote.git import own_files
 from rabaska.settings.project import check_data
 
 
@@ -52,7 +53,7 @@ def run(project: Project, on: str, home: Home, teller: Teller | None = None) -> 
 
 
 def take_snapshot(project: Project, code: Path, teller: Teller) -> Snapshot:
-    taken = snapshot(project.folder, code, exclude=_not_code(project))
+    taken = snapshot(project.folder, code, exclude=_not_code(project), listed=own_files)
     teller.step(f"code: {taken.files} files, snapshot {taken.digest[:12]}")
     return taken
 
@@ -72,7 +73,7 @@ def rehearsal(project: Project, on: str, home: Home) -> Voyage:
     check_data(project)
     with tempfile.TemporaryDirectory() as scratch:
         there = plan_station(on, home, program=bundle(Path(scratch)))
-        code = snapshot(project.folder, Path(scratch), exclude=_not_code(project))
+        code = snapshot(project.folder, Path(scratch), exclude=_not_code(project), listed=own_files)
         packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
         setup = resolve(project.environment, there).setup
         return voyage(project, new_name(project.name), there, code.digest, packs, setup)

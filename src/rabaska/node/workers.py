@@ -18,7 +18,7 @@ _END = b"\xff" * _LENGTH.size
 Work = Callable[[Any], Iterator[Any]]
 
 
-class WorkerLost(Exception):
+class WorkerLost(OSError):
     """A worker process was killed from outside."""
 
 
