@@ -118,7 +118,7 @@ class Ssh:
         break it, whichever shell the login node starts, and no limit of length applies."""
         reading = f'eval "$(head -c {len(script.encode())})"'
         if framed:
-            reading = f"echo {_BEGIN}; ( {reading} ); echo; echo {_END} $?"
+            reading = f"echo {_BEGIN}; ( {reading} ); ended=$?; echo; echo {_END} $ended"
         return self.connection.command(self.connection.host, f"bash -lc '{reading}'")
 
 
