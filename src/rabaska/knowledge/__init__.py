@@ -1,0 +1,1 @@
+"""What is known about failures: messages, their meaning, what to do."""

@@ -1,0 +1,55 @@
+"""The completion scripts that the guide tells of."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = str(Path(sys.executable).with_name("rabaska"))
+
+
+def completed(typed: str) -> list[str]:
+    """What bash would offer after `typed`, asked in the way bash asks."""
+    words = typed.split(" ")
+    asked = {
+        "_RABASKA_COMPLETE": "bash_complete",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    asked = {**os.environ, **asked}
+    told = subprocess.run([PROGRAM], env=asked, capture_output=True, text=True, check=False)
+    return [line.partition(",")[2] for line in told.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_accepted_by_its_shell(shell, tmp_path):
+    printed = subprocess.run([PROGRAM, "completion", shell], capture_output=True, check=True)
+    script = tmp_path / "script"
+    script.write_bytes(printed.stdout)
+
+    assert b"_RABASKA_COMPLETE" in printed.stdout
+    if shutil.which(shell):
+        subprocess.run([shell, "-n", script], check=True)
+
+
+def test_the_beginning_of_a_command_is_completed():
+    assert completed("rabaska st") == ["status"]
+
+
+def test_options_and_clusters_are_completed(tmp_path, monkeypatch):
+    monkeypatch.setenv("RABASKA_HOME", str(tmp_path))
+
+    assert "--walltime" in completed("rabaska run --wall")
+    assert completed("rabaska run --on he") == ["here"]
+
+
+def test_another_shell_is_refused():
+    told = subprocess.run(
+        [PROGRAM, "completion", "tcsh"], capture_output=True, text=True, check=False
+    )
+
+    assert told.returncode == 2
+    assert "tcsh" in told.stderr
