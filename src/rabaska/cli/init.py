@@ -9,6 +9,7 @@ from rabaska.cli import show
 from rabaska.cli.words import json_option
 from rabaska.errors import WrongUse
 from rabaska.journeys import init as init_journey
+from rabaska.journeys.init import Proposal
 
 
 @click.command()
@@ -28,11 +29,24 @@ def init(folder: Path, *, yes: bool, force: bool, as_json: bool) -> None:
     if target.exists() and not overwrite:
         raise WrongUse(f"{target} is there already", hint="`rabaska init --force` replaces it")
     proposal = init_journey.init(folder.absolute())
+    if not yes and sys.stdin.isatty():
+        proposal = _answered(proposal, folder.absolute())
     init_journey.write(proposal, target, overwrite=overwrite)
     if as_json:
         show.json(proposal)
         return
     show.proposal(proposal, target)
+
+
+def _answered(proposal: Proposal, folder: Path) -> Proposal:
+    """The proposal after a person chose where there was more than one answer."""
+    answers = {
+        question.about: click.prompt(
+            question.text, type=click.Choice(question.choices), default=question.choices[0]
+        )
+        for question in init_journey.questions(proposal)
+    }
+    return init_journey.init(folder, **answers) if answers else proposal
 
 
 def _may_replace(target: Path) -> bool:

@@ -3,7 +3,7 @@
 import json as json_format
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,15 @@ from rabaska.domain.runs import Link, RunState, RunStatus
 from rabaska.errors import RabaskaError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
     from rich.progress import Progress, TaskID
+    from rich.table import Table
+
+    from rabaska.domain.clusters import Cluster
+    from rabaska.journeys.init import Proposal
+    from rabaska.journeys.submit import Voyage
 
 _COLOURS = {
     RunState.FINISHED: "green", RunState.RUNNING: "cyan", RunState.QUEUED: "blue",
@@ -142,14 +149,26 @@ def _headline(run: RunStatus) -> str:
     return f"{text}\n  hint: {escape(run.hint)}" if run.hint else text
 
 
-def _links_table(run: RunStatus) -> Any:
-    from rich.table import Table
+def _links_table(run: RunStatus) -> "Table":
+    headings = ("link", "job", "on", "took", "ended", "steps", "redone", "from")
+    return _table([_link_row(link) for link in run.links], headings, right=("took", "redone"))
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("link", "job", "on", "took", "ended", "steps", "redone", "from"):
-        table.add_column(heading, justify="right" if heading in ("took", "redone") else "left")
-    for link in run.links:
-        table.add_row(*_link_row(link))
+
+def _table(
+    rows: Iterable[Sequence[object]], headings: Sequence[str] = (), right: Sequence[str] = ()
+) -> "Table":
+    """Columns of plain text: nothing in a name or a pattern is taken for markup."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim",
+        show_header=bool(headings),
+    )  # fmt: skip
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     return table
 
 
@@ -197,18 +216,16 @@ def _indented(text: str) -> str:
 
 
 def runs_table(runs: Sequence[RunStatus]) -> None:
-    from rich.table import Table
+    rows = [_run_row(run) for run in runs]
+    console().print(_table(rows, ("run", "on", "state", "links", "last", "why")))
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("run", "on", "state", "links", "last", "why"):
-        table.add_column(heading)
-    for run in runs:
-        colour = _COLOURS[run.state]
-        last = _steps_of(run.links[-1]) if run.links else ""
-        state = f"[{colour}]{run.state.value}[/]"
-        links = f"{len(run.links)}/{run.links_asked}"
-        table.add_row(run.name, run.cluster, state, links, last, run.reason)
-    console().print(table)
+
+def _run_row(run: RunStatus) -> list[object]:
+    from rich.text import Text
+
+    last = _steps_of(run.links[-1]) if run.links else ""
+    state = Text(run.state.value, style=_COLOURS[run.state])
+    return [run.name, run.cluster, state, f"{len(run.links)}/{run.links_asked}", last, run.reason]
 
 
 class Following:
@@ -254,12 +271,9 @@ def _one_line(run: RunStatus) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def voyage(told: Any) -> None:
+def voyage(told: "Voyage") -> None:
     """A plan as a table, then the script exactly as it is submitted."""
-    from rich.table import Table
-
     plan, spec = told.plan, told.spec
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     rows = {
         "run": plan.run,
         "on": f"{plan.about['cluster']} ({plan.about['scheduler']})",
@@ -272,44 +286,23 @@ def voyage(told: Any) -> None:
         "checkpoints": " ".join(plan.patterns),
         "kept": " ".join(plan.keep),
     }
-    for name, text in rows.items():
-        if text:
-            table.add_row(name, text)
-    console().print(table)
+    console().print(_table((name, text) for name, text in rows.items() if text))
     data(f"\n# {'-' * 30} job.sh {'-' * 30}\n{told.script}")
 
 
-def proposal(told: Any, target: Any) -> None:
+def proposal(told: "Proposal", target: "Path") -> None:
     """What `init` guessed, and from what."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("guessed", "", "from"):
-        table.add_column(heading)
-    for guess in told.guesses:
-        table.add_row(guess.what, str(guess.value), guess.evidence)
-    console().print(table)
+    rows = [(guess.what, guess.value, guess.evidence) for guess in told.guesses]
+    console().print(_table(rows, ("guessed", "", "from")))
     for warning in told.warnings:
         note(f"note: {warning}")
     note(f"wrote {target}; read it, then `rabaska run`")
 
 
-def clusters_table(known: Sequence[Any]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("cluster", "scheduler", "host", ""):
-        table.add_column(heading)
-    for each in known:
-        table.add_row(each.name, each.scheduler, each.host or "this computer", each.title)
-    console().print(table)
+def clusters_table(known: "Sequence[Cluster]") -> None:
+    rows = [(each.name, each.scheduler, each.host or "this computer", each.title) for each in known]
+    console().print(_table(rows, ("cluster", "scheduler", "host", "")))
 
 
-def cluster(told: Any) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for name, value in plain(told).items():
-        if value:
-            table.add_row(name, str(value))
-    console().print(table)
+def cluster(told: "Cluster") -> None:
+    console().print(_table((name, value) for name, value in plain(told).items() if value))
