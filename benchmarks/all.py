@@ -67,8 +67,8 @@ def show(measured: dict[str, list[Row]]) -> None:
         for row in rows:
             asked = "" if row.at_least is None else f"{row.at_least:.2f}"
             verdict = "[red]falls short[/]" if row.falls_short else ""
-            amounts = [f"{row.ours:.4g}", f"{row.theirs:.4g}", f"{row.ratio:.2f}"]
-            table.add_row(name, row.work, row.peer, *amounts, asked, verdict)
+            amounts = [f"{value:.4g} {row.unit}" for value in (row.ours, row.theirs)]
+            table.add_row(name, row.work, row.peer, *amounts, f"{row.ratio:.2f}", asked, verdict)
     Console().print(table)
 
 

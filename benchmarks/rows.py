@@ -11,6 +11,7 @@ class Row:
     theirs: float
     ratio: float  # bigger is better
     at_least: float | None = None  # what the ratio must reach; None: only told
+    unit: str = "s"  # of ours and theirs
 
     @property
     def falls_short(self) -> bool:

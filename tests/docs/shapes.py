@@ -13,6 +13,8 @@ def shape(line: str) -> str:
     line = re.sub(r"\b[0-9a-f]{12}\b", "DIGEST", line)
     line = re.sub(r"\b(digits)-[0-9a-f]{4}\b", r"\1-NAME", line)
     line = re.sub(r"\d[\d,.]*", "N", line)
+    # A program that saves when it is asked to stop takes a moment to do so, or does not.
+    line = line.replace("is cancelled;", "is stopping;")
     line = re.sub(r"\s+", " ", line).strip()
     return _AMOUNT.sub("AMOUNT", line)
 

@@ -1,0 +1,62 @@
+"""The page of concepts says what the code does."""
+
+import re
+
+from pages import REPOSITORY
+
+from rabaska.node import chain, checkpoints, command, runfolder
+
+NODE = REPOSITORY / "src" / "rabaska" / "node"
+CONCEPTS = (REPOSITORY / "docs" / "concepts.md").read_text("utf-8")
+
+
+def one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def test_the_rule_that_chooses_a_checkpoint_stands_on_the_page_word_for_word():
+    rule = re.search(r"^1\. .*?(?=\n\n)", checkpoints.__doc__ or "", re.MULTILINE | re.DOTALL)
+
+    assert rule is not None
+    assert one_line(rule[0]) in one_line(CONCEPTS)
+
+
+def test_every_way_a_link_can_end_has_its_row():
+    ends = (
+        chain.FINISHED, chain.TIME_LIMIT, chain.CRASHED, chain.KILLED, chain.CANCELLED, chain.LOST,
+        chain.ASKED_TO_GO_ON, chain.SUPERSEDED, chain.STAGING_FAILED, chain.NO_TIME_LEFT,
+    )  # fmt: skip
+
+    for how in ends:
+        assert f"\n| {how} | " in CONCEPTS
+
+
+def test_the_chain_rule_names_what_a_link_is_blamed_for_and_how_patient_it_is():
+    blamed = re.search(r"ended by its own fault \(([^)]*)\)", one_line(CONCEPTS))
+
+    assert blamed is not None
+    assert set(re.findall(r"`([^`]+)`", blamed[1])) == set(chain.ITS_OWN_FAULT)
+    assert chain.PATIENCE == 3
+    assert "give up when three links in a row saved nothing" in one_line(CONCEPTS)
+    assert f"{chain.GO_ON_EXIT_CODE} means" in CONCEPTS
+
+
+def test_every_placeholder_and_variable_of_the_contract_is_on_the_page():
+    places = command.Places({"cats": "/d"}, "/o", "/c", "/c/last.pt")
+    told = command.environment(places, given={}, extra={})
+    agents = "".join(path.read_text("utf-8") for path in NODE.glob("*.py"))
+    of_the_link = re.findall(r'"(RABASKA_(?:RUN|LINK|DEADLINE|LOCAL))": ', agents)
+
+    assert len(set(of_the_link)) >= 3
+    for name in [*told, *of_the_link]:
+        assert f"`{name.replace('_CATS', '_<NAME>')}`" in CONCEPTS, name
+    for placeholder in ("{data}", "{data.NAME}", "{output}", "{checkpoints}", "{checkpoint}"):
+        assert f"| `{placeholder}` | " in CONCEPTS
+
+
+def test_every_file_of_the_run_folder_is_on_the_page():
+    listed = re.findall(r"^  ([\w./<>-]+)  ", runfolder.__doc__ or "", re.MULTILINE)
+
+    assert {"run.json", "DONE", "STOP"} <= set(listed)
+    for name in listed:
+        assert f"\n  {name} " in CONCEPTS, name
