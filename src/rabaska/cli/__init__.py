@@ -1,5 +1,6 @@
 """Words in, words out: the command line. Each family of commands is imported when it is used."""
 
+import os
 import sys
 
 # name: (module, what it does). The sentences stand here so that `--help` imports nothing.
@@ -42,15 +43,22 @@ Commands:
 
 def main(argv: list[str] | None = None) -> None:
     """The program `rabaska`; its exit codes are those of `rabaska.errors`."""
-    words = sys.argv[1:] if argv is None else argv
-    if words in (["--help"], ["-h"]):
+    try:
+        exit_code = _exit_code(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output left (`rabaska logs | head`): that is no mistake. What is
+        # left in our buffer goes nowhere, or Python would complain about it as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        exit_code = 0
+    sys.exit(exit_code)
+
+
+def _exit_code(argv: list[str]) -> int:
+    if argv in (["--help"], ["-h"]):
         # Importing click alone takes three times as long as starting Python.
         sys.stdout.write(overview())
-        return
-    sys.exit(_exit_code(argv))
-
-
-def _exit_code(argv: list[str] | None) -> int:
+        return 0
     import click
 
     from rabaska.cli.commands import rabaska
@@ -71,10 +79,6 @@ def _exit_code(argv: list[str] | None) -> int:
 
         show.error(problem)
         return problem.exit_code
-    except BrokenPipeError:
-        # The reader of our output left (`rabaska logs | head`): that is no mistake.
-        sys.stderr.close()
-        return 0
 
 
 def _stopped() -> int:

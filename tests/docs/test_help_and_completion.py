@@ -1,4 +1,4 @@
-"""The completion scripts that the guide tells of."""
+"""What the program prints about itself: its overview, and completion scripts for shells."""
 
 import os
 import shutil
@@ -53,3 +53,13 @@ def test_another_shell_is_refused():
 
     assert told.returncode == 2
     assert "tcsh" in told.stderr
+
+
+def test_help_whose_reader_left_ends_quietly():
+    told = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; '{PROGRAM}' --help | true"],
+        capture_output=True,
+        check=False,
+    )
+
+    assert (told.returncode, told.stderr) == (0, b"")
