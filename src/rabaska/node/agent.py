@@ -24,6 +24,7 @@ from . import (
     program,
     ready,
     rescue,
+    setup,
     snapshot,
     stage,
 )
@@ -54,7 +55,10 @@ def main(argv: List[str]) -> int:
     keeper = os.environ.get("RABASKA_KEEPER", "")
     signals = Interrupts(int(keeper) if keeper.isdigit() else None)
     signals.install()
-    return one_link(run, wanted, job_from(os.environ, wanted, time.time()), signals)
+    try:
+        return one_link(run, wanted, job_from(os.environ, wanted, time.time()), signals)
+    finally:
+        setup.clean(os.environ)
 
 
 def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -> int:
@@ -115,6 +119,7 @@ def carry(work: Work) -> int:
         files.write_whole(reserve, b"\0" * _RESERVED)
         found = ready.choose_checkpoint(work)
         announce(work, found)
+        setup.check(os.environ, work.run, work.link, work.job.name)
         with local_space(work.job) as local:
             end = run_program(work, local, found)
     except OSError as problem:
