@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.errors import NoSuchRun
-from rabaska.journeys.station import station_of
+from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.telling import Silent, Teller, telling
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
-from rabaska.remote.place import Moved, Place, quoted
+from rabaska.remote.place import Moved, quoted
 
 _TRIES = 5  # a chain seldom hands over twice during one fetch
 
@@ -33,23 +33,23 @@ def fetch(
     there = station_of(record, home)
     folder = to or Path(record.project) / "results" / record.name
     moved = telling(f"fetching {record.name}", teller or Silent())
-    came = _bring_carried(record, there.place, folder, leave_out, moved)
+    came = _bring_carried(record, there, folder, leave_out, moved)
     records = ["carried/*", "output", "*.partial"]
-    came += there.place.bring(record.path, folder / "run", leave_out=records, moved=moved)
+    came += there.place.bring(record.path, folder / "run", there, leave_out=records, moved=moved)
     return Fetched(run=record.name, folder=folder, files=came)
 
 
 def _bring_carried(
-    record: RunRecord, place: Place, folder: Path, leave_out: Sequence[str], moved: Moved
+    record: RunRecord, there: Station, folder: Path, leave_out: Sequence[str], moved: Moved
 ) -> int:
     """Bring what the newest link carries, wherever a link that begins meanwhile moves it."""
     for _ in range(_TRIES):
-        names = place.run(f"ls {quoted([record.path + '/carried'])}").output.split()
+        names = there.place.run(f"ls {quoted([record.path + '/carried'])}").output.split()
         if not names:
             break
         source = f"{record.path}/carried/{max(names)}"
         try:
-            return place.bring(source, folder, leave_out=leave_out, moved=moved)
+            return there.place.bring(source, folder, there, leave_out=leave_out, moved=moved)
         except FileNotFoundError:
             continue
     raise NoSuchRun(

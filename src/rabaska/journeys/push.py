@@ -2,13 +2,24 @@
 
 from rabaska.journeys.station import Station
 from rabaska.journeys.telling import Teller, telling
+from rabaska.node.packs import INDEX, load_manifest
 from rabaska.packing.pack import Pack
 from rabaska.packing.snapshot import Snapshot
+from rabaska.remote.place import Parcel
 
 
 def push(station: Station, snapshot: Snapshot, packs: tuple[Pack, ...], teller: Teller) -> None:
-    """Send snapshot and packs; their names are their digests, so what is there is not sent."""
-    station.place.send(snapshot.path, f"{station.store}/code/{snapshot.path.name}")
-    for pack in packs:
-        target = f"{station.store}/packs/{pack.identity}"
-        station.place.send(pack.folder, target, moved=telling(f"sending {pack.identity}", teller))
+    """Send snapshot and packs; their names are their digests, so what is there is not sent.
+
+    All are asked after in one question: a project that did not change needs no more than that.
+    """
+    code = Parcel(snapshot.path, f"{station.store}/code/{snapshot.path.name}")
+    data = [_parcel(pack, f"{station.store}/packs/{pack.identity}") for pack in packs]
+    moved = telling(f"sending to {station.cluster.name}", teller)
+    station.place.deliver([code, *data], station, moved)
+
+
+def _parcel(pack: Pack, target: str) -> Parcel:
+    manifest = load_manifest(str(pack.folder))
+    digests = {shard.name: shard.sha256 for shard in manifest.shards}
+    return Parcel(pack.folder, target, {**digests, INDEX: manifest.index_sha256})

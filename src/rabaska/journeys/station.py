@@ -96,7 +96,10 @@ def _station(cluster: Cluster, place: Place, store: str, program: Path) -> Stati
 def place_of(cluster: Cluster) -> Place:
     if cluster.is_here:
         return Here()
-    return Ssh(Connection(cluster.host, options=cluster.ssh_options))
+    login = Connection(cluster.host, options=cluster.ssh_options)
+    if not cluster.transfer_host:
+        return Ssh(login)
+    return Ssh(login, Connection(cluster.transfer_host, options=cluster.ssh_options))
 
 
 def resolved_store(cluster: Cluster, place: Place) -> str:

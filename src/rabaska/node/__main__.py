@@ -9,6 +9,8 @@ WORDS = {
     "report": ".report",
     "tail": ".tail",
     "submit": ".submission",
+    "receive": ".receive",
+    "offer": ".offer",
     "here": ".here.commands",
 }
 

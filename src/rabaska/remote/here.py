@@ -12,7 +12,7 @@ from typing import cast
 
 from rabaska.errors import NoSpace
 from rabaska.node import files
-from rabaska.remote.place import Moved, Outcome
+from rabaska.remote.place import Moved, NodeSide, Outcome, Parcel
 
 _CHUNK = 8 << 20  # bytes
 
@@ -35,7 +35,7 @@ class Here:
             finally:
                 process.terminate()
 
-    def send(self, source: Path, target: str, moved: Moved | None = None) -> None:
+    def send(self, source: Path, target: str) -> None:
         goal = Path(target)
         if goal.exists():
             return  # named by its digest, so it is the same thing
@@ -43,7 +43,7 @@ class Here:
         partial = goal.with_name(f"{goal.name}.{os.getpid()}{files.PARTIAL}")
         try:
             if source.is_dir():
-                copy_tree(source, partial, moved=moved)
+                copy_tree(source, partial)
             else:
                 copy_file(source, partial)
             partial.rename(goal)
@@ -54,10 +54,17 @@ class Here:
             raise no_space(problem, goal) from problem
         files.sync_folder(str(goal.parent))
 
+    def deliver(
+        self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
+    ) -> None:
+        for parcel in parcels:
+            self.send(parcel.source, parcel.target)
+
     def bring(
         self,
         source: str,
         target: Path,
+        node: NodeSide,
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,

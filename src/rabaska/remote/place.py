@@ -1,8 +1,8 @@
 """A place where commands run and files are kept: this computer, or a login node."""
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +23,27 @@ class Outcome:
         return self.errors.strip() or self.output.strip() or f"exit code {self.exit_code}"
 
 
+@dataclass(frozen=True)
+class Parcel:
+    """A file or folder that is named by what it holds, and where it is to be."""
+
+    source: Path
+    target: str
+    # The sha256 of files inside, by name, where they are known; the others are computed.
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+
+class NodeSide(Protocol):
+    """Our own program at a place."""
+
+    @property
+    def node(self) -> tuple[str, ...]:
+        """The words that start it."""
+
+    def run(self, script: str, *, feed: bytes = b"") -> Outcome:
+        """Run a script that uses it; it is sent first where it is missing."""
+
+
 class Place(Protocol):
     """Where a cluster's commands run. Scripts are text for bash; callers quote what they insert."""
 
@@ -32,18 +53,27 @@ class Place(Protocol):
     def stream(self, script: str) -> Iterator[bytes]:
         """What `script` prints, as it prints it; closing the iterator ends the command."""
 
-    def send(self, source: Path, target: str, moved: Moved | None = None) -> None:
-        """Copy a file or folder there; it appears under `target` whole or not at all."""
+    def send(self, source: Path, target: str) -> None:
+        """Copy a small file there; it appears under `target` whole or not at all."""
+
+    def deliver(
+        self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
+    ) -> None:
+        """Copy the parcels that are not there; each appears whole and proven, or not at all."""
 
     def bring(
         self,
         source: str,
         target: Path,
+        node: NodeSide,
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
     ) -> int:
-        """Copy a folder into `target`, never over something newer; how many files came."""
+        """Copy a folder into `target`, never over something newer; how many files came.
+
+        FileNotFoundError when `source` is not there, or was renamed meanwhile.
+        """
 
 
 def quoted(words: Sequence[str]) -> str:

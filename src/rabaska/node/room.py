@@ -1,0 +1,93 @@
+"""How much fits where: free bytes and files, quotas, and how Lustre is to spread large files."""
+
+import os
+import subprocess
+from typing import Iterator, List, NamedTuple, Optional
+
+_PATIENCE = 10  # seconds; a quota command may wait for a file server that is down
+_KIBIBYTE = 1024
+_BYTES_PER_STRIPE = 256 << 20
+_MOST_STRIPES = 8
+
+
+class Room(NamedTuple):
+    """One limit, and what it still allows."""
+
+    limit: str  # whose words these are: "disk", "quota", …
+    unit: str  # "bytes" or "files"
+    free: int
+
+
+def free_here(folder: str) -> List[Room]:
+    """Every limit that holds for new files in `folder`, which need not exist yet."""
+    place = _nearest(folder)
+    return list(_of_disk(place)) + list(_of_quotas(place))
+
+
+def _nearest(folder: str) -> str:
+    """The folder itself, or the first above it that exists."""
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def _of_disk(place: str) -> Iterator[Room]:
+    found = os.statvfs(place)
+    yield Room("disk", "bytes", found.f_bavail * found.f_frsize)
+    if found.f_files:  # some file systems do not count files, and say 0
+        yield Room("disk", "files", found.f_favail)
+
+
+def _of_quotas(place: str) -> Iterator[Room]:
+    if is_lustre(place):
+        for who in (["-u", str(os.getuid())], ["-g", str(os.stat(place).st_gid)]):
+            yield from read_quota("quota (lfs)", _said(["lfs", "quota", "-q"] + who + [place]))
+    else:
+        # -p prints a number for the grace period, always, so that columns keep their places.
+        yield from read_quota("quota", _said(["quota", "-w", "-p", "-f", place]))
+
+
+def read_quota(limit: str, text: str) -> Iterator[Room]:
+    """The rows of `lfs quota -q` and `quota -w -p`: used, soft and hard limit, grace; twice.
+
+    Blocks are kibibytes; a star marks what is over its soft limit, and a limit of 0 is none.
+    """
+    for line in text.splitlines():
+        numbers = [word.rstrip("*") for word in line.split()[1:]]
+        if len(numbers) < 7 or not all(numbers[place].isdigit() for place in (0, 1, 2, 4, 5, 6)):
+            continue
+        for unit, at, size in (("bytes", 0, _KIBIBYTE), ("files", 4, 1)):
+            used, soft, hard = (int(number) for number in numbers[at : at + 3])
+            if hard or soft:
+                yield Room(limit, unit, max(0, (hard or soft) - used) * size)
+
+
+def is_lustre(place: str) -> bool:
+    return _said(["stat", "-f", "-c", "%T", place]).strip() == "lustre"
+
+
+def prepare_stripes(folder: str, largest: int) -> Optional[int]:
+    """Spread the large files that will come into a Lustre folder; how many servers, or None."""
+    if not is_lustre(folder):
+        return None
+    stripes = min(max(1, largest // _BYTES_PER_STRIPE), _MOST_STRIPES)
+    # A site may forbid it; then its own setting holds, and only speed is lost.
+    _said(["lfs", "setstripe", "-c", str(stripes), folder])
+    return stripes
+
+
+def _said(command: List[str]) -> str:
+    """What a command printed; nothing when it is not there, fails or does not answer."""
+    try:
+        done = subprocess.run(
+            command,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_PATIENCE,
+            universal_newlines=True,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout

@@ -1,0 +1,210 @@
+"""Bringing a folder home over ssh: what is new there, resumed where it broke off, proven here.
+
+Bytes arrive in `<target>/.arriving.partial/`, in files named by what they will be: path, size and
+time. A file that changed there since is another file, so old bytes and new ones never mix.
+"""
+
+import fnmatch
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rabaska.errors import CommandFailed
+from rabaska.node import files, offer
+from rabaska.remote.here import no_space, remove
+from rabaska.remote.place import Moved, NodeSide, quoted
+from rabaska.remote.refusals import ConnectionLost, lost
+from rabaska.remote.shell import Shell, Started
+
+ARRIVING = f".arriving{files.PARTIAL}"
+_CHUNK = 1 << 20
+_TRIES = 5  # in a row that brought nothing, before the connection is believed to be gone
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A file as it is there."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    link: str | None = None  # where a symbolic link points
+
+    def arriving(self, folder: Path) -> Path:
+        """Where its bytes gather until all are here."""
+        identity = f"{self.path}\0{self.size}\0{self.mtime_ns}".encode(errors="surrogateescape")
+        return folder / ARRIVING / hashlib.sha256(identity).hexdigest()[:24]
+
+
+def bring(
+    source: str, target: Path, shell: Shell, node: NodeSide, leave_out: Sequence[str], moved: Moved
+) -> int:
+    """How many files came; a connection that breaks is made again as long as it helps."""
+    came: list[Offered] = []
+    tries, most = 0, -1
+    while True:
+        wanted = _wanted(_offered(source, node), target, leave_out)
+        here = sum(each.size for each in came) + sum(_arrived(each, target) for each in wanted)
+        tries, most = (0, here) if here > most else (tries + 1, most)
+        try:
+            for arrived in _arrivals(source, wanted, target, shell, node, moved):
+                came.append(arrived)
+        except ConnectionLost:
+            if tries == _TRIES:
+                raise
+            shell.connection.open_again()
+            continue
+        except FileNotFoundError:
+            raise
+        except OSError as problem:
+            raise no_space(problem, target) from problem
+        remove(target / ARRIVING)
+        return len(came)
+
+
+def _offered(source: str, node: NodeSide) -> list[Offered]:
+    outcome = node.run(quoted([*node.node, "offer", "list", source]))
+    if outcome.exit_code == offer.GONE:
+        raise FileNotFoundError(source)
+    if outcome.exit_code != 0:
+        raise CommandFailed(f"{source} could not be listed", why=outcome.complaint)
+    lines = outcome.output.splitlines()
+    return [Offered(**json.loads(line)) for line in lines if line.startswith("{")]
+
+
+def _wanted(offered: Sequence[Offered], target: Path, leave_out: Sequence[str]) -> list[Offered]:
+    """What is not here, or older here; names that would lead out of `target` are not for us."""
+    return [
+        each
+        for each in offered
+        if _stays_inside(each.path)
+        and not any(fnmatch.fnmatch(each.path, pattern) for pattern in leave_out)
+        and _is_newer(each, target / each.path)
+    ]
+
+
+def _stays_inside(path: str) -> bool:
+    return not path.startswith("/") and ".." not in PurePosixPath(path).parts
+
+
+def _is_newer(there: Offered, path: Path) -> bool:
+    if not os.path.lexists(path):
+        return True
+    here = path.lstat()
+    # A log that grew within one tick of the clock has the same time and another size.
+    same_time = there.mtime_ns == here.st_mtime_ns
+    return there.mtime_ns > here.st_mtime_ns or (same_time and there.size != here.st_size)
+
+
+def _arrived(offered: Offered, target: Path) -> int:
+    """How many bytes of it are here from the last time."""
+    try:
+        return min(offered.arriving(target).stat().st_size, offered.size)
+    except FileNotFoundError:
+        return 0
+
+
+def _arrivals(
+    source: str, wanted: Sequence[Offered], target: Path, shell: Shell, node: NodeSide, moved: Moved
+) -> Iterator[Offered]:
+    """Each file as soon as it is whole and in its place."""
+    links = [each for each in wanted if each.link is not None]
+    contents = [each for each in wanted if each.link is None]
+    if contents:
+        yield from _receive(source, contents, target, shell, node, moved)
+    for each in links:
+        _place_link(each, target)
+        yield each
+
+
+def _receive(
+    source: str, wanted: Sequence[Offered], target: Path, shell: Shell, node: NodeSide, moved: Moved
+) -> Iterator[Offered]:
+    (target / ARRIVING).mkdir(parents=True, exist_ok=True)
+    order = [[each.path, each.size, each.mtime_ns, _arrived(each, target)] for each in wanted]
+    total, done = sum(each.size for each in wanted), 0
+    with shell.started(quoted([*node.node, "offer", "give", source])) as far:
+        far.write(json.dumps(order).encode() + b"\n")
+        for each in wanted:
+            told = _line(far)
+            if told["size"] >= 0:  # else it was removed there meanwhile
+                now = replace(each, size=told["size"], mtime_ns=told["mtime_ns"])
+                digest = hashlib.sha256()
+                for length in _stored(now.arriving(target), told["offset"], now.size, digest, far):
+                    moved(min(done + length, total), total)
+                if _line(far)["sha256"] == digest.hexdigest():
+                    _put_in_place(now, target)
+                    yield now
+                else:
+                    remove(now.arriving(target))
+            done += each.size
+        if far.ended() == offer.GONE:
+            raise FileNotFoundError(source)
+        far.expect_success("a transfer")
+
+
+def _line(far: Started) -> dict[str, Any]:
+    line = far.output.readline()
+    if not line.endswith(b"\n"):
+        raise _cut(far)
+    value: dict[str, Any] = json.loads(line)
+    return value
+
+
+def _cut(far: Started) -> Exception:
+    far.ended()
+    return lost(far.host, far.complaint(), "a transfer")
+
+
+def _stored(
+    path: Path, offset: int, size: int, digest: "hashlib._Hash", far: Started
+) -> Iterator[int]:
+    """Add the bytes that come to those that are here; the length so far, as it grows."""
+    with path.open("r+b" if offset else "wb") as stream:
+        for start in range(0, offset, _CHUNK):
+            digest.update(stream.read(min(_CHUNK, offset - start)))
+        stream.truncate(offset)
+        length = offset
+        while length < size:
+            chunk = far.output.read1(min(_CHUNK, size - length))
+            if not chunk:
+                raise _cut(far)
+            stream.write(chunk)
+            digest.update(chunk)
+            length += len(chunk)
+            yield length
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _put_in_place(offered: Offered, target: Path) -> None:
+    path, arriving = target / offered.path, offered.arriving(target)
+    _make_parent(path, target)
+    os.utime(arriving, ns=(offered.mtime_ns, offered.mtime_ns))
+    if _is_newer(offered, path):  # somebody may have written it here since we looked
+        arriving.replace(path)
+
+
+def _place_link(offered: Offered, target: Path) -> None:
+    path, arriving = target / offered.path, offered.arriving(target)
+    _make_parent(path, target)
+    arriving.parent.mkdir(exist_ok=True)
+    remove(arriving)
+    arriving.symlink_to(str(offered.link))
+    os.utime(arriving, ns=(offered.mtime_ns, offered.mtime_ns), follow_symlinks=False)
+    arriving.replace(path)
+
+
+def _make_parent(path: Path, target: Path) -> None:
+    """Make the folder for a file; never through a symbolic link that leads elsewhere."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.resolve().is_relative_to(target.resolve()):
+        raise CommandFailed(
+            f"{path} was not brought",
+            why=f"{path.parent} leads out of {target}",
+            hint="remove that symbolic link, or fetch into another folder with `--to`",
+        )

@@ -1,0 +1,78 @@
+"""What ssh's own words mean; they are quoted, never paraphrased."""
+
+import re
+from collections.abc import Sequence
+
+from rabaska.errors import Unreachable
+
+
+class ConnectionLost(Unreachable):
+    """The connection broke in the middle of something."""
+
+
+_REFUSALS: Sequence[tuple[str, str, str]] = (
+    (
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "the key of {host} is not the one this computer knows",
+        "if the site announced a new key, `ssh-keygen -R {host}` forgets the old one; "
+        "if not, ask the site before you go on",
+    ),
+    (
+        r"Host key verification failed",
+        "this computer does not know the key of {host} yet",
+        "run `ssh {host}` once, compare the key it shows with the one the site publishes, "
+        "and answer yes",
+    ),
+    (
+        r"Could not resolve hostname|Name or service not known",
+        "there is no host called {host}",
+        "check the name, and whether the site asks for a VPN",
+    ),
+    (
+        r"Connection refused",
+        "{host} refuses connections",
+        "check the port in ~/.ssh/config, and the site's status page: it may be in maintenance",
+    ),
+    (
+        r"No route to host|Network is unreachable|timed out|timeout",
+        "{host} does not answer",
+        "check your network or VPN, and the site's status page",
+    ),
+    (
+        r"Permission denied \([^)]*keyboard-interactive|Duo|verification code|passcode|two-factor",
+        "{host} asks for a password or a second factor",
+        "run the command in a terminal, where you can answer; the connection is then shared "
+        "by all that follow",
+    ),
+    (
+        r"Permission denied|Too many authentication failures",
+        "{host} did not let you in",
+        "`ssh {host}` must work without rabaska first: check user name and key",
+    ),
+)
+
+
+def refusal(host: str, said: str) -> Unreachable:
+    """Why there is no connection."""
+    for pattern, what, hint in _REFUSALS:
+        if re.search(pattern, said, re.IGNORECASE):
+            return Unreachable(
+                what.format(host=host), why=_quote(said), hint=hint.format(host=host)
+            )
+    return Unreachable(
+        f"the connection to {host} could not be made",
+        why=_quote(said),
+        hint=f"`ssh {host}` must work without rabaska first",
+    )
+
+
+def lost(host: str, said: str, doing: str = "a command") -> ConnectionLost:
+    return ConnectionLost(
+        f"the connection to {host} was lost in the middle of {doing}",
+        why=_quote(said),
+        hint="the same command can be given again",
+    )
+
+
+def _quote(said: str) -> str:
+    return f"ssh said: {said.strip()}" if said.strip() else ""
