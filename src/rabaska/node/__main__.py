@@ -12,11 +12,11 @@ WORDS = {
     "receive": ".receive",
     "offer": ".offer",
     "here": ".here.commands",
+    "wheels": ".wheels",
+    "freeze": ".frozen",
 }
 
 
-    "wheels": ".wheels",
-    "freeze": ".frozen",
 def main(argv: Optional[List[str]] = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] not in WORDS:
