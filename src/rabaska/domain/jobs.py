@@ -14,8 +14,10 @@ class Resources:
     gpus: int = 0
     gpu_model: str = ""
     nodes: int = 1
-    cores: int | None = None
+    tasks: int = 1  # processes that the program is started as, per node
+    cores: int | None = None  # per task
     memory: int | None = None  # bytes per node
+    exclusive: bool = False  # whole nodes, shared with nobody
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,9 @@ class JobSpec:
     queue: str = ""
     features: tuple[str, ...] = ()
     mail: str = ""
+    requeue: bool = True  # may the cluster itself start a job again that it had to end
     native: tuple[str, ...] = ()  # options passed through untouched
+    launch: str = "program"  # program, torchrun, srun or mpi: how processes are started
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ class InJob:
     """Shell expressions that give, inside a job, what the agent needs to know of it."""
 
     job: str
-    ends: str = ""  # seconds since 1970 when the scheduler will end the job, where it says so
+    ends: str = ""  # when the scheduler will end the job: seconds since 1970, or local time
     local_space: str = ""
+    cancel_rest: str = ""  # the command that takes the links still waiting out of the queue
     extra: Mapping[str, str] = field(default_factory=dict)

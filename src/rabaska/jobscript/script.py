@@ -53,6 +53,7 @@ def _exports(in_job: InJob) -> list[str]:
         "RABASKA_JOB": in_job.job,
         "RABASKA_JOB_ENDS": in_job.ends,
         "RABASKA_LOCAL": in_job.local_space,
+        "RABASKA_CANCEL_REST": in_job.cancel_rest,
         **in_job.extra,
     }
     return [

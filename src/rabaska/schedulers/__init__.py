@@ -10,11 +10,13 @@ from rabaska.schedulers.slurm import Slurm
 
 SCHEDULERS: dict[str, Callable[[Setting], Scheduler]] = {
     "local": lambda there: Local(program=there.program, queue=there.queue),
-    "slurm": lambda _: Slurm(),
+    "slurm": lambda there: Slurm(gpus_as_gres=there.gpus_as_gres),
 }
 
 
-def named(name: str, *, program: tuple[str, ...], queue: str) -> Scheduler:
+def named(
+    name: str, *, program: tuple[str, ...], queue: str, gpus_as_gres: bool = False
+) -> Scheduler:
     """The scheduler called `name`, told where our own program and queue are on its cluster."""
     if name not in SCHEDULERS:
         near = get_close_matches(name, SCHEDULERS, n=1)
@@ -24,4 +26,4 @@ def named(name: str, *, program: tuple[str, ...], queue: str) -> Scheduler:
             why=f"rabaska knows {known}",
             hint=f"did you mean {near[0]!r}?" if near else "see the cluster's profile",
         )
-    return SCHEDULERS[name](Setting(program=program, queue=queue))
+    return SCHEDULERS[name](Setting(program, queue, gpus_as_gres))

@@ -13,6 +13,7 @@ class Setting:
 
     program: tuple[str, ...]  # the words that start our node side there
     queue: str  # the folder of the embedded cluster's queue
+    gpus_as_gres: bool = False  # how Slurm is asked for GPUs
 
 
 class Scheduler(Protocol):

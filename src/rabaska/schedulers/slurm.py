@@ -5,7 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    Resources,
+)
 
 # squeue(1) and sacct(1) spell states in full; `CANCELLED by 1000` and `COMPLETED+` occur too.
 _STATES = {
@@ -36,12 +44,15 @@ _STATES = {
 }
 
 _HELD_REASONS = ("JobHeldUser", "JobHeldAdmin", "DependencyNeverSatisfied")
-_ELEMENT = re.compile(r"(?P<job>\d+)(?:_(?P<range>\[[^\]]*\]|\d+))?(?:\.\S+)?")
+_ELEMENT = re.compile(r"(?P<job>\d+)(?:_(?P<range>\[[^\]]*\]|\d+))?", re.ASCII)
+_RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?", re.ASCII)  # no site allows longer arrays
 _MARK = "slurm"  # begins each of our lines, so that banners cannot be taken for one
 
 
 @dataclass(frozen=True)
 class Slurm:
+    gpus_as_gres: bool = False  # `--gres=gpu:2`, for sites older than `--gpus-per-node`
+
     @property
     def name(self) -> str:
         return "slurm"
@@ -54,40 +65,60 @@ class Slurm:
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:
-        return [f"#SBATCH {option}" for option in self._options(spec)]
-
-    def _options(self, spec: JobSpec) -> list[str]:
-        asked = spec.resources
         chosen = {
-            "--job-name": spec.name,
-            "--account": spec.account,
-            "--partition": spec.queue,
-            "--time": _time(asked.walltime),
-            "--nodes": str(asked.nodes),
-            "--gpus-per-node": _gpus(asked.gpus, asked.gpu_model),
-            "--cpus-per-task": str(asked.cores or ""),
-            "--mem": f"{asked.memory // 10**6}M" if asked.memory else "",
-            "--constraint": "&".join(spec.features),
+            "--job-name": _quoted(spec.name) or "job",
+            "--account": _quoted(spec.account),
+            "--partition": _quoted(spec.queue),
+            "--time": _time(spec.resources.walltime),
+            **self._resources(spec.resources),
+            "--constraint": _quoted("&".join(spec.features)),
             "--array": f"1-{spec.links}%1" if spec.links > 1 else "",
             "--signal": f"B:USR1@{_seconds(spec.warn_before)}" if spec.warn_before else "",
-            "--mail-user": spec.mail,
+            "--mail-user": _quoted(spec.mail),
             "--mail-type": "BEGIN,END,FAIL" if spec.mail else "",
-            "--output": f"{spec.folder}/job-{'%A_%a' if spec.links > 1 else '%j'}.out",
+            "--output": _quoted(_output(spec)),
         }
         options = [f"{option}={value}" for option, value in chosen.items() if value]
-        # A requeued job would run beside the next element of its own chain.
-        return [*options, "--no-requeue", *spec.native]
+        if spec.resources.exclusive:
+            options.append("--exclusive")
+        # A job that is started again must not empty the file its first attempt wrote to.
+        options += ["--requeue", "--open-mode=append"] if spec.requeue else ["--no-requeue"]
+        native = [_one_line(option) for option in spec.native]
+        return [f"#SBATCH {option}" for option in (*options, *native)]
+
+    def _resources(self, asked: Resources) -> dict[str, str]:
+        """Nothing is written of one node and one task: that is what every job gets."""
+        several = asked.nodes > 1 or asked.tasks > 1
+        gpus = ":".join(filter(None, [_one_line(asked.gpu_model), str(asked.gpus or "")]))
+        option, kind = ("--gres", "gpu:") if self.gpus_as_gres else ("--gpus-per-node", "")
+        return {
+            "--nodes": str(asked.nodes) if several else "",
+            "--ntasks-per-node": str(asked.tasks) if several else "",
+            option: _quoted(kind + gpus) if asked.gpus else "",
+            "--cpus-per-task": str(asked.cores or ""),
+            "--mem": f"{asked.memory // 10**6}M" if asked.memory else "",
+        }
 
     def unmet(self, spec: JobSpec) -> list[str]:
-        return []
+        asked = spec.resources
+        problems = {
+            "the folder for the job's output has a name that #SBATCH lines cannot hold": (
+                _one_line(spec.folder) != spec.folder or "\\" in spec.folder
+            ),
+            f"the program is started once, on the first of {asked.nodes} nodes; "
+            "`launch` in rabaska.toml starts it on all of them": (
+                asked.nodes > 1 and spec.launch == "program"
+            ),
+        }
+        return [sentence for sentence, holds in problems.items() if holds]
 
     def submit_command(self, script: str) -> list[str]:
         return ["sbatch", "--parsable", script]
 
     def read_job_id(self, output: str) -> JobId | None:
         # With several clusters configured, --parsable prints "1234;cluster" (sbatch(1)).
-        found = re.findall(r"^(\d+)(?:;\S+)?\s*$", output, re.MULTILINE)
-        found = found or re.findall(r"Submitted batch job (\d+)", output)
+        found = re.findall(r"^(\d+)(?:;\S+)?[ \t\r]*$", output, re.MULTILINE | re.ASCII)
+        found = found or re.findall(r"Submitted batch job (\d+)", output, re.ASCII)
         return JobId(found[-1]) if found else None
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
@@ -100,7 +131,7 @@ class Slurm:
         """For what has left the queue; sites without a database answer with an error."""
         ids = ",".join(job.native for job in jobs)
         return [
-            "sacct", "--noheader", "--parsable2", "--allocations", "--array",
+            "sacct", "--noheader", "--parsable2", "--allocations",
             "--format=JobID,State,ExitCode,Reason", "--jobs", ids,
         ]  # fmt: skip
 
@@ -117,7 +148,7 @@ class Slurm:
         found: dict[str, JobStatus] = {}
         for line in output.splitlines():
             parts = line.strip().split("|")
-            if len(parts) == 4 and re.fullmatch(r"\d+:\d+", parts[2]):
+            if len(parts) == 4 and re.fullmatch(r"\d{1,3}:\d{1,3}", parts[2], re.ASCII):
                 job, state, code, reason = parts
                 exit_code, signal = (int(number) for number in code.split(":"))
                 known = _status(state, reason, exit_code or (128 + signal if signal else 0))
@@ -129,11 +160,33 @@ class Slurm:
 
     def in_job(self) -> InJob:
         element = "${SLURM_ARRAY_JOB_ID:+_$SLURM_ARRAY_TASK_ID}"
+        # Before 23.02 no variable says when the job ends; the queue knows.
+        asked = "timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --format=%e"
+        waiting = "scancel --state=PENDING $SLURM_ARRAY_JOB_ID"
         return InJob(
             job="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}" + element,
-            ends="${SLURM_JOB_END_TIME:-}",
+            ends="${SLURM_JOB_END_TIME:-$(" + asked + ")}",
             local_space="${SLURM_TMPDIR:-}",
+            cancel_rest="${SLURM_ARRAY_JOB_ID:+" + waiting + "}",
         )
+
+
+def _output(spec: JobSpec) -> str:
+    # A percent sign begins a replacement, and two stand for one (sbatch(1), FILENAME PATTERN).
+    job = "%A_%a" if spec.links > 1 else "%j"
+    return f"{_one_line(spec.folder).replace('%', '%%')}/job-{job}.out"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _quoted(text: str) -> str:
+    """One word of an #SBATCH line; what is plain stays as people would write it."""
+    line = _one_line(text)
+    if re.fullmatch(r"[\w@%+=:,./&|*\[\]-]*", line):
+        return line
+    return '"' + re.sub(r'(["\\])', r"\\\1", line) + '"'
 
 
 def _time(walltime: timedelta) -> str:
@@ -147,10 +200,6 @@ def _seconds(span: timedelta) -> int:
     return max(1, round(span.total_seconds()))
 
 
-def _gpus(count: int, model: str) -> str:
-    return f"{model}:{count}" if count and model else str(count or "")
-
-
 def _elements(job: str) -> list[str]:
     """`12`, `12_3`, or each of `12_[3,5-7%1]` for elements that wait in one line."""
     found = _ELEMENT.fullmatch(job)
@@ -160,9 +209,9 @@ def _elements(job: str) -> list[str]:
         return [job]
     names: list[str] = []
     for part in waiting[1:-1].partition("%")[0].split(","):
-        first, _, last = part.partition("-")
-        if first.isdigit() and (not last or last.isdigit()):
-            names += [f"{found['job']}_{n}" for n in range(int(first), int(last or first) + 1)]
+        if ends := _RANGE.fullmatch(part):
+            numbers = range(int(ends[1]), int(ends[2] or ends[1]) + 1)
+            names += [f"{found['job']}_{number}" for number in numbers]
     return names
 
 
@@ -172,4 +221,6 @@ def _status(spelled: str, reason: str, exit_code: int | None = None) -> JobStatu
     reason = "" if reason in ("None", "(null)") else reason
     if state is JobState.QUEUED and reason in _HELD_REASONS:
         state = JobState.HELD
-    return JobStatus(state=state, spelled=spelled, reason=reason, exit_code=exit_code)
+    # A job that has not ended is shown with exit code 0.
+    code = exit_code if state.over else None
+    return JobStatus(state=state, spelled=spelled, reason=reason, exit_code=code)
