@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Resources
@@ -48,6 +48,8 @@ NOISE = (
     "\n",
     "\x1b[1m*** 1234 jobs running ***\x1b[0m\r\n",
 )
+# Each scheduler runs the same methods as a class of its own.
+for_every_class = settings(suppress_health_check=[HealthCheck.differing_executors])
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ class SchedulerContract:
     def test_nothing_printed_is_nothing_known(self) -> None:
         assert self.scheduler.read_status("") == {}
 
+    @for_every_class
     @given(data=st.data())
     def test_a_status_cut_short_never_ends_a_job_that_had_not_ended(self, data: st.DataObject):
         text = self.printed.status
@@ -152,6 +155,7 @@ class SchedulerContract:
         for job, status in self.scheduler.read_status(cut).items():
             assert self.printed.states.get(job) == status.state
 
+    @for_every_class
     @given(text=st.text())
     def test_no_text_whatever_makes_a_reader_fail(self, text: str) -> None:
         assert all(

@@ -3,9 +3,10 @@
 import time
 from pathlib import Path
 
+from tests.lab import Lab, Site
+
 from rabaska.domain.jobs import JobId
 from rabaska.schedulers.slurm import Slurm
-from tests.lab import Lab, Site
 
 HERE = Path(__file__).parent
 SLEEP = "#!/bin/bash\nsleep 600\n"
