@@ -1,16 +1,18 @@
 """A laptop with a project, and a real Slurm cluster called `lab` at the other end of ssh."""
 
 import os
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
 from tests.lab import Lab
 from tests.lab.fixtures import lab, make_lab
 from tests.voyages.conftest import TRAIN, User
+
+from rabaska.remote.connection import Connection
 
 __all__ = ["lab", "make_lab", "make_voyager", "voyager"]
 
@@ -48,10 +50,15 @@ class Voyager(User):
     def profile(self):
         return self.home / "clusters" / "lab.toml"
 
+    @property
+    def connection(self):
+        """The connection that rabaska shares."""
+        folder = self.sockets / f"rabaska-{os.getuid()}"
+        return Connection("lab", ("-F", str(self.lab.ssh_config)), folder)
+
     def ssh(self, *words):
         """ssh as rabaska uses it, over the connection it shares: `voyager.ssh("lab", "squeue")`."""
-        control = f"ControlPath={self.sockets}/rabaska-{os.getuid()}/%C"
-        command = ["ssh", "-F", str(self.lab.ssh_config), "-o", control, *words]
+        command = self.connection.command(*words)
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def settings(self, **changes):
@@ -69,7 +76,9 @@ class Voyager(User):
     def leave(self):
         """No test leaves a job or a connection behind."""
         self.lab.run_as_user(["scancel", "--user", self.lab.user], check=False)
-        self.ssh("-O", "exit", "lab")
+        if self.connection.sockets.exists():
+            self.connection.close()
+        shutil.rmtree(self.sockets, ignore_errors=True)
 
 
 @pytest.fixture

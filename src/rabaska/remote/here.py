@@ -55,7 +55,10 @@ class Here:
         files.sync_folder(str(goal.parent))
 
     def deliver(
-        self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
+        self,
+        parcels: Sequence[Parcel],
+        node: NodeSide | None = None,
+        moved: Moved | None = None,
     ) -> None:
         for parcel in parcels:
             self.send(parcel.source, parcel.target)
@@ -64,7 +67,7 @@ class Here:
         self,
         source: str,
         target: Path,
-        node: NodeSide,
+        node: NodeSide | None = None,
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
