@@ -3,7 +3,7 @@
 import io
 import tarfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from rabaska.domain.jobs import JobId, JobSpec, Resources
@@ -12,7 +12,7 @@ from rabaska.errors import CommandFailed, SubmissionRefused
 from rabaska.jobscript.script import Agent, render
 from rabaska.journeys.station import Station
 from rabaska.node import plan as plans
-from rabaska.node.plan import Plan, StagedData
+from rabaska.node.plan import Launch, Plan, StagedData
 from rabaska.packing.pack import Pack
 from rabaska.remote.place import quoted
 
@@ -45,7 +45,9 @@ def job_spec(project: Project, run: str, station: Station) -> JobSpec:
         queue=project.queue,
         features=project.features,
         mail=project.mail,
-        native=project.native,
+        requeue=project.chain.requeue,
+        native=(*station.cluster.native, *project.native),
+        launch=project.launch,
     )
 
 
@@ -66,22 +68,31 @@ def voyage(
         ],
         patterns=list(project.checkpoints.patterns),
         keep=list(project.keep),
-        variables=dict(project.environment.variables),
+        variables={**station.cluster.variables, **project.environment.variables},
         walltime=project.resources.walltime.total_seconds(),
         grace=spec.warn_before.total_seconds(),
         signal=project.chain.signal,
         links=project.chain.links,
         progress=project.progress,
         about=_about(project, spec, station, setup),
+        launch=_launch(spec, station),
     )
     return Voyage(spec=spec, plan=plan, script=script(spec, station, setup))
+
+
+def _launch(spec: JobSpec, station: Station) -> Launch:
+    asked = spec.resources
+    return Launch(spec.launch, asked.nodes, asked.tasks, asked.cores, station.cluster.mpi)
 
 
 def script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
     python, program = station.node
     agent = Agent(python=python, program=program, run=station.run_folder(spec.name))
     scheduler = station.scheduler
-    return render(spec, scheduler.directives(spec), scheduler.in_job(), setup, agent)
+    in_job = scheduler.in_job()
+    if station.cluster.local_space:
+        in_job = replace(in_job, local_space=station.cluster.local_space)
+    return render(spec, scheduler.directives(spec), in_job, setup, agent)
 
 
 def _about(
@@ -98,10 +109,11 @@ def _about(
         "resources": {
             "walltime": asked.walltime.total_seconds(), "gpus": asked.gpus,
             "gpu_model": asked.gpu_model, "nodes": asked.nodes, "cores": asked.cores,
-            "memory": asked.memory,
+            "memory": asked.memory, "tasks": asked.tasks, "exclusive": asked.exclusive,
         },
         "account": spec.account, "queue": spec.queue, "features": list(spec.features),
         "mail": spec.mail, "native": list(spec.native),
+        "requeue": spec.requeue,
     }  # fmt: skip
 
 
@@ -118,6 +130,7 @@ def spec_of(plan: Plan, station: Station, *, links: int) -> JobSpec:
         warn_before=timedelta(seconds=plan.grace),
         account=about["account"], queue=about["queue"], features=tuple(about["features"]),
         mail=about["mail"], native=tuple(about["native"]),
+        requeue=about.get("requeue", True), launch=plan.launch.form,
     )  # fmt: skip
 
 

@@ -16,6 +16,16 @@ class StagedData(NamedTuple):
     mode: str  # "files" or "shards"
 
 
+class Launch(NamedTuple):
+    """How the program's processes are started."""
+
+    form: str = "program"  # "program": once; else "torchrun", "srun" or "mpi"
+    nodes: int = 1
+    tasks: int = 1  # processes per node
+    cores: Optional[int] = None  # per task
+    mpi: str = ""  # "mpirun", or what `srun --mpi=` calls it; "" leaves it to the site
+
+
 class Plan(NamedTuple):
     run: str
     command: List[str]  # with placeholders: {data} {data.NAME} {output} {checkpoints} {checkpoint}
@@ -31,6 +41,10 @@ class Plan(NamedTuple):
     links: int  # how many links were asked for at first
     progress: str  # a regular expression that finds step numbers, or ""
     about: Dict[str, Any]  # for people: project, cluster, resources, who and when
+    launch: Launch = Launch()
+
+
+_ADDED_LATER = ("launch",)  # a run that was submitted before they were known has none
 
 
 class WrongFormat(Exception):
@@ -40,6 +54,7 @@ class WrongFormat(Exception):
 def to_json(plan: Plan) -> Dict[str, Any]:
     value = dict(plan._asdict())
     value["datasets"] = [dict(dataset._asdict()) for dataset in plan.datasets]
+    value["launch"] = dict(plan.launch._asdict())
     value["format"] = FORMAT
     return value
 
@@ -51,8 +66,10 @@ def dumps(plan: Plan) -> str:
 def from_json(value: Dict[str, Any]) -> Plan:
     if value.get("format") != FORMAT:
         raise WrongFormat("run.json has format {}, not {}".format(value.get("format"), FORMAT))
-    fields = {name: _native(value[name]) for name in Plan._fields}
+    known = [name for name in Plan._fields if name in value or name not in _ADDED_LATER]
+    fields = {name: _native(value[name]) for name in known}
     fields["about"] = value["about"]
+    fields["launch"] = Launch(**fields.get("launch", {}))
     fields["datasets"] = [StagedData(**dataset) for dataset in fields["datasets"]]
     return Plan(**fields)
 
