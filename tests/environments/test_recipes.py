@@ -2,62 +2,184 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+from tests.environments.small_wheels import make_wheel
 
 from rabaska.domain.projects import Recipe
-from rabaska.environments.recipes import digest, environment
+from rabaska.environments.recipes import FAILED, Found, Site, digest, environment
+from rabaska.node import frozen
+
+ASK = "python -c 'import sys; print(sys.prefix)'"
+
+
+def run(lines, **variables):
+    script = "\n".join(lines)
+    words = ["env", *(f"{name}={value}" for name, value in variables.items()), "bash", "-c", script]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def site(tmp_path):
+    (tmp_path / "local").mkdir()
+    return Site(envs=str(tmp_path / "envs"), local="${LOCAL_SPACE:-}")
+
+
+@pytest.fixture
+def wheelhouse(tmp_path):
+    make_wheel(tmp_path / "wheelhouse", "paddle", "2.1", needs=["canoe"], program="paddle")
+    make_wheel(tmp_path / "wheelhouse", "canoe", "1.0")
+    return tmp_path / "wheelhouse"
+
+
+def settled(site, recipe, pins):
+    """What the login node leaves when it has found every package."""
+    envs = Path(site.envs)
+    envs.mkdir(parents=True, exist_ok=True)
+    (envs / f"{digest(recipe, site)}.txt").write_text(pins)
 
 
 def test_the_current_environment_puts_the_shells_python_first():
-    ready = environment(Recipe(), "/store/envs", search_path="/opt/my env/bin")
+    ready = environment(Recipe(), Site("/envs", search_path="/opt/my env/bin", here=True))
 
-    out = subprocess.run(
-        ["bash", "-c", "\n".join([*ready.setup, 'echo "${PATH%%:*}"'])],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-
-    assert out.stdout == "/opt/my env/bin\n"
+    assert run([*ready.setup, 'echo "${PATH%%:*}"']) == "/opt/my env/bin\n"
     assert not ready.build
 
 
-def test_variables_with_quotes_reach_the_job_unchanged():
+def test_variables_with_quotes_reach_the_job_unchanged(site):
     recipe = Recipe(variables={"GREETING": 'it\'s $HOME "here"'})
 
-    ready = environment(recipe, "/store/envs")
+    ready = environment(recipe, site)
 
-    script = "\n".join([*ready.setup, 'printf %s "$GREETING"'])
-    out = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert out.stdout == 'it\'s $HOME "here"'
+    assert run([*ready.setup, 'printf %s "$GREETING"']) == 'it\'s $HOME "here"'
 
 
-def test_modules_are_loaded_before_the_environment_is_activated():
-    ready = environment(Recipe(kind="activate", path="~/my_env", modules=("python/3.8",)), "/e")
+def test_modules_of_the_site_then_of_the_project_are_loaded_before_activation():
+    recipe = Recipe(kind="activate", path="~/my_env", modules=("python/3.8", "gcc"))
 
-    assert ready.setup[-2:] == ("module load python/3.8", 'source "$HOME/my_env/bin/activate"')
+    ready = environment(recipe, Site("/envs", modules=("StdEnv", "gcc")))
+
+    loading, activating = ready.setup[1:3]
+    assert loading.startswith("module load StdEnv gcc python/3.8 ||")
+    assert activating.startswith('source "$HOME/my_env/bin/activate" ||')
 
 
 def test_a_conda_environment_is_activated_by_its_name():
-    ready = environment(Recipe(kind="activate", path="myenv"), "/e")
+    ready = environment(Recipe(kind="activate", path="myenv"), Site("/envs"))
 
-    assert ready.setup[-1].endswith("conda activate myenv")
+    assert "conda activate myenv" in "\n".join(ready.setup)
 
 
-def test_a_built_environment_is_named_by_its_content():
+def test_a_step_that_fails_is_told_to_the_agent(site, tmp_path):
+    ready = environment(Recipe(kind="activate", path=str(tmp_path / "nowhere")), site)
+
+    assert run([*ready.setup, f'echo "${FAILED}"']) == "its environment could not be made\n"
+
+
+def test_a_built_environment_is_named_by_its_content(site):
     one, same = Recipe(requirements="numpy\n"), Recipe(requirements="numpy\n", variables={"A": "b"})
 
-    assert digest(one) == digest(same)
-    assert digest(one) != digest(Recipe(requirements="numpy==2.0\n"))
+    assert digest(one, site) == digest(same, site)
+    assert digest(one, site) != digest(Recipe(requirements="numpy==2.0\n"), site)
+    assert digest(one, site) != digest(one, Site(site.envs, wheelhouse=("/cvmfs/wheels",)))
 
 
 def test_a_virtualenv_is_built_once_and_begun_again_after_a_kill(tmp_path):
-    recipe = Recipe(kind="virtualenv", python=sys.executable)
-    ready = environment(recipe, str(tmp_path))
-    (tmp_path / digest(recipe) / "bin").mkdir(parents=True)  # what a killed build left
+    recipe, site = Recipe(kind="virtualenv", python=sys.executable), Site(str(tmp_path), here=True)
+    ready = environment(recipe, site)
+    (tmp_path / digest(recipe, site) / "bin").mkdir(parents=True)  # what a killed build left
 
-    subprocess.run(["bash", "-c", ready.build], input=b"", check=True)
-    built = (tmp_path / digest(recipe) / "complete").stat().st_mtime_ns
-    subprocess.run(["bash", "-c", ready.build], input=b"", check=True)
+    first = subprocess.run(["bash", "-c", ready.build], capture_output=True, check=True)
+    again = subprocess.run(["bash", "-c", ready.build], capture_output=True, check=True)
 
-    assert (tmp_path / digest(recipe) / "complete").stat().st_mtime_ns == built
-    script = "\n".join([*ready.setup, "python -c 'import sys; print(sys.prefix)'"])
-    out = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == ready.folder
+    assert run([*ready.setup, ASK]).strip() == ready.folder
+    assert int(first.stdout) > 100
+    assert again.stdout == first.stdout  # it is counted when it is built, and not again
+
+
+@pytest.mark.slow
+def test_a_virtualenv_is_built_in_the_job_from_the_wheelhouse(site, wheelhouse, tmp_path):
+    site = Site(site.envs, local=site.local, wheelhouse=(str(wheelhouse),))
+    recipe = Recipe(kind="virtualenv", requirements="paddle\n", python=sys.executable)
+    settled(site, recipe, "paddle==2.1\ncanoe==1.0\n")
+
+    ready = environment(recipe, site, Found(maker="venv"))
+
+    said = run([*ready.setup, "paddle", ASK], LOCAL_SPACE=tmp_path / "local")
+    assert said == f"paddle 2.1\n{tmp_path}/local/env\n"
+
+
+@pytest.mark.slow
+def test_wheels_collected_in_one_archive_are_installed_from_it(site, wheelhouse, tmp_path):
+    recipe = Recipe(kind="virtualenv", requirements="paddle\n", python=sys.executable)
+    settled(site, recipe, "paddle==2.1\ncanoe==1.0\n")
+    archive = tmp_path / "wheels.tar"
+    subprocess.run(["tar", "-cf", archive, "-C", wheelhouse, "."], check=True)
+
+    ready = environment(recipe, site, Found(maker="venv", archive=str(archive)))
+
+    assert run([*ready.setup, "paddle"], LOCAL_SPACE=tmp_path / "local") == "paddle 2.1\n"
+
+
+def test_where_a_site_has_no_local_space_a_temporary_folder_is_made(site, tmp_path):
+    ready = environment(Recipe(kind="packed"), site, Found(archive="/nowhere.tar"))
+
+    said = run([ready.setup[0], 'echo "$RABASKA_ENV"'], TMPDIR=tmp_path / "local")
+
+    assert said.startswith(f"{tmp_path}/local/tmp.")
+    assert said.endswith("/env\n")
+
+
+@pytest.mark.slow
+def test_a_packed_virtualenv_works_where_it_is_unpacked(site, wheelhouse, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "made"], check=True)
+    install = [tmp_path / "made/bin/pip", "install", "--no-index", "--find-links", wheelhouse]
+    subprocess.run([*install, "paddle"], check=True, capture_output=True)
+    record = frozen.freeze(str(tmp_path / "made"), str(tmp_path), "packed")
+    (tmp_path / "made").rename(tmp_path / "gone")
+
+    ready = environment(Recipe(kind="packed"), site, Found.read(record, site.envs))
+
+    said = run([*ready.setup, "paddle", ASK], LOCAL_SPACE=tmp_path / "local")
+    assert said == f"paddle 2.1\n{tmp_path}/local/env\n"
+
+
+def test_a_conda_archive_is_mended_by_its_own_program(site, tmp_path):
+    top = tmp_path / "conda" / "bin"
+    top.mkdir(parents=True)
+    (top / "python").symlink_to(sys.executable)
+    (top / "conda-unpack").write_text("import sys; print('unpacked by', sys.argv[0])")
+    (top / "activate").write_text("export CONDA_PREFIX=$RABASKA_ENV\n")
+    subprocess.run(["tar", "-czf", tmp_path / "c.tar.gz", "-C", top.parent, "."], check=True)
+    record = frozen.freeze(str(tmp_path / "c.tar.gz"), str(tmp_path), "conda")
+
+    ready = environment(Recipe(kind="packed"), site, Found.read(record, site.envs))
+
+    said = run([*ready.setup, 'echo "$CONDA_PREFIX"'], LOCAL_SPACE=tmp_path / "local")
+    env = tmp_path / "local" / "env"
+    assert said == f"unpacked by {env}/bin/conda-unpack\n{env}\n"
+
+
+def test_on_several_nodes_each_unpacks_its_own(tmp_path):
+    # Two "nodes": each is a shell with a disk of its own behind the same path.
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").touch()
+    subprocess.run(["tar", "-cf", tmp_path / "e.tar", "-C", tmp_path, "bin"], check=True)
+    nodes = tmp_path / "nodes"
+    nodes.write_text(
+        f"""#!/bin/bash
+        typed=$(cat)
+        for node in a b; do "$@" <<< "${{typed//$RABASKA_ENV/{tmp_path}/$node}}"; done
+        mv {tmp_path}/a "$RABASKA_ENV"
+        """
+    )
+    nodes.chmod(0o755)
+    site = Site("/envs", local="$LOCAL_SPACE", every_node=str(nodes))
+
+    ready = environment(Recipe(kind="packed"), site, Found(archive=str(tmp_path / "e.tar")))
+
+    said = run([*ready.setup, 'echo "$VIRTUAL_ENV"'], LOCAL_SPACE=tmp_path)
+    assert said == f"{tmp_path}/env\n"
+    assert (tmp_path / "b" / "bin" / "python").exists()
+    assert (tmp_path / "env" / "bin" / "python").exists()

@@ -2,6 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A queue of the cluster: what its jobs may ask for. None or 0: not known, or no limit."""
+
+    name: str
+    walltime: timedelta | None = None
+    nodes: int = 0
+    cores: int = 0  # per node
+    memory: int = 0  # bytes per node
+    gpus: int = 0  # per node
+    gpu_model: str = ""
+    default: bool = False
 
 
 @dataclass(frozen=True)
@@ -15,6 +30,16 @@ class Cluster:
     store: str = ""  # where packs, runs and environments are kept; may hold shell variables
     local_space: str = ""  # node-local storage, as a shell expression
     python: str = "python3"  # what runs the node side there
+    modules: tuple[str, ...] = ()  # loaded before every environment
+    wheelhouse: tuple[str, ...] = ()  # folders of wheels that the site keeps
+    internet: bool | None = None  # whether compute nodes reach it; None: not known
+    accounts: tuple[str, ...] = ()  # that may pay for jobs
+    partitions: tuple["Partition", ...] = ()
+    tiers: Mapping[str, str] = field(default_factory=dict)  # other storage: its name → where
+    quota: str = ""  # the command that shows how much may still be stored
+    gpus_as_gres: bool = False  # for Slurm older than `--gpus-per-node`
+    mpi: str = ""  # "mpirun", or what `srun --mpi=` calls it; "" leaves it to the site
+    native: tuple[str, ...] = ()  # scheduler options of every job, passed through untouched
     source: str = ""
     checked: str = ""
     notes: tuple[str, ...] = ()

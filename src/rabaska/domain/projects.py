@@ -28,8 +28,9 @@ class Dataset:
 class Recipe:
     """How the program's Python comes to be on the cluster."""
 
-    kind: str = "current"  # current, activate or virtualenv
-    path: str = ""  # for activate: an existing virtual or conda environment
+    kind: str = "current"  # current, activate, virtualenv or packed
+    path: str = ""  # for activate and packed: an environment on the cluster
+    here: Path | None = None  # for packed: where it lies on this computer instead
     requirements: str = ""  # for virtualenv: the text of the requirements file
     python: str = "python3"
     modules: tuple[str, ...] = ()

@@ -1,12 +1,32 @@
-"""The kinds of environment: what each builds beforehand, and what each job does to use it."""
+"""The kinds of environment: what each makes beforehand, and what each job does to use it."""
 
 import hashlib
 import json
+import re
 import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from rabaska.domain.projects import Recipe
 from rabaska.domain.shellwords import expanding
+
+# Read by the node side: a job whose environment failed ends at once and says so.
+FAILED = "RABASKA_SETUP_FAILED"
+FOLDER = "RABASKA_ENV"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a recipe must know of the cluster it is used on."""
+
+    envs: str  # the folder where environments are kept
+    local: str = ""  # node-local space inside a job, as a shell expression
+    modules: tuple[str, ...] = ()  # loaded before every environment
+    wheelhouse: tuple[str, ...] = ()  # folders of wheels that the site keeps
+    every_node: str = ""  # words that run a command once on each node of a job; "": one node
+    search_path: str = ""  # the folder of the submitting shell's `python`, where jobs can see it
+    here: bool = False
 
 
 @dataclass(frozen=True)
@@ -18,37 +38,83 @@ class Environment:
     folder: str = ""  # where the build puts it
 
 
-def environment(recipe: Recipe, envs: str, *, search_path: str = "") -> Environment:
-    """What `recipe` means where built environments are kept in `envs`.
+@dataclass(frozen=True)
+class Found:
+    """What the cluster said of the wheels or the archive an environment is made of."""
 
-    `search_path` is the folder whose `python` the submitting shell would run; it only
-    counts for the kind "current", and only where jobs run on the same computer.
-    """
-    before = [*_modules(recipe), *_variables(recipe)]
+    maker: str = "virtualenv"
+    archive: str = ""  # one file of wheels, or a packed environment
+    conda: bool = False
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any], envs: str) -> "Found":
+        archive = record.get("archive", "")
+        if archive is True:  # wheels lie beside their record
+            archive = f"{envs}/{record['digest']}.tar"
+        return cls(
+            maker=record.get("maker", "venv"),
+            archive=archive or "",
+            conda=bool(record.get("conda")),
+        )
+
+
+def environment(recipe: Recipe, site: Site, found: Found | None = None) -> Environment:
+    """What `recipe` means on `site`."""
+    before = [*_modules(recipe, site, _tell), *_variables(recipe)]
     if recipe.kind == "activate":
-        return Environment(setup=(*before, _activation(recipe.path)))
-    if recipe.kind == "virtualenv":
-        folder = f"{envs}/{digest(recipe)}"
+        return Environment(setup=(*before, *_or_failed([activation(recipe.path)])))
+    if recipe.kind == "virtualenv" and builds_once(recipe, site):
+        folder = f"{site.envs}/{digest(recipe, site)}"
         setup = (*before, f"source {shlex.quote(folder + '/bin/activate')}")
-        return Environment(setup=setup, build=_build_script(recipe, folder), folder=folder)
-    current = [f'export PATH={shlex.quote(search_path)}:"$PATH"'] if search_path else []
+        build = _build_script(recipe, site, folder)
+        return Environment(setup=setup, build=build, folder=folder)
+    if recipe.kind == "virtualenv":
+        steps = _virtualenv_steps(recipe, site, found or Found())
+        return Environment(setup=(*before, *_in_job(site, steps, _ACTIVATE)))
+    if recipe.kind == "packed":
+        found = found or Found(archive=f"{site.envs}/PACKED.tar")
+        return Environment(setup=(*before, *_in_job(site, _unpacking_steps(found), _use(found))))
+    current = [f'export PATH={shlex.quote(site.search_path)}:"$PATH"'] if site.search_path else []
     return Environment(setup=(*before, *current))
 
 
-def digest(recipe: Recipe) -> str:
+def builds_once(recipe: Recipe, site: Site) -> bool:
+    return (recipe.build or ("once" if site.here else "job")) == "once"
+
+
+def digest(recipe: Recipe, site: Site) -> str:
     """One name for one content: the same recipe is built once."""
-    content = [recipe.requirements, recipe.python, recipe.modules]
+    # Each link installs with its own pip, so where the wheels come from is part of it.
+    content: list[object] = [
+        recipe.requirements, recipe.python, _all_modules(recipe, site), site.wheelhouse,
+    ]  # fmt: skip
+    if not builds_once(recipe, site):
+        content.append("job")
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
-def _modules(recipe: Recipe) -> list[str]:
-    if not recipe.modules:
+def on_login(recipe: Recipe, site: Site) -> list[str]:
+    """The same modules as in the job, for questions asked on the login node."""
+    return _modules(recipe, site, lambda _: "exit 1")
+
+
+def _all_modules(recipe: Recipe, site: Site) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*site.modules, *recipe.modules)))
+
+
+def _tell(what: str) -> str:
+    return f"export {FAILED}={shlex.quote(what)}"
+
+
+def _modules(recipe: Recipe, site: Site, when_refused: Callable[[str], str]) -> list[str]:
+    wanted = _all_modules(recipe, site)
+    if not wanted:
         return []
-    names = " ".join(shlex.quote(module) for module in recipe.modules)
+    names = " ".join(shlex.quote(module) for module in wanted)
     # Batch shells do not always define `module` (environment-modules gives 127 there).
     return [
         "type module >/dev/null 2>&1 || source /etc/profile",
-        f"module load {names}",
+        f"module load {names} || {when_refused(f'`module load {names}` failed')}",
     ]
 
 
@@ -56,24 +122,95 @@ def _variables(recipe: Recipe) -> list[str]:
     return [f"export {name}={shlex.quote(text)}" for name, text in sorted(recipe.variables.items())]
 
 
-def _activation(path: str) -> str:
+def activation(path: str) -> str:
+    """The line that activates a virtualenv or conda folder, or a conda environment by name."""
     if "/" in path:
         return f"source {expanding(path.rstrip('/') + '/bin/activate')}"
     return f'eval "$(conda shell.bash hook)" && conda activate {shlex.quote(path)}'
 
 
-def _build_script(recipe: Recipe, folder: str) -> str:
-    """Build once: the mark `complete` is written last, so a killed build is begun again."""
+_ACTIVATE = f'source "${FOLDER}/bin/activate"'
+
+
+def _virtualenv_steps(recipe: Recipe, site: Site, found: Found) -> list[str]:
+    python = shlex.quote(recipe.python)
+    if found.maker == "virtualenv":
+        other = f" --python={python}" if recipe.python != "python3" else ""
+        make = f"virtualenv --no-download{other}"
+    else:
+        make = f"{python} -m venv"
+    places = [expanding(place) for place in site.wheelhouse]
+    unpack = []
+    if found.archive:
+        wheels = f'"${FOLDER}/wheels"'
+        unpack = [f"mkdir {wheels}", f"tar -xf {shlex.quote(found.archive)} -C {wheels}"]
+        places.append(wheels)
+    pins = shlex.quote(f"{site.envs}/{digest(recipe, site)}.txt")
+    links = "".join(f" --find-links={place}" for place in places)
+    install = f"pip install --quiet --no-index{links} -r {pins}"
+    return [f'{make} "${FOLDER}"', *unpack, _ACTIVATE, install]
+
+
+def _unpacking_steps(found: Found) -> list[str]:
+    where = f'"${FOLDER}"'
+    steps = [f"mkdir -p {where}", f"tar -xf {expanding(found.archive)} -C {where}"]
+    if found.conda:
+        return [*steps, f'"${FOLDER}/bin/python" "${FOLDER}/bin/conda-unpack"']
+    # The programs of an environment begin with the path of the Python they were made for.
+    mend = f'sed -i "1s|^#!.*/python[0-9.]*\\$|#!${FOLDER}/bin/python|"'
+    return [*steps, f'find "${FOLDER}/bin" -type f -exec {mend} {{}} +']
+
+
+def _use(found: Found) -> str:
+    if found.conda:
+        return _ACTIVATE
+    # Its own `activate` names the folder it was made in.
+    return f'export VIRTUAL_ENV="${FOLDER}" PATH="${FOLDER}/bin:$PATH"'
+
+
+def _in_job(site: Site, steps: list[str], use: str) -> list[str]:
+    """The steps as somebody would type them, on each node of the job where there are several."""
+    where = f'export {FOLDER}="{_space(site.local)}/env"'
+    if not site.every_node:
+        own = steps if use in steps else [*steps, use]
+        return [where, *_or_failed(own)]
+    return [where, f"{site.every_node} bash -e <<END &&", *steps, "END", *_or_failed([use])]
+
+
+def _or_failed(steps: list[str]) -> list[str]:
+    """The steps one after another, up to the first that fails; the agent is told of it."""
+    joined = [f"{step} &&" for step in steps[:-1]]
+    return [*joined, f"{steps[-1]} ||", f"  {_tell('its environment could not be made')}"]
+
+
+def _space(local: str) -> str:
+    """Node-local space, or a temporary folder where a site names none or leaves it empty."""
+    temporary = "$(mktemp -d)"
+    variable = re.fullmatch(r"\$(?:(\w+)|\{(\w+)(?::-)?\})", local)
+    if variable:
+        return f"${{{variable[1] or variable[2]}:-{temporary}}}"
+    return expanding(local)[1:-1] if local else temporary
+
+
+def _build_script(recipe: Recipe, site: Site, folder: str) -> str:
+    """Build once: the mark `complete` is written last, so a killed build is begun again.
+
+    Prints how many files it came to.
+    """
     where = shlex.quote(folder)
+    links = "".join(f" --find-links={expanding(place)}" for place in site.wheelhouse)
     lines = [
         "set -e",
-        f"[ -e {where}/complete ] && exit 0",
-        *_modules(recipe),
+        f"[ -e {where}/complete ] && {{ cat {where}/complete; exit 0; }}",
+        *on_login(recipe, site),
         f"rm -rf {where}",
         f"mkdir -p {where}",
         f"cat > {where}/requirements.txt",
         f"{shlex.quote(recipe.python)} -m venv {where}",
-        f"{where}/bin/pip install --disable-pip-version-check --quiet -r {where}/requirements.txt",
-        f": > {where}/complete",
+        f"{where}/bin/pip install --disable-pip-version-check --quiet{links}"
+        f" -r {where}/requirements.txt",
+        f"find {where} | wc -l > {where}/counted",
+        f"mv {where}/counted {where}/complete",
+        f"cat {where}/complete",
     ]
     return "\n".join(lines)

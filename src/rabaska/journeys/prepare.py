@@ -1,38 +1,234 @@
-"""Prepare: the environment of a project, built once on its cluster."""
+"""Prepare: the environment of a project, checked or built on its cluster before anything waits."""
 
+import json
 import os
+import posixpath
+import shlex
 import shutil
+import tarfile
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rabaska.domain.projects import Recipe
-from rabaska.environments.recipes import Environment, environment
+from rabaska.domain.shellwords import expanding
+from rabaska.environments import recipes
+from rabaska.environments.laptop import Target, download_command
+from rabaska.environments.recipes import Environment, Found, Site
 from rabaska.errors import EnvironmentFailed
 from rabaska.journeys.station import Station
-from rabaska.journeys.telling import Teller
+from rabaska.journeys.telling import Teller, telling
+from rabaska.node import frozen
+from rabaska.node.wheels import NOT_FOUND, Wanted
+from rabaska.remote.here import Here
+from rabaska.remote.place import Outcome, Parcel, quoted
+
+_ALL_NODES = {"slurm": 'srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1'}
 
 
-def resolve(recipe: Recipe, station: Station) -> Environment:
+def resolve(recipe: Recipe, station: Station, *, nodes: int = 1) -> Environment:
     """What the recipe means on this cluster; nothing is built yet."""
-    search_path = _shells_python() if station.cluster.is_here else ""
-    return environment(recipe, f"{station.store}/envs", search_path=search_path)
+    return recipes.environment(recipe, site_of(station, nodes=nodes))
 
 
-def prepare(recipe: Recipe, station: Station, teller: Teller) -> Environment:
-    ready = resolve(recipe, station)
-    if not ready.build:
-        return ready
-    teller.step(f"environment {Path(ready.folder).name}: built once on {station.cluster.name}")
-    outcome = station.place.run(ready.build, feed=recipe.requirements.encode())
-    if outcome.exit_code != 0:
-        raise EnvironmentFailed(
-            f"the environment could not be built on {station.cluster.name}",
-            why=outcome.complaint,
-            hint="mend `[environment]` in rabaska.toml or the requirements file it names",
-        )
+def prepare(recipe: Recipe, station: Station, teller: Teller, *, nodes: int = 1) -> Environment:
+    """The same, and everything made or checked that a job could fail on after a night's wait."""
+    site = site_of(station, nodes=nodes)
+    if recipe.kind == "virtualenv" and not recipes.builds_once(recipe, site):
+        return recipes.environment(recipe, site, _wheels(recipe, site, station, teller))
+    if recipe.kind == "packed":
+        return recipes.environment(recipe, site, _packed(recipe, site, station, teller))
+    ready = recipes.environment(recipe, site)
+    if recipe.kind == "activate":
+        _try(recipe, site, station)
+    if ready.build:
+        _build(ready, recipe, station, teller)
     return ready
+
+
+def site_of(station: Station, *, nodes: int) -> Site:
+    cluster = station.cluster
+    return Site(
+        envs=f"{station.store}/envs",
+        local=cluster.local_space or station.scheduler.in_job().local_space,
+        modules=cluster.modules,
+        wheelhouse=cluster.wheelhouse,
+        every_node=_ALL_NODES.get(cluster.scheduler, "") if nodes > 1 else "",
+        search_path=_shells_python() if cluster.is_here else "",
+        here=cluster.is_here,
+    )
 
 
 def _shells_python() -> str:
     """The folder of the `python` that the submitting shell would run; its venv travels so."""
     found = shutil.which("python") or shutil.which("python3")
     return os.path.dirname(found) if found else ""  # noqa: PTH120 - the link itself, unresolved
+
+
+def _build(ready: Environment, recipe: Recipe, station: Station, teller: Teller) -> None:
+    """Make it one time in the store, and say what that costs in files."""
+    name = posixpath.basename(ready.folder)
+    teller.step(f"environment {name}: built once on {station.cluster.name}")
+    outcome = station.place.run(ready.build, feed=recipe.requirements.encode())
+    if outcome.exit_code != 0:
+        raise _failed(station, outcome)
+    files = outcome.output.strip().rpartition("\n")[2]
+    if files.isdigit():
+        teller.step(f"environment {name}: {int(files):,} files of the store")
+
+
+def _try(recipe: Recipe, site: Site, station: Station) -> None:
+    lines = [*recipes.on_login(recipe, site), f"{recipes.activation(recipe.path)} || exit 1"]
+    outcome = station.place.run("\n".join([*lines, "python --version"]))
+    if outcome.exit_code != 0:
+        raise EnvironmentFailed(
+            f"the environment `{recipe.path}` cannot be activated on {station.cluster.name}",
+            why=outcome.complaint,
+            hint="`path` under [environment] is as the cluster sees it; modules it needs go into "
+            "`modules`",
+        )
+
+
+def _wheels(recipe: Recipe, site: Site, station: Station, teller: Teller) -> Found:
+    """Make sure of every wheel that the job will install; EnvironmentFailed names what lacks."""
+    wanted = Wanted(
+        envs=site.envs,
+        digest=recipes.digest(recipe, site),
+        python=recipe.python,
+        requirements=recipe.requirements,
+        wheelhouse=list(site.wheelhouse),
+        online=True,
+    )
+    outcome = _ask_for_wheels(recipe, site, station, wanted)
+    if outcome.exit_code == NOT_FOUND:
+        answer = _answer(outcome)
+        _send_wheels(answer, wanted, station, teller)
+        outcome = _ask_for_wheels(recipe, site, station, wanted._replace(online=False))
+    if outcome.exit_code == NOT_FOUND:
+        raise _missing(_answer(outcome), station)
+    if outcome.exit_code != 0:
+        raise _failed(station, outcome)
+    record = _answer(outcome)
+    found = Found.read(record, site.envs)
+    teller.step(_bill(record, found))
+    return found
+
+
+def _ask_for_wheels(recipe: Recipe, site: Site, station: Station, wanted: Wanted) -> Outcome:
+    """One round trip; where all was found before, it only reads the record of that."""
+    record = shlex.quote(wanted.path("json"))
+    lines = [
+        f"[ -e {record} ] && {{ cat {record}; exit 0; }}",
+        *recipes.on_login(recipe, site),
+        quoted([*station.node, "wheels"]),
+    ]
+    return station.run("\n".join(lines), feed=json.dumps(wanted._asdict()).encode())
+
+
+def _bill(record: Mapping[str, Any], found: Found) -> str:
+    own = 3 if found.archive else 2
+    return (
+        f"environment {record['digest']}: {len(record['packages'])} packages from "
+        f"{record['source']}; {own} files of the store, about {record['files']:,} on the node's "
+        "own disk"
+    )
+
+
+def _send_wheels(
+    answer: Mapping[str, Any], wanted: Wanted, station: Station, teller: Teller
+) -> None:
+    """Fetch on this computer, for the Python and platform there, what lacks there."""
+    target = Target(answer["python"], answer["machine"], answer["libc"])
+    teller.step(f"wheels: not all on {station.cluster.name}, so this computer fetches them")
+    with tempfile.TemporaryDirectory() as folder:
+        requirements = Path(folder) / "requirements.txt"
+        lacking = "\n".join(answer["missing"]) or wanted.requirements
+        requirements.write_text(lacking, "utf-8")
+        wheels = Path(folder) / "wheels"
+        command = download_command(target, requirements, wheels)
+        outcome = Here().run(quoted(command))
+        if outcome.exit_code != 0:
+            raise _missing(answer, station, here=outcome.complaint)
+        archive = Path(folder) / "wheels.tar"
+        Here().run(f"tar -cf {quoted([str(archive)])} -C {quoted([str(wheels)])} .")
+        parcel = Parcel(archive, wanted.archive)
+        station.place.deliver([parcel], station, telling("wheels", teller))
+
+
+def _missing(answer: Mapping[str, Any], station: Station, here: str = "") -> EnvironmentFailed:
+    names = ", ".join(answer["missing"]) or "a package that another one needs"
+    why = f"pip on {station.cluster.name} said: {answer['said']}"
+    if here:
+        why += f"\n  and pip on this computer said: {_last_error(here)}"
+    return EnvironmentFailed(
+        f"no wheel for Python {answer['python']} on {station.cluster.name}: {names}",
+        why=why,
+        hint="ask for another version in the requirements file, or for another `python` or "
+        "`modules` under [environment]; nothing was submitted",
+    )
+
+
+def _last_error(said: str) -> str:
+    errors = [line for line in said.splitlines() if line.startswith("ERROR")]
+    return errors[-1] if errors else said.rpartition("\n")[2]
+
+
+def _packed(recipe: Recipe, site: Site, station: Station, teller: Teller) -> Found:
+    """One file in the store, made of a folder or sent as it is."""
+    if recipe.here is not None:
+        record = _send_packed(recipe.here, site, station, teller)
+    else:
+        path = expanding(recipe.path)
+        outcome = station.run(
+            f"{quoted([*station.node, 'freeze'])} {path} {quoted([site.envs])}",
+        )
+        if outcome.exit_code != 0:
+            raise _failed(station, outcome)
+        record = _answer(outcome)
+    teller.step(
+        f"environment {record['digest']}: 1 file of the store, {record['files']:,} on the "
+        "node's own disk"
+    )
+    return Found.read(record, site.envs)
+
+
+def _send_packed(source: Path, site: Site, station: Station, teller: Teller) -> dict[str, Any]:
+    try:
+        name = frozen.fingerprint(str(source))
+        record_there = f"{site.envs}/{name}.json"
+        known = station.place.run(f"cat {quoted([record_there])}")
+        if known.exit_code == 0:
+            return _answer(known)
+        with tempfile.TemporaryDirectory() as folder:
+            record = frozen.freeze(str(source), folder, name)
+            archive = f"{site.envs}/{name}{''.join(source.suffixes[-2:]) or '.tar'}"
+            parcel = Parcel(Path(record["archive"]), archive)
+            station.place.deliver([parcel], station, telling(source.name, teller))
+    except (OSError, frozen.NotAnEnvironment, tarfile.TarError) as problem:
+        raise EnvironmentFailed(
+            f"{source} cannot be packed", why=str(problem), hint="see `path` under [environment]"
+        ) from problem
+    record["archive"] = archive
+    partial = quoted([f"{record_there}.partial"])
+    station.place.run(
+        f"cat > {partial} && mv {partial} {quoted([record_there])}",
+        feed=json.dumps(record).encode(),
+    )
+    return record
+
+
+def _answer(outcome: Outcome) -> dict[str, Any]:
+    """Our own words print one line of JSON last, whatever modules print before it."""
+    lines = outcome.output.strip().splitlines()
+    whole = outcome.output.strip()
+    answer: dict[str, Any] = json.loads(whole if whole.startswith("{") else lines[-1])
+    return answer
+
+
+def _failed(station: Station, outcome: Outcome) -> EnvironmentFailed:
+    return EnvironmentFailed(
+        f"the environment could not be built on {station.cluster.name}",
+        why=outcome.complaint,
+        hint="mend `[environment]` in rabaska.toml or the requirements file it names",
+    )

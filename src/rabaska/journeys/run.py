@@ -35,10 +35,11 @@ def run(project: Project, on: str, home: Home, teller: Teller | None = None) -> 
     teller = teller or Silent()
     check_data(project)
     there = station(on, home)
+    # First of all: a package that is missing there would make everything else useless.
+    environment = prepare(project.environment, there, teller, nodes=project.resources.nodes)
     packs = pack(project, home, teller)
     code = take_snapshot(project, home.store / "code", teller)
     push(there, code, packs, teller)
-    environment = prepare(project.environment, there, teller)
 
     name = new_name(project.name)
     ready = voyage(project, name, there, code.digest, packs, environment.setup)
@@ -75,7 +76,7 @@ def rehearsal(project: Project, on: str, home: Home) -> Voyage:
         there = plan_station(on, home, program=bundle(Path(scratch)))
         code = snapshot(project.folder, Path(scratch), exclude=_not_code(project), listed=own_files)
         packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
-        setup = resolve(project.environment, there).setup
+        setup = resolve(project.environment, there, nodes=project.resources.nodes).setup
         return voyage(project, new_name(project.name), there, code.digest, packs, setup)
 
 

@@ -67,10 +67,16 @@ def _grace(resolved: Resolved) -> list[Mistake]:
 
 
 def _environment(resolved: Resolved, folder: File) -> list[Mistake]:
-    if resolved.kind == "activate" and not resolved.environment.path:
+    asked = resolved.environment.path
+    if resolved.kind in ("activate", "packed") and not asked:
         path = resolved.where("environment", "kind")
         advice = "write the `path` of the environment on the cluster"
-        return [Mistake(path, '`kind = "activate"`', advice)]
+        return [Mistake(path, f'`kind = "{resolved.kind}"`', advice)]
+    travels = resolved.kind == "packed" and not asked.startswith(("/", "~", "$"))
+    if travels and not os.access(folder / asked, os.R_OK):
+        path = resolved.where("environment", "path")
+        advice = f"it is looked for in {folder}; one on the cluster begins with `/`, `~` or `$`"
+        return [Mistake(path, f"no readable archive or environment `{asked}`", advice)]
     file = folder / resolved.requirements
     # `access` first: it says no where `is_file` would raise, as for a name that is too long.
     if resolved.kind == "virtualenv" and not (os.access(file, os.R_OK) and file.is_file()):

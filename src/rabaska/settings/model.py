@@ -45,15 +45,22 @@ class DataTable(Table):
 class EnvironmentTable(Table):
     """How the program's Python comes to be on the cluster."""
 
-    kind: Literal["current", "activate", "virtualenv"] | None = None
+    kind: Literal["current", "activate", "virtualenv", "packed"] | None = None
     """`current` uses the Python of the shell that submits; `activate` an existing environment
-    at `path`; `virtualenv` builds one from `requirements`. When left out: `virtualenv` if
-    `requirements` is set, `activate` if `path` is, else `current`."""
+    at `path`; `virtualenv` builds one from `requirements`; `packed` unpacks one from a single
+    file on the node. When left out: `virtualenv` if `requirements` is set, `activate` if `path`
+    is, else `current`."""
     path: Line = ""
-    """For `activate`: the virtual or conda environment, as the cluster sees it."""
+    """For `activate`: the virtual or conda environment, as the cluster sees it. For `packed`: an
+    archive, such as conda-pack makes, or the folder of a virtualenv; a relative path is one in the
+    project folder, any other is the cluster's."""
     requirements: Line = ""
     """For `virtualenv`: the requirements file in the project folder; `requirements.txt` when
     left out."""
+    build: Literal["job", "once"] | None = None
+    """For `virtualenv`: `job` builds it in each job on the node's own disk, from wheels only, which
+    costs two or three files of shared storage; `once` builds it one time beside the runs, where
+    all its files count. When left out: `job`, but `once` on this computer."""
     python: Line = "python3"
     """The Python that builds a virtualenv."""
     modules: list[Line] = []

@@ -2,16 +2,17 @@
 
 from importlib import resources
 from pathlib import Path as File
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rabaska.domain.clusters import Cluster
+from rabaska.domain.clusters import Cluster, Partition
 from rabaska.errors import SettingsError
 from rabaska.settings import document
 from rabaska.settings.checking import checked
 from rabaska.settings.mistakes import nearest, refusal
 from rabaska.settings.model import Table
-from rabaska.settings.values import Line, Variable
+from rabaska.settings.values import Duration, Line, Size, Variable
 
 
 class ReachTable(Table):
@@ -32,6 +33,57 @@ class StorageTable(Table):
     """Where packs, runs and environments are kept; rabaska's own folder when left out."""
     local: Line = ""
     """Node-local space inside a job; the scheduler's own when left out."""
+    tiers: dict[str, Line] = Field(default_factory=dict)
+    """Other storage that users have, such as `project = "$PROJECT"`."""
+    quota: Line = ""
+    """The site's command that shows how much you may still store."""
+
+
+class SoftwareTable(Table):
+    """What environments are made of there."""
+
+    modules: list[Line] = Field(default_factory=list)
+    """Environment modules to load before every environment."""
+    wheelhouse: list[Line] = Field(default_factory=list)
+    """Folders of wheels that the site keeps for `pip install --no-index`."""
+
+
+class NodesTable(Table):
+    """What compute nodes can do."""
+
+    internet: bool | None = None
+    """Whether they reach the internet; left out where nobody has tried."""
+
+
+class JobsTable(Table):
+    """How jobs are asked for there."""
+
+    gpus: Literal["gpus-per-node", "gres"] = "gpus-per-node"
+    """Slurm's option for GPUs; `gres` is understood by the oldest versions too."""
+    mpi: Line = ""
+    """What starts MPI programs: `mpirun`, or the name that `srun --mpi=` knows, such as `pmix`;
+    the site's own choice of the latter when left out."""
+    native: list[Line] = Field(default_factory=list)
+    """Options passed to the scheduler untouched, for every job."""
+
+
+class PartitionTable(Table):
+    """A queue, and what one of its jobs may ask for."""
+
+    walltime: Duration | None = None
+    """The longest that one job may take; no limit when left out."""
+    nodes: Annotated[int, Field(ge=0)] = 0
+    """Nodes in it."""
+    cores: Annotated[int, Field(ge=0)] = 0
+    """CPU cores of each node."""
+    memory: Size | None = None
+    """Memory of each node."""
+    gpus: Annotated[int, Field(ge=0)] = 0
+    """GPUs of each node."""
+    gpu_model: Line = ""
+    """Which GPU, as the scheduler spells it."""
+    default: bool = False
+    """Whether jobs go there that name no other."""
 
 
 class Profile(Table):
@@ -53,6 +105,16 @@ class Profile(Table):
     """How to get there."""
     storage: StorageTable = StorageTable()
     """Where things are kept."""
+    accounts: list[Line] = Field(default_factory=list)
+    """The accounts that may pay for your jobs."""
+    software: SoftwareTable = SoftwareTable()
+    """What environments are made of there."""
+    nodes: NodesTable = NodesTable()
+    """What compute nodes can do."""
+    jobs: JobsTable = JobsTable()
+    """How jobs are asked for there."""
+    partitions: dict[str, PartitionTable] = Field(default_factory=dict)
+    """The queues that were found."""
     variables: dict[str, Variable] = Field(default_factory=dict)
     """Variables that every program needs there."""
 
@@ -97,9 +159,32 @@ def _cluster(name: str, profile: Profile) -> Cluster:
         ssh_options=tuple(profile.reach.options),
         store=profile.storage.store,
         local_space=profile.storage.local,
+        tiers=dict(profile.storage.tiers),
+        quota=profile.storage.quota,
         python=profile.python,
+        modules=tuple(profile.software.modules),
+        wheelhouse=tuple(profile.software.wheelhouse),
+        internet=profile.nodes.internet,
+        gpus_as_gres=profile.jobs.gpus == "gres",
+        mpi=profile.jobs.mpi,
+        native=tuple(profile.jobs.native),
+        accounts=tuple(profile.accounts),
+        partitions=tuple(_partition(name, table) for name, table in profile.partitions.items()),
         source=profile.source,
         checked=profile.checked,
         notes=tuple(profile.notes),
         variables=dict(profile.variables),
+    )
+
+
+def _partition(name: str, table: PartitionTable) -> Partition:
+    return Partition(
+        name=name,
+        walltime=table.walltime,
+        nodes=table.nodes,
+        cores=table.cores,
+        memory=table.memory or 0,
+        gpus=table.gpus,
+        gpu_model=table.gpu_model,
+        default=table.default,
     )

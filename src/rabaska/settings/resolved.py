@@ -86,7 +86,7 @@ def project(resolved: Resolved, folder: File) -> Project:
         chain=Chain(links=chain.links, grace=chain.grace, signal=chain.signal),
         checkpoints=Checkpoints(patterns=tuple(settings.checkpoints.patterns)),
         keep=tuple(settings.output.keep),
-        exclude=tuple(settings.code.exclude),
+        exclude=(*settings.code.exclude, *_packed_beside(resolved)),
         progress=settings.progress.pattern,
         account=own.account,
         queue=own.queue,
@@ -96,15 +96,33 @@ def project(resolved: Resolved, folder: File) -> Project:
     )
 
 
+def _resources(resolved: Resolved) -> Resources:
+    """As asked; a program that is launched as several processes gets one for each GPU."""
+    asked = resolved.resources
+    several = resolved.settings.launch != "program"
+    tasks = asked.tasks or (asked.gpus if several else 1) or 1
+    return Resources(**asked.model_dump(exclude={"tasks"}), tasks=tasks)
+
+
+def _packed_beside(resolved: Resolved) -> tuple[str, ...]:
+    """A packed environment in the project folder: it travels, but not as code."""
+    path = resolved.environment.path
+    inside = resolved.kind == "packed" and not path.startswith(("/", "~", "$", ".."))
+    return (path.removeprefix("./").rstrip("/"),) if inside else ()
+
+
 def _recipe(resolved: Resolved, folder: File) -> Recipe:
     asked = resolved.environment
     text = ""
     if resolved.kind == "virtualenv":
         text = (folder / resolved.requirements).read_text("utf-8", "replace")
+    travels = resolved.kind == "packed" and not asked.path.startswith(("/", "~", "$"))
     return Recipe(
         kind=resolved.kind,
         path=asked.path,
+        here=_absolute(folder, asked.path) if travels else None,
         requirements=text,
+        build=asked.build or "",
         python=asked.python,
         modules=tuple(asked.modules),
         variables=dict(asked.variables),

@@ -1,0 +1,48 @@
+"""Wheels fetched on this computer for the Python and the platform of another."""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+_OLDEST_GLIBC = 5  # manylinux_2_5 is where the tags begin (PEP 600)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The Python that will install the wheels, as it described itself."""
+
+    version: str  # "3.11.2"
+    machine: str  # "x86_64"
+    libc: str  # "glibc-2.36"
+
+    @property
+    def platforms(self) -> list[str]:
+        """Every tag a wheel may carry to run there; pip does not derive older ones by itself."""
+        found = re.fullmatch(r"glibc-2\.(\d+).*", self.libc)
+        newest = int(found[1]) if found else 17
+        tags = [f"manylinux_2_{n}_{self.machine}" for n in range(newest, _OLDEST_GLIBC - 1, -1)]
+        named = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+        tags += [f"{tag}_{self.machine}" for least, tag in named.items() if newest >= least]
+        return [*tags, f"linux_{self.machine}"]
+
+    @property
+    def python(self) -> str:
+        return ".".join(self.version.split(".")[:2])
+
+
+def download_command(target: Target, requirements: Path, wheels: Path) -> list[str]:
+    """pip's words; only wheels will do, since nothing can be built here for there."""
+    words = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    for platform in target.platforms:
+        words += ["--platform", platform]
+    words += ["--python-version", target.python, "--implementation", "cp"]
+    words += ["--abi", f"cp{target.python.replace('.', '')}", "--abi", "abi3", "--abi", "none"]
+    return [
+        *words,
+        "--only-binary=:all:",
+        "--requirement",
+        str(requirements),
+        "--dest",
+        str(wheels),
+    ]

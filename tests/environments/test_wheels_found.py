@@ -1,0 +1,148 @@
+"""The word `wheels`, run as it is on a login node, against real pip and real wheels."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.environments.small_wheels import make_wheel
+
+from rabaska.node import pip
+from rabaska.node.wheels import NOT_FOUND
+
+# The machine's own settings for pip would add places where wheels are found.
+OWN_SETTINGS = {"PIP_CONFIG_FILE": os.devnull}
+SOURCE = Path(pip.__file__).parent.parent.parent
+
+
+@pytest.fixture
+def wheelhouse(tmp_path):
+    folder = tmp_path / "wheelhouse"
+    make_wheel(folder, "paddle", "2.1", needs=["canoe>=1"])
+    make_wheel(folder, "canoe", "1.0")
+    make_wheel(folder, "canoe", "1.5")
+    return folder
+
+
+@pytest.fixture
+def ask(tmp_path, wheelhouse):
+    """Asks for wheels and returns the exit code and the answer."""
+
+    def asking(requirements, **changes):
+        wanted = {
+            "envs": str(tmp_path / "envs"), "digest": "d1", "python": sys.executable,
+            "requirements": requirements, "wheelhouse": [str(wheelhouse)], "online": False,
+        }  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", "rabaska.node", "wheels"],
+            input=json.dumps({**wanted, **changes}), capture_output=True, text=True, check=False,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), **OWN_SETTINGS},
+        )  # fmt: skip
+        return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+
+    return asking
+
+
+def test_what_pip_chose_is_pinned_for_every_link(ask, tmp_path):
+    code, answer = ask("paddle  # with a comment\n")
+
+    assert code == 0
+    assert answer["source"] == "the site"
+    assert (tmp_path / "envs" / "d1.txt").read_text() == "canoe==1.5\npaddle==2.1\n"
+    assert answer["files"] == 8  # a module and three records in each wheel
+
+
+def test_it_is_asked_once_for_each_recipe(ask, wheelhouse):
+    first = ask("paddle\n")
+    make_wheel(wheelhouse, "paddle", "3.0")
+
+    assert ask("paddle\n") == first
+
+
+@pytest.mark.slow
+def test_every_missing_package_is_named_not_only_the_first(ask, tmp_path):
+    code, answer = ask("sextant\npaddle\nastrolabe>=2\n")
+
+    assert code == NOT_FOUND
+    assert answer["missing"] == ["sextant", "astrolabe>=2"]
+    assert "sextant" in answer["said"]
+    assert list((tmp_path / "envs").iterdir()) == []
+
+
+def test_a_missing_dependency_is_told_in_pips_words(ask, wheelhouse):
+    make_wheel(wheelhouse, "rudder", needs=["tiller"])
+
+    code, answer = ask("rudder\n")
+
+    assert code == NOT_FOUND
+    assert answer["missing"] == []
+    assert "tiller" in answer["said"]
+
+
+def test_wheels_that_were_sent_make_up_for_what_the_site_lacks(ask, tmp_path):
+    sent = make_wheel(tmp_path / "sent", "sextant", needs=["paddle"])
+    (tmp_path / "envs").mkdir()
+    with tarfile.open(tmp_path / "envs" / "d1.tar", "w") as archive:
+        archive.add(sent, sent.name)
+
+    code, answer = ask("sextant\n")
+
+    assert code == 0
+    assert answer["source"] == "this computer"
+    assert answer["archive"]
+    assert "sextant==1.0\n" in (tmp_path / "envs" / "d1.txt").read_text()
+
+
+def test_wheels_that_were_sent_in_vain_make_room_for_others(ask, tmp_path):
+    (tmp_path / "envs").mkdir()
+    tarfile.open(tmp_path / "envs" / "d1.tar", "w").close()
+
+    code, _ = ask("sextant\n")
+
+    assert code == NOT_FOUND
+    assert not (tmp_path / "envs" / "d1.tar").exists()
+
+
+def test_a_python_that_is_not_there_is_told(ask):
+    code, said = ask("paddle\n", python="python9.9")
+
+    assert code == 1
+    assert said == "python9.9: No such file or directory\n"
+
+
+def test_only_pips_that_can_report_are_asked_to():
+    def with_pip(version):
+        return pip.Python("python3", "3.6.8", "x86_64", "glibc-2.17", version, "/usr/bin")
+
+    assert not pip.can_report(with_pip("9.0.3"))
+    assert not pip.can_report(with_pip("22.1.2"))
+    assert pip.can_report(with_pip("22.2"))
+    assert pip.can_report(with_pip("100.0.dev1"))
+
+
+name = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9._]{0,8}[A-Za-z0-9])?", fullmatch=True)
+
+
+@given(st.lists(name), st.sampled_from(["", "  # why", "==1.0", " --hash=sha256:ab", "[extra]>=2"]))
+def test_requirements_are_read_without_comments_and_options(names, after):
+    text = "--index-url https://x\n# top\n" + "".join(f"{each}{after}\n\n" for each in names)
+
+    found = pip.lines(text)
+
+    kept = after if after[:1] in ("=", "[") else ""
+    assert found == [each + kept for each in names]
+
+
+@given(name, st.from_regex(r"[0-9]+(\.[0-9]+){0,2}", fullmatch=True))
+def test_a_wheels_name_and_version_are_read_from_its_file(project, version):
+    spelled = pip.normalised(project).replace("-", "_")
+
+    package = pip.named(f"/w/{spelled}-{version}-cp311-cp311-manylinux_2_17_x86_64.whl")
+
+    assert pip.normalised(package.name) == pip.normalised(project)
+    assert package.version == version
