@@ -31,7 +31,8 @@ from rabaska.journeys.submit import Voyage
 from rabaska.packing.pack import Pack
 from rabaska.records.home import home
 from rabaska.records.runs import RunRecord, find, remembered
-from rabaska.settings.profiles import load_cluster, names
+from rabaska.settings.profile_files import names
+from rabaska.settings.profiles import load_cluster
 from rabaska.settings.project import load
 
 Folder = str | Path

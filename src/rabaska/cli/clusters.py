@@ -5,7 +5,8 @@ import click
 from rabaska.cli import show as showing
 from rabaska.cli.words import json_option
 from rabaska.records.home import home
-from rabaska.settings.profiles import load_cluster, names
+from rabaska.settings.profile_files import names
+from rabaska.settings.profiles import load_cluster
 
 
 @click.group(invoke_without_command=True)

@@ -1,4 +1,7 @@
-"""Commands about a run: status, logs, wait, cancel, resume, fetch, show, forget."""
+"""Commands about a run: status, logs, wait, cancel, resume, fetch, show, forget.
+
+Each imports its own journey when it is called: `status` shall not wait for what `fetch` needs.
+"""
 
 from pathlib import Path
 
@@ -8,13 +11,6 @@ from rabaska.cli import show as showing
 from rabaska.cli.words import chosen_run, json_option, quiet_option, run_argument
 from rabaska.domain.runs import RunState
 from rabaska.errors import NoSuchRun
-from rabaska.journeys import cancel as cancel_journey
-from rabaska.journeys import fetch as fetch_journey
-from rabaska.journeys import logs as logs_journey
-from rabaska.journeys import resume as resume_journey
-from rabaska.journeys import show as show_journey
-from rabaska.journeys import status as status_journey
-from rabaska.journeys import wait as wait_journey
 from rabaska.records import runs as records
 from rabaska.records.home import home
 
@@ -25,6 +21,8 @@ from rabaska.records.home import home
 @json_option
 def status(run: str, *, everything: bool, as_json: bool) -> None:
     """Show how a run stands, link by link; without a name, the newest run."""
+    from rabaska.journeys import status as status_journey
+
     if everything:
         known = records.remembered(home().runs)
         found = status_journey.statuses(known, home()) if known else []
@@ -41,6 +39,8 @@ def status(run: str, *, everything: bool, as_json: bool) -> None:
 @json_option
 def logs(run: str, *, follow: bool, link: int | None, as_json: bool) -> None:
     """Print what the program printed, link after link."""
+    from rabaska.journeys import logs as logs_journey
+
     chunks = logs_journey.logs(chosen_run(run), home(), follow=follow, link=link)
     if as_json:
         showing.json({"log": b"".join(chunks).decode(errors="replace")})
@@ -55,6 +55,8 @@ def logs(run: str, *, follow: bool, link: int | None, as_json: bool) -> None:
 @json_option
 def wait(run: str, *, quiet: bool, as_json: bool) -> int:
     """Follow a run to its end; the exit code is the program's."""
+    from rabaska.journeys import wait as wait_journey
+
     following = showing.Following()
     try:
         ended = wait_journey.wait(chosen_run(run), home(), None if as_json or quiet else following)
@@ -72,6 +74,8 @@ def wait(run: str, *, quiet: bool, as_json: bool) -> int:
 @json_option
 def cancel(run: str, *, as_json: bool) -> None:
     """Stop a run and keep what it saved."""
+    from rabaska.journeys import cancel as cancel_journey
+
     after = cancel_journey.cancel(chosen_run(run), home())
     if as_json:
         showing.json(after)
@@ -87,6 +91,8 @@ def cancel(run: str, *, as_json: bool) -> None:
 @json_option
 def resume(run: str, *, links: int | None, as_json: bool) -> None:
     """Go on with a run that stopped, from its newest valid checkpoint."""
+    from rabaska.journeys import resume as resume_journey
+
     record = chosen_run(run)
     job = resume_journey.resume(record, home(), links=links)
     if as_json:
@@ -105,6 +111,8 @@ def fetch(
     run: str, *, to: Path | None, exclude: tuple[str, ...], quiet: bool, as_json: bool
 ) -> None:
     """Bring results home, also while the run goes on; only what is new is copied."""
+    from rabaska.journeys import fetch as fetch_journey
+
     with showing.steps(quiet=quiet or as_json) as told:
         came = fetch_journey.fetch(chosen_run(run), home(), to=to, leave_out=exclude, teller=told)
     if as_json:
@@ -119,6 +127,8 @@ def fetch(
 @json_option
 def show(run: str, *, as_json: bool) -> None:
     """Print a run's resolved plan and the script that was submitted."""
+    from rabaska.journeys import show as show_journey
+
     told = show_journey.show(chosen_run(run), home())
     showing.json(told) if as_json else showing.voyage(told)
 

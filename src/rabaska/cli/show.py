@@ -1,15 +1,16 @@
 """The only module that prints: data to standard output, everything else to standard error."""
 
 import json as json_format
+import os
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from rabaska.cli import standing
+from rabaska.cli.columns import painted
 from rabaska.cli.plain import plain
-from rabaska.domain.amounts import say_duration, say_size
+from rabaska.domain.amounts import say_duration
 from rabaska.domain.runs import Link, RunState, RunStatus
 from rabaska.errors import RabaskaError
 
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
     from rabaska.journeys.init import Proposal
     from rabaska.journeys.submit import Voyage
 
-_COLOURS = {
-    RunState.FINISHED: "green", RunState.RUNNING: "cyan", RunState.QUEUED: "blue",
-    RunState.STOPPING: "yellow", RunState.FAILED: "red", RunState.CANCELLED: "yellow",
-    RunState.INTERRUPTED: "magenta", RunState.UNKNOWN: "magenta",
-}  # fmt: skip
 _WIDTH_WITHOUT_TERMINAL = 160
 
 
@@ -58,13 +54,8 @@ def note(text: str) -> None:
 
 
 def error(problem: RabaskaError) -> None:
-    told = console(errors=True)
-    told.print("error:", style="bold red", end=" ")
-    told.print(problem.what, markup=False)
-    if problem.why:
-        told.print(f"  because {problem.why}", markup=False)
-    if problem.hint:
-        told.print(f"  hint: {problem.hint}", markup=False)
+    colours = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    note(f"{painted('error:', 'red', colours=colours)} {problem}")
 
 
 class Steps:
@@ -121,37 +112,19 @@ def steps(*, quiet: bool = False) -> Iterator[Steps]:
 
 
 def run_status(run: RunStatus) -> None:
-    """One run: a headline, a row per link, and what to know about a failure."""
-    out = console()
-    out.print(_headline(run))
-    if run.links:
-        out.print(_links_table(run))
-    for line in _footnotes(run):
-        out.print(line, markup=False)
-    if run.tail and run.state in (RunState.FAILED, RunState.INTERRUPTED):
-        out.print("\nthe last lines of its log:", style="bold")
-        out.print(_indented(run.tail), markup=False)
-    for meaning, fix in run.explanations:
-        out.print("\nwhat it means:", style="bold", end=" ")
-        out.print(meaning, markup=False)
-        out.print("what to do:", style="bold", end=" ")
-        out.print(fix, markup=False)
+    for line in standing.one_run(run, colours=_colours()):
+        print(line)
 
 
-def _headline(run: RunStatus) -> str:
-    from rich.markup import escape
-
-    colour = _COLOURS[run.state]
-    why = f": {escape(run.reason)}" if run.reason else ""
-    text = (
-        f"[bold]{escape(run.name)}[/] on {escape(run.cluster)}  [{colour}]{run.state.value}[/]{why}"
-    )
-    return f"{text}\n  hint: {escape(run.hint)}" if run.hint else text
+def runs_table(runs: Sequence[RunStatus]) -> None:
+    for line in standing.many_runs(runs, colours=_colours()):
+        print(line)
 
 
-def _links_table(run: RunStatus) -> "Table":
-    headings = ("link", "job", "on", "took", "ended", "steps", "redone", "from")
-    return _table([_link_row(link) for link in run.links], headings, right=("took", "redone"))
+def _colours() -> bool:
+    """As https://no-color.org asks, and only where a person looks."""
+    plain_wanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain_wanted
 
 
 def _table(
@@ -172,74 +145,24 @@ def _table(
     return table
 
 
-def _link_row(link: Link) -> list[str]:
-    end = link.ended or time.time()
-    took = say_duration(timedelta(seconds=end - link.began)) if link.began else ""
-    return [
-        str(link.number), link.job, link.host, took, _how_it_ended(link), _steps_of(link),
-        "" if link.steps_redone is None else str(link.steps_redone),
-        link.resumed_from.rpartition("/")[2] or "the beginning",
-    ]  # fmt: skip
-
-
-def _how_it_ended(link: Link) -> str:
-    if not link.how:
-        return "running"
-    if link.signal:
-        return f"{link.how} (signal {link.signal})"
-    return f"{link.how} (exit code {link.exit_code})" if link.exit_code else link.how
-
-
-def _steps_of(link: Link) -> str:
-    if link.last_step is None:
-        return "" if link.epoch is None else f"epoch {link.epoch:g}"
-    return f"{link.first_step}-{link.last_step}"
-
-
-def _footnotes(run: RunStatus) -> Iterator[str]:
-    if run.checkpoint:
-        age = say_duration(timedelta(seconds=max(0.0, time.time() - run.checkpoint.written)))
-        size = say_size(run.checkpoint.size)
-        yield f"newest valid checkpoint: {run.checkpoint.path} ({size}, {age} old)"
-    if run.metrics:
-        values = ", ".join(f"{name} {value:g}" for name, value in run.metrics.items())
-        yield f"last reported: {values}"
-    for link in run.links[-1:]:
-        if link.reason and link.reason != run.reason:
-            yield f"link {link.number}: {link.reason}"
-    for problem in run.problems:
-        yield f"note: {problem}"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  │ {line.rpartition(chr(13))[2]}" for line in text.splitlines())
-
-
-def runs_table(runs: Sequence[RunStatus]) -> None:
-    rows = [_run_row(run) for run in runs]
-    console().print(_table(rows, ("run", "on", "state", "links", "last", "why")))
-
-
-def _run_row(run: RunStatus) -> list[object]:
-    from rich.text import Text
-
-    last = _steps_of(run.links[-1]) if run.links else ""
-    state = Text(run.state.value, style=_COLOURS[run.state])
-    return [run.name, run.cluster, state, f"{len(run.links)}/{run.links_asked}", last, run.reason]
-
-
 class Following:
     """Shows a run that is waited for: one line that changes on a terminal, news elsewhere."""
 
     def __init__(self) -> None:
         self._spinner: Any = None
         self._told: set[tuple[int, str]] = set()
+        self._trouble = ""
 
     def __call__(self, run: RunStatus) -> None:
         for link in run.links:
             self._tell(link, "began", f"link {link.number} began, {_origin(link)}")
             if link.how:
-                self._tell(link, "ended", f"link {link.number} ended: {_how_it_ended(link)}")
+                self._tell(
+                    link, "ended", f"link {link.number} ended: {standing.how_it_ended(link)}"
+                )
+        if run.state is RunState.UNKNOWN and run.reason != self._trouble:
+            note(f"note: {run.reason}; asking again")
+        self._trouble = run.reason if run.state is RunState.UNKNOWN else ""
         if sys.stderr.isatty():
             self._spin(_one_line(run))
 
@@ -264,7 +187,7 @@ def _origin(link: Link) -> str:
 
 
 def _one_line(run: RunStatus) -> str:
-    last = _steps_of(run.links[-1]) if run.links else ""
+    last = standing.steps_of(run.links[-1]) if run.links else ""
     metrics = ", ".join(f"{name} {value:g}" for name, value in list(run.metrics.items())[:3])
     parts = (f"{run.name} {run.state.value}", f"link {len(run.links)}/{run.links_asked}",
              f"steps {last}" if last else "", metrics)  # fmt: skip

@@ -22,7 +22,7 @@ def _complete_run(_ctx: click.Context, _param: click.Parameter, typed: str) -> l
 def _complete_cluster(
     _ctx: click.Context, _param: click.Parameter, typed: str
 ) -> list[CompletionItem]:
-    from rabaska.settings.profiles import names
+    from rabaska.settings.profile_files import names
 
     return [CompletionItem(name) for name in names(home().profiles) if name.startswith(typed)]
 

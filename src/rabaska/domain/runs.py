@@ -83,6 +83,8 @@ class RunStatus:
     about: dict[str, Any] = field(default_factory=dict)
     path: str = ""
     problems: tuple[str, ...] = ()
+    job: str = ""  # the newest submission, as the cluster named it
+    now: float = 0.0  # when this was so, by the cluster's own clock: ours may be off by an hour
 
     @property
     def verdict(self) -> int:

@@ -25,6 +25,9 @@ class Facts:
     submitted: bool  # the scheduler answered a submission with an id
     submitted_ago: float  # seconds
     queue: Mapping[str, JobStatus] | None  # the run's jobs, by id; None: the queue did not answer
+    last_job: str = ""  # the job of the last link, as the cluster names it
+    last_is_open: bool = False  # the last link left no record of its end
+    heard: bool = False  # the last link gave a sign of life a moment ago
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ def _busy(facts: Facts) -> Standing | None:
         return Standing(RunState.RUNNING)
     if JobState.QUEUED in states or JobState.HELD in states:
         return Standing(RunState.QUEUED, _waiting_for(facts.queue or {}))
+    if facts.queue is None and facts.heard:
+        return Standing(RunState.RUNNING, "the queue did not answer, but its link is at work")
     return None
 
 
@@ -81,13 +86,37 @@ def _idle(facts: Facts) -> Standing:
 
 def _why_idle(facts: Facts) -> str:
     states = _states(facts)
-    if JobState.LOST in states or JobState.NODE_FAILED in states:
+    last = (facts.queue or {}).get(facts.last_job) if facts.last_is_open else None
+    if last and _told_by(last):
+        return _told_by(last)
+    if JobState.LOST in states:
         return "what ran it was killed or the computer was restarted"
+    for status in reversed(list((facts.queue or {}).values())):
+        if status.state in (JobState.NODE_FAILED, JobState.PREEMPTED) or _starved(status):
+            return _told_by(status)
     if JobState.CANCELLED in states:
         return "its jobs were cancelled at the scheduler"
     if facts.decision == "not begun":
         return "no link of it ever began"
+    if facts.last_is_open:
+        return "its last job is gone and left no word of how it ended"
     return "all its links are used and there is work left"
+
+
+def _told_by(status: JobStatus) -> str:
+    """How a job ended that left no record itself, as its scheduler tells it."""
+    if _starved(status):
+        return "the scheduler ended its last job for using too much memory"
+    return {
+        JobState.TIMEOUT: "the time limit ended its last job before it could save",
+        JobState.NODE_FAILED: "the node of its last job failed",
+        JobState.PREEMPTED: "its last job had to make way for another one",
+        JobState.CANCELLED: "its last job was cancelled at the scheduler",
+    }.get(status.state, "")
+
+
+def _starved(status: JobStatus) -> bool:
+    return status.spelled.startswith("OUT_OF_ME")
 
 
 def _states(facts: Facts) -> set[JobState]:

@@ -3,10 +3,11 @@
 import json
 import time
 
+from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import CommandFailed
 from rabaska.journeys.station import station_of
-from rabaska.journeys.status import newest_job, status
+from rabaska.journeys.status import status
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
 from rabaska.remote.place import quoted
@@ -18,21 +19,23 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     if before.state in (RunState.FINISHED, RunState.FAILED, RunState.CANCELLED):
         return before
     there = station_of(record, home)
-    # STOP first: a link that begins between the two commands sees it and leaves at once.
-    _leave_stop(there.place.run(_stop_script(record.path)).exit_code, record)
-    report = json.loads(there.ask("report", record.path).output)
-    job = newest_job(report, there)
-    if job is not None:
-        there.place.run(quoted(there.scheduler.cancel_command([job])))
-    return status(record, home)
+    script = _stop_script(record.path)
+    if before.job:
+        # STOP first: a link that begins between the two commands sees it and leaves at once.
+        script += f" && {quoted(there.scheduler.cancel_command([JobId(before.job)]))}"
+    outcome = there.place.run(script)
+    after = status(record, home)
+    # Jobs that ended by themselves meanwhile cannot be cancelled, and need not be.
+    if outcome.exit_code != 0 and after.state not in (RunState.CANCELLED, RunState.FINISHED):
+        raise CommandFailed(
+            f"run {record.name} could not be cancelled",
+            why=outcome.complaint,
+            hint="the same command can be given again",
+        )
+    return after
 
 
 def _stop_script(folder: str) -> str:
     content = json.dumps({"time": time.time(), "reason": "cancelled by its user"})
     partial, final = quoted([f"{folder}/STOP.partial"]), quoted([f"{folder}/STOP"])
     return f"printf '%s\\n' {quoted([content])} > {partial} && mv -f {partial} {final}"
-
-
-def _leave_stop(exit_code: int, record: RunRecord) -> None:
-    if exit_code != 0:
-        raise CommandFailed(f"run {record.name} could not be asked to stop")

@@ -1,6 +1,7 @@
 """Resume: another round of links for a run that stopped before it was finished."""
 
 import json
+from dataclasses import replace
 
 from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import RunState
@@ -10,7 +11,7 @@ from rabaska.journeys.status import status
 from rabaska.journeys.submit import script, spec_of, submit
 from rabaska.node.plan import Plan, from_json
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
+from rabaska.records.runs import RunRecord, remember
 from rabaska.remote.place import quoted
 
 
@@ -25,7 +26,9 @@ def resume(record: RunRecord, home: Home, *, links: int | None = None) -> JobId:
     plan = read_plan(record, there)
     wanted = links or plan.links
     name = _write_script(plan, there, wanted)
-    return submit(record.name, there, links=wanted, script_name=name, resume=True)
+    job = submit(record.name, there, links=wanted, script_name=name, resume=True)
+    remember(home.runs, replace(record, job=job.native))
+    return job
 
 
 def read_plan(record: RunRecord, there: Station) -> Plan:

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rabaska.domain.jobs import JobId
@@ -47,8 +47,10 @@ def run(project: Project, on: str, home: Home, teller: Teller | None = None) -> 
         teller.warn(sentence)
     create(ready, there)
     path = there.run_folder(name)
-    remember(home.runs, RunRecord(name, on, path, str(project.folder), time.time()))
+    record = RunRecord(name, on, path, str(project.folder), time.time())
+    remember(home.runs, record)
     job = submit(name, there, links=project.chain.links)
+    remember(home.runs, replace(record, job=job.native))
     teller.step(f"run {name}: submitted to {on} as job {job}")
     return Submitted(run=name, job=job, cluster=on, path=path)
 

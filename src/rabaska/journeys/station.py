@@ -10,14 +10,15 @@ from rabaska import schedulers
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.shellwords import expanding
 from rabaska.errors import CommandFailed
-from rabaska.packing.bundle import bundle
+from rabaska.journeys.program import node_program
+from rabaska.records import clusters
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
 from rabaska.remote.here import Here
 from rabaska.remote.place import Outcome, Place, quoted
 from rabaska.remote.ssh import Connection, Ssh
 from rabaska.schedulers.protocol import Scheduler
-from rabaska.settings.profiles import load_cluster
+from rabaska.settings.profile_files import profile_files
 
 _NO_PROGRAM = 97  # the exit code by which a script tells that our node side is not there yet
 _STORE = "~/rabaska"  # where a profile names no better place
@@ -39,7 +40,10 @@ class Station:
     @cached_property
     def scheduler(self) -> Scheduler:
         return schedulers.named(
-            self.cluster.scheduler, program=self.node, queue=f"{self.store}/queue"
+            self.cluster.scheduler,
+            program=self.node,
+            queue=f"{self.store}/queue",
+            gpus_as_gres=self.cluster.gpus_as_gres,
         )
 
     def run_folder(self, run: str) -> str:
@@ -58,6 +62,15 @@ class Station:
         self.place.send(self.program, self.node[-1])
         return self.place.run(guarded, feed=feed)
 
+    def quickly(self, *words: str) -> str:
+        """The script of a word that is asked often, run by the compiled copy where there is one.
+
+        Without site packages and the user's variables: our node side needs neither.
+        """
+        program = quoted([self.node[-1]])
+        ready = f'program={program}; [ -e "$program".compiled ] && program=$program.compiled'
+        return f'{ready}; {quoted([self.python])} -IS "$program" {quoted(words)}'
+
     def ask(self, *words: str) -> Outcome:
         """Run one of our own words on the cluster; CommandFailed when it fails."""
         outcome = self.run(quoted([*self.node, *words]))
@@ -70,22 +83,36 @@ class Station:
 
 def station(name: str, home: Home) -> Station:
     """The cluster called `name`, ready for new runs."""
-    return plan_station(name, home, program=bundle(home.store / "node"))
+    return plan_station(name, home, program=node_program(home.store / "node"))
 
 
 def station_of(record: RunRecord, home: Home) -> Station:
     """The cluster of a run; its store is where the run is, so nothing needs to be asked."""
-    cluster = load_cluster(record.cluster, user_profiles=home.profiles)
+    cluster = cluster_named(record.cluster, home)
     store = posixpath.dirname(posixpath.dirname(record.path))
-    return _station(cluster, place_of(cluster), store, bundle(home.store / "node"))
+    return _station(cluster, place_of(cluster), store, node_program(home.store / "node"))
 
 
 def plan_station(name: str, home: Home, *, program: Path) -> Station:
     """The same, with the node side kept somewhere else on this computer."""
-    cluster = load_cluster(name, user_profiles=home.profiles)
+    cluster = cluster_named(name, home)
     place = place_of(cluster)
     store = str(home.store) if cluster.is_here else resolved_store(cluster, place)
     return _station(cluster, place, store, program)
+
+
+def cluster_named(name: str, home: Home) -> Cluster:
+    """The cluster called `name`; its profile is checked when it was written or changed."""
+    profile = profile_files(home.profiles).get(name)
+    known = clusters.recalled(home.checked, profile) if profile else None
+    if known:
+        return known
+    from rabaska.settings.profiles import load_cluster  # pydantic: five times Python's own start
+
+    cluster = load_cluster(name, user_profiles=home.profiles)
+    if profile and home.folder.is_dir():
+        clusters.keep(home.checked, profile, cluster)
+    return cluster
 
 
 def _station(cluster: Cluster, place: Place, store: str, program: Path) -> Station:

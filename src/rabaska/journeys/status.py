@@ -1,25 +1,32 @@
 """Status: how runs stand, with one round trip per cluster."""
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rabaska.domain.jobs import JobId, JobStatus
-from rabaska.domain.runs import Checkpoint, Link, RunState, RunStatus
-from rabaska.domain.standing import Facts, standing
+from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import Unreachable
+from rabaska.journeys.reading import newest_job, read_run
 from rabaska.journeys.station import Station, station_of
-from rabaska.knowledge.failures import explain
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
-from rabaska.remote.place import quoted
+from rabaska.records.reports import Report, keep, recalled
+from rabaska.records.runs import RunRecord, remember
 
-Report = dict[str, Any]
+Queue = Mapping[str, JobStatus]
 
-_QUEUE_FOLLOWS = "-- rabaska: the queue follows --"
 _TAIL_LINES = 12
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a cluster told of its runs."""
+
+    reports: Mapping[str, Report]  # by run folder
+    queue: Queue | None  # None: the scheduler did not answer
+    complaint: str  # the scheduler's own words when it did not
+    now: float  # by the cluster's clock
 
 
 def status(record: RunRecord, home: Home) -> RunStatus:
@@ -32,49 +39,85 @@ def statuses(records: Sequence[RunRecord], home: Home) -> list[RunStatus]:
     for cluster in dict.fromkeys(record.cluster for record in records):
         wanted = [record for record in records if record.cluster == cluster]
         there = station_of(wanted[0], home)
-        found.update((each.name, each) for each in _ask(there, wanted))
+        answer = _ask(there, wanted, home)
+        _learn_jobs(wanted, answer, there, home)
+        found.update((each.name, _stands(each, answer, there)) for each in wanted)
     return [found[record.name] for record in records]
 
 
-def _ask(there: Station, records: Sequence[RunRecord]) -> Iterable[RunStatus]:
-    reports, queue = _reports_and_queue(there, [record.path for record in records])
-    for record in records:
-        report = reports.get(record.path)
-        if report is None:
-            yield _missing(record)
-        else:
-            yield _run_status(record, report, _jobs_of(report, there, queue))
-
-
-def _reports_and_queue(
-    there: Station, folders: Sequence[str]
-) -> tuple[dict[str, Report], Mapping[str, JobStatus] | None]:
-    """What the run folders say and what the queue says, in one round trip."""
-    report = quoted([*there.node, "report", "--tail", str(_TAIL_LINES), *folders])
-    queue = quoted(there.scheduler.status_command([]))
-    outcome = there.run(f"{report}; echo; echo {quoted([_QUEUE_FOLLOWS])}; {queue}")
-    told, _, queued = outcome.output.partition(_QUEUE_FOLLOWS)
-    reports = {report["path"]: report for report in _json_lines(told)}
-    if not reports and folders and outcome.exit_code != 0:
+def _ask(there: Station, records: Sequence[RunRecord], home: Home) -> Answer:
+    known = recalled(home.reports, there.cluster.name)
+    outcome = there.run(there.quickly("survey"), feed=_question(there, records, known))
+    *lines, last = list(_json_lines(outcome.output)) or [{}]
+    if "queue" not in last:
         raise Unreachable(
             f"{there.cluster.name} did not tell how its runs stand", why=outcome.complaint
         )
-    return reports, there.scheduler.read_status(queued) if outcome.exit_code == 0 else None
+    reports = {line["path"]: line if "run" in line else known[line["path"]] for line in lines}
+    if any("run" in line and line["mark"] for line in lines):
+        keep(home.reports, there.cluster.name, {**known, **reports})
+    queue, complaint = _queue(last, there)
+    return Answer(reports, queue, complaint, last["now"])
 
 
-def _json_lines(text: str) -> Iterable[Report]:
+def _question(there: Station, records: Sequence[RunRecord], known: Mapping[str, Report]) -> bytes:
+    asked = {
+        "runs": [
+            {
+                "path": record.path,
+                "job": record.job,
+                "mark": known.get(record.path, {}).get("mark"),
+            }
+            for record in records
+        ],
+        "tail": _TAIL_LINES,
+        "queue": there.scheduler.status_command([]),
+        "history": there.scheduler.history_command([JobId("{jobs}")]),
+    }
+    return json.dumps(asked).encode()
+
+
+def _json_lines(text: str) -> Iterable[dict[str, Any]]:
     for line in text.splitlines():
         if line.startswith("{"):
             yield json.loads(line)
 
 
-def _jobs_of(
-    report: Report, there: Station, queue: Mapping[str, JobStatus] | None
-) -> Mapping[str, JobStatus] | None:
+def _queue(told: Mapping[str, Any], there: Station) -> tuple[Queue | None, str]:
+    """History first, the queue over it: what is still in the queue is newer."""
+    queue, history = told["queue"], told["history"]
+    if queue["exit_code"] != 0:
+        return None, queue["complained"].strip() or queue["said"].strip()
+    found: dict[str, JobStatus] = {}
+    if history and history["exit_code"] == 0:
+        found.update(there.scheduler.read_history(history["said"]))
+    return {**found, **there.scheduler.read_status(queue["said"])}, ""
+
+
+def _learn_jobs(records: Sequence[RunRecord], answer: Answer, there: Station, home: Home) -> None:
+    """Remember the job of a run whose submission was answered when we were gone."""
+    for record in records:
+        job = newest_job(answer.reports.get(record.path, {}), there)
+        if job is not None and job.native != record.job:
+            remember(home.runs, replace(record, job=job.native))
+
+
+def _stands(record: RunRecord, answer: Answer, there: Station) -> RunStatus:
+    report = answer.reports[record.path]
+    if not report["about"] and report["problems"] == ["there is no such folder"]:
+        return _missing(record, answer.now)
+    job = newest_job(report, there)
+    mine = _jobs_of(job, answer.queue)
+    stands = replace(read_run(record, report, mine, answer.now), job=str(job or ""))
+    if mine is None and answer.complaint and stands.state is RunState.UNKNOWN:
+        stands = replace(stands, problems=(*stands.problems, f"it said: {answer.complaint}"))
+    return stands
+
+
+def _jobs_of(job: JobId | None, queue: Queue | None) -> Queue | None:
     """The part of the queue that is this run's newest submission."""
     if queue is None:
         return None
-    job = newest_job(report, there)
     if job is None:
         return {}
     element = f"{job.native}_"
@@ -83,83 +126,13 @@ def _jobs_of(
     }
 
 
-def newest_job(report: Report, there: Station) -> JobId | None:
-    """The id the scheduler gave to the newest submission it answered."""
-    for submission in reversed(report.get("jobs", [])):
-        if submission.get("exit_code") == 0:
-            return there.scheduler.read_job_id(submission.get("said", ""))
-    return None
-
-
-def _missing(record: RunRecord) -> RunStatus:
+def _missing(record: RunRecord, now: float) -> RunStatus:
     return RunStatus(
         name=record.name,
         cluster=record.cluster,
         state=RunState.UNKNOWN,
         reason=f"its folder {record.path} is not there",
         hint=f"`rabaska forget {record.name}` drops it from the list",
-    )
-
-
-def _run_status(
-    record: RunRecord, report: Report, queue: Mapping[str, JobStatus] | None
-) -> RunStatus:
-    stands = standing(_facts(report, queue))
-    links = tuple(_link(each) for each in report.get("links", []))
-    tail = report.get("tail", "")
-    failed = stands.state in (RunState.FAILED, RunState.INTERRUPTED)
-    known = explain(f"{tail}\n{stands.reason}", stage="run") if failed else ()
-    found = report.get("checkpoint")
-    return RunStatus(
-        name=record.name,
-        cluster=record.cluster,
-        state=stands.state,
-        reason=stands.reason,
-        hint=stands.hint,
-        links_asked=report.get("links_asked", 0),
-        walltime=timedelta(seconds=report.get("walltime") or 0),
-        links=links,
-        checkpoint=Checkpoint(**found) if found else None,
-        metrics=report.get("metrics", {}),
-        tail=tail,
-        explanations=tuple((failure.meaning, failure.fix) for failure in known[:2]),
-        about=report.get("about") or {},
         path=record.path,
-        problems=tuple(report.get("problems", ())),
-    )
-
-
-def _facts(report: Report, queue: Mapping[str, JobStatus] | None) -> Facts:
-    submissions = report.get("jobs", [])
-    last = report["links"][-1] if report.get("links") else {}
-    verdict = report.get("verdict") or {}
-    return Facts(
-        done=bool(report.get("done")),
-        stop=bool(report.get("stop")),
-        decision=verdict.get("decision", "not begun"),
-        reason=verdict.get("reason", ""),
-        holder_alive=last.get("holder_alive") if not last.get("ended") else False,
-        submitted=any(each.get("exit_code") == 0 for each in submissions),
-        submitted_ago=time.time() - max((each.get("time", 0) for each in submissions), default=0),
-        queue=queue,
-    )
-
-
-def _link(told: Report) -> Link:
-    return Link(
-        number=told["link"],
-        job=told.get("job") or "",
-        host=told.get("host") or "",
-        pid=told.get("pid"),
-        began=told.get("begun"),
-        ended=told.get("ended"),
-        how="" if told.get("how") == "running" else told.get("how") or "",
-        reason=told.get("reason") or "",
-        exit_code=told.get("exit_code"),
-        signal=told.get("signal"),
-        first_step=told.get("first_step"),
-        last_step=told.get("last_step"),
-        steps_redone=told.get("steps_redone"),
-        epoch=told.get("epoch"),
-        resumed_from=told.get("resumed_from") or "",
+        now=now,
     )

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
-from rabaska.domain.runs import RunStatus
+from rabaska.domain.runs import RunState, RunStatus
+from rabaska.errors import Unreachable
 from rabaska.journeys.status import status
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
@@ -11,16 +13,27 @@ from rabaska.records.runs import RunRecord
 _FIRST_PAUSE = 0.5  # seconds
 _LONGEST_PAUSE_HERE = 2.0
 _LONGEST_PAUSE = 60.0  # sites ask for no more than one question a minute
+_PATIENCE = 60  # questions in a row that nobody answered: an hour, at the longest pause
 
 
 def wait(
     record: RunRecord, home: Home, seen: Callable[[RunStatus], None] | None = None
 ) -> RunStatus:
-    """The run's status once it is over; `seen` is shown every status on the way."""
+    """The run's status once it is over; `seen` is shown every status on the way.
+
+    A cluster that cannot be reached for a while is asked again: a run does not depend on us.
+    """
     longest = _LONGEST_PAUSE_HERE if record.cluster == "here" else _LONGEST_PAUSE
-    pause = _FIRST_PAUSE
+    pause, unanswered = _FIRST_PAUSE, 0
+    now: RunStatus | None = None
     while True:
-        now = status(record, home)
+        try:
+            now, unanswered = status(record, home), 0
+        except Unreachable as problem:
+            unanswered += 1
+            if now is None or unanswered > _PATIENCE:
+                raise
+            now = replace(now, state=RunState.UNKNOWN, reason=problem.what, hint="")
         if seen:
             seen(now)
         if now.state.over:

@@ -7,6 +7,7 @@ from typing import List, Optional
 WORDS = {
     "run": ".agent",
     "report": ".report",
+    "survey": ".survey",
     "tail": ".tail",
     "submit": ".submission",
     "receive": ".receive",

@@ -19,6 +19,15 @@ class Home:
         return self.folder / "store"
 
     @property
+    def reports(self) -> Path:
+        return self.folder / "reports"
+
+    @property
+    def checked(self) -> Path:
+        """Profiles as they were understood, see `records.clusters`."""
+        return self.folder / "checked"
+
+    @property
     def profiles(self) -> Path:
         return self.folder / "clusters"
 

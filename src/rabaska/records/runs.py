@@ -17,6 +17,7 @@ class RunRecord:
     path: str  # the run folder, on its cluster
     project: str  # the project's folder, on this computer
     created: float  # seconds since 1970
+    job: str = ""  # the newest submission, as the cluster named it
 
 
 def remember(folder: Path, record: RunRecord) -> None:

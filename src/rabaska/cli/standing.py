@@ -1,0 +1,89 @@
+"""How runs stand, as lines for people to read."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from rabaska.cli.columns import Painted, columns, painted
+from rabaska.domain.amounts import say_duration, say_size
+from rabaska.domain.runs import Link, RunState, RunStatus
+
+_COLOURS = {
+    RunState.FINISHED: "green", RunState.RUNNING: "cyan", RunState.QUEUED: "blue",
+    RunState.STOPPING: "yellow", RunState.FAILED: "red", RunState.CANCELLED: "yellow",
+    RunState.INTERRUPTED: "magenta", RunState.UNKNOWN: "magenta",
+}  # fmt: skip
+
+
+def one_run(run: RunStatus, *, colours: bool) -> Iterator[str]:
+    """A headline, a row per link, and what to know about a failure."""
+    yield from _headline(run, colours=colours)
+    if run.links:
+        headings = ("link", "job", "on", "took", "ended", "steps", "redone", "from")
+        rows = [_link_row(link, run.now) for link in run.links]
+        yield from columns(rows, headings, right=("took", "redone"), colours=colours)
+    yield from _footnotes(run)
+    if run.tail and run.state in (RunState.FAILED, RunState.INTERRUPTED):
+        yield painted("\nthe last lines of its log:", "bold", colours=colours)
+        yield from (f"  │ {line.rpartition(chr(13))[2]}" for line in run.tail.splitlines())
+    for meaning, fix in run.explanations:
+        yield f"\n{painted('what it means:', 'bold', colours=colours)} {meaning}"
+        yield f"{painted('what to do:', 'bold', colours=colours)} {fix}"
+
+
+def many_runs(runs: Sequence[RunStatus], *, colours: bool) -> list[str]:
+    headings = ("run", "on", "state", "links", "last", "why")
+    return columns([_run_row(run) for run in runs], headings, colours=colours)
+
+
+def how_it_ended(link: Link) -> str:
+    if not link.how:
+        return "running"
+    if link.signal:
+        return f"{link.how} (signal {link.signal})"
+    return f"{link.how} (exit code {link.exit_code})" if link.exit_code else link.how
+
+
+def steps_of(link: Link) -> str:
+    if link.last_step is None:
+        return "" if link.epoch is None else f"epoch {link.epoch:g}"
+    return f"{link.first_step}-{link.last_step}"
+
+
+def _headline(run: RunStatus, *, colours: bool) -> Iterator[str]:
+    name = painted(run.name, "bold", colours=colours)
+    state = painted(run.state.value, _COLOURS[run.state], colours=colours)
+    yield f"{name} on {run.cluster}  {state}{': ' if run.reason else ''}{run.reason}"
+    if run.hint:
+        yield f"  hint: {run.hint}"
+
+
+def _link_row(link: Link, now: float) -> list[object]:
+    seconds = max(0.0, (link.ended or now) - link.began) if link.began else None
+    return [
+        link.number, link.job, link.host,
+        "" if seconds is None else say_duration(timedelta(seconds=seconds)),
+        how_it_ended(link), steps_of(link),
+        "" if link.steps_redone is None else link.steps_redone,
+        link.resumed_from.rpartition("/")[2] or "the beginning",
+    ]  # fmt: skip
+
+
+def _run_row(run: RunStatus) -> list[object]:
+    last = steps_of(run.links[-1]) if run.links else ""
+    state = Painted(run.state.value, _COLOURS[run.state])
+    return [run.name, run.cluster, state, f"{len(run.links)}/{run.links_asked}", last, run.reason]
+
+
+def _footnotes(run: RunStatus) -> Iterator[str]:
+    if run.checkpoint:
+        age = say_duration(timedelta(seconds=max(0.0, run.now - run.checkpoint.written)))
+        size = say_size(run.checkpoint.size)
+        yield f"newest valid checkpoint: {run.checkpoint.path} ({size}, {age} old)"
+    if run.metrics:
+        values = ", ".join(f"{name} {value:g}" for name, value in run.metrics.items())
+        yield f"last reported: {values}"
+    for link in run.links[-1:]:
+        if link.reason and link.reason != run.reason:
+            yield f"link {link.number}: {link.reason}"
+    for problem in run.problems:
+        yield f"note: {problem}"

@@ -1,0 +1,116 @@
+"""What the report of a run and its jobs in the queue come to: how the run stands."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from rabaska.domain.jobs import JobId, JobState, JobStatus
+from rabaska.domain.runs import Checkpoint, Link, RunState, RunStatus
+from rabaska.domain.standing import Facts, Standing, standing
+from rabaska.journeys.station import Station
+from rabaska.records.reports import Report
+from rabaska.records.runs import RunRecord
+
+Queue = Mapping[str, JobStatus]
+
+_SIGN_OF_LIFE = 60.0  # seconds; a link renews its lease six times in that
+
+
+def newest_job(report: Report, there: Station) -> JobId | None:
+    """The id the scheduler gave to the newest submission it answered."""
+    for submission in reversed(report.get("jobs", [])):
+        if submission.get("exit_code") == 0:
+            return there.scheduler.read_job_id(submission.get("said", ""))
+    return None
+
+
+def read_run(record: RunRecord, report: Report, queue: Queue | None, now: float) -> RunStatus:
+    stands = standing(_facts(report, queue, now))
+    tail = report.get("tail", "")
+    found = report.get("checkpoint")
+    told = RunStatus(
+        name=record.name,
+        cluster=record.cluster,
+        state=stands.state,
+        reason=stands.reason,
+        hint=stands.hint,
+        links_asked=report.get("links_asked") or 0,
+        walltime=timedelta(seconds=report.get("walltime") or 0),
+        links=tuple(_link(each, queue) for each in report.get("links", [])),
+        checkpoint=Checkpoint(**found) if found else None,
+        metrics=report.get("metrics", {}),
+        tail=tail,
+        about=report.get("about") or {},
+        path=record.path,
+        problems=tuple(report.get("problems", ())),
+        now=now,
+    )
+    return _explained(told, stands, tail)
+
+
+def _explained(told: RunStatus, stands: Standing, tail: str) -> RunStatus:
+    if stands.state in (RunState.FAILED, RunState.INTERRUPTED):
+        from rabaska.knowledge.failures import explain
+
+        known = explain(f"{tail}\n{stands.reason}", stage="run")
+        return replace(told, explanations=tuple((each.meaning, each.fix) for each in known[:2]))
+    if stands.state is RunState.QUEUED and stands.reason:
+        from rabaska.knowledge.waiting import waiting_for
+
+        waits = waiting_for(stands.reason)
+        if waits:
+            reason = f"it will never start ({stands.reason})" if waits.never else stands.reason
+            return replace(told, reason=reason, explanations=((waits.meaning, waits.fix),))
+    return told
+
+
+def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
+    submissions = report.get("jobs", [])
+    last = report["links"][-1] if report.get("links") else {}
+    verdict = report.get("verdict") or {}
+    is_open = bool(last) and not last.get("ended")
+    return Facts(
+        done=bool(report.get("done")),
+        stop=bool(report.get("stop")),
+        decision=verdict.get("decision", "not begun"),
+        reason=verdict.get("reason", ""),
+        holder_alive=last.get("holder_alive") if is_open else False,
+        submitted=any(each.get("exit_code") == 0 for each in submissions),
+        submitted_ago=now - max((each.get("time", 0) for each in submissions), default=0),
+        queue=queue,
+        last_job=last.get("job") or "",
+        last_is_open=is_open,
+        heard=is_open and now - (last.get("heartbeat") or 0) < _SIGN_OF_LIFE,
+    )
+
+
+def _link(told: Report, queue: Queue | None) -> Link:
+    return Link(
+        number=told["link"],
+        job=told.get("job") or "",
+        host=told.get("host") or "",
+        pid=told.get("pid"),
+        began=told.get("begun"),
+        ended=told.get("ended"),
+        how=_how(told, queue),
+        reason=told.get("reason") or "",
+        exit_code=told.get("exit_code"),
+        signal=told.get("signal"),
+        first_step=told.get("first_step"),
+        last_step=told.get("last_step"),
+        steps_redone=told.get("steps_redone"),
+        epoch=told.get("epoch"),
+        resumed_from=told.get("resumed_from") or "",
+    )
+
+
+def _how(told: Report, queue: Queue | None) -> str:
+    """How a link ended, by its own record first; its scheduler is asked where it left none."""
+    if told.get("how") not in ("running", "lost", None):
+        return str(told["how"])
+    job = (queue or {}).get(told.get("job") or "")
+    if job and job.state.over and job.state not in (JobState.DONE, JobState.FAILED):
+        return str(job.state.value)
+    gone = queue is not None and job is None and told.get("holder_alive") is None
+    lost = told.get("how") == "lost" or gone or (job is not None and job.state.over)
+    return "lost" if lost else ""

@@ -1,0 +1,31 @@
+"""Why jobs wait, and whether they will ever start: facts in waiting.toml."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a scheduler's reason means; `never` when the job cannot start as it is."""
+
+    spelled: re.Pattern[str]
+    meaning: str
+    fix: str
+    never: bool = False
+
+
+@cache
+def _reasons() -> tuple[Waiting, ...]:
+    text = (resources.files(__package__) / "waiting.toml").read_text("utf-8")
+    return tuple(
+        Waiting(re.compile(fact["spelled"]), fact["meaning"], fact["fix"], fact.get("never", False))
+        for fact in tomllib.loads(text)["reason"]
+    )
+
+
+def waiting_for(reason: str) -> Waiting | None:
+    """What is known of `reason`; None for the ordinary ones, Priority and Resources."""
+    return next((known for known in _reasons() if known.spelled.search(reason)), None)
