@@ -32,6 +32,7 @@ class Recipe:
     path: str = ""  # for activate and packed: an environment on the cluster
     here: Path | None = None  # for packed: where it lies on this computer instead
     requirements: str = ""  # for virtualenv: the text of the requirements file
+    build: str = ""  # for virtualenv: in each "job" or "once"; "" leaves it to the cluster
     python: str = "python3"
     modules: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
