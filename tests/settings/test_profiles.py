@@ -4,7 +4,8 @@ import pytest
 
 from rabaska.domain.clusters import Cluster
 from rabaska.errors import SettingsError
-from rabaska.settings.profiles import load_cluster, names
+from rabaska.settings.profile_files import names
+from rabaska.settings.profiles import load_cluster
 
 BELUGA = """\
 title = "Béluga"
