@@ -24,7 +24,7 @@ def duration(text: str) -> timedelta:
     try:
         return timedelta(seconds=sum(float(number) * _seconds(unit) for number, unit in parts))
     except OverflowError:
-        raise ValueError(f"{text!r} is longer than any calendar") from None
+        raise ValueError("no job lasts that long") from None
 
 
 def _seconds(unit: str) -> int:
@@ -43,7 +43,7 @@ def size(text: str) -> int:
     try:
         return int(float(found[1]) * _UNITS_OF_SIZE[found[2]])
     except OverflowError:
-        raise ValueError(f"{text!r} is larger than any disk") from None
+        raise ValueError("no computer has that much") from None
 
 
 def say_duration(span: timedelta) -> str:

@@ -53,7 +53,7 @@ def _without_checkpoint(command: List[str]) -> List[str]:
     for word in command:
         if CHECKPOINT not in placeholders([word]):
             kept.append(word)
-        elif kept and not _is_option(word) and _is_option(kept[-1]) and len(kept) > 1:
+        elif len(kept) > 1 and not word.startswith("-") and _is_option(kept[-1]):
             kept.pop()
     return kept
 
