@@ -27,6 +27,7 @@ class Facts:
     queue: Mapping[str, JobStatus] | None  # the run's jobs, by id; None: the queue did not answer
     last_job: str = ""  # the job of the last link, as the cluster names it
     last_is_open: bool = False  # the last link left no record of its end
+    refused: str = ""  # what the scheduler said when it refused the newest submission
     heard: bool = False  # the last link gave a sign of life a moment ago
 
 
@@ -69,6 +70,11 @@ def _idle(facts: Facts) -> Standing:
     if JobState.UNKNOWN in _states(facts):
         spelled = ", ".join(sorted({status.spelled for status in facts.queue.values()}))
         return Standing(RunState.UNKNOWN, f"the cluster calls its jobs {spelled}")
+    if not facts.submitted and facts.refused:
+        return Standing(
+            RunState.INTERRUPTED, f"the cluster refused it: {facts.refused}",
+            "`rabaska resume` submits it again as it is; after a change, `rabaska run`",
+        )  # fmt: skip
     if not facts.submitted:
         return Standing(
             RunState.INTERRUPTED, "it was never submitted", "`rabaska resume` submits it"

@@ -1,6 +1,6 @@
 """What the report of a run and its jobs in the queue come to: how the run stands."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -52,7 +52,8 @@ def _explained(told: RunStatus, stands: Standing, tail: str) -> RunStatus:
     if stands.state in (RunState.FAILED, RunState.INTERRUPTED):
         from rabaska.knowledge.failures import explain
 
-        known = explain(f"{tail}\n{stands.reason}", stage="run")
+        stage = "run" if told.links else None  # what was refused never ran
+        known = explain(f"{tail}\n{stands.reason}", stage=stage)
         return replace(told, explanations=tuple((each.meaning, each.fix) for each in known[:2]))
     if stands.state is RunState.QUEUED and stands.reason:
         from rabaska.knowledge.waiting import waiting_for
@@ -78,10 +79,18 @@ def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
         submitted=any(each.get("exit_code") == 0 for each in submissions),
         submitted_ago=now - max((each.get("time", 0) for each in submissions), default=0),
         queue=queue,
+        refused=_refusal(submissions),
         last_job=last.get("job") or "",
         last_is_open=is_open,
         heard=is_open and now - (last.get("heartbeat") or 0) < _SIGN_OF_LIFE,
     )
+
+
+def _refusal(submissions: Sequence[Report]) -> str:
+    answered = [each for each in submissions if each.get("exit_code") is not None]
+    if not answered or answered[-1]["exit_code"] == 0:
+        return ""
+    return " ".join((answered[-1].get("complained") or answered[-1].get("said") or "").split())
 
 
 def _link(told: Report, queue: Queue | None) -> Link:

@@ -178,11 +178,7 @@ def submit(
     words = ["submit", folder, "--links", str(links), *(["--resume"] if resume else [])]
     outcome = station.run(quoted([*station.node, *words, "--", *command]))
     if outcome.exit_code != 0:
-        raise SubmissionRefused(
-            f"{station.cluster.name} refused run {run}",
-            why=f"{command[0]} said: {outcome.complaint}",
-            hint=f"`rabaska show {run}` prints the script that was sent",
-        )
+        raise refused(run, station, f"{command[0]} said: {outcome.complaint}")
     job = station.scheduler.read_job_id(outcome.output)
     if job is None:
         raise SubmissionRefused(
@@ -191,3 +187,18 @@ def submit(
             hint=f"`rabaska status {run}` asks again",
         )
     return job
+
+
+def refused(run: str, station: Station, said: str) -> SubmissionRefused:
+    """The scheduler's own words, what they mean, and what to do about it."""
+    from rabaska.knowledge.failures import explain
+
+    known = explain(said, stage="submit", scheduler=station.scheduler.name)
+    if not known:
+        hint = f"`rabaska show {run}` prints the script that was sent"
+        return SubmissionRefused(f"{station.cluster.name} refused run {run}", why=said, hint=hint)
+    return SubmissionRefused(
+        f"{station.cluster.name} refused run {run}: {known[0].meaning}",
+        why=said,
+        hint=f"{known[0].fix}",
+    )

@@ -1,0 +1,99 @@
+"""What Slurm refuses, and what it will never start, told in plain words with the way out."""
+
+import json
+
+import pytest
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+SETTINGS = """
+name = "tiny"
+command = "python3 -c pass"
+
+[resources]
+walltime = "2m"
+"""
+
+
+@pytest.fixture
+def voyager(voyager):
+    """A program without data: nothing here gets as far as reading any."""
+    voyager.write("rabaska.toml", SETTINGS)
+    return voyager
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "said", "told"),
+    [
+        (["--walltime", "3h"], "", "time limit is invalid", "walltime is longer"),
+        (["--gpus", "9"], "", "node configuration is not available", "too many GPUs"),
+        ([], 'queue = "nowhere"', "nvalid partition", "queue does not exist"),
+        ([], 'native = ["--nodes=4"]', "ode count", "nodes"),
+        ([], 'features = ["gold"]', "nvalid feature", "feature"),
+    ],
+)
+def test_a_refusal_quotes_slurm_says_what_it_means_and_what_to_do(
+    voyager, words, settings, said, told
+):
+    voyager.add_settings(f"[cluster.lab]\n{settings}\n")
+
+    refused = voyager.types("run", "--on", "lab", *words, code=7)
+
+    assert said in refused.errors
+    assert told in refused.errors.partition("because")[0]
+    assert "hint:" in refused.errors
+
+
+def test_an_account_that_is_not_yours_is_named_as_the_cause(make_lab, make_voyager):
+    voyager = make_voyager(make_lab(accounting=True))
+    voyager.write("rabaska.toml", SETTINGS + '[cluster.lab]\naccount = "theirs"\n')
+
+    refused = voyager.types("run", "--on", "lab", code=7)
+
+    assert "Invalid account" in refused.errors
+    assert "you are not a member of it" in refused.errors
+
+
+def test_a_refused_run_is_not_alive_and_says_so(voyager):
+    voyager.types("run", "--on", "lab", "--walltime", "3h", code=7)
+
+    told = voyager.status()
+
+    assert told["state"] == "interrupted"
+    assert "refused it" in told["reason"]
+    assert "time limit is invalid" in told["reason"]
+    assert any("walltime" in fix for _, fix in told["explanations"])
+
+
+def test_a_run_refused_for_a_passing_reason_is_submitted_again_by_resume(lab, voyager):
+    lab.stop_controller()
+    try:
+        refused = voyager.types("run", "--on", "lab", code=7)
+    finally:
+        lab.start_controller()
+    voyager.types("resume")
+
+    assert "Unable to contact slurm controller" in refused.errors
+    assert json.loads(voyager.types("wait", "--json").output)["state"] == "finished"
+
+
+def test_a_job_that_is_held_says_that_it_will_never_start_and_why(lab, voyager):
+    voyager.add_settings('[cluster.lab]\nnative = ["--hold"]\n')
+    voyager.run()
+
+    told = voyager.status()
+
+    assert told["state"] == "queued"
+    assert "never start (JobHeldUser)" in told["reason"]
+    assert "scontrol release" in voyager.types("status").output
+
+
+def test_a_job_whose_dependency_failed_says_that_it_will_never_start(lab, voyager):
+    failed = lab.sbatch("#!/bin/bash\nexit 3")
+    lab.wait_for_state(failed, "FAILED")
+    voyager.add_settings(f'[cluster.lab]\nnative = ["--dependency=afterok:{failed}"]\n')
+    voyager.run()
+
+    told = voyager.until(lambda status: "Dependency" in status["reason"])
+
+    assert "never start (DependencyNeverSatisfied)" in told["reason"]
