@@ -9,6 +9,8 @@ WORDS = {
     "report": ".report",
     "survey": ".survey",
     "tail": ".tail",
+    "task": ".task",
+    "everywhere": ".everywhere",
     "submit": ".submission",
     "receive": ".receive",
     "offer": ".offer",

@@ -14,8 +14,10 @@ from . import (
     command,
     ending,
     events,
+    everywhere,
     files,
     interrupts,
+    launch,
     lease,
     links,
     packs,
@@ -91,6 +93,7 @@ def carry_held(
 
 def nothing_to_do(run: RunFolder, verdict: chain.Verdict) -> int:
     say("nothing left to do for {}: {}".format(run.name, verdict.reason))
+    ending.cancel_rest(os.environ)
     if verdict.decision == chain.GIVE_UP and not _said_already(run, verdict):
         Diary(run, run.holder()).note("gave up", reason=verdict.reason, hint=verdict.hint)
     return 0
@@ -120,7 +123,7 @@ def carry(work: Work) -> int:
         found = ready.choose_checkpoint(work)
         announce(work, found)
         setup.check(os.environ, work.run, work.link, work.job.name)
-        with local_space(work.job) as local:
+        with local_space(work.job) as local, everywhere.left_clean(work, local):
             end = run_program(work, local, found)
     except OSError as problem:
         end = End(chain.STAGING_FAILED, str(problem))
@@ -165,7 +168,9 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
     try:
         with interrupts.broken_off_when(work.look):
             before = ready.unpack_code(work, code)
+            elsewhere = everywhere.begin_staging(work, local)
             places = ready.places(work, ready.stage_data(work, local), found)
+            everywhere.finish_staging(elsewhere)
         process = start_program(work, code, places)
     except BrokenOff as broken:
         processes.end_all(lambda: processes.descendants(os.getpid()), 0)
@@ -197,14 +202,19 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
     stop = work.look()
     if stop is not None:
         raise BrokenOff(stop)
+    how = work.plan.launch
+    where = launch.allocation(os.environ, work.job.name, socket.gethostname())
     words = command.words_for(work.plan.command, work.plan.resume, places)
+    words = launch.launched(words, how, where, launch.task_words(work.plan.signal))
     given = dict(os.environ, **work.plan.variables)
     told = ready.told_to_program(work, os.path.dirname(code))
+    told.update(launch.variables(how, where, given))
     environment = command.environment(places, given, told)
     processes.become_reaper()
     os.makedirs(work.run.logs, exist_ok=True)
     with work.lease.quiet:
-        process = program.start(words, code, environment, work.run.log(work.link))
+        log, listens = work.run.log(work.link), launch.through_tasks(how)
+        process = program.start(words, code, environment, log, listens)
     work.diary.note("started", command=words, pid=process.pid)
     return process
 

@@ -1,6 +1,10 @@
 """The end of a link: results kept, the record written, the chain's verdict said."""
 
+import os
+import shlex
+import subprocess
 import time
+from typing import Mapping
 
 from . import chain, files, keep, links, snapshot
 from .events import say
@@ -8,6 +12,7 @@ from .job import Work
 from .program import End
 
 NOT_READY = 1  # exit code of an agent whose program could not start
+_PATIENCE = 30.0  # seconds with a scheduler that does not answer
 
 
 def keep_results(work: Work, code: str, before: snapshot.Listing) -> None:
@@ -51,9 +56,25 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
 def conclude(work: Work) -> None:
     """Say at once when the chain is over, rather than leave it to the next link."""
     verdict = links.verdict_on(work.run, work.plan.patterns)
+    if verdict.decision in (chain.FINISHED, chain.GIVE_UP):
+        cancel_rest(os.environ)
     if verdict.decision == chain.GIVE_UP:
         say("giving up: {}".format(verdict.reason))
         work.diary.note("gave up", reason=verdict.reason, hint=verdict.hint)
+
+
+def cancel_rest(environment: Mapping[str, str]) -> None:
+    """Take the links that still wait out of the queue; those that begin all the same do nothing."""
+    words = shlex.split(environment.get("RABASKA_CANCEL_REST", ""))
+    if not words:
+        return
+    try:
+        code = subprocess.call(words, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        say("the links that wait could not be cancelled: {}".format(problem))
+        return
+    if code != 0:
+        say("the links that wait could not be cancelled: {} gave {}".format(words[0], code))
 
 
 def exit_code(end: End) -> int:

@@ -42,7 +42,9 @@ class Work(NamedTuple):
 
 
 def job_from(environment: Mapping[str, str], wanted: Plan, now: float) -> Job:
-    ends = float(environment.get("RABASKA_JOB_ENDS") or now + wanted.walltime)
+    ends = _moment(environment.get("RABASKA_JOB_ENDS", "").strip())
+    if ends is None or ends <= now:
+        ends = now + wanted.walltime
     margin = min(wanted.grace / 4, 10.0)
     return Job(
         name=environment.get("RABASKA_JOB", ""),
@@ -50,6 +52,18 @@ def job_from(environment: Mapping[str, str], wanted: Plan, now: float) -> Job:
         patience=wanted.grace - margin,
         local=environment.get("RABASKA_LOCAL", ""),
     )
+
+
+def _moment(text: str) -> Optional[float]:
+    """Seconds since 1970, or local time as Slurm prints it; None for anything else."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return None  # such as "N/A", or nothing where the queue did not answer
 
 
 def reasons_to_stop(holding: Lease, signals: Interrupts, job: Job) -> Look:

@@ -82,6 +82,10 @@ def descendants(*pids: int) -> List[int]:
     return _below(pids, _table())
 
 
+def children(pid: int) -> List[int]:
+    return [one.pid for one in _table().values() if one.parent == pid and not one.dead]
+
+
 def carrying(variable: str, value: str) -> List[int]:
     """The living processes whose environment was given `variable` with `value`, ours left out.
 

@@ -12,6 +12,7 @@ from .interrupts import Stop
 from .runfolder import RunFolder
 
 TAG = "RABASKA_HOLDS"  # in the environment of everything a program starts; names run and link
+STOP = b"stop\n"  # said on the standard input of what listens to it
 NOT_FOUND = 127  # as shells say it
 NOT_EXECUTABLE = 126
 
@@ -42,24 +43,40 @@ class End(NamedTuple):
 
 
 def start(
-    words: List[str], folder: str, environment: Dict[str, str], log: str
+    words: List[str], folder: str, environment: Dict[str, str], log: str, listens: bool = False
 ) -> "subprocess.Popen[bytes]":
-    """Start `words` in `folder`, with everything it prints going straight into `log`."""
+    """Start `words` in `folder`, with everything it prints going straight into `log`.
+
+    What `listens` is asked to stop through its standard input instead of a signal (`task`).
+    """
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    stdin = subprocess.PIPE if listens else subprocess.DEVNULL
+    try:
+        return start_below(words, environment, folder, stdin, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def start_below(
+    words: List[str],
+    environment: Dict[str, str],
+    folder: Optional[str] = None,
+    stdin: int = subprocess.DEVNULL,
+    output: Optional[int] = None,
+) -> "subprocess.Popen[bytes]":
+    """Start a process that does not outlive this one."""
     try:
         return subprocess.Popen(
             words,
             cwd=folder,
             env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=descriptor,
-            stderr=descriptor,
+            stdin=stdin,
+            stdout=output,
+            stderr=output,
             preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509 (the caller holds threads still)
         )
     except OSError as problem:
         raise _not_started(words[0], problem)
-    finally:
-        os.close(descriptor)
 
 
 def _not_started(word: str, problem: OSError) -> NotStarted:
@@ -97,12 +114,44 @@ def watch(process: "subprocess.Popen[bytes]", ask: int, look: Look, patience: fl
         stop = look()
         if stop is not None and asked is None:
             asked, kill_at = stop, time.monotonic() + patience
-            process.send_signal(ask)
+            ask_to_stop(process, ask)
         if asked is not None and (time.monotonic() >= kill_at or (stop and stop.at_once)):
-            processes.end_tree(process.pid, 0)
+            _end(process)
         processes.reap_adopted(process.pid)
         time.sleep(_LOOK)
     return explained(process.returncode, asked)
+
+
+def ask_to_stop(process: "subprocess.Popen[bytes]", number: int) -> None:
+    if process.stdin is None:
+        process.send_signal(number)
+        return
+    try:
+        process.stdin.write(STOP)
+        process.stdin.flush()
+    except (BrokenPipeError, ValueError):
+        pass  # it is ending already
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the program; on other nodes its tasks do so when their input is over."""
+    if _hang_up(process):
+        try:
+            process.wait(_LAST_WORDS)
+        except subprocess.TimeoutExpired:
+            pass
+    processes.end_tree(process.pid, 0)
+
+
+def _hang_up(process: "subprocess.Popen[bytes]") -> bool:
+    """End the input of what listens to it; False when nothing does any more."""
+    if process.stdin is None or process.stdin.closed:
+        return False
+    try:
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
+    return True
 
 
 def explained(code: int, asked: Optional[Stop]) -> End:
@@ -143,6 +192,7 @@ def tag(run: RunFolder, link: int) -> str:
 
 def end_rest(process: "subprocess.Popen[bytes]", tag: str) -> int:
     """End what outlived the program, and say how many processes that were."""
+    _hang_up(process)
     left = set(processes.descendants(os.getpid())) | set(processes.carrying(TAG, tag))
     if left:
         processes.end_tree(process.pid, _LAST_WORDS)

@@ -7,6 +7,8 @@ from typing import Dict
 from . import command, keep, links, program, snapshot, stage
 from .events import say
 from .job import Work
+from .plan import Plan
+from .runfolder import RunFolder
 
 
 def choose_checkpoint(work: Work) -> links.Saved:
@@ -28,22 +30,31 @@ def choose_checkpoint(work: Work) -> links.Saved:
 
 def unpack_code(work: Work, code: str) -> snapshot.Listing:
     """Unpack the snapshot; what lies beside the code before the program starts."""
-    snapshot.unpack(work.run.code(work.plan.code), code)
-    keep.show(code, work.carried, work.plan.keep)
+    place_code(work.run, work.plan, work.carried, code)
     return snapshot.listing(code)
+
+
+def place_code(run: RunFolder, plan: Plan, carried: str, code: str) -> None:
+    snapshot.unpack(run.code(plan.code), code)
+    keep.show(code, carried, plan.keep)
 
 
 def stage_data(work: Work, local: str) -> Dict[str, str]:
     """Bring every dataset to node-local space: its name → where the program finds it."""
     began = time.monotonic()
-    data = {}  # type: Dict[str, str]
-    for dataset in work.plan.datasets:
-        target = os.path.join(local, "data", dataset.name)
-        os.makedirs(target, exist_ok=True)
-        data[dataset.name] = stage.stage(work.run.pack(dataset.pack), target, dataset.mode)
+    data = place_data(work.run, work.plan, local)
     if data:
         spent = round(time.monotonic() - began, 3)
         work.diary.note("staged", datasets=sorted(data), seconds=spent)
+    return data
+
+
+def place_data(run: RunFolder, plan: Plan, local: str) -> Dict[str, str]:
+    data = {}  # type: Dict[str, str]
+    for dataset in plan.datasets:
+        target = os.path.join(local, "data", dataset.name)
+        os.makedirs(target, exist_ok=True)
+        data[dataset.name] = stage.stage(run.pack(dataset.pack), target, dataset.mode)
     return data
 
 
