@@ -45,6 +45,7 @@ class Chain:
     links: int = 1
     grace: timedelta | None = None  # between asking to save and the limit; None: chosen by walltime
     signal: str = "TERM"
+    requeue: bool = True  # may the cluster itself start a job again that it had to end
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Project:
     folder: Path
     command: tuple[str, ...]
     resources: Resources
+    launch: str = "program"  # program, torchrun, srun or mpi
     resume: tuple[str, ...] = ()  # words added to the command once there is a checkpoint
     datasets: tuple[Dataset, ...] = ()
     environment: Recipe = Recipe()

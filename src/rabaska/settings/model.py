@@ -87,11 +87,15 @@ class ResourcesTable(Table):
     gpu_model: Line = ""
     """Which GPU, as the cluster spells it, such as `v100`."""
     cores: Annotated[int | None, Field(ge=1, le=100_000)] = None
-    """CPU cores per node; the cluster's default when left out."""
+    """CPU cores for each task; the cluster's default when left out."""
     memory: Size | None = None
     """Memory per node; the cluster's default when left out."""
     nodes: Annotated[int, Field(ge=1, le=100_000)] = 1
-    """Nodes per job."""
+    """Nodes per job. The program is started on all of them only as `launch` says."""
+    tasks: Annotated[int | None, Field(ge=1, le=10_000)] = None
+    """Processes per node that `launch` starts; one for each GPU, or one, when left out."""
+    exclusive: bool = False
+    """Whole nodes, shared with nobody."""
 
 
 class ChainTable(Table):
@@ -103,6 +107,9 @@ class ChainTable(Table):
     """Time between asking the program to save and the limit; chosen by walltime when left out."""
     signal: Annotated[Literal["TERM", "INT", "USR1", "USR2", "HUP", "QUIT"], SignalName] = "TERM"
     """The signal that asks the program to save and stop."""
+    requeue: bool = True
+    """Whether the cluster may itself start a job again after it had to end it, as it does
+    with jobs that were preempted or whose node failed. The run goes on where it was."""
 
 
 class CheckpointsTable(Table):
@@ -164,6 +171,11 @@ class Settings(Table):
     """How the program is started: text split as a shell would, or a list of words.
     `{data}`, `{data.NAME}`, `{output}`, `{checkpoints}` and `{checkpoint}` are filled in; without
     a checkpoint, words with `{checkpoint}` are left out, with the option before them."""
+    launch: Literal["program", "torchrun", "srun", "mpi"] = "program"
+    """How processes are started: `program` starts the command once, on the first node;
+    `torchrun` starts one torchrun per node, with one worker per task; `srun` starts one process
+    per task, with `RANK`, `LOCAL_RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT` set; `mpi`
+    starts one MPI process per task."""
     resume: Words = []
     """Words added to the command once there is a checkpoint."""
     data: dict[str, DataTable] = {}

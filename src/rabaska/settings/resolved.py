@@ -76,14 +76,15 @@ def project(resolved: Resolved, folder: File) -> Project:
         name=settings.name or name_for(folder),
         folder=folder,
         command=tuple(settings.command),
-        resources=Resources(**resolved.resources.model_dump()),
+        resources=_resources(resolved),
+        launch=settings.launch,
         resume=tuple(settings.resume),
         datasets=tuple(
             Dataset(name, _absolute(folder, data.path), data.mode, data.follow_links)
             for name, data in settings.data.items()
         ),
         environment=_recipe(resolved, folder),
-        chain=Chain(links=chain.links, grace=chain.grace, signal=chain.signal),
+        chain=Chain(chain.links, chain.grace, chain.signal, requeue=chain.requeue),
         checkpoints=Checkpoints(patterns=tuple(settings.checkpoints.patterns)),
         keep=tuple(settings.output.keep),
         exclude=(*settings.code.exclude, *_packed_beside(resolved)),
