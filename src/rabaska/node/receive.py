@@ -11,25 +11,29 @@ import json
 import os
 import shutil
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple
 
 from .files import PARTIAL, remove_if_there, sync_folder
 from .room import free_here, prepare_stripes
 
 NO_SPACE = 75  # the exit code of `take` when the disk or a quota is full
-CUT = 76  # when the sender stopped in the middle
+CUT = 76  # when the sender stopped in the middle, or must ask again
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CHUNK = 1 << 20
-_HASHING = 4  # files at once; hashlib lets go of the interpreter while it works
+_SENDER = 0  # the descriptor that bytes come from
 
 Json = Dict[str, Any]
+
+
+class SenderGone(Exception):
+    """The bytes ended before all were there."""
 
 
 class File(NamedTuple):
     name: str  # relative to the parcel; empty when the parcel is one file
     size: int
-    sha256: str
+    sha256: str = ""  # not told when the question is only what is here
+    comes: int = 0  # so many of its bytes follow the order, its last ones
 
 
 class Parcel(NamedTuple):
@@ -55,27 +59,46 @@ class Parcel(NamedTuple):
             return 0
 
 
-def parcels_from(text: str) -> List[Parcel]:
-    return [
-        Parcel(each["target"], [File(*fields) for fields in each["files"]])
-        for each in json.loads(text)
-    ]
-
-
 def main(words: List[str]) -> int:
-    act = {"begin": begin, "finish": finish, "take": take}[words[0]]
-    return act()
-
-
-def begin() -> int:
-    """Tell what is missing and how much room there is; make the folders if there is enough."""
-    missing = [parcel for parcel in parcels_from(sys.stdin.read()) if not parcel.is_there]
-    sizes = {parcel.target: [parcel.arrived(file) for file in parcel.files] for parcel in missing}  # type: Dict[str, List[int]]
-    answer = {"missing": sizes, "rsync": shutil.which("rsync") is not None}  # type: Json
-    if missing:
-        answer["room"] = _make_room(missing)
+    """`begin` or `take`, and how long the order is that stands before all else on our input."""
+    act, length = words
+    order = json.loads(bytes(_read(int(length))).decode("utf-8"))
+    try:
+        answer = {"begin": begin, "take": take}[act](order)
+    except (SenderGone, FileNotFoundError):
+        # Somebody else may have completed and renamed the same parcel: the sender asks again.
+        return CUT
+    except OSError as problem:
+        if problem.errno not in _FULL:
+            raise
+        sys.stderr.write("{}\n".format(problem))
+        return NO_SPACE
     print(json.dumps(answer))
     return 0
+
+
+def _parcels(order: List[Json]) -> List[Parcel]:
+    return [Parcel(each["target"], [File(*fields) for fields in each["files"]]) for each in order]
+
+
+def _read(length: int) -> bytearray:
+    """So many bytes from the sender, and not one more."""
+    data = bytearray(length)
+    view, done = memoryview(data), 0
+    while done < length:
+        came = os.readv(_SENDER, [view[done:]])
+        if not came:
+            raise SenderGone()
+        done += came
+    return data
+
+
+def begin(order: List[Json]) -> Json:
+    """What is missing, and whether there is room; if so, the folders for it are made."""
+    missing = [parcel for parcel in _parcels(order) if not parcel.is_there]
+    arrived = {parcel.target: [parcel.arrived(file) for file in parcel.files] for parcel in missing}
+    room = _make_room(missing) if missing else {}
+    return {"missing": arrived, "room": room, "rsync": shutil.which("rsync") is not None}
 
 
 def _make_room(missing: List[Parcel]) -> Json:
@@ -107,86 +130,47 @@ def _make_folders(parcel: Parcel) -> None:
         os.makedirs(folder, exist_ok=True)
 
 
-def take() -> int:
-    """Read a line that lists path, offset and length, then all those bytes one after another."""
-    source = sys.stdin.buffer
-    try:
-        for path, offset, length in json.loads(source.readline().decode("utf-8")):
-            if not _take_one(source, path, offset, length):
-                return CUT
-    except OSError as problem:
-        sys.stderr.write("{}\n".format(problem))
-        return NO_SPACE if problem.errno in _FULL else 1
-    return 0
+def take(order: List[Json]) -> Json:
+    """Take the bytes that follow, prove every file, rename what is whole.
 
-
-def _take_one(source: BinaryIO, path: str, offset: int, length: int) -> bool:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
-    with open(descriptor, "wb", buffering=0) as stream:
-        stream.seek(offset)
-        while length:
-            piece = source.read(min(_CHUNK, length))
-            if not piece:
-                return False
-            _write_all(stream, piece)
-            length -= len(piece)
-    return True
-
-
-def _write_all(stream: Any, piece: bytes) -> None:
-    """Raw files may take less than they are given when the disk is nearly full."""
-    while piece:
-        piece = piece[stream.write(piece) :]
-
-
-def finish() -> int:
-    """Prove every file, rename what is whole, and tell which files must be sent again."""
-    damaged = {}  # type: Dict[str, List[str]]
-    for parcel in parcels_from(sys.stdin.read()):
-        wrong = _finish_one(parcel)
+    The answer names the files that were not what they should be; they must be sent again.
+    """
+    damaged = {}
+    for parcel in _parcels(order):
+        wrong = [file.name for file in parcel.files if not _take_one(parcel.path(file), file)]
         if wrong:
             damaged[parcel.target] = wrong
-    print(json.dumps({"damaged": damaged}))
-    return 0
+        else:
+            _put_in_place(parcel)
+    return {"damaged": damaged}
 
 
-def _finish_one(parcel: Parcel) -> List[str]:
-    if parcel.is_there:
-        _drop(parcel.partial)
-        return []
-    with ThreadPoolExecutor(_HASHING) as threads:
-        wrong = [
-            name
-            for name in threads.map(lambda file: _wrong(parcel, file), parcel.files)
-            if name is not None
-        ]
-    if not wrong:
-        _put_in_place(parcel)
-    return wrong
-
-
-def _wrong(parcel: Parcel, file: File) -> Optional[str]:
-    """The file's name if it is not what it should be; it is removed, to be sent again."""
-    path = parcel.path(file)
-    try:
-        # Size first: a transfer cut short is the common case, and this costs no reading.
-        if os.path.getsize(path) == file.size and _proven(path) == file.sha256:
-            return None
-    except FileNotFoundError:
-        return file.name
-    if os.path.getsize(path) >= file.size:
-        remove_if_there(path)
-    return file.name
-
-
-def _proven(path: str) -> str:
-    """The digest of a file that is on the disk for good."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as stream:
-        for piece in iter(lambda: stream.read(_CHUNK), b""):
+def _take_one(path: str, file: File) -> bool:
+    """Add what comes to what is there; whether the whole is proven."""
+    digest, known, left = hashlib.sha256(), file.size - file.comes, file.comes
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    with open(descriptor, "r+b", buffering=0) as stream:
+        for start in range(0, known, _CHUNK):
+            digest.update(stream.read(min(_CHUNK, known - start)))
+        stream.seek(known)
+        while left:
+            piece = _read(min(_CHUNK, left))
             digest.update(piece)
-        os.fsync(stream.fileno())
-    return digest.hexdigest()
+            _write(stream, piece)
+            left -= len(piece)
+        stream.truncate(file.size)
+        os.fsync(descriptor)
+    if digest.hexdigest() == file.sha256:
+        return True
+    remove_if_there(path)
+    return False
+
+
+def _write(stream: Any, piece: bytearray) -> None:
+    """A raw file may take less than it is given when the disk is nearly full."""
+    view = memoryview(piece)
+    while view:
+        view = view[stream.write(view) :]
 
 
 def _put_in_place(parcel: Parcel) -> None:

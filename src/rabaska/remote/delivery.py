@@ -2,34 +2,34 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
-from itertools import groupby
 from typing import Any
 
 from rabaska.domain.amounts import say_size
 from rabaska.errors import CommandFailed, DamagedPack, NoSpace
-from rabaska.remote import rsync, sending
-from rabaska.remote.pieces import Piece, described, pieces
+from rabaska.remote import rsync
+from rabaska.remote.freight import Freight, freight, question
 from rabaska.remote.place import Moved, NodeSide, Parcel, quoted
 from rabaska.remote.refusals import ConnectionLost
+from rabaska.remote.sending import prove, send
 from rabaska.remote.shell import Shell
 
 _TRIES = 5  # in a row that brought nothing, before the connection is believed to be gone
 _REPAIRS = 3  # times that a file may arrive other than it was sent
 
 
-def deliver(parcels: Sequence[Parcel], shell: Shell, node: NodeSide, moved: Moved) -> None:
+def deliver(
+    parcels: Sequence[Parcel], shell: Shell, node: NodeSide, moved: Moved, *, prefer_rsync: bool
+) -> None:
     """Send what is missing there; a connection that breaks is made again as long as it helps."""
-    tries, repairs, most = 0, 0, -1
+    tries, repairs, least = 0, 0, None
     while repairs < _REPAIRS:
         try:
-            wanted, by_rsync = _begin(parcels, node)
-            if not wanted:
+            missing, has_rsync = _missing(parcels, node)
+            if not missing:
                 return
-            there = sum(piece.offset for piece in wanted)
-            tries, most = (0, there) if there > most else (tries + 1, most)
-            _move(wanted, shell, node, moved, by_rsync=by_rsync)
-            damaged = _finish(wanted, node)
+            left = sum(each.missing for each in missing)
+            tries, least = (0, left) if least is None or left < least else (tries + 1, least)
+            damaged = _move(missing, shell, node, moved, by_rsync=prefer_rsync and has_rsync)
         except ConnectionLost:
             if tries == _TRIES:
                 raise
@@ -37,7 +37,7 @@ def deliver(parcels: Sequence[Parcel], shell: Shell, node: NodeSide, moved: Move
             continue
         if not damaged:
             return
-        repairs, most = repairs + 1, -1
+        repairs, least = repairs + 1, None
     raise DamagedPack(
         f"{damaged[0]} arrived damaged, {_REPAIRS} times",
         why="its sha256 there is not what it should be",
@@ -45,34 +45,22 @@ def deliver(parcels: Sequence[Parcel], shell: Shell, node: NodeSide, moved: Move
     )
 
 
-def _begin(parcels: Sequence[Parcel], node: NodeSide) -> tuple[list[Piece], bool]:
+def _missing(parcels: Sequence[Parcel], node: NodeSide) -> tuple[list[Freight], bool]:
     """One question for all: what is missing of those that are missing, and is rsync there?"""
-    answer = _ask(node, "begin", [described(parcel) for parcel in parcels])
-    if answer.get("room", {}).get("short"):
+    asked = json.dumps([question(parcel) for parcel in parcels]).encode()
+    script = quoted([*node.node, "receive", "begin", str(len(asked))])
+    outcome = node.run(script, feed=asked)
+    if outcome.exit_code != 0:
+        raise CommandFailed("the cluster did not tell what it has", why=outcome.complaint)
+    answer: dict[str, Any] = json.loads(outcome.output.strip().splitlines()[-1])
+    if answer["room"].get("short"):
         raise _no_room(answer["room"])
-    wanted = [
-        piece
+    missing = [
+        freight(parcel, answer["missing"][parcel.target])
         for parcel in parcels
         if parcel.target in answer["missing"]
-        for piece in pieces(parcel, answer["missing"][parcel.target])
     ]
-    return wanted, bool(answer["rsync"])
-
-
-def _finish(sent: Sequence[Piece], node: NodeSide) -> list[str]:
-    """Have the far end prove and rename what came; the files it found to be damaged."""
-    parcels = {piece.parcel.target: piece.parcel for piece in sent}
-    answer = _ask(node, "finish", [described(each, proof=True) for each in parcels.values()])
-    return [name or target for target in parcels for name in answer["damaged"].get(target, [])]
-
-
-def _ask(node: NodeSide, act: str, parcels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    script = quoted([*node.node, "receive", act])
-    outcome = node.run(script, feed=json.dumps(parcels).encode())
-    if outcome.exit_code != 0:
-        raise CommandFailed("the cluster could not take what was sent", why=outcome.complaint)
-    answer: dict[str, Any] = json.loads(outcome.output.strip().splitlines()[-1])
-    return answer
+    return missing, answer["rsync"]
 
 
 def _no_room(room: Mapping[str, Any]) -> NoSpace:
@@ -90,21 +78,15 @@ def _no_room(room: Mapping[str, Any]) -> NoSpace:
 
 
 def _move(
-    wanted: Sequence[Piece], shell: Shell, node: NodeSide, moved: Moved, *, by_rsync: bool
-) -> None:
-    """Send every missing byte, folder by folder; single files are small and need no rsync."""
-    total = sum(piece.offset + piece.length for piece in wanted)
-    done = sum(piece.offset for piece in wanted)
-    for _, group in groupby(wanted, key=lambda piece: piece.parcel.target):
-        needed = [piece for piece in group if piece.is_needed]
-        told = partial(_tell, moved, done, total)
-        if not needed:
-            continue
-        told(0)
-        if not (by_rsync and needed[0].name and rsync.send(needed, shell, told)):
-            sending.send(needed, shell, node, told)
-        done += sum(piece.length for piece in needed)
+    missing: Sequence[Freight], shell: Shell, node: NodeSide, moved: Moved, *, by_rsync: bool
+) -> list[str]:
+    """Send every missing byte and have the whole proven; the files that were found damaged."""
+    total = sum(each.size for each in missing)
+    before = total - sum(each.missing for each in missing)
 
+    def told(sent: int) -> None:
+        moved(min(before + sent, total), total)
 
-def _tell(moved: Moved, before: int, total: int, sent: int) -> None:
-    moved(min(before + sent, total), total)
+    if by_rsync and rsync.send(missing, shell, told):
+        return prove(missing, node)
+    return send(missing, shell, node, told)

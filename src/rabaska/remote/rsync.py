@@ -6,12 +6,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO
+from functools import partial
+from io import BufferedReader
+from typing import cast
 
-from rabaska.node import files
 from rabaska.remote.connection import Connection
-from rabaska.remote.pieces import Piece
-from rabaska.remote.place import Parcel
+from rabaska.remote.freight import Freight
 from rabaska.remote.refusals import lost
 from rabaska.remote.sending import no_space
 from rabaska.remote.shell import LOST, Shell
@@ -19,50 +19,60 @@ from rabaska.remote.shell import LOST, Shell
 # Owner, group and permissions are the far side's own: on a project space files must get the
 # space's group, or they count against the wrong quota. Nothing is compared: what is there of a
 # file is its beginning, and the far end proves the whole of it afterwards.
-_HOW = ("--append", "--no-perms", "--no-group", "--no-owner", "--no-inc-recursive")
-_TOLD = ("--info=progress2", "--no-human-readable", "--protect-args", "--files-from=-", "--from0")
+_HOW = ("--recursive", "--append", "--no-perms", "--no-group", "--no-owner", "--no-inc-recursive")
+_TOLD = ("--info=progress2", "--no-human-readable", "--protect-args")
 _PROGRESS = re.compile(rb"\s*(\d[\d,.]*)\s+\d+%")
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 # rsync(1): error in socket I/O, in the data stream, timeouts; and ssh's own when it was cut off.
 _CUT_OFF = (10, 12, 30, 35, LOST)
 
 
-def send(wanted: Sequence[Piece], shell: Shell, told: Callable[[int], None]) -> bool:
-    """Send pieces of one parcel; False when rsync did not work, and another way must be taken."""
+def send(missing: Sequence[Freight], shell: Shell, told: Callable[[int], None]) -> bool:
+    """Send what is missing; False when rsync does not work, and another way must be taken."""
     if not shutil.which("rsync"):
         return False
     shell.connection.open()
-    with tempfile.TemporaryFile() as names, tempfile.TemporaryFile() as errors:
-        names.write(b"\0".join(piece.name.encode() for piece in wanted))
-        names.seek(0)
+    before = 0
+    for each in missing:
+        if not _send_one(each, shell.connection, partial(_tell, told, before)):
+            return False
+        before += each.missing
+    return True
+
+
+def _tell(told: Callable[[int], None], before: int, sent: int) -> None:
+    told(before + sent)
+
+
+def _send_one(each: Freight, connection: Connection, told: Callable[[int], None]) -> bool:
+    with tempfile.TemporaryFile() as errors:
         with subprocess.Popen(
-            _command(wanted[0].parcel, shell.connection),
-            stdin=names,
+            _command(each, connection),
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
         ) as process:
             try:
-                for sent in _progress(process.stdout):
+                for sent in _progress(cast(BufferedReader, process.stdout)):
                     told(sent)
                 code = process.wait()
             finally:
                 process.terminate()
         errors.seek(0)
-        return _judge(code, errors.read().decode(errors="replace"), shell.connection.host)
+        return _judge(code, errors.read().decode(errors="replace"), connection.host)
 
 
-def _command(parcel: Parcel, connection: Connection) -> list[str]:
-    far_shell = ["-e", shlex.join(connection.shell())]
-    return [
-        "rsync", *_HOW, *_TOLD, *far_shell,
-        f"{parcel.source}/", f"{connection.host}:{parcel.target}{files.PARTIAL}/",
-    ]  # fmt: skip
+def _command(each: Freight, connection: Connection) -> list[str]:
+    source = each.parcel.source
+    from_, to = (f"{source}/", f"{each.partial}/") if source.is_dir() else (source, each.partial)
+    return ["rsync", *_HOW, *_TOLD, "-e", shlex.join(connection.shell()),
+            str(from_), f"{connection.host}:{to}"]  # fmt: skip
 
 
-def _progress(printed: IO[bytes] | None) -> Iterator[int]:
+def _progress(printed: BufferedReader) -> Iterator[int]:
     """Bytes sent so far: rsync writes its line again and again, between carriage returns."""
     line = b""
-    while printed and (chunk := printed.read1(4096)):  # type: ignore[attr-defined]
+    while chunk := printed.read1(4096):
         *lines, line = (line + chunk).replace(b"\n", b"\r").split(b"\r")
         for each in lines:
             if found := _PROGRESS.match(each):

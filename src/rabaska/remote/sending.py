@@ -1,11 +1,12 @@
-"""The missing bytes of many files through one command, for places without rsync."""
+"""The missing bytes of many files through one command, which proves them as they come."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
-from rabaska.errors import NoSpace
+from rabaska.errors import CommandFailed, NoSpace
 from rabaska.node import receive
-from rabaska.remote.pieces import Piece
+from rabaska.remote.freight import Freight
 from rabaska.remote.place import NodeSide, quoted
 from rabaska.remote.refusals import lost
 from rabaska.remote.shell import Shell, Started
@@ -14,31 +15,42 @@ _CHUNK = 1 << 20
 
 
 def send(
-    wanted: Sequence[Piece], shell: Shell, node: NodeSide, told: Callable[[int], None]
-) -> None:
-    order = [[piece.target, piece.offset, piece.length] for piece in wanted]
-    with shell.started(quoted([*node.node, "receive", "take"])) as far:
-        try:
-            far.feed.write(json.dumps(order).encode() + b"\n")
+    missing: Sequence[Freight], shell: Shell, node: NodeSide, told: Callable[[int], None]
+) -> list[str]:
+    """Send what is missing; the files that are damaged there."""
+    order = json.dumps([each.order() for each in missing]).encode()
+    with shell.started(quoted([*node.node, "receive", "take", str(len(order))])) as far:
+        far.write(order)
+        # If the far end does not listen any more, how it ended says why.
+        with suppress(BrokenPipeError):
             sent = 0
-            for chunk in _chunks(wanted):
+            for chunk in _chunks(missing):
                 far.feed.write(chunk)
                 sent += len(chunk)
                 told(sent)
             far.feed.flush()
-        except BrokenPipeError:
-            pass  # how the far end ended says more
         _look_at_end(far)
+        return _damaged(far.output.read())
 
 
-def _chunks(wanted: Sequence[Piece]) -> Iterator[bytes]:
-    for piece in wanted:
-        length = piece.length
-        with piece.source.open("rb") as stream:
-            stream.seek(piece.offset)
-            while length and (chunk := stream.read(min(_CHUNK, length))):
-                yield chunk
-                length -= len(chunk)
+def prove(missing: Sequence[Freight], node: NodeSide) -> list[str]:
+    """Have proven what came another way; the files that are damaged there."""
+    order = json.dumps([each.order(arrived=True) for each in missing]).encode()
+    outcome = node.run(quoted([*node.node, "receive", "take", str(len(order))]), feed=order)
+    if outcome.exit_code != 0:
+        raise CommandFailed("what was sent could not be proven there", why=outcome.complaint)
+    return _damaged(outcome.output)
+
+
+def _damaged(answer: str | bytes) -> list[str]:
+    damaged = json.loads(answer)["damaged"]
+    return [name or target for target, names in damaged.items() for name in names]
+
+
+def _chunks(missing: Sequence[Freight]) -> Iterator[bytes]:
+    for each in missing:
+        for piece in each.pieces:
+            yield from piece.chunks(_CHUNK)
 
 
 def _look_at_end(far: Started) -> None:

@@ -18,6 +18,8 @@ from rabaska.remote.refusals import lost, refusal
 _BEGIN = "--rabaska-begins--"
 _END = "--rabaska-ends--"
 
+_PIPE = 1 << 20  # bytes on their way to ssh; the usual 64 KiB make both ends wait for each other
+
 LOST = 255  # how ssh ends when it was cut off, and no command of ours
 
 
@@ -66,7 +68,11 @@ class Shell:
         with (
             tempfile.TemporaryFile() as errors,
             subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                pipesize=_PIPE,
             ) as process,
         ):
             try:

@@ -45,7 +45,9 @@ class Ssh:
     def deliver(
         self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
     ) -> None:
-        deliver(parcels, self._freight, node, moved or _untold)
+        # Hosts made for transfers are made for rsync, and may have no Python worth the name.
+        prefer_rsync = self.transfer is not None
+        deliver(parcels, self._freight, node, moved or _untold, prefer_rsync=prefer_rsync)
 
     def bring(
         self,

@@ -1,0 +1,117 @@
+"""How fast a pack of one large shard is pushed over ssh, beside `rsync -a` of the same tar."""
+
+import random
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from measuring import medians
+from rows import Row
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the lab is among the tests
+
+from tests.lab import Lab
+
+from rabaska.domain.clusters import Cluster
+from rabaska.journeys.station import Station
+from rabaska.node import packs
+from rabaska.packing.bundle import bundle
+from rabaska.remote.connection import Connection
+from rabaska.remote.place import Parcel, quoted
+from rabaska.remote.ssh import Ssh
+
+NAME = "push"
+SHARE = 0.9  # of the rate of rsync
+
+
+def run(quick: bool) -> list[Row]:
+    size = (512 if quick else 1024) << 20
+    with tempfile.TemporaryDirectory() as scratch, Lab() as lab:
+        folder = Path(scratch)
+        tar = _tar(folder, size)
+        station = _station(folder, lab)
+        try:
+            cost = medians(
+                {
+                    "rabaska": lambda: _pushed(tar, station),
+                    "rsync": lambda: _rsynced(tar, station),
+                },
+                repeats=3 if quick else 5,
+            )
+        finally:
+            station.place.connection.close()
+    ours, theirs = (size / cost[name] / 1e6 for name in ("rabaska", "rsync"))
+    return [
+        Row(
+            work=f"push {size >> 20} MiB over ssh",
+            peer="rsync -a of the same tar",
+            ours=ours,
+            theirs=theirs,
+            ratio=ours / theirs,
+            at_least=SHARE,
+            unit="MB/s",
+        )
+    ]
+
+
+def _tar(folder: Path, size: int) -> Path:
+    path = folder / "pack" / "shard-00000.tar"
+    path.parent.mkdir()
+    with path.open("wb") as stream:
+        for number in range(size >> 20):
+            stream.write(random.Random(number).randbytes(1 << 20))
+    return path
+
+
+def _station(folder: Path, lab: Lab) -> Station:
+    connection = Connection("lab", ("-F", str(lab.ssh_config)))
+    return Station(
+        cluster=Cluster("lab", "the lab", "slurm", host="lab"),
+        place=Ssh(connection),
+        store=f"{lab.shared}/rabaska",
+        python="python3",
+        program=bundle(folder / "node"),
+    )
+
+
+def _pushed(tar: Path, station: Station) -> float:
+    """Seconds until the pack is there, proven and under its final name."""
+    target = f"{station.store}/packs/pack"
+    # A pack's digests are in its manifest, so they are not part of a push.
+    parcel = Parcel(tar.parent, target, {tar.name: _sha256(tar)})
+    began = time.monotonic()
+    station.place.deliver([parcel], station)
+    took = time.monotonic() - began
+    _expect_success(station, f"ls {quoted([f'{target}/{tar.name}'])} && rm -r {quoted([target])}")
+    return took
+
+
+_known: dict[Path, str] = {}
+
+
+def _sha256(tar: Path) -> str:
+    if tar not in _known:
+        _known[tar] = packs.sha256_of(str(tar))
+    return _known[tar]
+
+
+def _rsynced(tar: Path, station: Station) -> float:
+    connection = station.place.connection
+    connection.open()
+    folder = f"{station.store}/rsynced"
+    _expect_success(station, f"mkdir -p {quoted([folder])}")
+    command = ["rsync", "-a", "-e", shlex.join(connection.shell()), str(tar), f"lab:{folder}/"]
+    began = time.monotonic()
+    subprocess.run(command, check=True)
+    took = time.monotonic() - began
+    _expect_success(station, f"rm -r {quoted([folder])}")
+    return took
+
+
+def _expect_success(station: Station, script: str) -> None:
+    outcome = station.place.run(script)
+    if outcome.exit_code != 0:
+        raise RuntimeError(outcome.complaint)

@@ -1,0 +1,89 @@
+"""What is missing of a parcel there, file by file."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rabaska.node import files, packs
+from rabaska.remote.place import Parcel
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One file of a parcel, and how much of it is there."""
+
+    name: str  # empty when the parcel is one file
+    path: Path
+    size: int
+    arrived: int
+
+    @property
+    def missing(self) -> int:
+        return self.size - self.arrived
+
+    def chunks(self, length: int) -> Iterator[bytes]:
+        """What is missing, `length` bytes at a time."""
+        left = self.missing
+        with self.path.open("rb") as stream:
+            stream.seek(self.arrived)
+            while left and (chunk := stream.read(min(length, left))):
+                yield chunk
+                left -= len(chunk)
+
+
+@dataclass(frozen=True)
+class Freight:
+    """A parcel that is not there yet, or not all of it."""
+
+    parcel: Parcel
+    pieces: tuple[Piece, ...]
+
+    @property
+    def partial(self) -> str:
+        """Where it grows."""
+        return f"{self.parcel.target}{files.PARTIAL}"
+
+    @property
+    def size(self) -> int:
+        return sum(piece.size for piece in self.pieces)
+
+    @property
+    def missing(self) -> int:
+        return sum(piece.missing for piece in self.pieces)
+
+    def order(self, *, arrived: bool = False) -> dict[str, Any]:
+        """What the far end must know to take it: names, sizes, proofs, and what will come."""
+        return {
+            "target": self.parcel.target,
+            "files": [
+                [each.name, each.size, self._sha256(each), 0 if arrived else each.missing]
+                for each in self.pieces
+            ],
+        }
+
+    def _sha256(self, piece: Piece) -> str:
+        return self.parcel.digests.get(piece.name) or packs.sha256_of(str(piece.path))
+
+
+def freight(parcel: Parcel, arrived: Sequence[int]) -> Freight:
+    pieces = [
+        Piece(name, path, path.stat().st_size, there)
+        for (name, path), there in zip(_files(parcel), arrived, strict=True)
+    ]
+    return Freight(parcel, tuple(pieces))
+
+
+def question(parcel: Parcel) -> dict[str, Any]:
+    """The parcel as the far end reads it to say how much of it is there."""
+    listed = [[name, path.stat().st_size] for name, path in _files(parcel)]
+    return {"target": parcel.target, "files": listed}
+
+
+def _files(parcel: Parcel) -> Iterator[tuple[str, Path]]:
+    if not parcel.source.is_dir():
+        yield "", parcel.source
+        return
+    for path in sorted(parcel.source.rglob("*")):
+        if path.is_file():
+            yield path.relative_to(parcel.source).as_posix(), path
