@@ -6,15 +6,29 @@ from rabaska.journeys.station import station_of
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
 from rabaska.remote.place import quoted
+from rabaska.remote.refusals import ConnectionLost
+
+_TRIES = 5  # in a row that brought nothing, before the connection is believed to be gone
 
 
 def logs(
     record: RunRecord, home: Home, *, follow: bool = False, link: int | None = None
 ) -> Iterator[bytes]:
+    """The bytes of the log; where the connection breaks, it goes on with the next byte."""
     there = station_of(record, home)
     words = ["tail", record.path]
     if follow:
         words.append("--follow")
     if link is not None:
         words += ["--link", str(link)]
-    return there.place.stream(quoted([*there.node, *words]))
+    came, tries = 0, 0
+    while True:
+        try:
+            for chunk in there.place.stream(quoted([*there.node, *words, "--from", str(came)])):
+                came, tries = came + len(chunk), 0
+                yield chunk
+            return
+        except ConnectionLost:
+            tries += 1
+            if tries == _TRIES:
+                raise

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from rabaska.errors import Unreachable
-from rabaska.remote.refusals import refusal
+from rabaska.remote.refusals import not_begun
 
 # A silent line is given up after a minute; a firewall that forgets idle ones is kept awake.
 _KEEP_ALIVE = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
@@ -58,7 +58,7 @@ class Connection:
         # -f: ssh goes to the background once it is let in, and Ctrl-C no longer reaches it there.
         code, said = _listened([*words, "-N", "-f", self.host])
         if code != 0:
-            raise refusal(self.host, said)
+            raise not_begun(self.host, said)
 
     def _answers(self) -> bool:
         """Whether somebody listens at our socket: as good as `ssh -O check`, without a process.

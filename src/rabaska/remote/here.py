@@ -26,6 +26,9 @@ class Here:
             errors=done.stderr.decode(errors="replace"),
         )
 
+    def attach(self, script: str, *, terminal: bool) -> int:
+        return subprocess.run(["bash", "-c", script], check=False).returncode
+
     def stream(self, script: str) -> Iterator[bytes]:
         with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE) as process:
             printed = cast(BufferedReader, process.stdout)

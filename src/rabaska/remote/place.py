@@ -53,6 +53,9 @@ class Place(Protocol):
     def stream(self, script: str) -> Iterator[bytes]:
         """What `script` prints, as it prints it; closing the iterator ends the command."""
 
+    def attach(self, script: str, *, terminal: bool) -> int:
+        """Run `script` in the foreground, with our own input and output; its exit code."""
+
     def send(self, source: Path, target: str) -> None:
         """Copy a small file there; it appears under `target` whole or not at all."""
 

@@ -10,6 +10,10 @@ class ConnectionLost(Unreachable):
     """The connection broke in the middle of something."""
 
 
+class NotBegun(Unreachable):
+    """There was no connection, so nothing of what was asked has happened."""
+
+
 _REFUSALS: Sequence[tuple[str, str, str]] = (
     (
         r"REMOTE HOST IDENTIFICATION HAS CHANGED",
@@ -52,14 +56,12 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
 )
 
 
-def refusal(host: str, said: str) -> Unreachable:
+def not_begun(host: str, said: str) -> NotBegun:
     """Why there is no connection."""
     for pattern, what, hint in _REFUSALS:
         if re.search(pattern, said, re.IGNORECASE):
-            return Unreachable(
-                what.format(host=host), why=_quote(said), hint=hint.format(host=host)
-            )
-    return Unreachable(
+            return NotBegun(what.format(host=host), why=_quote(said), hint=hint.format(host=host))
+    return NotBegun(
         f"the connection to {host} could not be made",
         why=_quote(said),
         hint=f"`ssh {host}` must work without rabaska first",

@@ -1,5 +1,6 @@
 """Bash at the other end of a connection: scripts in, their words and bytes out."""
 
+import base64
 import re
 import subprocess
 import tempfile
@@ -12,9 +13,9 @@ from typing import IO, cast
 from rabaska.errors import CommandFailed
 from rabaska.remote.connection import Connection
 from rabaska.remote.place import Outcome
-from rabaska.remote.refusals import lost, refusal
+from rabaska.remote.refusals import NotBegun, lost, not_begun
 
-# Login shells may print banners: what counts stands between these two lines.
+# Login shells may print banners: what counts stands between these two marks.
 _BEGIN = "--rabaska-begins--"
 _END = "--rabaska-ends--"
 
@@ -30,57 +31,73 @@ class Shell:
     connection: Connection
 
     def run(self, script: str, *, feed: bytes = b"") -> Outcome:
-        """Run `script`; a connection lost before it began is made again, once."""
-        done = self._try(script, feed)
-        if _BEGIN.encode() not in done.stdout:
-            self.connection.open_again()
-            done = self._try(script, feed)
-        outcome = read_outcome(done.stdout, done.stderr)
-        if outcome is not None:
+        """Run `script`; if the connection breaks it may have done part of its work, so it is
+        not for us to repeat it."""
+        framed = f"( {_reading(script)} ); code=$?; echo; echo {_END} $code"
+        with self._bash(framed) as far:
+            output, _ = far.process.communicate(script.encode() + feed)
+            outcome = read_outcome(output, far.complaint())
+            if outcome is None:
+                raise lost(far.host, far.complaint())
             return outcome
-        said = done.stderr.decode(errors="replace")
-        # It may have done part of its work, so it is not for us to repeat it.
-        began = _BEGIN.encode() in done.stdout
-        raise (lost if began else refusal)(self.connection.host, said)
 
-    def _try(self, script: str, feed: bytes) -> subprocess.CompletedProcess[bytes]:
+    def attach(self, script: str, *, terminal: bool) -> int:
+        """Run `script` with our own input and output; the script itself travels as an argument."""
         self.connection.open()
-        reading = f"echo {_BEGIN}; ( {_reading(script)} ); code=$?; echo; echo {_END} $code"
-        return subprocess.run(
-            _bash(self.connection, reading),
-            input=script.encode() + feed,
-            capture_output=True,
-            check=False,
-        )
+        encoded = base64.b64encode(script.encode()).decode()
+        reading = f"bash -lc 'eval \"$(echo {encoded} | base64 -d)\"'"
+        command = self.connection.command("-tt" if terminal else "-T", self.connection.host)
+        return subprocess.run([*command, reading], check=False).returncode
 
     def stream(self, script: str) -> Iterator[bytes]:
-        with self.started(script) as started:
-            started.feed.close()
-            while chunk := started.output.read1(65536):
+        with self.started(script) as far:
+            far.feed.close()
+            while chunk := far.output.read1(65536):
                 yield chunk
-            started.expect_success("what is being read")
+            far.expect_success("what was being read")
 
     @contextmanager
     def started(self, script: str) -> Iterator["Started"]:
         """A script that runs, with its standard input and output open; it ends with the block."""
+        with self._bash(_reading(script)) as far:
+            far.write(script.encode())
+            yield far
+
+    @contextmanager
+    def _bash(self, reading: str) -> Iterator["Started"]:
+        """A bash that waits for its script; where the connection was dead, it is made again."""
         self.connection.open()
-        command = _bash(self.connection, f"echo {_BEGIN}; {_reading(script)}")
-        with (
-            tempfile.TemporaryFile() as errors,
-            subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                pipesize=_PIPE,
-            ) as process,
-        ):
+        try:
+            far = self._start(reading)
+        except NotBegun:
+            self.connection.open_again()
+            far = self._start(reading)
+        with far.errors, far.process:
             try:
-                started = Started(process, errors, self.connection.host)
-                started.begin(script)
-                yield started
+                yield far
             finally:
-                process.terminate()
+                far.process.terminate()
+
+    def _start(self, reading: str) -> "Started":
+        host = self.connection.host
+        command = self.connection.command(host, f"bash -lc 'echo {_BEGIN}; {reading}'")
+        errors = tempfile.TemporaryFile()
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            pipesize=_PIPE,
+        )
+        far = Started(process, errors, host)
+        # Login shells may print a banner first. Only after our own line the script is handed
+        # over: what did not say it did not get the script either, and may be tried again.
+        for line in far.output:
+            if line.rstrip().endswith(_BEGIN.encode()):
+                return far
+        with errors, process:
+            process.wait()
+            raise not_begun(host, far.complaint())
 
 
 @dataclass(frozen=True)
@@ -102,15 +119,6 @@ class Started:
         with suppress(BrokenPipeError):
             self.feed.write(data)
             self.feed.flush()
-
-    def begin(self, script: str) -> None:
-        """Hand over the script and pass over everything that the login shell prints first."""
-        self.write(script.encode())
-        for line in self.output:
-            if line.rstrip() == _BEGIN.encode():
-                return
-        self.process.wait()
-        raise refusal(self.host, self.complaint())
 
     def ended(self) -> int:
         """Its exit code, when it has none of our input left to read."""
@@ -138,16 +146,7 @@ def _reading(script: str) -> str:
     return f'eval "$(head -c {len(script.encode())})"'
 
 
-def _bash(connection: Connection, reading: str) -> list[str]:
-    return connection.command(connection.host, f"bash -lc '{reading}'")
-
-
-def read_outcome(output: bytes, errors: bytes) -> Outcome | None:
-    """What stands between the two marks, or None when the connection did not hold so long."""
-    text = output.decode(errors="replace")
-    framed = re.search(rf"{_BEGIN}\n(.*)\n{_END} (\d+)\n", text, re.DOTALL)
-    if not framed:
-        return None
-    return Outcome(
-        exit_code=int(framed[2]), output=framed[1], errors=errors.decode(errors="replace")
-    )
+def read_outcome(output: bytes, errors: str) -> Outcome | None:
+    """What stands before the last mark, or None when the connection did not hold so long."""
+    framed = re.search(rf"\A(.*)\n{_END} (\d+)\n", output.decode(errors="replace"), re.DOTALL)
+    return framed and Outcome(exit_code=int(framed[2]), output=framed[1], errors=errors)

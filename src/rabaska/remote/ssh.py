@@ -25,6 +25,9 @@ class Ssh:
     def run(self, script: str, *, feed: bytes = b"") -> Outcome:
         return Shell(self.connection).run(script, feed=feed)
 
+    def attach(self, script: str, *, terminal: bool) -> int:
+        return Shell(self.connection).attach(script, terminal=terminal)
+
     def stream(self, script: str) -> Iterator[bytes]:
         return Shell(self.connection).stream(script)
 
