@@ -10,13 +10,15 @@ COMMANDS = {
     "run": ("rabaska.cli.projects", "Carry the project to a cluster and start it."),
     "status": ("rabaska.cli.runs", "Show how a run stands, link by link."),
     "logs": ("rabaska.cli.runs", "Print what the program printed."),
+    "shell": ("rabaska.cli.inside", "Open a shell on a node, with everything in place."),
+    "exec": ("rabaska.cli.inside", "Run a command beside a running program."),
     "wait": ("rabaska.cli.runs", "Follow a run to its end."),
     "cancel": ("rabaska.cli.runs", "Stop a run and keep what it saved."),
     "resume": ("rabaska.cli.runs", "Go on with a run that stopped."),
     "fetch": ("rabaska.cli.runs", "Bring results home."),
     "show": ("rabaska.cli.runs", "Print a run's plan and its job script."),
     "forget": ("rabaska.cli.runs", "Drop a run from the list; nothing is deleted."),
-    "clusters": ("rabaska.cli.clusters", "List clusters, or show one."),
+    "clusters": ("rabaska.cli.clusters", "List, show, add or check clusters."),
     "completion": ("rabaska.cli.completion", "Print the completion script of a shell."),
 }
 

@@ -55,7 +55,7 @@ def run(*, on: str, dry_run: bool, wait: bool, quiet: bool, as_json: bool,
     Packs what changed, takes a snapshot of the code, submits the chain and returns at once
     with the run's name.
     """
-    project = _project(on, asked, extra)
+    project = project_for(on, asked, extra)
     if dry_run:
         voyage = run_journey.rehearsal(project, on, home())
         show.json(voyage) if as_json else show.voyage(voyage)
@@ -76,7 +76,7 @@ def run(*, on: str, dry_run: bool, wait: bool, quiet: bool, as_json: bool,
     return ended.verdict
 
 
-def _project(on: str, asked: dict[str, Any], extra: tuple[str, ...]) -> Project:
+def project_for(on: str, asked: dict[str, Any], extra: tuple[str, ...] = ()) -> Project:
     """rabaska.toml, with what the command line says for this run on top."""
     overrides = {_KEYS[word]: value for word, value in asked.items()}
     project = load(Path.cwd(), cluster=on, overrides=overrides)

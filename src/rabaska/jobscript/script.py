@@ -37,8 +37,8 @@ def render(
     ]
     if setup:
         lines += ["", "# The environment", *setup]
-    if exports := _exports(in_job):
-        lines += ["", "# What the agent needs to know of this job", *exports]
+    if told := exports(in_job):
+        lines += ["", "# What the agent needs to know of this job", *told]
     lines += [
         "",
         "# Claim the run, stage the data, train, save, and leave a record of how it ended",
@@ -47,7 +47,7 @@ def render(
     return "\n".join(lines) + "\n"
 
 
-def _exports(in_job: InJob) -> list[str]:
+def exports(in_job: InJob) -> list[str]:
     """Nothing for what the scheduler exports under our own names by itself."""
     wanted = {
         "RABASKA_JOB": in_job.job,

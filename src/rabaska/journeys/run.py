@@ -11,7 +11,7 @@ from rabaska.domain.runs import new_name
 from rabaska.journeys.pack import pack
 from rabaska.journeys.prepare import prepare, resolve
 from rabaska.journeys.push import push
-from rabaska.journeys.station import plan_station, station
+from rabaska.journeys.station import Station, plan_station, station
 from rabaska.journeys.submit import Voyage, create, submit, voyage
 from rabaska.journeys.telling import Silent, Teller
 from rabaska.packing.bundle import bundle
@@ -33,26 +33,30 @@ class Submitted:
 
 def run(project: Project, on: str, home: Home, teller: Teller | None = None) -> Submitted:
     teller = teller or Silent()
-    check_data(project)
     there = station(on, home)
-    # First of all: a package that is missing there would make everything else useless.
-    environment = prepare(project.environment, there, teller, nodes=project.resources.nodes)
-    packs = pack(project, home, teller)
-    code = take_snapshot(project, home.store / "code", teller)
-    push(there, code, packs, teller)
-
-    name = new_name(project.name)
-    ready = voyage(project, name, there, code.digest, packs, environment.setup)
-    for sentence in there.scheduler.unmet(ready.spec):
-        teller.warn(sentence)
-    create(ready, there)
-    path = there.run_folder(name)
+    ready = made_ready(project, there, home, teller)
+    name, path = ready.plan.run, there.run_folder(ready.plan.run)
+    create(ready, there, path)
     record = RunRecord(name, on, path, str(project.folder), time.time())
     remember(home.runs, record)
     job = submit(name, there, links=project.chain.links)
     remember(home.runs, replace(record, job=job.native))
     teller.step(f"run {name}: submitted to {on} as job {job}")
     return Submitted(run=name, job=job, cluster=on, path=path)
+
+
+def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> Voyage:
+    """All that a job of the project needs, brought to its cluster; nothing is submitted."""
+    check_data(project)
+    # First of all: a package that is missing there would make everything else useless.
+    environment = prepare(project.environment, there, teller, nodes=project.resources.nodes)
+    packs = pack(project, home, teller)
+    code = take_snapshot(project, home.store / "code", teller)
+    push(there, code, packs, teller)
+    ready = voyage(project, new_name(project.name), there, code.digest, packs, environment.setup)
+    for sentence in there.scheduler.unmet(ready.spec):
+        teller.warn(sentence)
+    return ready
 
 
 def take_snapshot(project: Project, code: Path, teller: Teller) -> Snapshot:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from rabaska.domain.jobs import JobId, JobSpec, Resources
+from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources
 from rabaska.domain.projects import Project
 from rabaska.errors import CommandFailed, SubmissionRefused
 from rabaska.jobscript.script import Agent, render
@@ -88,11 +88,14 @@ def _launch(spec: JobSpec, station: Station) -> Launch:
 def script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
     python, program = station.node
     agent = Agent(python=python, program=program, run=station.run_folder(spec.name))
-    scheduler = station.scheduler
-    in_job = scheduler.in_job()
-    if station.cluster.local_space:
-        in_job = replace(in_job, local_space=station.cluster.local_space)
-    return render(spec, scheduler.directives(spec), in_job, setup, agent)
+    return render(spec, station.scheduler.directives(spec), in_job(station), setup, agent)
+
+
+def in_job(station: Station) -> InJob:
+    """What a job tells our node side; the profile knows its node-local space best."""
+    told = station.scheduler.in_job()
+    local = station.cluster.local_space
+    return replace(told, local_space=local) if local else told
 
 
 def _about(
@@ -134,9 +137,8 @@ def spec_of(plan: Plan, station: Station, *, links: int) -> JobSpec:
     )  # fmt: skip
 
 
-def create(ready: Voyage, station: Station) -> None:
+def create(ready: Voyage, station: Station, folder: str) -> None:
     """Make the run folder, whole or not at all."""
-    folder = station.run_folder(ready.plan.run)
     partial = quoted([f"{folder}.partial"])
     outcome = station.place.run(
         f"set -e; mkdir -p {partial}; tar -xf - -C {partial}; mv {partial} {quoted([folder])}",

@@ -15,6 +15,8 @@ WORDS = {
     "receive": ".receive",
     "offer": ".offer",
     "here": ".here.commands",
+    "inside": ".inside",
+    "beside": ".beside",
     "wheels": ".wheels",
     "freeze": ".frozen",
 }

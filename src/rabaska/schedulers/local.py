@@ -91,6 +91,14 @@ class Local:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return [*self.program, "here", "cancel", "--queue", self.queue, *map(str, jobs)]
 
+    def interactive_command(
+        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
+    ) -> list[str]:
+        return list(command)  # one computer is allocated to whoever sits at it
+
+    def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
+        return list(command)
+
     def in_job(self) -> InJob:
         return InJob(
             job="$RABASKA_JOB",

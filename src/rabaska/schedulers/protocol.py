@@ -56,4 +56,12 @@ class Scheduler(Protocol):
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]: ...
 
+    def interactive_command(
+        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
+    ) -> list[str]:
+        """Waits for an allocation and runs `command` in it, in the foreground."""
+
+    def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
+        """Runs `command` on the first node of a job that is running."""
+
     def in_job(self) -> InJob: ...

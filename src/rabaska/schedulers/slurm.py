@@ -1,8 +1,9 @@
 """Slurm: sbatch, squeue, sacct, scancel."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from rabaska.domain.jobs import (
@@ -46,6 +47,7 @@ _STATES = {
 _HELD_REASONS = ("JobHeldUser", "JobHeldAdmin", "DependencyNeverSatisfied")
 _ELEMENT = re.compile(r"(?P<job>\d+)(?:_(?P<range>\[[^\]]*\]|\d+))?", re.ASCII)
 _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?", re.ASCII)  # no site allows longer arrays
+_FOR_BATCH = ("--output", "--no-requeue", "--open-mode")  # options that salloc does not know
 _MARK = "slurm"  # begins each of our lines, so that banners cannot be taken for one
 
 
@@ -158,6 +160,24 @@ class Slurm:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["scancel", *(job.native for job in jobs)]
 
+    def interactive_command(
+        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
+    ) -> list[str]:
+        once = replace(spec, links=1, warn_before=timedelta(0), mail="", requeue=False)
+        lines = (line.removeprefix("#SBATCH ") for line in self.directives(once))
+        options = [word for line in lines for word in shlex.split(line)]
+        asked = [option for option in options if not option.startswith(_FOR_BATCH)]
+        # srun does not take it over from salloc since 22.05 (srun(1), --cpus-per-task).
+        cores = spec.resources.cores
+        step = ["srun", *_on_first_node(terminal), *([f"--cpus-per-task={cores}"] if cores else [])]
+        return ["salloc", *asked, *step, *command]
+
+    def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
+        # srun knows an element of an array only by its plain number, which squeue prints as %A.
+        number = '$(squeue --noheader --jobs="$0" --format=%A)'
+        step = ["--overlap", *_on_first_node(terminal), *command]
+        return ["sh", "-c", f'exec srun --jobid="{number}" "$@"', job, *step]
+
     def in_job(self) -> InJob:
         element = "${SLURM_ARRAY_JOB_ID:+_$SLURM_ARRAY_TASK_ID}"
         # Before 23.02 no variable says when the job ends; the queue knows.
@@ -169,6 +189,10 @@ class Slurm:
             local_space="${SLURM_TMPDIR:-}",
             cancel_rest="${SLURM_ARRAY_JOB_ID:+" + waiting + "}",
         )
+
+
+def _on_first_node(terminal: bool) -> list[str]:
+    return ["--nodes=1", "--ntasks=1", *(["--pty"] if terminal else [])]
 
 
 def _output(spec: JobSpec) -> str:
