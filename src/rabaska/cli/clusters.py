@@ -1,4 +1,4 @@
-"""Commands about clusters: list, show."""
+"""Commands about clusters: list, show, add, check."""
 
 import click
 
@@ -8,11 +8,13 @@ from rabaska.records.home import home
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
 
+_account = click.option("--account", default="", help="The account that pays for the probe's job.")
+
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def clusters(ctx: click.Context) -> None:
-    """List the clusters rabaska knows, or show one."""
+    """List the clusters rabaska knows, or show, add or check one."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_clusters)
 
@@ -32,3 +34,36 @@ def show_cluster(name: str, *, as_json: bool) -> None:
     """Show one cluster's profile."""
     cluster = load_cluster(name, user_profiles=home().profiles)
     showing.json(cluster) if as_json else showing.cluster(cluster)
+
+
+@clusters.command("add")
+@click.argument("name")
+@click.option("--host", required=True, help="user@login.site.org, or a Host of ~/.ssh/config.")
+@click.option("--ssh-option", "options", multiple=True, help="An option for ssh; may be repeated.")
+@click.option("--probe", is_flag=True, help="Try the internet from a compute node, in a tiny job.")
+@_account
+@click.option("--force", is_flag=True, help="Write the profile anew where there is one.")
+@json_option
+def add_cluster(
+    name: str, *, host: str, options: tuple[str, ...], probe: bool, account: str, force: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Look at a cluster over one connection, and write a profile you can read and edit."""
+    from rabaska.journeys.explore import add
+
+    added = add(name, host, home(), options=options, account=account, probe=probe, force=force)
+    showing.json(added) if as_json else showing.site(added)
+
+
+@clusters.command("check")
+@click.argument("name")
+@click.option("--probe", is_flag=True, help="Try the internet from a compute node, in a tiny job.")
+@_account
+@json_option
+def check_cluster(name: str, *, probe: bool, account: str, as_json: bool) -> int:
+    """Hold a profile against its cluster, line by line; exit code 1 when something differs."""
+    from rabaska.journeys.explore import check
+
+    lines = check(name, home(), probe=probe, account=account)
+    showing.json(lines) if as_json else showing.comparison(lines)
+    return int(any(line.verdict == "differs" for line in lines))

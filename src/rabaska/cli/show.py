@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rabaska.cli import standing
-from rabaska.cli.columns import painted
+from rabaska.cli.columns import Painted, columns, painted
 from rabaska.cli.plain import plain
 from rabaska.domain.amounts import say_duration
 from rabaska.domain.runs import Link, RunState, RunStatus
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rabaska.domain.clusters import Cluster
+    from rabaska.journeys.explore import Added
     from rabaska.journeys.init import Proposal
     from rabaska.journeys.submit import Voyage
+    from rabaska.scouting.comparing import Line
 
 _WIDTH_WITHOUT_TERMINAL = 160
 
@@ -225,6 +227,40 @@ def proposal(told: "Proposal", target: "Path") -> None:
 def clusters_table(known: "Sequence[Cluster]") -> None:
     rows = [(each.name, each.scheduler, each.host or "this computer", each.title) for each in known]
     console().print(_table(rows, ("cluster", "scheduler", "host", "")))
+
+
+def comparison(lines: "Sequence[Line]") -> None:
+    """A profile held against its cluster."""
+    colours = {"ok": "green", "differs": "red", "cannot be told": "yellow"}
+    told = columns(
+        [(Painted(each.verdict, colours[each.verdict]), each.key, each.says, each.found)
+         for each in lines],
+        ("", "key", "the profile says", "the cluster says"),
+        colours=sys.stdout.isatty(),
+    )  # fmt: skip
+    data("\n".join(told))
+
+
+def site(told: "Added") -> None:
+    """What a new profile was written from."""
+    found = told.site
+    gpus = {f"{each.gpus} x {each.gpu_model}" for each in found.partitions if each.gpus}
+    internet = {True: "yes", False: "no", None: "not tried; `--probe` does"}[found.internet]
+    rows = {
+        "scheduler": f"{found.scheduler} ({found.version})" if found.version else found.scheduler,
+        "partitions": ", ".join(each.name for each in found.partitions),
+        "GPUs per node": ", ".join(sorted(gpus)),
+        "accounts": ", ".join(found.accounts or ()),
+        "Python": ", ".join(f"{name} ({version})" for name, version in found.pythons.items()),
+        "modules": f"{len(found.modules)} seen" if found.modules else "",
+        "wheelhouse": ", ".join(found.wheelhouse),
+        "storage": ", ".join(f"{name}={path}" for name, path in found.variables.items()),
+        "internet on nodes": internet,
+    }
+    console().print(_table((name, text) for name, text in rows.items() if text))
+    for sentence in told.notes:
+        note(f"note: {sentence}")
+    note(f"wrote {told.file}; read it, then `rabaska run --on {told.cluster.name}`")
 
 
 def cluster(told: "Cluster") -> None:

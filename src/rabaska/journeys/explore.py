@@ -1,0 +1,124 @@
+"""Explore: look at a cluster, write its profile, and hold a profile against the cluster."""
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rabaska import schedulers
+from rabaska.domain.clusters import Cluster
+from rabaska.domain.shellwords import expanding
+from rabaska.errors import CommandFailed, WrongUse
+from rabaska.journeys.station import place_of
+from rabaska.node import files
+from rabaska.records.home import Home
+from rabaska.remote.place import Place
+from rabaska.scouting import comparing, profile, questions, sites
+from rabaska.scouting.comparing import Line
+from rabaska.scouting.questions import Answer
+from rabaska.scouting.sites import Site
+from rabaska.settings.profiles import load_cluster
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+
+
+@dataclass(frozen=True)
+class Added:
+    """A new profile, and what it was written from."""
+
+    cluster: Cluster
+    file: Path
+    site: Site
+    notes: tuple[str, ...]
+
+
+def add(
+    name: str, host: str, home: Home, *,
+    options: tuple[str, ...] = (), account: str = "", probe: bool = False, force: bool = False,
+) -> Added:  # fmt: skip
+    """Look at `host` and write `<home>/clusters/NAME.toml`; never over one that is there."""
+    file = home.profiles / f"{name}.toml"
+    _refuse(name, host, file, force=force)
+    cluster = Cluster(name, _title(name), "", host=host, ssh_options=options)
+    site = sites.read(_look(place_of(cluster), {"probe": _probe(account)} if probe else {}))
+    today = datetime.now(UTC).date().isoformat()
+    cluster = replace(
+        cluster, scheduler=site.scheduler, source=f"rabaska looked at {host}", checked=today
+    )
+    home.profiles.mkdir(parents=True, exist_ok=True)
+    files.write_whole(str(file), profile.text(cluster, site))
+    written = load_cluster(name, user_profiles=home.profiles)
+    return Added(written, file, site, tuple(_notes(site, probe=probe)))
+
+
+def _refuse(name: str, host: str, file: Path, *, force: bool) -> None:
+    if not _NAME.fullmatch(name) or name == "here":
+        why = "that is this computer" if name == "here" else "it becomes the name of a file"
+        hint = "use letters, digits, dots, dashes and underscores"
+        raise WrongUse(f"a cluster cannot be called `{name}`", why=why, hint=hint)
+    if not host or host.startswith("-") or re.search(r"\s", host):
+        raise WrongUse(
+            f"`{host}` is no host", hint="write user@login.site.org, or a Host of ~/.ssh/config"
+        )
+    if file.exists() and not force:
+        raise WrongUse(
+            f"there is a profile {file} already",
+            hint=f"`rabaska clusters check {name}` compares it with the site; "
+            "`--force` writes it anew",
+        )
+
+
+def _title(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def _probe(account: str) -> str:
+    return questions.probe_question(account)
+
+
+def _look(place: Place, more: dict[str, str]) -> dict[str, Answer]:
+    outcome = place.run(questions.script(more))
+    found = questions.answers(outcome.output)
+    if not found:
+        raise CommandFailed(
+            "the cluster answered none of the questions",
+            why=outcome.complaint,
+            hint="does `bash` work there? rabaska needs it",
+        )
+    return found
+
+
+def _notes(site: Site, *, probe: bool) -> list[str]:
+    """What a newcomer should see to before the first run."""
+    notes = []
+    if site.scheduler not in schedulers.SCHEDULERS:
+        notes.append(f"rabaska does not speak to {site.scheduler} yet")
+    if not site.python:
+        notes.append("no Python 3.6 or newer was seen; name one under `python`, or a module")
+    if site.accounts and len(site.accounts) > 1:
+        notes.append(f"name the account that pays in rabaska.toml: {', '.join(site.accounts)}")
+    if probe and site.internet is None:
+        notes.append("the job that tries the internet did not run; try again with --account")
+    return notes
+
+
+def check(name: str, home: Home, *, probe: bool = False, account: str = "") -> list[Line]:
+    """Hold every line of a profile against what the cluster says now."""
+    cluster = load_cluster(name, user_profiles=home.profiles)
+    more = {"paths": questions.usable_paths(_paths(cluster))}
+    more["python"] = f"{expanding(cluster.python)} --version"
+    if cluster.quota:
+        more["quota"] = f"command -v {expanding(cluster.quota.split()[0])}"
+    if probe:
+        more["probe"] = _probe(account)
+    answers = _look(place_of(cluster), more)
+    return comparing.lines(cluster, sites.read(answers), answers)
+
+
+def _paths(cluster: Cluster) -> list[tuple[str, str]]:
+    # The store itself may not be there before the first run; what it lies in must.
+    above = (cluster.store or "~/rabaska").rpartition("/")[0] or "/"
+    named = [("storage.store", above)]
+    named += [(f"storage.tiers.{name}", path) for name, path in cluster.tiers.items()]
+    named += [(f"software.wheelhouse {place}", place) for place in cluster.wheelhouse]
+    return [(key, expanding(path)) for key, path in named]

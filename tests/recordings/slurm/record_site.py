@@ -1,0 +1,16 @@
+"""Writes site.txt anew: `python -m tests.recordings.slurm.record_site` (as root on Debian)."""
+
+import subprocess
+from pathlib import Path
+
+from tests.lab import Lab, Site
+
+from rabaska.scouting import questions
+
+if __name__ == "__main__":
+    with Lab(Site()) as lab:
+        lab.path("/etc/pip.conf").write_text("")  # the machine's, which is no part of the lab
+        asked = questions.script({questions.PROBE_NAME: questions.probe_question()})
+        words = ["ssh", "-F", str(lab.ssh_config), "lab", "bash -l"]
+        said = subprocess.run(words, input=asked, capture_output=True, text=True, check=True)
+    Path(__file__).with_name("site.txt").write_text(said.stdout)
