@@ -67,7 +67,7 @@ class Voyager(User):
 
     def add_settings(self, text):
         with (self.project / "rabaska.toml").open("a") as stream:
-            stream.write(text)
+            stream.write(f"\n{text}")
 
     def run(self, *words):
         """Start a run on the lab and return its name."""
