@@ -17,12 +17,13 @@ all of it.
 
 import errno
 import fnmatch
+import itertools
 import os
 import re
 import stat
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
-from . import validity
+from . import commit, validity
 
 DAMAGED = ".damaged"
 UNFINISHED = (".partial", ".tmp", ".temp", ".part", DAMAGED)
@@ -65,7 +66,8 @@ def newest_valid(
     `<name>.damaged`, so that they are met only once; only who holds the run, with no program
     running, may ask for that: a file still being written looks damaged too.
     """
-    for candidate in in_order(candidates(folder, patterns)):
+    everything = itertools.chain(candidates(folder, patterns), committed(folder))
+    for candidate in in_order(everything):
         path = os.path.join(folder, candidate.path)
         try:
             why = validity.check(path, deep=deep)
@@ -85,7 +87,8 @@ def newest_valid(
 def candidates(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
     """Every file below `folder` that is called like a checkpoint, in no order."""
     wanted = patterns or DEFAULT_PATTERNS
-    for parent, _, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not _is_one_checkpoint(name)]
         for name in names:
             path = os.path.relpath(os.path.join(parent, name), folder)
             if name.endswith(UNFINISHED) or not matches(path, wanted):
@@ -96,6 +99,29 @@ def candidates(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
                 continue  # a dangling link, or gone since it was listed
             if stat.S_ISREG(status.st_mode):
                 yield Checkpoint(path, status.st_size, status.st_mtime_ns)
+
+
+def committed(folder: str) -> Iterator[Checkpoint]:
+    """Every checkpoint below `folder` that is itself a folder with a manifest (see `commit`).
+
+    They are called by no pattern: nothing else looks like one.
+    """
+    for parent, folders, _ in os.walk(folder):
+        inside = [name for name in folders if commit.step_of(name) is not None]
+        folders[:] = [name for name in folders if not _is_one_checkpoint(name)]
+        for name in inside:
+            path = os.path.join(parent, name)
+            try:
+                status = os.stat(os.path.join(path, commit.COMMIT))
+            except OSError:
+                continue  # somebody else's folder of that name, or one without its manifest
+            size = commit.size_of(path)
+            yield Checkpoint(os.path.relpath(path, folder), size, status.st_mtime_ns)
+
+
+def _is_one_checkpoint(name: str) -> bool:
+    """Whether a folder's files are no checkpoints of their own."""
+    return commit.step_of(name) is not None or name.endswith(UNFINISHED)
 
 
 def matches(path: str, patterns: List[str]) -> bool:
@@ -160,22 +186,14 @@ def _rank(path: str) -> int:
 
 
 def _set_aside(path: str, why: str) -> str:
-    """Rename a damaged file, over no other, and add to `why` when that failed."""
+    """Rename what is damaged, and add to `why` when that failed."""
     try:
-        os.rename(path, _free_name(path))
+        commit.set_aside(path)
     except OSError as problem:
         if problem.errno == errno.ENOENT:
             return why
         return "{} (and it cannot be renamed: {})".format(why, problem.strerror)
     return why
-
-
-def _free_name(path: str) -> str:
-    free, number = path + DAMAGED, 1
-    while os.path.lexists(free):
-        number += 1
-        free = "{}.{}{}".format(path, number, DAMAGED)
-    return free
 
 
 def _tell(report: Optional[Report], path: str, why: str) -> None:

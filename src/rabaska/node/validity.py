@@ -7,6 +7,7 @@ How much can be told depends on the format:
     .safetensors .npy .h5        cut short → always; bits changed → no (they hold no checksum)
     .pkl and other pickles       cut short → nearly always (the last byte must be STOP)
     PyTorch's old format         not at all: raw numbers follow the pickles
+    a folder with COMMIT.json    cut short or missing → always; bits changed → with `deep`
     anything else                only that it is not empty, unless its first bytes are known
 
 Nothing is unpickled: a checkpoint is data, and reading it must not run code.
@@ -21,6 +22,8 @@ import struct
 import zipfile
 import zlib
 from typing import Any, BinaryIO, Callable, Dict, List, Optional, Tuple
+
+from . import commit
 
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -38,11 +41,13 @@ TRUNCATED = "it is cut short: {} bytes of at least {}"
 
 
 def check(path: str, deep: bool = False) -> Optional[str]:
-    """None when the file is whole as far as can be told, else why it is not.
+    """None when the checkpoint is whole as far as can be told, else why it is not.
 
     `deep` reads all of it where that tells more. OSError passes: a file that cannot be read
     now (stale handle, no permission) is not a damaged one.
     """
+    if os.path.isdir(path):
+        return commit.check(path, deep)
     with open(path, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if size == 0:
