@@ -1,22 +1,30 @@
 """Packs to a real login node and results back: resumed, proven, never half there."""
 
+import functools
 import os
 import random
+import shutil
+import signal
+import stat
 import subprocess
-import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.lab.site import Storage
 
 from rabaska.domain.clusters import Cluster
-from rabaska.errors import NoSpace
+from rabaska.errors import DamagedPack, NoSpace, Unreachable
+from rabaska.journeys.fetch import fetch
 from rabaska.journeys.station import Station
+from rabaska.journeys.telling import Silent
+from rabaska.node import packs as packs_node
 from rabaska.packing.bundle import bundle
+from rabaska.records.home import Home
+from rabaska.records.runs import RunRecord
 from rabaska.remote.connection import Connection
 from rabaska.remote.place import Parcel
 from rabaska.remote.ssh import Ssh
-from tests.lab.site import Storage
 
 pytestmark = pytest.mark.real
 
@@ -61,6 +69,11 @@ def folder_of(path, sizes):
     return path
 
 
+def belongs_to_the_user(folder):
+    """What the test made as root is the user's, as the folder above it is."""
+    subprocess.run(["chown", "-Rh", "--reference", folder.parent, folder], check=True)
+
+
 def contents(folder):
     return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
@@ -78,3 +91,294 @@ def test_a_folder_arrives_whole_and_the_second_time_nothing_is_sent(station, the
     assert first[-1] == (3 * MB + 10, 3 * MB + 10)
     assert told == []
     assert os.listdir(there / "packs") == ["pack-1"]
+
+
+class Cutter:
+    """Cuts every ssh connection now and then, at random moments of a transfer."""
+
+    def __init__(self, lab, cuts, seed):
+        self.lab, self.left, self.chance = lab, cuts, random.Random(seed)
+        self.next_at = self.chance.randrange(MB, 12 * MB)
+        self.last, self.repeated, self.cuts = 0, 0, 0
+
+    def __call__(self, done, _total):
+        self.repeated += max(0, self.last - done)
+        self.last = done
+        if self.left and done > self.next_at:
+            self.left, self.cuts = self.left - 1, self.cuts + 1
+            self.next_at = done + self.chance.randrange(MB, 12 * MB)
+            self.lab.kill_ssh_connections()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_push_cut_at_random_moments_goes_on_where_it_was(lab, station, there, tmp_path, seed):
+    pack = folder_of(tmp_path / "pack", [7 * MB, 33 * MB, 100, 10 * MB])
+    cutter = Cutter(lab, 4, seed)
+
+    station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station, cutter)
+
+    assert contents(there / "packs/pack") == contents(pack)
+    assert os.listdir(there / "packs") == ["pack"]
+    assert cutter.cuts == 4
+    # What was under way in pipes and windows is lost with the connection, and nothing else.
+    assert cutter.repeated <= cutter.cuts * 8 * MB
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fetch_cut_at_random_moments_goes_on_where_it_was(lab, station, there, tmp_path, seed):
+    made = folder_of(tmp_path / "made", [7 * MB, 33 * MB, 100, 10 * MB])
+    shutil.copytree(made, there / "results")
+    belongs_to_the_user(there)
+    cutter = Cutter(lab, 4, seed)
+
+    came = station.place.bring(
+        f"{station.store}/results", tmp_path / "fetched", station, moved=cutter
+    )
+
+    assert came == 4
+    assert contents(tmp_path / "fetched") == contents(made)
+    assert cutter.cuts == 4
+    assert cutter.repeated <= cutter.cuts * 8 * MB
+
+
+def test_a_host_that_cuts_every_transfer_is_given_up_with_a_reason(lab, station, tmp_path):
+    pack = folder_of(tmp_path / "pack", [5 * MB])
+
+    def cut(_done, _total):
+        lab.kill_ssh_connections()
+
+    station.place.run("true")
+    with pytest.raises(Unreachable, match="lost in the middle of a transfer"):
+        deliver_with_nothing_arriving(station, pack, cut)
+
+
+def deliver_with_nothing_arriving(station, pack, cut):
+    """Each attempt is cut at its first byte, and what arrived is removed again."""
+    target = f"{station.store}/packs/pack"
+
+    def cut_and_remove(done, total):
+        cut(done, total)
+        station.place.run(f"rm -rf {target}.partial")
+
+    station.place.deliver([Parcel(pack, target)], station, cut_and_remove)
+
+
+def test_what_arrived_wrong_is_found_and_sent_again(station, there, tmp_path):
+    pack = folder_of(tmp_path / "pack", [2 * MB, 2 * MB])
+    partial = there / "packs/pack.partial"
+    partial.mkdir(parents=True)
+    (partial / "shard-00000.tar").write_bytes(b"x" * MB)
+    (partial / "shard-00001.tar").write_bytes(b"x" * 2 * MB)
+    belongs_to_the_user(there)
+
+    station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
+
+    assert contents(there / "packs/pack") == contents(pack)
+
+
+def test_a_source_that_is_not_what_its_digest_says_never_appears(station, there, tmp_path):
+    pack = folder_of(tmp_path / "pack", [1000])
+    parcel = Parcel(pack, f"{station.store}/packs/pack", {"shard-00000.tar": "0" * 64})
+
+    with pytest.raises(DamagedPack, match=r"shard-00000.tar arrived damaged, 3 times"):
+        station.place.deliver([parcel], station)
+
+    assert not (there / "packs/pack").exists()
+
+
+def test_two_senders_of_the_same_pack_do_not_disturb_each_other(station, there, tmp_path):
+    pack = folder_of(tmp_path / "pack", [8 * MB, 8 * MB])
+    parcel = Parcel(pack, f"{station.store}/packs/pack")
+
+    with ThreadPoolExecutor(2) as senders:
+        for sender in [senders.submit(station.place.deliver, [parcel], station) for _ in "ab"]:
+            sender.result()
+
+    assert contents(there / "packs/pack") == contents(pack)
+    assert os.listdir(there / "packs") == ["pack"]
+
+
+@pytest.mark.parametrize("way", ["stream", "rsync"])
+def test_permissions_and_group_are_the_far_sides_own(lab, station, there, tmp_path, way):
+    pack = folder_of(tmp_path / "pack", [10])
+    (pack / "shard-00000.tar").chmod(0o600)
+    os.chown(pack / "shard-00000.tar", 12345, 12345)
+    login = station.place.connection
+    place = Ssh(login, transfer_of(lab, tmp_path, login) if way == "rsync" else None)
+
+    place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
+
+    found = (there / "packs/pack/shard-00000.tar").stat()
+    assert stat.S_IMODE(found.st_mode) == 0o644
+    assert found.st_gid == there.parent.stat().st_gid
+    if place.transfer:
+        place.transfer.close()
+
+
+def transfer_of(lab, tmp_path, login):
+    """A second name for the login node, as a site's host for transfers."""
+    config = tmp_path / "ssh_config"
+    config.write_text(lab.ssh_config.read_text().replace("Host lab", "Host lab dtn"))
+    return Connection("dtn", ("-F", str(config)), login.sockets)
+
+
+@pytest.mark.parametrize("without", [(), ("rsync",)])
+def test_large_transfers_go_to_the_transfer_host(make_lab, make_station, tmp_path, without):
+    lab = make_lab(without=without)
+    station = make_station(lab)
+    pack = folder_of(tmp_path / "pack", [5 * MB, 3])
+    dtn = transfer_of(lab, tmp_path, station.place.connection)
+    told = []
+
+    place = Ssh(station.place.connection, dtn)
+    place.deliver(
+        [Parcel(pack, f"{station.store}/packs/pack")], station, lambda *moved: told.append(moved)
+    )
+
+    assert contents(lab.path(station.store) / "packs/pack") == contents(pack)
+    assert dtn.is_open()
+    assert told[-1] == (5 * MB + 3, 5 * MB + 3)
+    dtn.close()
+
+
+def test_a_shell_that_prints_a_banner_spoils_nothing(make_lab, make_station, tmp_path):
+    lab = make_lab(banner="Welcome to the lab!\n{ be nice }")
+    station = make_station(lab)
+    pack = folder_of(tmp_path / "pack", [2 * MB, 3])
+    dtn = transfer_of(lab, tmp_path, station.place.connection)
+
+    station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
+    Ssh(station.place.connection, dtn).deliver(
+        [Parcel(pack, f"{station.store}/packs/again")], station
+    )
+    station.place.bring(f"{station.store}/packs/again", tmp_path / "fetched", station)
+    printed = b"".join(station.place.stream("echo one; echo two"))
+
+    assert contents(lab.path(station.store) / "packs/pack") == contents(pack)
+    assert contents(tmp_path / "fetched") == contents(pack)
+    assert printed == b"one\ntwo\n"
+    assert station.place.run("echo three").output == "three\n"
+    dtn.close()
+
+
+def test_too_many_bytes_are_refused_before_the_first_is_sent(make_lab, make_station, tmp_path):
+    lab = make_lab(shared=Storage(size="64m"))
+    station = make_station(lab)
+    station.run("true")
+    lab.fill_shared(leave=10 * MB)
+    pack = folder_of(tmp_path / "pack", [20 * MB])
+    told = []
+
+    with pytest.raises(NoSpace) as refused:
+        station.place.deliver(
+            [Parcel(pack, f"{station.store}/packs/pack")], station, lambda *m: told.append(m)
+        )
+
+    assert "21 MB would come and the disk there has room for 1" in refused.value.why
+    assert told == []
+    assert not (lab.path(station.store) / "packs").exists()
+
+
+def test_too_many_files_are_refused_before_the_first_is_sent(make_lab, make_station, tmp_path):
+    lab = make_lab(shared=Storage(size="64m", files=40))
+    station = make_station(lab)
+    pack = folder_of(tmp_path / "pack", [1] * 60)
+
+    with pytest.raises(NoSpace, match=r"not enough room .* nothing was sent") as refused:
+        station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
+
+    assert "61 files would come and the disk there has room for 3" in refused.value.why
+    assert not (lab.path(station.store) / "packs").exists()
+
+
+def test_a_disk_that_fills_up_meanwhile_is_told_and_the_push_goes_on_later(
+    make_lab, make_station, tmp_path
+):
+    lab = make_lab(shared=Storage(size="96m"))
+    station = make_station(lab)
+    pack = folder_of(tmp_path / "pack", [40 * MB])
+    parcel = Parcel(pack, f"{station.store}/packs/pack")
+
+    def fill(_done, _total):
+        if not lab.path("/scratch/filler").exists():
+            lab.fill_shared(leave=4 * MB)
+
+    with pytest.raises(NoSpace, match="ran out of room") as full:
+        station.place.deliver([parcel], station, fill)
+    lab.path("/scratch/filler").unlink()
+    told = []
+    station.place.deliver([parcel], station, lambda done, _: told.append(done))
+
+    assert "No space left on device" in full.value.why
+    assert told[0] > 3 * MB
+    assert contents(lab.path(station.store) / "packs/pack") == contents(pack)
+
+
+def test_only_what_is_new_is_brought_and_nothing_newer_is_overwritten(station, there, tmp_path):
+    results, home = there / "results", tmp_path / "fetched"
+    (results / "sub").mkdir(parents=True)
+    (results / "a.txt").write_text("theirs")
+    (results / "sub" / "b.txt").write_text("theirs")
+    (results / "c.pt").write_text("left there")
+    (results / "link").symlink_to("a.txt")
+    belongs_to_the_user(there)
+    home.mkdir()
+    (home / "a.txt").write_text("mine, edited later")
+    os.utime(results / "a.txt", (1e9, 1e9))
+
+    bring = functools.partial(
+        station.place.bring, f"{station.store}/results", home, station, leave_out=["*.pt"]
+    )
+    first, second = bring(), bring()
+    (results / "sub" / "b.txt").write_text("theirs, longer")
+    third = bring()
+
+    assert (first, second, third) == (2, 0, 1)
+    assert (home / "a.txt").read_text() == "mine, edited later"
+    assert (home / "sub" / "b.txt").read_text() == "theirs, longer"
+    assert os.readlink(home / "link") == "a.txt"
+    assert sorted(os.listdir(home)) == ["a.txt", "link", "sub"]
+
+
+def test_results_are_followed_when_the_next_link_takes_over(lab, voyager, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(voyager.sockets))
+    there = lab.path(voyager.store) / "runs" / "tiny-1"
+    folder_of_results = there / "carried" / "001" / "output"
+    folder_of_results.parent.mkdir(parents=True)
+    made = folder_of(tmp_path / "made", [3 * MB, 3 * MB, 3 * MB])
+    shutil.copytree(made, folder_of_results)
+    belongs_to_the_user(lab.path(voyager.store))
+    record = RunRecord("tiny-1", "lab", f"{voyager.store}/runs/tiny-1", str(voyager.project), 0.0)
+
+    class TakesOver(Silent):
+        def moved(self, what, done, total, *, unit="bytes"):
+            if (there / "carried" / "001").exists():
+                (there / "carried" / "001").rename(there / "carried" / "002")
+
+    fetched = fetch(record, Home(voyager.home), teller=TakesOver())
+
+    assert contents(fetched.folder / "output") == contents(made)
+    assert not list(fetched.folder.rglob("*.partial"))
+
+
+@pytest.mark.slow
+def test_a_laptop_killed_during_a_push_goes_on_with_the_next_run(voyager):
+    for number in range(3):
+        data = random.Random(number).randbytes(20 * MB)
+        (voyager.project / "numbers" / f"{number}.txt").write_bytes(data)
+    packs = voyager.lab.path(voyager.store) / "packs"
+    killed = voyager.start("run", "--on", "lab", start_new_session=True)
+    voyager.lab.wait_until(
+        lambda: sum(path.stat().st_size for path in packs.glob("*.partial/*")) > 5 * MB
+    )
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+
+    voyager.run()
+
+    (pack,) = packs.iterdir()
+    assert packs_node.load_manifest(str(pack)).identity == pack.name
+    for shard in packs_node.load_manifest(str(pack)).shards:
+        assert packs_node.sha256_of(str(pack / shard.name)) == shard.sha256

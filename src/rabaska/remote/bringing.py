@@ -56,7 +56,7 @@ def bring(
         except ConnectionLost:
             if tries == _TRIES:
                 raise
-            shell.connection.open_again()
+            shell.connection.reopen()
             continue
         except FileNotFoundError:
             raise

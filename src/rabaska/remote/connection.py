@@ -7,17 +7,20 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from rabaska.errors import Unreachable
-from rabaska.remote.refusals import not_begun
+from rabaska.remote.refusals import NoAnswer, not_begun
 
 # A silent line is given up after a minute; a firewall that forgets idle ones is kept awake.
 _KEEP_ALIVE = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 _PERSIST = ("-o", "ControlMaster=auto", "-o", "ControlPersist=30m")
 _PATIENCE = ("-o", "ConnectTimeout=60")  # long enough to answer a jump host's second factor
+
+_PAUSES = (1, 2, 4, 8, 15)  # seconds between attempts to reach a host that was there a moment ago
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,16 @@ class Connection:
         """The same when a command just failed, so the socket's word is not enough."""
         if not self.is_open():
             self._connect()
+
+    def reopen(self) -> None:
+        """The same after it broke in the middle of something long: a laptop that was asleep, or
+        in a train, is given time to find its network again."""
+        for pause in _PAUSES:
+            try:
+                return self.open_again()
+            except NoAnswer:
+                time.sleep(pause)
+        return self.open_again()
 
     def is_open(self) -> bool:
         check = ["ssh", *self.options, *self._socket(), "-O", "check", self.host]

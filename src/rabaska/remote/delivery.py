@@ -33,7 +33,7 @@ def deliver(
         except ConnectionLost:
             if tries == _TRIES:
                 raise
-            shell.connection.open_again()
+            shell.connection.reopen()
             continue
         if not damaged:
             return

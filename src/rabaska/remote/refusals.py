@@ -14,41 +14,52 @@ class NotBegun(Unreachable):
     """There was no connection, so nothing of what was asked has happened."""
 
 
-_REFUSALS: Sequence[tuple[str, str, str]] = (
+class NoAnswer(NotBegun):
+    """The network or the host is down, which may pass."""
+
+
+_REFUSALS: Sequence[tuple[type[NotBegun], str, str, str]] = (
     (
+        NotBegun,
         r"REMOTE HOST IDENTIFICATION HAS CHANGED",
         "the key of {host} is not the one this computer knows",
         "if the site announced a new key, `ssh-keygen -R {host}` forgets the old one; "
         "if not, ask the site before you go on",
     ),
     (
+        NotBegun,
         r"Host key verification failed",
         "this computer does not know the key of {host} yet",
         "run `ssh {host}` once, compare the key it shows with the one the site publishes, "
         "and answer yes",
     ),
     (
+        NoAnswer,
         r"Could not resolve hostname|Name or service not known",
         "there is no host called {host}",
         "check the name, and whether the site asks for a VPN",
     ),
     (
+        NoAnswer,
         r"Connection refused",
         "{host} refuses connections",
         "check the port in ~/.ssh/config, and the site's status page: it may be in maintenance",
     ),
     (
+        NoAnswer,
         r"No route to host|Network is unreachable|timed out|timeout",
         "{host} does not answer",
         "check your network or VPN, and the site's status page",
     ),
     (
+        NotBegun,
         r"Permission denied \([^)]*keyboard-interactive|Duo|verification code|passcode|two-factor",
         "{host} asks for a password or a second factor",
         "run the command in a terminal, where you can answer; the connection is then shared "
         "by all that follow",
     ),
     (
+        NotBegun,
         r"Permission denied|Too many authentication failures",
         "{host} did not let you in",
         "`ssh {host}` must work without rabaska first: check user name and key",
@@ -58,9 +69,9 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
 
 def not_begun(host: str, said: str) -> NotBegun:
     """Why there is no connection."""
-    for pattern, what, hint in _REFUSALS:
+    for kind, pattern, what, hint in _REFUSALS:
         if re.search(pattern, said, re.IGNORECASE):
-            return NotBegun(what.format(host=host), why=_quote(said), hint=hint.format(host=host))
+            return kind(what.format(host=host), why=_quote(said), hint=hint.format(host=host))
     return NotBegun(
         f"the connection to {host} could not be made",
         why=_quote(said),

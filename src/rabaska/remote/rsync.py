@@ -19,7 +19,15 @@ from rabaska.remote.shell import LOST, Shell
 # Owner, group and permissions are the far side's own: on a project space files must get the
 # space's group, or they count against the wrong quota. Nothing is compared: what is there of a
 # file is its beginning, and the far end proves the whole of it afterwards.
-_HOW = ("--recursive", "--append", "--no-perms", "--no-group", "--no-owner", "--no-inc-recursive")
+_HOW = (
+    "--recursive",
+    "--append",
+    "--no-perms",
+    "--chmod=ugo=rwX",
+    "--no-group",
+    "--no-owner",
+    "--no-inc-recursive",
+)
 _TOLD = ("--info=progress2", "--no-human-readable", "--protect-args")
 _PROGRESS = re.compile(rb"\s*(\d[\d,.]*)\s+\d+%")
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")

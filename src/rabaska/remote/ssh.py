@@ -33,11 +33,15 @@ class Ssh:
 
     def send(self, source: Path, target: str) -> None:
         content = source.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
-        partial, final = quoted([f"{target}{files.PARTIAL}"]), quoted([target])
+        digest, folder = hashlib.sha256(content).hexdigest(), posixpath.dirname(target)
+        # Two senders may be at it at once, so each has a partial file of its own.
         outcome = self.run(
-            f"mkdir -p {quoted([posixpath.dirname(target)])} && cat > {partial} && "
-            f"echo {digest}'  '{partial} | sha256sum -c --status && mv {partial} {final}",
+            f"set -e; mkdir -p {quoted([folder])}\n"
+            f"partial={quoted([target])}.$HOSTNAME.$${files.PARTIAL}\n"
+            "trap 'rm -f \"$partial\"' EXIT\n"
+            'cat > "$partial"\n'
+            f'echo "{digest}  $partial" | sha256sum --check --status\n'
+            f'mv "$partial" {quoted([target])}',
             feed=content,
         )
         if outcome.exit_code != 0:
