@@ -37,11 +37,25 @@ def test_a_link_is_read_back_with_its_target(name, target):
     assert member.linkname.encode("utf-8", "surrogateescape") == target
 
 
-@given(names, st.integers(0, 2**50), st.integers(-(10**12), 10**12))
-def test_the_size_of_a_header_is_known_without_building_it(name, size, mtime):
-    built = headers.header(name, size=size, mtime=mtime)
+plain = st.tuples(
+    st.text(
+        st.characters(max_codepoint=127, exclude_characters="\0"), min_size=1, max_size=100
+    ).map(str.encode),
+    st.integers(0, headers.LARGEST_SIZE),
+    st.integers(0, 0o777),
+    st.integers(0, headers.LATEST_TIME),
+)
 
-    assert headers.header_size(name, size=size, mtime=mtime) == len(built)
+
+@given(st.lists(plain, min_size=1, max_size=8))
+def test_headers_made_together_are_those_made_one_by_one(files):
+    columns = list(zip(*files, strict=True))
+
+    together = [b"".join(parts) for parts in headers.plain_headers(*columns)]
+
+    assert together == [
+        headers.header(name, size=size, mode=mode, mtime=mtime) for name, size, mode, mtime in files
+    ]
 
 
 @pytest.mark.parametrize("length", range(88, 110))

@@ -18,7 +18,8 @@ from rabaska.node import partial
 from rabaska.node.inspection import verify
 from rabaska.node.packs import Index
 from rabaska.node.stage import stage
-from rabaska.packing.pack import Progress, pack, target_size
+from rabaska.packing.cutting import target_size
+from rabaska.packing.pack import Progress, pack
 
 
 @pytest.fixture
@@ -76,8 +77,9 @@ def test_shards_are_balanced_and_follow_one_another(tmp_path, store):
     made = pack(tmp_path / "source", store, "many", shard_size=20_000)
 
     sizes = [path.stat().st_size for path in sorted(made.folder.glob("shard-*.tar"))]
-    assert len(sizes) == made.shards == 8
-    assert max(sizes) - min(sizes) <= 1536 * 2
+    assert 6 <= len(sizes) == made.shards <= 11
+    assert max(sizes) <= 20_000 * 1.25 + 2 * 1536
+    assert min(sizes[:-1]) >= 20_000 * 0.75 - 1536
 
 
 def test_a_file_larger_than_a_shard_is_not_cut(source, store):
@@ -89,7 +91,7 @@ def test_a_file_larger_than_a_shard_is_not_cut(source, store):
 
 def test_shards_grow_with_the_dataset_up_to_a_gigabyte():
     assert target_size(10**6) == 16 * 2**20
-    assert target_size(64 * 10**8) == 10**8
+    assert target_size(64 * 10**8) == 64 * 2**20  # a power of two, so that growth moves little
     assert target_size(10**13) == 2**30
 
 

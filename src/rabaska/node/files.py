@@ -23,6 +23,15 @@ def sync_folder(path: str) -> None:
         os.close(descriptor)
 
 
+def sync_file(path: str) -> None:
+    """Make what was written to `path` durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def write_whole(path: str, content: Union[str, bytes]) -> None:
     """Write `content` to `path` so that it is there whole, durably, or not at all."""
     data = content.encode("utf-8") if isinstance(content, str) else content

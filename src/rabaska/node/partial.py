@@ -6,12 +6,15 @@ import os
 import re
 import shutil
 import stat
+import time
 import uuid
-from typing import NamedTuple, Optional
+from typing import Callable, Iterator, List, NamedTuple, Optional
 
 from .files import PARTIAL, sync_folder
 
 _ODD_NAME = re.compile(r"\.[0-9a-f]{12}" + re.escape(PARTIAL) + r"\Z")
+_ODD_LENGTH = len(".") + 12 + len(PARTIAL)
+_SPARED = 7 * 24 * 3600
 _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
 
 
@@ -56,21 +59,56 @@ def abandon(partial: PartialFolder) -> None:
     os.close(partial.lock)
 
 
-def sweep(parent: str) -> None:
-    """Remove what makers that are dead left in `parent`; what others call partial is theirs."""
-    for name in os.listdir(parent):
-        path = os.path.join(parent, name)
-        if not _ODD_NAME.search(name) or os.path.islink(path) or not os.path.isdir(path):
+def leave(partial: PartialFolder) -> None:
+    """Go without removing it: `adopt` can find it, and `sweep` removes it one day."""
+    os.close(partial.lock)
+
+
+def adopt(parent: str, name: str) -> List[PartialFolder]:
+    """Folders called `name` whose makers are dead; now they are ours to use and abandon."""
+    found = []
+    for path in _odd_folders(parent):
+        if os.path.basename(path)[: -_ODD_LENGTH] == name:
+            taken = _take(path)
+            if taken is not None:
+                found.append(taken)
+    return found
+
+
+def sweep(parent: str, spare: Optional[Callable[[str], object]] = None) -> None:
+    """Remove what makers that are dead left in `parent`; what others call partial is theirs.
+
+    What `spare` says yes to is removed only when nobody came back for it in a week.
+    """
+    for path in _odd_folders(parent):
+        taken = _take(path)
+        if taken is None:
             continue
         try:
-            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        except FileNotFoundError:  # its maker has just finished
-            continue
-        try:
-            if _lock(lock):
+            young = time.time() - os.stat(path).st_mtime < _SPARED
+            if not (spare and young and spare(path)):
                 remove_tree(path)
         finally:
-            os.close(lock)
+            os.close(taken.lock)
+
+
+def _odd_folders(parent: str) -> Iterator[str]:
+    for name in os.listdir(parent):
+        path = os.path.join(parent, name)
+        if _ODD_NAME.search(name) and not os.path.islink(path) and os.path.isdir(path):
+            yield path
+
+
+def _take(path: str) -> Optional[PartialFolder]:
+    """The folder, if no living process holds it."""
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:  # its maker has just finished
+        return None
+    if _lock(lock) and os.path.exists(path):
+        return PartialFolder(path, lock)
+    os.close(lock)
+    return None
 
 
 def _lock(descriptor: int) -> Optional[bool]:

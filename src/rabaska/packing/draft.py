@@ -1,158 +1,133 @@
-"""A listing kept on disk in the form of the index, so that memory stays flat for millions of files.
+"""A listing kept on disk, so that memory stays flat for millions of files.
 
-Each record already holds where its content would lie if all shards were one long tar; cutting that
-into shards only needs a search, and every worker reads just the records of its own shard.
+Three columns, one value for each file: its name, where its name ends, and a hash of its name,
+which decides where shards may part.
 """
 
-import hashlib
-import mmap
 import os
-import struct
-from bisect import bisect_left
+from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import accumulate
+from mmap import ACCESS_READ, mmap
+from typing import BinaryIO
+from zlib import crc32
 
-from rabaska.node.packs import FILE, FOLDER, LINK, NO_CLASS, RECORD, Layout
+from rabaska.node.packs import FOLDER, LINK, NO_CLASS, RECORD, Layout
 from rabaska.packing import headers
-from rabaska.packing.listing import Found
+from rabaska.packing.listing import Found, Listing
 
-RECORDS, NAMES = "records", "names"
-_FLUSH = 2**20
-_VOUCHER = struct.Struct("<QqqQIBI")
+NAMES, ENDS, HASHES = "names", "ends", "hashes"
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The files of a listing on disk; its links and folders, being fewer, in memory."""
+    """The names of files on disk; links and folders, being fewer, in memory."""
 
     folder: str
     layout: Layout
-    bytes: int  # of all contents
-    length: int  # of the one long tar, links and folders left out
     links: tuple[Found, ...]
     folders: tuple[Found, ...]
-    fingerprint: str  # of names, sizes, times, inodes and modes
-    newest: int  # ns: the latest change of any entry
+
+    @property
+    def classes(self) -> dict[bytes, int]:
+        """The first folders, which image datasets call their classes, and their places."""
+        first = [folder.name for folder in self.folders if b"/" not in folder.name]
+        return {name: place for place, name in enumerate(first)}
 
 
-class Cut(NamedTuple):
-    """The records of one shard, and where it begins in the one long tar."""
-
-    number: int
-    begin: int
-    end: int
-    start: int
-
-
-def draft(found: Iterable[Found], folder: str) -> Draft:
-    """Write the listing to `folder`, in one pass."""
-    links: list[Found] = []
-    folders: list[Found] = []
-    digest = hashlib.sha256()
-    files = total = at = length = newest = 0
-    with _Spool(folder, RECORDS) as records, _Spool(folder, NAMES) as names:
-        for entry in found:
-            digest.update(_voucher(entry))
-            newest = max(newest, entry.ctime_ns)
-            if entry.kind != FILE:
-                (links if entry.kind == LINK else folders).append(entry)
+def draft(listing: Listing, folder: str) -> Draft:
+    """Write the names of the listing to `folder`, in one pass."""
+    files = at = 0
+    with ExitStack() as streams:
+        names, ends, hashes = (
+            streams.enter_context(open(os.path.join(folder, part), "wb", buffering=2**20))
+            for part in (NAMES, ENDS, HASHES)
+        )
+        for run in listing:
+            if not run:
                 continue
-            offset = length + _header_size(entry)
-            records.add(_record(entry, at, offset=offset))
-            names.add(entry.name)
-            at += len(entry.name)
-            length = offset + entry.size + headers.padding(entry.size)
-            files, total = files + 1, total + entry.size
-        links.sort()
-        folders.sort()
+            places = array("Q", accumulate(map(len, run), initial=at))
+            ends.write(memoryview(places)[1:])
+            hashes.write(array("I", map(crc32, run)))
+            names.write(b"".join(run))
+            files, at = files + len(run), places[-1]
+        links, folders = sorted(listing.links), sorted(listing.folders)
         for entry in (*links, *folders):
-            names.add(entry.name + entry.target)
+            names.write(entry.name + entry.target)
             at += len(entry.name) + len(entry.target)
     layout = Layout(files, len(links), len(folders), at)
-    return Draft(
-        folder, layout, total, length, tuple(links), tuple(folders), digest.hexdigest(), newest
-    )
+    return Draft(folder, layout, tuple(links), tuple(folders))
 
 
-def classes(folders: Iterable[Found]) -> list[bytes]:
-    """The first folders: what image datasets call their classes."""
-    return [folder.name for folder in folders if b"/" not in folder.name]
+@dataclass(frozen=True)
+class Columns:
+    """The draft's columns, mapped: only the pages that are looked at are in memory."""
+
+    names: mmap
+    ends: memoryview
+    hashes: memoryview
+
+    def start(self, position: int) -> int:
+        """Where the name of file `position` begins."""
+        return int(self.ends[position - 1]) if position else 0
+
+    def name(self, position: int) -> bytes:
+        return self.names[self.start(position) : self.ends[position]]
+
+    def name_list(self, begin: int, end: int) -> list[bytes]:
+        start = self.start(begin)
+        text = self.names[start : self.start(end)]
+        places = [place - start for place in self.ends[begin:end].tolist()]
+        return [text[first:last] for first, last in zip([0, *places], places, strict=False)]
 
 
-def tail(made: Draft, last_shard: int) -> tuple[bytes, bytes]:
+@contextmanager
+def columns(made: Draft) -> Iterator[Columns]:
+    with ExitStack() as stack:
+        names, ends, hashes = (
+            stack.enter_context(_mapped(stack.enter_context(_part(made, part))))
+            for part in (NAMES, ENDS, HASHES)
+        )
+        yield Columns(
+            names,
+            stack.enter_context(stack.enter_context(memoryview(ends)).cast("Q")),
+            stack.enter_context(stack.enter_context(memoryview(hashes)).cast("I")),
+        )
+
+
+def _part(made: Draft, part: str) -> BinaryIO:
+    return open(os.path.join(made.folder, part), "rb")
+
+
+def _mapped(stream: BinaryIO) -> mmap:
+    return mmap(stream.fileno(), 0, access=ACCESS_READ)
+
+
+def drop(made: Draft, parts: Iterable[str]) -> None:
+    for part in parts:
+        os.unlink(os.path.join(made.folder, part))
+
+
+def tail(made: Draft) -> tuple[bytes, list[bytes]]:
     """Links and folders as the end of the last shard, and as records of the index.
 
     Folders come last, so that `tar xf` sets their times after it wrote what is in them.
     """
-    place = {name: position for position, name in enumerate(classes(made.folders))}
-    at = made.layout.names - sum(
-        len(entry.name) + len(entry.target) for entry in (*made.links, *made.folders)
-    )
+    place = made.classes
+    entries = (*made.links, *made.folders)
+    at = made.layout.names - sum(len(entry.name) + len(entry.target) for entry in entries)
     blocks, records = [], []
-    for entry in (*made.links, *made.folders):
+    for entry in entries:
         blocks.append(_header(entry))
         label = place.get(entry.name.partition(b"/")[0], NO_CLASS)
-        records.append(_record(entry, at, shard=last_shard, label=label))
+        records.append(RECORD.pack(
+            0, 0, entry.mtime_ns, at, len(entry.name), len(entry.target), 0, 0, entry.mode,
+            entry.kind, label, 0,
+        ))  # fmt: skip
         at += len(entry.name) + len(entry.target)
-    return b"".join(blocks), b"".join(records)
-
-
-def cuts(made: Draft, shards: int) -> list[Cut]:
-    """About equal shards; where they part depends on the listing alone."""
-    with mapped(made, RECORDS) as records:
-
-        def offset(position: int) -> int:
-            return int(RECORD.unpack_from(records, position * RECORD.size)[0])
-
-        every = range(made.layout.files)
-        goals = (made.length * number // shards for number in range(1, shards))
-        begins = sorted({0, *(bisect_left(every, goal, key=offset) for goal in goals)})
-        begins = [begin for begin in begins if begin < made.layout.files]
-        ends = [*begins[1:], made.layout.files]
-        return [
-            Cut(number, begin, end, _end_of(records, begin - 1) if begin else 0)
-            for number, (begin, end) in enumerate(zip(begins, ends, strict=True))
-        ]
-
-
-def _end_of(records: mmap.mmap, position: int) -> int:
-    offset, size = RECORD.unpack_from(records, position * RECORD.size)[:2]
-    return int(offset + size + headers.padding(size))
-
-
-@contextmanager
-def mapped(made: Draft, part: str) -> Iterator[mmap.mmap]:
-    with (
-        open(os.path.join(made.folder, part), "rb") as stream,
-        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content,
-    ):
-        yield content
-
-
-def _voucher(entry: Found) -> bytes:
-    """Everything that changes when the content does."""
-    return (
-        _VOUCHER.pack(
-            entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, entry.mode, entry.kind,
-            len(entry.name),
-        )
-        + entry.name + entry.target + b"\0"
-    )  # fmt: skip
-
-
-def _record(
-    entry: Found, at: int, *, offset: int = 0, shard: int = 0, label: int = NO_CLASS
-) -> bytes:
-    return RECORD.pack(
-        offset, entry.size, entry.mtime_ns, at, len(entry.name), len(entry.target), shard, 0,
-        entry.mode, entry.kind, label, 0,
-    )  # fmt: skip
-
-
-def _header_size(entry: Found) -> int:
-    return headers.header_size(entry.name, size=entry.size, mtime=entry.mtime_ns // 10**9)
+    return b"".join(blocks), records
 
 
 def _header(entry: Found) -> bytes:
@@ -162,35 +137,5 @@ def _header(entry: Found) -> bytes:
         kind=headers.FOLDER if folder else headers.LINK,
         mode=entry.mode,
         mtime=entry.mtime_ns // 10**9,
-        target=entry.target,
+        target=entry.target if entry.kind == LINK else b"",
     )
-
-
-class _Spool:
-    """A file written in large pieces."""
-
-    def __init__(self, folder: str, name: str) -> None:
-        self._stream = open(os.path.join(folder, name), "wb", buffering=0)
-        self._pieces: list[bytes] = []
-        self._waiting = 0
-
-    def add(self, piece: bytes) -> None:
-        self._pieces.append(piece)
-        self._waiting += len(piece)
-        if self._waiting >= _FLUSH:
-            self.flush()
-
-    def flush(self) -> None:
-        rest = memoryview(b"".join(self._pieces))
-        while rest:
-            rest = rest[self._stream.write(rest) :]
-        self._pieces, self._waiting = [], 0
-
-    def __enter__(self) -> "_Spool":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self.flush()
-        finally:
-            self._stream.close()

@@ -1,4 +1,8 @@
-"""What is in a folder, in a stable order: every file, link and folder below it."""
+"""What is in a folder, in a stable order: every file by name alone, every link and folder in full.
+
+Files are not asked for their size or time here. That costs as much as reading a small one, and
+who reads it has it open anyway.
+"""
 
 import errno
 import os
@@ -8,92 +12,128 @@ from typing import NamedTuple
 
 from rabaska.errors import DatasetError
 from rabaska.node.inspection import leads_out
-from rabaska.node.packs import FILE, FOLDER, LINK
+from rabaska.node.packs import FOLDER, LINK
 
 PERMISSIONS = 0o777  # set-user-id and its kin mean nothing to a training program
 
+_Entry = os.DirEntry[bytes]
+
 
 class Found(NamedTuple):
-    """One entry, as it was when it was listed."""
+    """A link or a folder, as it was when it was listed."""
 
     name: bytes  # relative to the folder that is listed
     kind: int
-    size: int
     mtime_ns: int
     mode: int
-    inode: int
-    ctime_ns: int
     target: bytes
 
 
-def listing(source: bytes, *, follow_links: bool = False) -> Iterator[Found]:
-    """Everything below `source`; files come in the order of the bytes of their names.
+class Listing:
+    """One walk over `source`: iterate it for the names of files, then ask for links and folders."""
 
-    A folder comes before what is in it.
-    """
-    identity = os.stat(source)
-    above = [(identity.st_dev, identity.st_ino)]
-    levels = [iter(_sorted_entries(source))]
-    while levels:
-        entry = next(levels[-1], None)
-        if entry is None:
-            levels.pop()
-            above.pop()
-            continue
-        found, status = _found(source, entry, follow_links)
-        yield found
-        if found.kind == FOLDER:
-            here = (status.st_dev, status.st_ino)
-            _refuse_loop(found.name, here, above)
-            above.append(here)
-            levels.append(iter(_sorted_entries(entry.path)))
+    def __init__(self, source: bytes, *, follow_links: bool = False) -> None:
+        self.links: list[Found] = []
+        self.folders: list[Found] = []
+        self._source = source
+        self._follow = follow_links
+
+    def __iter__(self) -> Iterator[list[bytes]]:
+        """Names of files, many at a time; all of them in the order of their bytes."""
+        above = [_identity(os.stat(self._source))]
+        levels = [self._items(b"")]
+        while levels:
+            item = next(levels[-1], None)
+            if isinstance(item, list):
+                yield item
+            elif item is None:
+                levels.pop()
+                above.pop()
+            else:
+                here = self._add_folder(item)
+                _refuse_loop(item, here, above)
+                above.append(here)
+                levels.append(self._items(item + b"/"))
+
+    def _items(self, prefix: bytes) -> Iterator[list[bytes] | bytes]:
+        """What one folder holds: runs of files, and between them the names of folders."""
+        files, folders = self._scan(prefix)
+        files.sort()
+        if not folders:
+            yield [prefix + name for name in files]
+            return
+        # What is in a folder is named `folder/…`, so that is where the folder belongs.
+        run: list[bytes] = []
+        for name in sorted([*files, *(folder + b"/" for folder in folders)]):
+            if not name.endswith(b"/"):
+                run.append(prefix + name)
+                continue
+            yield run
+            run = []
+            yield prefix + name[:-1]
+        yield run
+
+    def _scan(self, prefix: bytes) -> tuple[list[bytes], list[bytes]]:
+        """Names of files and of folders; links are noted. The kind comes with the name."""
+        files: list[bytes] = []
+        folders: list[bytes] = []
+        path = os.path.join(self._source, prefix)
+        try:
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(entry.name)
+                    else:
+                        self._sort_out(prefix, entry, files, folders)
+        except OSError as problem:
+            raise unreadable(os.fsdecode(path), problem) from problem
+        return files, folders
+
+    def _sort_out(
+        self, prefix: bytes, entry: _Entry, files: list[bytes], folders: list[bytes]
+    ) -> None:
+        """Anything but a plain file."""
+        try:
+            mode = entry.stat(follow_symlinks=self._follow).st_mode
+        except OSError as problem:
+            raise unreadable(os.fsdecode(entry.path), problem) from problem
+        if stat.S_ISDIR(mode):
+            folders.append(entry.name)
+        elif stat.S_ISREG(mode):
+            files.append(entry.name)
+        elif stat.S_ISLNK(mode):
+            self._add_link(prefix + entry.name, entry)
+        else:
+            raise _unfit(entry.path, mode)
+
+    def _add_link(self, name: bytes, entry: _Entry) -> None:
+        try:
+            target = os.readlink(entry.path)
+        except OSError as problem:
+            raise unreadable(os.fsdecode(entry.path), problem) from problem
+        _refuse_leaving(self._source, entry.path, name, target)
+        status = entry.stat(follow_symlinks=False)
+        mode = status.st_mode & PERMISSIONS
+        self.links.append(Found(name, LINK, status.st_mtime_ns, mode, target))
+
+    def _add_folder(self, name: bytes) -> tuple[int, int]:
+        path = os.path.join(self._source, name)
+        try:
+            status = os.stat(path)
+        except OSError as problem:
+            raise unreadable(os.fsdecode(path), problem) from problem
+        mode = status.st_mode & PERMISSIONS
+        self.folders.append(Found(name, FOLDER, status.st_mtime_ns, mode, b""))
+        return _identity(status)
 
 
-def _sorted_entries(folder: bytes) -> list[os.DirEntry[bytes]]:
-    """The entries of `folder` such that a walk meets whole names in the order of their bytes."""
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=_place)
-    except OSError as problem:
-        raise _unreadable(folder, problem) from problem
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
-def _place(entry: os.DirEntry[bytes]) -> bytes:
-    # What is in a folder is named `folder/…`, so that is where the folder belongs.
-    try:
-        return entry.name + b"/" if entry.is_dir() else entry.name
-    except OSError:  # a link in a circle; what it is will be found out later
-        return entry.name
-
-
-def _found(
-    source: bytes, entry: os.DirEntry[bytes], follow_links: bool
-) -> tuple[Found, os.stat_result]:
-    name = entry.path[len(source) + 1 :]
-    try:
-        status = entry.stat(follow_symlinks=follow_links)
-        target = os.readlink(entry.path) if stat.S_ISLNK(status.st_mode) else b""
-    except OSError as problem:
-        raise _unreadable(entry.path, problem) from problem
-    kind = _kind(entry.path, status.st_mode)
-    if kind == LINK:
-        _refuse_leaving(source, entry.path, name, target)
-    found = Found(
-        name, kind, status.st_size if kind == FILE else 0, status.st_mtime_ns,
-        status.st_mode & PERMISSIONS, status.st_ino, status.st_ctime_ns, target,
-    )  # fmt: skip
-    return found, status
-
-
-def _kind(path: bytes, mode: int) -> int:
-    if stat.S_ISREG(mode):
-        return FILE
-    if stat.S_ISDIR(mode):
-        return FOLDER
-    if stat.S_ISLNK(mode):
-        return LINK
+def _unfit(path: bytes, mode: int) -> DatasetError:
     what = {stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a named pipe"}.get(stat.S_IFMT(mode))
-    raise DatasetError(
+    return DatasetError(
         f"{os.fsdecode(path)} cannot be packed",
         why=f"it is {what or 'a device'}, not a file",
         hint="remove it from the dataset's folder",
@@ -106,7 +146,7 @@ def _refuse_leaving(source: bytes, path: bytes, name: bytes, target: bytes) -> N
     except FileNotFoundError:
         pass  # it leads nowhere here, and will lead nowhere there
     except OSError as problem:
-        raise _unreadable(path, problem) from problem
+        raise unreadable(os.fsdecode(path), problem) from problem
     if not leads_out(name, target):
         return
     raise DatasetError(
@@ -124,10 +164,6 @@ def _refuse_loop(name: bytes, here: tuple[int, int], above: list[tuple[int, int]
         why="following it would never end",
         hint="remove the link, or set `follow_links = false` for this dataset",
     )
-
-
-def _unreadable(path: bytes, problem: OSError) -> DatasetError:
-    return unreadable(os.fsdecode(path), problem)
 
 
 def unreadable(path: str, problem: OSError) -> DatasetError:

@@ -2,26 +2,26 @@
 
 import os
 import re
-import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import NamedTuple
 
 from rabaska.errors import DatasetError
 from rabaska.node import files, packs, partial
 from rabaska.node.partial import PartialFolder
 from rabaska.node.workers import WorkerLost, available, share
-from rabaska.packing.draft import NAMES, RECORDS, Cut, Draft, classes, cuts, draft, tail
-from rabaska.packing.listing import listing
-from rabaska.packing.memory import Memory, whole
-from rabaska.packing.shards import Job, Packed, records_name, write_shard
+from rabaska.packing import memory, reuse
+from rabaska.packing.cutting import Cut, Load, cuts, load_of, sampled, stem, target_size
+from rabaska.packing.describing import describe
+from rabaska.packing.draft import Columns, columns, draft, tail
+from rabaska.packing.headers import BLOCK, padding
+from rabaska.packing.listing import Listing, unreadable
+from rabaska.packing.memory import Kept, Memory, whole
+from rabaska.packing.reading import at_once
+from rabaska.packing.shards import Job, Packed, Written, write_cut
 from rabaska.packing.space import space_needed
-
-_SMALLEST_SHARD = 16 * 2**20
-_LARGEST_SHARD = 2**30
-_SHARDS_WANTED = 64
 
 
 @dataclass(frozen=True)
@@ -71,42 +71,91 @@ def pack(
     _refuse_unfit(order)
     with space_needed(order.store, f"pack {source}"):
         order.store.mkdir(parents=True, exist_ok=True)
-        partial.sweep(str(order.store))
+        remains = partial.adopt(str(order.store), name)
+        partial.sweep(str(order.store), spare=memory.notes)
         folder = partial.begin(str(order.store), name)
         try:
-            return _pack_in(folder, order)
+            made = _pack_in(folder, order, remains)
         except WorkerLost as problem:
             partial.abandon(folder)
             raise _interrupted(order, problem) from problem
+        except KeyboardInterrupt:
+            # What is done is kept for the next attempt.
+            (partial.leave if memory.notes(folder.path) else partial.abandon)(folder)
+            raise
         except BaseException:
             partial.abandon(folder)
             raise
+        for rest in remains:
+            partial.abandon(rest)
+        return made
 
 
-def target_size(length: int) -> int:
-    """How large shards should be for so many bytes: enough of them to share among workers."""
-    return max(_SMALLEST_SHARD, min(_LARGEST_SHARD, length // _SHARDS_WANTED))
-
-
-def _pack_in(folder: PartialFolder, order: _Order) -> Pack:
+def _pack_in(folder: PartialFolder, order: _Order, remains: list[PartialFolder]) -> Pack:
     begun = time.time_ns()
-    made = draft(listing(os.fsencode(order.source), follow_links=order.follow_links), folder.path)
+    listing = Listing(os.fsencode(order.source), follow_links=order.follow_links)
+    made = draft(listing, folder.path)
     if not made.layout.files:
         raise DatasetError(
             f"the dataset in {order.source} is empty",
             why="there is no file in it",
             hint="check the path under [data] in rabaska.toml",
         )
+    end, records = tail(made)
+    with columns(made) as listed:
+        load = _load(listed, order)
+        total = load.bytes_before(made.layout.files)
+        size = order.shard_size or target_size(total)
+        parts = _cuts(listed, load, size)
+    job = Job(
+        os.fsencode(order.source), made, made.classes, end, size, begun, order.follow_links
+    )  # fmt: skip
     how = (str(order.source), order.name, order.follow_links, order.shard_size)
-    memory = Memory(order.store, how)
-    known = memory.recall(made.fingerprint)
-    if known:
+    remembered = Memory(order.store, how)
+    known = remembered.recall()
+    kept = dict(known.kept) if known else {}
+    for rest in remains:
+        kept.update(memory.left_behind(rest.path))
+    vouchers = _vouchers(job, parts, order) if kept else {}
+    if known and [voucher for voucher, _ in vouchers.values()] == known.vouchers:
         partial.abandon(folder)
-        return _described(known, order, reused=True)
-    manifest = _write(made, order)
+        return _described(known.manifest, order, reused=True)
+    written = _write_shards(job, parts, _Plan(order, total, kept, vouchers))
+    manifest = describe(made, order.name, written, records)
     _put_in_place(folder, order.store / manifest.identity)
-    memory.keep(made, manifest.identity, begun)
+    remembered.keep(written, manifest.identity, begun)
     return _described(manifest, order, reused=False)
+
+
+def _load(listed: Columns, order: _Order) -> Load:
+    """About how many bytes lie before each file, from the sizes of some."""
+    places = sampled(listed.hashes)
+    source = os.fsencode(order.source)
+
+    def weight(place: int) -> int:
+        path = os.path.join(source, listed.name(place))
+        try:
+            size = os.stat(path).st_size
+        except OSError as problem:
+            raise unreadable(os.fsdecode(path), problem) from problem
+        return BLOCK + size + padding(size)
+
+    return load_of(places, at_once(weight, places))
+
+
+def _cuts(listed: Columns, load: Load, size: int) -> list[Cut]:
+    def together(place: int) -> bool:
+        return stem(listed.name(place - 1)) == stem(listed.name(place))
+
+    return cuts(listed.hashes, load, size, together=together)
+
+
+def _vouchers(job: Job, parts: list[Cut], order: _Order) -> dict[int, tuple[str, int]]:
+    """For each cut: what vouches for its files as they are now."""
+    found = {}
+    for number, voucher, newest in share(lambda part: reuse.vouch(job, part), parts, order.workers):
+        found[number] = voucher, newest
+    return dict(sorted(found.items()))
 
 
 def _described(manifest: packs.Manifest, order: _Order, *, reused: bool) -> Pack:
@@ -116,56 +165,38 @@ def _described(manifest: packs.Manifest, order: _Order, *, reused: bool) -> Pack
     )  # fmt: skip
 
 
-def _write(made: Draft, order: _Order) -> packs.Manifest:
-    """Write everything that a pack holds, its manifest last."""
-    wanted = -(-made.length // (order.shard_size or target_size(made.length)))
-    parts = cuts(made, max(1, wanted))
-    end, records = tail(made, len(parts) - 1)
-    labels = {name: place for place, name in enumerate(classes(made.folders))}
-    job = Job(os.fsencode(order.source), made, labels, end, len(parts), order.follow_links)
-    shards = _write_shards(job, parts, order)
-    size, sha256 = _write_index(made, len(parts), records)
-    manifest = packs.Manifest(
-        order.name, "", made.layout.files, made.bytes, size, sha256, shards
-    )  # fmt: skip
-    manifest = manifest._replace(digest=packs.digest_of(manifest))
-    files.write_json(os.path.join(made.folder, packs.MANIFEST), packs.to_json(manifest))
-    return manifest
+class _Plan(NamedTuple):
+    order: _Order
+    total: int  # bytes, about
+    kept: dict[str, Kept]
+    vouchers: dict[int, tuple[str, int]]
+
+    def kept_for(self, cut: Cut) -> Kept | None:
+        return self.kept.get(self.vouchers[cut.number][0]) if self.vouchers else None
 
 
-def _write_shards(job: Job, parts: list[Cut], order: _Order) -> list[packs.Shard]:
-    shards: dict[int, packs.Shard] = {}
+def _write_shards(job: Job, parts: list[Cut], plan: _Plan) -> list[Written]:
+    def work(cut: Cut) -> Iterator[Packed | Written]:
+        kept = plan.kept_for(cut)
+        if kept is not None:
+            return reuse.take_over(job, cut, kept, plan.vouchers[cut.number])
+        return write_cut(job, cut)
+
+    written: dict[int, Written] = {}
     done_files = done_bytes = 0
-    made = job.made
-    for word in share(lambda part: write_shard(job, part), parts, order.workers):
+    total_files = job.made.layout.files
+    for word in share(work, parts, plan.order.workers):
         if isinstance(word, Packed):
             done_files, done_bytes = done_files + word.files, done_bytes + word.bytes
-            order.tell(Progress(done_files, done_bytes, made.layout.files, made.bytes))
+            total = done_bytes if done_files == total_files else max(plan.total, done_bytes)
+            plan.order.tell(Progress(done_files, done_bytes, total_files, total))
         else:
-            shards[word[0]] = word[1]
-    return [shards[number] for number in range(len(parts))]
-
-
-def _write_index(made: Draft, shards: int, end: bytes) -> tuple[int, str]:
-    """Join the records of all shards, those of links and folders, and the names."""
-    path = os.path.join(made.folder, packs.INDEX)
-    with open(path, "wb") as index:
-        index.write(made.layout.header())
-        for number in range(shards):
-            _move(os.path.join(made.folder, records_name(number)), index)
-        index.write(end)
-        _move(os.path.join(made.folder, NAMES), index)
-        index.flush()
-        os.fsync(index.fileno())
-        size = index.tell()
-    os.unlink(os.path.join(made.folder, RECORDS))
-    return size, packs.sha256_of(path)
-
-
-def _move(part: str, whole_file: BinaryIO) -> None:
-    with open(part, "rb") as stream:
-        shutil.copyfileobj(stream, whole_file, 2**20)
-    os.unlink(part)
+            # Here and not in the worker, which can go on meanwhile.
+            for shard in word.shards:
+                files.sync_file(os.path.join(job.made.folder, shard.name))
+            memory.note(job.made.folder, word, job.begun)
+            written[word.number] = word
+    return [written[cut.number] for cut in parts]
 
 
 def _put_in_place(folder: PartialFolder, target: Path) -> None:

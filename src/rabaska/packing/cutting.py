@@ -1,0 +1,105 @@
+"""Where shards part, decided by names and sizes alone, so that a change moves few borders.
+
+A border is the file with the largest hash of its name among those where the shard has about the
+size that is wanted. A file more or less shifts that window by little, and most often leaves the
+largest hash in it where it was: the shards before and after stay the same, byte for byte.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+_SMALLEST, _LARGEST = 16 * 2**20, 2**30
+_SHARDS_WANTED = 64
+_SAMPLED = 1024
+_FULL_HASH = 2**32
+_LONGEST_SAMPLE = 100  # files of one stem that are kept together
+
+
+class Cut(NamedTuple):
+    """The files from `begin` to `end`; they become one shard, or several if sizes surprise."""
+
+    number: int
+    begin: int
+    end: int
+    last: bool
+
+
+class Load(NamedTuple):
+    """How many bytes lie before each file: exact at the files that were asked for their size."""
+
+    places: list[int]
+    weights: list[int]
+    before: list[int]
+
+    def bytes_before(self, place: int) -> int:
+        knot = max(bisect_right(self.places, place) - 1, 0)
+        return self.before[knot] + (place - self.places[knot]) * self.weights[knot]
+
+    def place_after(self, size: int) -> int:
+        knot = max(bisect_right(self.before, size) - 1, 0)
+        return int(self.places[knot] + (size - self.before[knot]) // self.weights[knot])
+
+
+def target_size(length: int) -> int:
+    """How large shards should be for so many bytes: a power of two, or growth would move all."""
+    wanted = max(_SMALLEST, min(_LARGEST, length // _SHARDS_WANTED))
+    return 1 << (wanted.bit_length() - 1)
+
+
+def sampled(hashes: Sequence[int]) -> list[int]:
+    """The files whose sizes stand for all: every one of few, about a thousand of many."""
+    if len(hashes) <= 2 * _SAMPLED:
+        return list(range(len(hashes)))
+    limit = _FULL_HASH >> ((len(hashes) // _SAMPLED).bit_length() - 1)
+    return [place for place, hash_ in enumerate(hashes) if hash_ < limit] or [0]
+
+
+def load_of(places: list[int], weights: list[int]) -> Load:
+    """The load when the file at each place weighs so much, and those after it the same."""
+    first = places[0] * weights[0]
+    steps = (
+        (after - place) * weight
+        for place, after, weight in zip(places, places[1:], weights, strict=False)
+    )
+    return Load(places, weights, list(accumulate(steps, initial=first)))
+
+
+def cuts(
+    hashes: Sequence[int], load: Load, size: int, *, together: Callable[[int], bool]
+) -> list[Cut]:
+    """Shards of about `size` bytes; `together(place)`: that file belongs to the one before it."""
+    files = len(hashes)
+    total = load.bytes_before(files)
+    begins = [0]
+    while True:
+        begin = begins[-1]
+        start = load.bytes_before(begin)
+        if total - start <= size * 5 // 4:
+            break
+        low = max(load.place_after(start + size * 3 // 4), begin + 1)
+        high = max(min(load.place_after(start + size * 5 // 4), files - 1), low)
+        if low >= files:
+            break
+        place = max(range(low, high + 1), key=hashes.__getitem__)
+        begins.append(_first_of_sample(place, begin, together))
+    ends = [*begins[1:], files]
+    return [
+        Cut(number, begin, end, end == files)
+        for number, (begin, end) in enumerate(zip(begins, ends, strict=True))
+    ]
+
+
+def _first_of_sample(place: int, begin: int, together: Callable[[int], bool]) -> int:
+    """Files of one sample (`0001.jpg`, `0001.cls`) stay in one shard, as WebDataset needs it."""
+    for first in range(place, max(begin, place - _LONGEST_SAMPLE), -1):
+        if not together(first):
+            return first
+    return place
+
+
+def stem(name: bytes) -> bytes:
+    """What the files of one sample have in common: everything to the first dot of the last part."""
+    folder, slash, base = name.rpartition(b"/")
+    return folder + slash + base.partition(b".")[0]
