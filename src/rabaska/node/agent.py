@@ -38,6 +38,7 @@ from .runfolder import RunFolder
 
 HELD_BY_ANOTHER = 75  # "try again later", as sysexits.h spells it
 
+_UNTIL_ENDED = 120.0  # seconds for a scheduler that said it would end the job
 _RESERVED = 16384  # bytes set aside, so that a full disk cannot swallow the record of the end
 
 
@@ -70,6 +71,8 @@ def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -
     holding = None  # type: Optional[lease.Lease]
     while holding is None:
         turn = lease.wait_for_turn(run, lease.seconds(), lambda: bool(signals.received()))
+        if not turn.free and job.one_at_a_time:
+            turn = taken_over(run, turn, job, signals, wanted.grace)
         if not turn.free:
             return held_by_another(run, turn.link)
         verdict = links.verdict_on(run, wanted.patterns)
@@ -78,6 +81,16 @@ def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -
         program.end_left_by(program.tag(run, turn.link))
         holding = lease.claim(run, turn.link, job.name, lease.seconds())
     return carry_held(run, wanted, job, signals, holding)
+
+
+def taken_over(
+    run: RunFolder, turn: lease.Turn, job: Job, signals: Interrupts, grace: float
+) -> lease.Turn:
+    """Have a holder that the scheduler gave up save and leave, if it is of our submission."""
+    if signals.received() or not lease.ask_to_hand_over(run, turn.link, job.name):
+        return turn
+    say("asking link {} to hand over {}".format(turn.link, run.name))
+    return lease.wait_for_turn(run, lease.seconds() + grace, lambda: bool(signals.received()))
 
 
 def carry_held(
@@ -134,6 +147,8 @@ def carry(work: Work) -> int:
     ending.write_end(work, found, end)
     if end.how != chain.SUPERSEDED:
         ending.conclude(work)
+    if end.stop is not None and end.stop.scheduler_ends:
+        time.sleep(_UNTIL_ENDED)
     return ending.exit_code(end)
 
 

@@ -17,6 +17,7 @@ class Stop(NamedTuple):
     how: str  # of `chain`
     reason: str
     at_once: bool = False  # no time to save: whatever it writes now is lost or does harm
+    scheduler_ends: bool = False  # the scheduler will end the job itself, and may queue it again
 
 
 class BrokenOff(Exception):

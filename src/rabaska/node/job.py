@@ -20,6 +20,7 @@ class Job(NamedTuple):
     ask_at: float  # when the program is asked to stop, seconds since 1970
     patience: float  # how long it then has, before results are kept and the records written
     local: str  # node-local folder, or ""
+    one_at_a_time: bool = False  # the scheduler runs no two links of one submission at once
 
 
 class Work(NamedTuple):
@@ -51,6 +52,7 @@ def job_from(environment: Mapping[str, str], wanted: Plan, now: float) -> Job:
         ask_at=ends - wanted.grace,
         patience=wanted.grace - margin,
         local=environment.get("RABASKA_LOCAL", ""),
+        one_at_a_time=bool(environment.get("RABASKA_ONE_AT_A_TIME")),
     )
 
 
@@ -74,6 +76,8 @@ def reasons_to_stop(holding: Lease, signals: Interrupts, job: Job) -> Look:
         if lost:
             how = chain.SUPERSEDED if holding.superseded else chain.KILLED
             return Stop(how, lost, at_once=True)
+        if holding.successor:
+            return Stop(chain.KILLED, "the scheduler started another job for the run")
         if holding.stop_asked:
             return Stop(chain.CANCELLED, "somebody asked the run to stop")
         return _end_of_job(signals.received(), job.ask_at - time.time())
@@ -84,7 +88,10 @@ def reasons_to_stop(holding: Lease, signals: Interrupts, job: Job) -> Look:
 def _end_of_job(received: str, left: float) -> Optional[Stop]:
     warned = received in interrupts.WARNINGS and left <= _NEAR
     if received and not warned:
-        return Stop(chain.KILLED, "the job was told to end ({})".format(received))
+        # Preemption comes with a warning too. Who leaves by himself then is not queued again.
+        by_scheduler = received in interrupts.WARNINGS
+        reason = "the job was told to end ({})".format(received)
+        return Stop(chain.KILLED, reason, scheduler_ends=by_scheduler)
     if warned or left <= 0:
         return Stop(chain.TIME_LIMIT, "the time limit of the job was near")
     return None

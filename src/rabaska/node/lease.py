@@ -70,6 +70,20 @@ def _sign_of_life(run: RunFolder, link: int) -> Optional[Tuple[int, bytes]]:
         return None
 
 
+def ask_to_hand_over(run: RunFolder, link: int, job: str) -> bool:
+    """Ask a living holder to leave the run to us; False when it is of another submission.
+
+    A scheduler that runs one link at a time and starts another has given up the holder's, whose
+    node may be cut off from it but not from the storage.
+    """
+    begun = links.read_begun(run, link)
+    ours, theirs = job.partition("_")[0], (begun.job if begun else "").partition("_")[0]
+    if not ours or ours != theirs:
+        return False
+    files.write_json(run.successor(link), {"job": job, "time": time.time()})
+    return True
+
+
 def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]":
     """Become the holder after link `last`; None when another was quicker."""
     link = last + 1
@@ -119,6 +133,7 @@ class Lease:
         self.link = link
         self.stop_asked = False  # somebody wrote STOP into the run
         self.superseded = False
+        self.successor = False  # the scheduler started another job, which waits for ours to end
         self.quiet = threading.Lock()  # held around a fork, so that no lock is copied half taken
         self._lease = lease
         self._beats = 0
@@ -148,6 +163,7 @@ class Lease:
                 self._beats += 1
                 _beat(self.run.heartbeat(self.link), self._beats)
                 self.stop_asked = os.path.exists(self.run.stop)
+                self.successor = os.path.exists(self.run.successor(self.link))
             except OSError:
                 return  # not renewed: `lost` counts the seconds
             self._renewed = time.monotonic()

@@ -82,6 +82,9 @@ class RunFolder(NamedTuple):
     def heartbeat(self, link: int) -> str:
         return os.path.join(self.link(link), "heartbeat")
 
+    def successor(self, link: int) -> str:
+        return os.path.join(self.link(link), "successor.json")
+
     def carried(self, link: int) -> str:
         return os.path.join(self.path, "carried", "{:03d}".format(link))
 

@@ -188,6 +188,7 @@ class Slurm:
             ends="${SLURM_JOB_END_TIME:-$(" + asked + ")}",
             local_space="${SLURM_TMPDIR:-}",
             cancel_rest="${SLURM_ARRAY_JOB_ID:+" + waiting + "}",
+            extra={"RABASKA_ONE_AT_A_TIME": "yes"},
         )
 
 

@@ -1,0 +1,196 @@
+"""Chains of jobs on a real Slurm: whatever ends a link, the run goes on, once and in one place."""
+
+import json
+import re
+import time
+
+import pytest
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+LEASE = '\n[environment.variables]\nRABASKA_LEASE_SECONDS = "4"\n'
+
+
+def slow_steps(steps, pause=0.2):
+    words = f"--steps {steps} --pause {pause}"
+    return f'"python3 train.py --data {{data}} --output {{output}} --resume {{checkpoint}} {words}"'
+
+
+def over(told):
+    return told["state"] not in ("queued", "running", "stopping")
+
+
+def running_step(voyager, run, at_least, seconds=60):
+    """Wait until the program printed that step, and return the link that did."""
+
+    def reached(told):
+        return bool(told["links"]) and (told["links"][-1]["last_step"] or 0) >= at_least
+
+    return voyager.until(reached, run, seconds)["links"][-1]
+
+
+def newest_job(voyager, run):
+    jobs = voyager.lab.path(f"{voyager.store}/runs/{run}/jobs.jsonl").read_text().splitlines()
+    return [line["said"].strip() for line in map(json.loads, jobs) if "said" in line][-1]
+
+
+def waiting_or_running(voyager):
+    words = ["squeue", "--noheader", "--array", "--me", "--format=%i %T"]
+    return voyager.lab.run_as_user(words).stdout.split("\n")[:-1]
+
+
+def events(voyager, run, kind):
+    text = voyager.lab.path(f"{voyager.store}/runs/{run}/events.jsonl").read_text()
+    return [event for event in map(json.loads, text.splitlines()) if event["event"] == kind]
+
+
+def steps_in_log(voyager, run):
+    return [
+        int(step) for step in re.findall(r"^step (\d+)", voyager.types("logs", run).output, re.M)
+    ]
+
+
+def test_five_links_of_twenty_minutes_finish_one_run(make_lab, make_voyager):
+    voyager = make_voyager(make_lab(warp=60))
+    voyager.settings(command=slow_steps(420), walltime='"20m"', links=8)
+
+    run = voyager.run()
+    told = voyager.until(over, run, seconds=240)
+
+    assert told["state"] == "finished"
+    assert len(told["links"]) >= 5
+    assert all(link["how"] != "crashed" for link in told["links"])
+    assert all((link["steps_redone"] or 0) <= 10 for link in told["links"])
+    steps = steps_in_log(voyager, run)
+    assert set(steps) == set(range(1, 421))
+    assert len(events(voyager, run, "claimed")) == len(told["links"])
+    voyager.lab.wait_until(lambda: not waiting_or_running(voyager))
+
+
+def test_the_rest_of_the_chain_is_cancelled_when_the_program_finishes_early(voyager):
+    voyager.settings(links=5)
+
+    run = voyager.run()
+    told = voyager.until(over, run)
+
+    assert told["state"] == "finished"
+    assert [link["how"] for link in told["links"]] == ["finished"]
+    voyager.lab.wait_until(lambda: not waiting_or_running(voyager))
+
+
+def test_a_real_failure_stops_the_chain_at_its_first_link(voyager):
+    voyager.settings(command='"python3 train.py --no-such-option"', links=5)
+
+    run = voyager.run()
+    told = voyager.until(over, run)
+
+    assert told["state"] == "failed"
+    assert len(told["links"]) == 1
+    assert told["links"][0]["exit_code"] == 2
+    voyager.lab.wait_until(lambda: not waiting_or_running(voyager))
+
+
+def test_the_next_link_goes_on_when_one_is_cancelled(voyager):
+    voyager.settings(command=slow_steps(40), links=3)
+    run = voyager.run()
+    running_step(voyager, run, at_least=7)
+
+    voyager.lab.run_as_user(["scancel", f"{newest_job(voyager, run)}_1"])
+    told = voyager.until(over, run)
+
+    assert told["state"] == "finished"
+    assert [link["how"] for link in told["links"]] == ["killed", "finished"]
+    assert told["links"][1]["first_step"] in (6, 11)
+
+
+def test_a_preempted_job_is_queued_again_and_goes_on(make_lab, make_voyager):
+    voyager = make_voyager(make_lab())
+    voyager.settings(command=slow_steps(40), links=1)
+    voyager.add_settings('\n[cluster.lab]\nqueue = "spare"\n')
+    run = voyager.run()
+    running_step(voyager, run, at_least=7)
+
+    urgent = voyager.lab.sbatch("#!/bin/bash\nsleep 1\n", "-p", "urgent", "--exclusive")
+    voyager.lab.wait_for_state(urgent, "COMPLETED", patience=90)
+    told = voyager.until(over, run, seconds=120)
+
+    assert told["state"] == "finished"
+    assert [link["how"] for link in told["links"]] == ["killed", "finished"]
+    assert {link["job"] for link in told["links"]} == {newest_job(voyager, run)}
+    assert told["links"][1]["first_step"] > 5
+
+
+def test_a_run_survives_the_crash_of_its_node(make_lab, make_voyager):
+    voyager = make_voyager(make_lab())
+    voyager.settings(command=slow_steps(40), links=3)
+    voyager.add_settings(LEASE)
+    run = voyager.run()
+    host = running_step(voyager, run, at_least=7)["host"]
+
+    voyager.lab.crash_node(host)
+    told = voyager.until(over, run, seconds=120)
+
+    assert told["state"] == "finished"
+    assert len(told["links"]) == 2
+    assert not voyager.lab.path(f"{voyager.store}/runs/{run}/links/001/ended.json").exists()
+    assert told["links"][1]["host"] != host
+    assert told["links"][1]["first_step"] > 5
+
+
+def test_a_node_that_is_cut_off_and_comes_back_writes_nothing_more(make_lab, make_voyager):
+    voyager = make_voyager(make_lab())
+    voyager.settings(command=slow_steps(150), links=3)
+    voyager.add_settings(LEASE)
+    run = voyager.run()
+    host = running_step(voyager, run, at_least=7)["host"]
+    folder = voyager.lab.path(f"{voyager.store}/runs/{run}")
+
+    # The agent hangs, as it does when its storage hangs; its program goes on all the same.
+    voyager.lab.cut_network(host)
+    voyager.lab.nodes.run(host, ["pkill", "-STOP", "-f", "pyz run"])
+    voyager.lab.declare_down(host)
+    voyager.until(lambda told: len(told["links"]) == 2, run)
+    voyager.lab.restore_network(host)
+    voyager.lab.nodes.run(host, ["bash", "-c", "pkill -CONT -f 'pyz run'; true"])
+    told = voyager.until(over, run, seconds=120)
+
+    assert told["state"] == "finished"
+    assert told["links"][-1]["how"] == "finished"
+    assert [path.name for path in (folder / "carried").iterdir()] == ["002"]
+    assert json.loads((folder / "output" / "result.json").read_text()) == {"final": 150}
+    first = (folder / "logs" / "link-001.log").read_text()
+    assert "accuracy" not in first
+
+
+def test_a_job_that_slurm_gave_up_hands_its_run_over(make_lab, make_voyager):
+    voyager = make_voyager(make_lab())
+    voyager.settings(command=slow_steps(150), links=3)
+    voyager.add_settings(LEASE)
+    run = voyager.run()
+    host = running_step(voyager, run, at_least=7)["host"]
+
+    # Cut off from the controller, but not from the storage: there it is as alive as ever.
+    voyager.lab.cut_network(host)
+    voyager.lab.declare_down(host)
+    voyager.until(lambda told: len(told["links"]) == 2, run)
+    voyager.lab.restore_network(host)
+    told = voyager.until(over, run, seconds=120)
+
+    assert told["state"] == "finished"
+    assert [link["how"] for link in told["links"]] == ["killed", "finished"]
+    assert told["links"][0]["host"] == host != told["links"][1]["host"]
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["restarted", "killed"])
+def test_the_controller_may_restart_while_a_run_goes_on(make_lab, make_voyager, kill):
+    voyager = make_voyager(make_lab())
+    voyager.settings(command=slow_steps(60), links=2)
+    run = voyager.run()
+    running_step(voyager, run, at_least=3)
+    time.sleep(7)  # a controller saves its state every few seconds
+
+    voyager.lab.restart_controller(kill=kill)
+    told = voyager.until(over, run, seconds=90)
+
+    assert told["state"] == "finished"
+    assert told["links"][-1]["how"] == "finished"
