@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,14 @@ _HEARD_WHILE = {
     "connect": {"ssh", "transfer", "tunnel"},
 }
 
+_NEAR = 0.4  # about one word that six facts have, or two that many have
+
+# Words of every sentence: that two texts share them says nothing.
+_TELL_NOTHING = frozenset({
+    "this", "that", "with", "what", "your", "from", "have", "when", "were", "been", "more", "than",
+    "they", "only", "does", "will", "which", "error", "there", "other", "cluster", "rabaska",
+})  # fmt: skip
+
 _OWN_ERROR = "The program stopped with an error of its own."
 _OWN_FIX = "The lines above it in the log (`rabaska logs`) show where in the program it happened."
 
@@ -30,6 +39,7 @@ class Failure:
     meaning: str
     fix: str
     line: str = ""
+    ours: str = ""  # what rabaska itself does about it
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,7 @@ class Fact:
     fix: str
     schedulers: frozenset[str] = frozenset()
     vague: bool = False
+    ours: str = ""
 
 
 @cache
@@ -55,6 +66,7 @@ def facts() -> tuple[Fact, ...]:
             fix=entry["fix"],
             schedulers=frozenset(entry.get("schedulers", ())),
             vague=entry.get("vague", False),
+            ours=entry.get("ours", ""),
         )
         for entry in tomllib.loads(text)["failure"]
     )
@@ -73,11 +85,44 @@ def explain(
     for fact in facts():
         place = _last_place(fact, lines) if _applies(fact, stage, scheduler) else -1
         if place >= 0:
-            failure = Failure(fact.id, fact.stage, fact.meaning, fact.fix, lines[place])
+            failure = _failure(fact, lines[place])
             found.append((fact.vague, -place, failure))
     found.sort(key=lambda each: each[:2])
     known = tuple(failure for _, _, failure in found)
     return known or (_own_error(lines) if stage in (None, "run") else ())
+
+
+def nearest(text: str, *, most: int = 3) -> tuple[Failure, ...]:
+    """The facts that share the most telling words with a text that none of them explains."""
+    said, rarity = _words(text), _rarity()
+    scores = {
+        fact: sum(rarity[word] for word in said & words) for fact, words in _vocabulary().items()
+    }
+    close = sorted(scores, key=lambda fact: -scores[fact])
+    return tuple(_failure(fact) for fact in close[:most] if scores[fact] >= _NEAR)
+
+
+@cache
+def _vocabulary() -> dict[Fact, frozenset[str]]:
+    return {
+        fact: _words(f"{fact.id} {fact.match.pattern} {fact.meaning} {fact.fix}")
+        for fact in facts()
+    }
+
+
+@cache
+def _rarity() -> dict[str, float]:
+    """How much a word tells: one when a single fact has it, less the more have it."""
+    heard = Counter(word for words in _vocabulary().values() for word in words)
+    return {word: count**-0.5 for word, count in heard.items()}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]{4,}|gpu|ssh|pip|tar", text.lower())) - _TELL_NOTHING
+
+
+def _failure(fact: Fact, line: str = "") -> Failure:
+    return Failure(fact.id, fact.stage, fact.meaning, fact.fix, line, fact.ours)
 
 
 def _applies(fact: Fact, stage: str | None, scheduler: str | None) -> bool:

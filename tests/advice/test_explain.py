@@ -1,0 +1,115 @@
+"""`rabaska explain`: messages, runs, and what the site's support will ask for."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rabaska.errors import NoSpace, WrongUse
+from rabaska.journeys.explain import explain_text, support_bundle
+from rabaska.knowledge.failures import facts, nearest
+from rabaska.records.home import Home
+
+
+def types(tmp_path, *words, feed="", code=0):
+    environment = {**os.environ, "RABASKA_HOME": str(tmp_path / "home"), "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "rabaska", *words], input=feed, env=environment, cwd=tmp_path,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_a_message_is_explained_with_its_fix_and_what_rabaska_does(tmp_path):
+    message = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+
+    printed = types(tmp_path, "explain", message).stdout
+
+    assert f"> {message}" in printed
+    assert "fix: " in printed
+    assert "rabaska: `rabaska doctor" in printed
+
+
+def test_words_need_no_quotes(tmp_path):
+    printed = types(tmp_path, "explain", "Invalid", "qos", "specification").stdout
+
+    assert "> Invalid qos specification" in printed
+
+
+def test_a_message_can_come_through_a_pipe(tmp_path):
+    log = "step 1\nstep 2\nModuleNotFoundError: No module named 'torch'\n"
+
+    printed = types(tmp_path, "explain", "-", feed=log).stdout
+
+    assert "> ModuleNotFoundError: No module named 'torch'" in printed
+
+
+def test_the_reason_of_a_waiting_job_is_explained(tmp_path):
+    told = json.loads(types(tmp_path, "explain", "QOSMaxWallDurationPerJobLimit", "--json").stdout)
+
+    assert told["explanation"]["known"][0]["stage"] == "pending"
+
+
+def test_unknown_text_is_shown_as_it_is_with_the_nearest_facts(tmp_path):
+    message = "the partition gpu_x refuses a time limit of 9 days"
+
+    printed = types(tmp_path, "explain", message).stdout
+
+    assert printed.startswith(message)
+    assert "Nobody has explained this" in printed
+    assert "nearest that is known" in printed
+    assert "--bundle FOLDER" in printed
+
+
+def test_a_text_that_shares_nothing_with_any_fact_has_no_neighbours():
+    assert nearest("xyzzy plugh") == ()
+
+
+def test_every_fact_is_the_nearest_to_its_own_meaning():
+    for fact in facts():
+        assert fact.id in [near.id for near in nearest(fact.meaning + " " + fact.id)], fact.id
+
+
+def test_nothing_at_all_cannot_be_explained(tmp_path):
+    with pytest.raises(WrongUse):
+        explain_text(" \n")
+
+    assert "nothing to explain" in types(tmp_path, "explain", "-", code=2).stderr
+
+
+def test_the_bundle_holds_the_exact_text_and_who_asks(tmp_path):
+    message = "slurmstepd: error: frobnicated\nat dawn"
+
+    types(tmp_path, "explain", "-", "--bundle", "for-support", feed=message)
+
+    assert (tmp_path / "for-support" / "message.txt").read_text() == message
+    request = (tmp_path / "for-support" / "request.md").read_text()
+    assert "- User: " in request
+    assert message in request
+
+
+def test_a_bundle_that_cannot_be_written_is_told_without_a_traceback(tmp_path):
+    (tmp_path / "taken").write_text("a file")
+
+    with pytest.raises(NoSpace):
+        support_bundle(explain_text("frobnicated"), tmp_path / "taken" / "x", Home(tmp_path))
+
+
+def test_a_failed_run_is_explained_and_its_bundle_names_its_jobs(tmp_path):
+    (tmp_path / "train.py").write_text("print('hello')\nimport torchvisoin\n")
+    (tmp_path / "rabaska.toml").write_text('command = "python train.py"\n')
+    run = types(tmp_path, "run", "-q").stdout.strip()
+    types(tmp_path, "wait", run, "-q", code=1)
+
+    printed = types(tmp_path, "explain", run, "--bundle", "for-support").stdout
+
+    assert f"run {run} on here: failed" in printed
+    assert "No module named 'torchvisoin'" in printed
+    request = (tmp_path / "for-support" / "request.md").read_text()
+    assert f"- Run: {run}" in request
+    assert "- Jobs: " in request
+    assert (tmp_path / "for-support" / "job.sh").read_text().startswith("#!/bin/bash")
+    assert types(tmp_path, "explain").stdout == printed
