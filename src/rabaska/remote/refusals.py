@@ -55,8 +55,8 @@ _REFUSALS: Sequence[tuple[type[NotBegun], str, str, str]] = (
         NotBegun,
         r"Permission denied \([^)]*keyboard-interactive|Duo|verification code|passcode|two-factor",
         "{host} asks for a password or a second factor",
-        "run the command in a terminal, where you can answer; the connection is then shared "
-        "by all that follow",
+        "run the command in a terminal and answer there; the connection is then shared by all "
+        "that follow. `ssh {host}` must work without rabaska first",
     ),
     (
         NotBegun,

@@ -13,7 +13,7 @@ from typing import cast
 from rabaska.remote.connection import Connection
 from rabaska.remote.freight import Freight
 from rabaska.remote.refusals import lost
-from rabaska.remote.sending import no_space
+from rabaska.remote.sending import refuse_full_disk
 from rabaska.remote.shell import LOST, Shell
 
 # Owner, group and permissions are the far side's own: on a project space files must get the
@@ -30,7 +30,6 @@ _HOW = (
 )
 _TOLD = ("--info=progress2", "--no-human-readable", "--protect-args")
 _PROGRESS = re.compile(rb"\s*(\d[\d,.]*)\s+\d+%")
-_FULL = re.compile(r"No space left on device|Disk quota exceeded")
 # rsync(1): error in socket I/O, in the data stream, timeouts; and ssh's own when it was cut off.
 _CUT_OFF = (10, 12, 30, 35, LOST)
 
@@ -90,8 +89,7 @@ def _progress(printed: BufferedReader) -> Iterator[int]:
 def _judge(code: int, said: str, host: str) -> bool:
     if code == 0:
         return True
-    if _FULL.search(said):
-        raise no_space(said.strip())
+    refuse_full_disk(said.strip())
     # A shell that prints a banner confuses rsync ("is your shell clean?"): that is code 2.
     if code in _CUT_OFF and "is your shell clean" not in said:
         raise lost(host, said, "a transfer")

@@ -1,6 +1,7 @@
 """The missing bytes of many files through one command, which proves them as they come."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
@@ -12,6 +13,7 @@ from rabaska.remote.refusals import lost
 from rabaska.remote.shell import Shell, Started
 
 _CHUNK = 1 << 20
+_FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large")
 
 
 def send(
@@ -38,6 +40,7 @@ def prove(missing: Sequence[Freight], node: NodeSide) -> list[str]:
     order = json.dumps([each.order(arrived=True) for each in missing]).encode()
     outcome = node.run(quoted([*node.node, "receive", "take", str(len(order))]), feed=order)
     if outcome.exit_code != 0:
+        refuse_full_disk(outcome.complaint)
         raise CommandFailed("what was sent could not be proven there", why=outcome.complaint)
     return _damaged(outcome.output)
 
@@ -56,15 +59,18 @@ def _chunks(missing: Sequence[Freight]) -> Iterator[bytes]:
 def _look_at_end(far: Started) -> None:
     code = far.ended()
     if code == receive.NO_SPACE:
-        raise no_space(far.complaint())
+        refuse_full_disk(far.complaint())
     if code == receive.CUT:
         raise lost(far.host, far.complaint(), "a transfer")
     far.expect_success("a transfer")
 
 
-def no_space(said: str) -> NoSpace:
-    return NoSpace(
-        "the cluster ran out of room while files were being sent",
-        why=said,
-        hint="free some space there and give the same command again: it goes on where it stopped",
-    )
+def refuse_full_disk(said: str) -> None:
+    """Raise NoSpace if that is what a command there said."""
+    if _FULL.search(said):
+        raise NoSpace(
+            "the cluster ran out of room while files were being sent",
+            why=said,
+            hint="free some space there and give the same command again: it goes on where "
+            "it stopped",
+        )

@@ -12,6 +12,7 @@ from rabaska.remote.bringing import bring
 from rabaska.remote.connection import Connection
 from rabaska.remote.delivery import deliver
 from rabaska.remote.place import Moved, NodeSide, Outcome, Parcel, quoted
+from rabaska.remote.sending import refuse_full_disk
 from rabaska.remote.shell import Shell
 
 __all__ = ["Connection", "Ssh"]
@@ -45,6 +46,7 @@ class Ssh:
             feed=content,
         )
         if outcome.exit_code != 0:
+            refuse_full_disk(outcome.complaint)
             raise CommandFailed(
                 f"{source.name} could not be sent to {self.connection.host}", why=outcome.complaint
             )
