@@ -106,7 +106,7 @@ class SchedulerContract:
     def test_a_script_with_a_strange_name_stays_one_word(self) -> None:
         script = "/store/a folder/-it's.sh"
 
-        command = self.scheduler.submit_command(script)
+        command = self.scheduler.submit_command(script, PLAIN)
 
         assert script in command
         assert shlex.split(shlex.join(command)) == command

@@ -161,7 +161,7 @@ def test_a_job_goes_through_the_real_commands(tmp_path: Path):
             command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=True
         ).stdout
 
-    job = scheduler.read_job_id(run(scheduler.submit_command(script.name)))
+    job = scheduler.read_job_id(run(scheduler.submit_command(script.name, spec)))
     assert job == JobId("1")
     states: list[JobState] = []
     while not states or not all(state.over for state in states):

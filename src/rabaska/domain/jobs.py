@@ -1,6 +1,7 @@
 """A job as every scheduler understands it: what is asked, what it is called, how it stands."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -40,12 +41,33 @@ class JobSpec:
 
 @dataclass(frozen=True)
 class JobId:
-    """A job as its cluster names it, and the link of the chain when it is one of several."""
+    """A job as its cluster names it, and the link of the chain when it is one of several.
+
+    Where a chain is several submissions, their ids stand one after another: `71.hades 72.hades`.
+    """
 
     native: str
 
     def __str__(self) -> str:
         return self.native
+
+    @property
+    def each(self) -> tuple["JobId", ...]:
+        return tuple(JobId(native) for native in self.native.split())
+
+    @property
+    def key(self) -> str:
+        """The id without the name of its server, which some commands print and others do not."""
+        return re.sub(r"(?<=[\d\]])\..*", "", self.native)
+
+    def holds(self, key: str) -> bool:
+        """Whether a key that `read_status` gave is this job, or an element of it."""
+        return any(key == job.key or key.startswith(f"{job.key}_") for job in self.each)
+
+
+def together(jobs: Sequence[JobId]) -> JobId:
+    """The jobs of one chain as one id."""
+    return JobId(" ".join(job.native for job in jobs))
 
 
 class JobState(Enum):
@@ -91,6 +113,9 @@ class Capabilities:
     mail: bool = False
     features: bool = False
     accounts: bool = False
+    asked_by_id: bool = False  # the queue is asked about known jobs, for it lists everybody's
+    # Exit codes of a status command that told what it knows though some jobs are unknown to it.
+    partial_answers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,4 +126,5 @@ class InJob:
     ends: str = ""  # when the scheduler will end the job: seconds since 1970, or local time
     local_space: str = ""
     cancel_rest: str = ""  # the command that takes the links still waiting out of the queue
+    spooled: bool = False  # what a job prints is out of sight until it is over
     extra: Mapping[str, str] = field(default_factory=dict)

@@ -35,6 +35,9 @@ def render(
         "",
         f"# rabaska: run {spec.name}, {links} of {say_duration(spec.resources.walltime)} each.",
     ]
+    if in_job.spooled:
+        log = f'{shlex.quote(spec.folder)}/job-"{in_job.job}".out'
+        lines += ["", "# What this job prints is seen as it is printed", f"exec >>{log} 2>&1"]
     if setup:
         lines += ["", "# The environment", *setup]
     if told := exports(in_job):

@@ -11,6 +11,7 @@ from rabaska.journeys.status import status
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
 from rabaska.remote.place import quoted
+from rabaska.schedulers.protocol import Scheduler
 
 
 def cancel(record: RunRecord, home: Home) -> RunStatus:
@@ -22,7 +23,7 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     script = _stop_script(record.path)
     if before.job:
         # STOP first: a link that begins between the two commands sees it and leaves at once.
-        script += f" && {quoted(there.scheduler.cancel_command([JobId(before.job)]))}"
+        script += f" && {_cancel_script(JobId(before.job), there.scheduler)}"
     outcome = there.place.run(script)
     after = status(record, home)
     # Jobs that ended by themselves meanwhile cannot be cancelled, and need not be.
@@ -33,6 +34,14 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
             hint="the same command can be given again",
         )
     return after
+
+
+def _cancel_script(job: JobId, scheduler: Scheduler) -> str:
+    """The last link first, so that none begins meanwhile; links that are over may be refused."""
+    each = [quoted(scheduler.cancel_command([link])) for link in reversed(job.each)]
+    if len(each) == 1:
+        return each[0]
+    return "{ code=1; " + "".join(f"{command} && code=0; " for command in each) + "exit $code; }"
 
 
 def _stop_script(folder: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from rabaska.domain.jobs import JobId, JobState, JobStatus
+from rabaska.domain.jobs import JobId, JobState, JobStatus, together
 from rabaska.domain.runs import Checkpoint, Link, RunState, RunStatus
 from rabaska.domain.standing import Facts, Standing, standing
 from rabaska.journeys.station import Station
@@ -17,11 +17,15 @@ _SIGN_OF_LIFE = 60.0  # seconds; a link renews its lease six times in that
 
 
 def newest_job(report: Report, there: Station) -> JobId | None:
-    """The id the scheduler gave to the newest submission it answered."""
+    """The id the scheduler gave to the newest submission it answered, or to each of its links."""
+    links: list[JobId] = []
     for submission in reversed(report.get("jobs", [])):
         if submission.get("exit_code") == 0:
-            return there.scheduler.read_job_id(submission.get("said", ""))
-    return None
+            job = there.scheduler.read_job_id(submission.get("said", ""))
+            links += [job] if job else []
+            if not submission.get("after"):
+                break
+    return together(links[::-1]) if links else None
 
 
 def read_run(record: RunRecord, report: Report, queue: Queue | None, now: float) -> RunStatus:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from rabaska.domain.jobs import JobId
+from rabaska.domain.jobs import JobId, JobSpec
 from rabaska.domain.runs import RunState
 from rabaska.errors import CommandFailed, WrongUse
 from rabaska.journeys.station import Station, station_of
@@ -24,9 +24,9 @@ def resume(record: RunRecord, home: Home, *, links: int | None = None) -> JobId:
         raise WrongUse(f"run {record.name} is {now.state.value}; there is nothing to resume")
     there = station_of(record, home)
     plan = read_plan(record, there)
-    wanted = links or plan.links
-    name = _write_script(plan, there, wanted)
-    job = submit(record.name, there, links=wanted, script_name=name, resume=True)
+    spec = spec_of(plan, there, links=links or plan.links)
+    name = _write_script(plan, there, spec)
+    job = submit(spec, there, script_name=name, resume=True)
     remember(home.runs, replace(record, job=job.native))
     return job
 
@@ -38,9 +38,9 @@ def read_plan(record: RunRecord, there: Station) -> Plan:
     return from_json(json.loads(outcome.output))
 
 
-def _write_script(plan: Plan, there: Station, links: int) -> str:
+def _write_script(plan: Plan, there: Station, spec: JobSpec) -> str:
     """A script of its own for each round, so that the one that ran stays to be read."""
-    text = script(spec_of(plan, there, links=links), there, tuple(plan.about["setup"]))
+    text = script(spec, there, tuple(plan.about["setup"]))
     folder = quoted([there.run_folder(plan.run)])
     outcome = there.place.run(
         f"cd {folder} && rm -f STOP && n=$(ls job*.sh | wc -l) && name=job-$((n + 1)).sh"

@@ -36,10 +36,11 @@ def run(project: Project, on: str, home: Home, teller: Teller | None = None) -> 
     there = station(on, home)
     ready = made_ready(project, there, home, teller)
     name, path = ready.plan.run, there.run_folder(ready.plan.run)
-    create(ready, there, path)
     record = RunRecord(name, on, path, str(project.folder), time.time())
+    # Remembered first: whatever happens to this computer, no job runs that it does not know.
     remember(home.runs, record)
-    job = submit(name, there, links=project.chain.links)
+    create(ready, there, path)
+    job = submit(ready.spec, there, teller=teller)
     remember(home.runs, replace(record, job=job.native))
     teller.step(f"run {name}: submitted to {on} as job {job}")
     return Submitted(run=name, job=job, cluster=on, path=path)

@@ -40,7 +40,9 @@ def statuses(records: Sequence[RunRecord], home: Home) -> list[RunStatus]:
         wanted = [record for record in records if record.cluster == cluster]
         there = station_of(wanted[0], home)
         answer = _ask(there, wanted, home)
-        _learn_jobs(wanted, answer, there, home)
+        learned = _learn_jobs(wanted, answer, there, home)
+        if learned and there.scheduler.capabilities.asked_by_id:
+            answer = _ask(there, [learned.get(each.name, each) for each in wanted], home)
         found.update((each.name, _stands(each, answer, there)) for each in wanted)
     return [found[record.name] for record in records]
 
@@ -61,6 +63,8 @@ def _ask(there: Station, records: Sequence[RunRecord], home: Home) -> Answer:
 
 
 def _question(there: Station, records: Sequence[RunRecord], known: Mapping[str, Report]) -> bytes:
+    able = there.scheduler.capabilities
+    known_jobs = [JobId("{jobs}")] if able.asked_by_id else []
     asked = {
         "runs": [
             {
@@ -71,7 +75,8 @@ def _question(there: Station, records: Sequence[RunRecord], known: Mapping[str, 
             for record in records
         ],
         "tail": _TAIL_LINES,
-        "queue": there.scheduler.status_command([]),
+        "queue": there.scheduler.status_command(known_jobs),
+        "answers": [0, *able.partial_answers],
         "history": there.scheduler.history_command([JobId("{jobs}")]),
     }
     return json.dumps(asked).encode()
@@ -86,7 +91,7 @@ def _json_lines(text: str) -> Iterable[dict[str, Any]]:
 def _queue(told: Mapping[str, Any], there: Station) -> tuple[Queue | None, str]:
     """History first, the queue over it: what is still in the queue is newer."""
     queue, history = told["queue"], told["history"]
-    if queue["exit_code"] != 0:
+    if queue["exit_code"] not in (0, *there.scheduler.capabilities.partial_answers):
         return None, queue["complained"].strip() or queue["said"].strip()
     found: dict[str, JobStatus] = {}
     if history and history["exit_code"] == 0:
@@ -94,12 +99,17 @@ def _queue(told: Mapping[str, Any], there: Station) -> tuple[Queue | None, str]:
     return {**found, **there.scheduler.read_status(queue["said"])}, ""
 
 
-def _learn_jobs(records: Sequence[RunRecord], answer: Answer, there: Station, home: Home) -> None:
-    """Remember the job of a run whose submission was answered when we were gone."""
+def _learn_jobs(
+    records: Sequence[RunRecord], answer: Answer, there: Station, home: Home
+) -> dict[str, RunRecord]:
+    """Remember the jobs of runs whose submission was answered when we were gone."""
+    learned: dict[str, RunRecord] = {}
     for record in records:
         job = newest_job(answer.reports.get(record.path, {}), there)
         if job is not None and job.native != record.job:
-            remember(home.runs, replace(record, job=job.native))
+            learned[record.name] = replace(record, job=job.native)
+            remember(home.runs, learned[record.name])
+    return learned
 
 
 def _stands(record: RunRecord, answer: Answer, there: Station) -> RunStatus:
@@ -120,10 +130,7 @@ def _jobs_of(job: JobId | None, queue: Queue | None) -> Queue | None:
         return None
     if job is None:
         return {}
-    element = f"{job.native}_"
-    return {
-        name: each for name, each in queue.items() if name == job.native or name.startswith(element)
-    }
+    return {key: each for key, each in queue.items() if job.holds(key)}
 
 
 def _missing(record: RunRecord, now: float) -> RunStatus:

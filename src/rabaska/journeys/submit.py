@@ -3,14 +3,16 @@
 import io
 import tarfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources
+from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources, together
 from rabaska.domain.projects import Project
 from rabaska.errors import CommandFailed, SubmissionRefused
 from rabaska.jobscript.script import Agent, render
 from rabaska.journeys.station import Station
+from rabaska.journeys.telling import Silent, Teller
 from rabaska.node import plan as plans
 from rabaska.node.plan import Launch, Plan, StagedData
 from rabaska.packing.pack import Pack
@@ -172,13 +174,54 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes | None) -> None:
 
 
 def submit(
-    run: str, station: Station, *, links: int, script_name: str = "job.sh", resume: bool = False
+    spec: JobSpec,
+    station: Station,
+    *,
+    script_name: str = "job.sh",
+    resume: bool = False,
+    teller: Teller | None = None,
 ) -> JobId:
-    """Hand the run's script to the scheduler; the run folder remembers it before we do."""
-    folder = station.run_folder(run)
-    command = station.scheduler.submit_command(f"{folder}/{script_name}")
-    words = ["submit", folder, "--links", str(links), *(["--resume"] if resume else [])]
-    outcome = station.run(quoted([*station.node, *words, "--", *command]))
+    """Hand the run's script to the scheduler: at once as an array, or each link after another."""
+    words = ["--resume"] if resume else []
+    if spec.links == 1 or station.scheduler.capabilities.array:
+        return _submitted(spec, station, script_name, ["--links", str(spec.links), *words])
+    chain = [_submitted(spec, station, script_name, words)]
+    for number in range(2, spec.links + 1):
+        try:
+            chain.append(_link_after(chain[-1], spec, station, script_name))
+        except SubmissionRefused as refusal:
+            # What was taken runs, and goes as far as it goes; `resume` adds links later.
+            told = f"link {number} of {spec.links} was not taken: {refusal.why}"
+            (teller or Silent()).warn(told)
+            break
+    return together(chain)
+
+
+def _link_after(before: JobId, spec: JobSpec, station: Station, script_name: str) -> JobId:
+    words = ["--after", before.native]
+    try:
+        return _submitted(spec, station, script_name, words, after=before)
+    except SubmissionRefused as refusal:
+        # Torque takes no job after one that is over already. Two links that begin together do
+        # no harm: one of them claims the run.
+        if "dependency" not in refusal.why.lower():
+            raise
+        return _submitted(spec, station, script_name, words)
+
+
+def _submitted(
+    spec: JobSpec,
+    station: Station,
+    script_name: str,
+    words: Sequence[str],
+    *,
+    after: JobId | None = None,
+) -> JobId:
+    """One submission; the run folder remembers it before we do."""
+    run, folder = spec.name, station.run_folder(spec.name)
+    command = station.scheduler.submit_command(f"{folder}/{script_name}", spec, after=after)
+    submit = [*station.node, "submit", folder, *words]
+    outcome = station.run(quoted([*submit, "--", *command]))
     if outcome.exit_code != 0:
         raise refused(run, station, f"{command[0]} said: {outcome.complaint}")
     job = station.scheduler.read_job_id(outcome.output)

@@ -1,6 +1,7 @@
 """Submit a job and remember it in the run folder, whatever becomes of the laptop meanwhile.
 
-`submit RUNFOLDER --links N [--resume] -- COMMAND…` runs the scheduler's own submit command.
+`submit RUNFOLDER --links N [--resume] [--after JOB] -- COMMAND…` runs the scheduler's own submit
+command. With `--after` it is one more link of the chain that JOB belongs to.
 The intention is written before it and the answer after it, so that a submission whose
 answer was lost can be told from one that never happened.
 """
@@ -21,6 +22,7 @@ def main(argv: List[str]) -> int:
     words.add_argument("run")
     words.add_argument("--links", type=int, default=1)
     words.add_argument("--resume", action="store_true")
+    words.add_argument("--after", default="", metavar="JOB")
     words.add_argument("command", nargs="+")
     asked = words.parse_args(argv)
     run = RunFolder(asked.run)
@@ -31,12 +33,14 @@ def main(argv: List[str]) -> int:
         "links": asked.links,
         "resume": asked.resume,
         "after_link": run.holder(),
+        "after": asked.after,
     }
     files.append_line(run.jobs, intention)
     process = subprocess.Popen(asked.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     output, errors = (text.decode("utf-8", "replace") for text in process.communicate())
     answer = {
         "submission": intention["submission"],
+        "after": asked.after,
         "exit_code": process.returncode,
         "said": output,
         "complained": errors,

@@ -3,7 +3,7 @@
 `survey` reads a question from standard input,
 
     {"runs": [{"path": …, "job": …, "mark": …}, …], "tail": 12,
-     "queue": ["squeue", …], "history": ["sacct", …, "{jobs}"]}
+     "queue": ["squeue", …], "answers": [0], "history": ["sacct", …, "--jobs={jobs}"]}
 
 and prints the report of each run as a JSON line, then a line with the scheduler's own words:
 {"now": …, "queue": {"exit_code", "said", "complained"}, "history": the same or null}.
@@ -33,17 +33,17 @@ NO_ANSWER = 124  # as timeout(1) spells it
 
 def main(argv: List[str]) -> int:
     asked = json.loads(sys.stdin.buffer.read().decode("utf-8"))
-    queue = _begin(asked["queue"])
+    queue = _begin(_question(asked))
     open_jobs = []  # type: List[str]
     for run in asked["runs"]:
         told = _told(run, asked["tail"])
         if run.get("job") and not told["mark"]:
-            open_jobs.append(run["job"])
+            open_jobs += run["job"].split()
         _say(told)
     said = _answer(queue, QUEUE_PATIENCE)
-    _say(
-        {"now": time.time(), "queue": said, "history": _history(asked["history"], open_jobs, said)}
-    )
+    answered = said["exit_code"] in asked.get("answers", [0])
+    history = _history(asked["history"], open_jobs, said["said"]) if answered else None
+    _say({"now": time.time(), "queue": said, "history": history})
     sys.stdout.flush()
     if own_path().endswith(".pyz"):
         from . import compiled
@@ -113,12 +113,27 @@ def _answer(process: "Optional[subprocess.Popen[bytes]]", patience: float) -> Js
     }
 
 
-def _history(words: List[str], jobs: List[str], queue: Json) -> Optional[Json]:
-    missing = sorted(set(jobs) - _mentioned(queue["said"]))
-    if not words or not missing or queue["exit_code"] != 0:
+def _history(words: List[str], jobs: List[str], queue: str) -> Optional[Json]:
+    missing = sorted(set(jobs) - _mentioned(queue))
+    if not words or not missing:
         return None
-    asked = [",".join(missing) if word == "{jobs}" else word for word in words]
-    return _answer(_begin(asked), HISTORY_PATIENCE)
+    return _answer(_begin(_filled(words, missing)), HISTORY_PATIENCE)
+
+
+def _filled(words: List[str], jobs: List[str]) -> List[str]:
+    """`{jobs}` as a word of its own becomes a word for each job, and inside of one a list."""
+    filled = []  # type: List[str]
+    for word in words:
+        filled += jobs if word == "{jobs}" else [word.replace("{jobs}", ",".join(jobs))]
+    return filled
+
+
+def _question(asked: Json) -> List[str]:
+    """The queue's command; where it wants jobs, those of every run that is not finished."""
+    runs = [run for run in asked["runs"] if not os.path.exists(RunFolder(run["path"]).done)]
+    jobs = [job for run in runs for job in (run.get("job") or "").split()]
+    # A queue asked about nothing would tell of everybody's jobs.
+    return _filled(asked["queue"], jobs) if jobs or "{jobs}" not in asked["queue"] else ["true"]
 
 
 def _mentioned(queue: str) -> Set[str]:

@@ -5,12 +5,22 @@ from difflib import get_close_matches
 
 from rabaska.errors import SettingsError
 from rabaska.schedulers.local import Local
+from rabaska.schedulers.moab import Moab
+from rabaska.schedulers.pbs import Pbs
 from rabaska.schedulers.protocol import Scheduler, Setting
+from rabaska.schedulers.sge import Sge
 from rabaska.schedulers.slurm import Slurm
+from rabaska.schedulers.sqsub import Sqsub
+from rabaska.schedulers.torque import Torque
 
 SCHEDULERS: dict[str, Callable[[Setting], Scheduler]] = {
     "local": lambda there: Local(program=there.program, queue=there.queue),
     "slurm": lambda there: Slurm(gpus_as_gres=there.gpus_as_gres),
+    "pbs": lambda there: Pbs(),
+    "torque": lambda there: Torque(),
+    "moab": lambda there: Moab(),
+    "sqsub": lambda there: Sqsub(),
+    "sge": lambda there: Sge(),
 }
 
 

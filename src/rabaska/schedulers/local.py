@@ -68,7 +68,9 @@ class Local:
         }
         return [sentence for sentence, holds in problems.items() if holds]
 
-    def submit_command(self, script: str) -> list[str]:
+    def submit_command(
+        self, script: str, spec: JobSpec, *, after: JobId | None = None
+    ) -> list[str]:
         return [*self.program, "here", "submit", "--queue", self.queue, "--", script]
 
     def read_job_id(self, output: str) -> JobId | None:

@@ -36,7 +36,10 @@ class Scheduler(Protocol):
     def unmet(self, spec: JobSpec) -> list[str]:
         """What is asked and this scheduler cannot do, one sentence each."""
 
-    def submit_command(self, script: str) -> list[str]: ...
+    def submit_command(
+        self, script: str, spec: JobSpec, *, after: JobId | None = None
+    ) -> list[str]:
+        """Submits the script; with `after`, to begin when that job is over, however it ended."""
 
     def read_job_id(self, output: str) -> JobId | None:
         """The id in what the submit command printed, or None if it holds none."""
@@ -44,7 +47,7 @@ class Scheduler(Protocol):
     def status_command(self, jobs: Sequence[JobId]) -> list[str]: ...
 
     def read_status(self, output: str) -> Mapping[str, JobStatus]:
-        """How each job mentioned stands, by the id as the cluster prints it.
+        """How each job mentioned stands, by its `JobId.key`.
 
         A chain submitted as an array gives one entry for each element, `<id>_<link>`.
         """

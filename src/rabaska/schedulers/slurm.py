@@ -114,8 +114,11 @@ class Slurm:
         }
         return [sentence for sentence, holds in problems.items() if holds]
 
-    def submit_command(self, script: str) -> list[str]:
-        return ["sbatch", "--parsable", script]
+    def submit_command(
+        self, script: str, spec: JobSpec, *, after: JobId | None = None
+    ) -> list[str]:
+        waiting = [f"--dependency=afterany:{after}"] if after else []
+        return ["sbatch", "--parsable", *waiting, script]
 
     def read_job_id(self, output: str) -> JobId | None:
         # With several clusters configured, --parsable prints "1234;cluster" (sbatch(1)).
@@ -134,7 +137,7 @@ class Slurm:
         ids = ",".join(job.native for job in jobs)
         return [
             "sacct", "--noheader", "--parsable2", "--allocations",
-            "--format=JobID,State,ExitCode,Reason", "--jobs", ids,
+            "--format=JobID,State,ExitCode,Reason", f"--jobs={ids}",
         ]  # fmt: skip
 
     def read_status(self, output: str) -> Mapping[str, JobStatus]:

@@ -1,0 +1,174 @@
+"""Moab over Torque: msub, showq, checkjob, canceljob."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import unescape
+
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
+from rabaska.schedulers.pbs import interactive, plain_code
+from rabaska.schedulers.spelling import (
+    by_hand,
+    clock,
+    mebibytes,
+    on_node,
+    once_on_the_first,
+    one_word,
+    pbs_lines,
+    said,
+)
+from rabaska.schedulers.torque import nodes_words
+
+_STATES = {
+    "Idle": JobState.QUEUED,
+    "Migrated": JobState.QUEUED,
+    "Staged": JobState.QUEUED,
+    "Hold": JobState.HELD,
+    "UserHold": JobState.HELD,
+    "SystemHold": JobState.HELD,
+    "BatchHold": JobState.HELD,
+    "Deferred": JobState.HELD,
+    "NotQueued": JobState.HELD,
+    "Starting": JobState.RUNNING,
+    "Running": JobState.RUNNING,
+    "Suspended": JobState.RUNNING,
+    "Canceling": JobState.STOPPING,
+    "Vacated": JobState.PREEMPTED,
+    "Removed": JobState.CANCELLED,
+}
+_COMPLETED = "Completed"
+_CANCELLED = ("CNCLD", "271", "265", "-271")
+
+_ID = r"(?:[A-Za-z][\w-]*\.)?\d+(?:\[\d+\])?"
+_SUBMITTED = re.compile(rf"^[ \t]*({_ID}(?:\.[A-Za-z][\w.-]*)?)[ \t\r]*$", re.MULTILINE | re.ASCII)
+_IN_XML = re.compile(r"<job((?:\s+[\w.:-]+=\"[^\"]*\")+)\s*/?>")
+_ATTRIBUTE = re.compile(r"([\w.:-]+)=\"([^\"]*)\"")
+_CHECKED = re.compile(rf"^job ({_ID})[ \t\r]*$", re.MULTILINE | re.ASCII)
+_FIELD = re.compile(
+    r"^[ \t]*(State|Completion Code|BLOCK MSG|NOTE):[ \t]*(.*?)[ \t\r]*\n", re.MULTILINE
+)
+
+# Two answers: what waits or runs, and what is over; an old Moab may refuse the second.
+_SHOWQ = """\
+who=${USER:-$(id -un)}
+showq --xml -w "user=$who" || exit
+showq -c --xml -w "user=$who" 2>/dev/null || true
+"""
+_CHECKJOB = 'for job; do checkjob "$job" 2>/dev/null; echo; done; true'
+
+
+@dataclass(frozen=True)
+class Moab:
+    @property
+    def name(self) -> str:
+        return "moab"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(dependency=True, mail=True, features=True, accounts=True)
+
+    def directives(self, spec: JobSpec) -> list[str]:
+        asked = spec.resources
+        features = ":".join(filter(None, map(one_word, [asked.gpu_model, *spec.features])))
+        lines = [
+            f"-l walltime={clock(asked.walltime)}",
+            f"-l {nodes_words(spec)}",
+            f"-l feature={features}" if features else "",
+            f"-l mem={mebibytes(asked.memory)}mb" if asked.memory else "",
+            "-l naccesspolicy=singlejob" if asked.exclusive else "",
+        ]
+        return pbs_lines(spec, lines)
+
+    def unmet(self, spec: JobSpec) -> list[str]:
+        return said(once_on_the_first(spec))
+
+    def submit_command(
+        self, script: str, spec: JobSpec, *, after: JobId | None = None
+    ) -> list[str]:
+        waiting = ["-W", f"depend=afterany:{after}"] if after else []
+        return ["msub", *waiting, script]
+
+    def read_job_id(self, output: str) -> JobId | None:
+        found = _SUBMITTED.findall(output)
+        return JobId(found[-1]) if found else None
+
+    def status_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return ["sh", "-c", _SHOWQ, *map(str, jobs)]
+
+    def read_status(self, output: str) -> Mapping[str, JobStatus]:
+        found: dict[str, JobStatus] = {}
+        for words in _IN_XML.findall(output):
+            job = {name: unescape(value) for name, value in _ATTRIBUTE.findall(words)}
+            if job.get("JobID") and job.get("State"):
+                key = JobId(job["JobID"].rstrip("*+-_")).key
+                found[key] = _status(job["State"], job.get("CompletionCode", ""), _why(job))
+        return found
+
+    def history_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return ["sh", "-c", _CHECKJOB, "checkjob", *map(str, jobs)]
+
+    def read_history(self, output: str) -> Mapping[str, JobStatus]:
+        return {key: status for key, text in _checked(output) if (status := _read(text))}
+
+    def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return ["canceljob", *map(str, jobs)]
+
+    def interactive_command(
+        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
+    ) -> list[str]:
+        ask = ["msub", *interactive(self.directives(spec))[1:]]
+        return by_hand(ask, shlex.join(command), terminal=terminal)
+
+    def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
+        find = r'checkjob "$0" | sed -n "s/^\[\([^:]*\):.*/\1/p" | head -n 1'
+        return on_node(find, job, shlex.join(command), terminal=terminal)
+
+    def in_job(self) -> InJob:
+        return InJob(
+            job="${MOAB_JOBID:-${PBS_JOBID%%.*}}",
+            ends="$(($(date +%s) + ${PBS_WALLTIME:-0}))",
+            local_space="${TMPDIR:-}",
+            spooled=True,
+        )
+
+
+def _why(job: Mapping[str, str]) -> str:
+    """Why it waits, as far as showq tells."""
+    return " ".join((job.get("BlockReason") or job.get("HoldReason") or "").split())
+
+
+def _status(state: str, code: str, reason: str = "") -> JobStatus:
+    if state != _COMPLETED:
+        return JobStatus(_STATES.get(state, JobState.UNKNOWN), state, reason)
+    spelled = f"{state}, code {code}" if code else state
+    number = int(code) if re.fullmatch(r"-?\d{1,9}", code, re.ASCII) else None
+    exit_code = None if number is None else plain_code(number)
+    return JobStatus(_how(code, number), spelled, reason, exit_code)
+
+
+def _how(code: str, number: int | None) -> JobState:
+    """Without a code nothing is said of how it ended, and silence is no success."""
+    if code.startswith("CNCLD") or code in _CANCELLED:
+        return JobState.CANCELLED
+    if number == -11:  # Torque's word for the time limit
+        return JobState.TIMEOUT
+    return JobState.DONE if number == 0 else JobState.FAILED
+
+
+def _checked(output: str) -> Iterator[tuple[str, str]]:
+    """Each job that checkjob told of, and all it told."""
+    starts = list(_CHECKED.finditer(output))
+    ends = [start.start() for start in starts[1:]] + [len(output)]
+    for start, end in zip(starts, ends, strict=True):
+        yield JobId(start[1]).key, output[start.end() : end]
+
+
+def _read(text: str) -> JobStatus | None:
+    told = dict(reversed(_FIELD.findall(text)))
+    if not told.get("State"):
+        return None
+    if told["State"] == _COMPLETED and "Completion Code" not in told:
+        return None  # half an answer
+    reason = told.get("BLOCK MSG") or told.get("NOTE") or ""
+    return _status(told["State"], told.get("Completion Code", "").partition(" ")[0], reason)

@@ -1,0 +1,95 @@
+"""What several schedulers spell alike: times, names, and lines that begin with #PBS."""
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+
+from rabaska.domain.jobs import JobSpec
+
+_LONGEST_NAME = 15  # what every PBS ever made accepts
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def one_word(text: str) -> str:
+    return "".join(text.split())
+
+
+def clock(walltime: timedelta) -> str:
+    """`HH:MM:SS`, with more than 24 hours where needed: days are not understood everywhere."""
+    seconds = max(1, -(-walltime // timedelta(seconds=1)))
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def job_name(name: str) -> str:
+    """A name in letters that every scheduler takes; a long one keeps the end that is its own."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")
+    plain = plain if plain[:1].isalpha() else f"r-{plain}".rstrip("-")
+    return plain if len(plain) <= _LONGEST_NAME else plain[: _LONGEST_NAME - 5] + plain[-5:]
+
+
+def mebibytes(memory: int | None) -> int:
+    return -(-(memory or 0) // 2**20)
+
+
+def plain_path(path: str) -> str:
+    """The path where a directive can hold it, else nothing: colons and commas mean things there."""
+    return path if re.fullmatch(r"/[\w./+@=-]*", path, re.ASCII) else ""
+
+
+def pbs_lines(spec: JobSpec, resources: Sequence[str]) -> list[str]:
+    """The top of a script for PBS, Torque and Moab; `resources` are its -l options."""
+    folder = plain_path(spec.folder)
+    account, queue = one_word(spec.account), one_word(spec.queue)
+    options = [
+        f"-N {job_name(spec.name)}",
+        # The account first: Hélios overlooked one that stood after other options.
+        f"-A {account}" if account else "",
+        *resources,
+        f"-q {queue}" if queue else "",
+        f"-m bea -M {one_word(spec.mail)}" if spec.mail else "-m n",
+        "-r y" if spec.requeue else "-r n",
+        "-S /bin/bash",
+        # The job writes its own log; this is where the scheduler's last words go.
+        "-j oe",
+        f"-o {folder}/" if folder else "-o /dev/null",
+        *map(one_line, spec.native),
+    ]
+    return [f"#PBS {option}" for option in options if option]
+
+
+def once_on_the_first(spec: JobSpec) -> dict[str, bool]:
+    """What is unmet where a job has several nodes, and whether it is."""
+    nodes = spec.resources.nodes
+    return {
+        f"the program is started once, on the first of {nodes} nodes; "
+        "`launch` in rabaska.toml starts it on all of them": nodes > 1 and spec.launch == "program",
+        f"only Slurm starts programs by {spec.launch} on {nodes} node(s); "
+        '`launch = "mpi"` works where the profile says `mpi = "mpirun"`': (
+            spec.launch == "srun" or (nodes > 1 and spec.launch == "torchrun")
+        ),
+    }
+
+
+def said(problems: dict[str, bool]) -> list[str]:
+    return [sentence for sentence, holds in problems.items() if holds]
+
+
+def on_node(find: str, job: str, command: str, *, terminal: bool) -> list[str]:
+    """ssh to the node that the shell words `find` print for the job `$0`; `command` is quoted."""
+    ssh = "ssh -t" if terminal else "ssh"
+    return ["sh", "-c", f'node=$({find}); exec {ssh} "$node" "$1"', job, command]
+
+
+def by_hand(ask: Sequence[str], command: str, *, terminal: bool) -> list[str]:
+    """An allocation that gives a shell and takes no command: its user types it there."""
+    if not terminal:
+        return refusal(f"`{ask[0]} -I` needs a terminal; use `rabaska run` for a batch job")
+    words = f"when the shell of the node is there, type: {command}"
+    return ["sh", "-c", 'echo "$0" >&2; exec "$@"', words, *ask]
+
+
+def refusal(why: str) -> list[str]:
+    return ["sh", "-c", 'echo "$0" >&2; exit 2', why]

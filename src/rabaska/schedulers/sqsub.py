@@ -1,0 +1,156 @@
+"""SHARCNET's sq tools: sqsub, sqjobs, sqkill.
+
+They are retired with the clusters they served (Monk, Copper, Mosaic …). A job is a program and its
+arguments; there are no directives in scripts, so that everything is asked for on the command line.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
+from rabaska.schedulers.spelling import (
+    job_name,
+    mebibytes,
+    on_node,
+    once_on_the_first,
+    one_line,
+    one_word,
+    refusal,
+    said,
+)
+
+_STATES = {
+    "Q": JobState.QUEUED,
+    "*Q": JobState.QUEUED,  # waits for another job
+    "R": JobState.RUNNING,
+    "Z": JobState.RUNNING,  # asleep
+    "S": JobState.RUNNING,
+    "T": JobState.RUNNING,
+    "D": JobState.DONE,
+    "C": JobState.DONE,
+    "K": JobState.CANCELLED,
+}
+_NOTHING_LEFT = 1  # what sqjobs exits with when nothing waits or runs
+_USUAL_MEMORY = 4 * 2**30  # bytes; sqsub takes no job that says nothing of its memory
+_SUBMITTED = re.compile(r"(?:as jobid\s+|Job <)(\d+)", re.ASCII)
+_STATE = re.compile(r"\*?[A-Z]+")
+
+
+@dataclass(frozen=True)
+class Sqsub:
+    @property
+    def name(self) -> str:
+        return "sqsub"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(dependency=True, partial_answers=(_NOTHING_LEFT,))
+
+    def directives(self, spec: JobSpec) -> list[str]:
+        """None; the options are told to those who read the script."""
+        return [f"# sqsub {one_line(shlex.join(_options(spec)))}"]
+
+    def unmet(self, spec: JobSpec) -> list[str]:
+        return said(
+            {
+                f"sqsub mails to the address that your account has, not to {one_word(spec.mail)}": (
+                    bool(spec.mail)
+                ),
+                f"sqsub cannot choose nodes by {', '.join(map(one_word, spec.features))}": (
+                    bool(spec.features)
+                ),
+                f"sqsub cannot choose a {one_word(spec.resources.gpu_model)}: "
+                "each of its clusters has one kind of GPU": bool(spec.resources.gpu_model),
+                "sqsub knows no accounts: a group's share is a queue, such as NRAP_12345": (
+                    bool(spec.account)
+                ),
+                "sqsub cannot ask for whole nodes": spec.resources.exclusive,
+                "the folder for the job's output has a percent sign or a line break in its name": (
+                    "%" in spec.folder or "\n" in spec.folder
+                ),
+                **once_on_the_first(spec),
+            }
+        )
+
+    def submit_command(
+        self, script: str, spec: JobSpec, *, after: JobId | None = None
+    ) -> list[str]:
+        waiting = ["-w", str(after)] if after else []
+        # The script need not be executable for bash.
+        return ["sqsub", *_options(spec), *waiting, "/bin/bash", script]
+
+    def read_job_id(self, output: str) -> JobId | None:
+        found = _SUBMITTED.findall(output)
+        return JobId(found[-1]) if found else None
+
+    def status_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return ["sqjobs", *map(str, jobs)]
+
+    def read_status(self, output: str) -> Mapping[str, JobStatus]:
+        return {
+            job: JobStatus(_STATES.get(state, JobState.UNKNOWN), state, _reason(state))
+            for job, state in _rows(output)
+        }
+
+    def history_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return []  # sqjobs shows what ended for a while; after that, nobody remembers
+
+    def read_history(self, output: str) -> Mapping[str, JobStatus]:
+        return self.read_status(output)
+
+    def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return ["sqkill", *map(str, jobs)]
+
+    def interactive_command(
+        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
+    ) -> list[str]:
+        return refusal("sqsub starts no interactive jobs; `rabaska run` submits a batch job")
+
+    def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
+        find = r'sqjobs -l "$0" | sed -n "s/^ *nodes: *\([^ ,]*\).*/\1/p" | head -n 1'
+        return on_node(find, job, shlex.join(command), terminal=terminal)
+
+    def in_job(self) -> InJob:
+        # Some of its clusters ran jobs by LSF, the others by Torque.
+        return InJob(job="${LSB_JOBID:-${PBS_JOBID%%.*}}")
+
+
+def _options(spec: JobSpec) -> list[str]:
+    asked = spec.resources
+    several = asked.tasks > 1 or asked.nodes > 1
+    count = asked.tasks * asked.nodes if several else asked.cores or 1
+    processes = asked.tasks if several else 1  # of each node
+    queue = "gpu" if asked.gpus else "mpi" if several else "threaded" if count > 1 else "serial"
+    options = ["-r", _minutes(asked.walltime), "-o", f"{spec.folder}/job-%J.out"]
+    options += ["-q", one_word(spec.queue) or queue, "-j", job_name(spec.name), "-n", str(count)]
+    options += ["-f", "mpi" if several else "threaded"] if queue == "gpu" else []
+    options += ["-N", str(asked.nodes)] if asked.nodes > 1 else []
+    options += [f"--gpp={-(-asked.gpus // processes)}"] if asked.gpus else []
+    options += [f"--mpp={mebibytes((asked.memory or _USUAL_MEMORY) // processes)}M"]
+    options += ["--nompirun"] if several else []
+    options += ["--mail-start", "--mail-end"] if spec.mail else []
+    return [*options, *(word for option in spec.native for word in one_line(option).split())]
+
+
+def _minutes(walltime: timedelta) -> str:
+    return f"{max(1, -(-walltime // timedelta(minutes=1)))}m"
+
+
+def _rows(output: str) -> Iterator[tuple[str, str]]:
+    """Job and state in each row below a header; columns differ between versions of sqjobs."""
+    columns: list[str] = []
+    for line in output.splitlines():
+        words = line.split()
+        if words[:1] == ["jobid"] and "state" in words:
+            columns = words
+        elif columns and len(words) > columns.index("state") and words[0].isdecimal():
+            state = words[columns.index("state")]
+            if _STATE.fullmatch(state) and words[0].isascii():
+                yield words[0], state
+
+
+def _reason(state: str) -> str:
+    return "waits for another job" if state == "*Q" else ""

@@ -1,0 +1,172 @@
+"""Torque: qsub, qstat, qdel; and Slurm's commands of the same names (slurm-wlm-torque)."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import unescape
+
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
+from rabaska.schedulers.pbs import CANCEL_REST, EXEC_HOST, interactive, plain_code
+from rabaska.schedulers.spelling import (
+    clock,
+    mebibytes,
+    on_node,
+    once_on_the_first,
+    one_word,
+    pbs_lines,
+    refusal,
+    said,
+)
+
+_STATES = {
+    "Q": JobState.QUEUED,
+    "W": JobState.QUEUED,
+    "T": JobState.QUEUED,
+    "H": JobState.HELD,
+    "R": JobState.RUNNING,
+    "S": JobState.RUNNING,
+    "E": JobState.STOPPING,
+}
+_WALLTIME, _BY_QDEL = -11, (271, 265)
+_UNKNOWN_JOB = 153
+
+_SUBMITTED = re.compile(r"^(\d+(?:\[\d*\])?(?:\.[\w.-]+)?)[ \t\r]*$", re.MULTILINE | re.ASCII)
+_ELEMENT = re.compile(r"<Job>(.*?)</Job>", re.DOTALL)
+_FIELD = re.compile(r"<(\w+)>([^<]*)</\1>")
+_BLOCK = re.compile(r"^Job Id:[ \t]*(\S+)[ \t\r]*\n(.*?)\n\s*?\n", re.DOTALL | re.MULTILINE)
+_LINE = re.compile(r"^\s+([\w.]+) = (.*)$", re.MULTILINE)
+
+# Slurm's qstat knows no -x, and says so before it looks for any job.
+_EITHER = (
+    'qstat -x "$@"; code=$?; [ $code = 0 ] || [ $code = 153 ] || exec qstat -f "$@"; exit $code'
+)
+
+
+@dataclass(frozen=True)
+class Torque:
+    @property
+    def name(self) -> str:
+        return "torque"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            dependency=True, mail=True, features=True, accounts=True, asked_by_id=True,
+            partial_answers=(_UNKNOWN_JOB,),
+        )  # fmt: skip
+
+    def directives(self, spec: JobSpec) -> list[str]:
+        asked = spec.resources
+        properties = filter(None, [asked.gpu_model, *spec.features])
+        nodes = ":".join([nodes_words(spec), *map(one_word, properties)])
+        lines = [f"-l walltime={clock(asked.walltime)}", f"-l {nodes}"]
+        if asked.memory:
+            lines.append(f"-l mem={mebibytes(asked.memory)}mb")
+        return pbs_lines(spec, lines)
+
+    def unmet(self, spec: JobSpec) -> list[str]:
+        return said(
+            {
+                "Torque shares nodes as its site decides; whole ones are asked for by "
+                "all of their cores": spec.resources.exclusive,
+                **once_on_the_first(spec),
+            }
+        )
+
+    def submit_command(
+        self, script: str, spec: JobSpec, *, after: JobId | None = None
+    ) -> list[str]:
+        waiting = ["-W", f"depend=afterany:{after}"] if after else []
+        return ["qsub", *waiting, script]
+
+    def read_job_id(self, output: str) -> JobId | None:
+        found = _SUBMITTED.findall(output)
+        return JobId(found[-1]) if found else None
+
+    def status_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return ["sh", "-c", _EITHER, "qstat", *map(str, jobs)]
+
+    def read_status(self, output: str) -> Mapping[str, JobStatus]:
+        return {JobId(name).key: _status(job) for name, job in _jobs(output) if "job_state" in job}
+
+    def history_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return []  # `qstat` shows what ended for some minutes; after that, nobody remembers
+
+    def read_history(self, output: str) -> Mapping[str, JobStatus]:
+        return self.read_status(output)
+
+    def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
+        return ["qdel", *map(str, jobs)]
+
+    def interactive_command(
+        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
+    ) -> list[str]:
+        if not terminal:
+            return refusal("`qsub -I` needs a terminal; use `rabaska run` for a batch job")
+        return [*interactive(self.directives(spec)), "-x", shlex.join(command)]
+
+    def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
+        return on_node(EXEC_HOST, job, shlex.join(command), terminal=terminal)
+
+    def in_job(self) -> InJob:
+        return InJob(
+            # Slurm's own variable stands for jobs of its qsub, which sets none of Torque's.
+            job="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}",
+            # An end that is now is no end: then the agent counts from its own beginning.
+            ends="$(($(date +%s) + ${PBS_WALLTIME:-0}))",
+            local_space="${TMPDIR:-}",
+            cancel_rest=CANCEL_REST,
+            spooled=True,
+        )
+
+
+def nodes_words(spec: JobSpec) -> str:
+    """`nodes=1:ppn=4:gpus=2`; no ppn where none was asked for: Hélios gave cores with each GPU."""
+    asked = spec.resources
+    cores = (asked.cores or 1) * asked.tasks
+    words = [f"nodes={asked.nodes}"]
+    words += [f"ppn={cores}"] if asked.cores or asked.tasks > 1 else []
+    words += [f"gpus={asked.gpus}"] if asked.gpus else []
+    return ":".join(words)
+
+
+def _jobs(output: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Each job that was told whole, with what was told of it; in XML, or as `qstat -f` writes."""
+    for element in _ELEMENT.findall(output):
+        # What a field holds in its turn, such as Resource_List, is passed over.
+        fields = {name: unescape(value).strip() for name, value in _FIELD.findall(element)}
+        if re.match(r"\d", fields.get("Job_Id", ""), re.ASCII):
+            yield fields["Job_Id"], fields
+    for name, text in _BLOCK.findall(output):
+        if re.match(r"\d", name, re.ASCII):
+            yield name, {key: value.strip() for key, value in _LINE.findall(text)}
+
+
+def _status(job: Mapping[str, str]) -> JobStatus:
+    letter, comment = job["job_state"], " ".join(job.get("comment", "").split())
+    if letter == "C":
+        return _ended(job, comment)
+    if letter == "H" and "depend" in job:
+        return JobStatus(JobState.QUEUED, letter, comment or f"waits: {job['depend']}")
+    return JobStatus(_STATES.get(letter, JobState.UNKNOWN), letter, comment)
+
+
+def _ended(job: Mapping[str, str], comment: str) -> JobStatus:
+    if not re.fullmatch(r"-?\d{1,9}", job.get("exit_status", ""), re.ASCII):
+        return JobStatus(JobState.FAILED, "C", comment or "the queue does not say how it ended")
+    code = int(job["exit_status"])
+    spelled = f"C, exit_status {code}"
+    if code in _BY_QDEL and "start_count" not in job:
+        by_dependency = "dependency" in comment
+        state = JobState.NEVER_RAN if by_dependency else JobState.CANCELLED
+        return JobStatus(state, spelled, comment or "before it began")
+    return JobStatus(_how(code), spelled, comment, plain_code(code))
+
+
+def _how(code: int) -> JobState:
+    if code == _WALLTIME:
+        return JobState.TIMEOUT
+    if code in _BY_QDEL:
+        return JobState.CANCELLED
+    return JobState.DONE if code == 0 else JobState.FAILED
