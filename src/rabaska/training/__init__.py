@@ -1,8 +1,15 @@
-"""For training programs that want to read packs directly; optional, and light to import.
+"""For training programs; optional, and light to import.
 
-Python 3.8 and the standard library; PyTorch is not needed, and a DataLoader takes what is here.
+`session` makes a training that is killed and continued end as if it never had been;
+`PackedDataset` reads packs in place. Python 3.8 and the standard library; PyTorch is imported
+only by a session, and a DataLoader takes a PackedDataset as it is.
 """
 
 from rabaska.training.packed import PackedDataset
+from rabaska.training.sessions import Session, session
+from rabaska.training.trouble import CannotResume, NotSaveable, SaveFailed, Trouble, WrongUse
 
-__all__ = ["PackedDataset"]
+__all__ = [
+    "CannotResume", "NotSaveable", "PackedDataset", "SaveFailed", "Session", "Trouble", "WrongUse",
+    "session",
+]  # fmt: skip

@@ -1,0 +1,14 @@
+"""Libraries that the program has, imported only when they are needed."""
+
+import importlib
+import sys
+from typing import Any, Optional
+
+
+def torch() -> Any:
+    return importlib.import_module("torch")
+
+
+def numpy() -> Optional[Any]:
+    """NumPy, if the program uses it: what was never imported has drawn no random numbers."""
+    return sys.modules.get("numpy")

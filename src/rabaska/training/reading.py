@@ -1,0 +1,76 @@
+"""The newest whole checkpoint, read and proven in one pass; those that are damaged are set aside."""
+
+import json
+import mmap
+import os
+import zlib
+from typing import Any, Callable, Dict, NamedTuple, Optional
+
+from rabaska.node import commit, partial
+from rabaska.training import lazily, tensorfile, tree
+from rabaska.training.writer import STATE, TENSORS
+
+Tell = Callable[[str], None]
+
+
+class Found(NamedTuple):
+    step: int
+    path: str
+    state: Any  # as it was saved
+
+
+class Damaged(Exception):
+    """A checkpoint is not what its manifest says."""
+
+
+def newest(parent: str, tell: Tell) -> Optional[Found]:
+    """The checkpoint to continue from; what killed writers left half made is removed."""
+    if os.path.isdir(parent):
+        partial.sweep(parent)
+    for made in commit.newest_first(parent):
+        try:
+            return read(made.path)
+        except Damaged as why:
+            commit.set_aside(made.path)
+            tell("{} is damaged and set aside: {}".format(os.path.basename(made.path), why))
+    return None
+
+
+def read(folder: str) -> Found:
+    why = commit.check(folder)
+    manifest = commit.manifest_of(folder)
+    if why is not None or manifest is None:
+        raise Damaged(why)
+    parts = {part.name: part for part in commit.parts_of(manifest)}
+    if TENSORS not in parts or STATE not in parts:
+        raise Damaged("it lacks {} or {}".format(TENSORS, STATE))
+    piece = int(manifest["piece"])
+    tensors = _tensors(_content(folder, parts[TENSORS], piece))
+    state = json.loads(bytes(_content(folder, parts[STATE], piece)).decode("utf-8"))
+    return Found(int(manifest["step"]), folder, tree.decode(state, tensors.__getitem__))
+
+
+def _content(folder: str, part: commit.Part, piece: int) -> memoryview:
+    """A file in memory, every piece of it compared with its checksum."""
+    area = mmap.mmap(-1, max(1, part.size), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    view = memoryview(area)[: part.size]
+    with open(os.path.join(folder, part.name), "rb", buffering=0) as stream:
+        for number, place in enumerate(range(0, part.size, piece)):
+            wanted = view[place : place + piece]
+            filled = 0
+            while filled < len(wanted):
+                count = stream.readinto(wanted[filled:])
+                if not count:
+                    raise Damaged("{} is cut short".format(part.name))
+                filled += count
+            if number >= len(part.sums) or zlib.crc32(wanted) != part.sums[number]:
+                raise Damaged("{} has changed since it was written".format(part.name))
+    return view
+
+
+def _tensors(content: memoryview) -> Dict[str, Any]:
+    torch = lazily.torch()
+    buffer = torch.frombuffer(content, dtype=torch.uint8)
+    return {
+        slot.name: tensorfile.tensor_in(buffer, slot) for slot in tensorfile.slots_of(content)
+    }

@@ -1,0 +1,153 @@
+"""State as JSON beside tensors: nothing that is read back can run code.
+
+Numbers, text and lists are themselves; everything else is {"is": kind, "of": content}. A tensor
+is told by its name in the file of tensors.
+"""
+
+import base64
+from collections import OrderedDict
+from typing import Any, Callable, Dict, List, Tuple
+
+from rabaska.training import lazily
+from rabaska.training.trouble import NotSaveable
+
+Json = Any
+Tensors = Dict[str, Any]  # by name
+
+
+def encode(value: Any, name: str) -> Tuple[Json, Tensors]:
+    """`value` as JSON, and the tensors it holds, which are named from `name` on."""
+    encoder = _Encoder()
+    return encoder.encode(value, name), encoder.tensors
+
+
+class _Encoder:
+    def __init__(self) -> None:
+        self.tensors: Tensors = {}
+        self._known: Dict[Any, str] = {}
+        self._torch = lazily.torch()
+
+    def encode(self, value: Any, name: str) -> Json:
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return _plain(value)
+        if isinstance(value, dict):
+            return self._dict(value, name)
+        if isinstance(value, list):
+            return [self.encode(one, _below(name, place)) for place, one in enumerate(value)]
+        if isinstance(value, self._torch.Tensor):
+            return {"is": "tensor", "of": self._tensor(value, name)}
+        kind, content = self._rare(value, name)
+        return {"is": kind, "of": content}
+
+    def _dict(self, value: Dict[Any, Any], name: str) -> Json:
+        kind = "ordered" if isinstance(value, OrderedDict) else "dict"
+        if all(type(key) is str for key in value):
+            content: Json = {key: self.encode(one, _below(name, key)) for key, one in value.items()}
+        else:
+            content = [
+                [self.encode(key, _below(name, "key")), self.encode(one, _below(name, key))]
+                for key, one in value.items()
+            ]
+        return {"is": kind, "of": content}
+
+    def _rare(self, value: Any, name: str) -> Tuple[str, Json]:
+        torch, numpy = self._torch, lazily.numpy()
+        if isinstance(value, (tuple, set, frozenset)):
+            kind = next(k for k in (tuple, frozenset, set) if isinstance(value, k)).__name__
+            return kind, [self.encode(one, _below(name, n)) for n, one in enumerate(value)]
+        if isinstance(value, (bytes, bytearray)):
+            return "bytes", base64.b64encode(value).decode("ascii")
+        if isinstance(value, complex):
+            return "complex", [value.real, value.imag]
+        if isinstance(value, (torch.dtype, torch.device)):
+            return type(value).__name__, str(value).replace("torch.", "")
+        if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+            return self._array(value, name)
+        raise NotSaveable(
+            "`{}` cannot be saved".format(name),
+            why="it is a {}.{}, and a checkpoint holds numbers, text, lists, dictionaries and "
+            "tensors only".format(type(value).__module__, type(value).__qualname__),
+            hint="leave it out of `state_dict`, or give what it consists of",
+        )
+
+    def _array(self, value: Any, name: str) -> Tuple[str, Json]:
+        if value.dtype.hasobject or value.dtype.names:
+            raise NotSaveable(
+                "`{}` cannot be saved".format(name),
+                why="it is an array of {}".format(value.dtype),
+                hint="save arrays of numbers",
+            )
+        kind = "scalar" if not hasattr(value, "setflags") or value.ndim == 0 else "array"
+        content = base64.b64encode(value.tobytes()).decode("ascii")
+        return kind, [value.dtype.str, list(value.shape), content]
+
+    def _tensor(self, value: Any, name: str) -> str:
+        tensor = value.detach()
+        if tensor.layout != self._torch.strided or tensor.is_quantized:
+            raise NotSaveable(
+                "`{}` cannot be saved".format(name),
+                why="it is a tensor of layout {}".format(tensor.layout),
+                hint="save the dense tensors it consists of",
+            )
+        same = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
+        if tensor.numel() and same in self._known:
+            return self._known[same]  # tied weights are saved once
+        free, number = name, 1
+        while free in self.tensors:
+            number += 1
+            free = "{}#{}".format(name, number)
+        self.tensors[free] = tensor
+        self._known[same] = free
+        return free
+
+
+def _plain(value: Any) -> Json:
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)  # numpy.float64 and IntEnum become what they are made of
+    return value
+
+
+def _below(name: str, key: Any) -> str:
+    return "{}.{}".format(name, key)
+
+
+def decode(value: Json, tensor: Callable[[str], Any]) -> Any:
+    """The reverse of `encode`; `tensor` gives each tensor by its name."""
+    if isinstance(value, list):
+        return [decode(one, tensor) for one in value]
+    if not isinstance(value, dict):
+        return value
+    kind, content = value["is"], value["of"]
+    if kind == "tensor":
+        return tensor(content)
+    if kind in ("dict", "ordered"):
+        pairs = content.items() if isinstance(content, dict) else content
+        made = ((_key(key, tensor), decode(one, tensor)) for key, one in pairs)
+        return OrderedDict(made) if kind == "ordered" else dict(made)
+    return _decode_rare(kind, content, tensor)
+
+
+def _key(key: Json, tensor: Callable[[str], Any]) -> Any:
+    return key if isinstance(key, str) else decode(key, tensor)
+
+
+def _decode_rare(kind: str, content: Json, tensor: Callable[[str], Any]) -> Any:
+    if kind in ("tuple", "set", "frozenset"):
+        inside: List[Any] = [decode(one, tensor) for one in content]
+        return {"tuple": tuple, "set": set, "frozenset": frozenset}[kind](inside)
+    if kind == "bytes":
+        return base64.b64decode(content)
+    if kind == "complex":
+        return complex(*content)
+    if kind == "dtype":
+        return getattr(lazily.torch(), content)
+    if kind == "device":
+        return lazily.torch().device(content)
+    if kind in ("array", "scalar"):
+        import numpy
+
+        array = numpy.frombuffer(base64.b64decode(content[2]), dtype=content[0])
+        array = array.reshape(content[1]).copy()
+        return array if kind == "array" else array[()]
+    raise ValueError("a checkpoint holds something of the unknown kind {!r}".format(kind))

@@ -1,0 +1,124 @@
+"""Snapshots written in the background, one at a time, by the commit protocol.
+
+Checksums are computed by a second thread while the first one writes; both leave the interpreter
+to the training, since they work on pieces of megabytes outside of it.
+"""
+
+import errno
+import os
+import threading
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from rabaska.node import commit, files, partial
+from rabaska.training.memory import Snapshot
+
+TENSORS = "tensors.safetensors"
+STATE = "state.json"
+
+_O_DIRECT = getattr(os, "O_DIRECT", 0)
+
+
+class Save(NamedTuple):
+    """What is to become one checkpoint."""
+
+    step: int
+    tensors: Snapshot
+    state: bytes  # JSON
+    about: Dict[str, Any]  # for people, and for whoever looks without loading
+    before: Callable[[], None]  # makes durable what the checkpoint relies on
+
+
+class Writer:
+    def __init__(self, folder: str, keep: int) -> None:
+        self._folder = folder
+        self._keep = max(2, keep)
+        self._thread: Optional[threading.Thread] = None
+        self._problem: Optional[BaseException] = None
+        self.seconds = 0.0  # that the last save took
+
+    def busy(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self, save: Save) -> None:
+        """Begin to write; waits for the save before, if that is still being written."""
+        self.wait()
+        self._thread = threading.Thread(target=self._work, args=(save,), name="rabaska-writer")
+        self._thread.start()
+
+    def wait(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def problem(self) -> Optional[BaseException]:
+        """Why the last save failed; told once."""
+        found, self._problem = self._problem, None
+        return found
+
+    def _work(self, save: Save) -> None:
+        began = time.monotonic()
+        try:
+            write(self._folder, save)
+            commit.prune(self._folder, self._keep)
+        except BaseException as problem:  # it is raised in the training's own thread
+            self._problem = problem
+        self.seconds = time.monotonic() - began
+
+
+def write(parent: str, save: Save) -> bool:
+    """Make one checkpoint; False when there is one of that step already."""
+    target = os.path.join(parent, commit.folder_name(save.step))
+    if os.path.isdir(target) and commit.check(target) is None:
+        return False
+    making = partial.begin(parent, os.path.basename(target))
+    try:
+        parts = [_write_tensors(making.path, save.tensors), _write_state(making.path, save.state)]
+        save.before()
+        commit.seal(making.path, save.step, parts, save.about)
+    except BaseException:
+        partial.abandon(making)
+        raise
+    return partial.finish(making, target)
+
+
+def _write_state(folder: str, content: bytes) -> commit.Part:
+    files.write_whole(os.path.join(folder, STATE), content)
+    return commit.Part(STATE, len(content), commit.sums_of(memoryview(content)))
+
+
+def _write_tensors(folder: str, snapshot: Snapshot) -> commit.Part:
+    sums: List[int] = []
+    summing = threading.Thread(
+        target=lambda: sums.extend(commit.sums_of(snapshot.content[: snapshot.size]))
+    )
+    summing.start()
+    try:
+        _write_whole(os.path.join(folder, TENSORS), snapshot)
+    finally:
+        summing.join()
+    return commit.Part(TENSORS, snapshot.size, sums)
+
+
+def _write_whole(path: str, snapshot: Snapshot) -> None:
+    """Past the page cache where the file system lets us: no second copy, no dirty pages."""
+    descriptor = _opened(path)
+    try:
+        for place in range(0, len(snapshot.content), commit.PIECE):
+            piece = snapshot.content[place : place + commit.PIECE]
+            while piece:
+                piece = piece[os.write(descriptor, piece) :]
+        os.ftruncate(descriptor, snapshot.size)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: str) -> int:
+    wanted = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, wanted | _O_DIRECT, 0o644)
+    except OSError as problem:
+        if problem.errno != errno.EINVAL:
+            raise
+        return os.open(path, wanted & ~os.O_EXCL, 0o644)
