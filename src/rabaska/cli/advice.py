@@ -11,7 +11,7 @@ from rabaska.records.home import home
 
 
 @click.command()
-@click.argument("what", nargs=-1, metavar="[RUN | TEXT | -]")
+@click.argument("what", nargs=-1, metavar="[RUN|TEXT]")
 @click.option(
     "--bundle", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
     help="Write what the site's support would ask for into this folder.",

@@ -15,8 +15,37 @@ class Partition:
     cores: int = 0  # per node
     memory: int = 0  # bytes per node
     gpus: int = 0  # per node
-    gpu_model: str = ""
+    gpu_model: str = ""  # as the scheduler spells it
     default: bool = False
+    gpu: str = ""  # as our table of GPUs spells it
+    gpu_memory: int = 0  # bytes of each
+    cores_per_gpu: int = 0  # that go with one GPU; more bills more, and waits longer
+    memory_per_gpu: int = 0  # bytes that go with one GPU
+    shortest: timedelta | None = None
+    most_nodes: int = 0  # that one job may have
+    gpu_counts: tuple[int, ...] = ()  # per node, where not every number may be asked for
+    whole_nodes: bool = False
+    on_request: bool = False  # one must apply to use it
+    local: int = 0  # bytes of local disk of each node
+    features: tuple[str, ...] = ()  # that its jobs must ask for
+    native: tuple[str, ...] = ()  # options that its jobs need
+    note: str = ""
+    queue: str = ""  # its name for the scheduler; empty: jobs do not name it
+
+
+@dataclass(frozen=True)
+class Tier:
+    """One kind of storage of a cluster; 0, None or "": not known."""
+
+    name: str
+    path: str = ""  # may hold shell variables
+    size: int = 0  # bytes that one may keep
+    files: int = 0  # that one may keep
+    purge: str = ""  # when the site deletes what lies there
+    backup: bool | None = None
+    scope: str = ""  # whose quota it is: user, group, or node
+    speed: str = ""
+    on_nodes: str = ""  # written, read or absent
 
 
 @dataclass(frozen=True)
@@ -32,14 +61,33 @@ class Cluster:
     python: str = "python3"  # what runs the node side there
     modules: tuple[str, ...] = ()  # loaded before every environment
     wheelhouse: tuple[str, ...] = ()  # folders of wheels that the site keeps
+    find_wheel: str = ""  # the site's command that looks for one
+    processor: str = ""  # of compute nodes, where wheels for x86-64 do not run
     internet: bool | None = None  # whether compute nodes reach it; None: not known
     accounts: tuple[str, ...] = ()  # that may pay for jobs
     partitions: tuple["Partition", ...] = ()
     tiers: Mapping[str, str] = field(default_factory=dict)  # other storage: its name → where
+    storage: tuple["Tier", ...] = ()  # the same, with what the site promises about each
+    striped: bool = False  # whether files are spread over servers, as on Lustre
     quota: str = ""  # the command that shows how much may still be stored
     gpus_as_gres: bool = False  # for Slurm older than `--gpus-per-node`
     mpi: str = ""  # "mpirun", or what `srun --mpi=` calls it; "" leaves it to the site
     native: tuple[str, ...] = ()  # scheduler options of every job, passed through untouched
+    names_queue: bool = True  # false where the site wants to choose it by itself
+    names_model: bool = False  # whether GPUs must be asked for by model
+    account_form: str = ""  # what accounts look like, where a job must name one
+    shortest: timedelta | None = None  # time limit that the site accepts
+    most_jobs: int = 0  # of one user in the queue
+    whole_nodes: bool = False
+    inside_jobs: bool = True  # whether a job may submit another
+    submit_from: str = ""  # the only place from which jobs are accepted
+    interactive: str = ""  # how the site wants interactive jobs to be asked for
+    forwarding: bool | None = None  # whether ssh may forward ports
+    advice: tuple[str, ...] = ()  # before the first connection
+    status: str = "live"  # live, retired or course
+    retired: str = ""  # the day
+    successors: tuple[str, ...] = ()  # profiles of what replaced it
+    probe: tuple[str, ...] = ()  # keys that nobody has verified
     source: str = ""
     checked: str = ""
     notes: tuple[str, ...] = ()
@@ -48,3 +96,9 @@ class Cluster:
     @property
     def is_here(self) -> bool:
         return not self.host
+
+    def partition(self, name: str) -> Partition | None:
+        """The queue that jobs call `name`, or the one they go to that name none."""
+        chosen = [each for each in self.partitions if name in (each.name, each.queue) and name]
+        usual = [each for each in self.partitions if each.default and not name]
+        return next(iter(chosen or usual), None)

@@ -1,0 +1,198 @@
+"""The tables and keys of a cluster profile: the one place that says what may be written there."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rabaska.settings.model import Table
+from rabaska.settings.values import Duration, Line, Size, Variable
+
+
+class ReachTable(Table):
+    """How to get there."""
+
+    host: Line = ""
+    """The name that `ssh` knows the cluster by; empty for this computer."""
+    transfer: Line = ""
+    """The host for large transfers, where the site has one."""
+    options: list[Line] = Field(default_factory=list)
+    """Options for ssh beside those of ~/.ssh/config, such as `-F` and another file."""
+    forwarding: bool | None = None
+    """Whether ssh may forward ports there; left out where nobody has tried."""
+    advice: list[Line] = Field(default_factory=list)
+    """What to know before the first connection: a VPN, a second factor, a bastion."""
+
+
+class TierTable(Table):
+    """One kind of storage, and what the site promises about it."""
+
+    path: Line = ""
+    """Where it is, as the cluster sets it; `{account}` and `{project}` are yours to know."""
+    size: Size | None = None
+    """How much one user or group may keep."""
+    files: Annotated[int, Field(ge=0)] = 0
+    """How many files one user or group may keep; 0 where no such limit is known."""
+    purge: Line = ""
+    """When the site deletes what lies there."""
+    backup: bool | None = None
+    """Whether the site keeps copies."""
+    scope: Literal["user", "group", "node", ""] = ""
+    """Whose quota it is; `node` is gone with the job."""
+    speed: Line = ""
+    """How fast it is, in the site's own words."""
+    on_nodes: Literal["written", "read", "absent", ""] = ""
+    """What compute nodes may do with it; left out: write."""
+
+
+class StorageTable(Table):
+    """Where things are kept. Paths may hold shell variables, as the cluster sets them."""
+
+    store: Line = ""
+    """Where packs, runs and environments are kept; rabaska's own folder when left out."""
+    local: Line = ""
+    """Node-local space inside a job; the scheduler's own when left out."""
+    tiers: dict[str, Line | TierTable] = Field(default_factory=dict)
+    """Other storage that users have: `project = "$PROJECT"`, or a table of what is known of it."""
+    quota: Line = ""
+    """The site's command that shows how much you may still store."""
+    striped: bool = False
+    """Whether files are spread over servers with `lfs setstripe`, as on Lustre."""
+
+
+class SoftwareTable(Table):
+    """What environments are made of there."""
+
+    modules: list[Line] = Field(default_factory=list)
+    """Environment modules to load before every environment."""
+    wheelhouse: list[Line] = Field(default_factory=list)
+    """Folders of wheels that the site keeps for `pip install --no-index`."""
+    find: Line = ""
+    """The site's command that looks for a wheel there."""
+
+
+class NodesTable(Table):
+    """What compute nodes can do."""
+
+    internet: bool | None = None
+    """Whether they reach the internet; left out where nobody has tried."""
+    processor: Line = ""
+    """Their processor, where wheels for x86-64 do not run: `aarch64`, `ppc64le`."""
+
+
+class JobsTable(Table):
+    """How jobs are asked for there."""
+
+    gpus: Literal["gpus-per-node", "gres"] = "gpus-per-node"
+    """Slurm's option for GPUs; `gres` is understood by the oldest versions too."""
+    mpi: Line = ""
+    """What starts MPI programs: `mpirun`, or the name that `srun --mpi=` knows, such as `pmix`;
+    the site's own choice of the latter when left out."""
+    native: list[Line] = Field(default_factory=list)
+    """Options passed to the scheduler untouched, for every job."""
+    names_queue: bool = True
+    """Whether jobs name a queue; false where the site wants to choose it by itself."""
+    names_model: bool = False
+    """Whether the site refuses a job that asks for GPUs without saying which model."""
+    account: Line = ""
+    """What accounts look like, as a regular expression, where a job must name one."""
+    shortest: Duration | None = None
+    """The shortest time limit that the site accepts."""
+    most: Annotated[int, Field(ge=0)] = 0
+    """How many jobs one user may have in the queue, each link of a chain counted."""
+    whole_nodes: bool = False
+    """Whether jobs get whole nodes only."""
+    inside_jobs: bool = True
+    """Whether a job may submit another one."""
+    submit_from: Line = ""
+    """The only place from which the site accepts jobs."""
+    interactive: Line = ""
+    """How the site itself wants interactive jobs to be asked for."""
+
+
+class PartitionTable(Table):
+    """A queue, or a kind of node where the site chooses the queue, and what a job may ask of it."""
+
+    queue: Line | None = None
+    """Its name for the scheduler, where the table has another; empty: jobs do not name it."""
+
+    walltime: Duration | None = None
+    """The longest that one job may take; no limit when left out."""
+    nodes: Annotated[int, Field(ge=0)] = 0
+    """Nodes in it."""
+    cores: Annotated[int, Field(ge=0)] = 0
+    """CPU cores of each node."""
+    memory: Size | None = None
+    """Memory of each node."""
+    gpus: Annotated[int, Field(ge=0)] = 0
+    """GPUs of each node."""
+    gpu_model: Line = ""
+    """Which GPU, as the scheduler spells it."""
+    gpu: Line = ""
+    """Which GPU, as rabaska's table of GPUs spells it, where the scheduler does so differently."""
+    gpu_memory: Size | None = None
+    """Memory of each GPU."""
+    cores_per_gpu: Annotated[int, Field(ge=0)] = 0
+    """The cores that go with one GPU: asking for more bills more, and waits longer."""
+    memory_per_gpu: Size | None = None
+    """The memory that goes with one GPU."""
+    shortest: Duration | None = None
+    """The shortest time limit that it accepts."""
+    most_nodes: Annotated[int, Field(ge=0)] = 0
+    """Nodes that one job may have."""
+    gpu_counts: list[int] = Field(default_factory=list)
+    """The numbers of GPUs per node that may be asked for, where not all may."""
+    whole_nodes: bool = False
+    """Whether its jobs get whole nodes only."""
+    on_request: bool = False
+    """Whether one must apply to use it."""
+    local: Size | None = None
+    """Local disk of each node."""
+    features: list[Line] = Field(default_factory=list)
+    """Node features that its jobs must ask for."""
+    native: list[Line] = Field(default_factory=list)
+    """Options that its jobs need, such as `--qos=regular`."""
+    note: Line = ""
+    """What else one should know."""
+    default: bool = False
+    """Whether jobs go there that name no other."""
+
+
+class Profile(Table):
+    """All of a cluster profile."""
+
+    title: Line
+    """The cluster as people call it."""
+    scheduler: Line
+    """The scheduler that runs there."""
+    python: Line = "python3"
+    """What runs rabaska's own part there: Python 3.6 or newer."""
+    status: Literal["live", "retired", "course"] = "live"
+    """Whether it is still there; a `course` cluster is short-lived, and its profile a pattern."""
+    retired: Line = ""
+    """The day on which it was switched off."""
+    successor: list[Line] = Field(default_factory=list)
+    """The profiles of what replaced it."""
+    source: Line = ""
+    """Where these facts were found."""
+    probe: list[Line] = Field(default_factory=list)
+    """Keys of this file that nobody has verified: `clusters check` looks at the site itself."""
+    checked: Line = ""
+    """The day on which they were."""
+    notes: list[Line] = Field(default_factory=list)
+    """What a newcomer should know."""
+    reach: ReachTable = ReachTable()
+    """How to get there."""
+    storage: StorageTable = StorageTable()
+    """Where things are kept."""
+    accounts: list[Line] = Field(default_factory=list)
+    """The accounts that may pay for your jobs."""
+    software: SoftwareTable = SoftwareTable()
+    """What environments are made of there."""
+    nodes: NodesTable = NodesTable()
+    """What compute nodes can do."""
+    jobs: JobsTable = JobsTable()
+    """How jobs are asked for there."""
+    partitions: dict[str, PartitionTable] = Field(default_factory=dict)
+    """The queues that were found."""
+    variables: dict[str, Variable] = Field(default_factory=dict)
+    """Variables that every program needs there."""
