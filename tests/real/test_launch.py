@@ -2,12 +2,14 @@
 
 import json
 import re
+import subprocess
 
 import pytest
-
 from tests.real.torch_env import torch_environment
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+NODES = ("sdumont3170", "sdumont3171")  # those of the lab's first partition
 
 # Who am I: each process tells in one line, by what it was given.
 WHO = """
@@ -19,6 +21,67 @@ print(json.dumps({
         "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS",
         "RABASKA_WORKERS", "CUDA_VISIBLE_DEVICES", "SITE")},
 }), flush=True)
+"""
+
+# One global batch of 8 rows per step, shared among however many processes there are.
+DDP = """
+import os, signal, sys, torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+steps, pause = int(sys.argv[1]), float(sys.argv[2])
+rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+torch.set_num_threads(1)
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+if world > 1:
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+rows = torch.Generator().manual_seed(1)
+for step in range(1, steps + 1):
+    x = torch.randn(8, 6, generator=rows)
+    y = x.sum(1, keepdim=True)
+    loss = ((model(x[rank::world]) - y[rank::world]) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    total = loss.detach().clone()
+    if world > 1:
+        dist.all_reduce(total)
+    if rank == 0:
+        print("step", step, "loss %.9f" % (total.item() / world), flush=True)
+    if pause:
+        import time
+        time.sleep(pause)
+if world > 1:
+    dist.destroy_process_group()
+"""
+
+MPI = """
+from mpi4py import MPI
+import json, os, socket
+world = MPI.COMM_WORLD
+total = world.allreduce(world.Get_rank() + 1)
+print(json.dumps({"rank": world.Get_rank(), "size": world.Get_size(), "total": total,
+                  "host": socket.gethostname(), "cwd": os.getcwd()}), flush=True)
+"""
+
+# Answers the wish to stop by saving, which takes it a moment; its helpers do not answer at all.
+STOPPABLE = """
+import os, signal, subprocess, time
+rank = os.environ.get("RANK", "0")
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+helper = subprocess.Popen(["sleep", "600"])
+print("ready", rank, flush=True)
+while not asked:
+    time.sleep(0.05)
+time.sleep(1)
+assert helper.poll() is None, "the wish to stop reached a helper"
+with open(os.path.join(os.environ["RABASKA_OUTPUT"], "saved-%s.npy" % rank), "w") as f:
+    f.write(rank)
+helper.kill()
 """
 
 
@@ -41,7 +104,7 @@ def left_on_nodes(lab):
     return {node.name: lab.nodes.run(node.name, found).split() for node in lab.site.nodes}
 
 
-def project(voyager, code, launch, *, command="python3 train.py", resources="", more=""):
+def project(voyager, code, launch, *, command="python3 train.py", resources="nodes = 2", more=""):
     voyager.write("train.py", code)
     voyager.write(
         "rabaska.toml",
@@ -53,7 +116,7 @@ def project(voyager, code, launch, *, command="python3 train.py", resources="", 
         path = "numbers"
         [resources]
         walltime = "10m"
-        nodes = 2
+        memory = "4 GB"
         tasks = 2
         {resources}
         {more}
@@ -67,7 +130,7 @@ def add_to_profile(voyager, text):
 
 
 def test_srun_starts_one_process_for_each_task_and_tells_each_its_rank(voyager):
-    project(voyager, WHO, "srun", resources="cores = 3\n        gpus = 2")
+    project(voyager, WHO, "srun", resources="nodes = 2\n        cores = 3\n        gpus = 2")
     add_to_profile(voyager, '[variables]\nSITE = "lab"\n')
 
     run = voyager.run()
@@ -87,3 +150,102 @@ def test_srun_starts_one_process_for_each_task_and_tells_each_its_rank(voyager):
     assert {one["data"] for one in told} == {3}
     assert {"train.py", "rabaska.toml"} <= set(told[-1]["here"])
     assert not any(left_on_nodes(voyager.lab).values())
+
+
+def losses(log):
+    return [float(loss) for loss in re.findall(r"^step \d+ loss (\S+)", log, re.MULTILINE)]
+
+
+@pytest.fixture(scope="session")
+def python():
+    """A Python with torch and mpi4py that the nodes of the lab have."""
+    return torch_environment() / "bin" / "python"
+
+
+@pytest.fixture(scope="session")
+def alone(python, tmp_path_factory):
+    """The losses of one process with the same global batch."""
+    script = tmp_path_factory.mktemp("alone") / "train.py"
+    script.write_text(DDP)
+    ran = subprocess.run([python, script, "12", "0"], capture_output=True, text=True, check=True)
+    return losses(ran.stdout)
+
+
+@pytest.mark.parametrize("launch", ["torchrun", "srun"])
+def test_two_nodes_of_two_processes_learn_as_one_process_does(voyager, python, alone, launch):
+    project(voyager, DDP, launch, command=f"{python} train.py 12 0")
+
+    run = voyager.run()
+    finished(voyager, run, seconds=180)
+
+    found = losses(voyager.types("logs", run).output)
+    assert len(found) == len(alone) == 12
+    assert found == pytest.approx(alone, rel=1e-5)
+
+
+def test_torchrun_needs_no_srun_on_one_node(voyager, python, alone):
+    command = f"{python} -u -m package.train 12 0"
+    project(voyager, "", "torchrun", command=command, resources="nodes = 1")
+    (voyager.project / "package").mkdir()
+    voyager.write("package/train.py", DDP)
+
+    run = voyager.run()
+    finished(voyager, run, seconds=120)
+
+    assert losses(voyager.types("logs", run).output) == pytest.approx(alone, rel=1e-5)
+
+
+@pytest.mark.parametrize("starter", ["pmix", "mpirun"])
+def test_an_mpi_program_runs_on_two_nodes(voyager, python, starter):
+    project(voyager, MPI, "mpi", command=f"{python} train.py")
+    add_to_profile(voyager, f'[jobs]\nmpi = "{starter}"\n')
+
+    run = voyager.run()
+    finished(voyager, run, seconds=120)
+
+    told = sorted(lines_of(voyager, run), key=lambda one: one["rank"])
+    assert [one["rank"] for one in told] == [0, 1, 2, 3]
+    assert {(one["size"], one["total"]) for one in told} == {(4, 10)}
+    assert {one["host"] for one in told} == {"sdumont3170", "sdumont3171"}
+
+
+@pytest.mark.parametrize("launch", ["program", "srun"])
+def test_a_program_for_one_gpu_is_started_once_unless_asked_otherwise(voyager, launch):
+    project(voyager, WHO, launch, resources="nodes = 1\n        gpus = 2")
+
+    run = voyager.run()
+    finished(voyager, run)
+
+    assert len(lines_of(voyager, run)) == (1 if launch == "program" else 2)
+
+
+def test_every_process_on_every_node_is_asked_to_save_and_nothing_else_is(voyager):
+    project(voyager, STOPPABLE, "srun", more="[checkpoints]\n        patterns = ['saved-*.npy']")
+    run = voyager.run()
+    ready = ["ready 0", "ready 1", "ready 2", "ready 3"]
+    voyager.until(lambda told: all(word in told["tail"] for word in ready), run)
+
+    voyager.types("cancel", run)
+    voyager.until(lambda told: told["state"] == "cancelled", run)
+
+    output = voyager.lab.path(f"{voyager.store}/runs/{run}/carried/001/output")
+    assert sorted(path.name for path in output.glob("saved-*")) == [
+        f"saved-{rank}.npy" for rank in range(4)
+    ]
+    assert "AssertionError" not in voyager.types("logs", run).output
+    voyager.lab.wait_for_nodes()
+    assert not any(left_on_nodes(voyager.lab).values())
+
+
+def test_nothing_runs_on_any_node_once_the_agent_was_killed(voyager):
+    project(voyager, STOPPABLE, "srun")
+    run = voyager.run()
+    voyager.until(lambda told: "ready 3" in told["tail"], run)
+
+    voyager.lab.nodes.run("sdumont3170", ["pkill", "-KILL", "-f", "pyz run"])
+
+    def helpers():
+        found = ["bash", "-c", "pgrep -f 'sleep 600' || true"]
+        return "".join(voyager.lab.nodes.run(node, found) for node in NODES).split()
+
+    voyager.lab.wait_until(lambda: not helpers(), patience=30)

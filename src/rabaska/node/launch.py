@@ -63,9 +63,8 @@ def srun(how: Launch, tasks: int) -> List[str]:
     """One srun over all nodes; when one process fails, the others do not wait for it in vain."""
     words = ["srun", "--nodes={}".format(how.nodes), "--ntasks={}".format(how.nodes * tasks)]
     words += ["--ntasks-per-node={}".format(tasks), "--kill-on-bad-exit=1", "--export=ALL"]
-    if how.cores:
-        # srun does not take it over from sbatch since 22.05 (srun(1), --cpus-per-task).
-        words.append("--cpus-per-task={}".format(how.cores * how.tasks // tasks))
+    # srun does not take it over from sbatch since 22.05 (srun(1), --cpus-per-task).
+    words.append("--cpus-per-task={}".format((how.cores or 1) * how.tasks // tasks))
     return words
 
 
