@@ -3,6 +3,7 @@
 import functools
 import os
 import random
+import re
 import shutil
 import signal
 import stat
@@ -143,6 +144,7 @@ def test_a_fetch_cut_at_random_moments_goes_on_where_it_was(lab, station, there,
     assert cutter.repeated <= cutter.cuts * 8 * MB
 
 
+@pytest.mark.slow
 def test_a_host_that_cuts_every_transfer_is_given_up_with_a_reason(lab, station, tmp_path):
     pack = folder_of(tmp_path / "pack", [5 * MB])
 
@@ -188,6 +190,7 @@ def test_a_source_that_is_not_what_its_digest_says_never_appears(station, there,
     assert not (there / "packs/pack").exists()
 
 
+@pytest.mark.slow
 def test_two_senders_of_the_same_pack_do_not_disturb_each_other(station, there, tmp_path):
     pack = folder_of(tmp_path / "pack", [8 * MB, 8 * MB])
     parcel = Parcel(pack, f"{station.store}/packs/pack")
@@ -243,6 +246,7 @@ def test_large_transfers_go_to_the_transfer_host(make_lab, make_station, tmp_pat
     dtn.close()
 
 
+@pytest.mark.slow
 def test_a_shell_that_prints_a_banner_spoils_nothing(make_lab, make_station, tmp_path):
     lab = make_lab(banner="Welcome to the lab!\n{ be nice }")
     station = make_station(lab)
@@ -293,6 +297,7 @@ def test_too_many_files_are_refused_before_the_first_is_sent(make_lab, make_stat
     assert not (lab.path(station.store) / "packs").exists()
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_meanwhile_is_told_and_the_push_goes_on_later(
     make_lab, make_station, tmp_path
 ):
@@ -342,6 +347,7 @@ def test_only_what_is_new_is_brought_and_nothing_newer_is_overwritten(station, t
     assert sorted(os.listdir(home)) == ["a.txt", "link", "sub"]
 
 
+@pytest.mark.slow
 def test_results_are_followed_when_the_next_link_takes_over(lab, voyager, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(voyager.sockets))
     there = lab.path(voyager.store) / "runs" / "tiny-1"
@@ -361,6 +367,24 @@ def test_results_are_followed_when_the_next_link_takes_over(lab, voyager, tmp_pa
 
     assert contents(fetched.folder / "output") == contents(made)
     assert not list(fetched.folder.rglob("*.partial"))
+
+
+@pytest.mark.parametrize("where", ["home", "shared"])
+@pytest.mark.slow
+def test_a_full_disk_there_is_told_with_an_exit_code_of_its_own(make_lab, make_voyager, where):
+    small = Storage(size="16m")
+    lab = make_lab(**{where: small})
+    voyager = make_voyager(lab)
+    if where == "home":
+        text = voyager.profile.read_text()
+        voyager.profile.write_text(re.sub(r"store = .*", 'store = "~/rabaska"', text))
+        lab.fill_home()
+    else:
+        lab.fill_shared()
+
+    said = voyager.types("run", "--on", "lab", code=6)
+
+    assert "No space left on device" in said.errors
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from rabaska.journeys.telling import Silent, Teller, telling
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
 from rabaska.remote.place import Moved, quoted
+from rabaska.remote.refusals import ConnectionLost
 
 _TRIES = 5  # a chain seldom hands over twice during one fetch
 
@@ -44,7 +45,7 @@ def _bring_carried(
 ) -> int:
     """Bring what the newest link carries, wherever a link that begins meanwhile moves it."""
     for _ in range(_TRIES):
-        names = there.place.run(f"ls {quoted([record.path + '/carried'])}").output.split()
+        names = _carried(record, there)
         if not names:
             break
         source = f"{record.path}/carried/{max(names)}"
@@ -55,3 +56,12 @@ def _bring_carried(
     raise NoSuchRun(
         f"run {record.name} has nothing to fetch", why=f"{record.path} holds no results"
     )
+
+
+def _carried(record: RunRecord, there: Station) -> list[str]:
+    """The links that hold something; there is one, but for the moment in which it is renamed."""
+    script = f"ls {quoted([record.path + '/carried'])}"
+    try:
+        return there.place.run(script).output.split()
+    except ConnectionLost:  # looking twice does no harm
+        return there.place.run(script).output.split()

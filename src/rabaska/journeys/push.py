@@ -1,5 +1,6 @@
 """Push: what a run needs and its cluster does not have yet."""
 
+from rabaska.domain.amounts import say_size
 from rabaska.journeys.station import Station
 from rabaska.journeys.telling import Teller, telling
 from rabaska.node.packs import INDEX, load_manifest
@@ -16,7 +17,9 @@ def push(station: Station, snapshot: Snapshot, packs: tuple[Pack, ...], teller: 
     code = Parcel(snapshot.path, f"{station.store}/code/{snapshot.path.name}")
     data = [_parcel(pack, f"{station.store}/packs/{pack.identity}") for pack in packs]
     moved = telling(f"sending to {station.cluster.name}", teller)
-    station.place.deliver([code, *data], station, moved)
+    sent = station.place.deliver([code, *data], station, moved)
+    if sent and not station.cluster.is_here:
+        teller.step(f"sent to {station.cluster.name}: {say_size(sent)}")
 
 
 def _parcel(pack: Pack, target: str) -> Parcel:

@@ -53,8 +53,9 @@ def read_quota(limit: str, text: str) -> Iterator[Room]:
     Blocks are kibibytes; a star marks what is over its soft limit, and a limit of 0 is none.
     """
     for line in text.splitlines():
-        numbers = [word.rstrip("*") for word in line.split()[1:]]
-        if len(numbers) < 7 or not all(numbers[place].isdigit() for place in (0, 1, 2, 4, 5, 6)):
+        # A long file system name stands on a line of its own, so numbers are counted from the end.
+        numbers = [word.rstrip("*") for word in line.split()[-8:]]
+        if len(numbers) < 8 or not all(numbers[place].isdecimal() for place in (0, 1, 2, 4, 5, 6)):
             continue
         for unit, at, size in (("bytes", 0, _KIBIBYTE), ("files", 4, 1)):
             used, soft, hard = (int(number) for number in numbers[at : at + 3])

@@ -15,7 +15,7 @@ from typing import Any
 
 from rabaska.errors import CommandFailed
 from rabaska.node import files, offer
-from rabaska.remote.here import no_space, remove
+from rabaska.remote.here import is_newer, no_space, remove
 from rabaska.remote.place import Moved, NodeSide, quoted
 from rabaska.remote.refusals import ConnectionLost, lost
 from rabaska.remote.shell import Shell, Started
@@ -47,10 +47,10 @@ def bring(
     came: list[Offered] = []
     tries, most = 0, -1
     while True:
-        wanted = _wanted(_offered(source, node), target, leave_out)
-        here = sum(each.size for each in came) + sum(_arrived(each, target) for each in wanted)
-        tries, most = (0, here) if here > most else (tries + 1, most)
         try:
+            wanted = _wanted(_offered(source, node), target, leave_out)
+            here = sum(each.size for each in came) + sum(_arrived(each, target) for each in wanted)
+            tries, most = (0, here) if here > most else (tries + 1, most)
             for arrived in _arrivals(source, wanted, target, shell, node, moved):
                 came.append(arrived)
         except ConnectionLost:
@@ -83,21 +83,12 @@ def _wanted(offered: Sequence[Offered], target: Path, leave_out: Sequence[str]) 
         for each in offered
         if _stays_inside(each.path)
         and not any(fnmatch.fnmatch(each.path, pattern) for pattern in leave_out)
-        and _is_newer(each, target / each.path)
+        and is_newer(each.mtime_ns, each.size, target / each.path)
     ]
 
 
 def _stays_inside(path: str) -> bool:
     return not path.startswith("/") and ".." not in PurePosixPath(path).parts
-
-
-def _is_newer(there: Offered, path: Path) -> bool:
-    if not os.path.lexists(path):
-        return True
-    here = path.lstat()
-    # A log that grew within one tick of the clock has the same time and another size.
-    same_time = there.mtime_ns == here.st_mtime_ns
-    return there.mtime_ns > here.st_mtime_ns or (same_time and there.size != here.st_size)
 
 
 def _arrived(offered: Offered, target: Path) -> int:
@@ -185,7 +176,9 @@ def _put_in_place(offered: Offered, target: Path) -> None:
     path, arriving = target / offered.path, offered.arriving(target)
     _make_parent(path, target)
     os.utime(arriving, ns=(offered.mtime_ns, offered.mtime_ns))
-    if _is_newer(offered, path):  # somebody may have written it here since we looked
+    if is_newer(
+        offered.mtime_ns, offered.size, path
+    ):  # somebody may have written it here since we looked
         arriving.replace(path)
 
 

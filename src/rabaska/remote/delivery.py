@@ -19,15 +19,19 @@ _REPAIRS = 3  # times that a file may arrive other than it was sent
 
 def deliver(
     parcels: Sequence[Parcel], shell: Shell, node: NodeSide, moved: Moved, *, prefer_rsync: bool
-) -> None:
-    """Send what is missing there; a connection that breaks is made again as long as it helps."""
-    tries, repairs, least = 0, 0, None
+) -> int:
+    """Send what is missing there and say how much that was.
+
+    A connection that breaks is made again as long as it helps.
+    """
+    tries, repairs, most, least = 0, 0, 0, None
     while repairs < _REPAIRS:
         try:
             missing, has_rsync = _missing(parcels, node)
-            if not missing:
-                return
             left = sum(each.missing for each in missing)
+            most = max(most, left)
+            if not missing:
+                return most
             tries, least = (0, left) if least is None or left < least else (tries + 1, least)
             damaged = _move(missing, shell, node, moved, by_rsync=prefer_rsync and has_rsync)
         except ConnectionLost:
@@ -36,7 +40,7 @@ def deliver(
             shell.connection.reopen()
             continue
         if not damaged:
-            return
+            return most
         repairs, least = repairs + 1, None
     raise DamagedPack(
         f"{damaged[0]} arrived damaged, {_REPAIRS} times",

@@ -62,9 +62,11 @@ class Here:
         parcels: Sequence[Parcel],
         node: NodeSide | None = None,
         moved: Moved | None = None,
-    ) -> None:
-        for parcel in parcels:
+    ) -> int:
+        missing = [parcel for parcel in parcels if not Path(parcel.target).exists()]
+        for parcel in missing:
             self.send(parcel.source, parcel.target)
+        return sum(_size(parcel.source) for parcel in missing)
 
     def bring(
         self,
@@ -106,7 +108,8 @@ def _files_below(folder: Path, leave_out: Sequence[str]) -> Iterator[Path]:
 
 
 def _copy_if_newer(source: Path, target: Path) -> bool:
-    if os.path.lexists(target) and not _is_newer(source.lstat(), target.lstat()):
+    found = source.lstat()
+    if not is_newer(found.st_mtime_ns, found.st_size, target):
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}{files.PARTIAL}")
@@ -122,10 +125,19 @@ def _copy_if_newer(source: Path, target: Path) -> bool:
     return True
 
 
-def _is_newer(there: os.stat_result, here: os.stat_result) -> bool:
+def is_newer(mtime_ns: int, size: int, path: Path) -> bool:
+    """Whether a file of that time and size should come into the place of `path`."""
+    if not os.path.lexists(path):
+        return True
+    here = path.lstat()
     # A log that grew within one tick of the clock has the same time and another size.
-    same_time = there.st_mtime_ns == here.st_mtime_ns
-    return there.st_mtime_ns > here.st_mtime_ns or (same_time and there.st_size != here.st_size)
+    same_time = mtime_ns == here.st_mtime_ns
+    return mtime_ns > here.st_mtime_ns or (same_time and size != here.st_size)
+
+
+def _size(path: Path) -> int:
+    inside = path.rglob("*") if path.is_dir() else [path]
+    return sum(each.stat().st_size for each in inside if each.is_file())
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -59,10 +59,11 @@ class Place(Protocol):
     def send(self, source: Path, target: str) -> None:
         """Copy a small file there; it appears under `target` whole or not at all."""
 
-    def deliver(
-        self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
-    ) -> None:
-        """Copy the parcels that are not there; each appears whole and proven, or not at all."""
+    def deliver(self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None) -> int:
+        """Copy the parcels that are not there; how many bytes were missing.
+
+        Each appears whole and proven, or not at all.
+        """
 
     def bring(
         self,

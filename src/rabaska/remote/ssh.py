@@ -8,11 +8,8 @@ from pathlib import Path
 
 from rabaska.errors import CommandFailed
 from rabaska.node import files
-from rabaska.remote.bringing import bring
 from rabaska.remote.connection import Connection
-from rabaska.remote.delivery import deliver
 from rabaska.remote.place import Moved, NodeSide, Outcome, Parcel, quoted
-from rabaska.remote.sending import refuse_full_disk
 from rabaska.remote.shell import Shell
 
 __all__ = ["Connection", "Ssh"]
@@ -46,17 +43,19 @@ class Ssh:
             feed=content,
         )
         if outcome.exit_code != 0:
+            from rabaska.remote.sending import refuse_full_disk
+
             refuse_full_disk(outcome.complaint)
             raise CommandFailed(
                 f"{source.name} could not be sent to {self.connection.host}", why=outcome.complaint
             )
 
-    def deliver(
-        self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
-    ) -> None:
+    def deliver(self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None) -> int:
+        from rabaska.remote.delivery import deliver  # `status` shall not wait for it
+
         # Hosts made for transfers are made for rsync, and may have no Python worth the name.
         prefer_rsync = self.transfer is not None
-        deliver(parcels, self._freight, node, moved or _untold, prefer_rsync=prefer_rsync)
+        return deliver(parcels, self._freight, node, moved or _untold, prefer_rsync=prefer_rsync)
 
     def bring(
         self,
@@ -67,6 +66,8 @@ class Ssh:
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
     ) -> int:
+        from rabaska.remote.bringing import bring
+
         return bring(source, target, self._freight, node, leave_out, moved or _untold)
 
     @property

@@ -1,0 +1,159 @@
+"""The far end of a push, run as the login node runs it."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rabaska.node import receive
+
+
+def ask(act, order, feed=b"", path=None):
+    """Give an order to the node side and return its exit code and its answer."""
+    text = json.dumps(order).encode()
+    done = subprocess.run(
+        [sys.executable, "-m", "rabaska.node", "receive", act, str(len(text))],
+        input=text + feed,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}"} if path else None,
+    )
+    answer = json.loads(done.stdout) if done.returncode == 0 else done.stderr.decode()
+    return done.returncode, answer
+
+
+def order_for(target, content, comes=None):
+    digest = hashlib.sha256(content).hexdigest()
+    comes = len(content) if comes is None else comes
+    return [{"target": str(target), "files": [["shard", len(content), digest, comes]]}]
+
+
+def fake(folder, name, script):
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_what_is_missing_is_told_for_all_parcels_in_one_answer(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "half.partial").mkdir()
+    (tmp_path / "half.partial" / "shard").write_bytes(b"123")
+    parcels = [
+        {"target": str(tmp_path / name), "files": [["shard", 10]]}
+        for name in ("there", "half", "absent")
+    ]
+
+    code, answer = ask("begin", parcels)
+
+    assert code == 0
+    assert answer["missing"] == {str(tmp_path / "half"): [3], str(tmp_path / "absent"): [0]}
+    assert (answer["room"]["bytes"], answer["room"]["short"]) == (17, [])
+
+
+def test_bytes_are_added_to_what_is_there_and_the_whole_is_proven(tmp_path):
+    target, content = tmp_path / "pack", os.urandom(3_000_000)
+    ask("begin", order_for(target, content))
+    (tmp_path / "pack.partial" / "shard").write_bytes(content[:1_234_567])
+
+    code, answer = ask(
+        "take", order_for(target, content, len(content) - 1_234_567), content[1_234_567:]
+    )
+
+    assert (code, answer) == (0, {"damaged": {}})
+    assert (target / "shard").read_bytes() == content
+    assert os.listdir(tmp_path) == ["pack"]
+
+
+def test_a_sender_that_stops_leaves_what_came_and_no_final_name(tmp_path):
+    target, content = tmp_path / "pack", os.urandom(3_000_000)
+    ask("begin", order_for(target, content))
+
+    code, _ = ask("take", order_for(target, content), content[:2_500_000])
+
+    arrived = (tmp_path / "pack.partial" / "shard").read_bytes()
+    assert code == receive.CUT
+    assert not target.exists()
+    assert content.startswith(arrived)
+    assert len(arrived) >= 2_000_000
+
+
+def test_a_file_that_is_not_what_it_should_be_is_named_and_removed(tmp_path):
+    target, content = tmp_path / "pack", b"as it should be"
+    ask("begin", order_for(target, content))
+
+    code, answer = ask("take", order_for(target, content), b"as it shouldn't")
+
+    assert (code, answer) == (0, {"damaged": {str(target): ["shard"]}})
+    assert not target.exists()
+    assert os.listdir(tmp_path / "pack.partial") == []
+
+
+def test_a_partial_longer_than_the_file_is_cut_to_its_size(tmp_path):
+    target, content = tmp_path / "pack", b"short"
+    ask("begin", order_for(target, content))
+    (tmp_path / "pack.partial" / "shard").write_bytes(b"short and then some")
+
+    code, answer = ask("take", order_for(target, content, comes=0))
+
+    assert (code, answer) == (0, {"damaged": {}})
+    assert (target / "shard").read_bytes() == content
+
+
+def test_a_parcel_that_somebody_else_completed_is_asked_after_again(tmp_path):
+    target, content = tmp_path / "pack", b"content"
+    target.mkdir()
+
+    code, _ = ask("take", order_for(target, content), content)
+
+    assert code == receive.CUT
+    assert ask("begin", order_for(target, content))[1]["missing"] == {}
+
+
+@pytest.mark.parametrize(("size", "stripes"), [(10, "1"), (1 << 30, "4")])
+def test_large_files_are_spread_over_the_servers_of_lustre(tmp_path, size, stripes):
+    tools = tmp_path / "tools"
+    fake(tools, "stat", "echo lustre")
+    fake(tools, "lfs", f'[ "$1" = setstripe ] && echo "$@" >> {tmp_path}/called')
+    parcel = {"target": str(tmp_path / "packs" / "pack"), "files": [["shard", size]]}
+    ask("begin", [parcel], path=tools)
+
+    called = (tmp_path / "called").read_text()
+
+    assert called == f"setstripe -c {stripes} {tmp_path}/packs/pack.partial\n"
+
+
+def test_elsewhere_no_stripes_are_set(tmp_path):
+    tools = tmp_path / "tools"
+    fake(tools, "lfs", f"touch {tmp_path}/called")
+
+    ask("begin", [{"target": str(tmp_path / "pack"), "files": [["shard", 10]]}], path=tools)
+
+    assert (tmp_path / "pack.partial").is_dir()
+    assert not (tmp_path / "called").exists()
+
+
+def test_a_quota_is_a_limit_like_a_disk(tmp_path):
+    tools = tmp_path / "tools"
+    fake(tools, "stat", "echo lustre")
+    fake(tools, "lfs", 'echo "/lustre 990* 900 1000 6d 20 0 0 -"')
+    parcel = {"target": str(tmp_path / "packs" / "pack"), "files": [["shard", 20_000]]}
+
+    _, answer = ask("begin", [parcel], path=tools)
+
+    short = {"limit": "quota (lfs)", "unit": "bytes", "free": 10_240}
+    assert answer["room"]["short"] == [short, short]  # the user's and the group's
+    assert not (tmp_path / "packs").exists()
+
+
+def test_a_quota_command_that_fails_is_no_limit(tmp_path):
+    tools = tmp_path / "tools"
+    fake(tools, "quota", "echo 'quota: cannot find mount point'; exit 1")
+
+    _, answer = ask(
+        "begin", [{"target": str(tmp_path / "pack"), "files": [["shard", 10]]}], path=tools
+    )
+
+    assert answer["room"]["short"] == []
