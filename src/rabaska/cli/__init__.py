@@ -57,30 +57,45 @@ def main(argv: list[str] | None = None) -> None:
     sys.exit(exit_code)
 
 
-def _exit_code(argv: list[str]) -> int:
-    if argv in (["--help"], ["-h"]):
+def _exit_code(words: list[str]) -> int:
+    if words in (["--help"], ["-h"]):
         # Importing click alone takes three times as long as starting Python.
         sys.stdout.write(overview())
         return 0
-    import click
-
-    from rabaska.cli.commands import rabaska
     from rabaska.errors import RabaskaError
 
     try:
-        outcome = rabaska.main(argv, prog_name="rabaska", standalone_mode=False)
-        return outcome if isinstance(outcome, int) else 0
-    except click.exceptions.Abort:
-        return _stopped()
+        if words[:1] == ["status"] and set(words[1:]) <= {"-a", "--all"}:
+            return _status(words[1:])
+        return _any_command(words)
     except KeyboardInterrupt:
         return _stopped()
-    except click.ClickException as problem:
-        problem.show()
-        return problem.exit_code
     except RabaskaError as problem:
         from rabaska.cli import show
 
         show.error(problem)
+        return problem.exit_code
+
+
+def _status(words: list[str]) -> int:
+    """The command that is typed most, without the half of its time that click takes."""
+    from rabaska.cli.quick import status
+
+    return status(everything=bool(words))
+
+
+def _any_command(words: list[str]) -> int:
+    import click
+
+    from rabaska.cli.commands import rabaska
+
+    try:
+        outcome = rabaska.main(words, prog_name="rabaska", standalone_mode=False)
+        return outcome if isinstance(outcome, int) else 0
+    except click.exceptions.Abort:
+        return _stopped()
+    except click.ClickException as problem:
+        problem.show()
         return problem.exit_code
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from rabaska.cli import counsel, show
-from rabaska.cli.words import chosen_run, json_option
+from rabaska.cli.chosen import chosen_run
+from rabaska.cli.words import json_option
 from rabaska.records.home import home
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from rabaska.cli import show
-from rabaska.cli.words import chosen_run, on_option, quiet_option
+from rabaska.cli.chosen import chosen_run
+from rabaska.cli.words import on_option, quiet_option
 from rabaska.records.home import home
 
 

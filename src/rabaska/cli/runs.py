@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from rabaska.cli import show as showing
-from rabaska.cli.words import chosen_run, json_option, quiet_option, run_argument
+from rabaska.cli.chosen import chosen_run
+from rabaska.cli.words import json_option, quiet_option, run_argument
 from rabaska.domain.runs import RunState
 from rabaska.errors import NoSuchRun
 from rabaska.records import runs as records
@@ -21,15 +22,9 @@ from rabaska.records.home import home
 @json_option
 def status(run: str, *, everything: bool, as_json: bool) -> None:
     """Show how a run stands, link by link; without a name, the newest run."""
-    from rabaska.journeys import status as status_journey
+    from rabaska.cli import quick
 
-    if everything:
-        known = records.remembered(home().runs)
-        found = status_journey.statuses(known, home()) if known else []
-        showing.json(found) if as_json else showing.runs_table(found)
-        return
-    stands = status_journey.status(chosen_run(run), home())
-    showing.json(stands) if as_json else showing.run_status(stands)
+    quick.status(run, everything=everything, as_json=as_json)
 
 
 @click.command()

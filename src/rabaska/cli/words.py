@@ -1,14 +1,13 @@
 """Words that several commands share: the run they mean, where to send it, how to answer."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from rabaska.records.home import home
-from rabaska.records.runs import RunRecord, find, remembered
+from rabaska.records.runs import remembered
 
 Command = Callable[..., Any]
 
@@ -50,15 +49,3 @@ def quiet_option(command: Command) -> Command:
     return click.option("-q", "--quiet", is_flag=True, help="Print only what was asked for.")(
         command
     )
-
-
-def chosen_run(name: str) -> RunRecord:
-    """The run that `name` means; without one, the newest of the project we stand in."""
-    return find(home().runs, name, project=_project_folder())
-
-
-def _project_folder() -> Path | None:
-    for folder in (Path.cwd(), *Path.cwd().parents):
-        if (folder / "rabaska.toml").is_file():
-            return folder
-    return None

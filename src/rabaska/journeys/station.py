@@ -14,9 +14,7 @@ from rabaska.journeys.program import node_program
 from rabaska.records import clusters
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
-from rabaska.remote.here import Here
 from rabaska.remote.place import Outcome, Place, quoted
-from rabaska.remote.ssh import Connection, Ssh
 from rabaska.schedulers.protocol import Scheduler
 from rabaska.settings.profile_files import profile_files
 
@@ -121,8 +119,14 @@ def _station(cluster: Cluster, place: Place, store: str, program: Path) -> Stati
 
 
 def place_of(cluster: Cluster) -> Place:
+    """This computer, or the login node at the other end of ssh; only one of them is imported."""
     if cluster.is_here:
+        from rabaska.remote.here import Here
+
         return Here()
+    from rabaska.remote.connection import Connection
+    from rabaska.remote.ssh import Ssh
+
     login = Connection(cluster.host, options=cluster.ssh_options)
     if not cluster.transfer_host:
         return Ssh(login)

@@ -1,14 +1,15 @@
 """Status: how runs stand, with one round trip per cluster."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rabaska.domain.jobs import JobId, JobStatus
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import Unreachable
-from rabaska.journeys.reading import newest_job, read_run
 from rabaska.journeys.station import Station, station_of
 from rabaska.records.home import Home
 from rabaska.records.reports import Report, keep, recalled
@@ -33,18 +34,37 @@ def status(record: RunRecord, home: Home) -> RunStatus:
     return statuses([record], home)[0]
 
 
-def statuses(records: Sequence[RunRecord], home: Home) -> list[RunStatus]:
-    """How each run stands, in the order asked; clusters are asked once each."""
+def statuses(
+    records: Sequence[RunRecord], home: Home, meanwhile: Callable[[], object] | None = None
+) -> list[RunStatus]:
+    """How each run stands, in the order asked; clusters are asked once each.
+
+    What the caller has to do `meanwhile` is done while the first of them thinks.
+    """
     found: dict[str, RunStatus] = {}
     for cluster in dict.fromkeys(record.cluster for record in records):
         wanted = [record for record in records if record.cluster == cluster]
         there = station_of(wanted[0], home)
-        answer = _ask(there, wanted, home)
+        with _at_once(meanwhile):
+            answer = _ask(there, wanted, home)
+        meanwhile = None
         learned = _learn_jobs(wanted, answer, there, home)
         if learned and there.scheduler.capabilities.asked_by_id:
             answer = _ask(there, [learned.get(each.name, each) for each in wanted], home)
         found.update((each.name, _stands(each, answer, there)) for each in wanted)
     return [found[record.name] for record in records]
+
+
+@contextmanager
+def _at_once(work: Callable[[], object] | None) -> Iterator[None]:
+    thread = threading.Thread(target=work) if work else None
+    if thread:
+        thread.start()
+    try:
+        yield
+    finally:
+        if thread:
+            thread.join()
 
 
 def _ask(there: Station, records: Sequence[RunRecord], home: Home) -> Answer:
@@ -103,6 +123,8 @@ def _learn_jobs(
     records: Sequence[RunRecord], answer: Answer, there: Station, home: Home
 ) -> dict[str, RunRecord]:
     """Remember the jobs of runs whose submission was answered when we were gone."""
+    from rabaska.journeys.reading import newest_job
+
     learned: dict[str, RunRecord] = {}
     for record in records:
         job = newest_job(answer.reports.get(record.path, {}), there)
@@ -113,6 +135,8 @@ def _learn_jobs(
 
 
 def _stands(record: RunRecord, answer: Answer, there: Station) -> RunStatus:
+    from rabaska.journeys.reading import newest_job, read_run  # not needed to ask
+
     report = answer.reports[record.path]
     if not report["about"] and report["problems"] == ["there is no such folder"]:
         return _missing(record, answer.now)
@@ -134,11 +158,12 @@ def _jobs_of(job: JobId | None, queue: Queue | None) -> Queue | None:
 
 
 def _missing(record: RunRecord, now: float) -> RunStatus:
+    gone = f"its folder {record.path} is not there"
     return RunStatus(
         name=record.name,
         cluster=record.cluster,
-        state=RunState.UNKNOWN,
-        reason=f"its folder {record.path} is not there",
+        state=RunState.UNKNOWN if record.job else RunState.INTERRUPTED,
+        reason=gone if record.job else "it was never submitted",
         hint=f"`rabaska forget {record.name}` drops it from the list",
         path=record.path,
         now=now,

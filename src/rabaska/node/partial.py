@@ -7,7 +7,6 @@ import re
 import shutil
 import stat
 import time
-import uuid
 from typing import Callable, Iterator, List, NamedTuple, Optional
 
 from .files import PARTIAL, sync_folder
@@ -25,7 +24,7 @@ class PartialFolder(NamedTuple):
 
 def odd_name(name: str) -> str:
     """A name that nobody else uses, and that `sweep` knows for one of ours."""
-    return "{}.{}{}".format(name, uuid.uuid4().hex[:12], PARTIAL)
+    return "{}.{}{}".format(name, os.urandom(6).hex(), PARTIAL)
 
 
 def begin(parent: str, name: str) -> PartialFolder:
@@ -68,7 +67,7 @@ def adopt(parent: str, name: str) -> List[PartialFolder]:
     """Folders called `name` whose makers are dead; now they are ours to use and abandon."""
     found = []
     for path in _odd_folders(parent):
-        if os.path.basename(path)[: -_ODD_LENGTH] == name:
+        if os.path.basename(path)[:-_ODD_LENGTH] == name:
             taken = _take(path)
             if taken is not None:
                 found.append(taken)

@@ -20,8 +20,6 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Set
 
-from . import report
-from .command import own_path
 from .runfolder import RunFolder
 
 Json = Dict[str, Any]
@@ -45,8 +43,8 @@ def main(argv: List[str]) -> int:
     history = _history(asked["history"], open_jobs, said["said"]) if answered else None
     _say({"now": time.time(), "queue": said, "history": history})
     sys.stdout.flush()
-    if own_path().endswith(".pyz"):
-        from . import compiled
+    if __file__.startswith(sys.path[0]) and sys.path[0].endswith(".pyz"):
+        from . import compiled  # the first time; from then on the compiled copy is asked
 
         compiled.make_ready()
     return 0
@@ -61,6 +59,8 @@ def _told(run: Json, tail: int) -> Json:
     mark = mark_of(RunFolder(run["path"]))
     if mark and mark == run.get("mark"):
         return {"path": run["path"], "mark": mark}
+    from . import report  # half of the work, and not needed for runs that are over
+
     told = report.report(run["path"], tail)
     told["mark"] = mark
     return told

@@ -19,11 +19,13 @@ import json
 import os
 import re
 import struct
-import zipfile
 import zlib
-from typing import Any, BinaryIO, Callable, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, List, Optional, Tuple
 
 from . import commit
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
 
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -106,6 +108,8 @@ def _check_pickle(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
 
 
 def _check_zip(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
+    import zipfile  # as costly as all other imports together, and few checkpoints are zips
+
     try:
         with zipfile.ZipFile(stream) as archive:
             return _check_members(archive, deep)
@@ -121,7 +125,7 @@ def _check_zip(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
         raise
 
 
-def _check_members(archive: zipfile.ZipFile, deep: bool) -> Optional[str]:
+def _check_members(archive: "ZipFile", deep: bool) -> Optional[str]:
     for member in archive.infolist():
         # torch.serialization.set_crc32_options(False) writes 0 where the checksum belongs.
         if not deep or (member.CRC == 0 and member.file_size):

@@ -1,26 +1,21 @@
 """Every scheduler rabaska can speak to; a new one is a module and a line in this table."""
 
-from collections.abc import Callable
-from difflib import get_close_matches
+import importlib
+from dataclasses import fields
+from typing import cast
 
 from rabaska.errors import SettingsError
-from rabaska.schedulers.local import Local
-from rabaska.schedulers.moab import Moab
-from rabaska.schedulers.pbs import Pbs
 from rabaska.schedulers.protocol import Scheduler, Setting
-from rabaska.schedulers.sge import Sge
-from rabaska.schedulers.slurm import Slurm
-from rabaska.schedulers.sqsub import Sqsub
-from rabaska.schedulers.torque import Torque
 
-SCHEDULERS: dict[str, Callable[[Setting], Scheduler]] = {
-    "local": lambda there: Local(program=there.program, queue=there.queue),
-    "slurm": lambda there: Slurm(gpus_as_gres=there.gpus_as_gres),
-    "pbs": lambda there: Pbs(),
-    "torque": lambda there: Torque(),
-    "moab": lambda there: Moab(),
-    "sqsub": lambda there: Sqsub(),
-    "sge": lambda there: Sge(),
+# name: its class, in the module of the same name. A command imports only the one it speaks to.
+SCHEDULERS = {
+    "local": "Local",
+    "slurm": "Slurm",
+    "pbs": "Pbs",
+    "torque": "Torque",
+    "moab": "Moab",
+    "sqsub": "Sqsub",
+    "sge": "Sge",
 }
 
 
@@ -29,6 +24,8 @@ def named(
 ) -> Scheduler:
     """The scheduler called `name`, told where our own program and queue are on its cluster."""
     if name not in SCHEDULERS:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, SCHEDULERS, n=1)
         known = ", ".join(sorted(SCHEDULERS))
         raise SettingsError(
@@ -36,4 +33,7 @@ def named(
             why=f"rabaska knows {known}",
             hint=f"did you mean {near[0]!r}?" if near else "see the cluster's profile",
         )
-    return SCHEDULERS[name](Setting(program, queue, gpus_as_gres))
+    kind = getattr(importlib.import_module(f"rabaska.schedulers.{name}"), SCHEDULERS[name])
+    setting = Setting(program, queue, gpus_as_gres)
+    told = {field.name: getattr(setting, field.name) for field in fields(kind)}
+    return cast(Scheduler, kind(**told))
