@@ -5,7 +5,7 @@ import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PACKAGES = {
@@ -20,6 +20,11 @@ PACKAGES = {
     "/usr/share/modules/init/bash": "environment-modules",
 }
 ACCOUNTING_PACKAGES = {"slurmdbd": "slurmdbd", "mariadbd": "mariadb-server"}
+GRID_ENGINE_PACKAGES = {
+    "/usr/sbin/sge_qmaster": "gridengine-master",
+    "/usr/sbin/sge_execd": "gridengine-exec",
+    "qacct": "gridengine-client",
+}
 
 # Programs are looked for where root's would be, whatever PATH the tests run with.
 SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -27,7 +32,7 @@ GUARD = Path("/usr/sbin/policy-rc.d")
 LOCK = Path("/run/lock/rabaska-lab-install")
 
 
-def unavailable(*, accounting: bool = False) -> str | None:
+def unavailable(*, accounting: bool = False, grid_engine: bool = False) -> str | None:
     """Why no lab can be booted on this machine, or None when one can.
 
     As root on Debian it installs what is missing, once, before it answers.
@@ -37,27 +42,28 @@ def unavailable(*, accounting: bool = False) -> str | None:
     refused = _refused_namespaces()
     if refused:
         return f"the lab needs namespaces and overlayfs: {refused}"
-    if missing(accounting=accounting) and shutil.which("apt-get"):
-        install(accounting=accounting)
-    lacking = missing(accounting=accounting)
+    wanted = PACKAGES | (ACCOUNTING_PACKAGES if accounting else {})
+    wanted |= GRID_ENGINE_PACKAGES if grid_engine else {}
+    if missing(wanted) and shutil.which("apt-get"):
+        install(wanted)
+    lacking = missing(wanted)
     if lacking:
         return f"the lab needs the Debian packages {', '.join(lacking)}"
     return None
 
 
-def missing(*, accounting: bool = False) -> list[str]:
+def missing(wanted: Mapping[str, str]) -> list[str]:
     """The packages whose program is not here."""
-    wanted = PACKAGES | (ACCOUNTING_PACKAGES if accounting else {})
     return [package for program, package in wanted.items() if not _is_here(program)]
 
 
-def install(*, accounting: bool = False) -> None:
+def install(wanted: Mapping[str, str]) -> None:
     """Install what is missing; a failure is told by `missing`, not raised."""
     LOCK.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("w") as lock:
         # Two test processes must not both run apt; the second finds nothing left to do.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        packages = missing(accounting=accounting)
+        packages = missing(wanted)
         if not packages:
             return
         with _no_service_is_started():

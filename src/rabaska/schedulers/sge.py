@@ -150,7 +150,7 @@ class Sge:
 
 
 def _output(spec: JobSpec) -> str:
-    return "job-$JOB_ID_$TASK_ID.out" if spec.links > 1 else "job-$JOB_ID.out"
+    return "job-$JOB_ID.$TASK_ID.out" if spec.links > 1 else "job-$JOB_ID.out"
 
 
 def _keys(number: str, tasks: str) -> Iterator[str]:
@@ -189,8 +189,10 @@ def _ended(failed: str, exit_status: str) -> JobStatus:
     code = exit_status.split()[:1]
     if not number.isdecimal() or not code or not code[0].isdecimal():
         return JobStatus(JobState.UNKNOWN, f"failed {failed}", reason)
-    state = _how(int(number[:9]), int(code[0][:9]))
-    return JobStatus(state, f"failed {number}, exit_status {code[0]}", reason, int(code[0][:9]))
+    state, exit_code = _how(int(number[:9]), int(code[0][:9])), int(code[0][:9])
+    ran = state is not JobState.NEVER_RAN
+    spelled = f"failed {number}, exit_status {code[0]}"
+    return JobStatus(state, spelled, reason, exit_code if ran else None)
 
 
 def _how(failed: int, code: int) -> JobState:

@@ -1,0 +1,105 @@
+"""The main journey on a real Grid Engine over a real ssh: chain, kill, fetch, cancel, refusals."""
+
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.lab.fixtures import skip_or_fail
+from tests.lab.grid_engine import GridEngine
+from tests.lab.install import unavailable
+from tests.real.conftest import Voyager
+from tests.voyages.conftest import user
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.xdist_group("grid engine")]
+
+PROFILE = """
+title = "Grid Engine"
+scheduler = "sge"
+
+[reach]
+host = "lab"
+options = ["-F", "{config}"]
+
+[storage]
+store = "$SCRATCH/{name}"
+"""
+
+
+@dataclass(frozen=True)
+class Passenger(Voyager):
+    def leave(self):
+        self.lab.run_as_user(["qdel", "-u", self.lab.user], check=False)
+        if self.connection.sockets.exists():
+            self.connection.close()
+        shutil.rmtree(self.sockets, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def grid_engine():
+    skip_or_fail(unavailable(grid_engine=True))
+    with GridEngine() as running:
+        yield running
+
+
+@pytest.fixture
+def passenger(grid_engine, tmp_path, user):
+    someone = Passenger(user.project, user.home, grid_engine, Path(tempfile.mkdtemp()))
+    someone.profile.parent.mkdir(parents=True)
+    someone.profile.write_text(PROFILE.format(config=grid_engine.ssh_config, name=tmp_path.name))
+    someone.settings()
+    yield someone
+    someone.leave()
+
+
+def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(grid_engine, passenger):
+    words = ["--pause", "0.1", "--steps", "200", "--every", "1"]
+    run = passenger.run("--walltime", "15s", "--links", "4", "--", *words)
+    told = passenger.until(lambda status: status["checkpoint"] is not None, run)
+
+    grid_engine.world.run(["kill", "-KILL", str(told["links"][0]["pid"])])
+    passenger.types("wait", run)
+
+    links = passenger.status(run)["links"]
+    assert passenger.status(run)["state"] == "finished"
+    assert len(links) >= 3
+    assert links[0]["how"] in ("lost", "killed", "cancelled")
+    assert links[1]["how"] == "time limit"
+    assert [link["job"] for link in links] == [
+        f"{links[0]['job'][:-1]}{n + 1}" for n in range(len(links))
+    ]
+    folder = passenger.types("fetch", run).output.strip()
+    with open(f"{folder}/output/result.json") as result:
+        assert json.load(result) == {"final": 200}
+
+
+def test_links_that_are_not_needed_are_taken_out_of_the_queue(grid_engine, passenger):
+    run = passenger.run("--links", "5")
+
+    passenger.types("wait", run)
+
+    assert passenger.status(run)["state"] == "finished"
+    passenger.until(lambda _: grid_engine.run_as_user(["qstat"]) == "", run)
+
+
+def test_a_cancelled_run_leaves_the_queue_and_keeps_what_it_saved(grid_engine, passenger):
+    run = passenger.run("--", "--pause", "0.1", "--steps", "400")
+    passenger.until(lambda status: status["checkpoint"] is not None, run)
+
+    passenger.types("cancel", run)
+
+    told = passenger.until(lambda status: status["state"] == "cancelled", run)
+    assert told["checkpoint"] is not None
+    assert grid_engine.run_as_user(["qstat"]) == ""
+
+
+def test_a_queue_that_does_not_exist_is_told_in_grid_engines_own_words(passenger):
+    passenger.add_settings('[cluster.lab]\nqueue = "nosuch"\n')
+
+    refused = passenger.types("run", "--on", "lab", code=7)
+
+    assert 'unknown queue "nosuch"' in refused.errors
