@@ -245,7 +245,7 @@ def test_nothing_runs_on_any_node_once_the_agent_was_killed(voyager):
     voyager.lab.nodes.run("sdumont3170", ["pkill", "-KILL", "-f", "pyz run"])
 
     def helpers():
-        found = ["bash", "-c", "pgrep -f 'sleep 600' || true"]
+        found = ["bash", "-c", "pgrep -f '[s]leep 600' || true"]
         return "".join(voyager.lab.nodes.run(node, found) for node in NODES).split()
 
     voyager.lab.wait_until(lambda: not helpers(), patience=30)

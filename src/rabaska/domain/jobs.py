@@ -113,6 +113,9 @@ class Capabilities:
     mail: bool = False
     features: bool = False
     accounts: bool = False
+    # A command that prints a line for each of the user's jobs: its id, then what it carries of
+    # the `{submission}` in the submit command. Nothing where the submit command always answers.
+    find: tuple[str, ...] = ()
     asked_by_id: bool = False  # the queue is asked about known jobs, for it lists everybody's
     # Exit codes of a status command that told what it knows though some jobs are unknown to it.
     partial_answers: tuple[int, ...] = ()

@@ -220,7 +220,9 @@ def _submitted(
     """One submission; the run folder remembers it before we do."""
     run, folder = spec.name, station.run_folder(spec.name)
     command = station.scheduler.submit_command(f"{folder}/{script_name}", spec, after=after)
-    submit = [*station.node, "submit", folder, *words]
+    find = station.scheduler.capabilities.find
+    asking = ["--find", quoted(find)] if find else []
+    submit = [*station.node, "submit", folder, *words, *asking]
     outcome = station.run(quoted([*submit, "--", *command]))
     if outcome.exit_code != 0:
         raise refused(run, station, f"{command[0]} said: {outcome.complaint}")

@@ -63,7 +63,7 @@ class Slurm:
     def capabilities(self) -> Capabilities:
         return Capabilities(
             array=True, dependency=True, signal_before_limit=True, mail=True, features=True,
-            accounts=True,
+            accounts=True, find=("squeue", "--me", "--noheader", "--states=all", "--format=%F %k"),
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -118,7 +118,7 @@ class Slurm:
         self, script: str, spec: JobSpec, *, after: JobId | None = None
     ) -> list[str]:
         waiting = [f"--dependency=afterany:{after}"] if after else []
-        return ["sbatch", "--parsable", *waiting, script]
+        return ["sbatch", "--parsable", "--comment=rabaska-{submission}", *waiting, script]
 
     def read_job_id(self, output: str) -> JobId | None:
         # With several clusters configured, --parsable prints "1234;cluster" (sbatch(1)).

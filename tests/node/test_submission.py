@@ -1,0 +1,138 @@
+"""A submission whose answer was lost: the queue is asked before anything is submitted again."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rabaska.node import files, links
+from rabaska.node.runfolder import RunFolder
+
+# A scheduler in two commands: what is submitted is a line of `queue`, the answer is as told.
+SUBMIT = """#!/bin/sh
+echo once >> {folder}/tries
+{taken}
+{answer}
+"""
+FIND = """#!/bin/sh
+cat {folder}/queue
+"""
+TAKEN = 'n=$(wc -l < {folder}/tries); echo "4$n $1" >> {folder}/queue'
+TIMED_OUT = """\
+echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2
+exit 1"""
+REFUSED = 'echo "sbatch: error: Invalid account" >&2; exit 1'
+ANSWERED = "tail -n 1 {folder}/queue | cut -d' ' -f1"
+
+
+class Cluster:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.run = RunFolder(str(folder / "run"))
+        Path(self.run.carried(0)).mkdir(parents=True)
+        (folder / "queue").touch()
+        self.script("find", FIND)
+
+    def script(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text.replace("{folder}", str(self.folder)))
+        (self.folder / name).chmod(0o755)
+
+    def behaves(self, taken: str, answer: str) -> None:
+        self.script("submit", SUBMIT.replace("{taken}", taken).replace("{answer}", answer))
+
+    def submit(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        ours = ["submit", self.run.path, "--find", str(self.folder / "find"), *words]
+        command = [str(self.folder / "submit"), "mark-{submission}"]
+        return subprocess.run(
+            [sys.executable, "-m", "rabaska.node", *ours, "--", *command],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    @property
+    def tries(self) -> int:
+        path = self.folder / "tries"
+        return len(path.read_text().split()) if path.exists() else 0
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    return Cluster(tmp_path)
+
+
+def test_a_job_that_was_taken_without_an_answer_is_found_and_not_submitted_again(cluster):
+    cluster.behaves(TAKEN, TIMED_OUT)
+
+    done = cluster.submit()
+
+    assert (done.returncode, done.stdout) == (0, "41\n")
+    assert cluster.tries == 1
+
+
+@pytest.mark.slow
+def test_a_job_that_was_not_taken_is_submitted_again_once(cluster):
+    flaky = "if [ $(wc -l < {folder}/tries) = 1 ]; then\n%s\nfi\n%s\n%s"
+    cluster.behaves(":", flaky % (TIMED_OUT, TAKEN, ANSWERED))
+
+    done = cluster.submit()
+
+    assert (done.returncode, done.stdout) == (0, "42\n")
+    assert cluster.tries == 2
+
+
+def test_a_plain_refusal_is_not_tried_again(cluster):
+    cluster.behaves(":", REFUSED)
+
+    done = cluster.submit()
+
+    assert done.returncode == 1
+    assert "Invalid account" in done.stderr
+    assert cluster.tries == 1
+
+
+@pytest.mark.slow
+def test_nothing_is_submitted_again_while_the_queue_does_not_answer(cluster):
+    cluster.behaves(TAKEN, TIMED_OUT)
+    cluster.script("find", "#!/bin/sh\nexit 1\n")
+
+    uncertain = cluster.submit()
+    cluster.script("find", FIND)
+    later = cluster.submit("--resume")
+
+    assert uncertain.returncode == 75
+    assert "nobody knows yet whether the job was taken" in uncertain.stderr
+    assert (later.returncode, later.stdout) == (0, "41\n")
+    assert cluster.tries == 1
+
+
+def intend(cluster: Cluster, mark: str) -> None:
+    """What is left of a submission that was killed before its answer could be written."""
+    find = [str(cluster.folder / "find")]
+    files.append_line(cluster.run.jobs, {"submission": mark, "time": 1.0, "find": find})
+    (cluster.folder / "queue").write_text(f"17 mark-{mark}\n")
+
+
+def test_a_submission_that_was_killed_is_taken_up_when_its_job_waits(cluster):
+    cluster.behaves(TAKEN, ANSWERED)
+    intend(cluster, "abc")
+
+    done = cluster.submit("--resume")
+
+    assert (done.returncode, done.stdout) == (0, "17\n")
+    assert cluster.tries == 0
+    recorded = [json.loads(line) for line in Path(cluster.run.jobs).read_text().splitlines()]
+    assert recorded[-1]["submission"] == "abc"
+    assert recorded[-1]["said"] == "17\n"
+
+
+def test_more_links_are_submitted_when_the_job_of_a_killed_submission_ran_already(cluster):
+    cluster.behaves(TAKEN, ANSWERED)
+    intend(cluster, "abc")
+    Path(cluster.run.link(1)).mkdir(parents=True)
+    links.write_begun(cluster.run, links.Begun(1, "17_1", "h", "b", 1, None, 1.0))
+
+    done = cluster.submit("--resume")
+
+    assert (done.returncode, done.stdout) == (0, "41\n")
+    assert cluster.tries == 1
