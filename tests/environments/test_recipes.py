@@ -8,6 +8,7 @@ import pytest
 from tests.environments.small_wheels import make_wheel
 
 from rabaska.domain.projects import Recipe
+from rabaska.environments.laptop import Target, download_command
 from rabaska.environments.recipes import FAILED, Found, Site, digest, environment
 from rabaska.node import frozen
 
@@ -183,3 +184,31 @@ def test_on_several_nodes_each_unpacks_its_own(tmp_path):
     assert said == f"{tmp_path}/env\n"
     assert (tmp_path / "b" / "bin" / "python").exists()
     assert (tmp_path / "env" / "bin" / "python").exists()
+
+
+def test_the_steps_are_those_of_the_tutorials():
+    site = Site("/store/envs", local="${SLURM_TMPDIR:-}", modules=("python/3.11",))
+    recipe = Recipe(kind="virtualenv", requirements="torch\n")
+
+    ready = environment(recipe, site, Found(maker="virtualenv"))
+
+    assert list(ready.setup[2:]) == [
+        'export RABASKA_ENV="${SLURM_TMPDIR:-$(mktemp -d)}/env"',
+        'virtualenv --no-download "$RABASKA_ENV" &&',
+        'source "$RABASKA_ENV/bin/activate" &&',
+        f"pip install --quiet --no-index -r /store/envs/{digest(recipe, site)}.txt ||",
+        "  export RABASKA_SETUP_FAILED='its environment could not be made'",
+    ]
+
+
+def test_wheels_are_asked_for_the_nodes_python_and_every_platform_it_accepts(tmp_path):
+    target = Target("3.9.18", "aarch64", "glibc-2.17")
+
+    command = download_command(target, tmp_path / "r.txt", tmp_path / "wheels")
+
+    platforms = [command[at + 1] for at, word in enumerate(command) if word == "--platform"]
+    assert platforms[0] == "manylinux_2_17_aarch64"
+    assert "manylinux2014_aarch64" in platforms
+    assert "manylinux_2_28_aarch64" not in platforms
+    assert command[command.index("--python-version") + 1] == "3.9"
+    assert "--only-binary=:all:" in command

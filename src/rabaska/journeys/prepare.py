@@ -29,7 +29,12 @@ _ALL_NODES = {"slurm": 'srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1'}
 
 def resolve(recipe: Recipe, station: Station, *, nodes: int = 1) -> Environment:
     """What the recipe means on this cluster; nothing is built yet."""
-    return recipes.environment(recipe, site_of(station, nodes=nodes))
+    site = site_of(station, nodes=nodes)
+    name = frozen.fingerprint(str(recipe.here)) if recipe.here else recipes.digest(recipe, site)
+    known = station.place.run(f"cat {quoted([f'{site.envs}/{name}.json'])} 2>/dev/null")
+    # Before the first run nobody has asked the cluster; then the usual steps are shown.
+    found = Found.read(_answer(known), site.envs) if known.exit_code == 0 else None
+    return recipes.environment(recipe, site, found)
 
 
 def prepare(recipe: Recipe, station: Station, teller: Teller, *, nodes: int = 1) -> Environment:

@@ -1,0 +1,49 @@
+"""What the agent does about the lines that ran before it."""
+
+import pytest
+
+from rabaska.node import setup
+from rabaska.node.runfolder import RunFolder
+
+
+@pytest.fixture
+def run(tmp_path):
+    folder = RunFolder(str(tmp_path / "run"))
+    (tmp_path / "run" / "logs").mkdir(parents=True)
+    return folder
+
+
+def test_an_environment_that_was_made_is_no_news(run):
+    setup.check({}, run, 1, "12")
+
+
+def test_the_scripts_last_words_are_the_reason_and_go_into_the_log(run, tmp_path):
+    logs = tmp_path / "run" / "logs"
+    (logs / "job-12_1.out").write_text("Looking\nERROR: no wheel\nrabaska: link 1 begins\n")
+
+    with pytest.raises(setup.SetupFailed, match="could not be made: ERROR: no wheel"):
+        setup.check({setup.FAILED: "it could not be made"}, run, 1, "12_1")
+
+    assert (logs / "link-001.log").read_text() == "Looking\nERROR: no wheel\n"
+
+
+def test_a_job_whose_output_is_elsewhere_still_tells_the_step(run):
+    with pytest.raises(setup.SetupFailed, match=r"^`module load x` failed$"):
+        setup.check({setup.FAILED: "`module load x` failed"}, run, 1, "12")
+
+
+def test_a_temporary_environment_is_removed_with_the_folder_made_for_it(tmp_path):
+    (tmp_path / "tmp.abc" / "env" / "bin").mkdir(parents=True)
+
+    setup.clean({setup.FOLDER: str(tmp_path / "tmp.abc" / "env")})
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_jobs_own_space_is_left_to_the_site(tmp_path):
+    (tmp_path / "env" / "bin").mkdir(parents=True)
+
+    setup.clean({setup.FOLDER: str(tmp_path / "env"), "RABASKA_LOCAL": str(tmp_path)})
+
+    assert tmp_path.exists()
+    assert list(tmp_path.iterdir()) == []
