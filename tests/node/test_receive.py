@@ -112,6 +112,18 @@ def test_a_parcel_that_somebody_else_completed_is_asked_after_again(tmp_path):
     assert ask("begin", order_for(target, content))[1]["missing"] == {}
 
 
+def test_accents_survive_a_login_node_that_speaks_ascii(tmp_path, monkeypatch):
+    for name, value in (("LC_ALL", "C"), ("PYTHONCOERCECLOCALE", "0"), ("PYTHONUTF8", "0")):
+        monkeypatch.setenv(name, value)
+    target, content = tmp_path / "josé" / "pack", b"content"
+
+    _, answer = ask("begin", order_for(target, content))
+    ask("take", order_for(target, content), content)
+
+    assert answer["missing"] == {str(target): [0]}
+    assert (target / "shard").read_bytes() == content
+
+
 @pytest.mark.parametrize(("size", "stripes"), [(10, "1"), (1 << 30, "4")])
 def test_large_files_are_spread_over_the_servers_of_lustre(tmp_path, size, stripes):
     tools = tmp_path / "tools"

@@ -67,6 +67,15 @@ def test_scripts_hold_any_character_and_may_be_long(connect):
     assert int(outcome.output) == len(words.encode()) + 1
 
 
+def test_wishes_for_the_sessions_of_people_do_not_disturb(connect):
+    wishes = "  RequestTTY force\n  LocalForward 127.0.0.1:1 x:1\n  ExitOnForwardFailure yes\n"
+
+    shell = Shell(connect(change=lambda text: text + wishes))
+
+    assert b"".join(shell.stream(r"printf '\0\n\377'")) == b"\0\n\xff"
+    assert shell.run("tty").output.strip() == "not a tty"
+
+
 def test_a_lost_connection_is_made_again(lab, connect):
     shell = Shell(connect())
     shell.run("true")

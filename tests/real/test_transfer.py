@@ -347,6 +347,31 @@ def test_only_what_is_new_is_brought_and_nothing_newer_is_overwritten(station, t
     assert sorted(os.listdir(home)) == ["a.txt", "link", "sub"]
 
 
+def test_a_log_that_grows_meanwhile_is_brought_as_it_was_and_then_as_it_is(
+    station, there, tmp_path
+):
+    (there / "results").mkdir(parents=True)
+    log = there / "results" / "log"
+    log.write_bytes(b"first\n" * MB)
+    belongs_to_the_user(there)
+
+    def grow(_done, _total):
+        with log.open("ab") as stream:
+            stream.write(b"more\n")
+
+    bring = functools.partial(
+        station.place.bring, f"{station.store}/results", tmp_path / "fetched", station
+    )
+    bring(moved=grow)
+    once = (tmp_path / "fetched" / "log").read_bytes()
+    bring()
+
+    assert once.startswith(b"first\n" * MB)
+    assert log.read_bytes().startswith(once)
+    assert (tmp_path / "fetched" / "log").read_bytes() == log.read_bytes()
+    assert len(once) < len(log.read_bytes())
+
+
 @pytest.mark.slow
 def test_results_are_followed_when_the_next_link_takes_over(lab, voyager, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(voyager.sockets))
@@ -388,7 +413,8 @@ def test_a_full_disk_there_is_told_with_an_exit_code_of_its_own(make_lab, make_v
 
 
 @pytest.mark.slow
-def test_a_laptop_killed_during_a_push_goes_on_with_the_next_run(voyager):
+@pytest.mark.parametrize(("ending", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_a_push_that_was_killed_on_the_laptop_goes_on_with_the_next_run(voyager, ending, code):
     for number in range(3):
         data = random.Random(number).randbytes(20 * MB)
         (voyager.project / "numbers" / f"{number}.txt").write_bytes(data)
@@ -397,10 +423,12 @@ def test_a_laptop_killed_during_a_push_goes_on_with_the_next_run(voyager):
     voyager.lab.wait_until(
         lambda: sum(path.stat().st_size for path in packs.glob("*.partial/*")) > 5 * MB
     )
-    os.killpg(killed.pid, signal.SIGKILL)
+    os.killpg(killed.pid, ending)
     killed.communicate()
 
     voyager.run()
+
+    assert killed.returncode == code
 
     (pack,) = packs.iterdir()
     assert packs_node.load_manifest(str(pack)).identity == pack.name

@@ -10,6 +10,14 @@ PARTIAL = ".partial"
 Json = Dict[str, Any]
 
 
+def native(name: str) -> str:
+    """A name that came as JSON, as this Python spells it.
+
+    Python 3.6 where the locale is C could otherwise not open what has an accent.
+    """
+    return os.fsdecode(name.encode("utf-8", "surrogateescape"))
+
+
 def sync_folder(path: str) -> None:
     """Make renames and new names inside `path` durable."""
     descriptor = os.open(path, os.O_RDONLY)

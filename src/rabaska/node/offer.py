@@ -16,6 +16,8 @@ import stat
 import sys
 from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Tuple
 
+from .files import native
+
 GONE = 77  # the exit code when the folder itself is not there (any more)
 _CHUNK = 1 << 20
 
@@ -61,7 +63,7 @@ def _entry(path: str, name: str) -> Optional[Json]:
 
 def _give(folder: str, path: str, known: Tuple[int, int], offset: int) -> None:
     try:
-        stream = open(os.path.join(folder, path), "rb")
+        stream = open(os.path.join(folder, native(path)), "rb")
     except OSError:
         _tell({"size": -1, "mtime_ns": 0, "offset": 0})
         return

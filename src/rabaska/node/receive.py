@@ -13,7 +13,7 @@ import shutil
 import sys
 from typing import Any, Dict, List, NamedTuple
 
-from .files import PARTIAL, remove_if_there, sync_folder
+from .files import PARTIAL, native, remove_if_there, sync_folder
 from .room import free_here, prepare_stripes
 
 NO_SPACE = 75  # the exit code of `take` when the disk or a quota is full
@@ -37,8 +37,12 @@ class File(NamedTuple):
 
 
 class Parcel(NamedTuple):
-    target: str
+    told: str  # the target as the sender spells it
     files: List[File]
+
+    @property
+    def target(self) -> str:
+        return native(self.told)
 
     @property
     def partial(self) -> str:
@@ -49,7 +53,7 @@ class Parcel(NamedTuple):
         return os.path.exists(self.target)
 
     def path(self, file: File) -> str:
-        return os.path.join(self.partial, file.name) if file.name else self.partial
+        return os.path.join(self.partial, native(file.name)) if file.name else self.partial
 
     def arrived(self, file: File) -> int:
         """How many bytes of a file are here; all of it may still be wrong."""
@@ -96,7 +100,7 @@ def _read(length: int) -> bytearray:
 def begin(order: List[Json]) -> Json:
     """What is missing, and whether there is room; if so, the folders for it are made."""
     missing = [parcel for parcel in _parcels(order) if not parcel.is_there]
-    arrived = {parcel.target: [parcel.arrived(file) for file in parcel.files] for parcel in missing}
+    arrived = {parcel.told: [parcel.arrived(file) for file in parcel.files] for parcel in missing}
     room = _make_room(missing) if missing else {}
     return {"missing": arrived, "room": room, "rsync": shutil.which("rsync") is not None}
 
@@ -139,7 +143,7 @@ def take(order: List[Json]) -> Json:
     for parcel in _parcels(order):
         wrong = [file.name for file in parcel.files if not _take_one(parcel.path(file), file)]
         if wrong:
-            damaged[parcel.target] = wrong
+            damaged[parcel.told] = wrong
         else:
             _put_in_place(parcel)
     return {"damaged": damaged}

@@ -20,6 +20,7 @@ _KEEP_ALIVE = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 _PERSIST = ("-o", "ControlMaster=auto", "-o", "ControlPersist=30m")
 _PATIENCE = ("-o", "ConnectTimeout=60")  # long enough to answer a jump host's second factor
 
+_NO_FORWARDING = ("-o", "ClearAllForwardings=yes")
 _PAUSES = (1, 2, 4, 8, 15)  # seconds between attempts to reach a host that was there a moment ago
 
 
@@ -37,6 +38,11 @@ class Connection:
         """The words before the host, for programs that start ssh themselves."""
         shared = ("-o", "ControlMaster=no", "-o", "BatchMode=yes")
         return ["ssh", *self.options, *self._socket(), *shared]
+
+    def plain_shell(self) -> list[str]:
+        """The same for bytes that nobody may change: no terminal, no forwarded ports, whatever
+        ~/.ssh/config wishes for the sessions of people."""
+        return [*self.shell(), "-T", *_NO_FORWARDING]
 
     def open(self) -> None:
         """Make sure that the shared connection lives; prompts reach the user's terminal."""
@@ -67,7 +73,8 @@ class Connection:
         subprocess.run(close, capture_output=True, check=False)
 
     def _connect(self) -> None:
-        words = ["ssh", *self.options, *self._socket(), *_PERSIST, *_KEEP_ALIVE, *_PATIENCE]
+        words = ["ssh", *self.options, *self._socket(), *_PERSIST, *_KEEP_ALIVE]
+        words += [*_PATIENCE, *_NO_FORWARDING]
         # -f: ssh goes to the background once it is let in, and Ctrl-C no longer reaches it there.
         code, said = _listened([*words, "-N", "-f", self.host])
         if code != 0:
@@ -109,7 +116,10 @@ def _listened(words: list[str]) -> tuple[int, str]:
     factor, the site's banner) comes on standard error: it is shown as it comes, and kept.
     """
     said: list[bytes] = []
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    # An old ssh keeps our standard output in the background, and `rabaska … | less` would not end.
+    process = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     # An ssh in the background may keep its end open, so nobody waits for the end of the words.
     hearing = threading.Thread(target=_hear, args=(process.stderr, said), daemon=True)
     hearing.start()

@@ -77,10 +77,13 @@ class Shell:
                 yield far
             finally:
                 far.process.terminate()
+                # Bytes that nobody will read any more must not hide why we stopped.
+                with suppress(BrokenPipeError):
+                    far.feed.close()
 
     def _start(self, reading: str) -> "Started":
         host = self.connection.host
-        command = self.connection.command(host, f"bash -lc 'echo {_BEGIN}; {reading}'")
+        command = [*self.connection.plain_shell(), host, f"bash -lc 'echo {_BEGIN}; {reading}'"]
         errors = tempfile.TemporaryFile()
         process = subprocess.Popen(
             command,
@@ -92,9 +95,13 @@ class Shell:
         far = Started(process, errors, host)
         # Login shells may print a banner first. Only after our own line the script is handed
         # over: what did not say it did not get the script either, and may be tried again.
-        for line in far.output:
-            if line.rstrip().endswith(_BEGIN.encode()):
-                return far
+        try:
+            for line in far.output:
+                if line.rstrip().endswith(_BEGIN.encode()):
+                    return far
+        except BaseException:  # Ctrl-C
+            process.kill()
+            raise
         with errors, process:
             process.wait()
             raise not_begun(host, far.complaint())
