@@ -36,6 +36,17 @@ class Controller:
         self._daemon.process.wait(30)
         self._daemon = None
 
+    def freeze(self) -> None:
+        """Fall silent: what is asked now is answered after `thaw`, when nobody may listen."""
+        if self._daemon is not None:
+            self._daemon.send(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        # nsenter stops itself when the program it waits for is stopped, so both are woken.
+        if self._daemon is not None:
+            os.kill(self._daemon.process.pid, signal.SIGCONT)
+            self._daemon.send(signal.SIGCONT)
+
     @property
     def last_words(self) -> str:
         return self._daemon.last_words if self._daemon else "it was stopped"

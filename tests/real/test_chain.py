@@ -29,9 +29,13 @@ def running_step(voyager, run, at_least, seconds=60):
     return voyager.until(reached, run, seconds)["links"][-1]
 
 
+def jobs_file(voyager, run):
+    return voyager.lab.path(f"{voyager.store}/runs/{run}/jobs.jsonl").read_text()
+
+
 def newest_job(voyager, run):
-    jobs = voyager.lab.path(f"{voyager.store}/runs/{run}/jobs.jsonl").read_text().splitlines()
-    return [line["said"].strip() for line in map(json.loads, jobs) if "said" in line][-1]
+    lines = map(json.loads, jobs_file(voyager, run).splitlines())
+    return [line["said"].strip() for line in lines if "said" in line][-1]
 
 
 def waiting_or_running(voyager):
@@ -194,3 +198,51 @@ def test_the_controller_may_restart_while_a_run_goes_on(make_lab, make_voyager, 
 
     assert told["state"] == "finished"
     assert told["links"][-1]["how"] == "finished"
+
+
+def jobs_of(voyager, run):
+    """Every job of that name that Slurm ever took, as it remembers it."""
+    words = ["squeue", "--noheader", "--states=all", f"--name={run}", "--format=%F"]
+    return set(voyager.lab.run_as_user(words).stdout.split())
+
+
+def submitted_while(voyager, mishap):
+    """Start a run, let `mishap` happen while sbatch waits, and return the run's name."""
+    voyager.run()  # so that everything is there already, and submitting comes soon
+    process = voyager.start("run", "--on", "lab")
+    mishap()
+    output, errors = process.communicate(timeout=180)
+    assert process.returncode == 0, errors
+    return output.strip()
+
+
+def test_a_controller_that_answers_too_late_gets_one_job(make_lab, make_voyager):
+    voyager = make_voyager(make_lab())
+    controller = voyager.lab.controller
+
+    def freeze():
+        controller.freeze()
+        time.sleep(12)  # sbatch gives up after 5 s: "Socket timed out on send/recv operation"
+        controller.thaw()
+
+    run = submitted_while(voyager, freeze)
+    told = voyager.until(over, run, seconds=90)
+
+    assert "Socket timed out" in jobs_file(voyager, run)
+    assert told["state"] == "finished"
+    assert len(jobs_of(voyager, run)) == 1
+
+
+def test_a_controller_that_restarts_during_submission_gets_one_job(make_lab, make_voyager):
+    voyager = make_voyager(make_lab())
+
+    def restart():
+        voyager.lab.stop_controller()
+        time.sleep(8)
+        voyager.lab.start_controller()
+
+    run = submitted_while(voyager, restart)
+    told = voyager.until(over, run, seconds=90)
+
+    assert told["state"] == "finished"
+    assert len(jobs_of(voyager, run)) == 1
