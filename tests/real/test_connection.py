@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -50,6 +51,19 @@ def test_all_commands_share_one_connection(lab, connect):
 
     assert after_one > before
     assert len(lab.login.connections()) == after_one
+
+
+def test_commands_that_begin_at_once_share_one_connection_too(lab, connect):
+    connection = connect()
+    before = len(lab.login.connections())
+
+    with ThreadPoolExecutor(6) as users:
+        said = list(users.map(lambda _: Shell(connection).run("echo hello").output, range(6)))
+
+    assert said == ["hello\n"] * 6
+    connection.close()
+    # Nothing is left of it: no second connection that nobody would end.
+    lab.wait_until(lambda: len(lab.login.connections()) <= before)
 
 
 def test_a_script_gets_its_variables_its_input_and_its_exit_code(connect):

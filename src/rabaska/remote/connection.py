@@ -1,5 +1,6 @@
 """One shared ssh connection to a host: opened once, used by everything, made again when lost."""
 
+import fcntl
 import hashlib
 import os
 import socket
@@ -47,12 +48,16 @@ class Connection:
     def open(self) -> None:
         """Make sure that the shared connection lives; prompts reach the user's terminal."""
         if not self._answers():
-            self._connect()
+            self.open_again()
 
     def open_again(self) -> None:
         """The same when a command just failed, so the socket's word is not enough."""
-        if not self.is_open():
-            self._connect()
+        # Two that connect at once would leave a connection that nobody uses and nobody ends;
+        # and the second would ask again what the user is answering to the first.
+        with self._folder().with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self.is_open():
+                self._connect()
 
     def reopen(self) -> None:
         """The same after it broke in the middle of something long: a laptop that was asleep, or
