@@ -1,8 +1,5 @@
 """A run and its links: how they are named, and how they stand."""
 
-import re
-import secrets
-import unicodedata
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -11,6 +8,10 @@ from typing import Any
 
 def new_name(project: str) -> str:
     """`cats-7f3a`: the project's name in letters every file system and scheduler accepts."""
+    import re
+    import secrets
+    import unicodedata  # imported here, for most commands name no run
+
     plain = unicodedata.normalize("NFKD", project).encode("ascii", "ignore").decode().lower()
     stem = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:24].strip("-") or "run"
     return f"{stem}-{secrets.token_hex(2)}"

@@ -79,7 +79,7 @@ def _idle(facts: Facts) -> Standing:
         return Standing(
             RunState.INTERRUPTED, "it was never submitted", "`rabaska resume` submits it"
         )
-    if not facts.queue and facts.submitted_ago < _JUST_SUBMITTED:
+    if not facts.queue and facts.submitted_ago < _JUST_SUBMITTED and not facts.last_is_open:
         return Standing(RunState.QUEUED, "submitted a moment ago")
     if facts.decision == "not begun" and JobState.TIMEOUT in _states(facts):
         return Standing(

@@ -14,7 +14,6 @@ queue no longer mentions and that left no record of their end: databases are slo
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -56,13 +55,27 @@ def _say(value: Json) -> None:
 
 def _told(run: Json, tail: int) -> Json:
     """The report of a run, or only that it is as it was when the asker marked it."""
-    mark = mark_of(RunFolder(run["path"]))
+    folder = RunFolder(os.path.abspath(run["path"]))
+    mark = mark_of(folder)
     if mark and mark == run.get("mark"):
         return {"path": run["path"], "mark": mark}
-    from . import report  # half of the work, and not needed for runs that are over
-
-    told = report.report(run["path"], tail)
+    told = _report(folder, tail)
     told["mark"] = mark
+    return told
+
+
+def _report(run: RunFolder, tail: int) -> Json:
+    """Each way is imported when it is taken: most runs are over, most others wait."""
+    try:
+        from .untouched import report_untouched
+
+        told = report_untouched(run)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        told = None  # damaged or half made: the full report says how
+    if told is None:
+        from .report import report
+
+        told = report(run.path, tail)
     return told
 
 
@@ -138,5 +151,7 @@ def _question(asked: Json) -> List[str]:
 
 def _mentioned(queue: str) -> Set[str]:
     """Every word of what the queue said, and the job each element of an array belongs to."""
+    import re
+
     words = set(re.findall(r"[\w.]+", queue))
     return words | {word.partition("_")[0] for word in words}

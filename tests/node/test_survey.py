@@ -1,0 +1,94 @@
+"""One answer for many runs: their reports, the queue, and its history where it is needed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_runs import begin_link, end_link, make_run
+
+from rabaska.node import chain, files, report
+from rabaska.node.survey import mark_of
+from rabaska.node.untouched import report_untouched
+
+ASK = [sys.executable, "-c", "from rabaska.node.survey import main; main([])"]
+
+
+def told(*runs: dict[str, Any], queue: str = "true", history: str = "") -> list[dict[str, Any]]:
+    question = {
+        "runs": list(runs),
+        "tail": 5,
+        "queue": ["sh", "-c", queue],
+        "history": ["sh", "-c", history, "sacct", "{jobs}"] if history else [],
+    }
+    done = subprocess.run(ASK, input=json.dumps(question).encode(), capture_output=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_run_that_waits_is_told_as_the_full_report_tells_it(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    files.append_line(run.jobs, {"submission": "a", "exit_code": 0, "said": "7\n"})
+
+    short = report_untouched(run)
+
+    assert short == report.report(run.path)
+
+
+def test_a_run_that_begun_is_left_to_the_full_report(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    begin_link(run)
+
+    assert report_untouched(run) is None
+
+
+def test_a_run_that_is_over_is_told_once_and_then_only_marked(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    end_link(run, begin_link(run), how=chain.CRASHED)
+
+    first, _ = told({"path": run.path})
+    again, _ = told({"path": run.path, "mark": first["mark"]})
+
+    assert first["run"] == "digits-7f3a"
+    assert again == {"path": run.path, "mark": first["mark"]}
+
+
+def test_a_run_taken_up_again_has_another_mark(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    end_link(run, begin_link(run), how=chain.CRASHED)
+    before = mark_of(run)
+
+    files.append_line(run.jobs, {"submission": "b", "resume": True, "after_link": 1})
+
+    assert before
+    assert mark_of(run) != before
+
+
+def test_a_run_at_work_has_no_mark(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    begin_link(run)
+
+    assert mark_of(run) is None
+
+
+@pytest.mark.parametrize(("queue", "asked"), [("echo 'slurm|7_2|RUNNING|'", False), ("true", True)])
+def test_history_is_asked_only_of_jobs_that_left_the_queue(
+    tmp_path: Path, queue: str, asked: bool
+) -> None:
+    run = make_run(tmp_path)
+
+    answer = told({"path": run.path, "job": "7"}, queue=queue, history='echo "asked of $1"')[-1]
+
+    assert (answer["history"] is not None) == asked
+    assert not asked or answer["history"]["said"] == "asked of 7\n"
+
+
+def test_a_queue_that_fails_is_told_in_its_own_words(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+
+    *_, answer = told({"path": run.path}, queue="echo slurmctld is down >&2; exit 1")
+
+    assert answer["queue"]["exit_code"] == 1
+    assert answer["queue"]["complained"] == "slurmctld is down\n"
+    assert answer["history"] is None
