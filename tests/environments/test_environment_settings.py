@@ -44,7 +44,7 @@ def test_an_archive_that_is_not_there_is_told_with_its_line(recipe):
 
 
 def test_packed_needs_a_path(recipe):
-    with pytest.raises(SettingsError, match='`kind = "packed"` in rabaska.toml, line 3'):
+    with pytest.raises(SettingsError, match=r'`kind = "packed"` in rabaska.toml, line 3'):
         recipe('kind = "packed"\n')
 
 

@@ -146,3 +146,13 @@ def test_a_wheels_name_and_version_are_read_from_its_file(project, version):
 
     assert pip.normalised(package.name) == pip.normalised(project)
     assert package.version == version
+
+
+def test_what_a_killed_collector_left_is_swept_up_by_the_next(ask, tmp_path):
+    left = tmp_path / "envs" / "d1.0123456789ab.partial"
+    left.mkdir(parents=True)
+    (left / "half.whl").touch()
+
+    ask("paddle\n")
+
+    assert sorted(path.name for path in (tmp_path / "envs").iterdir()) == ["d1.json", "d1.txt"]

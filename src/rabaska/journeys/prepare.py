@@ -30,6 +30,8 @@ _ALL_NODES = {"slurm": 'srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1'}
 def resolve(recipe: Recipe, station: Station, *, nodes: int = 1) -> Environment:
     """What the recipe means on this cluster; nothing is built yet."""
     site = site_of(station, nodes=nodes)
+    if recipe.kind not in ("virtualenv", "packed"):
+        return recipes.environment(recipe, site)
     name = frozen.fingerprint(str(recipe.here)) if recipe.here else recipes.digest(recipe, site)
     known = station.place.run(f"cat {quoted([f'{site.envs}/{name}.json'])} 2>/dev/null")
     # Before the first run nobody has asked the cluster; then the usual steps are shown.

@@ -103,7 +103,13 @@ def _resolve_by_copying(
     code, said = run(python, words + sources(places, online) + ["--requirement", file])
     if code != 0:
         return Answer(None, said)
-    return Answer([named(name) for name in sorted(os.listdir(wheels))])
+    return Answer([_lying(named(name), places) for name in sorted(os.listdir(wheels))])
+
+
+def _lying(package: Package, places: List[str]) -> Package:
+    """The same, with the path of its wheel where that is in one of `places`."""
+    found = [os.path.join(place, package.file) for place in places]
+    return package._replace(file=next(filter(os.path.exists, found), package.file))
 
 
 def _reported(entry: Dict[str, Any]) -> Package:
@@ -179,7 +185,7 @@ def normalised(name: str) -> str:
 
 def offered(places: List[str]) -> List[str]:
     """The projects that have a wheel in one of `places`, normalised."""
-    found = set()  # type: Set[str]
+    found: Set[str] = set()
     for place in places:
         try:
             names = os.listdir(place)

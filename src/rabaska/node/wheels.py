@@ -9,10 +9,9 @@ import os
 import shutil
 import sys
 import tarfile
-import tempfile
 from typing import Any, Dict, List, NamedTuple
 
-from . import files, pip
+from . import files, partial, pip
 from .pip import Answer, Package, Python
 
 NOT_FOUND = 3  # exit code: some packages are nowhere; standard output says which
@@ -48,8 +47,13 @@ def main(argv: List[str]) -> int:
     except pip.NoPython as problem:
         sys.stderr.write("{}\n".format(problem))
         return 1
-    with tempfile.TemporaryDirectory(prefix="rabaska-", dir=wanted.envs) as workshop:
-        return find(wanted, python, workshop)
+    # Collecting takes minutes, and login nodes end what takes long: the next one cleans up.
+    partial.sweep(wanted.envs)
+    workshop = partial.begin(wanted.envs, wanted.digest)
+    try:
+        return find(wanted, python, workshop.path)
+    finally:
+        partial.abandon(workshop)
 
 
 def find(wanted: Wanted, python: Python, workshop: str) -> int:
@@ -93,7 +97,8 @@ def collect(wanted: Wanted, python: Python, workshop: str) -> Answer:
         wheels = os.path.join(workshop, "collected-{}".format(number))
         answer = _collect(wanted, python, text, options, wheels)
         if answer.packages is not None:
-            _pack(wheels, wanted.archive)
+            _pack(wheels, wheels + ".tar")
+            os.replace(wheels + ".tar", wanted.archive)
             break
     return answer
 
@@ -152,11 +157,9 @@ def _has_virtualenv(python: Python) -> bool:
 
 def _pack(folder: str, archive: str) -> None:
     """Into one file, since shared storage counts files."""
-    partial = "{}.{}{}".format(archive, os.getpid(), files.PARTIAL)
-    with tarfile.open(partial, "w") as tar:
+    with tarfile.open(archive, "w") as tar:
         for name in sorted(os.listdir(folder)):
             tar.add(os.path.join(folder, name), name)
-    os.replace(partial, archive)
 
 
 def _unpacked(archive: str, workshop: str) -> str:
