@@ -57,7 +57,8 @@ def run(*, on: str, dry_run: bool, wait: bool, quiet: bool, as_json: bool,
     """
     project = project_for(on, asked, extra)
     if dry_run:
-        voyage = run_journey.rehearsal(project, on, home())
+        with show.steps(quiet=quiet) as told:
+            voyage = run_journey.rehearsal(project, on, home(), told)
         show.json(voyage) if as_json else show.voyage(voyage)
         return 0
     with show.steps(quiet=quiet or as_json) as told:

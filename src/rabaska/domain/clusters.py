@@ -17,7 +17,7 @@ class Partition:
     gpus: int = 0  # per node
     gpu_model: str = ""  # as the scheduler spells it
     default: bool = False
-    gpu: str = ""  # as our table of GPUs spells it
+    gpu: str = ""  # as our table of GPUs spells it, where that is another spelling
     gpu_memory: int = 0  # bytes of each
     cores_per_gpu: int = 0  # that go with one GPU; more bills more, and waits longer
     memory_per_gpu: int = 0  # bytes that go with one GPU
@@ -30,7 +30,17 @@ class Partition:
     features: tuple[str, ...] = ()  # that its jobs must ask for
     native: tuple[str, ...] = ()  # options that its jobs need
     note: str = ""
-    queue: str = ""  # its name for the scheduler; empty: jobs do not name it
+    queue: str | None = None  # its name for the scheduler, where it has another; "": jobs name none
+
+    @property
+    def called(self) -> str:
+        """What jobs call it; nothing where the site chooses queues by itself."""
+        return self.name if self.queue is None else self.queue
+
+    @property
+    def kind(self) -> str:
+        """Its GPU, as our table of GPUs spells it."""
+        return self.gpu or self.gpu_model
 
 
 @dataclass(frozen=True)
@@ -97,8 +107,19 @@ class Cluster:
     def is_here(self) -> bool:
         return not self.host
 
+    @property
+    def farewell(self) -> str:
+        """What to know of a cluster that is no longer there; nothing of one that is."""
+        if self.status == "live":
+            return ""
+        day = f" on {self.retired}" if self.retired else ""
+        gone = f"{self.title} was switched off{day}"
+        if self.status == "course":
+            gone = f"{self.title} lasts no longer than its course"
+        return f"{gone}; look at {' or '.join(self.successors)}" if self.successors else gone
+
     def partition(self, name: str) -> Partition | None:
         """The queue that jobs call `name`, or the one they go to that name none."""
-        chosen = [each for each in self.partitions if name in (each.name, each.queue) and name]
+        chosen = [each for each in self.partitions if name and name in (each.name, each.called)]
         usual = [each for each in self.partitions if each.default and not name]
         return next(iter(chosen or usual), None)

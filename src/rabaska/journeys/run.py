@@ -5,21 +5,23 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import JobId
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import new_name
 from rabaska.journeys.pack import pack
 from rabaska.journeys.prepare import prepare, resolve
 from rabaska.journeys.push import push
-from rabaska.journeys.station import Station, plan_station, station
+from rabaska.journeys.station import Station, cluster_named, sketch_station, station
 from rabaska.journeys.submit import Voyage, create, submit, voyage
 from rabaska.journeys.telling import Silent, Teller
 from rabaska.packing.bundle import bundle
 from rabaska.packing.pack import Pack
 from rabaska.packing.snapshot import Snapshot, snapshot
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord, remember
+from rabaska.records.runs import RunRecord, remember, remembered
 from rabaska.remote.git import own_files
+from rabaska.remote.nowhere import Nowhere
 from rabaska.settings.project import check_data
 
 
@@ -33,6 +35,7 @@ class Submitted:
 
 def run(project: Project, on: str, home: Home, teller: Teller | None = None) -> Submitted:
     teller = teller or Silent()
+    _tell_of_the_profile(cluster_named(on, home), home, teller)
     there = station(on, home)
     ready = made_ready(project, there, home, teller)
     name, path = ready.plan.run, there.run_folder(ready.plan.run)
@@ -46,6 +49,17 @@ def run(project: Project, on: str, home: Home, teller: Teller | None = None) -> 
     return Submitted(run=name, job=job, cluster=on, path=path)
 
 
+def _tell_of_the_profile(cluster: Cluster, home: Home, teller: Teller) -> None:
+    """That a cluster is gone, and at first use which of its facts nobody has verified."""
+    if cluster.farewell:
+        teller.warn(cluster.farewell)
+    elif cluster.probe and not any(each.cluster == cluster.name for each in remembered(home.runs)):
+        teller.warn(
+            f"nobody has verified {', '.join(cluster.probe)} of {cluster.name}'s profile; "
+            f"`rabaska clusters check {cluster.name}` compares it with the site"
+        )
+
+
 def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> Voyage:
     """All that a job of the project needs, brought to its cluster; nothing is submitted."""
     check_data(project)
@@ -55,8 +69,7 @@ def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> 
     code = take_snapshot(project, home.store / "code", teller)
     push(there, code, packs, teller)
     ready = voyage(project, new_name(project.name), there, code.digest, packs, environment.setup)
-    for sentence in there.scheduler.unmet(ready.spec):
-        teller.warn(sentence)
+    _tell_of_limits(ready, there, teller)
     return ready
 
 
@@ -76,15 +89,25 @@ def _not_code(project: Project) -> tuple[str, ...]:
     return (*project.exclude, *inside, "results", *project.keep)
 
 
-def rehearsal(project: Project, on: str, home: Home) -> Voyage:
+def rehearsal(project: Project, on: str, home: Home, teller: Teller | None = None) -> Voyage:
     """What `run` would submit, with nothing packed, sent or written outside a temporary folder."""
     check_data(project)
     with tempfile.TemporaryDirectory() as scratch:
-        there = plan_station(on, home, program=bundle(Path(scratch)))
+        there = sketch_station(on, home, program=bundle(Path(scratch)))
         code = snapshot(project.folder, Path(scratch), exclude=_not_code(project), listed=own_files)
         packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
         setup = resolve(project.environment, there, nodes=project.resources.nodes).setup
-        return voyage(project, new_name(project.name), there, code.digest, packs, setup)
+        ready = voyage(project, new_name(project.name), there, code.digest, packs, setup)
+        _tell_of_limits(ready, there, teller or Silent())
+        return ready
+
+
+def _tell_of_limits(ready: Voyage, there: Station, teller: Teller) -> None:
+    """What the cluster cannot do, and what could not be asked of it."""
+    if isinstance(there.place, Nowhere):
+        teller.warn(f"{there.place.why}; paths are shown as the profile spells them")
+    for sentence in there.scheduler.unmet(ready.spec):
+        teller.warn(sentence)
 
 
 def _not_yet_packed(name: str) -> Pack:

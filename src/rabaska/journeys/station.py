@@ -9,7 +9,7 @@ from pathlib import Path
 from rabaska import schedulers
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.shellwords import expanding
-from rabaska.errors import CommandFailed
+from rabaska.errors import CommandFailed, SettingsError, Unreachable
 from rabaska.journeys.program import node_program
 from rabaska.records import clusters
 from rabaska.records.home import Home
@@ -19,6 +19,10 @@ from rabaska.schedulers.protocol import Scheduler
 from rabaska.settings.profile_files import profile_files
 
 _NO_PROGRAM = 97  # the exit code by which a script tells that our node side is not there yet
+_WAY_IN = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from rabaska.node.__main__ import main; "
+    "sys.exit(main(sys.argv[2:]))"
+)
 _STORE = "~/rabaska"  # where a profile names no better place
 
 
@@ -63,11 +67,14 @@ class Station:
     def quickly(self, *words: str) -> str:
         """The script of a word that is asked often, run by the compiled copy where there is one.
 
-        Without site packages and the user's variables: our node side needs neither.
+        Without site packages and the user's variables, for our node side needs neither, and by
+        the shortest way in: what Python imports to run a zip costs more than our own modules.
         """
         program = quoted([self.node[-1]])
         ready = f'program={program}; [ -e "$program".compiled ] && program=$program.compiled'
-        return f'{ready}; {quoted([self.python])} -IS "$program" {quoted(words)}'
+        return (
+            f'{ready}; {quoted([self.python])} -ISc {quoted([_WAY_IN])} "$program" {quoted(words)}'
+        )
 
     def ask(self, *words: str) -> Outcome:
         """Run one of our own words on the cluster; CommandFailed when it fails."""
@@ -97,6 +104,21 @@ def plan_station(name: str, home: Home, *, program: Path) -> Station:
     place = place_of(cluster)
     store = str(home.store) if cluster.is_here else resolved_store(cluster, place)
     return _station(cluster, place, store, program)
+
+
+def sketch_station(name: str, home: Home, *, program: Path) -> Station:
+    """The same for a plan that is only shown: without its answer where the cluster gives none."""
+    cluster = cluster_named(name, home)
+    why = cluster.farewell
+    if not why:
+        try:
+            return plan_station(name, home, program=program)
+        except Unreachable as problem:
+            why = str(problem)
+    from rabaska.remote.nowhere import Nowhere
+
+    store = cluster.store or _STORE
+    return _station(cluster, Nowhere(why), store, program)
 
 
 def cluster_named(name: str, home: Home) -> Cluster:
@@ -135,6 +157,13 @@ def place_of(cluster: Cluster) -> Place:
 
 def resolved_store(cluster: Cluster, place: Place) -> str:
     """Where the cluster keeps our things, its own variables expanded by its own shell."""
+    if "{" in cluster.store.replace("${", ""):
+        raise SettingsError(
+            f"the profile of {cluster.name} cannot know where you may store",
+            why=f"its `store` is {cluster.store}",
+            hint=f"`rabaska clusters add {cluster.name} --host {cluster.host}` writes one of your "
+            "own, in which you can write the folder itself",
+        )
     word = expanding(cluster.store or _STORE)
     outcome = place.run(f"set -u; mkdir -p {word} && cd {word} && pwd -P")
     if outcome.exit_code != 0:

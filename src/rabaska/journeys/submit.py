@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from rabaska.domain.asking import completed
 from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources, together
 from rabaska.domain.projects import Project
 from rabaska.errors import CommandFailed, SubmissionRefused
@@ -58,6 +59,7 @@ def voyage(
     setup: tuple[str, ...],
 ) -> Voyage:  # fmt: skip
     """Everything about the run decided, nothing done."""
+    project = completed(project, station.cluster)
     spec = job_spec(project, run, station)
     plan = Plan(
         run=run,

@@ -103,6 +103,8 @@ def _claim(value: bool) -> str:
 
 def _partitions(says: tuple[Partition, ...], site: Site) -> Iterator[Line]:
     there = {each.name: each for each in site.partitions}
+    # Where a table tells of a kind of node, there is no queue of its name to look for.
+    says = tuple(each for each in says if each.called == each.name)
     for each in says:
         key = f"partitions.{each.name}"
         if not site.partitions:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from rabaska.settings.model import Table
 from rabaska.settings.values import Duration, Line, Size, Variable
@@ -44,6 +44,14 @@ class TierTable(Table):
     """What compute nodes may do with it; left out: write."""
 
 
+def _as_table(value: object) -> object:
+    """A path alone says less, and is enough."""
+    return {"path": value} if isinstance(value, str) else value
+
+
+Tier = Annotated[TierTable, BeforeValidator(_as_table)]
+
+
 class StorageTable(Table):
     """Where things are kept. Paths may hold shell variables, as the cluster sets them."""
 
@@ -51,7 +59,7 @@ class StorageTable(Table):
     """Where packs, runs and environments are kept; rabaska's own folder when left out."""
     local: Line = ""
     """Node-local space inside a job; the scheduler's own when left out."""
-    tiers: dict[str, Line | TierTable] = Field(default_factory=dict)
+    tiers: dict[str, Tier] = Field(default_factory=dict)
     """Other storage that users have: `project = "$PROJECT"`, or a table of what is known of it."""
     quota: Line = ""
     """The site's command that shows how much you may still store."""

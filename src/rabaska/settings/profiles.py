@@ -39,7 +39,7 @@ def _cluster(name: str, profile: Profile) -> Cluster:
         ssh_options=tuple(profile.reach.options),
         store=storage.store,
         local_space=storage.local,
-        tiers={name: _path(tier) for name, tier in storage.tiers.items() if _path(tier)},
+        tiers={name: tier.path for name, tier in storage.tiers.items() if tier.path},
         storage=tuple(_tier(name, tier) for name, tier in storage.tiers.items()),
         quota=storage.quota,
         striped=storage.striped,
@@ -85,7 +85,7 @@ def _partition(name: str, table: PartitionTable) -> Partition:
         memory=table.memory or 0,
         gpus=table.gpus,
         gpu_model=table.gpu_model,
-        gpu=table.gpu or table.gpu_model,
+        gpu=table.gpu,
         gpu_memory=table.gpu_memory or 0,
         cores_per_gpu=table.cores_per_gpu,
         memory_per_gpu=table.memory_per_gpu or 0,
@@ -98,18 +98,12 @@ def _partition(name: str, table: PartitionTable) -> Partition:
         features=tuple(table.features),
         native=tuple(table.native),
         note=table.note,
-        queue=name if table.queue is None else table.queue,
+        queue=table.queue,
         default=table.default,
     )
 
 
-def _path(tier: str | TierTable) -> str:
-    return tier if isinstance(tier, str) else tier.path
-
-
-def _tier(name: str, tier: str | TierTable) -> Tier:
-    if isinstance(tier, str):
-        return Tier(name, tier)
+def _tier(name: str, tier: TierTable) -> Tier:
     return Tier(
         name=name,
         path=tier.path,
