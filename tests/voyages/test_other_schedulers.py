@@ -1,0 +1,113 @@
+"""Whole journeys on the schedulers that stand-ins play: chain, kill, fetch, cancel, refusals."""
+
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.stand_ins.install import install
+from tests.voyages.conftest import User
+
+pytestmark = pytest.mark.slow
+
+SCHEDULERS = ("pbs", "torque", "moab", "sqsub")
+
+
+@dataclass(frozen=True)
+class Guest(User):
+    """A user at a computer where another scheduler runs the jobs."""
+
+    scheduler: str
+
+    @property
+    def environment(self):
+        inherited = super().environment
+        return {**inherited, "PATH": f"{self.programs}{os.pathsep}{inherited['PATH']}"}
+
+    @property
+    def programs(self):
+        return self.home / "stand-in"
+
+    def run(self, *words):
+        return self.types("run", "--on", "there", *words).output.strip()
+
+
+@pytest.fixture(params=SCHEDULERS)
+def guest(request, user):
+    someone = Guest(user.project, user.home, request.param)
+    folder = someone.programs
+    install(someone.scheduler, str(folder), str(folder / "spool"), sys.executable, _write)
+    profile = someone.home / "clusters" / "there.toml"
+    profile.parent.mkdir()
+    profile.write_text(f'title = "A stand-in"\nscheduler = "{someone.scheduler}"\n')
+    return someone
+
+
+def _write(path, text):
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text)
+    Path(path).chmod(0o755)
+
+
+def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(guest):
+    words = ["--pause", "0.1", "--steps", "150", "--every", "1"]
+    run = guest.run("--walltime", "12s", "--links", "4", "--", *words)
+    told = guest.until(lambda status: status["checkpoint"] is not None, run)
+
+    os.kill(told["links"][0]["pid"], signal.SIGKILL)
+    guest.types("wait", run)
+
+    told = guest.status(run)
+    assert told["state"] == "finished"
+    assert len(told["links"]) >= 3
+    assert len({link["job"] for link in told["links"]}) == len(told["links"])
+    assert told["links"][1]["how"] == "time limit"
+    folder = guest.types("fetch", run).output.strip()
+    with open(f"{folder}/output/result.json") as result:
+        assert json.load(result) == {"final": 150}
+
+
+def test_a_cancelled_run_takes_its_waiting_links_along(guest):
+    run = guest.run("--", "--pause", "0.1", "--steps", "400")
+    guest.until(lambda status: status["checkpoint"] is not None, run)
+
+    guest.types("cancel", run)
+
+    told = guest.until(lambda status: status["state"] == "cancelled", run)
+    assert len(told["links"]) == 1
+    assert told["checkpoint"] is not None
+
+
+def test_a_run_out_of_links_is_resumed(guest):
+    words = ["--pause", "0.1", "--steps", "100", "--every", "1"]
+    run = guest.run("--walltime", "8s", "--links", "1", "--", *words)
+    guest.until(lambda status: status["state"] == "interrupted", run)
+
+    guest.types("resume", run, "--links", "3")
+    guest.types("wait", run)
+
+    assert guest.status(run)["state"] == "finished"
+
+
+def test_the_log_of_a_job_is_there_while_it_runs(guest):
+    guest.write("train.py", "import time; print('hello'); time.sleep(60)")
+    guest.settings(command='"python train.py"')
+    run = guest.run()
+
+    told = guest.until(lambda status: "hello" in status["tail"], run)
+
+    assert told["state"] == "running"
+    guest.types("cancel", run)
+
+
+@pytest.mark.parametrize("guest", ["pbs", "torque", "moab"], indirect=True)
+def test_a_refusal_quotes_the_scheduler(guest):
+    with (guest.project / "rabaska.toml").open("a") as settings:
+        settings.write('\n[cluster.there]\nqueue = "nosuch"\n')
+
+    refused = guest.types("run", "--on", "there", code=7)
+
+    assert "Unknown queue" in refused.errors
