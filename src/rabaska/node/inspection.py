@@ -1,7 +1,9 @@
 """Whether a pack can be trusted: nothing is written from one that is damaged or means harm."""
 
 import os
-from typing import Iterable, List, Set, Tuple
+from itertools import accumulate
+from operator import add, lt
+from typing import Iterable, List, NamedTuple, Set, Tuple
 
 from .packs import (
     FILE,
@@ -17,22 +19,28 @@ from .packs import (
 )  # fmt: skip
 
 _TAR_BLOCK = 512
+_NO_NAMES = (b"", b".", b"..")
 
 
 def open_pack(folder: str) -> Tuple[Manifest, Index]:
     """The manifest and index of the pack in `folder`, both inspected; its shards are not read."""
-    manifest = load_manifest(folder)
-    refuse_wrong_sizes(folder, manifest)
-    path = os.path.join(folder, INDEX)
-    if sha256_of(path) != manifest.index_sha256:
-        raise DamagedPack("the index in {} was damaged".format(folder))
-    index = Index(path)
+    manifest, index = open_sealed(folder)
     try:
         refuse_harm(index, manifest)
     except BaseException:
         index.close()
         raise
     return manifest, index
+
+
+def open_sealed(folder: str) -> Tuple[Manifest, Index]:
+    """Both as they were made; what the index says was not looked at, so nothing may be written."""
+    manifest = load_manifest(folder)
+    refuse_wrong_sizes(folder, manifest)
+    path = os.path.join(folder, INDEX)
+    if sha256_of(path) != manifest.index_sha256:
+        raise DamagedPack("the index in {} was damaged".format(folder))
+    return manifest, Index(path)
 
 
 def verify(folder: str) -> List[str]:
@@ -67,24 +75,114 @@ def _refuse_wrong_size(path: str, size: int) -> None:
 
 def refuse_harm(index: Index, manifest: Manifest) -> None:
     """Raise DamagedPack for names that lead out of the tree, twins, and places that lie."""
-    _refuse_lying_names(index)
-    folders = _folder_names(index.folders())
-    links = _link_names(index.links(), folders)
-    total = _refuse_bad_files(index.files(), folders, links, manifest)
+    folders, links = refuse_bad_tree(index, manifest)
+    step = 4096
+    for begin in range(0, index.layout.files, step):
+        found = files_in(index, begin, min(begin + step, index.layout.files))
+        for number in sorted(set(found.shards)):
+            some = found.of_shard(number)
+            if number >= len(manifest.shards):
+                raise misplaced(some.names[0])
+            refuse_bad_files(some, number, manifest.shards[number].size)
+        for name in found.names:
+            _refuse_bad_parent(name, folders)
+            if name in folders or name in links:
+                raise twin(name)
+
+
+def refuse_bad_tree(index: Index, manifest: Manifest) -> Tuple[Set[bytes], Set[bytes]]:
+    """The names of folders and links, both inspected; files are left to `refuse_bad_files`."""
+    total = sum(index.sizes())
     if (index.layout.files, total) != (manifest.files, manifest.bytes):
         raise DamagedPack("index and manifest do not hold the same number of files and bytes")
-
-
-def _refuse_lying_names(index: Index) -> None:
-    """Names follow one another without gaps, so that no record can point elsewhere."""
-    expected = 0
-    for position in range(len(index)):
-        record = index.record(position)
+    expected = _names_end(index, index.layout.files)
+    for record in index.records(index.layout.files, index.layout.entries):
         if record[3] != expected:
-            raise DamagedPack("record {} of the index points to the wrong name".format(position))
+            raise _wrong_name()
         expected += record[4] + record[5]
     if expected != index.layout.names:
-        raise DamagedPack("the names in the index are not as long as it says")
+        raise _wrong_name()
+    folders = _folder_names(index.folders())
+    return folders, _link_names(index.links(), folders)
+
+
+def _names_end(index: Index, position: int) -> int:
+    """Where the name of the file before `position` ends, by its own account."""
+    if position == 0:
+        return 0
+    record = index.record(position - 1)
+    return record[3] + record[4] + record[5]
+
+
+def _wrong_name() -> DamagedPack:
+    return DamagedPack("a record of the index points to the wrong name")
+
+
+class Files(NamedTuple):
+    """Some files of an index, as columns."""
+
+    before: bytes  # the name of the file before the first
+    names: List[bytes]
+    offsets: Tuple[int, ...]
+    sizes: Tuple[int, ...]
+    times: Tuple[int, ...]
+    shards: Tuple[int, ...]
+    crcs: Tuple[int, ...]
+    modes: Tuple[int, ...]
+    kinds: Tuple[int, ...]
+
+    def of_shard(self, number: int) -> "Files":
+        begin = self.shards.index(number)
+        end = len(self.shards) - self.shards[::-1].index(number)
+        before = self.names[begin - 1] if begin else self.before
+        columns = (column[begin:end] for column in self[2:])
+        return Files(before, self.names[begin:end], *columns)
+
+
+def files_in(index: Index, begin: int, end: int) -> Files:
+    """The files from `begin` to `end`, whose names were found to follow one another."""
+    columns = list(zip(*index.records(begin, end)))  # type: List[Tuple[int, ...]]
+    offsets, sizes, times, places, lengths, targets, shards, crcs, modes, kinds = columns[:10]
+    ends = tuple(accumulate((_names_end(index, begin),) + lengths, add))
+    if ends[:-1] != places or any(targets) or ends[-1] > index.layout.names:
+        raise _wrong_name()
+    text = index.text(ends[0], ends[-1])
+    starts = [end - ends[0] for end in ends]
+    names = [text[first:last] for first, last in zip(starts, starts[1:])]
+    before = index.entry(begin - 1).name if begin else b""
+    return Files(before, names, offsets, sizes, times, shards, crcs, modes, kinds)
+
+
+def refuse_bad_files(found: Files, number: int, size: int) -> None:
+    """Raise DamagedPack unless all these files may be written, and lie in shard `number`."""
+    kinds = set(found.kinds) == {FILE}
+    if not kinds or max(found.modes) > 0o777:
+        raise DamagedPack("{!r} is of a kind that may not be written".format(found.names[0]))
+    for name in found.names:
+        _refuse_bad_name(name)
+    follows = map(lt, [found.before] + found.names[:-1], found.names)
+    if not all(follows):
+        place = next(n for n, name in enumerate(found.names) if n and found.names[n - 1] >= name)
+        raise twin(found.names[place])
+    ends = list(map(add, found.offsets, found.sizes))
+    if (
+        set(found.shards) != {number} or max(ends) > size or min(found.offsets) < _TAR_BLOCK
+        or any(offset % _TAR_BLOCK for offset in found.offsets)
+    ):  # fmt: skip
+        raise misplaced(found.names[0])
+    # The next header needs a block of its own. Archives made by others may be in any order.
+    in_order = sorted(zip(found.offsets, ends))
+    for (_, end), (offset, _) in zip(in_order, in_order[1:]):
+        if offset < end + _TAR_BLOCK:
+            raise misplaced(found.names[0])
+
+
+def no_folder(name: bytes) -> DamagedPack:
+    return DamagedPack("something lies in {!r}, a folder that the pack does not hold".format(name))
+
+
+def misplaced(name: bytes) -> DamagedPack:
+    return DamagedPack("{!r} does not lie where the index says".format(name))
 
 
 def _folder_names(folders: Iterable[Entry]) -> Set[bytes]:
@@ -93,7 +191,7 @@ def _folder_names(folders: Iterable[Entry]) -> Set[bytes]:
     for entry in folders:
         _refuse_bad_entry(entry, FOLDER, names)
         if entry.name in names:
-            raise _twin(entry)
+            raise twin(entry.name)
         names.add(entry.name)
     return names
 
@@ -103,44 +201,28 @@ def _link_names(links: Iterable[Entry], folders: Set[bytes]) -> Set[bytes]:
     for entry in links:
         _refuse_bad_entry(entry, LINK, folders)
         if entry.name in names or entry.name in folders:
-            raise _twin(entry)
+            raise twin(entry.name)
         if leads_out(entry.name, entry.target):
             raise DamagedPack("the link {!r} leads out of the pack".format(entry.name))
         names.add(entry.name)
     return names
 
 
-def _refuse_bad_files(
-    entries: Iterable[Entry], folders: Set[bytes], links: Set[bytes], manifest: Manifest
-) -> int:
-    """Bytes in all files, each of which lies in its shard, after the one before it."""
-    total, free, shard, previous = 0, _TAR_BLOCK, 0, b""
-    sizes = [shard.size for shard in manifest.shards]
-    for entry in entries:
-        _refuse_bad_entry(entry, FILE, folders)
-        if entry.name <= previous or entry.name in folders or entry.name in links:
-            raise _twin(entry)
-        if entry.shard > shard:
-            free, shard = _TAR_BLOCK, entry.shard
-        if (
-            entry.shard != shard or shard >= len(sizes) or entry.offset < free
-            or entry.offset % _TAR_BLOCK or entry.offset + entry.size > sizes[shard]
-        ):  # fmt: skip
-            raise DamagedPack("{!r} does not lie where the index says".format(entry.name))
-        # The next header needs a block of its own.
-        free = entry.offset + entry.size + _TAR_BLOCK
-        total, previous = total + entry.size, entry.name
-    return total
-
-
 def _refuse_bad_entry(entry: Entry, kind: int, folders: Set[bytes]) -> None:
-    parent, _, base = entry.name.rpartition(b"/")
-    if base in (b"", b".", b"..") or b"\0" in base or entry.name[:1] == b"/":
-        raise DamagedPack("{!r} is not a name that may be written".format(entry.name))
-    if parent not in folders:
-        raise DamagedPack("{!r} lies in a folder that the pack does not hold".format(entry.name))
+    _refuse_bad_name(entry.name)
+    _refuse_bad_parent(entry.name, folders)
     if entry.kind != kind or entry.mode > 0o777:
         raise DamagedPack("{!r} is of a kind that may not be written".format(entry.name))
+
+
+def _refuse_bad_name(name: bytes) -> None:
+    if name.rpartition(b"/")[2] in _NO_NAMES or b"\0" in name or name[:1] == b"/":
+        raise DamagedPack("{!r} is not a name that may be written".format(name))
+
+
+def _refuse_bad_parent(name: bytes, folders: Set[bytes]) -> None:
+    if name.rpartition(b"/")[0] not in folders:
+        raise no_folder(name.rpartition(b"/")[0])
 
 
 def leads_out(name: bytes, target: bytes) -> bool:
@@ -156,5 +238,5 @@ def leads_out(name: bytes, target: bytes) -> bool:
     return down > name.count(b"/") or b".." in steps[down:]
 
 
-def _twin(entry: Entry) -> DamagedPack:
-    return DamagedPack("{!r} is there twice or out of order".format(entry.name))
+def twin(name: bytes) -> DamagedPack:
+    return DamagedPack("{!r} is there twice or out of order".format(name))

@@ -178,13 +178,27 @@ class Index:
     def entry(self, position: int) -> Entry:
         return self._entry(self.record(position))
 
-    def entries(self, begin: int, end: int) -> Iterator[Entry]:
+    def records(self, begin: int, end: int) -> Iterator[Tuple[int, ...]]:
         first, last = (HEADER.size + place * RECORD.size for place in (begin, end))
         # Copied piece by piece: a view into the map would keep it from being closed.
         step = 4096 * RECORD.size
         for place in range(first, last, step):
-            for record in RECORD.iter_unpack(self.map[place : min(place + step, last)]):
-                yield self._entry(record)
+            yield from RECORD.iter_unpack(self.map[place : min(place + step, last)])
+
+    def entries(self, begin: int, end: int) -> Iterator[Entry]:
+        return map(self._entry, self.records(begin, end))
+
+    def places(self) -> Iterator[Tuple[int, int, int]]:
+        """Size, shard and offset of every file."""
+        for record in self.records(0, self.layout.files):
+            yield record[1], record[6], record[0]
+
+    def sizes(self) -> Iterator[int]:
+        return (record[1] for record in self.records(0, self.layout.files))
+
+    def text(self, begin: int, end: int) -> bytes:
+        """Names that lie side by side."""
+        return self.map[self._names_at + begin : self._names_at + end]
 
     def files(self) -> Iterator[Entry]:
         return self.entries(0, self.layout.files)

@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import zlib
-from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Iterator, Optional, Tuple
 
-from . import partial, unpack, workers
-from .inspection import open_pack
-from .packs import BLOCK, INDEX, MANIFEST, Index, Manifest, load_manifest, sha256_of
+from . import partial, unpack
+from .blocks import blocks_of, copy_blocks, damaged
+from .inspection import open_sealed
+from .packs import INDEX, MANIFEST, Index, Manifest, load_manifest, sha256_of
 
 FILES = "files"
 SHARDS = "shards"
@@ -15,12 +15,6 @@ SHARDS = "shards"
 _PIECE = 2**20
 
 Progress = Callable[[int, int], None]  # files and bytes staged so far
-
-
-class _Block(NamedTuple):
-    shard: int
-    number: int
-    size: int
 
 
 def stage(
@@ -33,7 +27,7 @@ def stage(
     """
     if mode not in (FILES, SHARDS):
         raise ValueError("a pack is staged as {} or {}, not {!r}".format(FILES, SHARDS, mode))
-    manifest, index = open_pack(pack_folder)
+    manifest, index = open_sealed(pack_folder)
     try:
         target = os.path.join(target_parent, "{}.{}".format(manifest.identity, mode))
         if os.path.isdir(target):
@@ -74,57 +68,20 @@ def _copy_shards(
     for shard in manifest.shards:
         with open(os.path.join(target, shard.name), "wb") as stream:
             stream.truncate(shard.size)
-
-    def copy(block: _Block) -> Iterator[Tuple[int, int]]:
-        _copy_block(pack_folder, target, manifest, block)
+    blocks = blocks_of(manifest, list(range(len(manifest.shards))))
+    for block in copy_blocks(pack_folder, target, manifest, blocks):
         yield 0, block.size
+    describe(pack_folder, target, manifest)
+    yield manifest.files, 0
 
-    yield from workers.share(copy, _blocks(manifest), workers.available())
+
+def describe(pack_folder: str, target: str, manifest: Manifest) -> None:
+    """Copy index and manifest, and check them."""
     for name in (INDEX, MANIFEST):
         _copy_small(os.path.join(pack_folder, name), os.path.join(target, name))
     described = load_manifest(target) == manifest
     if not described or sha256_of(os.path.join(target, INDEX)) != manifest.index_sha256:
-        raise unpack.damaged(pack_folder, INDEX)
-    yield manifest.files, 0
-
-
-def _blocks(manifest: Manifest) -> List[_Block]:
-    """Every block of every shard, in turns, so that all shards are read at once."""
-    blocks = [
-        _Block(number, place, min(BLOCK, shard.size - place * BLOCK))
-        for number, shard in enumerate(manifest.shards)
-        for place in range(len(shard.crcs))
-    ]
-    return sorted(blocks, key=lambda block: (block.number, block.shard))
-
-
-def _copy_block(pack_folder: str, target: str, manifest: Manifest, block: _Block) -> None:
-    shard = manifest.shards[block.shard]
-    reading = os.open(os.path.join(pack_folder, shard.name), os.O_RDONLY)
-    writing = os.open(os.path.join(target, shard.name), os.O_WRONLY)
-    try:
-        for _ in range(2):
-            if _copied(reading, writing, block) == shard.crcs[block.number]:
-                return
-            unpack.forget(reading, block.number * BLOCK, block.size)
-    finally:
-        os.close(reading)
-        os.close(writing)
-    raise unpack.damaged(pack_folder, shard.name)
-
-
-def _copied(reading: int, writing: int, block: _Block) -> int:
-    """Copy one block and return its crc32; in pieces that stay in the processor's cache."""
-    crc, offset = 0, block.number * BLOCK
-    end = offset + block.size
-    while offset < end:
-        piece = os.pread(reading, min(_PIECE, end - offset), offset)
-        if not piece:
-            return -1  # cut short
-        crc = zlib.crc32(piece, crc)
-        unpack.write_at(writing, piece, offset)
-        offset += len(piece)
-    return crc
+        raise damaged(pack_folder, INDEX)
 
 
 def _copy_small(source: str, target: str) -> None:

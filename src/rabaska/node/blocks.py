@@ -1,0 +1,108 @@
+"""Blocks of shards, copied and checked: the unit in which a shard is moved."""
+
+import os
+import zlib
+from typing import Iterator, List, NamedTuple, Union
+
+from .ahead import ahead
+from .packs import BLOCK, DamagedPack, Manifest
+
+_PIECE = 2**20
+_STREAMS = 16
+
+
+class Block(NamedTuple):
+    shard: int
+    number: int
+    size: int
+
+
+def blocks_of(manifest: Manifest, numbers: List[int]) -> List[Block]:
+    """Every block of these shards, in turns, so that all of them are read at once."""
+    blocks = [
+        Block(number, place, min(BLOCK, manifest.shards[number].size - place * BLOCK))
+        for number in numbers
+        for place in range(len(manifest.shards[number].crcs))
+    ]
+    return sorted(blocks, key=lambda block: (block.number, block.shard))
+
+
+def copy_blocks(
+    pack_folder: str, target: str, manifest: Manifest, blocks: List[Block]
+) -> Iterator[Block]:
+    """Copy blocks into files of `target` that are as long as their shards; each when it is done."""
+
+    def copy(block: Block) -> Block:
+        _copy_block(pack_folder, target, manifest, block)
+        return block
+
+    return ahead(copy, blocks, _STREAMS)
+
+
+def _copy_block(pack_folder: str, target: str, manifest: Manifest, block: Block) -> None:
+    shard = manifest.shards[block.shard]
+    reading = os.open(os.path.join(pack_folder, shard.name), os.O_RDONLY)
+    try:
+        writing = os.open(os.path.join(target, shard.name), os.O_WRONLY)
+        try:
+            for _ in range(2):
+                if _copied(reading, writing, block) == shard.crcs[block.number]:
+                    return
+                forget(reading, block.number * BLOCK, block.size)
+        finally:
+            os.close(writing)
+    finally:
+        os.close(reading)
+    raise damaged(pack_folder, shard.name)
+
+
+def _copied(reading: int, writing: int, block: Block) -> int:
+    """Copy one block and return its crc32; in pieces that stay in the processor's cache."""
+    crc, offset = 0, block.number * BLOCK
+    end = offset + block.size
+    while offset < end:
+        piece = os.pread(reading, min(_PIECE, end - offset), offset)
+        if not piece:
+            return -1  # cut short
+        crc = zlib.crc32(piece, crc)
+        write_at(writing, piece, offset)
+        offset += len(piece)
+    return crc
+
+
+def checked_block(pack_folder: str, manifest: Manifest, number: int, block: int) -> bytes:
+    """One block of a shard, read again if it was wrong the first time."""
+    shard = manifest.shards[number]
+    offset = block * BLOCK
+    size = min(BLOCK, shard.size - offset)
+    reading = os.open(os.path.join(pack_folder, shard.name), os.O_RDONLY)
+    try:
+        for _ in range(2):
+            pieces = ahead(
+                lambda place: os.pread(reading, min(_PIECE, offset + size - place), place),
+                range(offset, offset + size, _PIECE),
+            )
+            content = b"".join(pieces)
+            if zlib.crc32(content) == shard.crcs[block]:
+                return content
+            forget(reading, offset, size)
+    finally:
+        os.close(reading)
+    raise damaged(pack_folder, shard.name)
+
+
+def write_at(descriptor: int, content: Union[bytes, memoryview], offset: int) -> None:
+    rest = memoryview(content)
+    while rest:
+        written = os.pwrite(descriptor, rest, offset)
+        rest, offset = rest[written:], offset + written
+
+
+def forget(descriptor: int, offset: int, size: int) -> None:
+    """Drop what the system remembers of a file, so that the next read fetches it again."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_DONTNEED)
+
+
+def damaged(pack_folder: str, shard: str) -> DamagedPack:
+    return DamagedPack("{} in {} is damaged: it was read twice".format(shard, pack_folder))
