@@ -3,9 +3,13 @@
 import json
 import re
 import subprocess
+from datetime import timedelta
 
 import pytest
 from tests.real.torch_env import torch_environment
+
+from rabaska.domain.jobs import JobSpec, Resources
+from rabaska.schedulers.slurm import Slurm
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -249,3 +253,41 @@ def test_nothing_runs_on_any_node_once_the_agent_was_killed(voyager):
         return "".join(voyager.lab.nodes.run(node, found) for node in NODES).split()
 
     voyager.lab.wait_until(lambda: not helpers(), patience=30)
+
+
+def test_slurm_reads_every_directive_as_it_was_meant(voyager):
+    lab = voyager.lab
+    folder = f"{voyager.store}/a folder/with 50% 'quotes' \"and\" #more"
+    lab.run_as_user(["mkdir", "-p", folder])
+    spec = JobSpec(
+        name='Zoë\'s "first" run; rm -rf $HOME `id` #1\nsecond line',
+        resources=Resources(
+            timedelta(minutes=18, seconds=7), gpus=2, gpu_model="v100", nodes=1, tasks=2, cores=3,
+            memory=5 * 10**9, exclusive=True,
+        ),
+        folder=folder, links=2, warn_before=timedelta(seconds=60), queue="gdl", features=("v100",),
+        mail="zoe@example.org", requeue=False, native=("--nice=7",),
+    )  # fmt: skip
+    script = "\n".join(["#!/bin/bash", *Slurm().directives(spec), "echo reached"])
+
+    job = lab.sbatch(script)
+    lab.wait_until(lambda: len(list(lab.path(folder).iterdir())) == 2, patience=60)
+
+    told = lab.world.run(["scontrol", "show", "job", f"{job}_1"]).stdout
+    assert 'JobName=Zoë\'s "first" run; rm -rf $HOME `id` #1 second line\n' in told
+    for fact in (
+        "TimeLimit=00:19:00", "NumTasks=2", "CPUs/Task=3", "Partition=gdl", "MinMemoryNode=5000M",
+        "Features=v100", "TresPerNode=gres:gpu:v100:2", "OverSubscribe=NO", "Requeue=0", "Nice=7",
+        "MailUser=zoe@example.org MailType=BEGIN,END,FAIL",
+    ):  # fmt: skip
+        assert fact in told, fact
+    assert (lab.path(folder) / f"job-{job}_1.out").read_text() == "reached\n"
+
+
+def test_native_options_come_from_the_profile_the_project_and_the_command_line(voyager):
+    project(voyager, "print('done')", "program", more="[cluster.lab]\nnative = ['--nice=2']")
+    add_to_profile(voyager, "[jobs]\nnative = ['--nice=1']\n")
+
+    shown = voyager.types("run", "--on", "lab", "--dry-run", "--native=--nice=3").output
+
+    assert re.findall(r"#SBATCH --nice=(\d)", shown) == ["1", "2", "3"]

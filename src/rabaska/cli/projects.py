@@ -45,17 +45,22 @@ def pack(dataset: str | None, *, quiet: bool, as_json: bool) -> None:
 @click.option("--walltime", metavar="TIME", help="Time limit of one link: 90s, 3h, 1d.")
 @click.option("--links", type=click.IntRange(1), help="How many jobs may follow one another.")
 @click.option("--gpus", type=click.IntRange(0), help="GPUs per node.")
+@click.option(
+    "--native", multiple=True, metavar="OPTION",
+    help="An option for the scheduler in its own words, such as --native=--exclusive; repeatable.",
+)  # fmt: skip
 @quiet_option
 @json_option
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED)
 def run(*, on: str, dry_run: bool, wait: bool, quiet: bool, as_json: bool,
-        extra: tuple[str, ...], **asked: Any) -> int:  # fmt: skip
+        extra: tuple[str, ...], native: tuple[str, ...], **asked: Any) -> int:  # fmt: skip
     """Carry the project to a cluster and start it; words after -- go to the program.
 
     Packs what changed, takes a snapshot of the code, submits the chain and returns at once
     with the run's name.
     """
     project = project_for(on, asked, extra)
+    project = replace(project, native=(*project.native, *native))
     if dry_run:
         with show.steps(quiet=quiet) as told:
             voyage = run_journey.rehearsal(project, on, home(), told)

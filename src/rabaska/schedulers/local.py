@@ -59,6 +59,8 @@ class Local:
         asked = spec.resources
         problems = {
             f"this computer is one node, and the job asks for {asked.nodes}": asked.nodes > 1,
+            f'this computer has no srun, so `launch = "{spec.launch}"` does not work here; '
+            "torchrun does": spec.launch in ("srun", "mpi"),
             f"this computer cannot choose a {asked.gpu_model}": bool(asked.gpu_model),
             f"this computer has no features: {', '.join(spec.features)}": bool(spec.features),
             "this computer sends no mail": bool(spec.mail),
