@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from unicodedata import east_asian_width
 
 _CODES = {
     "bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35,
@@ -52,4 +51,8 @@ def _line(
 
 
 def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from unicodedata import east_asian_width
+
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)

@@ -127,7 +127,10 @@ def _learn_jobs(
 
     learned: dict[str, RunRecord] = {}
     for record in records:
-        job = newest_job(answer.reports.get(record.path, {}), there)
+        report = answer.reports.get(record.path, {})
+        if record.job and report.get("done"):
+            continue  # whatever job it was, nobody will ask for it again
+        job = newest_job(report, there)
         if job is not None and job.native != record.job:
             learned[record.name] = replace(record, job=job.native)
             remember(home.runs, learned[record.name])
@@ -141,7 +144,8 @@ def _stands(record: RunRecord, answer: Answer, there: Station) -> RunStatus:
     if not report["about"] and report["problems"] == ["there is no such folder"]:
         return _missing(record, answer.now)
     job = newest_job(report, there)
-    mine = _jobs_of(job, answer.queue)
+    # What is finished has nothing in the queue, which may hold thousands of others.
+    mine = {} if report.get("done") else _jobs_of(job, answer.queue)
     stands = replace(read_run(record, report, mine, answer.now), job=str(job or ""))
     if mine is None and answer.complaint and stands.state is RunState.UNKNOWN:
         stands = replace(stands, problems=(*stands.problems, f"it said: {answer.complaint}"))
