@@ -1,0 +1,69 @@
+"""What is said of a run whose last job left no record of its own."""
+
+from dataclasses import replace
+
+import pytest
+
+from rabaska.domain.jobs import JobState, JobStatus
+from rabaska.domain.runs import RunState
+from rabaska.domain.standing import Facts, standing
+
+LOST = Facts(
+    done=False, stop=False, decision="go on", reason="", holder_alive=None, submitted=True,
+    submitted_ago=3600.0, queue={}, last_job="7_2", last_is_open=True,
+)  # fmt: skip
+
+
+def ended_as(state, spelled=""):
+    return {"7_1": JobStatus(JobState.TIMEOUT), "7_2": JobStatus(state, spelled)}
+
+
+@pytest.mark.parametrize(
+    ("state", "spelled", "said"),
+    [
+        (JobState.TIMEOUT, "TIMEOUT", "time limit"),
+        (JobState.NODE_FAILED, "NODE_FAIL", "node of its last job failed"),
+        (JobState.PREEMPTED, "PREEMPTED", "make way"),
+        (JobState.CANCELLED, "CANCELLED by 1000", "cancelled at the scheduler"),
+        (JobState.FAILED, "OUT_OF_MEMORY", "too much memory"),
+    ],
+)
+def test_the_scheduler_tells_how_a_job_ended_that_left_no_record(state, spelled, said):
+    stands = standing(replace(LOST, queue=ended_as(state, spelled)))
+
+    assert stands.state is RunState.INTERRUPTED
+    assert said in stands.reason
+
+
+def test_the_links_own_record_outweighs_what_the_scheduler_says():
+    queue = ended_as(JobState.CANCELLED, "CANCELLED")
+    stands = standing(replace(LOST, queue=queue, decision="give up", reason="it crashed"))
+
+    assert (stands.state, stands.reason) == (RunState.FAILED, "it crashed")
+
+
+def test_a_job_of_which_nobody_knows_anything_is_not_done():
+    stands = standing(LOST)
+
+    assert stands.state is RunState.INTERRUPTED
+    assert "left no word" in stands.reason
+
+
+def test_a_link_that_gives_signs_of_life_is_running_though_the_queue_is_silent():
+    stands = standing(replace(LOST, queue=None, heard=True))
+
+    assert stands.state is RunState.RUNNING
+    assert "did not answer" in stands.reason
+
+
+def test_a_silent_queue_and_a_silent_link_are_unknown():
+    assert standing(replace(LOST, queue=None)).state is RunState.UNKNOWN
+
+
+def test_a_refused_submission_is_told_in_the_schedulers_words():
+    facts = replace(LOST, submitted=False, refused="Invalid account", last_is_open=False)
+
+    stands = standing(facts)
+
+    assert stands.state is RunState.INTERRUPTED
+    assert "refused it: Invalid account" in stands.reason

@@ -1,0 +1,39 @@
+"""Why jobs wait: reasons as Slurm spells them."""
+
+import pytest
+
+from rabaska.knowledge.waiting import waiting_for
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "BadConstraints",
+        "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "InvalidAccount", "InvalidQOS",
+        "QOSMaxWallDurationPerJobLimit", "AssocMaxWallDurationPerJobLimit", "QOSMaxGRESPerJob",
+        "QOSMinGRES", "launch failed requeued held",
+    ],
+)  # fmt: skip
+def test_a_job_that_cannot_start_as_it_is_is_known_as_such(reason):
+    known = waiting_for(reason)
+
+    assert known is not None
+    assert known.never
+    assert known.fix
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["QOSMaxJobsPerUserLimit", "AssocGrpCPUMinutesLimit", "QOSGrpGRES", "PartitionDown",
+     "ReqNodeNotAvail, May be reserved for other job", "Licenses"],
+)  # fmt: skip
+def test_a_job_that_starts_one_day_is_not_given_up(reason):
+    known = waiting_for(reason)
+
+    assert known is not None
+    assert not known.never
+
+
+@pytest.mark.parametrize("reason", ["", "Priority", "Resources", "Dependency", "JobArrayTaskLimit"])
+def test_the_ordinary_reasons_need_no_words(reason):
+    assert waiting_for(reason) is None
