@@ -223,8 +223,10 @@ def test_a_program_for_one_gpu_is_started_once_unless_asked_otherwise(voyager, l
     assert len(lines_of(voyager, run)) == (1 if launch == "program" else 2)
 
 
-def test_every_process_on_every_node_is_asked_to_save_and_nothing_else_is(voyager):
-    project(voyager, STOPPABLE, "srun", more="[checkpoints]\n        patterns = ['saved-*.npy']")
+@pytest.mark.parametrize("launch", ["srun", "torchrun"])
+def test_every_process_on_every_node_is_asked_to_save_and_nothing_else_is(voyager, python, launch):
+    saved = "[checkpoints]\n        patterns = ['saved-*.npy']"
+    project(voyager, STOPPABLE, launch, command=f"{python} train.py", more=saved)
     run = voyager.run()
     ready = ["ready 0", "ready 1", "ready 2", "ready 3"]
     voyager.until(lambda told: all(word in told["tail"] for word in ready), run)
