@@ -1,4 +1,4 @@
-"""Signals that ask the program to save and stop; they set a flag, and nothing else happens there."""
+"""Signals that ask the program to save and stop; all they do is set a flag."""
 
 import signal
 import threading

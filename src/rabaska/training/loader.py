@@ -1,7 +1,7 @@
 """Batches that do not depend on who makes them: any number of workers gives the same ones.
 
-Before each batch the generators of Python, NumPy and PyTorch are seeded from (seed, epoch, batch), in
-whichever process makes it; the training's own generators are never touched.
+Before each batch the generators of Python, NumPy and PyTorch are seeded from (seed, epoch, batch),
+in whichever process makes it; the training's own generators are never touched.
 """
 
 from contextlib import contextmanager
@@ -70,7 +70,12 @@ class _Begin:
 
 
 def data_loader(
-    dataset: Any, recipe: Recipe, turns: Turns, workers: int, collate: Optional[Collate], **more: Any
+    dataset: Any,
+    recipe: Recipe,
+    turns: Turns,
+    workers: int,
+    collate: Optional[Collate],
+    **more: Any,
 ) -> Any:
     """A DataLoader over `turns`; `more` are arguments of its own."""
     torch = lazily.torch()

@@ -6,6 +6,7 @@ Copying 1 GB into memory that is there takes a tenth of a second; into fresh mem
 import ctypes
 import mmap
 import threading
+from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from rabaska.training import lazily, tensorfile
@@ -70,7 +71,9 @@ def _any_on_gpu(tensors: Dict[str, Any]) -> bool:
 
 def _bytes_of(room: Any) -> memoryview:
     """The same memory without NumPy, which PyTorch does not need and some programs lack."""
-    return memoryview((ctypes.c_ubyte * room.numel()).from_address(room.data_ptr())).cast("B")
+    area = (ctypes.c_ubyte * room.numel()).from_address(room.data_ptr())
+    area.owner = room  # it lives for as long as somebody looks at it
+    return memoryview(area).cast("B")
 
 
 def _rounded(size: int) -> int:
@@ -81,10 +84,8 @@ def _touched(size: int) -> Any:
     """Anonymous memory in huge pages, each of them touched so that it is really there."""
     area = mmap.mmap(-1, _rounded(size), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        try:
+        with suppress(OSError):  # a kernel without them
             area.madvise(mmap.MADV_HUGEPAGE)
-        except OSError:
-            pass  # a kernel without them
     return lazily.torch().frombuffer(area, dtype=lazily.torch().uint8).zero_()
 
 

@@ -1,4 +1,4 @@
-"""The newest whole checkpoint, read and proven in one pass; those that are damaged are set aside."""
+"""The newest whole checkpoint, read and proven in one pass; damaged ones are set aside."""
 
 import json
 import mmap
@@ -71,6 +71,4 @@ def _content(folder: str, part: commit.Part, piece: int) -> memoryview:
 def _tensors(content: memoryview) -> Dict[str, Any]:
     torch = lazily.torch()
     buffer = torch.frombuffer(content, dtype=torch.uint8)
-    return {
-        slot.name: tensorfile.tensor_in(buffer, slot) for slot in tensorfile.slots_of(content)
-    }
+    return {slot.name: tensorfile.tensor_in(buffer, slot) for slot in tensorfile.slots_of(content)}

@@ -1,9 +1,9 @@
 """A training that can be killed at any moment and ends as if it never had been.
 
-    with rabaska.training.session(model=model, optimizer=optimizer) as session:
-        for batch in session.loader(dataset, batch_size=32, epochs=10, workers=2):
-            ...
-            session.step(loss=loss.item())
+with rabaska.training.session(model=model, optimizer=optimizer) as session:
+    for batch in session.loader(dataset, batch_size=32, epochs=10, workers=2):
+        ...
+        session.step(loss=loss.item())
 """
 
 import os
@@ -145,7 +145,13 @@ class Session:
         if workers is None:
             workers = int(os.environ.get("RABASKA_WORKERS") or 0)
         recipe = Recipe(
-            self.seed, len(dataset), batch_size, shuffle, drop_last, self._crew.rank, self._crew.size
+            self.seed,
+            len(dataset),
+            batch_size,
+            shuffle,
+            drop_last,
+            self._crew.rank,
+            self._crew.size,
         )
         state.same_recipe(self._recipe, recipe.told())
         self._recipe = recipe.told()
@@ -217,7 +223,11 @@ class Session:
         save, stop = self._by_count(), False
         if self.steps >= self._look_at:
             pause = max(1, int(_LOOK_EVERY / max(self._step_took, 1e-6)))
-            wishes = [int(self._by_clock()), int(self._must_stop()), pause if self._crew.first else 0]
+            wishes = [
+                int(self._by_clock()),
+                int(self._must_stop()),
+                pause if self._crew.first else 0,
+            ]
             by_clock, must_stop, pause = self._crew.agree(wishes)
             save, stop = save or bool(by_clock), bool(must_stop)
             self._look_at = self.steps + (pause if self._crew.size > 1 else 1)

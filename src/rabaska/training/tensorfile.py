@@ -47,8 +47,7 @@ def layout(tensors: Sequence[Tuple[str, Any]]) -> Layout:
     for number in widest_first:
         name, tensor = tensors[number]
         size = tensor.numel() * tensor.element_size()
-        shape, order = shapes[number]
-        table[name] = {"dtype": _kind(name, tensor), "shape": shape}
+        table[name] = {"dtype": _kind(name, tensor), "shape": shapes[number][0]}
         table[name]["data_offsets"] = [end, end + size]
         ends[number] = end
         end += size

@@ -10,7 +10,9 @@ BETWEEN_FAILURES = 24 * 3600.0  # seconds; what large clusters and their time li
 _SLURM_MARGIN = 60.0  # seconds before Slurm's own end
 
 
-def interval(cost: float, between_failures: float = BETWEEN_FAILURES, writing: float = 0.0) -> float:
+def interval(
+    cost: float, between_failures: float = BETWEEN_FAILURES, writing: float = 0.0
+) -> float:
     """Seconds between saves that lose least: √(2 · cost · time between failures), bounded.
 
     `cost` is what a save takes from the training. The writer is busy for a tenth of the time at

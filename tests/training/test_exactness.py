@@ -1,0 +1,77 @@
+"""Trainings that were interrupted equal those that were not, to the last bit."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.timeout(900)]
+
+EXACT = Path(__file__).parent / "exact"
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+GO_ON = 85
+
+
+def train(folder: Path, *words: str, ranks: int = 1) -> int:
+    launcher = []
+    if ranks > 1:
+        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+    command = [sys.executable, *launcher, EXACT / "plain.py", folder, *words]
+    return subprocess.run(command, env=ENVIRONMENT, check=False).returncode
+
+
+def left_by(folder: Path) -> tuple[str, str]:
+    """The weights' digest, and every loss."""
+    return (folder / "weights").read_text(), (folder / "metrics.jsonl").read_text()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert train(folder) == 0
+    return left_by(folder)
+
+
+@pytest.mark.parametrize("workers", ["0", "1", "2", "4"])
+def test_any_number_of_workers_and_an_interruption_give_the_same(tmp_path, undisturbed, workers):
+    assert train(tmp_path, "--workers", workers, "--stop-after", "33") == GO_ON
+
+    assert train(tmp_path, "--workers", workers) == 0
+
+    assert left_by(tmp_path) == undisturbed
+
+
+def test_two_processes_that_train_together_go_on_exactly(tmp_path):
+    assert train(tmp_path / "whole", ranks=2) == 0
+    assert train(tmp_path / "cut", "--stop-after", "20", ranks=2) != 0
+    assert not (tmp_path / "cut" / "weights").exists()
+
+    assert train(tmp_path / "cut", "--workers", "1", ranks=2) == 0
+
+    assert left_by(tmp_path / "cut") == left_by(tmp_path / "whole")
+
+
+def test_another_number_of_processes_is_refused(tmp_path, undisturbed):
+    assert train(tmp_path, "--stop-after", "5") == GO_ON
+
+    assert train(tmp_path, ranks=2) != 0
+    assert train(tmp_path) == 0
+
+    assert left_by(tmp_path) == undisturbed
+
+
+def test_kills_and_damaged_checkpoints_and_full_disks_leave_no_trace():
+    full = "1" if os.geteuid() == 0 and shutil.which("mount") else "0"
+    command = [
+        sys.executable, EXACT / "campaign.py", "--kills", "12", "--damages", "4", "--full", full,
+    ]  # fmt: skip
+
+    done = subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+    assert "different" not in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("campaign: ")

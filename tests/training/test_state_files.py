@@ -1,0 +1,159 @@
+"""State on disk: every value comes back as it was, and nothing in a file can run code."""
+
+import json
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+import numpy as np  # noqa: E402
+
+from rabaska.node import commit  # noqa: E402
+from rabaska.training import NotSaveable, reading, tensorfile, tree  # noqa: E402
+from rabaska.training.memory import Memory  # noqa: E402
+from rabaska.training.writer import Save, write  # noqa: E402
+
+
+def there_and_back(value: Any, folder: Path, step: int = 1) -> Any:
+    text, tensors = tree.encode(value, "value")
+    content = json.dumps(text).encode()
+    write(str(folder), Save(step, Memory().take(tensors), content, {}, lambda: None))
+    return reading.read(str(folder / commit.folder_name(step))).state
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+    | st.binary() | st.complex_numbers(allow_nan=False),
+    lambda inner: st.lists(inner) | st.tuples(inner, inner)
+    | st.dictionaries(st.text() | st.integers() | st.tuples(st.integers()), inner)
+    | st.frozensets(st.integers()),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(plain)
+def test_ordinary_values_come_back_equal_and_of_the_same_type(value: Any) -> None:
+    text, tensors = tree.encode(value, "value")
+
+    back = tree.decode(json.loads(json.dumps(text)), tensors.__getitem__)
+
+    assert back == value
+    assert type(back) is type(value)
+
+
+DTYPES = [
+    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32,
+    torch.int16, torch.int8, torch.uint8, torch.bool, torch.complex64,
+]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(DTYPES), st.lists(st.integers(0, 5), max_size=4)), max_size=8
+    )
+)
+def test_tensors_of_every_kind_and_shape_come_back_bit_for_bit(wanted: Any) -> None:
+    import tempfile
+
+    value = [(torch.rand(shape) * 100).to(dtype) for dtype, shape in wanted]
+
+    with tempfile.TemporaryDirectory() as folder:
+        back = there_and_back(value, Path(folder))
+
+    for one, other in zip(value, back, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert torch.equal(one, other)
+
+
+def test_a_tensor_in_channels_last_order_comes_back_in_that_order(tmp_path: Path) -> None:
+    images = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last)
+
+    back = there_and_back({"images": images}, tmp_path)["images"]
+
+    assert torch.equal(back, images)
+    assert back.stride() == images.stride()
+
+
+def test_views_with_holes_and_infinities_come_back_as_numbers(tmp_path: Path) -> None:
+    value = {"holes": torch.arange(20.0)[::3], "odd": torch.tensor([float("nan"), float("inf")])}
+
+    back = there_and_back(value, tmp_path)
+
+    assert torch.equal(back["holes"], value["holes"])
+    assert torch.equal(back["odd"], value["odd"]) is False  # NaN is not equal to itself
+    assert str(back["odd"]) == str(value["odd"])
+
+
+def test_tied_weights_are_saved_once(tmp_path: Path) -> None:
+    weight = torch.rand(100, 100)
+
+    there_and_back({"first": weight, "second": weight}, tmp_path)
+
+    size = (tmp_path / "ckpt-000000001" / "tensors.safetensors").stat().st_size
+    assert size < 2 * weight.numel() * 4
+
+
+def test_numpy_values_and_orders_are_kept(tmp_path: Path) -> None:
+    value = OrderedDict(b=np.arange(6).reshape(2, 3), a=np.float32(1.5), type=torch.float16)
+
+    back = there_and_back(value, tmp_path)
+
+    assert list(back) == ["b", "a", "type"]
+    assert (back["b"] == value["b"]).all()
+    assert back["a"].dtype == np.float32
+    assert back["type"] is torch.float16
+
+
+def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotSaveable, match=r"optimizer\.hook.*\n.*function"):
+        tree.encode({"hook": lambda: None}, "optimizer")
+
+
+def test_an_adam_optimizer_comes_back_equal(tmp_path: Path) -> None:
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.rand(4, 3)).sum().backward()
+    optimizer.step()
+
+    back = there_and_back(optimizer.state_dict(), tmp_path)
+
+    assert back["param_groups"] == optimizer.state_dict()["param_groups"]
+    assert torch.equal(back["state"][0]["exp_avg"], optimizer.state_dict()["state"][0]["exp_avg"])
+
+
+def test_the_file_of_tensors_is_plain_safetensors(tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    there_and_back({"weight": torch.arange(6.0).reshape(2, 3)}, tmp_path)
+
+    read = safetensors.load_file(tmp_path / "ckpt-000000001" / "tensors.safetensors")
+
+    assert torch.equal(read["value.weight"], torch.arange(6.0).reshape(2, 3))
+
+
+def test_saving_a_step_again_changes_nothing(tmp_path: Path) -> None:
+    there_and_back({"a": torch.ones(3)}, tmp_path)
+    back = there_and_back({"a": torch.zeros(3)}, tmp_path)
+
+    assert back["a"].tolist() == [1, 1, 1]
+
+
+def test_memory_is_used_again_and_grows(tmp_path: Path) -> None:
+    memory = Memory()
+    small, large = {"a": torch.ones(10)}, {"a": torch.ones(10), "b": torch.rand(2_000_000)}
+
+    first = memory.take(small)
+    again = memory.take(small)
+    grown = memory.take(large)
+
+    assert bytes(first.content) == bytes(again.content)
+    content = grown.content[: grown.size]
+    slots = {slot.name: slot for slot in tensorfile.slots_of(content)}
+    found = tensorfile.tensor_in(torch.frombuffer(content, dtype=torch.uint8), slots["b"])
+    assert torch.equal(found, large["b"])
