@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Two workers: the suite is built for two cores, and its jobs take time limits in seconds.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test check bench docs kills clean
+.PHONY: demo test test-real check bench docs golden kills lab clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-output
@@ -23,15 +23,27 @@ check: $(VENV)/.installed
 	$(BIN)/vermin --quiet --no-tips --violations -t=3.8- src/rabaska/training
 	$(PYTEST) -m "not slow"
 
+# Only the tests on a real Slurm; none of them may be missing.
+test-real: $(VENV)/.with-torch
+	CI=true $(PYTEST) -m real --at-least 40
+
 # The long form of a test that the suite runs briefly.
 kills: $(VENV)/.installed
 	KILLS=$(or $(KILLS),200) $(BIN)/python -m pytest -q -s tests/voyages/test_kill_campaign.py
+
+# Trainings interrupted in every way, compared with one that was not; the last line counts.
+campaign: $(VENV)/.with-torch
+	OMP_NUM_THREADS=1 $(BIN)/python tests/training/exact/campaign.py --kills $(or $(KILLS),1000)
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
 
 docs: $(VENV)/.installed
 	$(BIN)/python docs/generate.py
+
+# The job scripts of every built-in profile, which a test compares; read what changed.
+golden: $(VENV)/.installed
+	$(BIN)/python tests/golden/render.py
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
