@@ -2,7 +2,7 @@
 
 import os
 import zlib
-from typing import Dict, Iterator, List, NamedTuple, Set, Tuple, Union
+from typing import Iterator, List, NamedTuple, Set, Tuple, Union
 
 from . import workers
 from .ahead import ahead
@@ -124,7 +124,7 @@ def _write_span(place: _Place, span: Span) -> Iterator[Tuple[int, int]]:
     writer = _Writer()
     try:
         groups = list(_groups(found))
-        windows = ahead(lambda group: _window(source, found, group), groups)
+        windows = ahead(lambda group: _window(path, found, group), groups)
         for (begin, end), window in zip(groups, windows):
             contents = _contents(found, begin, end, window)
             for number in _wrong(found, begin, contents):
@@ -153,10 +153,15 @@ def _groups(found: Files) -> Iterator[Tuple[int, int]]:
     yield begin, len(found.names)
 
 
-def _window(source: int, found: Files, group: Tuple[int, int]) -> bytes:
+def _window(path: str, found: Files, group: Tuple[int, int]) -> bytes:
     first, last = group[0], group[1] - 1
     start = found.offsets[first]
-    return read_at(source, found.offsets[last] + found.sizes[last] - start, start)
+    # Opened anew: some file systems serve one read after the other on each descriptor.
+    source = os.open(path, os.O_RDONLY)
+    try:
+        return read_at(source, found.offsets[last] + found.sizes[last] - start, start)
+    finally:
+        os.close(source)
 
 
 def read_at(source: int, size: int, offset: int) -> bytes:
@@ -200,16 +205,16 @@ class _Writer:
     """Writes files into the folder it stands in, one folder below it after the other."""
 
     def __init__(self) -> None:
-        self._open = {}  # type: Dict[bytes, int]
+        self._folder = -1
 
     def write(self, found: Files, begin: int, contents: List[memoryview]) -> None:
         end = begin + len(contents)
         modes, times = found.modes[begin:end], found.times[begin:end]
-        above, folder = None, -1
+        above, folder = None, self._folder
         for name, content, mode, time in zip(found.names[begin:end], contents, modes, times):
             parent, _, base = name.rpartition(b"/")
             if parent != above:
-                above, folder = parent, self._folder(parent)
+                above, folder = parent, self._enter(parent)
             try:
                 target = os.open(base, _CREATE, mode, dir_fd=folder)
             except FileExistsError:
@@ -221,16 +226,15 @@ class _Writer:
             finally:
                 os.close(target)
 
-    def _folder(self, name: bytes) -> int:
+    def _enter(self, name: bytes) -> int:
         self.close()
-        folder = os.open(name or b".", _FOLDER)
-        self._open[name] = folder
-        return folder
+        self._folder = os.open(name or b".", _FOLDER)
+        return self._folder
 
     def close(self) -> None:
-        for descriptor in self._open.values():
-            os.close(descriptor)
-        self._open.clear()
+        if self._folder >= 0:
+            os.close(self._folder)
+            self._folder = -1
 
 
 def _make_room(place: _Place, position: int) -> None:
