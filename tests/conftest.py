@@ -1,0 +1,34 @@
+"""What holds for every test: none is counted that did not run."""
+
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--at-least",
+        type=int,
+        default=0,
+        metavar="N",
+        help="fail when fewer than N tests passed, or when any was skipped",
+    )
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    wanted = config.getoption("--at-least")
+    passed = len(terminalreporter.stats.get("passed", []))
+    skipped = len(terminalreporter.stats.get("skipped", []))
+    if wanted and (passed < wanted or skipped):
+        terminalreporter.write_line(
+            f"{passed} passed and {skipped} skipped; at least {wanted} must pass, and none be skipped"
+        )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session, exitstatus):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    wanted = session.config.getoption("--at-least")
+    if not wanted or reporter is None or hasattr(session.config, "workerinput"):
+        return
+    passed, skipped = (len(reporter.stats.get(how, [])) for how in ("passed", "skipped"))
+    if exitstatus == 0 and (passed < wanted or skipped):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
