@@ -33,7 +33,9 @@ def meant_partition(project: Project, cluster: Cluster) -> Partition | None:
         return cluster.partition(project.queue)
     if asked.gpus and asked.gpu_model:
         fitting = [each for each in cluster.partitions if asked.gpu_model in _names(each)]
-        return fitting[0] if len({each.called for each in fitting}) == 1 else None
+        unnamed = [each for each in fitting if not each.called]
+        alike = len({each.called for each in fitting}) == 1
+        return next(iter(unnamed or (fitting if alike else ())), None)
     usual = cluster.partition("")
     return usual if usual and bool(usual.gpus) == bool(asked.gpus) else None
 

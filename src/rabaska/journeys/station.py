@@ -114,7 +114,7 @@ def sketch_station(name: str, home: Home, *, program: Path) -> Station:
         try:
             return plan_station(name, home, program=program)
         except Unreachable as problem:
-            why = str(problem)
+            why = problem.what
     from rabaska.remote.nowhere import Nowhere
 
     store = cluster.store or _STORE

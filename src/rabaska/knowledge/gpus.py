@@ -1,0 +1,46 @@
+"""What is known of GPUs and of the builds of frameworks: facts in gpus.toml."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from rabaska.domain.amounts import size
+from rabaska.domain.gpus import Build, Gpu, Version, parsed
+
+
+@cache
+def gpus() -> Mapping[str, Gpu]:
+    return {name: _gpu(name, facts) for name, facts in _facts()["gpu"].items()}
+
+
+@cache
+def builds() -> tuple[Build, ...]:
+    return tuple(_build(facts) for facts in _facts()["build"])
+
+
+def build_of(framework: str, version: Version, cuda: str = "") -> Build | None:
+    """The build that was pinned; None when nothing is known of it, which is no bad sign."""
+    fitting = [each for each in builds() if each.is_meant(framework, version, cuda)]
+    return fitting[-1] if fitting else None
+
+
+@cache
+def _facts() -> dict[str, Any]:
+    return tomllib.loads((resources.files(__package__) / "gpus.toml").read_text("utf-8"))
+
+
+def _gpu(name: str, facts: Mapping[str, Any]) -> Gpu:
+    return Gpu(name=name, **{**facts, "memory": size(facts["memory"])})
+
+
+def _build(facts: Mapping[str, Any]) -> Build:
+    return Build(
+        framework=facts["framework"],
+        since=parsed(facts["since"]),
+        until=parsed(facts["until"]) if "until" in facts else None,
+        cuda=facts.get("cuda", ""),
+        capabilities=tuple(facts["capabilities"]),
+        advice=facts.get("advice", ""),
+    )

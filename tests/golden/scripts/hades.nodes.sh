@@ -1,0 +1,34 @@
+#!/bin/bash
+#PBS -N cats-7f3a
+#PBS -A def-prof
+#PBS -l walltime=24:00:00
+#PBS -l nodes=2:ppn=6:gpus=6
+#PBS -q @hades
+#PBS -m bea -M ada@example.org
+#PBS -r y
+#PBS -S /bin/bash
+#PBS -j oe
+#PBS -o /dev/null
+
+# rabaska: run cats-7f3a, up to 3 links of 24 h each.
+
+# What this job prints is seen as it is printed
+exec >>'$HOME/rabaska/runs/cats-7f3a/logs'/job-"${SLURM_JOB_ID:-${PBS_JOBID%%.*}}".out 2>&1
+
+# The environment
+type module >/dev/null 2>&1 || source /etc/profile
+module load CUDA/7.5 || export RABASKA_SETUP_FAILED='`module load CUDA/7.5` failed'
+export RABASKA_ENV="${LSCRATCH:-$(mktemp -d)}/env"
+virtualenv --no-download "$RABASKA_ENV" &&
+source "$RABASKA_ENV/bin/activate" &&
+pip install --quiet --no-index -r '$HOME/rabaska/envs/baa219dec46cefcc.txt' ||
+  export RABASKA_SETUP_FAILED='its environment could not be made'
+
+# What the agent needs to know of this job
+export RABASKA_JOB="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}"
+export RABASKA_JOB_ENDS="$(($(date +%s) + ${PBS_WALLTIME:-0}))"
+export RABASKA_LOCAL="$LSCRATCH"
+export RABASKA_CANCEL_REST="sh -c 'qselect -N $PBS_JOBNAME -s HQW | xargs -r qdel'"
+
+# Claim the run, stage the data, train, save, and leave a record of how it ended
+exec python3 '$HOME/rabaska/node/0123456789abcdef.pyz' run '$HOME/rabaska/runs/cats-7f3a'

@@ -1,0 +1,33 @@
+#!/bin/bash
+#PBS -N cats-7f3a
+#PBS -A def-prof
+#PBS -l walltime=12:00:00
+#PBS -l nodes=1:ppn=16:gpus=16
+#PBS -l feature=k80
+#PBS -m bea -M ada@example.org
+#PBS -r y
+#PBS -S /bin/bash
+#PBS -j oe
+#PBS -o /dev/null
+
+# rabaska: run cats-7f3a, up to 3 links of 12 h each.
+
+# What this job prints is seen as it is printed
+exec >>'$RAP/rabaska/runs/cats-7f3a/logs'/job-"${MOAB_JOBID:-${PBS_JOBID%%.*}}".out 2>&1
+
+# The environment
+type module >/dev/null 2>&1 || source /etc/profile
+module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0 || export RABASKA_SETUP_FAILED='`module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0` failed'
+export RABASKA_ENV="${LSCRATCH:-$(mktemp -d)}/env"
+virtualenv --no-download "$RABASKA_ENV" &&
+source "$RABASKA_ENV/bin/activate" &&
+pip install --quiet --no-index -r '$RAP/rabaska/envs/e307ea1b16615bf9.txt' ||
+  export RABASKA_SETUP_FAILED='its environment could not be made'
+
+# What the agent needs to know of this job
+export RABASKA_JOB="${MOAB_JOBID:-${PBS_JOBID%%.*}}"
+export RABASKA_JOB_ENDS="$(($(date +%s) + ${PBS_WALLTIME:-0}))"
+export RABASKA_LOCAL="$LSCRATCH"
+
+# Claim the run, stage the data, train, save, and leave a record of how it ended
+exec python3 '$RAP/rabaska/node/0123456789abcdef.pyz' run '$RAP/rabaska/runs/cats-7f3a'

@@ -1,0 +1,42 @@
+#!/bin/bash
+#SBATCH --job-name=cats-7f3a
+#SBATCH --account=def-prof
+#SBATCH --time=0-20:00:00
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --gres=gpu:4
+#SBATCH --cpus-per-task=10
+#SBATCH --constraint=v100-32g
+#SBATCH --array=1-3%1
+#SBATCH --signal=B:USR1@300
+#SBATCH --mail-user=ada@example.org
+#SBATCH --mail-type=BEGIN,END,FAIL
+#SBATCH --output="$WORK/rabaska/runs/cats-7f3a/logs/job-%A_%a.out"
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --qos=qos_gpu-t3
+#SBATCH --hint=nomultithread
+
+# rabaska: run cats-7f3a, up to 3 links of 20 h each.
+
+# The environment
+type module >/dev/null 2>&1 || source /etc/profile
+module load pytorch-gpu/py3/2.6.0 || export RABASKA_SETUP_FAILED='`module load pytorch-gpu/py3/2.6.0` failed'
+export RABASKA_ENV="${JOBSCRATCH:-$(mktemp -d)}/env"
+srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 bash -e <<END &&
+virtualenv --no-download "$RABASKA_ENV"
+source "$RABASKA_ENV/bin/activate"
+pip install --quiet --no-index -r '$WORK/rabaska/envs/08b84dd420590bf4.txt'
+END
+source "$RABASKA_ENV/bin/activate" ||
+  export RABASKA_SETUP_FAILED='its environment could not be made'
+
+# What the agent needs to know of this job
+export RABASKA_JOB="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_JOB_ID:+_$SLURM_ARRAY_TASK_ID}"
+export RABASKA_JOB_ENDS="${SLURM_JOB_END_TIME:-$(timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --format=%e)}"
+export RABASKA_LOCAL="$JOBSCRATCH"
+export RABASKA_CANCEL_REST="${SLURM_ARRAY_JOB_ID:+scancel --state=PENDING $SLURM_ARRAY_JOB_ID}"
+export RABASKA_ONE_AT_A_TIME="yes"
+
+# Claim the run, stage the data, train, save, and leave a record of how it ended
+exec python3 '$WORK/rabaska/node/0123456789abcdef.pyz' run '$WORK/rabaska/runs/cats-7f3a'

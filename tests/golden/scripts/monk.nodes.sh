@@ -1,0 +1,18 @@
+#!/bin/bash
+# sqsub -r 1440m -o '/work/$USER/rabaska/runs/cats-7f3a/logs/job-%J.out' -q gpu -j cats-7f3a -n 4 -f mpi -N 2 --gpp=1 --mpp=2048M --nompirun --mail-start --mail-end
+
+# rabaska: run cats-7f3a, up to 3 links of 24 h each.
+
+# The environment
+export RABASKA_ENV="/tmp/$USER/env"
+virtualenv --no-download "$RABASKA_ENV" &&
+source "$RABASKA_ENV/bin/activate" &&
+pip install --quiet --no-index -r '/work/$USER/rabaska/envs/67c83dce21a600b2.txt' ||
+  export RABASKA_SETUP_FAILED='its environment could not be made'
+
+# What the agent needs to know of this job
+export RABASKA_JOB="${LSB_JOBID:-${PBS_JOBID%%.*}}"
+export RABASKA_LOCAL="/tmp/$USER"
+
+# Claim the run, stage the data, train, save, and leave a record of how it ended
+exec python3 '/work/$USER/rabaska/node/0123456789abcdef.pyz' run '/work/$USER/rabaska/runs/cats-7f3a'

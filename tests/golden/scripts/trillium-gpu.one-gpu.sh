@@ -1,0 +1,35 @@
+#!/bin/bash
+#SBATCH --job-name=cats-7f3a
+#SBATCH --account=def-prof
+#SBATCH --time=1-00:00:00
+#SBATCH --gpus-per-node=1
+#SBATCH --cpus-per-task=24
+#SBATCH --mem=188000M
+#SBATCH --array=1-3%1
+#SBATCH --signal=B:USR1@300
+#SBATCH --mail-user=ada@example.org
+#SBATCH --mail-type=BEGIN,END,FAIL
+#SBATCH --output="$SCRATCH/rabaska/runs/cats-7f3a/logs/job-%A_%a.out"
+#SBATCH --requeue
+#SBATCH --open-mode=append
+
+# rabaska: run cats-7f3a, up to 3 links of 24 h each.
+
+# The environment
+type module >/dev/null 2>&1 || source /etc/profile
+module load StdEnv/2023 python/3.12 || export RABASKA_SETUP_FAILED='`module load StdEnv/2023 python/3.12` failed'
+export RABASKA_ENV="${SLURM_TMPDIR:-$(mktemp -d)}/env"
+virtualenv --no-download "$RABASKA_ENV" &&
+source "$RABASKA_ENV/bin/activate" &&
+pip install --quiet --no-index --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/x86-64-v3" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/generic" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/generic" -r '$SCRATCH/rabaska/envs/437abdd879a174f3.txt' ||
+  export RABASKA_SETUP_FAILED='its environment could not be made'
+
+# What the agent needs to know of this job
+export RABASKA_JOB="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_JOB_ID:+_$SLURM_ARRAY_TASK_ID}"
+export RABASKA_JOB_ENDS="${SLURM_JOB_END_TIME:-$(timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --format=%e)}"
+export RABASKA_LOCAL="$SLURM_TMPDIR"
+export RABASKA_CANCEL_REST="${SLURM_ARRAY_JOB_ID:+scancel --state=PENDING $SLURM_ARRAY_JOB_ID}"
+export RABASKA_ONE_AT_A_TIME="yes"
+
+# Claim the run, stage the data, train, save, and leave a record of how it ended
+exec python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' run '$SCRATCH/rabaska/runs/cats-7f3a'

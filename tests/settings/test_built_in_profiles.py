@@ -1,0 +1,134 @@
+"""The built-in profiles as a whole: what each must tell, and what they must not contradict."""
+
+import re
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from rabaska.domain.asking import completed
+from rabaska.domain.jobs import Resources
+from rabaska.domain.projects import Project
+from rabaska.settings.profile_files import names
+from rabaska.settings.profile_tables import Profile
+from rabaska.settings.profiles import load_cluster
+
+CLUSTERS = {name: load_cluster(name) for name in names() if name != "here"}
+WANTED = """
+    fir nibi rorqual narval trillium-gpu trillium tamia killarney vulcan beluga cedar graham niagara
+    magic-castle phoenix helios hades monk copper mosaic minsky sdumont sdumont2nd mila jean-zay
+    perlmutter lumi frontier clariden sherlock
+"""
+
+every_profile = pytest.mark.parametrize("cluster", CLUSTERS.values(), ids=CLUSTERS)
+
+
+def project(*, gpus=1, model="", **said):
+    asked = Resources(walltime=date.resolution, gpus=gpus, gpu_model=model)
+    return Project(name="p", folder=Path(), command=("python",), resources=asked, **said)
+
+
+def test_every_system_of_the_tutorials_and_its_successors_has_a_profile():
+    assert set(WANTED.split()) == set(CLUSTERS)
+
+
+@every_profile
+def test_a_profile_says_where_its_facts_are_from_and_when_they_were_found(cluster):
+    assert len(cluster.source) > 10
+    assert date.fromisoformat(cluster.checked)
+
+
+@every_profile
+def test_what_is_gone_names_a_successor_that_is_not(cluster):
+    if cluster.status == "retired":
+        assert cluster.successors
+    for successor in cluster.successors:
+        assert CLUSTERS[successor].status in ("live", "course")
+
+
+@every_profile
+def test_what_is_gone_says_so_in_one_sentence(cluster):
+    if cluster.status == "live":
+        assert cluster.farewell == ""
+    elif cluster.successors:
+        assert cluster.successors[0] in cluster.farewell
+
+
+@every_profile
+def test_there_is_a_place_to_store_and_a_place_on_the_node(cluster):
+    assert cluster.host
+    assert cluster.store
+    assert any(tier.scope == "node" for tier in cluster.storage)
+
+
+@every_profile
+def test_no_more_than_one_queue_is_the_usual_one(cluster):
+    assert sum(each.default for each in cluster.partitions) == 1
+
+
+@every_profile
+def test_what_goes_with_a_gpu_fits_on_its_node(cluster):
+    for each in cluster.partitions:
+        if each.cores:
+            assert each.cores_per_gpu * each.gpus <= each.cores, each.name
+        if each.memory:
+            assert each.memory_per_gpu * each.gpus <= each.memory, each.name
+        assert all(count <= each.gpus for count in each.gpu_counts), each.name
+
+
+@every_profile
+def test_what_nobody_verified_is_a_key_of_profiles(cluster):
+    for key in cluster.probe:
+        assert key.split(".")[0] in Profile.model_fields, key
+
+
+@every_profile
+def test_accounts_can_be_recognised(cluster):
+    re.compile(cluster.account_form)
+
+
+def test_the_model_is_named_where_the_site_wants_to_hear_it():
+    assert completed(project(), CLUSTERS["fir"]).resources.gpu_model == "h100"
+    assert completed(project(), CLUSTERS["narval"]).resources.gpu_model == "a100"
+    assert completed(project(), CLUSTERS["beluga"]).resources.gpu_model == ""
+    assert completed(project(gpus=0), CLUSTERS["fir"]).resources.gpu_model == ""
+
+
+def test_a_model_that_features_tell_is_asked_for_by_its_feature():
+    asked = completed(project(model="k20"), CLUSTERS["helios"])
+
+    assert asked.features == ("k20",)
+    assert asked.resources.gpu_model == ""
+
+
+def test_a_queue_brings_the_options_that_its_jobs_need():
+    asked = completed(project(queue="qos_gpu_a100-t3", native=("--x",)), CLUSTERS["jean-zay"])
+
+    assert asked.queue == ""
+    assert asked.native == ("--qos=qos_gpu_a100-t3", "--hint=nomultithread", "--x")
+    assert asked.features == ("a100",)
+
+
+def test_what_a_project_says_itself_stays():
+    asked = project(queue="gdl", features=("nvlink",), model="")
+    unknown = project(queue="new_queue")
+
+    assert completed(asked, CLUSTERS["sdumont"]).features == ("nvlink",)
+    assert completed(asked, CLUSTERS["sdumont"]).queue == "gdl"
+    assert completed(unknown, CLUSTERS["sdumont"]) == unknown
+
+
+def test_a_gpu_that_several_queues_have_names_none_of_them():
+    asked = project(model="v100")
+
+    assert completed(asked, CLUSTERS["sdumont"]) == asked
+
+
+def test_a_job_without_gpus_is_not_sent_to_the_usual_queue_of_gpus():
+    assert completed(project(gpus=0), CLUSTERS["sherlock"]).queue == ""
+
+
+def test_a_course_that_is_over_points_to_the_pattern_for_another():
+    assert "magic-castle" in CLUSTERS["phoenix"].farewell
+    assert replace(CLUSTERS["phoenix"], successors=()).farewell.endswith("its course")
