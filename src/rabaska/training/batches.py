@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
 
 from rabaska.training import loader
-from rabaska.training.order import Recipe, Turns
+from rabaska.training.turns import Recipe, Turns
 
 if TYPE_CHECKING:
     from rabaska.training.sessions import Session

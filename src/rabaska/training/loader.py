@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, Optional
 
 from rabaska.training import asking, generators, lazily
-from rabaska.training.order import Recipe, Turn, Turns
+from rabaska.training.turns import Recipe, Turn, Turns
 
 Collate = Callable[[List[Any]], Any]
 

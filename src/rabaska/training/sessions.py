@@ -19,7 +19,7 @@ from rabaska.training import asking, generators, lazily, metrics, reading, state
 from rabaska.training.batches import Batches
 from rabaska.training.crew import Crew
 from rabaska.training.memory import Memory
-from rabaska.training.order import Recipe
+from rabaska.training.turns import Recipe
 from rabaska.training.trouble import CannotResume, SaveFailed, WrongUse
 from rabaska.training.writer import Save, Writer
 
@@ -184,6 +184,20 @@ class Session:
     def save(self) -> None:
         """Save now, and return when it is durable."""
         self._save(wait=True)
+
+    def save_soon(self) -> None:
+        """Copy the state now and write it in the background."""
+        self._save(wait=False)
+
+    @property
+    def seconds_to_write(self) -> float:
+        """That the last checkpoint took in the background."""
+        return self._writer.seconds
+
+    def wait(self) -> None:
+        """Return when what is being saved is durable."""
+        self._writer.wait()
+        self._surface()
 
     # What loaders and adapters call; a program with a session of its own need not.
 

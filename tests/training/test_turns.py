@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from rabaska.training import timing  # noqa: E402
-from rabaska.training.order import Recipe, Turns  # noqa: E402
+from rabaska.training.turns import Recipe, Turns  # noqa: E402
 
 recipes = st.builds(
     Recipe,
