@@ -332,8 +332,8 @@ class Session:
         try:
             if kind is None and not self.finished:
                 self._finish()
-            self._writer.wait()
         finally:
+            self._writer.close()
             self._asked.stop_listening()
             if self._log is not None:
                 self._log.close()

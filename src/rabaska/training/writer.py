@@ -6,6 +6,7 @@ to the training, since they work on pieces of megabytes outside of it.
 
 import errno
 import os
+import queue
 import threading
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
@@ -30,24 +31,38 @@ class Save(NamedTuple):
 
 
 class Writer:
+    """A thread that waits for saves: starting one for each would make the training wait for it."""
+
     def __init__(self, folder: str, keep: int) -> None:
         self._folder = folder
         self._keep = max(2, keep)
+        self._saves: "queue.SimpleQueue[Optional[Save]]" = queue.SimpleQueue()
+        self._idle = threading.Event()
+        self._idle.set()
         self._thread: Optional[threading.Thread] = None
         self._problem: Optional[BaseException] = None
         self.seconds = 0.0  # that the last save took
 
     def busy(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
+        return not self._idle.is_set()
 
     def start(self, save: Save) -> None:
         """Begin to write; waits for the save before, if that is still being written."""
         self.wait()
-        self._thread = threading.Thread(target=self._work, args=(save,), name="rabaska-writer")
-        self._thread.start()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="rabaska-writer", daemon=True)
+            self._thread.start()
+        self._idle.clear()
+        self._saves.put(save)
 
     def wait(self) -> None:
+        self._idle.wait()
+
+    def close(self) -> None:
+        """Finish what is being written, and end the thread."""
+        self.wait()
         if self._thread is not None:
+            self._saves.put(None)
             self._thread.join()
             self._thread = None
 
@@ -56,14 +71,19 @@ class Writer:
         found, self._problem = self._problem, None
         return found
 
-    def _work(self, save: Save) -> None:
-        began = time.monotonic()
-        try:
-            write(self._folder, save)
-            commit.prune(self._folder, self._keep)
-        except BaseException as problem:  # it is raised in the training's own thread
-            self._problem = problem
-        self.seconds = time.monotonic() - began
+    def _work(self) -> None:
+        while True:
+            save = self._saves.get()
+            if save is None:
+                return
+            began = time.monotonic()
+            try:
+                write(self._folder, save)
+                commit.prune(self._folder, self._keep)
+            except BaseException as problem:  # it is raised in the training's own thread
+                self._problem = problem
+            self.seconds = time.monotonic() - began
+            self._idle.set()
 
 
 def write(parent: str, save: Save) -> bool:
