@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Two workers: the suite is built for two cores, and its jobs take time limits in seconds.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test test-real check bench docs golden kills lab clean
+.PHONY: demo test test-real check bench docs golden kills parsers lab clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-output
@@ -34,6 +34,10 @@ kills: $(VENV)/.installed
 # Trainings interrupted in every way, compared with one that was not; the last line counts.
 campaign: $(VENV)/.with-torch
 	OMP_NUM_THREADS=1 $(BIN)/python tests/training/exact/campaign.py --kills $(or $(KILLS),1000)
+
+# The same: a hundred thousand damaged answers for the readers of each scheduler.
+parsers: $(VENV)/.installed
+	PARSER_TEXTS=$(or $(TEXTS),100000) $(PYTEST) -q --timeout 3600 tests/schedulers -k "damage or garbled"
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)

@@ -7,6 +7,7 @@ A scheduler passes by three lines in its own test file:
         printed = Printed(submitted="...", job="123", status="...", states={"123_1": RUNNING, ...})
 """
 
+import os
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 import pytest
+from damage import TEXTS_PER_SEED, damaged, garbled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -50,6 +52,11 @@ NOISE = (
 )
 # Each scheduler runs the same methods as a class of its own.
 for_every_class = settings(suppress_health_check=[HealthCheck.differing_executors])
+# `make parsers` asks for a hundred thousand texts of each scheduler.
+TEXTS = int(os.environ.get("PARSER_TEXTS", "1000"))
+many_texts = settings(
+    for_every_class, max_examples=max(1, TEXTS // TEXTS_PER_SEED), deadline=None, database=None
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,8 @@ class Printed:
     status: str
     states: Mapping[str, JobState]  # every job in `status`
     refusals: tuple[str, ...] = field(default=())  # what submit prints when it refuses
+    history: str = ""
+    ended: Mapping[str, JobState] = field(default_factory=dict)  # every job in `history`
 
 
 class SchedulerContract:
@@ -163,6 +172,42 @@ class SchedulerContract:
         )
         job = self.scheduler.read_job_id(text)
         assert job is None or job.native in text
+
+    def test_recorded_endings_are_read(self) -> None:
+        found = self.scheduler.read_history(self.printed.history)
+
+        assert {job: status.state for job, status in found.items()} == dict(self.printed.ended)
+
+    @many_texts
+    @given(seed=st.integers(0, 2**63))
+    def test_no_damage_gives_a_job_a_state_that_it_has_not(self, seed: int) -> None:
+        for text in damaged(self.printed.status, NOISE, seed):
+            for job, status in self.scheduler.read_status(text).items():
+                assert self.printed.states.get(job) == status.state, text
+        for text in damaged(self.printed.history, NOISE, seed):
+            for job, status in self.scheduler.read_history(text).items():
+                assert self.printed.ended.get(job) == status.state, text
+
+    @many_texts
+    @given(seed=st.integers(0, 2**63))
+    def test_garbled_text_makes_no_reader_fail(self, seed: int) -> None:
+        for text in garbled(self.printed.status, seed):
+            self.scheduler.read_status(text)
+        for text in garbled(self.printed.history, seed):
+            self.scheduler.read_history(text)
+        for text in garbled(self.printed.submitted, seed):
+            job = self.scheduler.read_job_id(text)
+            assert job is None or job.native in text
+
+    @pytest.mark.parametrize("terminal", [True, False])
+    def test_commands_for_people_hold_the_command_whole(self, terminal: bool) -> None:
+        command = ["bash", "/store/a folder/enter.sh"]
+
+        alone = self.scheduler.interactive_command(PLAIN, command, terminal=terminal)
+        beside = self.scheduler.beside_command("12", command, terminal=terminal)
+
+        told = [" ".join(alone), " ".join(beside)]
+        assert all("enter.sh" in text or "batch job" in text for text in told)
 
     def test_inside_a_job_its_number_is_a_shell_expression(self) -> None:
         assert "$" in self.scheduler.in_job().job

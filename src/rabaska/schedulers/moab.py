@@ -160,7 +160,7 @@ def _checked(output: str) -> Iterator[tuple[str, str]]:
     """Each job that checkjob told of, and all it told."""
     starts = list(_CHECKED.finditer(output))
     ends = [start.start() for start in starts[1:]] + [len(output)]
-    for start, end in zip(starts, ends, strict=True):
+    for start, end in zip(starts, ends, strict=False):
         yield JobId(start[1]).key, output[start.end() : end]
 
 

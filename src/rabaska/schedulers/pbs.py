@@ -159,7 +159,7 @@ def _jobs(output: str) -> Iterator[tuple[str, str]]:
     """Each job's key, and the text from its brace to the next job's name."""
     starts = list(_JOB.finditer(output))
     ends = [start.start() for start in starts[1:]] + [len(output)]
-    for start, end in zip(starts, ends, strict=True):
+    for start, end in zip(starts, ends, strict=False):
         yield start[1], output[start.end() : end]
 
 
@@ -169,8 +169,9 @@ def _read(text: str) -> JobStatus | None:
         job, _ = json.JSONDecoder(strict=False).raw_decode(text)
     except (ValueError, RecursionError):
         found = _STATE.search(text)
-        # How a job ended is not read from half an answer.
-        return JobStatus(_STATES[found[1]], found[1]) if found and found[1] in _STATES else None
+        # How a job ended, or why it is held, is not read from half an answer.
+        plain = found is not None and found[1] in _STATES.keys() - {"H"}
+        return JobStatus(_STATES[found[1]], found[1]) if found and plain else None
     return _status(job) if isinstance(job.get("job_state"), str) else None
 
 

@@ -1,0 +1,127 @@
+"""Torque keeps the contract, with what its commands print, and Slurm's of the same names."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from contract import PLAIN, Printed, SchedulerContract
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded import recorded
+from shells import printed_by_bash
+
+from rabaska.domain.jobs import JobId, JobSpec, JobState
+from rabaska.schedulers.torque import Torque
+
+TORQUE = Torque()
+STATES = {
+    "0": JobState.DONE, "1": JobState.FAILED, "2": JobState.TIMEOUT, "3": JobState.CANCELLED,
+    "4": JobState.NEVER_RAN, "5": JobState.CANCELLED, "6": JobState.FAILED,
+    "7": JobState.RUNNING, "8": JobState.QUEUED, "9": JobState.QUEUED, "10": JobState.HELD,
+    "11": JobState.STOPPING, "14[]": JobState.RUNNING, "14[1]": JobState.RUNNING,
+    "14[2]": JobState.HELD,
+}  # fmt: skip
+
+
+class TestTorque(SchedulerContract):
+    scheduler = TORQUE
+    printed = Printed(
+        submitted=recorded("torque", "qsub.txt"),
+        job="0.tqhost",
+        status=recorded("torque", "qstat.xml"),
+        states=STATES,
+        refusals=tuple(recorded("torque", "qsub-refused.txt").splitlines()),
+    )
+
+
+class TestSlurmsOwnQsub(SchedulerContract):
+    scheduler = TORQUE
+    printed = Printed(
+        submitted="11\n",
+        job="11",
+        status=recorded("torque", "qstat-slurm.txt"),
+        states={"11": JobState.FAILED, "12": JobState.RUNNING, "13": JobState.QUEUED},
+        refusals=("There was an error running the Slurm sbatch command.\nThe command was:\n",),
+    )
+
+
+def options(spec: JobSpec) -> list[str]:
+    return [line.removeprefix("#PBS ") for line in TORQUE.directives(spec)]
+
+
+def asking(**resources: object) -> JobSpec:
+    return replace(PLAIN, resources=replace(PLAIN.resources, **resources))
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        (PLAIN, "-l nodes=1"),
+        (asking(gpus=8), "-l nodes=1:gpus=8"),
+        (asking(gpus=1, cores=2, gpu_model="k80"), "-l nodes=1:ppn=2:gpus=1:k80"),
+        (replace(PLAIN, features=("bigmem",)), "-l nodes=1:bigmem"),
+        (asking(memory=2**31), "-l mem=2048mb"),
+        (asking(walltime=timedelta(days=2)), "-l walltime=48:00:00"),
+        (replace(PLAIN, account="pje-224-aa"), "-A pje-224-aa"),
+        (replace(PLAIN, mail="a@b.org"), "-m bea -M a@b.org"),
+        (replace(PLAIN, requeue=False), "-r n"),
+    ],
+)
+def test_every_wish_has_its_line(spec, line):
+    assert line in options(spec)
+
+
+def test_the_account_stands_before_the_resources():
+    lines = options(replace(PLAIN, account="pje-224-aa"))
+
+    assert lines.index("-A pje-224-aa") < lines.index("-l nodes=1")
+
+
+def test_each_link_waits_for_the_one_before():
+    command = TORQUE.submit_command("/job.sh", PLAIN, after=JobId("7.tqhost"))
+
+    assert command == ["qsub", "-W", "depend=afterany:7.tqhost", "/job.sh"]
+
+
+def test_exit_codes_are_told_as_a_shell_tells_them():
+    found = TORQUE.read_status(recorded("torque", "qstat.xml"))
+
+    assert (found["1"].exit_code, found["6"].exit_code, found["2"].exit_code) == (3, 138, None)
+    assert "dependency on job 18" in found["4"].reason
+    assert found["5"].reason == "before it began"
+
+
+@given(letter=st.from_regex(r"[A-Za-z]{1,3}", fullmatch=True))
+def test_an_unheard_of_state_is_unknown_and_not_over(letter):
+    text = f"<Data><Job><Job_Id>5.host</Job_Id><job_state>{letter}</job_state></Job></Data>"
+
+    status = TORQUE.read_status(text)["5"]
+
+    assert letter in "QWTHRSEC" or (status.state is JobState.UNKNOWN and status.spelled == letter)
+
+
+@given(code=st.integers() | st.text("0123456789²-+. ", max_size=5))
+def test_only_the_exit_status_zero_is_done(code):
+    text = (
+        "<Data><Job><Job_Id>5.host</Job_Id><job_state>C</job_state>"
+        f"<exit_status>{code}</exit_status><start_count>1</start_count></Job></Data>"
+    )
+
+    done = TORQUE.read_status(text)["5"].state is JobState.DONE
+
+    assert not done or int(code) == 0
+
+
+def test_inside_a_job_its_number_and_its_end_are_known():
+    inside = TORQUE.in_job()
+
+    assert printed_by_bash(inside.job, PBS_JOBID="14.tqhost.example.org") == "14"
+    assert printed_by_bash(inside.job, SLURM_JOB_ID="15") == "15"
+    later = int(printed_by_bash(inside.ends, PBS_WALLTIME="100000"))
+    assert later - int(printed_by_bash(inside.ends)) in range(99_990, 100_001)
+
+
+def test_the_rest_of_the_chain_is_found_by_its_name():
+    told = printed_by_bash(TORQUE.in_job().cancel_rest, PBS_JOBNAME="cats-7f3a")
+
+    assert told == "sh -c 'qselect -N cats-7f3a -s HQW | xargs -r qdel'"
