@@ -5,11 +5,12 @@
 only by a session, and a DataLoader takes a PackedDataset as it is.
 """
 
-from rabaska.training.packed import PackedDataset
+from rabaska.training.packed import PackedDataset, folder
+from rabaska.training.sampling import Order
 from rabaska.training.sessions import Session, session
 from rabaska.training.trouble import CannotResume, NotSaveable, SaveFailed, Trouble, WrongUse
 
 __all__ = [
-    "CannotResume", "NotSaveable", "PackedDataset", "SaveFailed", "Session", "Trouble", "WrongUse",
-    "session",
+    "CannotResume", "NotSaveable", "Order", "PackedDataset", "SaveFailed", "Session", "Trouble",
+    "WrongUse", "folder", "session",
 ]  # fmt: skip

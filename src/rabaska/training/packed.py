@@ -3,9 +3,10 @@
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
-from rabaska.training.sources import FolderSource, PackSource, is_pack
+from rabaska.training.decoding import decoded
+from rabaska.training.sources import FolderSource, PackSource, Sample, is_pack
 
-Transform = Callable[[bytes], Any]
+Transform = Callable[[Any], Any]
 Source = Union[PackSource, FolderSource]
 
 
@@ -14,17 +15,22 @@ class PackedDataset:
 
     `path` is what `as = "shards"` or `as = "files"` put on the node: RABASKA_DATA by default.
     `dataset[i]` is `(content, class index)`, the content as bytes or as `transform` makes it; the
-    class index is -1 for a file that lies in no folder. It can be handed to a PyTorch DataLoader as
-    it is: workers share the index, whether they are forked or spawned.
+    class index is -1 for a file that lies in no folder. With `decode=True` an image becomes a
+    Pillow image, `.npy` an array, `.json` what it says, `.txt` text, before `transform` sees it.
+    With `ahead=True` shards that fit into memory are read ahead. It can be handed to a PyTorch
+    DataLoader as it is: workers share the index, whether they are forked or spawned.
     """
 
     def __init__(
         self, path: Union[str, "os.PathLike[str]", None] = None,
-        transform: Optional[Transform] = None,
+        transform: Optional[Transform] = None, *, decode: bool = False, ahead: bool = True,
     ) -> None:  # fmt: skip
         self.path = _data_folder() if path is None else os.fspath(path)
         self.transform = transform
+        self.decode = decode
         self._open()
+        if ahead:
+            self._source.warm()
 
     def _open(self) -> None:
         self._source: Source = (
@@ -38,19 +44,33 @@ class PackedDataset:
         return len(self._source)
 
     def __getitem__(self, position: int) -> Tuple[Any, int]:
-        content, label = self._source.sample(_within(position, len(self)))
-        return (self.transform(content) if self.transform else content), label
+        place = _within(position, len(self))
+        return self._made(place, self._source.sample(place))
 
     def __getitems__(self, positions: Sequence[int]) -> List[Tuple[Any, int]]:
         """A whole batch at once, as a DataLoader asks for it."""
         length = len(self)
-        samples = self._source.samples([_within(position, length) for position in positions])
-        if self.transform is None:
+        if not len(positions):
+            return []
+        if min(positions) < 0 or max(positions) >= length:
+            positions = [_within(position, length) for position in positions]
+        samples = self._source.samples(list(positions))
+        if self.transform is None and not self.decode:
             return samples
-        return [(self.transform(content), label) for content, label in samples]
+        return [self._made(place, sample) for place, sample in zip(positions, samples)]
+
+    def _made(self, position: int, sample: Sample) -> Tuple[Any, int]:
+        content: Any = sample[0]
+        if self.decode:
+            content = decoded(self.names[position], content)
+        return (self.transform(content) if self.transform else content), sample[1]
 
     def __iter__(self) -> Iterator[Tuple[Any, int]]:
         return (self[position] for position in range(len(self)))
+
+    def shards_of(self, positions: Sequence[int]) -> List[int]:
+        """The number of the shard in which each sample lies; shards arrive in their order."""
+        return self._source.shards_of(list(positions))
 
     def __repr__(self) -> str:
         return "PackedDataset({!r}): {} samples, {} classes".format(
@@ -59,11 +79,20 @@ class PackedDataset:
 
     # A spawned worker opens the files anew instead of receiving the whole index.
     def __getstate__(self) -> Dict[str, Any]:
-        return {"path": os.path.abspath(self.path), "transform": self.transform}
+        return {
+            "path": os.path.abspath(self.path), "transform": self.transform, "decode": self.decode,
+        }  # fmt: skip
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._open()
+
+
+def folder(
+    path: Union[str, "os.PathLike[str]", None] = None, transform: Optional[Transform] = None
+) -> PackedDataset:
+    """What `torchvision.datasets.ImageFolder(path, transform)` gives, from a pack or a folder."""
+    return PackedDataset(path, transform, decode=True)
 
 
 class _Names(Sequence[str]):

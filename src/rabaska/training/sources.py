@@ -1,11 +1,20 @@
 """Where samples come from: the shards of a pack, or the files of a folder."""
 
 import os
-from typing import Dict, List, Tuple
+import sys
+import time
+from typing import Any, Dict, List, Optional, Tuple
 
-from rabaska.node.packs import FOLDER, INDEX, MANIFEST, NO_CLASS, Index, shard_name
+from rabaska.node.packs import FOLDER, HEADER, INDEX, MANIFEST, NO_CLASS, RECORD, Index, shard_name
+from rabaska.training.warming import warm
 
 Sample = Tuple[bytes, int]
+
+SOURCE = "arriving-from"  # a file beside shards that still arrive: where the whole pack lies
+_LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
+
+# offset, size, shard and class stand at these places of a record; see node/packs.py
+_FIELDS = {"offset": ("<u8", 0), "size": ("<u8", 8), "shard": ("<u4", 40), "label": ("<i4", 56)}
 
 
 def is_pack(path: str) -> bool:
@@ -18,7 +27,10 @@ class PackSource:
     def __init__(self, path: str) -> None:
         self._path = path
         self._index = Index(os.path.join(path, INDEX))
+        self._columns: Any = None
         self._shards: Dict[int, int] = {}
+        self._elsewhere = _elsewhere(path)
+        self._looked: Dict[int, float] = {}
         self.classes = [
             entry.name for entry in self._index.folders()
             if entry.kind == FOLDER and b"/" not in entry.name
@@ -30,24 +42,49 @@ class PackSource:
     def name(self, position: int) -> bytes:
         return self._index.entry(position).name
 
+    def warm(self) -> None:
+        """Ask for all shards to be read ahead, if they fit into memory beside everything else."""
+        warm([os.path.join(self._path, shard_name(n)) for n in range(self._shard_count())])
+
+    def _shard_count(self) -> int:
+        return self._index.record(len(self) - 1)[6] + 1 if len(self) else 0
+
     def sample(self, position: int) -> Sample:
         record = self._index.record(position)
         return self._read(record[6], record[1], record[0]), record[10]
 
     def samples(self, positions: List[int]) -> List[Sample]:
-        records = [self._index.record(position) for position in positions]
-        samples = [(b"", NO_CLASS)] * len(records)
-        # In the order in which they lie on disk, answered in the order asked.
-        for place in sorted(range(len(records)), key=positions.__getitem__):
-            record = records[place]
-            samples[place] = self._read(record[6], record[1], record[0]), record[10]
-        return samples
+        """A batch, in the order in which it was asked for."""
+        offsets, sizes, shards, labels = zip(*self._places(positions))
+        for shard in set(shards):
+            self._descriptor(shard)
+        opened = map(self._shards.__getitem__, shards)
+        contents = list(map(os.pread, opened, sizes, offsets))
+        if tuple(map(len, contents)) != sizes:
+            contents = list(map(self._read, shards, sizes, offsets))
+        return list(zip(contents, labels))
+
+    def _places(self, positions: List[int]) -> List[Tuple[int, int, int, int]]:
+        """Offset, size, shard and class of each of the samples."""
+        if self._columns is None and "numpy" in sys.modules:
+            self._columns = _columns(self._index)
+        if self._columns is None:
+            records = map(self._index.record, positions)
+            return [(record[0], record[1], record[6], record[10]) for record in records]
+        found: List[Tuple[int, int, int, int]] = self._columns[positions].tolist()
+        return found
+
+    def shards_of(self, positions: List[int]) -> List[int]:
+        """The shard in which each of the samples lies."""
+        return [shard for _, _, shard, _ in self._places(positions)]
+
+    def arrived(self) -> List[bool]:
+        """Which shards are here already, and not only where they come from."""
+        paths = (os.path.join(self._path, shard_name(n)) for n in range(self._shard_count()))
+        return [os.path.exists(path) for path in paths]
 
     def _read(self, shard: int, size: int, offset: int) -> bytes:
-        descriptor = self._shards.get(shard)
-        if descriptor is None:
-            path = os.path.join(self._path, shard_name(shard))
-            descriptor = self._shards[shard] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = self._descriptor(shard)
         content = os.pread(descriptor, size, offset)
         while len(content) < size:
             more = os.pread(descriptor, size - len(content), offset + len(content))
@@ -56,9 +93,55 @@ class PackSource:
             content += more
         return content
 
+    def _descriptor(self, shard: int) -> int:
+        descriptor = self._shards.get(shard)
+        if descriptor is not None and (not self._looked or not self._is_due(shard)):
+            return descriptor
+        return self._open(shard)
+
+    def _is_due(self, shard: int) -> bool:
+        return time.monotonic() > self._looked.get(shard, float("inf"))
+
+    def _open(self, shard: int) -> int:
+        """Open a shard here, or where it comes from as long as it has not arrived."""
+        name = shard_name(shard)
+        try:
+            opened = os.open(os.path.join(self._path, name), os.O_RDONLY | os.O_CLOEXEC)
+            self._looked.pop(shard, None)
+        except FileNotFoundError:
+            if self._elsewhere is None:
+                raise
+            opened = os.open(os.path.join(self._elsewhere, name), os.O_RDONLY | os.O_CLOEXEC)
+            self._looked[shard] = time.monotonic() + _LOOK_AGAIN
+        if shard in self._shards:
+            os.close(self._shards[shard])
+        self._shards[shard] = opened
+        return opened
+
     def __del__(self) -> None:
         for descriptor in getattr(self, "_shards", {}).values():
             os.close(descriptor)
+
+
+def _columns(index: Index) -> Any:
+    """The records of files as a NumPy array over the mapped index, for programs that use NumPy."""
+    import numpy
+
+    kind = numpy.dtype({
+        "names": list(_FIELDS),
+        "formats": [form for form, _ in _FIELDS.values()],
+        "offsets": [place for _, place in _FIELDS.values()],
+        "itemsize": RECORD.size,
+    })  # fmt: skip
+    return numpy.frombuffer(index.map, kind, index.layout.files, HEADER.size)
+
+
+def _elsewhere(path: str) -> Optional[str]:
+    try:
+        with open(os.path.join(path, SOURCE), "rb") as stream:
+            return os.fsdecode(stream.read())
+    except FileNotFoundError:
+        return None
 
 
 class FolderSource:
@@ -84,6 +167,15 @@ class FolderSource:
 
     def name(self, position: int) -> bytes:
         return self._names[position]
+
+    def warm(self) -> None:
+        """Nothing: single files are read ahead by whoever opens them."""
+
+    def arrived(self) -> List[bool]:
+        return [True]
+
+    def shards_of(self, positions: List[int]) -> List[int]:
+        return [0] * len(positions)
 
     def sample(self, position: int) -> Sample:
         name = self._names[position]

@@ -1,0 +1,79 @@
+"""In which order samples are seen: shuffled, shared among ranks, resumed in the middle, exactly."""
+
+import random
+from typing import Any, Dict, Iterator, List, Sequence, Sized
+
+_SHARDS_MIXED = 8  # shards whose samples are mixed when the order follows arrival
+
+
+class Order:
+    """A sampler for a DataLoader: the same order for the same seed and epoch, from any place on.
+
+    `order.resume(epoch, done)` goes on after `done` samples of this rank, at no cost. With
+    `by_arrival=True` the first epoch takes samples from a few shards at a time, in the order in
+    which shards arrive on the node; which samples come when does not depend on how fast they do.
+    """
+
+    def __init__(
+        self, dataset: Sized, seed: int = 0, *, rank: int = 0, ranks: int = 1,
+        by_arrival: bool = False,
+    ) -> None:  # fmt: skip
+        self._dataset = dataset
+        self._seed = seed
+        self._rank, self._ranks = rank, ranks
+        self._by_arrival = by_arrival
+        self._done = 0
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        if epoch != self.epoch:
+            self.epoch, self._done = epoch, 0
+
+    def resume(self, epoch: int, done: int) -> None:
+        """Go on after so many samples of this rank in that epoch."""
+        self.epoch, self._done = epoch, done
+
+    def __len__(self) -> int:
+        return len(self._dataset) // self._ranks - self._done
+
+    def __iter__(self) -> Iterator[int]:
+        positions = self._positions()
+        share = len(self._dataset) // self._ranks  # the same for each rank, or some would wait
+        mine = positions[self._rank : share * self._ranks : self._ranks]
+        return iter(mine[self._done :])
+
+    def _positions(self) -> List[int]:
+        count = len(self._dataset)
+        shards_of = getattr(self._dataset, "shards_of", None)
+        if not self._by_arrival or self.epoch > 0 or shards_of is None:
+            return self._shuffled(range(count), 0)
+        return self._mixed(shards_of(range(count)))
+
+    def _mixed(self, shards: List[int]) -> List[int]:
+        """A few shards at a time; samples lie in the order of their shards."""
+        groups: Dict[int, List[int]] = {}
+        for position, shard in enumerate(shards):
+            groups.setdefault(shard // _SHARDS_MIXED, []).append(position)
+        return [
+            position
+            for number, group in sorted(groups.items())
+            for position in self._shuffled(group, number)
+        ]
+
+    def _shuffled(self, positions: Sequence[int], salt: int) -> List[int]:
+        try:
+            import numpy
+        except ImportError:
+            shuffled = list(positions)
+            random.Random("{}/{}/{}".format(self._seed, self.epoch, salt)).shuffle(shuffled)
+            return shuffled
+        source = numpy.random.Generator(numpy.random.PCG64([self._seed, self.epoch, salt]))
+        mixed: List[int] = source.permutation(numpy.asarray(positions)).tolist()
+        return mixed
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"seed": self._seed, "epoch": self.epoch, "done": self._done}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        self._seed = state["seed"]
+        self.resume(state["epoch"], state["done"])
