@@ -5,6 +5,7 @@ import pytest
 WHOLE = """\
 name = "digits"
 command = "python train.py --data {data} --output {output} --resume {checkpoint}"
+launch = "srun"
 resume = "--resume"
 
 [data.digits]
@@ -16,6 +17,7 @@ follow_links = false
 kind = "virtualenv"
 path = ""
 requirements = "requirements.txt"
+build = "once"
 python = "python3"
 modules = ["python/3.11"]
 variables = { OMP_NUM_THREADS = "4", MKL_NUM_THREADS = 4 }
@@ -27,11 +29,14 @@ gpu_model = "v100"
 cores = 4
 memory = "16 GB"
 nodes = 1
+tasks = 4
+exclusive = true
 
 [chain]
 links = 4
 grace = "60s"
 signal = "TERM"
+requeue = false
 
 [checkpoints]
 patterns = ["*.pt"]

@@ -26,12 +26,15 @@ def test_every_key_of_the_file_reaches_the_project(write, whole):
         kind="virtualenv",
         requirements="numpy\n",
         modules=("python/3.11",),
+        build="once",
         variables={"OMP_NUM_THREADS": "4", "MKL_NUM_THREADS": "4"},
     )
     assert project.resources == Resources(
-        timedelta(hours=3), gpus=1, gpu_model="v100", cores=4, memory=16 * 10**9
-    )
-    assert project.chain == Chain(links=4, grace=timedelta(seconds=60))
+        timedelta(hours=3), gpus=1, gpu_model="v100", tasks=4, cores=4, memory=16 * 10**9,
+        exclusive=True,
+    )  # fmt: skip
+    assert project.launch == "srun"
+    assert project.chain == Chain(links=4, grace=timedelta(seconds=60), requeue=False)
     assert project.checkpoints.patterns == ("*.pt",)
     assert project.keep == ("runs", "lightning_logs")
     assert project.exclude == ("notebooks",)
@@ -51,7 +54,7 @@ def test_what_is_said_of_a_cluster_holds_there_only(write, whole):
     assert project.native == ("--exclusive",)
     assert project.resources.walltime == timedelta(hours=12)
     assert project.resources.gpus == 1
-    assert project.chain == Chain(links=2, grace=timedelta(seconds=60))
+    assert project.chain == Chain(links=2, grace=timedelta(seconds=60), requeue=False)
     assert project.environment.kind == "current"
     assert project.environment.modules == ("python/3.11",)
 
@@ -65,6 +68,21 @@ def test_a_command_is_enough(write):
     assert project.resources == Resources(timedelta(hours=3))
     assert project.checkpoints.patterns == CHECKPOINT_PATTERNS
     assert project.environment == Recipe()
+
+
+@pytest.mark.parametrize(
+    ("lines", "tasks"),
+    [
+        ("[resources]\ngpus = 4", 1),  # written for one GPU, and not started four times
+        ("launch = 'torchrun'\n[resources]\ngpus = 4", 4),
+        ("launch = 'srun'\n[resources]\nnodes = 2", 1),
+        ("launch = 'mpi'\n[resources]\ngpus = 4\ntasks = 8", 8),
+    ],
+)
+def test_a_launched_program_gets_a_process_for_each_gpu(write, lines, tasks):
+    folder = write(f"command = 'python train.py'\n{lines}\n")
+
+    assert load(folder).resources.tasks == tasks
 
 
 def test_the_file_is_found_from_a_folder_below(write, whole):
@@ -174,7 +192,7 @@ def test_data_is_looked_for_only_when_asked(write, whole):
     with pytest.raises(SettingsError) as refused:
         check_data(project)
     assert str(refused.value) == (
-        f"no folder {folder}/data/digits for dataset `digits` in rabaska.toml, line 6; "
+        f"no folder {folder}/data/digits for dataset `digits` in rabaska.toml, line 7; "
         "did you mean `digits2`?"
     )
 
@@ -190,7 +208,7 @@ def test_a_dataset_that_is_a_file_is_refused(write, whole):
 def test_a_dataset_that_cannot_be_there_is_refused(write, whole, path):
     folder = write(whole.replace("data/digits", path))
 
-    with pytest.raises(SettingsError, match=r"no folder .* line 6"):
+    with pytest.raises(SettingsError, match=r"no folder .* line 7"):
         check_data(load(folder))
 
 
