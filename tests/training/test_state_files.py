@@ -22,8 +22,7 @@ from rabaska.training.writer import Save, write  # noqa: E402
 
 def there_and_back(value: Any, folder: Path, step: int = 1) -> Any:
     text, tensors = tree.encode(value, "value")
-    content = json.dumps(text).encode()
-    write(str(folder), Save(step, Memory().take(tensors), content, {}, lambda: None))
+    write(str(folder), Save(step, Memory().take(tensors), text, {}, lambda: None))
     return reading.read(str(folder / commit.folder_name(step))).state
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import struct
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator
 
@@ -19,7 +20,10 @@ def seed_for(*words: Any) -> int:
 def state() -> State:
     """Every generator as it stands."""
     torch, numpy = lazily.torch(), lazily.numpy()
-    found: State = {"python": random.getstate(), "torch": torch.get_rng_state()}
+    version, numbers, rest = random.getstate()
+    # As bytes: 625 numbers one by one would take longer than all the others together.
+    packed = struct.pack("<{}I".format(len(numbers)), *numbers)
+    found: State = {"python": (version, packed, rest), "torch": torch.get_rng_state()}
     if numpy is not None:
         found["numpy"] = numpy.random.get_state()
     if torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -29,7 +33,8 @@ def state() -> State:
 
 def restore(found: State) -> None:
     torch, numpy = lazily.torch(), lazily.numpy()
-    random.setstate(found["python"])
+    version, packed, rest = found["python"]
+    random.setstate((version, struct.unpack("<{}I".format(len(packed) // 4), packed), rest))
     torch.set_rng_state(found["torch"])
     if numpy is not None and "numpy" in found:
         numpy.random.set_state(found["numpy"])

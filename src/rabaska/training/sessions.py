@@ -211,6 +211,11 @@ class Session:
             self.finished, self._epochs = False, epochs
         return (self.epoch, self._batch), last
 
+    def next_epoch(self, batches: int) -> None:
+        """Go on to the next epoch if all batches of this one were used."""
+        if self._batch >= batches:
+            self.epoch, self._batch = self.epoch + 1, 0
+
     def ready(self) -> None:
         """Just before the first batch: put the generators back, or save where they begin."""
         if self._generators is not None:

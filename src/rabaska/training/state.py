@@ -1,6 +1,5 @@
 """Everything that has state, to a checkpoint and back."""
 
-import json
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from rabaska.training import lazily, tree
@@ -22,14 +21,14 @@ def check(parts: Parts) -> None:
             )
 
 
-def encoded(parts: Parts, own: Dict[str, Any], each: List[State]) -> Tuple[bytes, tree.Tensors]:
-    """The whole state as JSON, and the tensors it names."""
+def encoded(parts: Parts, own: Dict[str, Any], each: List[State]) -> Tuple[Any, tree.Tensors]:
+    """The whole state as values for JSON, and the tensors they name."""
     inside = {name: _state_of(part) for name, part in parts.items()}
     text, tensors = tree.encode(inside, "parts")
     others, more = tree.encode(each, "generators")
     whole = {"is": "dict", "of": {"parts": text, "generators": others}}
     whole["of"]["session"] = tree.encode(own, "session")[0]  # type: ignore[index]
-    return json.dumps(whole).encode("utf-8"), dict(tensors, **more)
+    return whole, dict(tensors, **more)
 
 
 def _state_of(part: Any) -> Any:

@@ -5,6 +5,7 @@ to the training, since they work on pieces of megabytes outside of it.
 """
 
 import errno
+import json
 import os
 import queue
 import threading
@@ -25,7 +26,7 @@ class Save(NamedTuple):
 
     step: int
     tensors: Snapshot
-    state: bytes  # JSON
+    state: Any  # values for JSON
     about: Dict[str, Any]  # for people, and for whoever looks without loading
     before: Callable[[], None]  # makes durable what the checkpoint relies on
 
@@ -102,7 +103,8 @@ def write(parent: str, save: Save) -> bool:
     return partial.finish(making, target)
 
 
-def _write_state(folder: str, content: bytes) -> commit.Part:
+def _write_state(folder: str, state: Any) -> commit.Part:
+    content = json.dumps(state).encode("utf-8")
     files.write_whole(os.path.join(folder, STATE), content)
     return commit.Part(STATE, len(content), commit.sums_of(memoryview(content)))
 

@@ -37,10 +37,7 @@ class Blobs(torch.utils.data.Dataset):
 def trained(words):
     """The weights' SHA-256 after a training that may have been interrupted any number of times."""
     torch.manual_seed(1)
-    model = nn.Sequential(
-        nn.Linear(32, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.3), nn.Linear(64, 10)
-    )
-    model = wrapped(model)
+    model = wrapped(network())
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 1000)
     scaler = torch.amp.GradScaler("cpu")
@@ -67,6 +64,12 @@ def trained(words):
             if session.steps % 7 == 0:
                 torch.rand(1)  # an evaluation that draws at random
     return digest(model)
+
+
+def network():
+    return nn.Sequential(
+        nn.Linear(32, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.3), nn.Linear(64, 10)
+    )
 
 
 def wrapped(model):
@@ -101,8 +104,12 @@ def main(argv=None):
     torch.set_num_threads(1)
     weights = trained(words)
     if os.environ.get("RANK", "0") == "0":
-        with open(os.path.join(words.folder, "weights"), "w") as stream:
-            stream.write(weights)
+        leave(words.folder, weights)
+
+
+def leave(folder, weights):
+    with open(os.path.join(folder, "weights"), "w") as stream:
+        stream.write(weights)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,100 @@
+"""Exact resume for Lightning: a callback that also makes the training batches.
+
+    exact = Exact(dataset, batch_size=32, workers=2)
+    trainer = Trainer(callbacks=[exact], max_epochs=10)
+    trainer.fit(model, exact.batches)
+
+The trainer's own checkpoint, loops and callbacks included, becomes part of the session's. It is
+taken when the trainer asks for the next batch, so that validation and other callbacks are over.
+"""
+
+from typing import Any, Dict, Iterator, Optional
+
+import lightning.pytorch as lightning
+
+from rabaska.training.sessions import Session, session
+
+
+class Exact(lightning.Callback):
+    """What the session and its loader take can be given here: `folder`, `seed`, `save_every` …"""
+
+    def __init__(
+        self, dataset: Any, batch_size: int = 1, workers: Optional[int] = None,
+        loader: Optional[Dict[str, Any]] = None, **settings: Any,
+    ) -> None:  # fmt: skip
+        self.batches = _Batches(self, dataset, dict(loader or {}, batch_size=batch_size))
+        self.batches.wanted["workers"] = workers
+        self.session: Optional[Session] = None
+        self._settings = settings
+        self._optimized = 0
+        self._left = False
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        if stage == "fit":
+            self.session = session(trainer=_TrainerState(trainer), **self._settings)
+            self.session.__enter__()
+            self._left = False
+            self._optimized = self.session.steps
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        assert self.session is not None
+        if trainer.global_step > self._optimized:  # else gradients are still being added up
+            self._optimized = trainer.global_step
+            loss = outputs["loss"] if isinstance(outputs, dict) else outputs
+            self.session.step(**({} if loss is None else {"loss": float(loss)}))
+
+    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+        self._leave(None)
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        self._leave(exception)
+
+    def _leave(self, problem: Optional[BaseException]) -> None:
+        if self.session is not None and not self._left:
+            self._left = True
+            self.session.__exit__(type(problem) if problem else None, problem, None)
+
+
+class _TrainerState:
+    """Lightning's own checkpoint as a part of the session."""
+
+    def __init__(self, trainer: Any) -> None:
+        self._connector = trainer._checkpoint_connector
+
+    def state_dict(self) -> Any:
+        return self._connector.dump_checkpoint(weights_only=False)
+
+    def load_state_dict(self, saved: Any) -> None:
+        # What the trainer finds here it restores as if it had read it from a file.
+        self._connector._loaded_checkpoint = saved
+
+
+class _Batches:
+    """One epoch each time, as Lightning wants it; the first may be the rest of one."""
+
+    def __init__(self, exact: Exact, dataset: Any, wanted: Dict[str, Any]) -> None:
+        self._exact = exact
+        self.dataset = dataset
+        self.wanted = wanted
+
+    def _made(self) -> Any:
+        assert self._exact.session is not None
+        return self._exact.session.loader(self.dataset, **self.wanted)
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+    def __iter__(self) -> Iterator[Any]:
+        made = self._made()
+        assert self._exact.session is not None
+        self._exact.session.next_epoch(len(made))
+        return iter(made)
+
+    # Lightning takes a loader with these for one that can be resumed, which it is.
+    def state_dict(self) -> Dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        pass
