@@ -111,3 +111,15 @@ def test_a_refusal_quotes_the_scheduler(guest):
     refused = guest.types("run", "--on", "there", code=7)
 
     assert "Unknown queue" in refused.errors
+
+
+@pytest.mark.parametrize("guest", ["sqsub"], indirect=True)
+def test_what_a_scheduler_cannot_do_is_said_before_it_runs_and_while_it_does(guest):
+    with (guest.project / "rabaska.toml").open("a") as settings:
+        settings.write('\n[cluster.there]\naccount = "abc-123-aa"\n')
+
+    rehearsed = guest.types("run", "--on", "there", "--dry-run")
+    guest.run()
+
+    assert "sqsub knows no accounts" in rehearsed.errors
+    assert "note: sqsub knows no accounts" in guest.types("status").output

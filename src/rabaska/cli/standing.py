@@ -85,5 +85,5 @@ def _footnotes(run: RunStatus) -> Iterator[str]:
     for link in run.links[-1:]:
         if link.reason and link.reason != run.reason:
             yield f"link {link.number}: {link.reason}"
-    for problem in run.problems:
+    for problem in (*run.problems, *run.about.get("unmet", ())):
         yield f"note: {problem}"

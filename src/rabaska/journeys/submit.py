@@ -121,6 +121,7 @@ def _about(
         "account": spec.account, "queue": spec.queue, "features": list(spec.features),
         "mail": spec.mail, "native": list(spec.native),
         "requeue": spec.requeue,
+        "unmet": station.scheduler.unmet(spec),
     }  # fmt: skip
 
 
