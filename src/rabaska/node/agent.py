@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Iterator, List, Optional
 
 from . import (
+    arrive,
     chain,
     command,
     ending,
@@ -162,6 +163,7 @@ def local_space(job: Job) -> Iterator[str]:
         yield local
     finally:
         try:
+            arrive.end()
             stage.remove(local)
         except OSError as problem:
             say("{} could not be removed: {}".format(local, problem))

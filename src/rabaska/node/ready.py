@@ -4,7 +4,7 @@ import os
 import time
 from typing import Dict
 
-from . import command, keep, links, program, snapshot, stage
+from . import arrive, command, keep, links, program, snapshot, stage
 from .events import say
 from .job import Work
 from .plan import Plan
@@ -42,19 +42,24 @@ def place_code(run: RunFolder, plan: Plan, carried: str, code: str) -> None:
 def stage_data(work: Work, local: str) -> Dict[str, str]:
     """Bring every dataset to node-local space: its name → where the program finds it."""
     began = time.monotonic()
-    data = place_data(work.run, work.plan, local)
+    data = place_data(work.run, work.plan, local, arriving=True)
     if data:
         spent = round(time.monotonic() - began, 3)
         work.diary.note("staged", datasets=sorted(data), seconds=spent)
     return data
 
 
-def place_data(run: RunFolder, plan: Plan, local: str) -> Dict[str, str]:
+def place_data(run: RunFolder, plan: Plan, local: str, *, arriving: bool = False) -> Dict[str, str]:
+    """Every dataset below `local`; with `arriving`, shards may still be on their way."""
     data = {}  # type: Dict[str, str]
     for dataset in plan.datasets:
         target = os.path.join(local, "data", dataset.name)
         os.makedirs(target, exist_ok=True)
-        data[dataset.name] = stage.stage(run.pack(dataset.pack), target, dataset.mode)
+        pack = run.pack(dataset.pack)
+        if arriving and dataset.mode == stage.SHARDS:
+            data[dataset.name] = arrive.begin(pack, target)
+        else:
+            data[dataset.name] = stage.stage(pack, target, dataset.mode)
     return data
 
 

@@ -5,12 +5,12 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
+from rabaska.node.arrive import SOURCE
 from rabaska.node.packs import FOLDER, HEADER, INDEX, MANIFEST, NO_CLASS, RECORD, Index, shard_name
 from rabaska.training.warming import warm
 
 Sample = Tuple[bytes, int]
 
-SOURCE = "arriving-from"  # a file beside shards that still arrive: where the whole pack lies
 _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
 
 # offset, size, shard and class stand at these places of a record; see node/packs.py

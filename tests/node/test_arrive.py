@@ -1,0 +1,82 @@
+"""Training while the shards still arrive: every sample is there at any moment."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from rabaska.node import arrive
+from rabaska.node.packs import load_manifest
+from rabaska.packing.pack import pack
+from rabaska.training import PackedDataset
+
+
+@pytest.fixture
+def made(tmp_path) -> Path:
+    for number in range(200):
+        path = tmp_path / "source" / f"class {number % 3}" / f"{number:03d}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"%d" % number * 300)
+    return pack(tmp_path / "source", tmp_path / "packs", "toy", shard_size=20_000).folder
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left():
+    yield
+    arrive.end()
+
+
+def wait_for(true) -> None:
+    for _ in range(500):
+        if true():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it never came")
+
+
+def test_all_samples_can_be_read_at_once_and_all_shards_come(made, tmp_path):
+    expected = list(PackedDataset(made))
+
+    there = arrive.begin(str(made), str(tmp_path / "node"))
+    dataset = PackedDataset(there)
+
+    assert list(dataset) == expected
+    shards = [shard.name for shard in load_manifest(str(made)).shards]
+    wait_for(lambda: set(shards) <= set(os.listdir(there)))
+    assert list(dataset) == expected
+    for name in shards:
+        assert (Path(there) / name).read_bytes() == (made / name).read_bytes()
+
+
+def test_once_it_has_arrived_the_source_is_not_needed(made, tmp_path):
+    expected = list(PackedDataset(made))
+    there = arrive.begin(str(made), str(tmp_path / "node"))
+    wait_for(lambda: len(list(Path(there).glob("shard-*"))) == len(list(made.glob("shard-*"))))
+
+    shutil.rmtree(made)
+
+    assert list(PackedDataset(there)) == expected
+
+
+def test_a_damaged_shard_is_never_put_in_place_and_it_is_said_why(made, tmp_path):
+    shard = made / "shard-00001.tar"
+    content = bytearray(shard.read_bytes())
+    content[700] ^= 1
+    shard.write_bytes(content)
+
+    there = Path(arrive.begin(str(made), str(tmp_path / "node")))
+
+    wait_for((there / arrive.PROBLEM).exists)
+    assert "shard-00001.tar" in (there / arrive.PROBLEM).read_text()
+    assert not (there / "shard-00001.tar").exists()
+
+
+def test_ending_leaves_a_folder_that_can_be_removed(made, tmp_path):
+    there = arrive.begin(str(made), str(tmp_path / "node"))
+
+    arrive.end()
+    shutil.rmtree(there)
+
+    assert os.listdir(tmp_path / "node") == []
