@@ -65,8 +65,8 @@ class Session:
         self.epoch = 0  # that is under way, from 0
         self.resumed = False
         self.finished = False  # in an earlier link already
-        self._batch = 0  # of this epoch, that the next one is
-        self._parts = parts
+        self.batch = 0  # of this epoch, that comes next
+        self.parts = parts
         self._save_every = save_every
         self._writer = Writer(folder, keep)
         self._memory = Memory()
@@ -104,13 +104,13 @@ class Session:
                 self._log.cut(0)
             return
         found = found or reading.read(path)
-        state.fits(found.state, self._parts, self._crew.size)
+        state.fits(found.state, self.parts, self._crew.size)
         state.pin_threads(found.state["session"]["threads"], self._say)
         own = found.state["session"]
-        self.steps, (self.epoch, self._batch) = found.step, own["place"]
+        self.steps, (self.epoch, self.batch) = found.step, own["place"]
         self._epochs, self._recipe = own["epochs"], own["recipe"]
         self.finished = self._crew.from_first(self._done() == self.steps)
-        state.restore(found.state["parts"], self._parts)
+        state.restore(found.state["parts"], self.parts)
         self._generators = found.state["generators"][self._crew.rank]
         generators.restore(self._generators)
         if self._log is not None:
@@ -163,7 +163,7 @@ class Session:
         while self.epoch < count and not self.finished:
             epoch = self.epoch
             yield epoch
-            self.epoch, self._batch = epoch + 1, 0
+            self.epoch, self.batch = epoch + 1, 0
 
     def step(self, **values: float) -> None:
         """A step of the optimizer is done; `values` are logged beside its number."""
@@ -171,12 +171,12 @@ class Session:
         self._step_took, self._stepped_at = now - self._stepped_at, now
         self.steps += 1
         if self._handed_out is not None:
-            self.epoch, self._batch = self._handed_out[0], self._handed_out[1] + 1
+            self.epoch, self.batch = self._handed_out[0], self._handed_out[1] + 1
         self._fresh = True
         if self._log is not None:
             self._log.log(dict(values, step=self.steps, epoch=self.epoch))
             if self.steps == 1:
-                self._memory.prepare(state.encoded(self._parts, {}, [])[1])
+                self._memory.prepare(state.encoded(self.parts, {}, [])[1])
         self._surface()
         if not self._driven:
             self.between_steps()
@@ -209,12 +209,12 @@ class Session:
             return (last, 0), last
         if epochs is not None:
             self.finished, self._epochs = False, epochs
-        return (self.epoch, self._batch), last
+        return (self.epoch, self.batch), last
 
     def next_epoch(self, batches: int) -> None:
         """Go on to the next epoch if all batches of this one were used."""
-        if self._batch >= batches:
-            self.epoch, self._batch = self.epoch + 1, 0
+        if self.batch >= batches:
+            self.epoch, self.batch = self.epoch + 1, 0
 
     def ready(self) -> None:
         """Just before the first batch: put the generators back, or save where they begin."""
@@ -298,15 +298,15 @@ class Session:
     def _snapshot(self, each: "list[generators.State]") -> Save:
         assert self._log is not None
         own = {
-            "place": [self.epoch, self._batch],
+            "place": [self.epoch, self.batch],
             "epochs": self._epochs,
             "recipe": self._recipe,
             "metrics": self._log.size(),
             "threads": lazily.torch().get_num_threads(),
             "ranks": self._crew.size,
         }
-        text, tensors = state.encoded(self._parts, own, each)
-        about = {"epoch": self.epoch, "batch": self._batch, "torch": lazily.torch().__version__}
+        text, tensors = state.encoded(self.parts, own, each)
+        about = {"epoch": self.epoch, "batch": self.batch, "torch": lazily.torch().__version__}
         for name in ("RABASKA_RUN", "RABASKA_LINK"):
             about[name.lower()[8:]] = os.environ.get(name)
         return Save(self.steps, self._memory.take(tensors), text, about, self._log.sync)

@@ -1,0 +1,130 @@
+"""Exact resume for the Trainer of Hugging Face: `train(trainer)` instead of `trainer.train()`.
+
+The session makes the batches and carries the model, the optimizer, the scheduler and the trainer's
+own record of its progress. The trainer's own checkpoints are not needed (`save_strategy="no"`).
+"""
+
+import dataclasses
+from typing import Any, Dict, Iterator, Optional, Tuple
+
+import transformers
+
+from rabaska.training.sessions import Session, session
+from rabaska.training.trouble import WrongUse
+
+
+def train(trainer: Any, **settings: Any) -> Any:
+    """Train, from the newest checkpoint on; `settings` are those of a session."""
+    exact = _Exact(trainer, session(trainer=_TrainerState(trainer), **settings))
+    steps = trainer.args.gradient_accumulation_steps
+    if steps > 1 and len(exact.batches) % steps:
+        raise WrongUse(
+            "this training cannot be continued exactly",
+            why="{} batches of an epoch are no multiple of gradient_accumulation_steps = {}".format(
+                len(exact.batches), steps
+            ),
+            hint="set dataloader_drop_last, or choose another batch size",
+        )
+    trainer.add_callback(exact)
+    trainer.get_train_dataloader = lambda: exact.batches
+    trainer._init_training_state = exact.init_training_state(trainer._init_training_state)
+    with exact.session:
+        return trainer.train()
+
+
+class _TrainerState:
+    """All that the trainer remembers, as a part of the session."""
+
+    def __init__(self, trainer: Any) -> None:
+        self._trainer = trainer
+        self.saved: Optional[Dict[str, Any]] = None
+
+    def state_dict(self) -> Dict[str, Any]:
+        trainer = self._trainer
+        return {
+            "model": trainer.model.state_dict(),
+            "optimizer": trainer.optimizer.state_dict(),
+            "scheduler": trainer.lr_scheduler.state_dict(),
+            "progress": dataclasses.asdict(trainer.state),
+            "loss": [trainer._tr_loss, trainer._total_loss_scalar, trainer._globalstep_last_logged],
+        }
+
+    def load_state_dict(self, saved: Dict[str, Any]) -> None:
+        self.saved = saved  # there is no optimizer yet to put it into
+
+    def restore_progress(self) -> None:
+        if self.saved is not None:
+            for name, value in self.saved["progress"].items():
+                setattr(self._trainer.state, name, value)
+
+    def restore(self) -> None:
+        if self.saved is None:
+            return
+        trainer, saved = self._trainer, self.saved
+        trainer.model.load_state_dict(saved["model"])
+        trainer.optimizer.load_state_dict(saved["optimizer"])
+        trainer.lr_scheduler.load_state_dict(saved["scheduler"])
+        loss, trainer._total_loss_scalar, trainer._globalstep_last_logged = saved["loss"]
+        trainer._tr_loss = loss.to(trainer._tr_loss.device)
+        trainer._initial_global_step = 0  # the mean loss at the end is of all links
+        self.saved = None
+
+
+class _Exact(transformers.TrainerCallback):  # type: ignore[misc,unused-ignore]
+    def __init__(self, trainer: Any, made: Session) -> None:
+        self.session = made
+        self.batches = _Batches(trainer, made)
+
+    def init_training_state(self, original: Any) -> Any:
+        """The trainer's own beginning, from the epoch on in which the session stands."""
+
+        def begin(*words: Any, **named: Any) -> Tuple[int, int]:
+            original(*words, **named)
+            self._state.restore_progress()
+            self.session.next_epoch(len(self.batches))
+            return self.session.epoch, 0
+
+        return begin
+
+    @property
+    def _state(self) -> _TrainerState:
+        part: _TrainerState = self.session.parts["trainer"]
+        return part
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._state.restore()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.session.step()
+        # The trainer counts the batches of this link; the epoch it logs must count them all.
+        state.epoch = self.session.epoch + self.session.batch / len(self.batches)
+
+
+class _Batches:
+    """One epoch each time; the first may be the rest of one."""
+
+    def __init__(self, trainer: Any, made: Session) -> None:
+        self._session = made
+        self.batch_size = trainer._train_batch_size
+        self.dataset, collate = trainer.train_dataset, trainer.data_collator
+        if hasattr(self.dataset, "column_names"):
+            self.dataset = trainer._remove_unused_columns(self.dataset, description="training")
+        else:
+            collate = trainer._get_collator_with_removed_columns(collate, description="training")
+        self._wanted = {
+            "batch_size": self.batch_size, "collate": collate,
+            "workers": trainer.args.dataloader_num_workers,
+            "drop_last": trainer.args.dataloader_drop_last,
+            "pin_memory": trainer.args.dataloader_pin_memory and trainer.args.device.type == "cuda",
+        }  # fmt: skip
+        self._ranks = max(1, trainer.args.world_size)
+
+    def __len__(self) -> int:
+        mine = -(-len(self.dataset) // self._ranks)
+        if self._wanted["drop_last"]:
+            return int(mine // self.batch_size)
+        return int(-(-mine // self.batch_size))
+
+    def __iter__(self) -> Iterator[Any]:
+        self._session.next_epoch(len(self))
+        return iter(self._session.loader(self.dataset, **self._wanted))
