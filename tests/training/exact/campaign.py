@@ -105,8 +105,10 @@ class Campaign:
             return None
         if not wait(pid, lambda: False, self.chance.uniform(0.0, 0.5)):
             return None
-        if self.chance.random() < 0.4:  # as soon as a checkpoint is being written
-            wait(pid, lambda: any(folder.glob("*.partial")), 1.0)
+        if self.chance.random() < 0.4 and not wait(  # as soon as a checkpoint is being written
+            pid, lambda: any(folder.glob("*.partial")), 1.0
+        ):
+            return None
         victims = children(pid)
         if victims and self.chance.random() < 0.2:
             kill(self.chance.choice(victims))
