@@ -3,11 +3,27 @@
 import json
 
 import pytest
+from tests.lab.fixtures import skip_or_fail
+from tests.lab.install import unavailable
+from tests.lab.torque_commands import give_torque_commands
 from tests.stand_ins.install import PROGRAMS, install
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 FOLDER = "/usr/local/lib/stand-in"
+CHAIN = (
+    "--walltime",
+    "12s",
+    "--links",
+    "4",
+    "--",
+    "--pause",
+    "0.1",
+    "--steps",
+    "150",
+    "--every",
+    "1",
+)
 
 
 @pytest.fixture
@@ -31,16 +47,41 @@ def make_passenger(make_lab, make_voyager):
     return make
 
 
+@pytest.fixture
+def passenger_of_slurm(make_lab, make_voyager):
+    """The user of a lab who knows Slurm by the commands of Torque only."""
+    skip_or_fail(unavailable(torque=True))
+    lab = make_lab()
+    give_torque_commands(lab)
+    someone = make_voyager(lab)
+    someone.profile.write_text(someone.profile.read_text().replace("slurm", "torque"))
+    return someone
+
+
 @pytest.mark.parametrize("scheduler", PROGRAMS)
 def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(make_passenger, scheduler):
     passenger = make_passenger(scheduler)
-    words = ["--pause", "0.1", "--steps", "150", "--every", "1"]
-    run = passenger.run("--walltime", "12s", "--links", "4", "--", *words)
+    run = passenger.run(*CHAIN)
     told = passenger.until(lambda status: status["checkpoint"] is not None, run)
 
     passenger.lab.world.run(["kill", "-KILL", str(told["links"][0]["pid"])])
     passenger.types("wait", run)
 
+    assert_finished_by_a_chain(passenger, run)
+
+
+def test_slurm_is_reached_by_its_own_commands_of_torques_names(passenger_of_slurm):
+    passenger, lab = passenger_of_slurm, passenger_of_slurm.lab
+    run = passenger.run(*CHAIN)
+    first = passenger.until(lambda status: status["checkpoint"] is not None, run)["links"][0]
+
+    lab.nodes.run(first["host"], ["kill", "-KILL", str(first["pid"])])
+    passenger.types("wait", run)
+
+    assert_finished_by_a_chain(passenger, run)
+
+
+def assert_finished_by_a_chain(passenger, run):
     told = passenger.status(run)
     assert told["state"] == "finished"
     assert len(told["links"]) >= 3
