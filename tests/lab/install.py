@@ -25,6 +25,11 @@ GRID_ENGINE_PACKAGES = {
     "/usr/sbin/sge_execd": "gridengine-exec",
     "qacct": "gridengine-client",
 }
+# What slurm-wlm-torque needs; the package itself cannot stand beside Grid Engine's.
+TORQUE_PACKAGES = {
+    f"/usr/share/doc/{package}": package
+    for package in ("libslurm-perl", "libslurmdb-perl", "libswitch-perl")
+}
 
 # Programs are looked for where root's would be, whatever PATH the tests run with.
 SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -32,7 +37,9 @@ GUARD = Path("/usr/sbin/policy-rc.d")
 LOCK = Path("/run/lock/rabaska-lab-install")
 
 
-def unavailable(*, accounting: bool = False, grid_engine: bool = False) -> str | None:
+def unavailable(
+    *, accounting: bool = False, grid_engine: bool = False, torque: bool = False
+) -> str | None:
     """Why no lab can be booted on this machine, or None when one can.
 
     As root on Debian it installs what is missing, once, before it answers.
@@ -44,6 +51,7 @@ def unavailable(*, accounting: bool = False, grid_engine: bool = False) -> str |
         return f"the lab needs namespaces and overlayfs: {refused}"
     wanted = PACKAGES | (ACCOUNTING_PACKAGES if accounting else {})
     wanted |= GRID_ENGINE_PACKAGES if grid_engine else {}
+    wanted |= TORQUE_PACKAGES if torque else {}
     if missing(wanted) and shutil.which("apt-get"):
         install(wanted)
     lacking = missing(wanted)

@@ -40,7 +40,7 @@ class TestSlurmsOwnQsub(SchedulerContract):
         submitted="11\n",
         job="11",
         status=recorded("torque", "qstat-slurm.txt"),
-        states={"11": JobState.FAILED, "12": JobState.RUNNING, "13": JobState.QUEUED},
+        states={"1": JobState.FAILED, "2": JobState.RUNNING, "3": JobState.QUEUED},
         refusals=("There was an error running the Slurm sbatch command.\nThe command was:\n",),
     )
 
