@@ -18,6 +18,7 @@ COMMANDS = {
     "fetch": ("rabaska.cli.runs", "Bring results home."),
     "show": ("rabaska.cli.runs", "Print a run's plan and its job script."),
     "forget": ("rabaska.cli.runs", "Drop a run from the list; nothing is deleted."),
+    "doctor": ("rabaska.cli.advice", "Look for what would go wrong, before the queue."),
     "explain": ("rabaska.cli.advice", "Say what a message means and what to do."),
     "clusters": ("rabaska.cli.clusters", "List, show, add or check clusters."),
     "completion": ("rabaska.cli.completion", "Print the completion script of a shell."),

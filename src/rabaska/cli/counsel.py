@@ -1,11 +1,13 @@
 """How advice reads: explanations, findings, plans and storage, as lines of text."""
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rabaska.cli import show
 
 if TYPE_CHECKING:
+    from rabaska.checkup.findings import Finding
     from rabaska.journeys.explain import Explanation
     from rabaska.knowledge.failures import Failure
 
@@ -26,6 +28,20 @@ def explanation(told: "Explanation") -> None:
         show.data("The nearest that is known:\n")
         show.data("\n\n".join(_one(failure) for failure in told.nearest))
     show.data("\nIf that does not help: `--bundle FOLDER` writes what the site's support asks for.")
+
+
+def findings(found: "Sequence[Finding]", mended: Sequence[str]) -> None:
+    """Each with its place, its reason and its remedy; then what was mended."""
+    for sentence in mended:
+        show.data(f"mended: {sentence}")
+    for each in found:
+        word = "error" if each.serious else "advice"
+        lines = (f"because {each.why}", f"fix: {each.fix}" if each.fix else "")
+        show.data(f"{word}: {each.what}\n  {each.where}")
+        show.data("\n".join(_wrapped(line) for line in lines if line))
+    kinds = [each.serious for each in found]
+    told = f"{kinds.count(True)} errors, {kinds.count(False)} pieces of advice"
+    show.note(told if found else "nothing was found")
 
 
 def _one(failure: "Failure") -> str:

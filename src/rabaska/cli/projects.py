@@ -41,6 +41,7 @@ def pack(dataset: str | None, *, quiet: bool, as_json: bool) -> None:
 @click.command()
 @on_option
 @click.option("--dry-run", is_flag=True, help="Print the plan and the script; touch nothing.")
+@click.option("--no-doctor", is_flag=True, help="Do not look for what would go wrong first.")
 @click.option("--wait", is_flag=True, help="Follow the run; exit with the program's verdict.")
 @click.option("--walltime", metavar="TIME", help="Time limit of one link: 90s, 3h, 1d.")
 @click.option("--links", type=click.IntRange(1), help="How many jobs may follow one another.")
@@ -52,7 +53,7 @@ def pack(dataset: str | None, *, quiet: bool, as_json: bool) -> None:
 @quiet_option
 @json_option
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED)
-def run(*, on: str, dry_run: bool, wait: bool, quiet: bool, as_json: bool,
+def run(*, on: str, dry_run: bool, no_doctor: bool, wait: bool, quiet: bool, as_json: bool,
         extra: tuple[str, ...], native: tuple[str, ...], **asked: Any) -> int:  # fmt: skip
     """Carry the project to a cluster and start it; words after -- go to the program.
 
@@ -67,7 +68,7 @@ def run(*, on: str, dry_run: bool, wait: bool, quiet: bool, as_json: bool,
         show.json(voyage) if as_json else show.voyage(voyage)
         return 0
     with show.steps(quiet=quiet or as_json) as told:
-        submitted = run_journey.run(project, on, home(), told)
+        submitted = run_journey.run(project, on, home(), told, advise=not no_doctor)
     if not wait:
         show.json(submitted) if as_json else show.data(submitted.run)
         return 0

@@ -9,6 +9,7 @@ from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import JobId
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import new_name
+from rabaska.journeys.doctor import warn
 from rabaska.journeys.pack import pack
 from rabaska.journeys.prepare import prepare, resolve
 from rabaska.journeys.push import push
@@ -33,10 +34,14 @@ class Submitted:
     path: str  # the run folder on its cluster
 
 
-def run(project: Project, on: str, home: Home, teller: Teller | None = None) -> Submitted:
+def run(
+    project: Project, on: str, home: Home, teller: Teller | None = None, *, advise: bool = True
+) -> Submitted:
     teller = teller or Silent()
     _tell_of_the_profile(cluster_named(on, home), home, teller)
     there = station(on, home)
+    if advise:
+        warn(project, there.cluster, teller)
     ready = made_ready(project, there, home, teller)
     name, path = ready.plan.run, there.run_folder(ready.plan.run)
     record = RunRecord(name, on, path, str(project.folder), time.time())

@@ -1,0 +1,97 @@
+"""What a dataset is made of: how many files, how large, which of them twice or empty."""
+
+import hashlib
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_FILES = 200_000
+LONGEST = 5.0  # seconds for looking, and as many for comparing
+_LEAST_COMPARED = 1024  # bytes; smaller files are often alike and cost nothing
+_MOST_READ = 512 * 10**6  # bytes read to compare files
+_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar")
+_MEANT_EMPTY = (".gitkeep", ".keep", ".gitignore", "__init__.py")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """`whole` is false when a bounded look did not see all."""
+
+    files: int = 0
+    size: int = 0  # bytes
+    archives: tuple[tuple[str, int], ...] = ()  # name, bytes
+    empty: tuple[str, ...] = ()  # files without content that should have some
+    twice: int = 0  # files whose content another file has too
+    twice_size: int = 0  # bytes of those
+    whole: bool = True
+
+
+def look(folder: Path, *, compare: bool = False) -> Contents:
+    """Names and sizes of all files below; with `compare` those of one size are read."""
+    until = time.monotonic() + LONGEST
+    seen: list[tuple[str, int]] = []
+    whole = True
+    for path, size in _walk(folder):
+        seen.append((path, size))
+        if len(seen) > MOST_FILES or time.monotonic() > until:
+            whole = False
+            break
+    names = [(os.path.relpath(path, folder), size) for path, size in seen]
+    twice = list(_twice(seen)) if compare else []
+    return Contents(
+        files=len(seen),
+        size=sum(size for _, size in seen),
+        archives=tuple(each for each in names if each[0].lower().endswith(_ARCHIVES)),
+        empty=tuple(name for name, size in names if not size and not name.endswith(_MEANT_EMPTY)),
+        twice=len(twice),
+        twice_size=sum(twice),
+        whole=whole,
+    )
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, int]]:
+    waiting = [str(folder)]
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError:
+            continue
+        for entry in entries:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    yield entry.path, entry.stat(follow_symlinks=False).st_size
+            except OSError:
+                continue
+
+
+def _twice(seen: Iterable[tuple[str, int]]) -> Iterator[int]:
+    """The size of each file after the first of those that hold the same."""
+    until = time.monotonic() + LONGEST
+    alike: dict[int, list[str]] = defaultdict(list)
+    for path, size in seen:
+        if size >= _LEAST_COMPARED:
+            alike[size].append(path)
+    read = 0
+    for size, paths in alike.items():
+        known: set[bytes] = set()
+        for path in paths if len(paths) > 1 else ():
+            read += size
+            if read > _MOST_READ or time.monotonic() > until:
+                return
+            digest = _digest(path)
+            if digest in known:
+                yield size
+            known.add(digest)
+
+
+def _digest(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - a path from scandir, one of many
+            return hashlib.file_digest(file, "blake2b").digest()
+    except OSError:
+        return path.encode("utf-8", "surrogateescape")

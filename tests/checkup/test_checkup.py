@@ -1,0 +1,130 @@
+"""Every planted fault is found, and nothing is found where there is none."""
+
+import pytest
+from clean import CLEAN
+from faults import FAULTS
+from small_projects import Small
+
+from rabaska.checkup.answers import answers
+from rabaska.checkup.answers import checks as checks_of_answers
+from rabaska.checkup.examination import examine
+from rabaska.checkup.subject import look
+from rabaska.journeys.doctor import diagnose, mend
+from rabaska.records.home import Home
+from rabaska.settings.profiles import load_cluster
+from rabaska.settings.project import load
+
+
+def subject(small, folder):
+    return look(load(small.write(folder), cluster=small.on), load_cluster(small.on))
+
+
+def found(small, folder):
+    return examine(subject(small, folder))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(name, tmp_path):
+    wanted, small = FAULTS[name]
+
+    told = found(small, tmp_path)
+
+    assert wanted in [each.id for each in told], told
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_told_without_others(name, tmp_path):
+    wanted, small = FAULTS[name]
+    # A cluster that is gone tells that too, whatever else is wrong.
+    told = {each.id for each in found(small, tmp_path)} - {"cluster.gone"}
+
+    assert told <= {wanted}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_a_clean_project_is_left_in_peace(name, tmp_path):
+    assert found(CLEAN[name], tmp_path) == ()
+
+
+def test_there_are_enough_of_both():
+    assert len(FAULTS) >= 30
+    assert len(CLEAN) >= 10
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_finding_says_what_where_why_and_what_to_do(name, tmp_path):
+    for each in found(FAULTS[name][1], tmp_path):
+        assert all((each.what, each.where, each.why, each.fix)), each
+        assert not each.what.endswith("."), each.what
+
+
+def test_a_place_in_the_code_is_a_file_and_a_line(tmp_path):
+    (told,) = found(Small(top="\nROOT = '/home/ana/data'"), tmp_path)
+
+    script = (tmp_path / "train.py").read_text().splitlines()
+    number = next(n for n, line in enumerate(script, 1) if "/home/ana" in line)
+    assert told.where == f"train.py, line {number}"
+
+
+def test_what_is_safe_is_mended_and_then_found_no_more(tmp_path):
+    small = Small(
+        on="here", cluster="", resources="gpus = 0", end="plt.show()",
+        files={"job.sh": b"#!/bin/bash\r\nexit\r\n"},
+    )  # fmt: skip
+    home = Home(tmp_path / "home")
+    project = load(small.write(tmp_path / "p"), cluster="here")
+
+    done = mend(project, diagnose(project, "here", home))
+
+    assert len(done) == 2
+    assert (tmp_path / "p" / "job.sh").read_bytes() == b"#!/bin/bash\nexit\n"
+    again = load(tmp_path / "p", cluster="here")
+    assert again.environment.variables["MPLBACKEND"] == "Agg"
+    assert again.command == project.command
+    assert diagnose(again, "here", home) == ()
+
+
+def test_a_script_that_cannot_be_read_stops_nothing(tmp_path):
+    assert found(Small(train="def broken(:\n"), tmp_path) == ()
+
+
+ALLIANCE = """
+*** Welcome to Narval ***
+== store
+/scratch/ana
+writable
+== bytes
+10.0.0.1@tcp:/scratch 1000000 900000 100 99% /scratch
+== files
+10.0.0.1@tcp:/scratch 1000000 999990 10 99% /scratch
+== group
+ana ana
+== purge
+/scratch/ana/rabaska/packs/images-1234/shard-00000.tar
+== accounts
+def-someone_cpu
+def-someone_gpu
+"""
+
+
+def test_what_a_cluster_says_is_held_against_the_project(tmp_path):
+    project = subject(Small(files={"images/large.bin": b"x" * 200_000}), tmp_path)
+
+    told = {each.id: each for each in checks_of_answers(project, answers(ALLIANCE))}
+
+    assert set(told) == {"cluster.account", "cluster.room", "cluster.files", "cluster.purge"}
+    assert "def-someone" in told["cluster.account"].fix
+    assert told["cluster.files"].serious
+
+
+def test_a_cluster_that_says_nothing_strange_is_left_in_peace(tmp_path):
+    said = ALLIANCE.replace(" 100 99%", " 9000000 1%").replace("someone", "prof")
+    said = said.replace("999990 10 99%", "10 999990 1%").replace("/scratch/ana/rabaska/p", "")
+    said = said.split("== purge")[0] + "== accounts\ndef-prof_gpu\n"
+
+    assert list(checks_of_answers(subject(Small(), tmp_path), answers(said))) == []
+
+
+@pytest.mark.parametrize("said", ["", "== bytes\n", "== files\n- - - -", "== store\n/x", "noise"])
+def test_a_strange_answer_stops_nothing(said, tmp_path):
+    list(checks_of_answers(subject(Small(), tmp_path), answers(said)))
