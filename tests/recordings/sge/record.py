@@ -22,7 +22,7 @@ JOBS = (
     ("", "sleep 60"),  # cancelled
     ("-t 1-4 -tc 1 -l h_rt=00:02:00", "sleep 120"),
     ("-h", "true"),
-    ("-o /root/nobody.may.write.here", "true"),
+    ("-o /no/such/folder/out", "true"),
     ("", "kill -9 $$"),
     ("-l gpu=2", "sleep 120"),
     ("-l gpu=2", "sleep 120"),
