@@ -42,7 +42,7 @@ def test_it_never_goes_on_after_three_links_without_progress(history: list[Link]
         assert decision != chain.GO_ON
 
 
-@given(histories, st.sampled_from(chain.ITS_OWN_FAULT))
+@given(histories, st.sampled_from((chain.CRASHED, chain.STAGING_FAILED)))
 def test_its_own_fault_without_progress_ends_the_chain_at_once(
     history: list[Link], how: str
 ) -> None:
@@ -53,6 +53,22 @@ def test_its_own_fault_without_progress_ends_the_chain_at_once(
     assert decided.decision == chain.GIVE_UP
     assert decided.reason
     assert decided.hint
+
+
+@given(st.lists(st.sampled_from(ENDS), max_size=2), st.sampled_from(chain.SHORT_OF_TIME))
+def test_a_limit_that_no_link_ever_met_ends_the_chain_at_once(before: list[str], how: str) -> None:
+    history = links(*((earlier, False) for earlier in before), (how, False))
+
+    assert verdict(history).decision == chain.GIVE_UP
+
+
+@given(st.sampled_from(chain.SHORT_OF_TIME))
+def test_a_limit_that_an_earlier_link_met_is_tried_again_but_not_for_ever(how: str) -> None:
+    saved, missed = (chain.TIME_LIMIT, True), (how, False)
+
+    assert verdict(links(saved, missed)).decision == chain.GO_ON
+    assert verdict(links(saved, missed, missed)).decision == chain.GO_ON
+    assert verdict(links(saved, missed, missed, missed)).decision == chain.GIVE_UP
 
 
 @given(histories, st.sampled_from([how for how in ENDS if how != chain.FINISHED]))

@@ -27,6 +27,8 @@ GO_ON_EXIT_CODE = 85  # a program's way to say "there is more to do, start me ag
 
 # The same program ends in the same way again: another job would be spent for nothing.
 ITS_OWN_FAULT = (CRASHED, TIME_LIMIT, NO_TIME_LEFT, STAGING_FAILED)
+# Unless an earlier link could do it: then a busy node or slow storage is the likelier reason.
+SHORT_OF_TIME = (TIME_LIMIT, NO_TIME_LEFT)
 PATIENCE = 3  # links in a row that others ended before anything was saved
 
 
@@ -67,13 +69,14 @@ def verdict(
         return Verdict(GO_ON, "the run was taken up again after link {}".format(forgiven))
     if last.progressed:
         return Verdict(GO_ON, "link {} saved progress".format(last.number))
-    if last.how in ITS_OWN_FAULT:
+    unlucky = last.how in SHORT_OF_TIME and any(link.progressed for link in links)
+    if last.how in ITS_OWN_FAULT and not unlucky:
         return _give_up(last)
     return _after_interruption(last, [link for link in links if link.number > forgiven])
 
 
 def _after_interruption(last: Link, links: List[Link]) -> Verdict:
-    """`last` was ended by others before it saved anything: try again, but not for ever."""
+    """`last` ended before it saved anything, by bad luck perhaps: try again, but not for ever."""
     fruitless = 0
     for link in reversed(links):
         if link.progressed:
