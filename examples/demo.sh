@@ -24,8 +24,8 @@ show rabaska init --yes
 say "3. Thousands of files become a few shards"
 show rabaska pack
 
-say "4. Submit: at most 20 jobs of 12 seconds each, one after another"
-show rabaska run --walltime 12s --links 20
+say "4. Submit: at most 20 jobs of 15 seconds each, one after another"
+show rabaska run --walltime 15s --links 20
 
 say "5. Half-way through link 2, SIGKILL: what a failing node looks like"
 python "$examples/kill_link.py" 2
