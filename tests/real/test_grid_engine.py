@@ -103,3 +103,11 @@ def test_a_queue_that_does_not_exist_is_told_in_grid_engines_own_words(passenger
     refused = passenger.types("run", "--on", "lab", code=7)
 
     assert 'unknown queue "nosuch"' in refused.errors
+
+
+def test_a_command_runs_on_a_node_with_data_in_place_and_gives_its_exit_code(passenger):
+    ran = passenger.types(
+        "shell", "--on", "lab", "--", "sh", "-c", "ls $RABASKA_DATA; hostname; exit 4", code=4
+    )
+
+    assert ran.output.split()[-4:] == ["0.txt", "1.txt", "2.txt", "control"]

@@ -1,5 +1,6 @@
 """Grid Engine keeps the contract, with what its real commands printed."""
 
+import subprocess
 from dataclasses import replace
 from datetime import timedelta
 
@@ -124,3 +125,23 @@ def test_inside_a_job_an_element_of_an_array_knows_its_number_and_the_rest():
     assert printed_by_bash(inside.cancel_rest, **element) == "qdel 3 -t 3-5"
     assert printed_by_bash(inside.cancel_rest, **alone) == ""
     assert printed_by_bash(inside.cancel_rest, **{**element, "SGE_TASK_ID": "5"}) == ""
+
+
+def test_the_node_of_a_running_job_is_found(tmp_path):
+    qstat = tmp_path / "qstat"
+    qstat.write_text(f"#!/bin/sh\ncat <<'END'\n{recorded('sge', 'qstat.xml')}END\n")
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\necho "$@"\n')
+    for program in (qstat, ssh):
+        program.chmod(0o755)
+    command = SGE.beside_command("5_1", ["ls", "a folder"], terminal=False)
+
+    ran = subprocess.run(
+        command,
+        check=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+
+    assert ran.stdout == "control ls 'a folder'\n"

@@ -1,1 +1,1 @@
-"""Schedulers that cannot be installed here: programs that run jobs and print what the real ones do."""
+"""Schedulers that cannot be installed: programs that run jobs and print what the real ones do."""

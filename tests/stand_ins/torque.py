@@ -42,6 +42,13 @@ def checked(words: list[str], queue: Queue) -> Asked:
         raise Refused(f"qsub: submit error (Unknown resource type  Resource_List.{name})", 189)
     if asked.options.get("-q", "") not in QUEUES:
         raise Refused("qsub: submit error (Unknown queue MSG=requested queue not found)", 172)
+    allowed = queue.spool / "jobs-allowed"
+    if allowed.exists() and len(queue.jobs()) >= int(allowed.read_text()):
+        raise Refused(
+            "qsub: submit error (Maximum number of jobs already in queue for user MSG=total number"
+            " of current user's jobs exceeds the queue limit: user alice, queue batch)",
+            158,
+        )
     for parent in asked.after:
         job = queue.job(_number(parent))
         if job is None or job.state == "over":

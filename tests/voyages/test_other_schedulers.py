@@ -123,3 +123,32 @@ def test_what_a_scheduler_cannot_do_is_said_before_it_runs_and_while_it_does(gue
 
     assert "sqsub knows no accounts" in rehearsed.errors
     assert "note: sqsub knows no accounts" in guest.types("status").output
+
+
+@pytest.mark.parametrize("guest", ["torque"], indirect=True)
+def test_links_that_a_queue_has_no_room_for_are_told_and_the_others_run(guest):
+    _write(guest.programs / "spool" / "jobs-allowed", "2")
+
+    said = guest.types("run", "--on", "there", "--links", "4")
+    guest.types("wait")
+
+    assert "link 3 of 4 was not taken: qsub said:" in said.errors
+    assert "exceeds the queue limit" in said.errors
+    assert guest.status()["state"] == "finished"
+
+
+@pytest.mark.parametrize("guest", ["torque"], indirect=True)
+def test_a_link_after_one_that_is_over_is_submitted_all_the_same(guest):
+    guest.write("train.py", "import sys; sys.exit(3)")
+    guest.settings(command='"python train.py"')
+    (guest.programs / "qsub").rename(guest.programs / "qsub-at-once")
+    slow = 'case "$*" in *depend*) sleep 6 ;; esac\nexec qsub-at-once "$@"\n'
+    _write(guest.programs / "qsub", f"#!/bin/sh\n{slow}")
+
+    guest.run("--links", "2")
+    guest.types("wait", code=3)
+
+    lines = (guest.home / "stand-in" / "spool").glob("*.json")
+    told = guest.status()
+    assert len(list(lines)) == 2
+    assert (told["state"], len(told["links"])) == ("failed", 1)
