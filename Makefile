@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Two workers: the suite is built for two cores, and its jobs take time limits in seconds.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test test-real check bench docs golden kills parsers lab clean
+.PHONY: demo test test-real check bench docs golden kills campaign frameworks parsers lab clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-output
@@ -39,6 +39,10 @@ campaign: $(VENV)/.with-torch
 parsers: $(VENV)/.installed
 	PARSER_TEXTS=$(or $(TEXTS),100000) $(PYTEST) -q --timeout 3600 tests/schedulers -k "damage or garbled"
 
+# Lightning, Transformers and Keras, apart from our own environment: they bring much with them.
+frameworks: $(VENV)-frameworks/.installed $(VENV)/.installed
+	$(BIN)/python -m pytest tests/training/test_frameworks.py
+
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
 
@@ -58,6 +62,12 @@ $(VENV)/.installed: pyproject.toml
 # The CPU build is enough for the tests; a plain `torch` would bring gigabytes of CUDA.
 $(VENV)/.with-torch: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group torch
+	@touch $@
+
+$(VENV)-frameworks/.installed:
+	$(PYTHON) -m venv $(VENV)-frameworks
+	$(VENV)-frameworks/bin/python -m pip install --quiet torch==2.13.0 numpy
+	$(VENV)-frameworks/bin/python -m pip install --quiet lightning==2.6.6 "transformers[torch]==5.22.2" keras==3.15.1
 	@touch $@
 
 # A Slurm cluster to try things on, until Ctrl-C; needs root on Debian. `make lab LAB="--warp 60"`

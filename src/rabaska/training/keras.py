@@ -4,7 +4,7 @@ The session makes the batches, which are (x, y) pairs, and carries all variables
 its optimizer and of its metrics, so that also the mean loss of an epoch is that of the whole epoch.
 """
 
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, List, Optional
 
 import keras
 import torch
@@ -118,6 +118,6 @@ class _Batches(torch.utils.data.DataLoader):  # type: ignore[misc,type-arg,unuse
     def __len__(self) -> int:
         return len(self._made) - self.session.batch
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Any:
         self.session.next_epoch(len(self._made))
         return iter(self._made)

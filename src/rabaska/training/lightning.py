@@ -15,7 +15,7 @@ import lightning.pytorch as lightning
 from rabaska.training.sessions import Session, session
 
 
-class Exact(lightning.Callback):
+class Exact(lightning.Callback):  # type: ignore[misc,unused-ignore]
     """What the session and its loader take can be given here: `folder`, `seed`, `save_every` …"""
 
     def __init__(

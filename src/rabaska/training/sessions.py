@@ -19,8 +19,8 @@ from rabaska.training import asking, generators, lazily, metrics, reading, state
 from rabaska.training.batches import Batches
 from rabaska.training.crew import Crew
 from rabaska.training.memory import Memory
-from rabaska.training.turns import Recipe
 from rabaska.training.trouble import CannotResume, SaveFailed, WrongUse
+from rabaska.training.turns import Recipe
 from rabaska.training.writer import Save, Writer
 
 DONE = "DONE.json"

@@ -49,7 +49,7 @@ def main():
         arguments = transformers.TrainingArguments(
             output, num_train_epochs=words.epochs, per_device_train_batch_size=words.batch_size,
             dataloader_num_workers=words.workers, save_strategy="no", logging_steps=1,
-            report_to="none", use_cpu=True, disable_tqdm=True, learning_rate=1e-2, log_level="error",
+            report_to="none", use_cpu=True, disable_tqdm=True, learning_rate=1e-2,
         )  # fmt: skip
         trainer = transformers.Trainer(
             model, arguments, train_dataset=Named(words.samples, words.pause),

@@ -1,0 +1,44 @@
+"""The same exactness through Lightning, the Trainer of Hugging Face, and Keras on PyTorch.
+
+They have an environment of their own, which `make frameworks` builds before it runs these tests.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+EXACT = Path(__file__).parent / "exact"
+PYTHON = REPOSITORY / ".venv-frameworks" / "bin" / "python"
+GO_ON = 85
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not PYTHON.exists(), reason="run `make frameworks`"),
+]
+
+
+def train(program: str, folder: Path, *words: str) -> int:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY / "src")}
+    command = [PYTHON, EXACT / program, folder, *words]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+def left_by(folder: Path) -> tuple[str, str]:
+    return (folder / "weights").read_text(), (folder / "metrics.jsonl").read_text()
+
+
+@pytest.mark.parametrize("program", ["with_lightning.py", "with_huggingface.py", "with_keras.py"])
+def test_any_number_of_workers_and_an_interruption_give_the_same(tmp_path, program):
+    assert train(program, tmp_path / "undisturbed") == 0
+    for workers in ("0", "1", "2", "4"):
+        folder = tmp_path / workers
+        assert train(program, folder, "--workers", workers, "--stop-after", "33") == GO_ON
+        assert not (folder / "weights").exists()
+
+        assert train(program, folder, "--workers", workers) == 0
+
+        assert left_by(folder) == left_by(tmp_path / "undisturbed"), workers
