@@ -23,6 +23,10 @@ def told(*runs: dict[str, Any], queue: str = "true", history: str = "") -> list[
         "queue": ["sh", "-c", queue],
         "history": ["sh", "-c", history, "sacct", "{jobs}"] if history else [],
     }
+    return answers(question)
+
+
+def answers(question: dict[str, Any]) -> list[dict[str, Any]]:
     done = subprocess.run(ASK, input=json.dumps(question).encode(), capture_output=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -92,3 +96,52 @@ def test_a_queue_that_fails_is_told_in_its_own_words(tmp_path: Path) -> None:
     assert answer["queue"]["exit_code"] == 1
     assert answer["queue"]["complained"] == "slurmctld is down\n"
     assert answer["history"] is None
+
+
+def test_a_queue_that_wants_to_know_which_jobs_is_told_those_of_unfinished_runs(
+    tmp_path: Path,
+) -> None:
+    waiting, finished = make_run(tmp_path, "waiting"), make_run(tmp_path, "finished")
+    files.write_json(finished.done, {})
+    question = {
+        "runs": [{"path": waiting.path, "job": "71.a 72.a"}, {"path": finished.path, "job": "9"}],
+        "tail": 5,
+        "queue": ["echo", "{jobs}", "--jobs={jobs}"],
+        "history": [],
+    }
+
+    *_, answer = answers(question)
+
+    assert answer["queue"]["said"] == "71.a 72.a --jobs=71.a,72.a\n"
+
+
+def test_a_queue_that_lists_everybody_is_not_asked_about_nothing(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    question = {
+        "runs": [{"path": run.path}],
+        "tail": 5,
+        "queue": ["false", "{jobs}"],
+        "history": [],
+    }
+
+    *_, answer = answers(question)
+
+    assert (answer["queue"]["exit_code"], answer["queue"]["said"]) == (0, "")
+
+
+@pytest.mark.parametrize(("code", "asked"), [(153, True), (1, False)])
+def test_history_is_asked_after_a_partial_answer_and_not_after_none(
+    tmp_path: Path, code: int, asked: bool
+) -> None:
+    run = make_run(tmp_path)
+    question = {
+        "runs": [{"path": run.path, "job": "7"}],
+        "tail": 5,
+        "queue": ["sh", "-c", f"exit {code}"],
+        "answers": [0, 153],
+        "history": ["echo", "{jobs}"],
+    }
+
+    *_, answer = answers(question)
+
+    assert (answer["history"] is not None) == asked

@@ -146,6 +146,7 @@ class Sge:
             job=f'$JOB_ID$({_ALONE} || echo "_$SGE_TASK_ID")',
             local_space="${TMPDIR:-}",
             cancel_rest=f"$({_ALONE} || {last} || {rest})",
+            extra={"RABASKA_ONE_AT_A_TIME": "yes"},
         )
 
 
