@@ -1,4 +1,4 @@
-"""Why jobs wait: reasons as Slurm spells them."""
+"""Why jobs wait: reasons as schedulers spell them."""
 
 import pytest
 
@@ -12,6 +12,8 @@ from rabaska.knowledge.waiting import waiting_for
         "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "InvalidAccount", "InvalidQOS",
         "QOSMaxWallDurationPerJobLimit", "AssocMaxWallDurationPerJobLimit", "QOSMaxGRESPerJob",
         "QOSMinGRES", "launch failed requeued held",
+        "Can Never Run: Insufficient amount of resource: ngpus (R: 9 A: 4 T: 4)",
+        "Grid Engine could not start it; `qstat -explain E` on the cluster says why",
     ],
 )  # fmt: skip
 def test_a_job_that_cannot_start_as_it_is_is_known_as_such(reason):
@@ -25,7 +27,8 @@ def test_a_job_that_cannot_start_as_it_is_is_known_as_such(reason):
 @pytest.mark.parametrize(
     "reason",
     ["QOSMaxJobsPerUserLimit", "AssocGrpCPUMinutesLimit", "QOSGrpGRES", "PartitionDown",
-     "ReqNodeNotAvail, May be reserved for other job", "Licenses"],
+     "ReqNodeNotAvail, May be reserved for other job", "Licenses",
+     "job 4761852 violates active HARD MAXPROC limit of 160 for user alice"],
 )  # fmt: skip
 def test_a_job_that_starts_one_day_is_not_given_up(reason):
     known = waiting_for(reason)

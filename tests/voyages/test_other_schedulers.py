@@ -152,3 +152,20 @@ def test_a_link_after_one_that_is_over_is_submitted_all_the_same(guest):
     told = guest.status()
     assert len(list(lines)) == 2
     assert (told["state"], len(told["links"])) == ("failed", 1)
+
+
+@pytest.mark.parametrize("guest", ["pbs", "torque"], indirect=True)
+def test_a_job_that_its_scheduler_forgot_hides_no_other(guest):
+    guest.write("train.py", "import time; time.sleep(60)")
+    guest.settings(command='"python train.py"')
+    forgotten, kept = guest.run("--links", "1"), guest.run("--links", "1")
+    for run in (forgotten, kept):
+        guest.until(lambda status: status["links"], run)
+
+    (guest.programs / "spool" / "0.json").unlink()
+
+    every = json.loads(guest.types("status", "--all", "--json").output)
+    told = {run["name"]: run["state"] for run in every}
+    assert told[kept] == "running"
+    assert told[forgotten] != "finished"
+    guest.types("cancel", kept)
