@@ -10,7 +10,7 @@ _AMOUNT = re.compile(r"\bN (ms|s|min|h|d|B|kB|MB|GB)\b( N (s|min|h))?")
 
 
 def shape(line: str) -> str:
-    line = re.sub(r"\b[0-9a-f]{12}\b", "DIGEST", line)
+    line = re.sub(r"\b[0-9a-f]{12}(?:[0-9a-f]{4})?\b", "DIGEST", line)
     line = re.sub(r"\b(digits)-[0-9a-f]{4}\b", r"\1-NAME", line)
     line = re.sub(r"\d[\d,.]*", "N", line)
     # A program that saves when it is asked to stop takes a moment to do so, or does not.
@@ -21,8 +21,8 @@ def shape(line: str) -> str:
 
 def difference(documented: Sequence[str], printed: str) -> str:
     """Why `printed` is not what a page shows; "" when it is."""
-    shown = [shape(line) for line in documented]
-    seen = [shape(line) for line in printed.splitlines()]
+    shown = [shape(line) for line in documented if line.strip()]
+    seen = [shape(line) for line in printed.splitlines() if line.strip()]
     if ANY_LINES not in shown:
         for line in seen:
             if line not in shown:

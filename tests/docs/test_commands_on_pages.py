@@ -1,91 +1,59 @@
 """Every command of every page is run, in order, and prints what the page says."""
 
-import json
-import os
-import shutil
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from pages import PAGES, Step, name_of, starting_folder, steps
+from pages import PAGES, Part, parts, steps
 from shapes import difference, shape
 
-BIN = Path(sys.executable).parent
-WITH_STEPS = [page for page in PAGES if steps(page)]
+PARTS = [part for page in PAGES for part in parts(page)]
 
 
-class Reader:
-    """Somebody who types what a page says, in a copy of the example it starts from."""
-
-    def __init__(self, example: Path, folder: Path) -> None:
-        self.parent = folder
-        self.project = folder / example.name
-        ignored = shutil.ignore_patterns("data", "output", "results", "__pycache__")
-        shutil.copytree(example, self.project, ignore=ignored)
-        self.environment = {
-            **os.environ,
-            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
-            "RABASKA_HOME": str(folder / "home"),
-            "OMP_NUM_THREADS": "1",
-        }
-
-    def type(self, step: Step) -> tuple[int, str]:
-        program = ["bash", "-c"] if step.language == "console" else [sys.executable, "-c"]
-        done = subprocess.run(
-            [*program, step.command], cwd=self.project, env=self.environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            check=False,
-        )  # fmt: skip
-        printed = done.stdout.decode("utf-8", "replace")
-        for mine, documented in ((str(self.parent), "/home/ada"), (socket.gethostname(), "laptop")):
-            printed = printed.replace(mine, documented)
-        return done.returncode, printed
-
-    def leave(self) -> None:
-        """Let no job of a page outlive its test."""
-        _, told = self.type(Step("rabaska status --all --json 2>/dev/null"))
-        for run in json.loads(told or "[]"):
-            self.type(Step(f"rabaska cancel {run['name']}"))
-
-
-@pytest.fixture
-def reader_of(tmp_path: Path) -> Iterator[object]:
-    readers: list[Reader] = []
-
-    def reader_of(page: Path) -> Reader:
-        example = starting_folder(page)
-        assert example is not None, f"{name_of(page)} has commands but names no example to run in"
-        readers.append(Reader(example, tmp_path))
-        return readers[-1]
-
-    yield reader_of
-    for reader in readers:
-        reader.leave()
+def marked(part: Part) -> object:
+    return pytest.param(part, id=part.name, marks=[pytest.mark.real] if part.needs_lab else [])
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", WITH_STEPS, ids=name_of)
-def test_every_command_of_the_page_works_and_prints_what_it_shows(page, reader_of):
-    reader = reader_of(page)
+@pytest.mark.parametrize("part", [marked(part) for part in PARTS])
+def test_every_command_of_the_page_works_and_prints_what_it_shows(part, reader_of):
+    reader = reader_of(part)
 
-    for step in steps(page):
-        exit_code, printed = reader.type(step)
+    for step in part.steps:
+        exit_code, printed = reader.follows(step)
 
         assert exit_code == 0, f"{step.command}\n{printed}"
         if step.language == "console":
             assert not difference(step.printed, printed), f"{step.command}\n{printed}"
 
 
-def test_the_readme_shows_a_whole_journey():
-    readme = next(page for page in PAGES if page.name == "README.md" and starting_folder(page))
+def test_the_readme_shows_the_journey_to_a_cluster_and_one_on_this_computer():
+    journeys = [part for part in PARTS if part.page.name == "README.md" and len(part.steps) > 2]
 
-    typed = " ".join(step.command for step in steps(readme))
+    assert [part.needs_lab for part in journeys] == [True, False]
+    for part in journeys:
+        typed = " ".join(step.command for step in part.steps)
+        assert all(f"rabaska {word}" in typed for word in ("init", "run", "fetch"))
 
-    assert all(f"rabaska {word}" in typed for word in ("init", "run", "fetch"))
+
+def test_files_and_here_documents_of_a_page_are_part_of_what_its_reader_does():
+    page = """\
+<!-- the file a.py -->
+```python
+print(1)
+```
+```console
+$ cat >> a.py <<END
+> print(2)
+> END
+$ rabaska explain CUDA
+> is printed
+```
+"""
+
+    written, added, printed = steps(page)
+
+    assert (written.file, written.command) == ("a.py", "print(1)\n")
+    assert (added.command, added.printed) == ("cat >> a.py <<END\nprint(2)\nEND", ())
+    assert (printed.command, printed.printed) == ("rabaska explain CUDA", ("> is printed",))
 
 
 def test_names_numbers_and_times_do_not_count_and_words_do():
