@@ -7,6 +7,7 @@ import sys
 COMMANDS = {
     "init": ("rabaska.cli.init", "Look at a project and write its rabaska.toml."),
     "pack": ("rabaska.cli.projects", "Pack the datasets that changed."),
+    "data": ("rabaska.cli.data", "Look into packs, check them, take files out."),
     "run": ("rabaska.cli.projects", "Carry the project to a cluster and start it."),
     "status": ("rabaska.cli.runs", "Show how a run stands, link by link."),
     "logs": ("rabaska.cli.runs", "Print what the program printed."),

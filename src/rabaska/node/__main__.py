@@ -9,6 +9,7 @@ WORDS = {
     "report": ".report",
     "survey": ".survey",
     "tail": ".tail",
+    "verify": ".inspection",
     "task": ".task",
     "everywhere": ".everywhere",
     "submit": ".submission",

@@ -1,5 +1,6 @@
 """Whether a pack can be trusted: nothing is written from one that is damaged or means harm."""
 
+import json
 import os
 from itertools import accumulate
 from operator import add, lt
@@ -20,6 +21,12 @@ from .packs import (
 
 _TAR_BLOCK = 512
 _NO_NAMES = (b"", b".", b"..")
+
+
+def main(argv: List[str]) -> int:
+    """`verify FOLDER`: print what is wrong with the pack there, as a JSON list."""
+    print(json.dumps(verify(argv[0])))
+    return 0
 
 
 def open_pack(folder: str) -> Tuple[Manifest, Index]:

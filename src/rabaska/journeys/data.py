@@ -1,0 +1,90 @@
+"""Data: look into packs, check them, take files out of them, and advise before packing."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rabaska.errors import DamagedPack, DatasetError, WrongUse
+from rabaska.journeys.station import station
+from rabaska.node import inspection, look, packs
+from rabaska.node.packs import MANIFEST, Entry
+from rabaska.packing.advice import Advice
+from rabaska.packing.advice import advise as measured
+from rabaska.records.home import Home
+
+
+def pack_called(name: str, home: Home) -> Path:
+    """The pack in the folder `name`, or the newest one of that name or digest in our store."""
+    if (Path(name) / MANIFEST).is_file():
+        return Path(name)
+    store = home.store / "packs"
+    found = [*store.glob(f"{name}-????????????"), *store.glob(f"{name}*")]
+    whole = [folder for folder in found if (folder / MANIFEST).is_file()]
+    if whole:
+        return max(whole, key=lambda folder: folder.stat().st_mtime_ns)
+    known = sorted({path.parent.name for path in store.glob(f"*/{MANIFEST}")})
+    raise WrongUse(
+        f"there is no pack called `{name}`",
+        why=f"{store} holds: {', '.join(known) or 'none'}",
+        hint="`rabaska pack` makes one of every dataset in rabaska.toml",
+    )
+
+
+def verify(pack: Path) -> list[str]:
+    """Everything that is wrong with the pack; reads every byte."""
+    return inspection.verify(os.fspath(pack))
+
+
+def verify_on(name: str, cluster: str, home: Home) -> list[str]:
+    """The same for the pack of that name on a cluster."""
+    there = station(cluster, home)
+    pack = pack_called(name, home).name
+    outcome = there.ask("verify", f"{there.store}/packs/{pack}")
+    problems: list[str] = json.loads(outcome.output)
+    return problems
+
+
+def entries(pack: Path, below: str) -> Iterator[Entry]:
+    with _told(pack):
+        yield from look.entries(os.fspath(pack), os.fsencode(below.strip("/")))
+
+
+def content(pack: Path, name: str) -> Iterator[bytes]:
+    with _told(pack):
+        yield from look.pieces(os.fspath(pack), os.fsencode(name))
+
+
+def extract(pack: Path, names: Sequence[str], target: Path) -> int:
+    with _told(pack):
+        wanted = [os.fsencode(name.strip("/")) for name in names]
+        return look.extract(os.fspath(pack), os.fspath(target), wanted)
+
+
+def advise(folder: Path) -> Advice:
+    return measured(folder)
+
+
+class _told:  # noqa: N801 -- reads as a word in `with _told(pack):`
+    """Turns what the node side raises into what a user is told."""
+
+    def __init__(self, pack: Path) -> None:
+        self._pack = pack
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, problem: object, _trace: object) -> None:
+        if isinstance(problem, packs.DamagedPack):
+            raise DamagedPack(
+                str(problem), hint="`rabaska pack` makes it again from the dataset"
+            ) from problem
+        if isinstance(problem, look.NotInPack):
+            raise DatasetError(
+                f"{self._pack.name}: {problem}", hint="`rabaska data ls` lists what it holds"
+            ) from problem
+        if isinstance(problem, FileExistsError):
+            raise DatasetError(
+                f"{problem.filename} is already there",
+                why="nothing is overwritten",
+                hint="choose another folder with `--into`",
+            ) from problem

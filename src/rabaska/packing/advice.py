@@ -1,0 +1,107 @@
+"""Whether packing a folder pays, from figures measured on it."""
+
+import os
+import time
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rabaska.errors import DatasetError
+from rabaska.packing.listing import Listing, unreadable
+
+_SAMPLED = 300
+_FEW_FILES, _LARGE_FILE = 1000, 8 * 10**6
+_MANY_FILES = 50_000
+_PAYS = 0.7  # a dataset that shrinks to this part is worth compressing on its way
+_PIECE = 2**20
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What was measured, and what follows from it."""
+
+    files: int
+    bytes: int  # about, from a sample
+    seconds_per_file: float  # to open and read one, not from the cache
+    speed: float  # bytes per second, one long read
+    shrinks_to: float  # part of its size, compressed
+    pack: bool
+    mode: str  # "files" or "shards"
+
+    @property
+    def read_as_files(self) -> float:
+        """Seconds to read everything once, one file after the other."""
+        return self.files * self.seconds_per_file
+
+    @property
+    def read_as_shards(self) -> float:
+        return self.bytes / self.speed if self.speed else 0.0
+
+    @property
+    def compresses(self) -> bool:
+        return self.shrinks_to <= _PAYS
+
+
+def advise(source: Path) -> Advice:
+    names = [name for run in Listing(os.fsencode(source)) for name in run]
+    if not names:
+        raise DatasetError(f"there is no file in {source}", hint="is the path right?")
+    chosen = names[:: max(1, len(names) // _SAMPLED)]
+    contents, spent, sizes = _read(os.fsencode(source), chosen)
+    mean = sum(sizes) / len(sizes)
+    total = int(mean * len(names))
+    per_file = spent / len(chosen)
+    few = len(names) < _FEW_FILES and mean >= _LARGE_FILE
+    return Advice(
+        files=len(names),
+        bytes=total,
+        seconds_per_file=per_file,
+        speed=_speed(os.fsencode(source), chosen, sizes),
+        shrinks_to=_shrinks_to(contents),
+        pack=not few,
+        mode="shards" if len(names) >= _MANY_FILES else "files",
+    )
+
+
+def _read(source: bytes, names: Sequence[bytes]) -> tuple[list[bytes], float, list[int]]:
+    """The beginnings of these files, read past the cache; how long it took; their sizes."""
+    contents, sizes, spent = [], [], 0.0
+    for name in names:
+        path = os.path.join(source, name)
+        try:
+            _forget(path)
+            begun = time.perf_counter()
+            descriptor = os.open(path, os.O_RDONLY)
+            contents.append(os.read(descriptor, _PIECE))
+            spent += time.perf_counter() - begun
+            sizes.append(os.fstat(descriptor).st_size)
+            os.close(descriptor)
+        except OSError as problem:
+            raise unreadable(os.fsdecode(path), problem) from problem
+    return contents, spent, sizes
+
+
+def _forget(path: bytes) -> None:
+    if hasattr(os, "posix_fadvise"):
+        descriptor = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+def _speed(source: bytes, names: Sequence[bytes], sizes: Sequence[int]) -> float:
+    """Bytes per second of one long read: the largest of the files, or many small ones at worst."""
+    largest = max(range(len(names)), key=sizes.__getitem__)
+    path = os.path.join(source, names[largest])
+    _forget(path)
+    begun, read = time.perf_counter(), 0
+    with open(path, "rb", buffering=0) as stream:
+        while read < 64 * _PIECE and (piece := stream.read(_PIECE)):
+            read += len(piece)
+    return read / max(time.perf_counter() - begun, 1e-6)
+
+
+def _shrinks_to(contents: Sequence[bytes]) -> float:
+    before = sum(map(len, contents))
+    after = sum(len(zlib.compress(content, 1)) for content in contents)
+    return after / before if before else 1.0

@@ -1,0 +1,122 @@
+"""`rabaska data`: packs are looked into, checked and emptied by the front door."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from rabaska.cli import main
+from rabaska.packing.pack import pack
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("RABASKA_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("cats/1.jpg", "cats/2.jpg", "dogs/1.jpg"):
+        (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "source" / name).write_text(name * 100)
+    os.symlink("1.jpg", tmp_path / "source" / "cats" / "link")
+    return pack(tmp_path / "source", tmp_path / "home" / "store" / "packs", "animals").folder
+
+
+def rabaska(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["data", *words])
+    return int(ended.value.code or 0)
+
+
+def test_a_pack_is_listed_by_the_name_of_its_dataset(made, capfd):
+    assert rabaska("ls", "animals", "cats") == 0
+
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split(maxsplit=1)[1] for line in lines] == [
+        "cats/1.jpg", "cats/2.jpg", "cats/link -> 1.jpg", "cats/",
+    ]  # fmt: skip
+
+
+def test_a_listing_can_be_read_by_a_script(made, capfd):
+    rabaska("ls", str(made), "dogs/1.jpg", "--json")
+
+    assert json.loads(capfd.readouterr().out) == [{"name": "dogs/1.jpg", "size": 1000}]
+
+
+def test_one_file_is_printed_as_it_was(made, capfd):
+    assert rabaska("cat", "animals", "dogs/1.jpg") == 0
+
+    assert capfd.readouterr().out == "dogs/1.jpg" * 100
+
+
+def test_a_file_that_is_not_there_is_named(made, capfd):
+    assert rabaska("cat", "animals", "dogs/7.jpg") == 4
+
+    assert "dogs/7.jpg" in capfd.readouterr().err
+
+
+def test_an_unknown_pack_says_which_there_are(made, capfd):
+    assert rabaska("ls", "plants") == 2
+
+    assert made.name in capfd.readouterr().err
+
+
+def test_a_folder_is_taken_out_with_modes_times_and_links(made, tmp_path):
+    assert rabaska("extract", "animals", "cats", "--into", str(tmp_path / "out")) == 0
+
+    source = tmp_path / "source" / "cats" / "2.jpg"
+    found = tmp_path / "out" / "cats" / "2.jpg"
+    assert found.read_bytes() == source.read_bytes()
+    assert found.stat().st_mtime_ns == source.stat().st_mtime_ns
+    assert os.readlink(tmp_path / "out" / "cats" / "link") == "1.jpg"
+    assert not (tmp_path / "out" / "dogs").exists()
+
+
+def test_nothing_is_overwritten(made, tmp_path, capfd):
+    (tmp_path / "out" / "dogs").mkdir(parents=True)
+    (tmp_path / "out" / "dogs" / "1.jpg").write_text("mine")
+
+    assert rabaska("extract", "animals", "--into", str(tmp_path / "out")) == 4
+
+    assert (tmp_path / "out" / "dogs" / "1.jpg").read_text() == "mine"
+    assert "already there" in capfd.readouterr().err
+
+
+def test_damage_is_found_by_verify_cat_and_extract(made, tmp_path, capfd):
+    shard = made / "shard-00000.tar"
+    content = bytearray(shard.read_bytes())
+    content[600] ^= 1
+    shard.write_bytes(content)
+
+    assert rabaska("verify", "animals") == 5
+    assert rabaska("cat", "animals", "cats/1.jpg") == 5
+    assert rabaska("extract", "animals", "--into", str(tmp_path / "out")) == 5
+
+    assert "shard-00000.tar" in capfd.readouterr().err
+    assert not (tmp_path / "out" / "cats" / "1.jpg").exists()
+
+
+def test_a_whole_pack_is_said_to_be_whole(made, capfd):
+    assert rabaska("verify", "animals") == 0
+
+    assert "is whole" in capfd.readouterr().err
+
+
+def test_many_small_files_should_be_packed(made, tmp_path, capfd):
+    assert rabaska("advise", str(tmp_path / "source"), "--json") == 0
+
+    advice = json.loads(capfd.readouterr().out)
+    assert advice["files"] == 3
+    assert advice["pack"] is True
+    assert advice["shrinks_to"] < 0.5
+
+
+def test_a_few_large_files_need_no_packing(tmp_path, capfd):
+    (tmp_path / "large").mkdir()
+    for number in range(2):
+        with (tmp_path / "large" / str(number)).open("wb") as stream:
+            stream.write(os.urandom(2**20))
+            stream.truncate(20 * 10**6)
+
+    assert rabaska("advise", str(tmp_path / "large")) == 0
+
+    assert "do not pack" in capfd.readouterr().out
