@@ -21,7 +21,7 @@ from rich.table import Table
 from rows import Row
 
 HERE = Path(__file__).resolve().parent
-NO_BENCHMARKS = {"all", "measuring", "rows"}
+NO_BENCHMARKS = {"all", "measuring", "readers", "rows"}
 
 
 def main() -> int:

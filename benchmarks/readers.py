@@ -1,0 +1,211 @@
+"""Reads a dataset once, in one of several ways, and prints what it took; run by `data.py`.
+
+    readers.py make FOLDER                    the datasets of the peers, from FOLDER/files
+    readers.py random|loader|jpeg KIND FOLDER samples per second
+    readers.py first KIND FOLDER              seconds to the first batch
+    readers.py resume KIND FOLDER             seconds to the first batch at 90 % of an epoch
+    readers.py index PATH                     seconds to open, and MB of private memory of a reader
+
+KIND is rabaska, webdataset, litdata or files; the last two are made by `make`.
+"""
+
+import glob
+import json
+import os
+import random
+import sys
+import time
+
+BATCH = 64
+WORKERS = 2
+SEED = 7
+
+
+def main(words):
+    if words[0] == "make":
+        return make(words[1])
+    if words[0] == "index":
+        return index(words[1])
+    act, kind, folder = words
+    cost = {"random": read_random, "loader": read_loader, "jpeg": read_jpeg,
+            "first": first, "resume": resume}[act](kind, folder)  # fmt: skip
+    print(json.dumps(cost))
+    return 0
+
+
+def make(folder):
+    """litdata's chunks; WebDataset reads the shards of the pack."""
+    import litdata
+
+    litdata.optimize(
+        fn=contents, inputs=file_names(folder), output_dir=os.path.join(folder, "litdata"),
+        chunk_bytes="16MB", num_workers=1,
+    )  # fmt: skip
+    return 0
+
+
+def contents(path):
+    with open(path, "rb") as stream:
+        return stream.read()
+
+
+def file_names(folder):
+    return sorted(glob.glob(os.path.join(folder, "files", "*", "*")))
+
+
+def pack_of(folder):
+    return glob.glob(os.path.join(folder, "packs", "*", "manifest.json"))[0].rpartition("/")[0]
+
+
+class Files:
+    def __init__(self, folder, decode=None):
+        self._names = file_names(folder)
+        self._decode = decode
+
+    def __len__(self):
+        return len(self._names)
+
+    def __getitem__(self, place):
+        content = contents(self._names[place])
+        return self._decode(content) if self._decode else content
+
+
+def dataset(kind, folder, decode=None):
+    if kind == "files":
+        return Files(folder, decode)
+    if kind == "rabaska":
+        from rabaska.training import PackedDataset
+
+        return PackedDataset(pack_of(folder), transform=decode)
+    if kind == "litdata":
+        import litdata
+
+        class Decoded(litdata.StreamingDataset):
+            def __getitem__(self, place):
+                # It gives views into its chunk, which cannot be sent to another process.
+                content = bytes(super().__getitem__(place))
+                return decode(content) if decode else content
+
+        return Decoded(os.path.join(folder, "litdata"), shuffle=False)
+    import webdataset
+
+    shards = sorted(glob.glob(os.path.join(pack_of(folder), "shard-*.tar")))
+    found = webdataset.WebDataset(shards, shardshuffle=False, empty_check=False)
+    return found.map(lambda sample: decode(sample["jpg"])) if decode else found
+
+
+def read_random(kind, folder):
+    """Samples per second, raw bytes, one process; WebDataset can only stream."""
+    data = dataset(kind, folder)
+    begun = time.perf_counter()
+    if kind == "webdataset":
+        count = sum(1 for _ in data)
+        return count / (time.perf_counter() - begun)
+    order = list(range(len(data)))
+    random.Random(SEED).shuffle(order)
+    begun = time.perf_counter()
+    if kind == "rabaska":
+        for place in range(0, len(order), BATCH):
+            data.__getitems__(order[place : place + BATCH])
+    else:
+        for place in order:
+            data[place]
+    return len(order) / (time.perf_counter() - begun)
+
+
+def loader(kind, folder, decode=None, sampler=None):
+    from torch.utils.data import DataLoader
+
+    data = dataset(kind, folder, decode)
+    how = {"batch_size": BATCH, "num_workers": WORKERS, "collate_fn": as_it_is}
+    if kind == "litdata":
+        import litdata
+
+        return litdata.StreamingDataLoader(data, shuffle=True, **how)
+    if kind == "webdataset":
+        return DataLoader(data, **how)
+    if kind == "rabaska":
+        from rabaska.training import Order
+
+        return DataLoader(data, sampler=sampler or Order(data, SEED), **how)
+    return DataLoader(data, shuffle=sampler is None, sampler=sampler, **how)
+
+
+def as_it_is(batch):
+    return batch
+
+
+def read_loader(kind, folder, decode=None):
+    batches = loader(kind, folder, decode)
+    begun = time.perf_counter()
+    count = sum(len(batch) for batch in batches)
+    return count / (time.perf_counter() - begun)
+
+
+def pixels(content):
+    import io
+
+    from PIL import Image
+
+    return Image.open(io.BytesIO(content)).convert("RGB").tobytes()
+
+
+def read_jpeg(kind, folder):
+    return read_loader(kind, folder, pixels)
+
+
+def first(kind, folder):
+    """Seconds until the first batch, opening included."""
+    begun = time.perf_counter()
+    data = dataset(kind, folder)
+    if kind == "rabaska":
+        from rabaska.training import Order
+
+        order = iter(Order(data, SEED))
+        data.__getitems__([next(order) for _ in range(BATCH)])
+    else:
+        order = list(range(len(data)))
+        random.Random(SEED).shuffle(order)
+        for place in order[:BATCH]:
+            data[place]
+    return time.perf_counter() - begun
+
+
+def resume(kind, folder):
+    """Seconds until the first batch: `fresh` at the beginning, `rabaska` at 90 % of an epoch."""
+    from rabaska.training import Order
+
+    data = dataset("rabaska", folder)
+    begun = time.perf_counter()
+    order = Order(data, SEED)
+    if kind == "rabaska":
+        order.resume(0, len(data) * 9 // 10)
+    next(iter(loader("rabaska", folder, sampler=order)))
+    return time.perf_counter() - begun
+
+
+def index(path):
+    """How long a pack takes to open, and what a reader of it has for itself beyond the start."""
+    from rabaska.training import PackedDataset
+
+    before = private_memory()
+    begun = time.perf_counter()
+    data = PackedDataset(path, ahead=False)
+    opened = time.perf_counter() - begun
+    order = random.Random(SEED)
+    for _ in range(2000):
+        data.__getitems__([order.randrange(len(data)) for _ in range(BATCH)])
+    grown = private_memory() - before
+    print(json.dumps({"seconds": opened, "megabytes": grown / 1e6, "samples": len(data)}))
+    return 0
+
+
+def private_memory():
+    """Bytes that this process shares with no other, by the system's own account."""
+    with open("/proc/self/smaps_rollup", encoding="ascii") as stream:
+        lines = [line.split() for line in stream if line.startswith("Private")]
+    return sum(int(line[1]) for line in lines) * 1024
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
