@@ -156,3 +156,11 @@ def test_memory_is_used_again_and_grows(tmp_path: Path) -> None:
     slots = {slot.name: slot for slot in tensorfile.slots_of(content)}
     found = tensorfile.tensor_in(torch.frombuffer(content, dtype=torch.uint8), slots["b"])
     assert torch.equal(found, large["b"])
+
+
+def test_a_tensor_that_is_spread_over_processes_is_refused(tmp_path: Path) -> None:
+    spread = torch.ones(3)
+    spread.device_mesh = "two processes"  # type: ignore[attr-defined]
+
+    with pytest.raises(NotSaveable, match=r"model\.weight.*\n.*several processes"):
+        tree.encode({"weight": spread}, "model")

@@ -82,6 +82,12 @@ class _Encoder:
         return kind, [value.dtype.str, list(value.shape), content]
 
     def _tensor(self, value: Any, name: str) -> str:
+        if hasattr(value, "device_mesh") or hasattr(value, "local_shards"):
+            raise NotSaveable(
+                "`{}` cannot be saved".format(name),
+                why="it is spread over several processes, and one of them writes",
+                hint="train with DistributedDataParallel, or give a part whose state_dict is full",
+            )
         tensor = value.detach()
         if tensor.layout != self._torch.strided or tensor.is_quantized:
             raise NotSaveable(
