@@ -43,7 +43,7 @@ parsers: $(VENV)/.installed
 frameworks: $(VENV)-frameworks/.installed $(VENV)/.installed
 	$(BIN)/python -m pytest tests/training/test_frameworks.py
 
-bench: $(VENV)/.installed
+bench: $(VENV)/.with-torch
 	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
 
 docs: $(VENV)/.installed

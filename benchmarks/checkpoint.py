@@ -53,7 +53,7 @@ def run(quick: bool) -> list[Row]:
 
 
 def saving(size: int, repeats: int) -> list[Row]:
-    state, label = State(size), f"{size >> 20} MB"
+    state, work = State(size), f"pause of a save, {size >> 20} MB"
     with tempfile.TemporaryDirectory(dir=".") as scratch, alone(Path(scratch)):
         folder = Path(scratch)
         durable: dict[str, list[float]] = {"ours": [], "raw": []}
@@ -69,10 +69,10 @@ def saving(size: int, repeats: int) -> list[Row]:
             )
         speed = {name: median_speed(state.bytes, times[1:]) for name, times in durable.items()}
     return [
-        beside("pause of a save, " + label, "torch.save and fsync", pause, "torch.save", TIMES_SHORTER),
-        beside("pause of a save, " + label, "DCP async_save", pause, "async_save", 1.0),
+        beside(work, "torch.save and fsync", pause, "torch.save", TIMES_SHORTER),
+        beside(work, "DCP async_save", pause, "async_save", 1.0),
         Row(
-            work="to the disk, " + label,
+            work=f"to the disk, {size >> 20} MB",
             peer="write and fsync",
             ours=speed["ours"],
             theirs=speed["raw"],
@@ -229,8 +229,7 @@ def to_first_batch(folder: Path) -> float:
     began = time.perf_counter()
     with session(folder, parts={}) as ours:
         next(batches_of(ours))
-        took = time.perf_counter() - began
-    return took
+        return time.perf_counter() - began
 
 
 def replay() -> float:
