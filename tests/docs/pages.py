@@ -102,7 +102,8 @@ def rabaska_commands(page: Path) -> list[str]:
             mentioned += [
                 m for line in shell for m in re.findall(r"(?:^|<\()(rabaska [^;|)>]+)", line)
             ]
-    return mentioned
+    # What follows two dashes is for other programs, and may be cut in the middle of a quotation.
+    return [each.partition(" -- ")[0] for each in mentioned]
 
 
 def words(command: str) -> list[str]:

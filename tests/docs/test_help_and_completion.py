@@ -43,7 +43,7 @@ def test_options_and_clusters_are_completed(tmp_path, monkeypatch):
     monkeypatch.setenv("RABASKA_HOME", str(tmp_path))
 
     assert "--walltime" in completed("rabaska run --wall")
-    assert completed("rabaska run --on he") == ["here"]
+    assert completed("rabaska run --on her") == ["here"]
 
 
 def test_another_shell_is_refused():
