@@ -26,6 +26,7 @@ _MANY_GPUS = re.compile(
     r"|hvd.init|multi_gpu_model|pmap|make_mesh|spawn)$"
 )
 
+_SAVES = re.compile(r"save|dump|checkpoint|Trainer$|LightningCLI$|to_hdf|write", re.I)
 _LAUNCHERS = re.compile(
     r"torchrun|accelerate|deepspeed|mpirun|srun|horovodrun|distributed\.(launch|run)"
 )
@@ -199,9 +200,8 @@ def _chain(subject: Subject) -> Iterator[Finding]:
     if script is None or project.chain.links < 2:
         return
     where = f"{script.name}; [chain] links = {project.chain.links}"
-    saves = [write for write in script.writes if write.checkpoint]
-    trains_by_itself = any(habits.uses(script, name) for name in ("Trainer", "LightningCLI"))
-    if not saves and not trains_by_itself:
+    saves = any(_SAVES.search(name) for name in script.calls)
+    if not saves and not any(write.checkpoint for write in script.writes):
         yield Finding(
             "code.never-saves", "it never saves its state", where,
             f"each of the links would begin anew after {say_duration(project.resources.walltime)}",

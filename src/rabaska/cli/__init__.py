@@ -19,6 +19,7 @@ COMMANDS = {
     "fetch": ("rabaska.cli.runs", "Bring results home."),
     "show": ("rabaska.cli.runs", "Print a run's plan and its job script."),
     "forget": ("rabaska.cli.runs", "Drop a run from the list; nothing is deleted."),
+    "plan": ("rabaska.cli.advice", "Choose a queue, a GPU and a number of links."),
     "doctor": ("rabaska.cli.advice", "Look for what would go wrong, before the queue."),
     "explain": ("rabaska.cli.advice", "Say what a message means and what to do."),
     "clusters": ("rabaska.cli.clusters", "List, show, add or check clusters."),

@@ -1,4 +1,4 @@
-"""Commands that advise: doctor, explain."""
+"""Commands that advise: doctor, explain, plan."""
 
 import sys
 from pathlib import Path
@@ -58,6 +58,31 @@ def doctor(*, on: str, fix: bool, as_json: bool) -> int:
     else:
         counsel.findings(left, done)
     return int(any(each.serious for each in left))
+
+
+@click.command()
+@click.option(
+    "--on", multiple=True, metavar="CLUSTER",
+    help="A cluster to look at; may be repeated. Without one: every live one.",
+)  # fmt: skip
+@click.option("--total", metavar="TIME", help="How long the whole training takes: 60h, 20d.")
+@click.option("--steps", type=click.IntRange(1), help="Or its steps, at the speed measured before.")
+@click.option("--gpus", type=click.IntRange(0), help="GPUs in all; default: as rabaska.toml says.")
+@click.option("--gpu", default="", metavar="KIND", help="Only this kind of GPU: k40, v100, h100.")
+@click.option("--ask", is_flag=True, help="Ask the clusters when a job might start; a guess.")
+@json_option
+def plan(*, on: tuple[str, ...], total: str | None, steps: int | None, gpus: int | None,
+         gpu: str, ask: bool, as_json: bool) -> int:  # fmt: skip
+    """Which queue, which GPU, how many links, what goes with them, where the data goes, the cost.
+
+    With several clusters they stand side by side. Exit code 1 when none of them can do it.
+    """
+    from rabaska.journeys import plan as journey
+
+    wish = journey.Wish(total=total, steps=steps, gpus=gpus, gpu=gpu, ask=ask)
+    told = journey.plan(Path.cwd(), on, wish, home())
+    show.json(told) if as_json else counsel.plans(told)
+    return int(not any(each.outlook.choice for each in told.plans))
 
 
 def _read_all() -> str:

@@ -5,13 +5,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rabaska.cli import show
+from rabaska.cli.columns import columns
+from rabaska.domain.amounts import say_duration, say_size
 
 if TYPE_CHECKING:
     from rabaska.checkup.findings import Finding
+    from rabaska.domain.planning import Choice
     from rabaska.journeys.explain import Explanation
+    from rabaska.journeys.plan import OnePlan, Plans
     from rabaska.knowledge.failures import Failure
 
 _WIDTH = 98
+_IN_FULL = 4  # clusters that are told with every reason
+_HEADINGS = ("cluster", "queue", "GPUs", "links", "of", "GPU-hours")
 _LAST_LINES = 12
 
 
@@ -42,6 +48,54 @@ def findings(found: "Sequence[Finding]", mended: Sequence[str]) -> None:
     kinds = [each.serious for each in found]
     told = f"{kinds.count(True)} errors, {kinds.count(False)} pieces of advice"
     show.note(told if found else "nothing was found")
+
+
+def plans(told: "Plans") -> None:
+    """Side by side when there are several; then each choice with its reasons."""
+    show.note(told.basis)
+    able = [_row(each, each.outlook.choice) for each in told.plans if each.outlook.choice]
+    if len(told.plans) > 1:
+        show.data("\n".join(columns(able, _HEADINGS, right=("links", "GPU-hours"))))
+    for each in told.plans if len(told.plans) <= _IN_FULL else ():
+        show.data("\n".join(_plan(each)))
+    for each in told.plans if len(told.plans) > _IN_FULL else ():
+        if not each.outlook.choice:
+            show.note(f"{each.outlook.cluster}: {each.outlook.nearest}")
+    for sentence in told.measured:
+        show.note(sentence)
+
+
+def _row(each: "OnePlan", choice: "Choice") -> tuple[object, ...]:
+    return (
+        each.outlook.cluster, choice.queue, f"{choice.nodes * choice.gpus} {choice.gpu}",
+        choice.links, say_duration(choice.walltime), f"{choice.gpu_hours:g}",
+    )  # fmt: skip
+
+
+def _plan(each: "OnePlan") -> list[str]:
+    choice = each.outlook.choice
+    lines = ["", f"{each.outlook.cluster}: {each.title}"]
+    if each.farewell:
+        lines.append(_wrapped(each.farewell))
+    if choice is None:
+        return [*lines, _wrapped(f"no queue can do it; {each.outlook.nearest}")]
+    nodes = f"{choice.nodes} nodes, each " if choice.nodes > 1 else ""
+    asks = [f"{choice.gpus} {choice.gpu.upper()}" if choice.gpus else "no GPU"]
+    asks += [f"{choice.cores} cores"] if choice.cores else []
+    asks += [say_size(choice.memory)] if choice.memory else []
+    units = f", {choice.unit_hours:g} reference unit hours" if choice.unit_hours else ""
+    lines += [
+        f"  queue    {choice.queue}: {'; '.join(choice.reasons)}",
+        f"  ask for  {nodes}{', '.join(asks)}",
+        f"  links    {choice.links} of {say_duration(choice.walltime)}",
+        f"  cost     {choice.gpu_hours:g} GPU-hours{units}",
+    ]
+    lines += [f"  start    {each.start}"] if each.start else []
+    for data in each.data:
+        lines.append(f"  data     {data.dataset}: {data.read}, {data.why}")
+        lines += [f"           {data.stripe}"] if data.stripe else []
+    lines += [f"  not      {no.queue}: {'; '.join(no.reasons)}" for no in each.outlook.rejected]
+    return lines
 
 
 def _one(failure: "Failure") -> str:
