@@ -3,8 +3,8 @@
 from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import Dataset, Project
 from rabaska.journeys.telling import Silent, Teller, telling
+from rabaska.packing.origins import How, pack_origin
 from rabaska.packing.pack import Pack
-from rabaska.packing.pack import pack as pack_folder
 from rabaska.records.home import Home
 
 
@@ -15,13 +15,12 @@ def pack(project: Project, home: Home, teller: Teller | None = None) -> tuple[Pa
 
 def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
     moved = telling(f"packing {dataset.name}", teller)
-    packed = pack_folder(
-        dataset.path,
-        home.store / "packs",
+    how = How(
         dataset.name,
         follow_links=dataset.follow_links,
         progress=lambda came: moved(came.bytes, came.total_bytes),
     )
+    packed = pack_origin([dataset.path], home.store / "packs", how)
     did = "unchanged since it was packed" if packed.reused else "packed"
     teller.step(
         f"data {dataset.name}: {packed.files:,} files, {say_size(packed.bytes)}, {did} "

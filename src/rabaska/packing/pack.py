@@ -53,20 +53,22 @@ class _Order:
     shard_size: int | None
     workers: int
     tell: Callable[[Progress], None]
+    known_as: str  # under which it is remembered
 
 
 def pack(
     source: Path, store_packs: Path, name: str, *,
     follow_links: bool = False, shard_size: int | None = None, workers: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | None = None, known_as: str = "",
 ) -> Pack:  # fmt: skip
     """Pack `source` into `<store_packs>/<name>-<digest>`, unless it is there as it is now.
 
     The same content gives the same pack, byte for byte; `workers` changes only how long it takes.
+    A dataset that is found in another place each time is remembered as `known_as`.
     """
     order = _Order(
         source.absolute(), store_packs.absolute(), name, follow_links, shard_size,
-        workers or available(), progress or (lambda _: None),
+        workers or available(), progress or (lambda _: None), known_as or str(source.absolute()),
     )  # fmt: skip
     _refuse_unfit(order)
     with space_needed(order.store, f"pack {source}"):
@@ -110,7 +112,7 @@ def _pack_in(folder: PartialFolder, order: _Order, remains: list[PartialFolder])
     job = Job(
         os.fsencode(order.source), made, made.classes, end, size, begun, order.follow_links
     )  # fmt: skip
-    how = (str(order.source), order.name, order.follow_links, order.shard_size)
+    how = (order.known_as, order.name, order.follow_links, order.shard_size)
     remembered = Memory(order.store, how)
     known = remembered.recall()
     kept = dict(known.kept) if known else {}
@@ -122,7 +124,7 @@ def _pack_in(folder: PartialFolder, order: _Order, remains: list[PartialFolder])
         return _described(known.manifest, order, reused=True)
     written = _write_shards(job, parts, _Plan(order, total, kept, vouchers))
     manifest = describe(made, order.name, written, records)
-    _put_in_place(folder, order.store / manifest.identity)
+    put_in_place(folder, order.store / manifest.identity)
     remembered.keep(written, manifest.identity, begun)
     return _described(manifest, order, reused=False)
 
@@ -199,21 +201,26 @@ def _write_shards(job: Job, parts: list[Cut], plan: _Plan) -> list[Written]:
     return [written[cut.number] for cut in parts]
 
 
-def _put_in_place(folder: PartialFolder, target: Path) -> None:
+def put_in_place(folder: PartialFolder, target: Path) -> None:
     if target.exists() and whole(target) is None:
         # Somebody damaged it; ours is as good as new. The old one is swept next time.
         target.rename(target.with_name(partial.odd_name(target.name)))
     partial.finish(folder, str(target))
 
 
+def refuse_name(name: str) -> None:
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+        return
+    raise DatasetError(
+        f"a dataset cannot be called {name!r}",
+        why="its name becomes the name of a folder on clusters",
+        hint="use letters, digits, `-`, `_` and `.`",
+    )
+
+
 def _refuse_unfit(order: _Order) -> None:
     source = order.source
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", order.name):
-        raise DatasetError(
-            f"a dataset cannot be called {order.name!r}",
-            why="its name becomes the name of a folder on clusters",
-            hint="use letters, digits, `-`, `_` and `.`",
-        )
+    refuse_name(order.name)
     if not source.exists():
         raise DatasetError(
             f"there is no folder {source}",

@@ -1,0 +1,182 @@
+"""An archive that somebody made: a plain tar is indexed as it lies there, others are unpacked."""
+
+import hashlib
+import os
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from zlib import crc32
+
+from rabaska.errors import DatasetError
+from rabaska.node import files, packs
+from rabaska.node.inspection import leads_out
+from rabaska.node.packs import BLOCK, FILE, FOLDER, LINK, NO_CLASS, RECORD, Entry, Layout, Shard
+from rabaska.packing.listing import PERMISSIONS
+
+_PIECE = 2**20
+_COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+
+
+class NeedsUnpacking(Exception):
+    """A tar that cannot be read in place: it holds a name twice, hard links or sparse files."""
+
+
+def is_plain_tar(path: Path) -> bool:
+    return path.suffix == ".tar" and path.is_file()
+
+
+def is_compressed(path: Path) -> bool:
+    return path.is_file() and (path.name.endswith(_COMPRESSED) or path.suffix == ".zip")
+
+
+def index_in_place(archive: Path, name: str, folder: Path) -> packs.Manifest:
+    """Make `folder` a pack whose only shard is the archive itself; only its headers are parsed."""
+    entries = _entries(archive)
+    _link(archive, folder / packs.shard_name(0))
+    shard, crcs = _checksums(folder / packs.shard_name(0), [e for e in entries if e.kind == FILE])
+    labels = _labels(entries)
+    names, records = [], []
+    at = 0
+    for entry in sorted(entries, key=lambda entry: (entry.kind, entry.name)):
+        crc = crcs[entry.name] if entry.kind == FILE else 0
+        records.append(RECORD.pack(
+            entry.offset, entry.size, entry.mtime_ns, at, len(entry.name), len(entry.target), 0,
+            crc, entry.mode, entry.kind, _label(entry, labels), 0,
+        ))  # fmt: skip
+        names.append(entry.name + entry.target)
+        at += len(names[-1])
+    count, links, folders = (
+        sum(entry.kind == kind for entry in entries) for kind in (FILE, LINK, FOLDER)
+    )
+    index = Layout(count, links, folders, at).header() + b"".join(records) + b"".join(names)
+    files.write_whole(str(folder / packs.INDEX), index)
+    total = sum(entry.size for entry in entries)
+    sha256 = hashlib.sha256(index).hexdigest()
+    manifest = packs.Manifest(name, "", count, total, len(index), sha256, [shard])
+    manifest = manifest._replace(digest=packs.digest_of(manifest))
+    files.write_json(str(folder / packs.MANIFEST), packs.to_json(manifest))
+    return manifest
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack an archive that may be hostile: nothing leaves `folder`."""
+    try:
+        if archive.suffix == ".zip":
+            with zipfile.ZipFile(archive) as zipped:
+                for member in zipped.infolist():
+                    _refuse_name(archive, member.filename)
+                zipped.extractall(folder)  # noqa: S202 -- every name was looked at
+        else:
+            with tarfile.open(archive) as tar:
+                tar.extractall(folder, filter=lambda member, to: _harmless(archive, member, to))
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, RuntimeError, UnicodeError) as problem:
+        raise _unfit(archive, str(problem)) from problem
+
+
+def _harmless(archive: Path, member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+    _refuse_name(archive, member.name)
+    return tarfile.data_filter(member, folder)
+
+
+def _entries(archive: Path) -> list[Entry]:
+    """What the tar holds, with the folders that its names imply."""
+    found: dict[bytes, Entry] = {}
+    try:
+        with tarfile.open(archive, "r:") as tar:
+            for member in tar:
+                name = os.fsencode(_cleaned(archive, member.name))
+                if name in found and not member.isdir():
+                    raise NeedsUnpacking(member.name)
+                if name:
+                    found[name] = _entry(archive, name, member)
+                tar.members = []  # type: ignore[attr-defined]  # it would keep every header
+    except (tarfile.TarError, EOFError, UnicodeError) as problem:
+        raise _unfit(archive, str(problem)) from problem
+    if not any(entry.kind == FILE for entry in found.values()):
+        raise _unfit(archive, "there is no file in it")
+    for name in list(found):
+        for above in PurePosixPath(os.fsdecode(name)).parents:
+            parent = os.fsencode(str(above))
+            if parent != b"." and parent not in found:
+                found[parent] = Entry(parent, FOLDER, 0, 0, 0, 0o755, 0, 0, NO_CLASS, b"")
+            elif parent != b"." and found[parent].kind != FOLDER:
+                raise _unfit(archive, f"{os.fsdecode(name)} lies in something that is no folder")
+    return list(found.values())
+
+
+def _entry(archive: Path, name: bytes, member: tarfile.TarInfo) -> Entry:
+    time, mode = int(member.mtime) * 10**9, member.mode & PERMISSIONS
+    if member.isdir():
+        return Entry(name, FOLDER, 0, 0, time, mode, 0, 0, NO_CLASS, b"")
+    if member.issym():
+        target = os.fsencode(member.linkname)
+        if leads_out(name, target):
+            raise _unfit(archive, f"the link {member.name} leads out of it")
+        return Entry(name, LINK, 0, 0, time, mode, 0, 0, NO_CLASS, target)
+    if member.islnk() or member.issparse():
+        raise NeedsUnpacking(member.name)
+    if not member.isreg():
+        raise _unfit(archive, f"{member.name} is a device or a pipe, not a file")
+    end = member.offset_data + member.size
+    if end > archive.stat().st_size:
+        raise _unfit(archive, f"{member.name} is said to be longer than the archive")
+    return Entry(name, FILE, member.offset_data, member.size, time, mode, 0, 0, NO_CLASS, b"")
+
+
+def _cleaned(archive: Path, name: str) -> str:
+    _refuse_name(archive, name)
+    return "/".join(part for part in name.split("/") if part not in ("", "."))
+
+
+def _refuse_name(archive: Path, name: str) -> None:
+    if name.startswith("/") or ".." in name.split("/") or "\0" in name:
+        raise _unfit(archive, f"{name!r} leads out of it")
+
+
+def _unfit(archive: Path, why: str) -> DatasetError:
+    return DatasetError(
+        f"{archive} cannot be packed", why=why, hint="unpack it yourself and name the folder"
+    )
+
+
+def _link(archive: Path, target: Path) -> None:
+    try:
+        os.link(archive, target)
+    except OSError:  # on another disk, or a file system without hard links
+        shutil.copyfile(archive, target)
+
+
+def _checksums(path: Path, entries: list[Entry]) -> tuple[Shard, dict[bytes, int]]:
+    """The shard's digests, and the crc32 of each file in it."""
+    digest, crcs, size = hashlib.sha256(), [], 0
+    with path.open("rb") as stream:
+        for block in iter(lambda: stream.read(BLOCK), b""):
+            digest.update(block)
+            crcs.append(crc32(block))
+            size += len(block)
+        found = {entry.name: _crc(stream.fileno(), entry) for entry in entries}
+    return Shard(packs.shard_name(0), size, digest.hexdigest(), crcs), found
+
+
+def _crc(descriptor: int, entry: Entry) -> int:
+    crc = 0
+    for piece in _pieces(descriptor, entry):
+        crc = crc32(piece, crc)
+    return crc
+
+
+def _pieces(descriptor: int, entry: Entry) -> Iterator[bytes]:
+    for done in range(0, entry.size, _PIECE):
+        yield os.pread(descriptor, min(_PIECE, entry.size - done), entry.offset + done)
+
+
+def _labels(entries: list[Entry]) -> dict[bytes, int]:
+    first = sorted(e.name for e in entries if e.kind == FOLDER and b"/" not in e.name)
+    return {name: place for place, name in enumerate(first)}
+
+
+def _label(entry: Entry, labels: dict[bytes, int]) -> int:
+    first, inside, _ = entry.name.partition(b"/")
+    return labels.get(first, NO_CLASS) if inside or entry.kind != FILE else NO_CLASS
