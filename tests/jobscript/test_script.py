@@ -35,7 +35,19 @@ def test_the_script_reads_from_directives_to_one_exec():
 
 
 def test_what_the_scheduler_exports_itself_is_not_exported_again():
-    assert "export" not in script(in_job=InJob(job=""))
+    assert "export" not in script(in_job=InJob(job="", ends="$RABASKA_JOB_ENDS"))
+
+
+def test_time_spent_before_the_agent_begins_counts_towards_the_limit(tmp_path):
+    agent = tmp_path / "agent"
+    agent.write_text('#!/bin/sh\necho "$RABASKA_JOB_ENDS $(date +%s)"\n')
+    agent.chmod(0o755)
+    text = script(in_job=InJob(job=""), setup=["sleep 2"], agent=Agent(str(agent), "", ""))
+
+    ran = subprocess.run(["bash"], input=text, capture_output=True, text=True, check=True)
+
+    ends, now = map(int, ran.stdout.split())
+    assert ends - now in range(3 * 3600 - 60, 3 * 3600 - 1)
 
 
 def test_shellcheck_finds_nothing_to_say():

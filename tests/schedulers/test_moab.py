@@ -10,6 +10,7 @@ from recorded import recorded
 from shells import printed_by_bash
 
 from rabaska.domain.jobs import JobId, JobSpec, JobState
+from rabaska.schedulers import named
 from rabaska.schedulers.moab import Moab
 
 MOAB = Moab()
@@ -56,6 +57,15 @@ def test_the_script_of_the_tutorial_can_be_asked_for():
     assert [line for line in lines if line in wanted] == wanted
     assert "-m bea -M a@b.org" in lines
     assert "-r n" in lines
+
+
+def test_cores_that_come_with_gpus_are_not_asked_for():
+    spec = replace(PLAIN, resources=replace(PLAIN.resources, gpus=2, cores=3, tasks=2))
+
+    helios = named("moab", program=(), queue="", names_cores=False)
+
+    assert "#PBS -l nodes=1:gpus=2" in helios.directives(spec)
+    assert "-l nodes=1:ppn=6:gpus=2" in options(spec)
 
 
 @pytest.mark.parametrize(

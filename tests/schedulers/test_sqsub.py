@@ -48,6 +48,7 @@ def asking(**resources: object) -> JobSpec:
         (asking(gpus=2, cores=4, memory=2**33), "-q gpu -j digits-7f3a -n 4 -f threaded --gpp=2"),
         (asking(gpus=2, cores=4, memory=2**33), "--mpp=8192M"),
         (asking(gpus=4, tasks=4, memory=2**33), "-n 4 -f mpi --gpp=1 --mpp=2048M --nompirun"),
+        (asking(gpus=4, tasks=4), "--mpp=4096M"),
         (asking(cores=8), "-q threaded"),
         (asking(nodes=2, tasks=2), "-n 4 -N 2"),
         (replace(PLAIN, queue="NRAP_12345"), "-q NRAP_12345"),

@@ -85,6 +85,7 @@ class Cluster:
     native: tuple[str, ...] = ()  # scheduler options of every job, passed through untouched
     names_queue: bool = True  # false where the site wants to choose it by itself
     names_model: bool = False  # whether GPUs must be asked for by model
+    names_cores: bool = True  # false where cores come with GPUs and may not be asked for
     account_form: str = ""  # what accounts look like, where a job must name one
     shortest: timedelta | None = None  # time limit that the site accepts
     most_jobs: int = 0  # of one user in the queue

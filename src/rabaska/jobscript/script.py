@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rabaska.domain.amounts import say_duration
 from rabaska.domain.jobs import InJob, JobSpec
@@ -40,7 +40,7 @@ def render(
         lines += ["", "# What this job prints is seen as it is printed", f"exec >>{log} 2>&1"]
     if setup:
         lines += ["", "# The environment", *setup]
-    if told := exports(in_job):
+    if told := exports(_with_end(in_job, spec)):
         lines += ["", "# What the agent needs to know of this job", *told]
     lines += [
         "",
@@ -48,6 +48,12 @@ def render(
         f"exec {agent.command}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _with_end(in_job: InJob, spec: JobSpec) -> InJob:
+    """Where no variable tells when the job ends: its limit, counted from the script's start."""
+    limit = int(spec.resources.walltime.total_seconds())
+    return replace(in_job, ends=in_job.ends or f"$(($(date +%s) - SECONDS + {limit}))")
 
 
 def exports(in_job: InJob) -> list[str]:

@@ -46,6 +46,7 @@ class Station:
             program=self.node,
             queue=f"{self.store}/queue",
             gpus_as_gres=self.cluster.gpus_as_gres,
+            names_cores=self.cluster.names_cores,
         )
 
     def run_folder(self, run: str) -> str:

@@ -20,7 +20,12 @@ SCHEDULERS = {
 
 
 def named(
-    name: str, *, program: tuple[str, ...], queue: str, gpus_as_gres: bool = False
+    name: str,
+    *,
+    program: tuple[str, ...],
+    queue: str,
+    gpus_as_gres: bool = False,
+    names_cores: bool = True,
 ) -> Scheduler:
     """The scheduler called `name`, told where our own program and queue are on its cluster."""
     if name not in SCHEDULERS:
@@ -34,6 +39,6 @@ def named(
             hint=f"did you mean {near[0]!r}?" if near else "see the cluster's profile",
         )
     kind = getattr(importlib.import_module(f"rabaska.schedulers.{name}"), SCHEDULERS[name])
-    setting = Setting(program, queue, gpus_as_gres)
+    setting = Setting(program, queue, gpus_as_gres, names_cores)
     told = {field.name: getattr(setting, field.name) for field in fields(kind)}
     return cast(Scheduler, kind(**told))

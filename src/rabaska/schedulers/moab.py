@@ -60,6 +60,8 @@ _CHECKJOB = 'for job; do checkjob "$job" 2>/dev/null; echo; done; true'
 
 @dataclass(frozen=True)
 class Moab:
+    names_cores: bool = True  # false on Hélios, which gave cores with each GPU and refused `ppn=`
+
     @property
     def name(self) -> str:
         return "moab"
@@ -73,7 +75,7 @@ class Moab:
         features = ":".join(filter(None, map(one_word, [asked.gpu_model, *spec.features])))
         lines = [
             f"-l walltime={clock(asked.walltime)}",
-            f"-l {nodes_words(spec)}",
+            f"-l {nodes_words(spec, names_cores=self.names_cores)}",
             f"-l feature={features}" if features else "",
             f"-l mem={mebibytes(asked.memory)}mb" if asked.memory else "",
             "-l naccesspolicy=singlejob" if asked.exclusive else "",
@@ -127,7 +129,7 @@ class Moab:
     def in_job(self) -> InJob:
         return InJob(
             job="${MOAB_JOBID:-${PBS_JOBID%%.*}}",
-            ends="$(($(date +%s) + ${PBS_WALLTIME:-0}))",
+            ends="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))",
             local_space="${TMPDIR:-}",
             spooled=True,
         )

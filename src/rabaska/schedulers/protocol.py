@@ -14,6 +14,7 @@ class Setting:
     program: tuple[str, ...]  # the words that start our node side there
     queue: str  # the folder of the embedded cluster's queue
     gpus_as_gres: bool = False  # how Slurm is asked for GPUs
+    names_cores: bool = True  # false where cores come with GPUs and may not be asked for
 
 
 class Scheduler(Protocol):

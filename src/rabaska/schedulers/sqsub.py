@@ -34,7 +34,7 @@ _STATES = {
     "K": JobState.CANCELLED,
 }
 _NOTHING_LEFT = 1  # what sqjobs exits with when nothing waits or runs
-_USUAL_MEMORY = 4 * 2**30  # bytes; sqsub takes no job that says nothing of its memory
+_USUAL_MEMORY = 4 * 2**30  # bytes of a process; sqsub takes no job that says nothing of its memory
 _SUBMITTED = re.compile(r"(?:as jobid\s+|Job <)(\d+)", re.ASCII)
 _STATE = re.compile(r"\*?[A-Z]+")
 
@@ -129,7 +129,8 @@ def _options(spec: JobSpec) -> list[str]:
     options += ["-f", "mpi" if several else "threaded"] if queue == "gpu" else []
     options += ["-N", str(asked.nodes)] if asked.nodes > 1 else []
     options += [f"--gpp={-(-asked.gpus // processes)}"] if asked.gpus else []
-    options += [f"--mpp={mebibytes((asked.memory or _USUAL_MEMORY) // processes)}M"]
+    memory = asked.memory // processes if asked.memory else _USUAL_MEMORY
+    options += [f"--mpp={mebibytes(memory)}M"]
     options += ["--nompirun"] if several else []
     options += ["--mail-start", "--mail-end"] if spec.mail else []
     return [*options, *(word for option in spec.native for word in one_line(option).split())]

@@ -45,6 +45,8 @@ _EITHER = (
 
 @dataclass(frozen=True)
 class Torque:
+    names_cores: bool = True  # `ppn=`
+
     @property
     def name(self) -> str:
         return "torque"
@@ -59,7 +61,8 @@ class Torque:
     def directives(self, spec: JobSpec) -> list[str]:
         asked = spec.resources
         properties = filter(None, [asked.gpu_model, *spec.features])
-        nodes = ":".join([nodes_words(spec), *map(one_word, properties)])
+        nodes = nodes_words(spec, names_cores=self.names_cores)
+        nodes = ":".join([nodes, *map(one_word, properties)])
         lines = [f"-l walltime={clock(asked.walltime)}", f"-l {nodes}"]
         if asked.memory:
             lines.append(f"-l mem={mebibytes(asked.memory)}mb")
@@ -114,19 +117,20 @@ class Torque:
             # Slurm's own variable stands for jobs of its qsub, which sets none of Torque's.
             job="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}",
             # An end that is now is no end: then the agent counts from its own beginning.
-            ends="$(($(date +%s) + ${PBS_WALLTIME:-0}))",
+            # SECONDS is how long the script has run: it may have built an environment before.
+            ends="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))",
             local_space="${TMPDIR:-}",
             cancel_rest=CANCEL_REST,
             spooled=True,
         )
 
 
-def nodes_words(spec: JobSpec) -> str:
-    """`nodes=1:ppn=4:gpus=2`; no ppn where none was asked for: Hélios gave cores with each GPU."""
+def nodes_words(spec: JobSpec, *, names_cores: bool) -> str:
+    """`nodes=1:ppn=4:gpus=2`; no ppn where none was asked for."""
     asked = spec.resources
     cores = (asked.cores or 1) * asked.tasks
     words = [f"nodes={asked.nodes}"]
-    words += [f"ppn={cores}"] if asked.cores or asked.tasks > 1 else []
+    words += [f"ppn={cores}"] if names_cores and (asked.cores or asked.tasks > 1) else []
     words += [f"gpus={asked.gpus}"] if asked.gpus else []
     return ":".join(words)
 

@@ -101,6 +101,8 @@ class JobsTable(Table):
     """Whether jobs name a queue; false where the site wants to choose it by itself."""
     names_model: bool = False
     """Whether the site refuses a job that asks for GPUs without saying which model."""
+    names_cores: bool = True
+    """Whether jobs ask for cores; false where they come with each GPU and may not be asked for."""
     account: Line = ""
     """What accounts look like, as a regular expression, where a job must name one."""
     shortest: Duration | None = None

@@ -56,6 +56,7 @@ def _cluster(name: str, profile: Profile) -> Cluster:
         partitions=tuple(_partition(name, table) for name, table in profile.partitions.items()),
         names_queue=jobs.names_queue,
         names_model=jobs.names_model,
+        names_cores=jobs.names_cores,
         account_form=jobs.account,
         shortest=jobs.shortest,
         most_jobs=jobs.most,

@@ -1,5 +1,5 @@
 #!/bin/bash
-# sqsub -r 240m -o '/work/$USER/rabaska/runs/cats-7f3a/logs/job-%J.out' -q gpu -j cats-7f3a -n 8 -f mpi --gpp=1 --mpp=512M --nompirun --mail-start --mail-end
+# sqsub -r 240m -o '/work/$USER/rabaska/runs/cats-7f3a/logs/job-%J.out' -q gpu -j cats-7f3a -n 8 -f mpi --gpp=1 --mpp=4096M --nompirun --mail-start --mail-end
 
 # rabaska: run cats-7f3a, up to 3 links of 4 h each.
 
@@ -12,6 +12,7 @@ pip install --quiet --no-index -r '/work/$USER/rabaska/envs/67c83dce21a600b2.txt
 
 # What the agent needs to know of this job
 export RABASKA_JOB="${LSB_JOBID:-${PBS_JOBID%%.*}}"
+export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + 14400))"
 export RABASKA_LOCAL="/tmp/$USER"
 
 # Claim the run, stage the data, train, save, and leave a record of how it ended

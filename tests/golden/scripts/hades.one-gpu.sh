@@ -26,7 +26,7 @@ pip install --quiet --no-index -r '$HOME/rabaska/envs/baa219dec46cefcc.txt' ||
 
 # What the agent needs to know of this job
 export RABASKA_JOB="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}"
-export RABASKA_JOB_ENDS="$(($(date +%s) + ${PBS_WALLTIME:-0}))"
+export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))"
 export RABASKA_LOCAL="$LSCRATCH"
 export RABASKA_CANCEL_REST="sh -c 'qselect -N $PBS_JOBNAME -s HQW | xargs -r qdel'"
 

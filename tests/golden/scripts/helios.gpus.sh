@@ -2,7 +2,7 @@
 #PBS -N cats-7f3a
 #PBS -A def-prof
 #PBS -l walltime=12:00:00
-#PBS -l nodes=1:ppn=16:gpus=16
+#PBS -l nodes=1:gpus=16
 #PBS -l feature=k80
 #PBS -m bea -M ada@example.org
 #PBS -r y
@@ -26,7 +26,7 @@ pip install --quiet --no-index -r '$RAP/rabaska/envs/e307ea1b16615bf9.txt' ||
 
 # What the agent needs to know of this job
 export RABASKA_JOB="${MOAB_JOBID:-${PBS_JOBID%%.*}}"
-export RABASKA_JOB_ENDS="$(($(date +%s) + ${PBS_WALLTIME:-0}))"
+export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))"
 export RABASKA_LOCAL="$LSCRATCH"
 
 # Claim the run, stage the data, train, save, and leave a record of how it ended

@@ -12,6 +12,7 @@ pip install --quiet --no-index -r '/work/$USER/rabaska/envs/67c83dce21a600b2.txt
 
 # What the agent needs to know of this job
 export RABASKA_JOB="${LSB_JOBID:-${PBS_JOBID%%.*}}"
+export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + 14400))"
 export RABASKA_LOCAL="/tmp/$USER"
 
 # Claim the run, stage the data, train, save, and leave a record of how it ended
