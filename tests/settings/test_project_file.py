@@ -1,5 +1,6 @@
 """rabaska.toml becomes a project, resolved for one cluster."""
 
+import os
 from dataclasses import replace
 from datetime import timedelta
 
@@ -197,10 +198,14 @@ def test_data_is_looked_for_only_when_asked(write, whole):
     )
 
 
-def test_a_dataset_that_is_a_file_is_refused(write, whole):
+def test_a_dataset_may_be_a_file_but_not_a_pipe(write, whole):
     folder = write(whole.replace("data/digits", "requirements.txt"))
+    check_data(load(folder))
+    (folder / "requirements.txt").unlink()
 
-    with pytest.raises(SettingsError, match="is not a folder that you may read"):
+    os.mkfifo(folder / "requirements.txt")
+
+    with pytest.raises(SettingsError, match="is not a folder or file that you may read"):
         check_data(load(folder))
 
 

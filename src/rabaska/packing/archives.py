@@ -70,7 +70,9 @@ def unpack(archive: Path, folder: Path) -> None:
                 zipped.extractall(folder)  # noqa: S202 -- every name was looked at
         else:
             with tarfile.open(archive) as tar:
-                tar.extractall(folder, filter=lambda member, to: _harmless(archive, member, to))
+                tar.extractall(  # noqa: S202 -- every member is looked at
+                    folder, filter=lambda member, to: _harmless(archive, member, to)
+                )
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, RuntimeError, UnicodeError) as problem:
         raise _unfit(archive, str(problem)) from problem
 

@@ -59,11 +59,11 @@ def check_command(project: Project) -> None:
 
 
 def check_data(project: Project) -> None:
-    """Refuse a project whose datasets are not folders on this computer."""
+    """Refuse a project whose datasets are not folders or files on this computer."""
     mistakes = [
         Mistake(("data", dataset.name, "path"), *_absence(dataset))
         for dataset in project.datasets
-        if not _is_folder(dataset.path)
+        if not (_is_folder(dataset.path) or _is_file(dataset.path))
     ]
     if mistakes:
         raise refusal(mistakes, document.read(project.folder / FILE, FILE))
@@ -74,9 +74,14 @@ def _is_folder(path: File) -> bool:
     return os.access(path, os.R_OK | os.X_OK) and path.is_dir()
 
 
+def _is_file(path: File) -> bool:
+    """An archive, or one large file such as an LMDB, is a dataset as well."""
+    return os.access(path, os.R_OK) and path.is_file()
+
+
 def _absence(dataset: Dataset) -> tuple[str, str]:
     if os.access(dataset.path, os.F_OK):
-        return f"dataset `{dataset.name}` is not a folder that you may read: {dataset.path}", ""
+        return f"dataset `{dataset.name}` is not a folder or file that you may read: {dataset.path}", ""
     around = dataset.path.parent
     names = [entry.name for entry in around.iterdir()] if _is_folder(around) else []
     what = f"no folder {dataset.path} for dataset `{dataset.name}`"
