@@ -81,7 +81,8 @@ def _is_file(path: File) -> bool:
 
 def _absence(dataset: Dataset) -> tuple[str, str]:
     if os.access(dataset.path, os.F_OK):
-        return f"dataset `{dataset.name}` is not a folder or file that you may read: {dataset.path}", ""
+        what = f"dataset `{dataset.name}` is no folder or file that you may read: {dataset.path}"
+        return what, ""
     around = dataset.path.parent
     names = [entry.name for entry in around.iterdir()] if _is_folder(around) else []
     what = f"no folder {dataset.path} for dataset `{dataset.name}`"
