@@ -22,6 +22,8 @@ COMMANDS = {
     "plan": ("rabaska.cli.advice", "Choose a queue, a GPU and a number of links."),
     "doctor": ("rabaska.cli.advice", "Look for what would go wrong, before the queue."),
     "explain": ("rabaska.cli.advice", "Say what a message means and what to do."),
+    "storage": ("rabaska.cli.keeping", "Show what is kept on a cluster, and until when."),
+    "clean": ("rabaska.cli.keeping", "Delete what no run needs any more."),
     "clusters": ("rabaska.cli.clusters", "List, show, add or check clusters."),
     "completion": ("rabaska.cli.completion", "Print the completion script of a shell."),
 }

@@ -10,13 +10,19 @@ from rabaska.domain.amounts import say_duration, say_size
 
 if TYPE_CHECKING:
     from rabaska.checkup.findings import Finding
+    from rabaska.domain.clusters import Tier
+    from rabaska.domain.keeping import Kept
     from rabaska.domain.planning import Choice
+    from rabaska.journeys.clean import Cleaning
     from rabaska.journeys.explain import Explanation
     from rabaska.journeys.plan import OnePlan, Plans
+    from rabaska.journeys.storage import Storage
     from rabaska.knowledge.failures import Failure
 
 _WIDTH = 98
 _IN_FULL = 4  # clusters that are told with every reason
+_TIERS = ("tier", "where", "size", "files", "purged", "backup")
+_KEPT = ("kept", "number", "size", "files")
 _HEADINGS = ("cluster", "queue", "GPUs", "links", "of", "GPU-hours")
 _LAST_LINES = 12
 
@@ -96,6 +102,53 @@ def _plan(each: "OnePlan") -> list[str]:
         lines += [f"           {data.stripe}"] if data.stripe else []
     lines += [f"  not      {no.queue}: {'; '.join(no.reasons)}" for no in each.outlook.rejected]
     return lines
+
+
+def storage(told: "Storage") -> None:
+    """The tiers, what is kept, and what the site says of the quota."""
+    if told.tiers:
+        show.data("\n".join(columns(map(_tier, told.tiers), _TIERS, right=("size", "files"))))
+        show.data("")
+    rows = [
+        (kind, len(each), say_size(sum(one.size for one in each)), sum(one.files for one in each))
+        for kind, each in _by_kind(told.kept).items()
+    ]
+    show.data("\n".join(columns(rows, _KEPT, right=_KEPT[1:])) if rows else "nothing is kept yet")
+    show.note(f"in {told.store}, {say_size(told.free)} free on its file system")
+    if told.purge and told.purge != "never":
+        first = f"; the oldest of it may go on {told.first_purge}" if told.first_purge else ""
+        show.note(f"the site deletes what lies there: {told.purge}{first}")
+    if told.quota:
+        show.data(f"\n{told.quota}")
+
+
+def _tier(tier: "Tier") -> tuple[object, ...]:
+    backup = {True: "yes", False: "no", None: ""}[tier.backup]
+    size = say_size(tier.size) if tier.size else ""
+    return (tier.name, tier.path, size, f"{tier.files:,}" if tier.files else "", tier.purge, backup)
+
+
+def _by_kind(kept: "Sequence[Kept]") -> "dict[str, list[Kept]]":
+    found: dict[str, list[Kept]] = {}
+    for each in kept:
+        found.setdefault(each.kind, []).append(each)
+    return found
+
+
+def cleaning(told: "Cleaning", *, preview: bool) -> None:
+    things = told.unneeded if preview else told.removed
+    rows = [(each.path, say_size(each.size), each.files) for each in things]
+    if rows:
+        show.data("\n".join(columns(rows, ("", "size", "files"), right=("size", "files"))))
+    total = say_size(sum(each.size for each in things))
+    if not things:
+        show.note("there is nothing that no run needs")
+    elif preview:
+        show.note(
+            f"{total} are needed by no run; `rabaska clean --on {told.cluster} --yes` deletes it"
+        )
+    else:
+        show.note(f"{total} deleted")
 
 
 def _one(failure: "Failure") -> str:

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import tomlkit
-
 from rabaska.checkup import answers
 from rabaska.checkup.examination import examine
 from rabaska.checkup.findings import Finding, SafeFix
@@ -58,6 +56,8 @@ def _mended(fix: SafeFix, folder: Path) -> str:
 
 def _set_variable(path: Path, name: str, value: str) -> None:
     """Into [environment.variables], with all else in the file as it was."""
+    import tomlkit  # `run` asks for warnings only, and should not wait for this
+
     written = tomlkit.parse(path.read_text("utf-8"))
     environment = written.setdefault("environment", tomlkit.table(is_super_table=True))
     variables = environment.setdefault("variables", tomlkit.table())

@@ -9,7 +9,6 @@ from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import JobId
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import new_name
-from rabaska.journeys.doctor import warn
 from rabaska.journeys.pack import pack
 from rabaska.journeys.prepare import prepare, resolve
 from rabaska.journeys.push import push
@@ -41,6 +40,8 @@ def run(
     _tell_of_the_profile(cluster_named(on, home), home, teller)
     there = station(on, home)
     if advise:
+        from rabaska.journeys.doctor import warn
+
         warn(project, there.cluster, teller)
     ready = made_ready(project, there, home, teller)
     name, path = ready.plan.run, there.run_folder(ready.plan.run)

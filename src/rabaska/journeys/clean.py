@@ -1,0 +1,93 @@
+"""Clean: take away what no run needs, never what an unfinished one does."""
+
+import time
+from dataclasses import dataclass
+
+from rabaska.domain.keeping import Kept, Told, unneeded
+from rabaska.errors import CommandFailed
+from rabaska.journeys.station import Station, station
+from rabaska.journeys.storage import kept_there
+from rabaska.records.home import Home
+from rabaska.remote.place import quoted
+
+_MARK = "== run "
+# The plan and every script of each run that has not finished, below a line with its name.
+_UNFINISHED = """
+cd {store}/runs 2>/dev/null || exit 0
+for run in *; do
+  [ -d "$run" ] || continue
+  [ -e "$run/DONE" ] && continue
+  printf '\\n{mark}%s\\n' "$run"
+  cat "$run/run.json" "$run"/job*.sh 2>/dev/null
+done
+"""
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What may go, and what went; nothing goes in a preview."""
+
+    cluster: str
+    unneeded: tuple[Kept, ...]
+    removed: tuple[Kept, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return sum(each.size for each in self.unneeded)
+
+
+def preview(on: str, home: Home) -> Cleaning:
+    there = station(on, home)
+    return Cleaning(on, _unneeded(there))
+
+
+def clean(on: str, home: Home) -> Cleaning:
+    """Set aside, look again, and only then delete.
+
+    A run that was submitted meanwhile finds its things back before any of its jobs begins: what
+    it speaks of is returned to its place.
+    """
+    there = station(on, home)
+    found = _unneeded(there)
+    if not found:
+        return Cleaning(on, ())
+    aside = f"{there.store}/trash-{time.time_ns()}"
+    _move(there, found, there.store, aside)
+    wanted = [each for each in found if _is_wanted(each, unfinished_runs(there))]
+    _move(there, wanted, aside, there.store)
+    outcome = there.place.run(f"rm -rf {quoted([aside])}")
+    if outcome.exit_code != 0:
+        raise CommandFailed(f"{aside} could not be deleted", why=outcome.complaint)
+    return Cleaning(on, found, tuple(each for each in found if each not in wanted))
+
+
+def _unneeded(there: Station) -> tuple[Kept, ...]:
+    kept, _ = kept_there(there)
+    current = there.program.stem
+    spare = [each for each in kept if not (each.kind == "node" and each.stem == current)]
+    return unneeded(spare, unfinished_runs(there), time.time())
+
+
+def unfinished_runs(there: Station) -> tuple[Told, ...]:
+    """Each run on the cluster that has no DONE, whoever submitted it from wherever."""
+    script = _UNFINISHED.format(store=quoted([there.store]), mark=_MARK)
+    outcome = there.place.run(script)
+    if outcome.exit_code != 0:
+        raise CommandFailed("the runs could not be looked at", why=outcome.complaint)
+    parts = outcome.output.split(f"\n{_MARK}")[1:]
+    named = (part.partition("\n") for part in parts)
+    return tuple(Told(name.strip(), text.strip()) for name, _, text in named)
+
+
+def _is_wanted(each: Kept, runs: tuple[Told, ...]) -> bool:
+    return any(not told.text or each.stem in told.text for told in runs)
+
+
+def _move(there: Station, things: tuple[Kept, ...] | list[Kept], source: str, target: str) -> None:
+    lines = ["set -e"]
+    for each in things:
+        folder = quoted([f"{target}/{each.kind}"])
+        lines.append(f"mkdir -p {folder}; mv {quoted([f'{source}/{each.path}'])} {folder}/")
+    outcome = there.place.run("\n".join(lines))
+    if outcome.exit_code != 0:
+        raise CommandFailed("something could not be set aside", why=outcome.complaint)

@@ -1,0 +1,82 @@
+"""Storage: what a cluster offers, what rabaska keeps there, and when the site deletes it."""
+
+from dataclasses import dataclass
+
+from rabaska.domain.clusters import Tier
+from rabaska.domain.keeping import KINDS, Kept, purge_day
+from rabaska.domain.shellwords import expanding
+from rabaska.journeys.station import Station, station
+from rabaska.records.home import Home
+from rabaska.remote.place import quoted
+
+# One line for each thing: kilobytes, files, when it was written, kind, name.
+_LIST = r"""
+cd {store} || exit 0
+for kind in {kinds}; do
+  [ -d "$kind" ] || continue
+  for path in "$kind"/*; do
+    [ -e "$path" ] || continue
+    size=$(du -sk "$path" | cut -f 1); files=$(find "$path" | wc -l)
+    printf 'kept\t%s\t%s\t%s\t%s\n' "$size" "$files" "$(stat -c %Y "$path")" "$path"
+  done
+done
+printf 'free\t%s\n' "$(df -Pk . | tail -n 1 | tr -s ' ' | cut -d ' ' -f 4)"
+"""
+
+
+@dataclass(frozen=True)
+class Storage:
+    cluster: str
+    store: str
+    tiers: tuple[Tier, ...]
+    kept: tuple[Kept, ...]
+    free: int  # bytes on the file system of the store
+    purge: str  # what the site says of the store
+    first_purge: str  # the day on which the oldest of it may go
+    quota: str  # what the site's own command printed
+
+
+def storage(on: str, home: Home) -> Storage:
+    there = station(on, home)
+    kept, free = kept_there(there)
+    tier = store_tier(there)
+    purge = tier.purge if tier else ""
+    oldest = min((each.written for each in kept if each.kind != "runs"), default=0.0)
+    return Storage(
+        cluster=on,
+        store=there.store,
+        tiers=there.cluster.storage,
+        kept=kept,
+        free=free,
+        purge=purge,
+        first_purge=purge_day(purge, oldest) if oldest else "",
+        quota=_quota(there),
+    )
+
+
+def kept_there(there: Station) -> tuple[tuple[Kept, ...], int]:
+    """Everything in the store, and the bytes that are free beside it."""
+    script = _LIST.format(store=quoted([there.store]), kinds=" ".join(KINDS))
+    kept, free = [], 0
+    for line in there.place.run(script).output.splitlines():
+        cells = line.split("\t")
+        if cells[0] == "kept" and len(cells) == 5 and all(each.isdigit() for each in cells[1:4]):
+            kind, _, name = cells[4].partition("/")
+            size, files, written = int(cells[1]) * 1024, int(cells[2]), float(cells[3])
+            kept.append(Kept(kind, name, size, files, written))
+        elif cells[0] == "free" and cells[-1].isdigit():
+            free = int(cells[-1]) * 1024
+    return tuple(kept), free
+
+
+def store_tier(there: Station) -> Tier | None:
+    """The tier that the store lies in, as the profile spells both."""
+    store = there.cluster.store
+    holding = [each for each in there.cluster.storage if each.path and store.startswith(each.path)]
+    return max(holding, key=lambda each: len(each.path), default=None)
+
+
+def _quota(there: Station) -> str:
+    if not there.cluster.quota:
+        return ""
+    return there.place.run(f"cd {expanding(there.store)}; {there.cluster.quota}").output.strip()
