@@ -36,7 +36,7 @@ def test_the_script_is_accepted_by_its_shell(shell, tmp_path):
 
 
 def test_the_beginning_of_a_command_is_completed():
-    assert completed("rabaska st") == ["status"]
+    assert completed("rabaska sta") == ["status"]
 
 
 def test_options_and_clusters_are_completed(tmp_path, monkeypatch):
