@@ -14,7 +14,7 @@ OF_ONE_MACHINE = re.compile(
     rb"(?<![\w.}~*])/(?:root|(?:home|Users)/(?!(?:ada|ana|alice|me)\b)\w+|work)/[\w.]+"
 )
 REGISTRIES = re.compile(
-    rb"(?:index-url|registry)[ =:\"']+https?://(?!pypi\.org|download\.pytorch\.org)"
+    rb"(?:index-url|registry)[ =:\"']+https?://(?!pypi\.org|download\.pytorch\.org)\w+[.:-]"
 )
 UNFINISHED = re.compile(rb"\b(?:TO" + rb"DO|FIX" + rb"ME|X" + rb"XX)\b")
 
