@@ -134,9 +134,9 @@ def _ask_for_wheels(recipe: Recipe, site: Site, station: Station, wanted: Wanted
 
 
 def _bill(record: Mapping[str, Any], found: Found) -> str:
-    own = 3 if found.archive else 2
+    own, count = 3 if found.archive else 2, len(record["packages"])
     return (
-        f"environment {record['digest']}: {len(record['packages'])} packages from "
+        f"environment {record['digest']}: {count} package{'s' if count > 1 else ''} from "
         f"{record['source']}; {own} files of the store, about {record['files']:,} on the node's "
         "own disk"
     )
