@@ -61,4 +61,5 @@ def slow_disk(
         yield mount
     finally:
         subprocess.run(["fusermount3", "-u", "-z", mount], check=False)
+        process.terminate()  # somebody may still have a file of it open
         process.wait(timeout=30)
