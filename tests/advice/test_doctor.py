@@ -1,0 +1,57 @@
+"""`rabaska doctor` as a user types it, and what `run` says of the same faults."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "rabaska.toml").write_text('command = "python train.py"\n[chain]\nlinks = 2\n')
+    (tmp_path / "train.py").write_text("for step in range(3):\n    print('step', step)\n")
+    return tmp_path
+
+
+def types(project, *words, code=0):
+    environment = {**os.environ, "RABASKA_HOME": str(project / "home"), "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "rabaska", *words], env=environment, cwd=project,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def test_a_serious_finding_is_told_with_its_remedy_and_an_exit_code(project):
+    told = types(project, "doctor", code=1)
+
+    assert "error: it never saves its state" in told.stdout
+    assert "fix: " in told.stdout
+    assert "1 errors" in told.stderr
+
+
+def test_findings_can_be_read_by_a_script(project):
+    told = json.loads(types(project, "doctor", "--json", code=1).stdout)
+
+    assert [each["id"] for each in told["findings"]] == ["code.never-saves"]
+
+
+def test_what_is_mended_is_no_longer_an_error(project):
+    (project / "rabaska.toml").write_text('command = "python train.py"\n')
+    (project / "run.sh").write_bytes(b"#!/bin/bash\r\npython train.py\r\n")
+
+    mended = types(project, "doctor", "--fix")
+
+    assert "gave run.sh Unix line ends" in mended.stdout
+    assert "nothing was found" in types(project, "doctor").stderr
+
+
+def test_run_warns_and_goes_on_and_can_be_told_not_to(project):
+    warned = types(project, "run", "--wait", "-q")
+    silent = types(project, "run", "--wait", "-q", "--no-doctor")
+
+    assert "it never saves its state" in warned.stderr
+    assert "it never saves its state" not in silent.stderr
