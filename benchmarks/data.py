@@ -44,10 +44,17 @@ def run(quick: bool) -> list[Row]:
     repeats, scale = (3, 10) if quick else (7, 1)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as disk, memory_disk() as memory:
         bench = Bench(Path(disk), memory, repeats, scale)
-        return [
-            *bench.packing(), *bench.packing_slowly(), *bench.staging(), *bench.staging_slowly(),
-            *bench.reading(), *bench.resuming(), *bench.opening(),
-        ]  # fmt: skip
+        parts = (
+            bench.packing, bench.packing_slowly, bench.staging, bench.staging_slowly,
+            bench.reading, bench.resuming, bench.opening,
+        )  # fmt: skip
+        return [told(row) for part in parts for row in part()]
+
+
+def told(row: Row) -> Row:
+    """The row, after saying it: the whole takes long, and may be stopped."""
+    print(f"  {row.work} beside {row.peer}: {row.ratio:.2f}", file=sys.stderr)
+    return row
 
 
 def install_peers() -> None:

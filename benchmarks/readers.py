@@ -39,7 +39,7 @@ def make(folder):
 
     litdata.optimize(
         fn=contents, inputs=file_names(folder), output_dir=os.path.join(folder, "litdata"),
-        chunk_bytes="16MB", num_workers=1,
+        chunk_bytes="64MB", num_workers=1,
     )  # fmt: skip
     return 0
 
