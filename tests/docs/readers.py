@@ -21,6 +21,7 @@ class Reader:
 
     def __init__(self, example: Path, folder: Path) -> None:
         self.parent = folder
+        self.python = ""  # what was typed into Python so far: names live on from block to block
         self.project = folder / example.name
         ignored = shutil.ignore_patterns("data", "output", "results", "__pycache__")
         shutil.copytree(example, self.project, ignore=ignored)
@@ -40,9 +41,12 @@ class Reader:
         return 0, ""
 
     def types(self, step: Step) -> tuple[int, str]:
-        program = ["bash", "-c"] if step.language == "console" else [sys.executable, "-c"]
+        command = ["bash", "-c", step.command]
+        if step.language == "python":
+            self.python += step.command
+            command = [sys.executable, "-c", self.python]
         done = subprocess.run(
-            [*program, step.command], cwd=self.project, env=self.environment,
+            command, cwd=self.project, env=self.environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             check=False,
         )  # fmt: skip
