@@ -26,9 +26,7 @@ class Nowhere:
     def send(self, source: Path, target: str) -> None:
         raise self._refusal()
 
-    def deliver(
-        self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
-    ) -> int:
+    def deliver(self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None) -> int:
         raise self._refusal()
 
     def bring(
