@@ -44,6 +44,10 @@ class Part:
     def name(self) -> str:
         return f"{name_of(self.page)} {self.number}" if self.number > 1 else name_of(self.page)
 
+    @property
+    def needs_torch(self) -> bool:
+        return any("import torch" in step.command for step in self.steps)
+
 
 def name_of(page: Path) -> str:
     return str(page.relative_to(REPOSITORY))

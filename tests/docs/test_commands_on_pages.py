@@ -8,13 +8,16 @@ PARTS = [part for page in PAGES for part in parts(page)]
 
 
 def marked(part: Part) -> object:
-    return pytest.param(part, id=part.name, marks=[pytest.mark.real] if part.needs_lab else [])
+    needs = [(pytest.mark.real, part.needs_lab), (pytest.mark.torch, part.needs_torch)]
+    return pytest.param(part, id=part.name, marks=[mark for mark, needed in needs if needed])
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", [marked(part) for part in PARTS])
 def test_every_command_of_the_page_works_and_prints_what_it_shows(part, reader_of):
+    if part.needs_torch:
+        pytest.importorskip("torch")
     reader = reader_of(part)
 
     for step in part.steps:
