@@ -13,7 +13,7 @@ PACKAGE = Path(rabaska.__file__).parent
 NODE = sorted((PACKAGE / "node").rglob("*.py"))
 TRAINING = sorted((PACKAGE / "training").rglob("*.py"))
 # Used by the training program only if it has them.
-OPTIONAL = {"numpy", "torch", "lightning", "transformers", "keras"}
+OPTIONAL = {"numpy", "torch", "lightning", "transformers", "keras", "PIL"}
 
 
 def name(path: Path) -> str:
