@@ -151,3 +151,17 @@ def test_every_python_from_3_8_reads_a_pack_without_any_other_package(staged, tm
 
     total = sum(len(content) for content, _ in PackedDataset(staged["files"]))
     assert ended.stdout.split() == ["62", str(total)]
+
+
+def test_a_batch_of_large_samples_is_what_its_samples_are(tmp_path):
+    (tmp_path / "source" / "a").mkdir(parents=True)
+    for number in range(6):
+        (tmp_path / "source" / "a" / str(number)).write_bytes(bytes([number]) * 2_000_000)
+    made = pack(tmp_path / "source", tmp_path / "packs", "large", shard_size=3_000_000)
+    dataset = PackedDataset(made.folder)
+
+    batch = dataset.__getitems__([5, 0, 3, 1, 4, 2])
+
+    assert [(content[0], len(content), label) for content, label in batch] == [
+        (number, 2_000_000, 0) for number in (5, 0, 3, 1, 4, 2)
+    ]

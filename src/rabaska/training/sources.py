@@ -5,12 +5,14 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
+from rabaska.node.ahead import ahead
 from rabaska.node.arrive import SOURCE
 from rabaska.node.packs import FOLDER, HEADER, INDEX, MANIFEST, NO_CLASS, RECORD, Index, shard_name
 from rabaska.training.warming import warm
 
 Sample = Tuple[bytes, int]
 
+_LARGE_BATCH = 8 * 2**20  # bytes from which on several reads at once pay, on slow storage above all
 _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
 
 # offset, size, shard and class stand at these places of a record; see node/packs.py
@@ -58,6 +60,11 @@ class PackSource:
         offsets, sizes, shards, labels = zip(*self._places(positions))
         for shard in set(shards):
             self._descriptor(shard)
+        if sum(sizes) >= _LARGE_BATCH:
+            places = list(zip(shards, sizes, offsets))
+            # What is open stays open meanwhile: only this thread looks for shards that arrived.
+            contents = list(ahead(lambda place: _read(self._shards[place[0]], *place), places))
+            return list(zip(contents, labels))
         opened = map(self._shards.__getitem__, shards)
         contents = list(map(os.pread, opened, sizes, offsets))
         if tuple(map(len, contents)) != sizes:
@@ -84,14 +91,7 @@ class PackSource:
         return [os.path.exists(path) for path in paths]
 
     def _read(self, shard: int, size: int, offset: int) -> bytes:
-        descriptor = self._descriptor(shard)
-        content = os.pread(descriptor, size, offset)
-        while len(content) < size:
-            more = os.pread(descriptor, size - len(content), offset + len(content))
-            if not more:
-                raise OSError("{} was cut short".format(shard_name(shard)))
-            content += more
-        return content
+        return _read(self._descriptor(shard), shard, size, offset)
 
     def _descriptor(self, shard: int) -> int:
         descriptor = self._shards.get(shard)
@@ -121,6 +121,16 @@ class PackSource:
     def __del__(self) -> None:
         for descriptor in getattr(self, "_shards", {}).values():
             os.close(descriptor)
+
+
+def _read(descriptor: int, shard: int, size: int, offset: int) -> bytes:
+    content = os.pread(descriptor, size, offset)
+    while len(content) < size:
+        more = os.pread(descriptor, size - len(content), offset + len(content))
+        if not more:
+            raise OSError("{} was cut short".format(shard_name(shard)))
+        content += more
+    return content
 
 
 def _columns(index: Index) -> Any:
