@@ -13,6 +13,13 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_collection_modifyitems(items):
+    """A cluster takes its time to boot: what needs one is no part of `make check`."""
+    for item in items:
+        if item.get_closest_marker("real"):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_terminal_summary(terminalreporter, config):
     wanted = config.getoption("--at-least")
     passed = len(terminalreporter.stats.get("passed", []))

@@ -12,6 +12,8 @@ import pytest
 from tests.lab import Lab, Storage
 from tests.lab.fixtures import skip_or_fail
 
+pytestmark = pytest.mark.real
+
 MakeLab = Callable[..., Lab]
 REPOSITORY = Path(__file__).parents[2]
 

@@ -8,9 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -25,8 +27,7 @@ pytestmark = pytest.mark.real
 @pytest.fixture
 def connect(lab, tmp_path, monkeypatch):
     """Makes connections to the lab with a changed ssh_config; they end with the test."""
-    sockets = tmp_path.parent / f"s{os.getpid()}"  # short, as a socket's path must be
-    sockets.mkdir(mode=0o700, exist_ok=True)
+    sockets = Path(tempfile.mkdtemp(prefix="rc", dir="/tmp"))  # short, as a socket's path must be
     made = []
 
     def make(*options, host="lab", change=lambda text: text):
