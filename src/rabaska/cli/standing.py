@@ -58,14 +58,18 @@ def _headline(run: RunStatus, *, colours: bool) -> Iterator[str]:
 
 
 def _link_row(link: Link, now: float) -> list[object]:
-    seconds = max(0.0, (link.ended or now) - link.began) if link.began else None
     return [
-        link.number, link.job, link.host,
-        "" if seconds is None else say_duration(timedelta(seconds=seconds)),
-        how_it_ended(link), steps_of(link),
+        link.number, link.job, link.host, _took(link, now), how_it_ended(link), steps_of(link),
         "" if link.steps_redone is None else link.steps_redone,
         link.resumed_from.rpartition("/")[2] or "the beginning",
     ]  # fmt: skip
+
+
+def _took(link: Link, now: float) -> str:
+    """How long it has run; nothing for a link that was lost, whose end nobody saw."""
+    if not link.began or (link.how and not link.ended):
+        return ""
+    return say_duration(timedelta(seconds=max(0.0, (link.ended or now) - link.began)))
 
 
 def _run_row(run: RunStatus) -> list[object]:

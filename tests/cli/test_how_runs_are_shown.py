@@ -1,0 +1,35 @@
+"""How a run stands, as the lines a person reads."""
+
+from rabaska.cli.standing import many_runs, one_run
+from rabaska.domain.runs import Link, RunState, RunStatus
+
+LINKS = (
+    Link(1, job="7_1", host="n1", began=100.0, ended=160.0, how="time limit", signal=15),
+    Link(2, job="7_2", host="n1", began=170.0, how="lost", first_step=5, last_step=9),
+    Link(3, job="7_3", host="n2", began=200.0, first_step=6, last_step=12, steps_redone=4),
+)
+RUN = RunStatus("cats-7f3a", "here", RunState.RUNNING, links_asked=5, links=LINKS, now=230.0)
+
+
+def rows(run=RUN):
+    return {line.split()[0]: line for line in one_run(run, colours=False) if line[:1].isdigit()}
+
+
+def test_each_link_has_a_row_with_how_long_it_took_and_how_it_ended():
+    assert "60 s" in rows()["1"]
+    assert "time limit (signal 15)" in rows()["1"]
+    assert "30 s" in rows()["3"]
+    assert "running" in rows()["3"]
+    assert "6-12" in rows()["3"]
+
+
+def test_nobody_claims_to_know_how_long_a_lost_link_took():
+    assert " s " not in rows()["2"]
+    assert "lost" in rows()["2"]
+
+
+def test_an_overview_has_a_row_for_each_run():
+    lines = many_runs([RUN, RUN], colours=False)
+
+    assert len(lines) == 3
+    assert "3/5" in lines[1]
