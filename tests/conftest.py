@@ -1,6 +1,14 @@
 """What holds for every test: none is counted that did not run."""
 
+import signal
+
 import pytest
+
+
+def pytest_configure():
+    """Tests press Ctrl-C; what was started in a shell's background would not hear it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):

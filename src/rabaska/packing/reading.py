@@ -76,7 +76,7 @@ class Reader:
             return list(map(self._read, names))
         except OSError:
             # Who it was is found out afterwards: to be ready for it would slow all others down.
-            return [self._read_carefully(name) for name in names]
+            return [self.read(name) for name in names]
 
     def _read(self, name: bytes) -> tuple[os.stat_result, bytes]:
         descriptor = os.open(name, self._flags)
@@ -87,7 +87,7 @@ class Reader:
         os.close(descriptor)
         return status, content
 
-    def _read_carefully(self, name: bytes) -> tuple[os.stat_result, bytes]:
+    def read(self, name: bytes) -> tuple[os.stat_result, bytes]:
         try:
             return self._read(name)
         except OSError as problem:
