@@ -1,8 +1,11 @@
 """What holds for every test: none is counted that did not run."""
 
 import signal
+from pathlib import Path
 
 import pytest
+
+TESTS = Path(__file__).parent
 
 
 def pytest_configure():
@@ -21,10 +24,15 @@ def pytest_addoption(parser):
     )
 
 
+# Whole programs run there, with time limits of seconds: together they take minutes.
+LONG = ("here", "examples", "node/test_agent.py", "node/test_every_python.py")
+
+
 def pytest_collection_modifyitems(items):
-    """A cluster takes its time to boot: what needs one is no part of `make check`."""
+    """What boots a cluster or waits for programs is no part of `make check`."""
     for item in items:
-        if item.get_closest_marker("real"):
+        place = item.path.relative_to(TESTS).as_posix()
+        if item.get_closest_marker("real") or place.startswith(LONG):
             item.add_marker(pytest.mark.slow)
 
 
