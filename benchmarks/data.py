@@ -41,7 +41,7 @@ def run(quick: bool) -> list[Row]:
     if why:
         raise RuntimeError(why)
     install_peers()
-    repeats, scale = (3, 10) if quick else (7, 1)
+    repeats, scale = (1, 20) if quick else (7, 1)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as disk, memory_disk() as memory:
         bench = Bench(Path(disk), memory, repeats, scale)
         parts = (

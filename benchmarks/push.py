@@ -28,7 +28,7 @@ SHARE = 0.9  # of the rate of rsync
 
 
 def run(quick: bool) -> list[Row]:
-    size = (512 if quick else 1024) << 20
+    size = (128 if quick else 1024) << 20
     with tempfile.TemporaryDirectory() as scratch, Lab() as lab:
         folder = Path(scratch)
         tar = _tar(folder, size)
