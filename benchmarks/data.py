@@ -31,7 +31,7 @@ INSTALL = (
      "boto3", "obstore"],
 )  # fmt: skip
 PACK = "import sys; from pathlib import Path; from rabaska.packing.pack import pack; pack(Path(sys.argv[1]), Path(sys.argv[2]), 'data')"  # noqa: E501
-STAGE = "import sys; from rabaska.node.stage import stage; stage(*sys.argv[1:])"
+STAGE = "import sys; from rabaska.node.data.stage import stage; stage(*sys.argv[1:])"
 
 
 def run(quick: bool) -> list[Row]:

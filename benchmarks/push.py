@@ -17,7 +17,7 @@ from tests.lab import Lab
 
 from rabaska.domain.clusters import Cluster
 from rabaska.journeys.station import Station
-from rabaska.node import packs
+from rabaska.node.data import packs
 from rabaska.packing.bundle import bundle
 from rabaska.remote.connection import Connection
 from rabaska.remote.place import Parcel, quoted

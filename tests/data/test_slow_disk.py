@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from benchmarks.slow_disk.mount import slow_disk, unavailable
 
-from rabaska.node import arrive
-from rabaska.node.inspection import verify
-from rabaska.node.stage import stage
+from rabaska.node.data import arrive
+from rabaska.node.data.inspection import verify
+from rabaska.node.data.stage import stage
 from rabaska.packing.pack import pack
 from rabaska.training import PackedDataset
 

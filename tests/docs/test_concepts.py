@@ -4,7 +4,9 @@ import re
 
 from pages import REPOSITORY
 
-from rabaska.node import chain, checkpoints, command, runfolder
+from rabaska.node.link import command
+from rabaska.node.record import chain, runfolder
+from rabaska.node.saves import checkpoints
 
 NODE = REPOSITORY / "src" / "rabaska" / "node"
 CONCEPTS = (REPOSITORY / "docs" / "concepts.md").read_text("utf-8")

@@ -5,8 +5,8 @@ import re
 import pytest
 from pages import REPOSITORY
 
-from rabaska.node.launch import Allocation, launched
-from rabaska.node.plan import Launch
+from rabaska.node.link.launch import Allocation, launched
+from rabaska.node.record.plan import Launch
 
 PAGE = (REPOSITORY / "docs" / "guides" / "several-gpus-and-nodes.md").read_text("utf-8")
 

@@ -10,7 +10,7 @@ from tests.environments.small_wheels import make_wheel
 from rabaska.domain.projects import Recipe
 from rabaska.environments.laptop import Target, download_command
 from rabaska.environments.recipes import FAILED, Found, Site, digest, environment
-from rabaska.node import frozen
+from rabaska.node.environment import frozen
 
 ASK = "python -c 'import sys; print(sys.prefix)'"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rabaska.node import setup
-from rabaska.node.runfolder import RunFolder
+from rabaska.node.link import setup
+from rabaska.node.record.runfolder import RunFolder
 
 
 @pytest.fixture

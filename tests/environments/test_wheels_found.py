@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.environments.small_wheels import make_wheel
 
-from rabaska.node import pip
-from rabaska.node.wheels import NOT_FOUND
+from rabaska.node.environment import pip
+from rabaska.node.environment.wheels import NOT_FOUND
 
 # The machine's own settings for pip would add places where wheels are found.
 OWN_SETTINGS = {"PIP_CONFIG_FILE": os.devnull}

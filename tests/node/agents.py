@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rabaska.node import events, files, links, plan
-from rabaska.node.runfolder import RunFolder
+from rabaska.node import files
+from rabaska.node.record import events, links, plan
+from rabaska.node.record.runfolder import RunFolder
 
 
 def snapshot_tar(path: Path, code: dict[str, str]) -> None:

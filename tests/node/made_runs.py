@@ -5,8 +5,9 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from rabaska.node import chain, files, links, plan, processes
-from rabaska.node.runfolder import RunFolder
+from rabaska.node import files, processes
+from rabaska.node.record import chain, links, plan
+from rabaska.node.record.runfolder import RunFolder
 
 PLAN = plan.Plan(
     run="digits-7f3a",

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from agents import Agents
 
-from rabaska.node import chain, files, links, plan, processes
+from rabaska.node import files, processes
+from rabaska.node.record import chain, links, plan
 from rabaska.packing.pack import pack
 
 # Counts to TOTAL, saving after each step as a student would, and continues where it stopped.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node import arrive
-from rabaska.node.packs import load_manifest
+from rabaska.node.data import arrive
+from rabaska.node.data.packs import load_manifest
 from rabaska.packing.pack import pack
 from rabaska.training import PackedDataset
 

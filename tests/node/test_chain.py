@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.node import chain
-from rabaska.node.chain import Link, verdict
+from rabaska.node.record import chain
+from rabaska.node.record.chain import Link, verdict
 
 ENDS = (
     chain.FINISHED, chain.TIME_LIMIT, chain.CRASHED, chain.KILLED, chain.CANCELLED,

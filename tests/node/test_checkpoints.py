@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.node import checkpoints
-from rabaska.node.checkpoints import Checkpoint
+from rabaska.node.saves import checkpoints
+from rabaska.node.saves.checkpoints import Checkpoint
 
 NOW = 1_700_000_000 * 10**9
 SECOND = 10**9

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.node.command import Places, UnknownPlaceholder, environment, placeholders, words_for
+from rabaska.node.link.command import (
+    Places,
+    UnknownPlaceholder,
+    environment,
+    placeholders,
+    words_for,
+)
 
 PLACES = Places({"cats": "/d/cats", "dogs": "/d/dogs"}, "/o", "/c")
 RESUMED = PLACES._replace(checkpoint="/c/step 4.npz")

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node import checkpoints, commit, partial, validity
+from rabaska.node import partial
+from rabaska.node.saves import checkpoints, commit, validity
 
 
 def save(parent: Path, step: int, *, content: bytes = b"weights" * 5000) -> Path:

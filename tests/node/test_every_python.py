@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rabaska.node import plan
+from rabaska.node.record import plan
 from rabaska.packing.pack import pack
 
 OLDEST = (3, 6)
@@ -206,7 +206,7 @@ def test_the_newest_whole_checkpoint_is_chosen(python: str, zipapp: Path, tmp_pa
         os.utime(tmp_path / name, (10**9 + 100 * moment,) * 2)
 
     said = inside(
-        python, zipapp, "import sys; from rabaska.node import checkpoints\n"
+        python, zipapp, "import sys; from rabaska.node.saves import checkpoints\n"
         "def told(path, why): print('damaged', path)\n"
         "found = checkpoints.newest_valid(sys.argv[1], ['*.np?'], report=told)\n"
         "print(found.path, found.size)", str(tmp_path),
@@ -227,7 +227,7 @@ def test_a_pack_is_staged(
     packed = pack(dataset, tmp_path / "packs", "letters")
 
     staged = inside(
-        python, zipapp, "import sys; from rabaska.node.stage import stage\n"
+        python, zipapp, "import sys; from rabaska.node.data.stage import stage\n"
         "print(stage(*sys.argv[1:]))", str(packed.folder), str(tmp_path / "local"), mode,
     ).strip()  # fmt: skip
 

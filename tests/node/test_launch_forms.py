@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from agents import Agents, make_run
 
-from rabaska.node import launch, lease, links, plan
-from rabaska.node.job import job_from
-from rabaska.node.plan import Launch
-from rabaska.node.runfolder import RunFolder
+from rabaska.node.link import launch
+from rabaska.node.link.job import job_from
+from rabaska.node.record import lease, links, plan
+from rabaska.node.record.plan import Launch
+from rabaska.node.record.runfolder import RunFolder
 
 WHERE = launch.Allocation("node1", 10012, "12_2")
 TASK = ["py", "x.pyz", "task"]

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from agents import make_run
 
-from rabaska.node import chain, lease, links, processes
-from rabaska.node.runfolder import RunFolder
+from rabaska.node import processes
+from rabaska.node.record import chain, lease, links
+from rabaska.node.record.runfolder import RunFolder
 
 TTL = 0.6  # seconds
 
@@ -91,7 +92,8 @@ def test_a_living_holder_on_this_machine_is_respected(run: RunFolder) -> None:
 
 def test_a_holder_of_this_machine_that_is_gone_is_over_without_waiting(run: RunFolder) -> None:
     claimed = (
-        "import os, sys; from rabaska.node import lease; from rabaska.node.runfolder import *;"
+        "import os, sys; from rabaska.node.record import lease;"
+        "from rabaska.node.record.runfolder import *;"
         "lease.claim(RunFolder(sys.argv[1]), 0, '', 1e6); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", claimed, run.path], check=False)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from rabaska.node import offer
+from rabaska.node.login import offer
 
 
 def offered(act, folder, feed=b""):

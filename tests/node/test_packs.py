@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node import files, packs
-from rabaska.node.inspection import leads_out, open_pack, verify
-from rabaska.node.packs import FILE, FOLDER, LINK, RECORD, DamagedPack, Entry, Index, Layout
-from rabaska.node.stage import stage
+from rabaska.node import files
+from rabaska.node.data import packs
+from rabaska.node.data.inspection import leads_out, open_pack, verify
+from rabaska.node.data.packs import FILE, FOLDER, LINK, RECORD, DamagedPack, Entry, Index, Layout
+from rabaska.node.data.stage import stage
 
 CONTENT = b"meow"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node import progress
+from rabaska.node.record import progress
 
 STUDENT = "step 100 loss 0.9\nstep 200 loss 0.4123 accuracy 0.91\n"
 IMAGENET = (

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from rabaska.node import receive
+from rabaska.node.login import receive
 
 
 def ask(act, order, feed=b"", path=None):

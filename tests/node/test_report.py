@@ -13,14 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made_runs import begin_link, end_link, make_run, print_log
 
-from rabaska.node import chain, files
-from rabaska.node.report import last_lines, report, steps_redone
-from rabaska.node.runfolder import RunFolder
+from rabaska.node import files
+from rabaska.node.login.report import last_lines, report, steps_redone
+from rabaska.node.record import chain
+from rabaska.node.record.runfolder import RunFolder
 
 
 def printed(*words: str) -> list[dict[str, Any]]:
     """What the command prints, run as the job's own program would be."""
-    command = [sys.executable, "-c", "import sys; from rabaska.node.report import main; "
+    command = [sys.executable, "-c", "import sys; from rabaska.node.login.report import main; "
                "sys.exit(main(sys.argv[1:]))", *words]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node import keep
-from rabaska.node.rescue import Rescue
+from rabaska.node.link import keep
+from rabaska.node.link.rescue import Rescue
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from rabaska.node import partial
-from rabaska.node.inspection import verify
-from rabaska.node.packs import DamagedPack, Index, load_manifest
-from rabaska.node.stage import remove, stage
+from rabaska.node.data.inspection import verify
+from rabaska.node.data.packs import DamagedPack, Index, load_manifest
+from rabaska.node.data.stage import remove, stage
 from rabaska.packing.pack import pack
 
 PYTHONS = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))
@@ -139,7 +139,7 @@ def test_a_shard_cut_short_is_refused_before_anything_is_written(copy, tmp_path,
 @MODES
 def test_no_space_passes_on_and_leaves_nothing(made, tmp_path, mode):
     script = (
-        "import sys; from rabaska.node.stage import stage\n"
+        "import sys; from rabaska.node.data.stage import stage\n"
         "try:\n    stage(*sys.argv[1:])\nexcept OSError as problem:\n    print(problem.errno)\n"
     )
 
@@ -177,7 +177,7 @@ def test_a_full_disk_leaves_nothing(made, tmp_path, mode):
 @MODES
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda path: path.parents[1].name)
 def test_every_python_stages_alike(made, tmp_path, zipapp, python, mode):
-    program = "import sys; from rabaska.node.stage import stage; print(stage(*sys.argv[1:]))"
+    program = "import sys; from rabaska.node.data.stage import stage; print(stage(*sys.argv[1:]))"
 
     ended = subprocess.run(
         [python, "-W", "error", "-c", program, made[1], tmp_path / "node", mode],
@@ -194,7 +194,7 @@ def test_staging_killed_at_any_moment_leaves_nothing_that_is_taken_for_whole(mad
     source, folder = made
     node = tmp_path / "node"
     program = (
-        "import sys; from rabaska.node.stage import stage\n"
+        "import sys; from rabaska.node.data.stage import stage\n"
         "print('ready', flush=True); stage(*sys.argv[1:])"
     )
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node import files, links
-from rabaska.node.runfolder import RunFolder
+from rabaska.node import files
+from rabaska.node.record import links
+from rabaska.node.record.runfolder import RunFolder
 
 # A scheduler in two commands: what is submitted is a line of `queue`, the answer is as told.
 SUBMIT = """#!/bin/sh

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from made_runs import begin_link, end_link, make_run
 
-from rabaska.node import chain, files, report
-from rabaska.node.survey import mark_of
-from rabaska.node.untouched import report_untouched
+from rabaska.node import files
+from rabaska.node.login import report
+from rabaska.node.login.survey import mark_of
+from rabaska.node.login.untouched import report_untouched
+from rabaska.node.record import chain
 
-ASK = [sys.executable, "-c", "from rabaska.node.survey import main; main([])"]
+ASK = [sys.executable, "-c", "from rabaska.node.login.survey import main; main([])"]
 
 
 def told(*runs: dict[str, Any], queue: str = "true", history: str = "") -> list[dict[str, Any]]:

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from made_runs import begin_link, end_link, make_run, print_log
 
-from rabaska.node import chain, files
-from rabaska.node.runfolder import RunFolder
+from rabaska.node import files
+from rabaska.node.record import chain
+from rabaska.node.record.runfolder import RunFolder
 
 TAIL = [
     sys.executable,
     "-c",
-    "import sys; from rabaska.node.tail import main; sys.exit(main(sys.argv[1:]))",
+    "import sys; from rabaska.node.login.tail import main; sys.exit(main(sys.argv[1:]))",
 ]
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node import validity
+from rabaska.node.saves import validity
 
 ARRAYS = {"weights": np.arange(5000, dtype="f4"), "step": np.array(12)}
 

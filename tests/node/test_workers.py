@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from rabaska.node import workers
+from rabaska.node.data import workers
 
 
 def doubled(task):

@@ -31,7 +31,7 @@ def test_it_holds_what_travels_and_nothing_else(tmp_path):
     names = zipfile.ZipFile(bundle(tmp_path)).namelist()
 
     assert names == sorted(names)
-    assert {"__main__.py", "rabaska/__init__.py", "rabaska/node/stage.py"} <= set(names)
+    assert {"__main__.py", "rabaska/__init__.py", "rabaska/node/data/stage.py"} <= set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
     rooms = {name.split("/")[1] for name in names if name.startswith("rabaska/")}
     assert rooms == {"__init__.py", "node", "training"}

@@ -11,8 +11,8 @@ import pytest
 import trees
 
 from rabaska.errors import DatasetError
-from rabaska.node.inspection import verify
-from rabaska.node.stage import stage
+from rabaska.node.data.inspection import verify
+from rabaska.node.data.stage import stage
 from rabaska.packing.origins import How, pack_origin
 from rabaska.packing.pack import Pack
 from rabaska.training import PackedDataset

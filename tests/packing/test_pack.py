@@ -15,9 +15,9 @@ import trees
 
 from rabaska.errors import DatasetError, NoSpace
 from rabaska.node import partial
-from rabaska.node.inspection import verify
-from rabaska.node.packs import Index
-from rabaska.node.stage import stage
+from rabaska.node.data.inspection import verify
+from rabaska.node.data.packs import Index
+from rabaska.node.data.stage import stage
 from rabaska.packing.cutting import target_size
 from rabaska.packing.pack import Progress, pack
 

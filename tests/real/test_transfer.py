@@ -19,7 +19,7 @@ from rabaska.errors import DamagedPack, NoSpace, Unreachable
 from rabaska.journeys.fetch import fetch
 from rabaska.journeys.station import Station
 from rabaska.journeys.telling import Silent
-from rabaska.node import packs as packs_node
+from rabaska.node.data import packs as packs_node
 from rabaska.packing.bundle import bundle
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord

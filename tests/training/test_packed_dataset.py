@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.stage import stage
+from rabaska.node.data.stage import stage
 from rabaska.packing.bundle import bundle
 from rabaska.packing.pack import pack
 from rabaska.training import PackedDataset

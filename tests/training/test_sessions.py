@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 import rabaska.training as training  # noqa: E402
-from rabaska.node import commit  # noqa: E402
+from rabaska.node.saves import commit  # noqa: E402
 
 
 class Numbers:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.torch
 
 import numpy as np  # noqa: E402
 
-from rabaska.node import commit  # noqa: E402
+from rabaska.node.saves import commit  # noqa: E402
 from rabaska.training import NotSaveable, reading, tensorfile, tree  # noqa: E402
 from rabaska.training.memory import Memory  # noqa: E402
 from rabaska.training.writer import Save, write  # noqa: E402

@@ -10,7 +10,7 @@ from rabaska.cli.words import json_option
 from rabaska.domain.amounts import say_size
 from rabaska.errors import DamagedPack
 from rabaska.journeys import data as journey
-from rabaska.node.packs import FOLDER, LINK
+from rabaska.node.data.packs import FOLDER, LINK
 from rabaska.packing.advice import Advice
 from rabaska.records.home import home
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rabaska.errors import DamagedPack, DatasetError, WrongUse
 from rabaska.journeys.station import station
-from rabaska.node import inspection, look, packs
-from rabaska.node.packs import MANIFEST, Entry
+from rabaska.node.data import inspection, look, packs
+from rabaska.node.data.packs import MANIFEST, Entry
 from rabaska.packing.advice import Advice
 from rabaska.packing.advice import advise as measured
 from rabaska.records.home import Home

@@ -19,8 +19,8 @@ from rabaska.environments.recipes import Environment, Found, Site
 from rabaska.errors import EnvironmentFailed
 from rabaska.journeys.station import Station
 from rabaska.journeys.telling import Teller, telling
-from rabaska.node import frozen
-from rabaska.node.wheels import NOT_FOUND, Wanted
+from rabaska.node.environment import frozen
+from rabaska.node.environment.wheels import NOT_FOUND, Wanted
 from rabaska.remote.here import Here
 from rabaska.remote.place import Outcome, Parcel, quoted
 

@@ -3,7 +3,7 @@
 from rabaska.domain.amounts import say_size
 from rabaska.journeys.station import Station
 from rabaska.journeys.telling import Teller, telling
-from rabaska.node.packs import INDEX, load_manifest
+from rabaska.node.data.packs import INDEX, load_manifest
 from rabaska.packing.pack import Pack
 from rabaska.packing.snapshot import Snapshot
 from rabaska.remote.place import Parcel

@@ -9,7 +9,7 @@ from rabaska.errors import CommandFailed, WrongUse
 from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.status import status
 from rabaska.journeys.submit import script, spec_of, submit
-from rabaska.node.plan import Plan, from_json
+from rabaska.node.record.plan import Plan, from_json
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord, remember
 from rabaska.remote.place import quoted

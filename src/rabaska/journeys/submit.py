@@ -14,8 +14,8 @@ from rabaska.errors import CommandFailed, SubmissionRefused
 from rabaska.jobscript.script import Agent, render
 from rabaska.journeys.station import Station
 from rabaska.journeys.telling import Silent, Teller
-from rabaska.node import plan as plans
-from rabaska.node.plan import Launch, Plan, StagedData
+from rabaska.node.record import plan as plans
+from rabaska.node.record.plan import Launch, Plan, StagedData
 from rabaska.packing.pack import Pack
 from rabaska.remote.place import quoted
 

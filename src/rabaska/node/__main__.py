@@ -5,21 +5,21 @@ import sys
 from typing import List, Optional
 
 WORDS = {
-    "run": ".agent",
-    "report": ".report",
-    "survey": ".survey",
-    "tail": ".tail",
-    "verify": ".inspection",
-    "task": ".task",
-    "everywhere": ".everywhere",
-    "submit": ".submission",
-    "receive": ".receive",
-    "offer": ".offer",
+    "run": ".link.agent",
+    "report": ".login.report",
+    "survey": ".login.survey",
+    "tail": ".login.tail",
+    "verify": ".data.inspection",
+    "task": ".link.task",
+    "everywhere": ".link.everywhere",
+    "submit": ".login.submission",
+    "receive": ".login.receive",
+    "offer": ".login.offer",
     "here": ".here.commands",
-    "inside": ".inside",
-    "beside": ".beside",
-    "wheels": ".wheels",
-    "freeze": ".frozen",
+    "inside": ".link.inside",
+    "beside": ".link.beside",
+    "wheels": ".environment.wheels",
+    "freeze": ".environment.frozen",
 }
 
 

@@ -13,7 +13,7 @@ import zipfile
 from io import BytesIO
 
 from . import files
-from .command import own_path
+from .itself import own_path
 
 ENDING = ".compiled"  # after the program's own name
 _UNCHECKED = 1  # no hash of the source needs to be compared, for it cannot change: PEP 552

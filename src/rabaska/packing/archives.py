@@ -10,9 +10,20 @@ from pathlib import Path, PurePosixPath
 from zlib import crc32
 
 from rabaska.errors import DatasetError
-from rabaska.node import files, packs
-from rabaska.node.inspection import leads_out
-from rabaska.node.packs import BLOCK, FILE, FOLDER, LINK, NO_CLASS, RECORD, Entry, Layout, Shard
+from rabaska.node import files
+from rabaska.node.data import packs
+from rabaska.node.data.inspection import leads_out
+from rabaska.node.data.packs import (
+    BLOCK,
+    FILE,
+    FOLDER,
+    LINK,
+    NO_CLASS,
+    RECORD,
+    Entry,
+    Layout,
+    Shard,
+)
 from rabaska.packing.listing import PERMISSIONS
 
 _PIECE = 2**20

@@ -6,8 +6,9 @@ import sys
 from array import array
 from typing import BinaryIO
 
-from rabaska.node import files, packs
-from rabaska.node.packs import RECORD
+from rabaska.node import files
+from rabaska.node.data import packs
+from rabaska.node.data.packs import RECORD
 from rabaska.packing import memory
 from rabaska.packing.draft import ENDS, HASHES, NAMES, Draft, drop
 from rabaska.packing.shards import Written, records_name

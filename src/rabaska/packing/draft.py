@@ -14,7 +14,7 @@ from mmap import ACCESS_READ, mmap
 from typing import BinaryIO
 from zlib import crc32
 
-from rabaska.node.packs import FOLDER, LINK, NO_CLASS, RECORD, Layout
+from rabaska.node.data.packs import FOLDER, LINK, NO_CLASS, RECORD, Layout
 from rabaska.packing import headers
 from rabaska.packing.listing import Found, Listing
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rabaska.errors import DatasetError
-from rabaska.node.inspection import leads_out
-from rabaska.node.packs import FOLDER, LINK
+from rabaska.node.data.inspection import leads_out
+from rabaska.node.data.packs import FOLDER, LINK
 
 PERMISSIONS = 0o777  # set-user-id and its kin mean nothing to a training program
 

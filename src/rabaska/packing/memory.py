@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rabaska.node import files, packs
-from rabaska.node.inspection import refuse_wrong_sizes
-from rabaska.node.packs import HEADER, RECORD, Index, Shard
+from rabaska.node import files
+from rabaska.node.data import packs
+from rabaska.node.data.inspection import refuse_wrong_sizes
+from rabaska.node.data.packs import HEADER, RECORD, Index, Shard
 from rabaska.packing.shards import Written, part_name, records_name
 
 _FOLDER = ".listings"

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rabaska.errors import DatasetError
-from rabaska.node import files, packs, partial
+from rabaska.node import files, partial
+from rabaska.node.data import packs
 from rabaska.packing import archives
 from rabaska.packing.memory import whole
 from rabaska.packing.pack import Pack, Progress, pack, put_in_place, refuse_name

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rabaska.errors import DatasetError
-from rabaska.node import files, packs, partial
+from rabaska.node import files, partial
+from rabaska.node.data import packs
+from rabaska.node.data.workers import WorkerLost, available, share
 from rabaska.node.partial import PartialFolder
-from rabaska.node.workers import WorkerLost, available, share
 from rabaska.packing import memory, reuse
 from rabaska.packing.cutting import Cut, Load, cuts, load_of, sampled, stem, target_size
 from rabaska.packing.describing import describe

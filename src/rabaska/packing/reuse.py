@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Iterator
 
-from rabaska.node.packs import NO_CLASS, RECORD, Shard
+from rabaska.node.data.packs import NO_CLASS, RECORD, Shard
 from rabaska.packing.cutting import Cut
 from rabaska.packing.draft import columns
 from rabaska.packing.listing import unreadable

@@ -4,7 +4,7 @@ import hashlib
 import os
 from zlib import crc32
 
-from rabaska.node.packs import BLOCK, Shard
+from rabaska.node.data.packs import BLOCK, Shard
 
 
 class ShardFile:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from rabaska.errors import DatasetError
-from rabaska.node.packs import FILE, NO_CLASS, RECORD, Shard
+from rabaska.node.data.packs import FILE, NO_CLASS, RECORD, Shard
 from rabaska.packing import headers
 from rabaska.packing.cutting import Cut, stem
 from rabaska.packing.draft import Draft, columns

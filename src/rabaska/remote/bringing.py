@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rabaska.errors import CommandFailed
-from rabaska.node import files, offer
+from rabaska.node import files
+from rabaska.node.login import offer
 from rabaska.remote.here import is_newer, no_space, remove
 from rabaska.remote.place import Moved, NodeSide, quoted
 from rabaska.remote.refusals import ConnectionLost, lost

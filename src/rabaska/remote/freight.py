@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rabaska.node import files, packs
+from rabaska.node import files
+from rabaska.node.data import packs
 from rabaska.remote.place import Parcel
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from rabaska.errors import CommandFailed, NoSpace
-from rabaska.node import receive
+from rabaska.node.login import receive
 from rabaska.remote.freight import Freight
 from rabaska.remote.place import NodeSide, quoted
 from rabaska.remote.refusals import lost

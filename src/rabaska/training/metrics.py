@@ -5,7 +5,7 @@ import os
 import threading
 from typing import Any, Dict
 
-from rabaska.node.commit import NO_SPACE
+from rabaska.node.saves.commit import NO_SPACE
 
 NAME = "metrics.jsonl"
 

@@ -6,7 +6,8 @@ import os
 import zlib
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
-from rabaska.node import commit, partial
+from rabaska.node import partial
+from rabaska.node.saves import commit
 from rabaska.training import lazily, tensorfile, tree
 from rabaska.training.writer import STATE, TENSORS
 

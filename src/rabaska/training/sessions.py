@@ -13,8 +13,9 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Dict, Iterator, Optional, Tuple, Type, Union
 
-from rabaska.node import commit, files
-from rabaska.node.chain import GO_ON_EXIT_CODE
+from rabaska.node import files
+from rabaska.node.record.chain import GO_ON_EXIT_CODE
+from rabaska.node.saves import commit
 from rabaska.training import asking, generators, lazily, metrics, reading, state, timing
 from rabaska.training.batches import Batches
 from rabaska.training.crew import Crew

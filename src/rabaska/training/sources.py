@@ -5,9 +5,18 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from rabaska.node.ahead import ahead
-from rabaska.node.arrive import SOURCE
-from rabaska.node.packs import FOLDER, HEADER, INDEX, MANIFEST, NO_CLASS, RECORD, Index, shard_name
+from rabaska.node.data.ahead import ahead
+from rabaska.node.data.arrive import SOURCE
+from rabaska.node.data.packs import (
+    FOLDER,
+    HEADER,
+    INDEX,
+    MANIFEST,
+    NO_CLASS,
+    RECORD,
+    Index,
+    shard_name,
+)
 from rabaska.training.warming import warm
 
 Sample = Tuple[bytes, int]
@@ -15,7 +24,7 @@ Sample = Tuple[bytes, int]
 _LARGE_BATCH = 8 * 2**20  # bytes from which on several reads at once pay, on slow storage above all
 _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
 
-# offset, size, shard and class stand at these places of a record; see node/packs.py
+# offset, size, shard and class stand at these places of a record; see node/data/packs.py
 _FIELDS = {"offset": ("<u8", 0), "size": ("<u8", 8), "shard": ("<u4", 40), "label": ("<i4", 56)}
 
 

@@ -12,7 +12,8 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from rabaska.node import commit, files, partial
+from rabaska.node import files, partial
+from rabaska.node.saves import commit
 from rabaska.training.memory import Snapshot
 
 TENSORS = "tensors.safetensors"

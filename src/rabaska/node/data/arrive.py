@@ -1,0 +1,99 @@
+"""Shards that arrive while the program already trains.
+
+The program is given a folder that holds index and manifest from the start. Each shard appears in it
+whole and checked, in order; one that is not there yet is read from where the pack lies. Whoever
+reads the folder therefore finds every sample, at any moment.
+"""
+
+import os
+import signal
+import sys
+from typing import List
+
+from .. import files, partial
+from . import stage
+from .blocks import blocks_of, copy_blocks
+from .inspection import open_sealed
+from .packs import DamagedPack, Manifest
+
+SOURCE = "arriving-from"  # in the folder: where the whole pack lies
+PROBLEM = "arriving-stopped"  # in the folder: why no more shards come
+_AT_ONCE = 4  # shards that are copied together, so that several storage targets are used
+
+_carriers = []  # type: List[int]
+
+
+def begin(pack_folder: str, target_parent: str) -> str:
+    """A folder that can be read at once; a process of ours goes on to fill it."""
+    pack_folder = os.path.abspath(pack_folder)
+    manifest, index = open_sealed(pack_folder)
+    index.close()
+    target = os.path.join(target_parent, "{}.arriving".format(manifest.identity))
+    if os.path.isdir(target):
+        return target
+    os.makedirs(target_parent, exist_ok=True)
+    folder = partial.begin(target_parent, os.path.basename(target))
+    try:
+        stage.describe(pack_folder, folder.path, manifest)
+        files.write_whole(os.path.join(folder.path, SOURCE), os.fsencode(pack_folder))
+    except BaseException:
+        partial.abandon(folder)
+        raise
+    if partial.finish(folder, target):
+        _carriers.append(_start(pack_folder, target, manifest))
+    return target
+
+
+def end() -> None:
+    """End the processes that still fill folders."""
+    while _carriers:
+        pid = _carriers.pop()
+        try:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+
+
+def _start(pack_folder: str, target: str, manifest: Manifest) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.nice(5)  # the training comes first
+        carry(pack_folder, target, manifest)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(0)
+    raise AssertionError("unreachable")
+
+
+def carry(pack_folder: str, target: str, manifest: Manifest) -> None:
+    """Bring every shard, as long as there is room; the program can do without."""
+    try:
+        for first in range(0, len(manifest.shards), _AT_ONCE):
+            last = min(first + _AT_ONCE, len(manifest.shards))
+            _bring(pack_folder, target, manifest, list(range(first, last)))
+    except (OSError, DamagedPack) as problem:
+        if os.path.isdir(target):  # otherwise the job is over
+            files.write_whole(os.path.join(target, PROBLEM), str(problem))
+
+
+def _bring(pack_folder: str, target: str, manifest: Manifest, numbers: List[int]) -> None:
+    coming = os.path.join(target, "coming")
+    os.mkdir(coming)
+    try:
+        for number in numbers:
+            shard = manifest.shards[number]
+            with open(os.path.join(coming, shard.name), "wb") as stream:
+                stream.truncate(shard.size)
+        for _ in copy_blocks(pack_folder, coming, manifest, blocks_of(manifest, numbers)):
+            pass
+        for number in numbers:
+            name = manifest.shards[number].name
+            os.rename(os.path.join(coming, name), os.path.join(target, name))
+    finally:
+        partial.remove_tree(coming)

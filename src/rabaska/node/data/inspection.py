@@ -1,0 +1,249 @@
+"""Whether a pack can be trusted: nothing is written from one that is damaged or means harm."""
+
+import json
+import os
+from itertools import accumulate
+from operator import add, lt
+from typing import Iterable, List, NamedTuple, Set, Tuple
+
+from .packs import (  # fmt: skip
+    FILE,
+    FOLDER,
+    INDEX,
+    LINK,
+    DamagedPack,
+    Entry,
+    Index,
+    Manifest,
+    load_manifest,
+    sha256_of,
+)
+
+_TAR_BLOCK = 512
+_NO_NAMES = (b"", b".", b"..")
+
+
+def main(argv: List[str]) -> int:
+    """`verify FOLDER`: print what is wrong with the pack there, as a JSON list."""
+    print(json.dumps(verify(argv[0])))
+    return 0
+
+
+def open_pack(folder: str) -> Tuple[Manifest, Index]:
+    """The manifest and index of the pack in `folder`, both inspected; its shards are not read."""
+    manifest, index = open_sealed(folder)
+    try:
+        refuse_harm(index, manifest)
+    except BaseException:
+        index.close()
+        raise
+    return manifest, index
+
+
+def open_sealed(folder: str) -> Tuple[Manifest, Index]:
+    """Both as they were made; what the index says was not looked at, so nothing may be written."""
+    manifest = load_manifest(folder)
+    refuse_wrong_sizes(folder, manifest)
+    path = os.path.join(folder, INDEX)
+    if sha256_of(path) != manifest.index_sha256:
+        raise DamagedPack("the index in {} was damaged".format(folder))
+    return manifest, Index(path)
+
+
+def verify(folder: str) -> List[str]:
+    """Everything that is wrong with the pack in `folder`, one sentence each; reads every byte."""
+    try:
+        manifest, index = open_pack(folder)
+    except (DamagedPack, OSError) as problem:
+        return [str(problem)]
+    index.close()
+    problems = []
+    for shard in manifest.shards:
+        if sha256_of(os.path.join(folder, shard.name)) != shard.sha256:
+            problems.append("{} in {} was damaged".format(shard.name, folder))
+    return problems
+
+
+def refuse_wrong_sizes(folder: str, manifest: Manifest) -> None:
+    # Sizes first: a transfer cut short is the common case, and this costs no reading.
+    _refuse_wrong_size(os.path.join(folder, INDEX), manifest.index_size)
+    for shard in manifest.shards:
+        _refuse_wrong_size(os.path.join(folder, shard.name), shard.size)
+
+
+def _refuse_wrong_size(path: str, size: int) -> None:
+    try:
+        found = os.stat(path).st_size
+    except FileNotFoundError:
+        raise DamagedPack("{} is missing".format(path))
+    if found != size:
+        raise DamagedPack("{} has {} bytes, not {}".format(path, found, size))
+
+
+def refuse_harm(index: Index, manifest: Manifest) -> None:
+    """Raise DamagedPack for names that lead out of the tree, twins, and places that lie."""
+    folders, links = refuse_bad_tree(index, manifest)
+    step = 4096
+    for begin in range(0, index.layout.files, step):
+        found = files_in(index, begin, min(begin + step, index.layout.files))
+        for number in sorted(set(found.shards)):
+            some = found.of_shard(number)
+            if number >= len(manifest.shards):
+                raise misplaced(some.names[0])
+            refuse_bad_files(some, number, manifest.shards[number].size)
+        for name in found.names:
+            _refuse_bad_parent(name, folders)
+            if name in folders or name in links:
+                raise twin(name)
+
+
+def refuse_bad_tree(index: Index, manifest: Manifest) -> Tuple[Set[bytes], Set[bytes]]:
+    """The names of folders and links, both inspected; files are left to `refuse_bad_files`."""
+    total = sum(index.sizes())
+    if (index.layout.files, total) != (manifest.files, manifest.bytes):
+        raise DamagedPack("index and manifest do not hold the same number of files and bytes")
+    expected = _names_end(index, index.layout.files)
+    for record in index.records(index.layout.files, index.layout.entries):
+        if record[3] != expected:
+            raise _wrong_name()
+        expected += record[4] + record[5]
+    if expected != index.layout.names:
+        raise _wrong_name()
+    folders = _folder_names(index.folders())
+    return folders, _link_names(index.links(), folders)
+
+
+def _names_end(index: Index, position: int) -> int:
+    """Where the name of the file before `position` ends, by its own account."""
+    if position == 0:
+        return 0
+    record = index.record(position - 1)
+    return record[3] + record[4] + record[5]
+
+
+def _wrong_name() -> DamagedPack:
+    return DamagedPack("a record of the index points to the wrong name")
+
+
+class Files(NamedTuple):
+    """Some files of an index, as columns."""
+
+    before: bytes  # the name of the file before the first
+    names: List[bytes]
+    offsets: Tuple[int, ...]
+    sizes: Tuple[int, ...]
+    times: Tuple[int, ...]
+    shards: Tuple[int, ...]
+    crcs: Tuple[int, ...]
+    modes: Tuple[int, ...]
+    kinds: Tuple[int, ...]
+
+    def of_shard(self, number: int) -> "Files":
+        begin = self.shards.index(number)
+        end = len(self.shards) - self.shards[::-1].index(number)
+        before = self.names[begin - 1] if begin else self.before
+        columns = (column[begin:end] for column in self[2:])
+        return Files(before, self.names[begin:end], *columns)
+
+
+def files_in(index: Index, begin: int, end: int) -> Files:
+    """The files from `begin` to `end`, whose names were found to follow one another."""
+    columns = list(zip(*index.records(begin, end)))  # type: List[Tuple[int, ...]]
+    offsets, sizes, times, places, lengths, targets, shards, crcs, modes, kinds = columns[:10]
+    ends = tuple(accumulate((_names_end(index, begin),) + lengths, add))
+    if ends[:-1] != places or any(targets) or ends[-1] > index.layout.names:
+        raise _wrong_name()
+    text = index.text(ends[0], ends[-1])
+    starts = [end - ends[0] for end in ends]
+    names = [text[first:last] for first, last in zip(starts, starts[1:])]
+    before = index.entry(begin - 1).name if begin else b""
+    return Files(before, names, offsets, sizes, times, shards, crcs, modes, kinds)
+
+
+def refuse_bad_files(found: Files, number: int, size: int) -> None:
+    """Raise DamagedPack unless all these files may be written, and lie in shard `number`."""
+    kinds = set(found.kinds) == {FILE}
+    if not kinds or max(found.modes) > 0o777:
+        raise DamagedPack("{!r} is of a kind that may not be written".format(found.names[0]))
+    for name in found.names:
+        _refuse_bad_name(name)
+    follows = map(lt, [found.before] + found.names[:-1], found.names)
+    if not all(follows):
+        place = next(n for n, name in enumerate(found.names) if n and found.names[n - 1] >= name)
+        raise twin(found.names[place])
+    ends = list(map(add, found.offsets, found.sizes))
+    if (
+        set(found.shards) != {number} or max(ends) > size or min(found.offsets) < _TAR_BLOCK
+        or any(offset % _TAR_BLOCK for offset in found.offsets)
+    ):  # fmt: skip
+        raise misplaced(found.names[0])
+    # The next header needs a block of its own. Archives made by others may be in any order.
+    in_order = sorted(zip(found.offsets, ends))
+    for (_, end), (offset, _) in zip(in_order, in_order[1:]):
+        if offset < end + _TAR_BLOCK:
+            raise misplaced(found.names[0])
+
+
+def no_folder(name: bytes) -> DamagedPack:
+    return DamagedPack("something lies in {!r}, a folder that the pack does not hold".format(name))
+
+
+def misplaced(name: bytes) -> DamagedPack:
+    return DamagedPack("{!r} does not lie where the index says".format(name))
+
+
+def _folder_names(folders: Iterable[Entry]) -> Set[bytes]:
+    """The folders' names; each must come after the folder that holds it."""
+    names = {b""}
+    for entry in folders:
+        _refuse_bad_entry(entry, FOLDER, names)
+        if entry.name in names:
+            raise twin(entry.name)
+        names.add(entry.name)
+    return names
+
+
+def _link_names(links: Iterable[Entry], folders: Set[bytes]) -> Set[bytes]:
+    names = set()  # type: Set[bytes]
+    for entry in links:
+        _refuse_bad_entry(entry, LINK, folders)
+        if entry.name in names or entry.name in folders:
+            raise twin(entry.name)
+        if leads_out(entry.name, entry.target):
+            raise DamagedPack("the link {!r} leads out of the pack".format(entry.name))
+        names.add(entry.name)
+    return names
+
+
+def _refuse_bad_entry(entry: Entry, kind: int, folders: Set[bytes]) -> None:
+    _refuse_bad_name(entry.name)
+    _refuse_bad_parent(entry.name, folders)
+    if entry.kind != kind or entry.mode > 0o777:
+        raise DamagedPack("{!r} is of a kind that may not be written".format(entry.name))
+
+
+def _refuse_bad_name(name: bytes) -> None:
+    if name.rpartition(b"/")[2] in _NO_NAMES or b"\0" in name or name[:1] == b"/":
+        raise DamagedPack("{!r} is not a name that may be written".format(name))
+
+
+def _refuse_bad_parent(name: bytes, folders: Set[bytes]) -> None:
+    if name.rpartition(b"/")[0] not in folders:
+        raise no_folder(name.rpartition(b"/")[0])
+
+
+def leads_out(name: bytes, target: bytes) -> bool:
+    """Whether a link called `name` that points to `target` could leave the tree it stands in.
+
+    Steps up are counted only before the first step down: after one, `..` may start from another
+    link and lead anywhere.
+    """
+    if not target or target.startswith(b"/") or b"\0" in target:
+        return True
+    steps = [part for part in target.split(b"/") if part not in (b"", b".")]
+    down = next((place for place, part in enumerate(steps) if part != b".."), len(steps))
+    return down > name.count(b"/") or b".." in steps[down:]
+
+
+def twin(name: bytes) -> DamagedPack:
+    return DamagedPack("{!r} is there twice or out of order".format(name))

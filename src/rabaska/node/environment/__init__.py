@@ -1,0 +1,1 @@
+"""Python environments on the cluster: what pip would install, and environments as one file."""

@@ -1,0 +1,182 @@
+"""The word `wheels`: makes sure, before a job is submitted, that its environment can be built.
+
+What pip chose is written to `<digest>.txt`, wheels that the site lacks are collected into the one
+file `<digest>.tar`, and `<digest>.json` says so last, so that it is all done once.
+"""
+
+import json
+import os
+import shutil
+import sys
+import tarfile
+from typing import Any, Dict, List, NamedTuple
+
+from .. import files, partial
+from . import pip
+from .pip import Answer, Package, Python
+
+NOT_FOUND = 3  # exit code: some packages are nowhere; standard output says which
+
+
+class Wanted(NamedTuple):
+    """What the laptop asks for, as JSON on standard input."""
+
+    envs: str  # the folder where environments are kept
+    digest: str
+    python: str
+    requirements: str
+    wheelhouse: List[str]
+    online: bool  # whether wheels may be fetched from the internet
+
+    @property
+    def archive(self) -> str:
+        return self.path("tar")
+
+    def path(self, kind: str) -> str:
+        return os.path.join(self.envs, "{}.{}".format(self.digest, kind))
+
+
+def main(argv: List[str]) -> int:
+    wanted = Wanted(**json.load(sys.stdin))
+    wanted = wanted._replace(wheelhouse=[_expanded(place) for place in wanted.wheelhouse])
+    os.makedirs(wanted.envs, exist_ok=True)
+    known = files.read_json(wanted.path("json"))
+    if known is not None:
+        return _print(known)
+    try:
+        python = pip.describe(wanted.python)
+    except pip.NoPython as problem:
+        sys.stderr.write("{}\n".format(problem))
+        return 1
+    # Collecting takes minutes, and login nodes end what takes long: the next one cleans up.
+    partial.sweep(wanted.envs)
+    workshop = partial.begin(wanted.envs, wanted.digest)
+    try:
+        return find(wanted, python, workshop.path)
+    finally:
+        partial.abandon(workshop)
+
+
+def find(wanted: Wanted, python: Python, workshop: str) -> int:
+    """In the site's wheelhouse, else together with what was sent, else on the internet."""
+    places = list(wanted.wheelhouse)
+    answer = pip.resolve(python, wanted.requirements, places)
+    if answer.packages is not None:
+        return settle(wanted, python, answer.packages, "the site")
+    if os.path.exists(wanted.archive):
+        places.append(_unpacked(wanted.archive, workshop))
+        answer = pip.resolve(python, wanted.requirements, places)
+        if answer.packages is not None:
+            return settle(wanted, python, answer.packages, "this computer")
+        os.unlink(wanted.archive)  # what was sent once does not help any more
+    said = answer.said
+    if wanted.online:
+        collected = collect(wanted, python, workshop)
+        if collected.packages is not None:
+            return settle(wanted, python, collected.packages, "the internet")
+        said = collected.said
+    return tell_missing(wanted, python, places, said)
+
+
+def collect(wanted: Wanted, python: Python, workshop: str) -> Answer:
+    """Wheels for what the site lacks, from the internet into the archive.
+
+    First only the projects of which the site has no wheel at all: its own builds are made for
+    its processors. Where that does not fit together, everything.
+    """
+    everything = pip.resolve(python, wanted.requirements, wanted.wheelhouse, online=True)
+    if everything.packages is None:
+        return everything
+    offered = pip.offered(wanted.wheelhouse)
+    lacking = [each for each in everything.packages if pip.normalised(each.name) not in offered]
+    pins = "\n".join(each.pin for each in lacking)
+    answer = Answer(None)
+    for number, (text, options) in enumerate(
+        [(pins, ["--no-deps"]), (wanted.requirements, [])] if pip.can_report(python)
+        else [(wanted.requirements, [])]
+    ):  # fmt: skip
+        wheels = os.path.join(workshop, "collected-{}".format(number))
+        answer = _collect(wanted, python, text, options, wheels)
+        if answer.packages is not None:
+            _pack(wheels, wheels + ".tar")
+            os.replace(wheels + ".tar", wanted.archive)
+            break
+    return answer
+
+
+def _collect(wanted: Wanted, python: Python, text: str, options: List[str], wheels: str) -> Answer:
+    os.mkdir(wheels)
+    file = wheels + ".txt"
+    with open(file, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    # `wheel`, not `download`: what comes as source is built here, where there is a compiler.
+    words = ["wheel", "--quiet", "--wheel-dir", wheels] + options + ["--requirement", file]
+    code, said = pip.run(python, words + pip.sources(wanted.wheelhouse, online=True))
+    if code != 0:
+        return Answer(None, said)
+    return pip.resolve(python, wanted.requirements, wanted.wheelhouse + [wheels])
+
+
+def settle(wanted: Wanted, python: Python, packages: List[Package], source: str) -> int:
+    """Write down what was found, the record last."""
+    packages = sorted(packages, key=lambda package: package.name.lower())
+    files.write_whole(wanted.path("txt"), "".join(each.pin + "\n" for each in packages))
+    record = _facts(wanted, python)
+    record.update(
+        source=source,
+        packages=[each.pin for each in packages],
+        files=pip.files_inside(packages),
+        archive=os.path.exists(wanted.archive) and source != "the site",
+    )
+    files.write_json(wanted.path("json"), record)
+    return _print(record)
+
+
+def tell_missing(wanted: Wanted, python: Python, places: List[str], said: str) -> int:
+    answer = _facts(wanted, python)
+    answer.update(missing=pip.unfindable(python, wanted.requirements, places), said=said)
+    answer.update(offered=pip.offered(wanted.wheelhouse))
+    _print(answer)
+    return NOT_FOUND
+
+
+def _facts(wanted: Wanted, python: Python) -> Dict[str, Any]:
+    return {
+        "digest": wanted.digest,
+        "python": python.version,
+        "machine": python.machine,
+        "libc": python.libc,
+        "maker": "virtualenv" if _has_virtualenv(python) else "venv",
+    }
+
+
+def _has_virtualenv(python: Python) -> bool:
+    """Only one that belongs to the same Python: another would make another's environment."""
+    found = shutil.which("virtualenv")
+    return found is not None and os.path.dirname(found) == python.folder
+
+
+def _pack(folder: str, archive: str) -> None:
+    """Into one file, since shared storage counts files."""
+    with tarfile.open(archive, "w") as tar:
+        for name in sorted(os.listdir(folder)):
+            tar.add(os.path.join(folder, name), name)
+
+
+def _unpacked(archive: str, workshop: str) -> str:
+    folder = os.path.join(workshop, "sent")
+    with tarfile.open(archive) as tar:
+        for entry in tar.getmembers():
+            # Only plain files beside each other, whoever made the archive.
+            if entry.isfile() and "/" not in entry.name.strip("./"):
+                tar.extract(entry, folder)
+    return folder
+
+
+def _expanded(path: str) -> str:
+    return os.path.expanduser(os.path.expandvars(path))
+
+
+def _print(answer: Dict[str, Any]) -> int:
+    sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")
+    return 0

@@ -1,0 +1,251 @@
+"""The agent inside a job: one link of a run, from the claim to the record of its end."""
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from typing import Iterator, List, Optional
+
+from .. import files, processes
+from ..data import arrive, packs, stage
+from ..record import chain, events, lease, links, plan
+from ..record.events import Diary, say
+from ..record.runfolder import RunFolder
+from . import (
+    command,
+    ending,
+    everywhere,
+    interrupts,
+    launch,
+    program,
+    ready,
+    rescue,
+    setup,
+    snapshot,
+)
+from .interrupts import BrokenOff, Interrupts, Stop
+from .job import Job, Look, Work, job_from, reasons_to_stop
+from .program import End
+
+HELD_BY_ANOTHER = 75  # "try again later", as sysexits.h spells it
+
+_UNTIL_ENDED = 120.0  # seconds for a scheduler that said it would end the job
+_RESERVED = 16384  # bytes set aside, so that a full disk cannot swallow the record of the end
+
+
+def main(argv: List[str]) -> int:
+    if len(argv) != 1:
+        say("usage: run RUNFOLDER")
+        return 2
+    run = RunFolder(os.path.realpath(argv[0]))
+    try:
+        wanted = plan.load(run)
+    except (plan.WrongFormat, ValueError, KeyError, TypeError) as problem:
+        say("{} cannot be read: {}".format(run.plan, problem))
+        return ending.NOT_READY
+    if wanted is None:
+        say("{} is not there, so there is nothing to run".format(run.plan))
+        return ending.NOT_READY
+    keeper = os.environ.get("RABASKA_KEEPER", "")
+    signals = Interrupts(int(keeper) if keeper.isdigit() else None)
+    signals.install()
+    try:
+        return one_link(run, wanted, job_from(os.environ, wanted, time.time()), signals)
+    finally:
+        setup.clean(os.environ)
+
+
+def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -> int:
+    """Carry the run one link further, if there is anything left to do."""
+    if os.path.exists(run.done) or os.path.exists(run.stop):
+        return nothing_to_do(run, links.verdict_on(run, wanted.patterns))
+    holding = None  # type: Optional[lease.Lease]
+    while holding is None:
+        turn = lease.wait_for_turn(run, lease.seconds(), lambda: bool(signals.received()))
+        if not turn.free and job.one_at_a_time:
+            turn = taken_over(run, turn, job, signals, wanted.grace)
+        if not turn.free:
+            return held_by_another(run, turn.link)
+        verdict = links.verdict_on(run, wanted.patterns)
+        if verdict.decision not in (chain.GO_ON, chain.NOT_BEGUN):
+            return nothing_to_do(run, verdict)
+        program.end_left_by(program.tag(run, turn.link))
+        holding = lease.claim(run, turn.link, job.name, lease.seconds())
+    return carry_held(run, wanted, job, signals, holding)
+
+
+def taken_over(
+    run: RunFolder, turn: lease.Turn, job: Job, signals: Interrupts, grace: float
+) -> lease.Turn:
+    """Have a holder that the scheduler gave up save and leave, if it is of our submission."""
+    if signals.received() or not lease.ask_to_hand_over(run, turn.link, job.name):
+        return turn
+    say("asking link {} to hand over {}".format(turn.link, run.name))
+    return lease.wait_for_turn(run, lease.seconds() + grace, lambda: bool(signals.received()))
+
+
+def carry_held(
+    run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts, holding: lease.Lease
+) -> int:
+    diary = Diary(run, holding.link, may_write=lambda: not holding.lost())
+    look = reasons_to_stop(holding, signals, job)
+    try:
+        return carry(Work(run, wanted, job, holding, diary, look))
+    finally:
+        holding.end()
+
+
+def nothing_to_do(run: RunFolder, verdict: chain.Verdict) -> int:
+    say("nothing left to do for {}: {}".format(run.name, verdict.reason))
+    ending.cancel_rest(os.environ)
+    if verdict.decision == chain.GIVE_UP and not _said_already(run, verdict):
+        Diary(run, run.holder()).note("gave up", reason=verdict.reason, hint=verdict.hint)
+    return 0
+
+
+def _said_already(run: RunFolder, verdict: chain.Verdict) -> bool:
+    said = [event for event in events.read(run) if event["event"] == "gave up"]
+    last = said[-1] if said else {}
+    return bool(last.get("link") == run.holder() and last.get("reason") == verdict.reason)
+
+
+def held_by_another(run: RunFolder, link: int) -> int:
+    begun = links.read_begun(run, link)
+    who = "link {}".format(link)
+    if begun is not None:
+        who += " (job {}, process {} on {})".format(begun.job or "?", begun.pid, begun.host)
+    say("{} is held by {}; this job does nothing".format(run.name, who))
+    return HELD_BY_ANOTHER
+
+
+def carry(work: Work) -> int:
+    """One link of a claimed run, from the choice of its checkpoint to the record of its end."""
+    reserve = os.path.join(work.run.link(work.link), "reserve")
+    found = None
+    try:
+        files.write_whole(reserve, b"\0" * _RESERVED)
+        found = ready.choose_checkpoint(work)
+        announce(work, found)
+        setup.check(os.environ, work.run, work.link, work.job.name)
+        with local_space(work.job) as local, everywhere.left_clean(work, local):
+            end = run_program(work, local, found)
+    except OSError as problem:
+        end = End(chain.STAGING_FAILED, str(problem))
+    files.remove_if_there(reserve)
+    work.lease.renew()
+    if work.lease.superseded:
+        end = End(chain.SUPERSEDED, work.lease.lost(), end.exit_code, end.signal)
+    ending.write_end(work, found, end)
+    if end.how != chain.SUPERSEDED:
+        ending.conclude(work)
+    if end.stop is not None and end.stop.scheduler_ends:
+        time.sleep(_UNTIL_ENDED)
+    return ending.exit_code(end)
+
+
+@contextmanager
+def local_space(job: Job) -> Iterator[str]:
+    """A new folder on the node-local storage that the job was given, removed afterwards."""
+    if job.local:
+        os.makedirs(job.local, exist_ok=True)
+    local = tempfile.mkdtemp(prefix="rabaska-", dir=job.local or None)
+    try:
+        yield local
+    finally:
+        try:
+            arrive.end()
+            stage.remove(local)
+        except OSError as problem:
+            say("{} could not be removed: {}".format(local, problem))
+
+
+def announce(work: Work, found: links.Saved) -> None:
+    start = "continuing from {}".format(found["path"]) if found else "from the beginning"
+    host = socket.gethostname()
+    say("link {} of {} on {}, {}".format(work.link, work.run.name, host, start))
+    work.diary.note(
+        "claimed", job=work.job.name, host=host, resumed_from=found["path"] if found else None
+    )
+
+
+def run_program(work: Work, local: str, found: links.Saved) -> End:
+    """Make ready, start and watch the program, and keep what it leaves beside its code."""
+    code = os.path.join(local, "code")
+    began = time.monotonic()
+    try:
+        with interrupts.broken_off_when(work.look):
+            before = ready.unpack_code(work, code)
+            elsewhere = everywhere.begin_staging(work, local)
+            places = ready.places(work, ready.stage_data(work, local), found)
+            everywhere.finish_staging(elsewhere)
+        process = start_program(work, code, places)
+    except BrokenOff as broken:
+        processes.end_all(lambda: processes.descendants(os.getpid()), 0)
+        return not_ready(broken.stop, time.monotonic() - began)
+    except program.NotStarted as problem:
+        return End(chain.CRASHED, problem.reason, problem.code)
+    except (snapshot.WrongSnapshot, packs.DamagedPack, command.UnknownPlaceholder) as wrong:
+        return End(chain.STAGING_FAILED, str(wrong))
+    ask = int(getattr(signal, "SIG" + work.plan.signal))
+    saver = rescue.Rescue(code, work.carried, work.plan.patterns, before)
+    saver.start(rescue.seconds(), may_write=lambda: not work.lease.lost())
+    end = program.watch(process, ask, noting(work), work.job.patience)
+    saver.end()
+    end_stragglers(work, process)
+    ending.keep_results(work, code, before)
+    return end
+
+
+def not_ready(stop: Stop, spent: float) -> End:
+    """The link was over before its program could start."""
+    if stop.how == chain.TIME_LIMIT:
+        reason = "its time was over after {:.0f} s of staging".format(spent)
+        return End(chain.NO_TIME_LEFT, reason, stop=stop)
+    return End(stop.how, stop.reason, stop=stop)
+
+
+def start_program(work: Work, code: str, places: command.Places) -> "subprocess.Popen[bytes]":
+    """Start the program, unless a reason to stop came up meanwhile."""
+    stop = work.look()
+    if stop is not None:
+        raise BrokenOff(stop)
+    how = work.plan.launch
+    where = launch.allocation(os.environ, work.job.name, socket.gethostname())
+    words = command.words_for(work.plan.command, work.plan.resume, places)
+    words = launch.launched(words, how, where, launch.task_words(work.plan.signal))
+    given = dict(os.environ, **work.plan.variables)
+    told = ready.told_to_program(work, os.path.dirname(code))
+    told.update(launch.variables(how, where, given))
+    environment = command.environment(places, given, told)
+    processes.become_reaper()
+    os.makedirs(work.run.logs, exist_ok=True)
+    with work.lease.quiet:
+        log, listens = work.run.log(work.link), launch.through_tasks(how)
+        process = program.start(words, code, environment, log, listens)
+    work.diary.note("started", command=words, pid=process.pid)
+    return process
+
+
+def noting(work: Work) -> Look:
+    """`work.look`, which also notes the first reason it sees."""
+    seen = []  # type: List[Stop]
+
+    def look() -> Optional[Stop]:
+        stop = work.look()
+        if stop is not None and not seen:
+            seen.append(stop)
+            say("asking the program to stop: {}".format(stop.reason))
+            work.diary.note("asked to stop", why=stop.reason)
+        return stop
+
+    return look
+
+
+def end_stragglers(work: Work, process: "subprocess.Popen[bytes]") -> None:
+    count = program.end_rest(process, program.tag(work.run, work.link))
+    if count:
+        say("ended {} processes that the program left behind".format(count))
+        work.diary.note("ended stragglers", count=count)

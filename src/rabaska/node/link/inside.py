@@ -1,0 +1,103 @@
+"""A shell inside an allocation, with all that a program would find: code, data, environment.
+
+`inside FOLDER [-- COMMAND…]` opens it, or runs the command instead, and gives its exit code.
+What is written beside the code, or to the output folder, outlives the allocation.
+"""
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Dict, List
+
+from .. import processes
+from ..record import events, plan
+from ..record.runfolder import RunFolder
+from . import command, keep, ready, snapshot
+from .agent import local_space
+from .job import Job, job_from
+
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
+# Start-up files of the user may set these anew; what was made ready here comes first.
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")
+
+
+def main(argv: List[str]) -> int:
+    run, words = RunFolder(os.path.realpath(argv[0])), argv[2:]
+    wanted = plan.load(run)
+    if wanted is None:
+        events.say("{} is not there, so there is nothing to open".format(run.plan))
+        return 1
+    for number in _ENDS:
+        signal.signal(number, _leave)
+    job = job_from(os.environ, wanted, time.time())
+    with local_space(job) as local:
+        code = os.path.join(local, "code")
+        ready.place_code(run, wanted, run.carried(0), code)
+        before = snapshot.listing(code)
+        places = command.Places(
+            data=ready.place_data(run, wanted, local),
+            output=run.output(0),
+            checkpoints=run.checkpoints(0),
+        )
+        environment = _environment(run, wanted, places, job, local)
+        if not words:
+            greet(job, code, command.words_for(wanted.command, [], places))
+            words = _shell(local, environment)
+        ended = _run(words, code, environment)
+        keep.keep_new(code, run.carried(0), before)
+    return ended
+
+
+def _leave(number: int, _frame: object) -> None:
+    """The allocation ends: leave by way of every `finally`."""
+    sys.exit(128 + number)
+
+
+def _environment(
+    run: RunFolder, wanted: plan.Plan, places: command.Places, job: Job, local: str
+) -> Dict[str, str]:
+    told = {
+        "RABASKA_RUN": run.name,
+        "RABASKA_DEADLINE": "{:.3f}".format(job.ask_at),
+        "RABASKA_LOCAL": local,
+    }
+    return command.environment(places, dict(os.environ, **wanted.variables), told)
+
+
+def greet(job: Job, code: str, words: List[str]) -> None:
+    ends = time.strftime("%H:%M", time.localtime(job.ask_at))
+    events.say("you are on {} until {}, in a copy of your code".format(socket.gethostname(), ends))
+    events.say("to train, type: {}".format(" ".join(shlex.quote(word) for word in words)))
+
+
+def _shell(local: str, environment: Dict[str, str]) -> List[str]:
+    """An interactive bash that reads the user's own start-up file before what we made ready."""
+    lines = ["[ -f ~/.bashrc ] && . ~/.bashrc"]
+    lines += [
+        "export {}={}".format(name, shlex.quote(environment[name]))
+        for name in _KEPT
+        if name in environment
+    ]
+    start = os.path.join(local, "bashrc")
+    with open(start, "w") as stream:
+        stream.write("\n".join(lines) + "\n")
+    return ["bash", "--rcfile", start, "-i"]
+
+
+def _run(words: List[str], code: str, environment: Dict[str, str]) -> int:
+    # Ctrl-C is for the program; a handler, unlike "ignore", is not passed on to it.
+    signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    try:
+        process = subprocess.Popen(words, cwd=code, env=environment)
+    except OSError as problem:
+        events.say("cannot start {}: {}".format(words[0], problem.strerror))
+        return 127
+    try:
+        ended = process.wait()
+    finally:
+        processes.end_tree(process.pid, 1.0)
+    return ended if ended >= 0 else 128 - ended

@@ -1,0 +1,124 @@
+"""How the program's processes are started: once, by torchrun, by srun, or by MPI.
+
+Every form but the plain one goes through our own `task` (see there), one for each process that
+srun or mpirun starts, so that a program on many nodes is asked to stop as gently as one here.
+"""
+
+import re
+import sys
+from typing import Dict, List, Mapping, NamedTuple, Optional
+
+from ..itself import own_path
+from ..record.plan import Launch
+
+PROGRAM = "program"
+TORCHRUN = "torchrun"
+SRUN = "srun"
+MPI = "mpi"
+MPIRUN = "mpirun"
+
+_PYTHON = re.compile(r"(.*/)?(python|pypy)[0-9.]*")
+_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")  # options of Python that take another word
+_FIRST_PORT, _PORTS = 10000, 20000  # below what systems hand out by themselves
+
+
+class Allocation(NamedTuple):
+    """Where the processes meet."""
+
+    host: str  # the first node, as the others know it
+    port: int
+    job: str
+
+
+def allocation(environment: Mapping[str, str], job: str, host: str) -> Allocation:
+    """Two jobs on one node have different numbers, and so they have different ports."""
+    number = environment.get("SLURM_JOB_ID") or re.sub(r"\D", "", job) or "0"
+    port = _FIRST_PORT + int(number) % _PORTS
+    return Allocation(environment.get("SLURMD_NODENAME") or host, port, job or "job")
+
+
+def launched(words: List[str], how: Launch, where: Allocation, task: List[str]) -> List[str]:
+    """The words that start `words` as `how` says; `task` are those of our own wrapper."""
+    if how.form == TORCHRUN:
+        words = torchrun(words, how, where)
+        starter = srun(how, tasks=1) if how.nodes > 1 else []
+        return starter + task + ["--below", "--"] + words
+    if how.form == SRUN:
+        return srun(how, how.tasks) + task + ["--ranks", "--"] + words
+    if how.form == MPI and how.mpi == MPIRUN:
+        # mpirun passes its input on to the first process only; signals reach them all.
+        return [MPIRUN, "-n", str(how.nodes * how.tasks)] + words
+    if how.form == MPI:
+        kind = ["--mpi=" + how.mpi] if how.mpi else []
+        return srun(how, how.tasks) + kind + task + ["--"] + words
+    return words
+
+
+def through_tasks(how: Launch) -> bool:
+    """Whether our own `task` stands between the agent and the program."""
+    return how.form in (TORCHRUN, SRUN) or (how.form == MPI and how.mpi != MPIRUN)
+
+
+def srun(how: Launch, tasks: int) -> List[str]:
+    """One srun over all nodes; when one process fails, the others do not wait for it in vain."""
+    words = ["srun", "--nodes={}".format(how.nodes), "--ntasks={}".format(how.nodes * tasks)]
+    words += ["--ntasks-per-node={}".format(tasks), "--kill-on-bad-exit=1", "--export=ALL"]
+    # srun does not take it over from sbatch since 22.05 (srun(1), --cpus-per-task).
+    words.append("--cpus-per-task={}".format((how.cores or 1) * how.tasks // tasks))
+    return words
+
+
+def torchrun(words: List[str], how: Launch, where: Allocation) -> List[str]:
+    """`python train.py` → `python -m torch.distributed.run … train.py`.
+
+    Not the `torchrun` on the PATH, which may belong to another Python.
+    """
+    meeting = ["--standalone"]
+    if how.nodes > 1:
+        meeting = ["--rdzv-id=" + where.job, "--rdzv-backend=c10d"]
+        meeting.append("--rdzv-endpoint={}:{}".format(where.host, where.port))
+    counts = ["--nnodes={}".format(how.nodes), "--nproc-per-node={}".format(how.tasks)]
+    run = ["-m", "torch.distributed.run"] + counts + meeting
+    if not _PYTHON.fullmatch(words[0]):
+        return ["python3"] + run + ["--no-python"] + words
+    place = _script(words)
+    if place is None:
+        return [words[0]] + run + ["--no-python"] + words
+    return words[:place] + run + words[place:]
+
+
+def _script(words: List[str]) -> Optional[int]:
+    """Where the script, or `-m` and its module, begins; None when Python runs neither."""
+    place = 1
+    while place < len(words) and words[place].startswith("-"):
+        if words[place] == "-m":
+            return place
+        if words[place] in ("-", "-c"):
+            return None
+        place += 2 if words[place] in _WITH_VALUE else 1
+    return place if place < len(words) else None
+
+
+def variables(how: Launch, where: Allocation, given: Mapping[str, str]) -> Dict[str, str]:
+    """What the processes are told of each other and of their cores."""
+    told = {}  # type: Dict[str, str]
+    if how.cores:
+        told["RABASKA_WORKERS"] = str(how.cores)
+        told["OMP_NUM_THREADS"] = given.get("OMP_NUM_THREADS") or str(how.cores)
+    if how.form == SRUN:
+        told["MASTER_ADDR"] = where.host
+        told["MASTER_PORT"] = str(where.port)
+        told["WORLD_SIZE"] = str(how.nodes * how.tasks)
+        told["LOCAL_WORLD_SIZE"] = str(how.tasks)
+    return told
+
+
+def rank(environment: Mapping[str, str]) -> Dict[str, str]:
+    """What `srun` calls this process, in the words of torch.distributed."""
+    names = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "GROUP_RANK": "SLURM_NODEID"}
+    return {ours: environment[theirs] for ours, theirs in names.items() if theirs in environment}
+
+
+def task_words(signal: str) -> List[str]:
+    """Our own `task`, run by the Python that runs the agent; every node has it."""
+    return [sys.executable, own_path(), "task", "--signal", signal]

@@ -1,0 +1,85 @@
+"""Everything a program needs before it starts: its checkpoint, its code, its data."""
+
+import os
+import time
+from typing import Dict
+
+from ..data import arrive, stage
+from ..record import links
+from ..record.events import say
+from ..record.plan import Plan
+from ..record.runfolder import RunFolder
+from . import command, keep, program, snapshot
+from .job import Work
+
+
+def choose_checkpoint(work: Work) -> links.Saved:
+    """The newest valid checkpoint, noted in begun.json; damaged ones are set aside."""
+
+    def damaged(path: str, why: str) -> None:
+        say("the checkpoint {} is damaged and set aside: {}".format(path, why))
+        work.diary.note("checkpoint damaged", path=path, why=why)
+
+    found = links.newest(work.run, work.link, work.plan.patterns, damaged)
+    begun = links.read_begun(work.run, work.link)
+    if begun is not None:
+        begun = begun._replace(
+            resumed_from=found["path"] if found else None, checkpoint_seen=found, ready=True
+        )
+        links.write_begun(work.run, begun)
+    return found
+
+
+def unpack_code(work: Work, code: str) -> snapshot.Listing:
+    """Unpack the snapshot; what lies beside the code before the program starts."""
+    place_code(work.run, work.plan, work.carried, code)
+    return snapshot.listing(code)
+
+
+def place_code(run: RunFolder, plan: Plan, carried: str, code: str) -> None:
+    snapshot.unpack(run.code(plan.code), code)
+    keep.show(code, carried, plan.keep)
+
+
+def stage_data(work: Work, local: str) -> Dict[str, str]:
+    """Bring every dataset to node-local space: its name → where the program finds it."""
+    began = time.monotonic()
+    data = place_data(work.run, work.plan, local, arriving=True)
+    if data:
+        spent = round(time.monotonic() - began, 3)
+        work.diary.note("staged", datasets=sorted(data), seconds=spent)
+    return data
+
+
+def place_data(run: RunFolder, plan: Plan, local: str, *, arriving: bool = False) -> Dict[str, str]:
+    """Every dataset below `local`; with `arriving`, shards may still be on their way."""
+    data = {}  # type: Dict[str, str]
+    for dataset in plan.datasets:
+        target = os.path.join(local, "data", dataset.name)
+        os.makedirs(target, exist_ok=True)
+        pack = run.pack(dataset.pack)
+        if arriving and dataset.mode == stage.SHARDS:
+            data[dataset.name] = arrive.begin(pack, target)
+        else:
+            data[dataset.name] = stage.stage(pack, target, dataset.mode)
+    return data
+
+
+def places(work: Work, data: Dict[str, str], found: links.Saved) -> command.Places:
+    return command.Places(
+        data=data,
+        output=work.run.output(work.link),
+        checkpoints=work.run.checkpoints(work.link),
+        checkpoint=os.path.join(work.carried, found["path"]) if found else None,
+    )
+
+
+def told_to_program(work: Work, local: str) -> Dict[str, str]:
+    """Variables that say which run and link this is, and how long it has."""
+    return {
+        "RABASKA_RUN": work.run.name,
+        "RABASKA_LINK": str(work.link),
+        "RABASKA_DEADLINE": "{:.3f}".format(work.job.ask_at),
+        "RABASKA_LOCAL": local,
+        program.TAG: program.tag(work.run, work.link),
+    }

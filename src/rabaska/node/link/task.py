@@ -1,0 +1,80 @@
+"""A task: stands between srun (or the agent) and one process of the program.
+
+`task --signal NAME [--ranks] [--below] -- COMMAND…`
+
+srun answers SIGTERM by killing its tasks, and Slurm's own signals reach every process of a step,
+data loaders included. So the agent speaks through standard input instead, which srun passes on to
+every task: a line asks the program to stop, and the end of the input, which comes with the end
+of the agent too, ends it at once.
+"""
+
+import argparse
+import os
+import select
+import signal
+import subprocess
+import sys
+from typing import Callable, List, Optional
+
+from .. import processes
+from . import launch, program
+
+_LOOK = 0.1  # seconds
+
+
+def main(argv: List[str]) -> int:
+    words = argparse.ArgumentParser(prog="task")
+    words.add_argument("--signal", default="TERM")
+    words.add_argument("--ranks", action="store_true", help="set RANK and its like from srun's")
+    words.add_argument("--below", action="store_true", help="ask the children of the command")
+    words.add_argument("command", nargs="+")
+    asked = words.parse_args(argv)
+    environment = dict(os.environ)
+    if asked.ranks:
+        environment.update(launch.rank(os.environ))
+    for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGHUP"):
+        signal.signal(getattr(signal, name), _pass_over)
+    processes.become_reaper()
+    try:
+        child = program.start_below(asked.command, environment)
+    except program.NotStarted as problem:
+        sys.stderr.write("rabaska: {}\n".format(problem.reason))
+        return problem.code
+    number = getattr(signal, "SIG" + asked.signal)
+    code = watch(child, lambda: ask(child.pid, number, asked.below))
+    processes.end_tree(child.pid, 0)
+    return code if code >= 0 else 128 - code
+
+
+def _pass_over(number: int, frame: object) -> None:
+    """Slurm signals whole steps; the program has its own answer, and the task waits for it."""
+
+
+def watch(child: "subprocess.Popen[bytes]", ask: Callable[[], None]) -> int:
+    """Wait for the child's end, doing meanwhile what the agent says on standard input."""
+    listening = True
+    while child.poll() is None:
+        said = _said(0 if listening else None)
+        if said == b"":
+            processes.end_tree(child.pid, 0)
+            listening = False
+        elif said:
+            ask()
+        processes.reap_adopted(child.pid)
+    return child.returncode
+
+
+def _said(descriptor: Optional[int]) -> Optional[bytes]:
+    """What came on the input: b"" when it is over, None when nothing came for a moment."""
+    listened = [] if descriptor is None else [descriptor]
+    heard, _, _ = select.select(listened, [], [], _LOOK)
+    return os.read(0, 4096) if heard else None
+
+
+def ask(pid: int, number: int, below: bool) -> None:
+    """Ask the program to stop.
+
+    `below` a torchrun are the processes that train: it would give them 30 seconds and no more.
+    """
+    children = processes.children(pid) if below else []
+    processes.signal_all(children or [pid], number)

@@ -1,0 +1,211 @@
+"""All that is known of runs, one JSON line each: what `rabaska status` reads.
+
+`report [--tail N] RUNFOLDER…` or `report [--tail N] --all STORE`
+
+Nothing is changed and only small pieces of files are read, so that one call can answer for
+hundreds of runs. A folder that is half made or damaged gives a line with `problems`.
+"""
+
+import argparse
+import json
+import os
+import sys
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from .. import files
+from ..record import chain, lease, links, plan, progress
+from ..record.runfolder import RunFolder
+from ..saves import checkpoints
+
+TAIL_LINES = 20
+TAIL_BYTES = 16 * 1024
+
+Json = Dict[str, Any]
+
+# What reading a damaged record can raise; anything else is a bug and keeps its traceback.
+DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError)
+
+
+def main(argv: List[str]) -> int:
+    words = argparse.ArgumentParser(prog="report")
+    words.add_argument("--tail", type=int, default=TAIL_LINES, metavar="N")
+    words.add_argument("--all", metavar="STORE")
+    words.add_argument("runs", nargs="*", metavar="RUNFOLDER")
+    asked = words.parse_args(argv)
+    for path in asked.runs + (runs_of(asked.all) if asked.all else []):
+        sys.stdout.write(json.dumps(report(path, asked.tail), sort_keys=True) + "\n")
+        sys.stdout.flush()
+    return 0
+
+
+def runs_of(store: str) -> List[str]:
+    folder = os.path.join(store, "runs")
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    paths = [os.path.join(folder, name) for name in names if not name.endswith(files.PARTIAL)]
+    return [path for path in paths if os.path.isdir(path)]
+
+
+def report(path: str, tail: int = TAIL_LINES) -> Json:
+    """Everything about one run that can be read in a moment."""
+    run = RunFolder(os.path.abspath(path))
+    problems = []  # type: List[str]
+    asked = _attempt(problems, "run.json", None, plan.load, run)
+    if asked is None and not problems:
+        there = os.path.isdir(run.path)
+        problems.append("it has no run.json" if there else "there is no such folder")
+    patterns, pattern = (asked.patterns, asked.progress) if asked else ([], "")
+    alive = _attempt(problems, "the holder", None, _holder_alive, run)
+    saved = _attempt(problems, "checkpoints", None, _saved, run, patterns)
+    each = _attempt(problems, "links", [], _links, run, alive, pattern)
+    return {
+        "run": asked.run if asked else run.name,
+        "path": run.path,
+        "about": asked.about if asked else {},
+        "walltime": asked.walltime if asked else None,
+        "links_asked": asked.links if asked else None,
+        "jobs": _attempt(problems, "jobs.jsonl", [], _jobs, run),
+        "done": os.path.exists(run.done),
+        "stop": os.path.exists(run.stop),
+        "verdict": _attempt(problems, "the chain", None, _verdict, run, alive, saved),
+        "links": [link for link, _ in each],
+        "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
+        "metrics": _merged([metrics for _, metrics in each]),
+        "tail": _attempt(problems, "logs", "", last_lines, newest_log(run), tail),
+        "problems": problems,
+    }
+
+
+def _attempt(
+    problems: List[str], what: str, otherwise: Any, read: Callable[..., Any], *given: Any
+) -> Any:
+    try:
+        return read(*given)
+    except plan.WrongFormat as problem:
+        problems.append(str(problem))
+    except DAMAGE as problem:
+        problems.append("{} cannot be read: {}: {}".format(what, type(problem).__name__, problem))
+    return otherwise
+
+
+def _jobs(run: RunFolder) -> List[Json]:
+    return list(files.read_lines(run.jobs))
+
+
+def _holder_alive(run: RunFolder) -> Optional[bool]:
+    return lease.holder_alive(run, run.holder())
+
+
+def _verdict(run: RunFolder, alive: Optional[bool], saved: Optional[Json]) -> Json:
+    # A holder on another machine counts as running: only the scheduler, or a whole lease of
+    # watching, could say otherwise.
+    history = links.history(run, lambda: saved, last_is_over=alive is False)
+    decided = chain.verdict(
+        history,
+        done=os.path.exists(run.done),
+        stopped=os.path.exists(run.stop),
+        forgiven=links.forgiven(run),
+    )
+    return dict(decided._asdict())
+
+
+def _links(
+    run: RunFolder, alive: Optional[bool], pattern: str
+) -> List[Tuple[Json, progress.Found]]:
+    """Each link with the metrics its log ended with, oldest first."""
+    told = []  # type: List[Tuple[Json, progress.Found]]
+    before = progress.Span(None, None, None, {})
+    holder = run.holder()
+    for number in sorted(set(run.links()) | set(range(1, holder + 1))):
+        span = progress.span(run.log(number), pattern)
+        link = _link(run, number, alive if number == holder else False)
+        link.update(first_step=span.first_step, last_step=span.last_step, epoch=span.epoch)
+        every = span.every or before.every or 1
+        link["steps_redone"] = steps_redone(before.last_step, span.first_step, every)
+        before = span
+        told.append((link, span.metrics))
+    return told
+
+
+def _link(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
+    begun, ended = links.read_begun(run, number), links.read_ended(run, number)
+    told = {"link": number, "holder_alive": alive}  # type: Json
+    told["heartbeat"] = _written(run.heartbeat(number))
+    for name in ("job", "host", "pid", "begun", "resumed_from"):
+        told[name] = getattr(begun, name, None)
+    for name in ("ended", "how", "reason", "exit_code", "signal"):
+        told[name] = getattr(ended, name, None)
+    if ended is None:
+        told["how"] = chain.LOST if alive is False else chain.RUNNING
+    return told
+
+
+def steps_redone(last_before: Optional[int], first: Optional[int], every: int) -> Optional[int]:
+    """How many steps a link made again, as far as was printed; None when either is unknown.
+
+    A program that prints every 20th step and first prints step 320 went on from step 300.
+    """
+    if last_before is None or first is None:
+        return None
+    return max(0, last_before - max(0, first - every))
+
+
+def _saved(run: RunFolder, patterns: List[str]) -> Optional[Json]:
+    """The newest checkpoint: as the last link recorded it, else as a quick look finds it."""
+    holder = run.holder()
+    ended = links.read_ended(run, holder)
+    if ended is not None and ended.checkpoint is not None:
+        return ended.checkpoint
+    folder = run.carried(holder)
+    found = checkpoints.newest_valid(folder, patterns, set_aside=False, deep=False)
+    return None if found is None else dict(found._asdict())
+
+
+def _shown(saved: Json) -> Json:
+    written = saved.get("mtime_ns")
+    seconds = written / 1e9 if isinstance(written, (int, float)) else None
+    return {"path": saved.get("path"), "size": saved.get("size"), "written": seconds}
+
+
+def _merged(each: List[progress.Found]) -> progress.Found:
+    merged = {}  # type: progress.Found
+    for metrics in each:
+        merged.update(metrics)
+    return merged
+
+
+def newest_log(run: RunFolder) -> str:
+    """The log of the last link that has one, else what the scheduler caught of a job."""
+    try:
+        names = os.listdir(run.logs)
+    except OSError:
+        return ""
+    of_links = [name for name in names if name.startswith("link-") and name.endswith(".log")]
+    chosen = max(of_links, key=checkpoints.natural, default="")
+    # A job that fails before its first link says why to the scheduler only.
+    of_jobs = [name for name in names if name.startswith("job-")]
+    chosen = chosen or max(
+        of_jobs, key=lambda name: _written(run.logs + "/" + name) or 0, default=""
+    )
+    return os.path.join(run.logs, chosen) if chosen else ""
+
+
+def last_lines(path: str, count: int) -> str:
+    """The last `count` lines of a log; of a line redrawn with carriage returns its last state."""
+    if not path or count <= 0:
+        return ""
+    with open(path, "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        stream.seek(max(0, size - TAIL_BYTES))
+        text = stream.read(TAIL_BYTES).decode("utf-8", "replace")
+    lines = [line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.rstrip("\r\n").split("\n")]
+    return "\n".join(lines[-count:])
+
+
+def _written(path: str) -> Optional[float]:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return None

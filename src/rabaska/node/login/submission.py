@@ -1,0 +1,151 @@
+"""Submit a job and remember it in the run folder, whatever becomes of the laptop meanwhile.
+
+`submit RUNFOLDER --links N [--resume] [--after JOB] [--find WORDS] -- COMMAND…` runs the
+scheduler's own submit command. With `--after` it is one more link of the chain that JOB belongs to.
+The intention is written before it and the answer after it, so that a submission whose answer was
+lost can be told from one that never happened.
+
+A scheduler that did not answer may have taken the job all the same. So each submission carries a
+mark (`{submission}` in COMMAND becomes it), and before a second try the queue is asked for that
+mark: WORDS print a line for each job, its id first and its mark somewhere in it.
+"""
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+import time
+import uuid
+from typing import Dict, List, NamedTuple, Optional
+
+from .. import files
+from ..record import links
+from ..record.runfolder import RunFolder
+
+MARK = "{submission}"
+NOT_KNOWN = 75  # "try again later", as sysexits.h spells it
+
+_LOOKS = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between looks at a queue that may lag behind
+_ANSWERS = 3  # how many times the queue must say no before it is believed
+_NO_ANSWER = re.compile(
+    r"timed? ?out|unable to contact|connect|communication|transport|socket|try again|temporar",
+    re.IGNORECASE,
+)
+
+
+class Answer(NamedTuple):
+    exit_code: int
+    said: str
+    complained: str
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether the job may be in the queue although the command failed."""
+        return self.exit_code != 0 and bool(_NO_ANSWER.search(self.complained + self.said))
+
+
+def main(argv: List[str]) -> int:
+    words = argparse.ArgumentParser(prog="submit")
+    words.add_argument("run")
+    words.add_argument("--links", type=int, default=1)
+    words.add_argument("--resume", action="store_true")
+    words.add_argument("--after", default="", metavar="JOB")
+    words.add_argument("--find", default="", metavar="WORDS")
+    words.add_argument("command", nargs="+")
+    asked = words.parse_args(argv)
+    run, find = RunFolder(asked.run), shlex.split(asked.find)
+
+    answer = unanswered(run) if find and not asked.after else None
+    if answer is None:
+        mark = uuid.uuid4().hex
+        intention = {
+            "submission": mark,
+            "time": time.time(),
+            "links": asked.links,
+            "resume": asked.resume,
+            "after_link": run.holder(),
+            "after": asked.after,
+            "find": find,
+        }
+        files.append_line(run.jobs, intention)
+        answer = submitted([word.replace(MARK, mark) for word in asked.command], find, mark)
+        remember(run, mark, answer, after=asked.after)
+    sys.stdout.write(answer.said)
+    sys.stderr.write(answer.complained)
+    return answer.exit_code
+
+
+def remember(run: RunFolder, mark: str, answer: Answer, after: str = "") -> None:
+    told = {"submission": mark, "after": after}  # type: files.Json
+    told.update(answer._asdict())
+    files.append_line(run.jobs, told)
+
+
+def submitted(command: List[str], find: List[str], mark: str) -> Answer:
+    """Submit, and try again only when the queue says that the first came to nothing."""
+    answer = _run(command)
+    if not find or not answer.uncertain:
+        return answer
+    looked = look_for(find, mark)
+    if looked is None:
+        why = "nobody knows yet whether the job was taken; `rabaska resume` asks the queue again"
+        return Answer(NOT_KNOWN, "", "{}\n{}\n".format(answer.complained.strip(), why))
+    if looked:
+        return Answer(0, looked + "\n", answer.complained)
+    again = _run(command)
+    looked = look_for(find, mark) if again.uncertain else None
+    return Answer(0, looked + "\n", again.complained) if looked else again
+
+
+def look_for(find: List[str], mark: str) -> Optional[str]:
+    """The job that carries `mark`; "" when the queue has none, None when it does not answer."""
+    answers = 0
+    for pause in _LOOKS:
+        time.sleep(pause)
+        told = _run(find)
+        if told.exit_code != 0:
+            continue
+        answers += 1
+        for line in told.said.splitlines():
+            if mark in line:
+                return line.split()[0]
+        if answers == _ANSWERS:
+            return ""
+    return None
+
+
+def unanswered(run: RunFolder) -> Optional[Answer]:
+    """The last submission, if its answer was lost but the queue has its job waiting."""
+    each = submissions(run)
+    last = each[-1] if each else {}
+    if not last.get("find") or last.get("exit_code") not in (None, NOT_KNOWN):
+        return None
+    mark = str(last["submission"])
+    told = _run([str(word) for word in last["find"]])
+    jobs = [line.split()[0] for line in told.said.splitlines() if mark in line]
+    if not jobs:
+        return None
+    answer = Answer(0, jobs[0] + "\n", "")
+    remember(run, mark, answer, str(last.get("after", "")))
+    return None if _has_begun(run, jobs[0]) else answer
+
+
+def _has_begun(run: RunFolder, job: str) -> bool:
+    """Whether a link ran as this job already: then more links are really wanted."""
+    begun = (links.read_begun(run, number) for number in run.links())
+    return any(one is not None and (one.job or "").partition("_")[0] == job for one in begun)
+
+
+def _run(words: List[str]) -> Answer:
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    output, errors = (text.decode("utf-8", "replace") for text in process.communicate())
+    return Answer(process.returncode, output, errors)
+
+
+def submissions(run: RunFolder) -> List[files.Json]:
+    """Each submission with its answer, oldest first; `said` is missing where none came."""
+    found: Dict[str, files.Json] = {}
+    for line in files.read_lines(run.jobs):
+        found.setdefault(str(line.get("submission")), {}).update(line)
+    return list(found.values())

@@ -1,0 +1,157 @@
+"""How runs stand, and what the scheduler says of them, in one answer: what `status` asks for.
+
+`survey` reads a question from standard input,
+
+    {"runs": [{"path": …, "job": …, "mark": …}, …], "tail": 12,
+     "queue": ["squeue", …], "answers": [0], "history": ["sacct", …, "--jobs={jobs}"]}
+
+and prints the report of each run as a JSON line, then a line with the scheduler's own words:
+{"now": …, "queue": {"exit_code", "said", "complained"}, "history": the same or null}.
+
+The queue is asked while the folders are read. Its history is asked only about jobs that the
+queue no longer mentions and that left no record of their end: databases are slow, or down.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any, Dict, List, Optional, Set
+
+from ..record.runfolder import RunFolder
+
+Json = Dict[str, Any]
+
+QUEUE_PATIENCE = 30.0  # seconds; squeue gives up by itself when it hears nothing
+HISTORY_PATIENCE = 15.0
+NO_ANSWER = 124  # as timeout(1) spells it
+
+
+def main(argv: List[str]) -> int:
+    asked = json.loads(sys.stdin.buffer.read().decode("utf-8"))
+    queue = _begin(_question(asked))
+    open_jobs = []  # type: List[str]
+    for run in asked["runs"]:
+        told = _told(run, asked["tail"])
+        if run.get("job") and not told["mark"]:
+            open_jobs += run["job"].split()
+        _say(told)
+    said = _answer(queue, QUEUE_PATIENCE)
+    answered = said["exit_code"] in asked.get("answers", [0])
+    history = _history(asked["history"], open_jobs, said["said"]) if answered else None
+    _say({"now": time.time(), "queue": said, "history": history})
+    sys.stdout.flush()
+    if __file__.startswith(sys.path[0]) and sys.path[0].endswith(".pyz"):
+        from .. import compiled  # the first time; from then on the compiled copy is asked
+
+        compiled.make_ready()
+    return 0
+
+
+def _say(value: Json) -> None:
+    sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
+
+
+def _told(run: Json, tail: int) -> Json:
+    """The report of a run, or only that it is as it was when the asker marked it."""
+    folder = RunFolder(os.path.abspath(run["path"]))
+    mark = mark_of(folder)
+    if mark and mark == run.get("mark"):
+        return {"path": run["path"], "mark": mark}
+    told = _report(folder, tail)
+    told["mark"] = mark
+    return told
+
+
+def _report(run: RunFolder, tail: int) -> Json:
+    """Each way is imported when it is taken: most runs are over, most others wait."""
+    try:
+        from .untouched import report_untouched
+
+        told = report_untouched(run)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        told = None  # damaged or half made: the full report says how
+    if told is None:
+        from .report import report
+
+        told = report(run.path, tail)
+    return told
+
+
+def mark_of(run: RunFolder) -> Optional[str]:
+    """Changes whenever a run that is over changes; None while a link may be at work.
+
+    Whatever happens to a run that is over begins with a submission or a claim.
+    """
+    holder = run.holder()
+    if not (os.path.exists(run.done) or os.path.exists(run.ended(holder))):
+        return None
+    witnesses = (run.jobs, run.stop, run.done, os.path.join(run.path, "carried"), run.ended(holder))
+    return "-".join(_time_of(path) for path in witnesses)
+
+
+def _time_of(path: str) -> str:
+    try:
+        return "{:x}".format(os.stat(path).st_mtime_ns)
+    except OSError:
+        return ""
+
+
+def _begin(words: List[str]) -> "Optional[subprocess.Popen[bytes]]":
+    if not words:
+        return None
+    try:
+        return subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    except OSError:
+        return None  # the site has no such command, or not for us
+
+
+def _answer(process: "Optional[subprocess.Popen[bytes]]", patience: float) -> Json:
+    if process is None:
+        return {"exit_code": 127, "said": "", "complained": "there is no such command"}
+    try:
+        said, complained = process.communicate(timeout=patience)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        process.kill()
+        said, complained = process.communicate()
+        code = NO_ANSWER
+    return {
+        "exit_code": code,
+        "said": said.decode("utf-8", "replace"),
+        "complained": complained.decode("utf-8", "replace"),
+    }
+
+
+def _history(words: List[str], jobs: List[str], queue: str) -> Optional[Json]:
+    missing = sorted(set(jobs) - _mentioned(queue))
+    if not words or not missing:
+        return None
+    return _answer(_begin(_filled(words, missing)), HISTORY_PATIENCE)
+
+
+def _filled(words: List[str], jobs: List[str]) -> List[str]:
+    """`{jobs}` as a word of its own becomes a word for each job, and inside of one a list."""
+    filled = []  # type: List[str]
+    for word in words:
+        filled += jobs if word == "{jobs}" else [word.replace("{jobs}", ",".join(jobs))]
+    return filled
+
+
+def _question(asked: Json) -> List[str]:
+    """The queue's command; where it wants jobs, those of every run that is not finished."""
+    runs = [run for run in asked["runs"] if not os.path.exists(RunFolder(run["path"]).done)]
+    jobs = [job for run in runs for job in (run.get("job") or "").split()]
+    # A queue asked about nothing would tell of everybody's jobs.
+    return _filled(asked["queue"], jobs) if jobs or "{jobs}" not in asked["queue"] else ["true"]
+
+
+def _mentioned(queue: str) -> Set[str]:
+    """Every word of what the queue said, and the job each element of an array belongs to."""
+    import re
+
+    words = set(re.findall(r"[\w.]+", queue))
+    return words | {word.partition("_")[0] for word in words}

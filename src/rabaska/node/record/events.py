@@ -1,0 +1,47 @@
+"""events.jsonl: what happened to a run, one JSON line each, for people and for `status`."""
+
+import time
+from typing import Any, Callable, Iterator, Optional
+
+from .. import files
+from .runfolder import RunFolder
+
+
+def append(run: RunFolder, link: int, event: str, **more: Any) -> None:
+    line = dict(more, time=round(time.time(), 3), link=link, event=event)
+    files.append_line(run.events, line)
+
+
+def read(run: RunFolder) -> Iterator[files.Json]:
+    return (line for line in files.read_lines(run.events) if "event" in line)
+
+
+class Diary:
+    """Events of one link, for as long as it may write into the run.
+
+    An event that cannot be written is said aloud instead: a full disk must not end a training
+    that still runs.
+    """
+
+    def __init__(
+        self, run: RunFolder, link: int, may_write: Optional[Callable[[], bool]] = None
+    ) -> None:
+        self.run = run
+        self.link = link
+        self._may_write = may_write or (lambda: True)
+
+    def note(self, event: str, **more: Any) -> None:
+        if not self._may_write():
+            return
+        try:
+            append(self.run, self.link, event, **more)
+        except OSError as problem:
+            say("could not record the event `{}`: {}".format(event, problem))
+
+
+def say(text: str) -> None:
+    """One plain line to the job's own output, which schedulers keep."""
+    try:
+        print("rabaska: {}".format(text), flush=True)
+    except OSError:
+        pass  # the job's output may lie on the disk that is full

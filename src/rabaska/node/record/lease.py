@@ -1,0 +1,189 @@
+"""Who holds a run: exactly one agent at a time, and a stale one can no longer write.
+
+What the program writes lies in `carried/<n>/`, where n is the link that holds the run. The next
+link claims the run by renaming that folder to `carried/<n+1>/`: of several contenders one rename
+succeeds, and the paths of a holder that was thought dead stop resolving. No clock of another
+machine is ever compared with ours.
+"""
+
+import os
+import socket
+import threading
+import time
+from typing import Callable, NamedTuple, Optional, Tuple
+
+from .. import files, processes
+from . import links
+from .runfolder import RunFolder
+
+SECONDS = 60.0  # a holder on another machine that gave no sign for so long is over
+LOOKS = 20  # at the holder, while one lease is waited out
+BEATS = 6  # signs of life in one lease
+
+
+def seconds() -> float:
+    return float(os.environ.get("RABASKA_LEASE_SECONDS") or SECONDS)
+
+
+class Turn(NamedTuple):
+    link: int  # who holds the run, or held it last; 0 when nobody did
+    free: bool
+
+
+def holder_alive(run: RunFolder, link: int) -> Optional[bool]:
+    """Whether link `link` still holds the run; None when that cannot be told from here."""
+    if link == 0 or links.read_ended(run, link) is not None:
+        return False
+    begun = links.read_begun(run, link)
+    if begun is None or begun.boot != processes.boot_id() or begun.host != socket.gethostname():
+        return None
+    return begun.started is not None and processes.is_alive(begun.pid, begun.started)
+
+
+def wait_for_turn(run: RunFolder, lease: float, interrupted: Callable[[], bool]) -> Turn:
+    """Watch the holder until it is over, or for `lease` seconds.
+
+    A living holder is watched that long too: schedulers may start the next job while the last
+    one is still being ended.
+    """
+    began = time.monotonic()
+    link, sign, still_since = -1, None, began  # type: int, Optional[Tuple[int, bytes]], float
+    while True:
+        now = time.monotonic()
+        current = run.holder(), _sign_of_life(run, run.holder())
+        if current != (link, sign):
+            (link, sign), still_since = current, now
+        alive = holder_alive(run, link)
+        if alive is False or (alive is None and now - still_since >= lease):
+            return Turn(link, free=True)
+        # A holder that is watched in silence gets one whole lease from the last sign seen.
+        if interrupted() or (now - began >= lease and (alive or still_since > began + lease / 2)):
+            return Turn(link, free=False)
+        time.sleep(min(1.0, lease / LOOKS))
+
+
+def _sign_of_life(run: RunFolder, link: int) -> Optional[Tuple[int, bytes]]:
+    """What changes as long as the holder lives; opened anew, so that NFS asks its server."""
+    try:
+        with open(run.heartbeat(link), "rb") as stream:
+            return os.fstat(stream.fileno()).st_mtime_ns, stream.read(64)
+    except OSError:
+        return None
+
+
+def ask_to_hand_over(run: RunFolder, link: int, job: str) -> bool:
+    """Ask a living holder to leave the run to us; False when it is of another submission.
+
+    A scheduler that runs one link at a time and starts another has given up the holder's, whose
+    node may be cut off from it but not from the storage.
+    """
+    begun = links.read_begun(run, link)
+    ours, theirs = job.partition("_")[0], (begun.job if begun else "").partition("_")[0]
+    if not ours or ours != theirs:
+        return False
+    files.write_json(run.successor(link), {"job": job, "time": time.time()})
+    return True
+
+
+def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]":
+    """Become the holder after link `last`; None when another was quicker."""
+    link = last + 1
+    try:
+        os.rename(run.carried(last), run.carried(link))
+    except OSError:
+        if os.path.isdir(run.carried(last)):
+            raise
+        return None
+    os.makedirs(run.link(link), exist_ok=True)
+    links.write_begun(run, _begun(link, job))
+    files.sync_folder(os.path.dirname(run.carried(link)))
+    _show_output(run, link)
+    return Lease(run, link, lease)
+
+
+def _begun(link: int, job: str) -> links.Begun:
+    pid = os.getpid()
+    return links.Begun(
+        link=link,
+        job=job,
+        host=socket.gethostname(),
+        boot=processes.boot_id(),
+        pid=pid,
+        started=processes.start_id(pid),
+        begun=time.time(),
+    )
+
+
+def _show_output(run: RunFolder, link: int) -> None:
+    """Point the `output` that people look at to where it lies now."""
+    fresh = "{}.{}{}".format(run.output_link, os.getpid(), files.PARTIAL)
+    files.remove_if_there(fresh)
+    os.symlink(os.path.relpath(run.output(link), run.path), fresh)
+    os.replace(fresh, run.output_link)
+
+
+class Lease:
+    """The holding of a run, kept alive by a thread.
+
+    Only that thread touches shared storage: when the storage hangs, whoever asks `lost()` still
+    gets an answer.
+    """
+
+    def __init__(self, run: RunFolder, link: int, lease: float) -> None:
+        self.run = run
+        self.link = link
+        self.stop_asked = False  # somebody wrote STOP into the run
+        self.superseded = False
+        self.successor = False  # the scheduler started another job, which waits for ours to end
+        self.quiet = threading.Lock()  # held around a fork, so that no lock is copied half taken
+        self._lease = lease
+        self._beats = 0
+        self._renewed = time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        self.renew()
+        self._thread.start()
+
+    def lost(self) -> str:
+        """Why the run may no longer be written to; "" while it may."""
+        if self.superseded:
+            return "another link holds the run now"
+        silent = time.monotonic() - self._renewed
+        if silent > self._lease / 2:
+            return "the run folder could not be reached for {:.0f} s".format(silent)
+        return ""
+
+    def renew(self) -> None:
+        """Give a sign of life, unless another link took over."""
+        with self.quiet:
+            try:
+                # Not whether our own folder is there: a stale program may have made it anew.
+                self.superseded = self.run.holder() > self.link
+                if self.superseded or not os.path.isdir(self.run.carried(self.link)):
+                    return
+                self._beats += 1
+                _beat(self.run.heartbeat(self.link), self._beats)
+                self.stop_asked = os.path.exists(self.run.stop)
+                self.successor = os.path.exists(self.run.successor(self.link))
+            except OSError:
+                return  # not renewed: `lost` counts the seconds
+            self._renewed = time.monotonic()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join(timeout=1.0)
+
+    def _keep(self) -> None:
+        while not self._over.wait(min(self._lease / BEATS, 2.0)):
+            self.renew()
+
+
+def _beat(path: str, number: int) -> None:
+    """Change the heartbeat in place: the same few bytes, so that a full disk does not matter."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.pwrite(descriptor, "{:020d}\n".format(number).encode("ascii"), 0)
+    except OSError:
+        os.utime(path)
+    finally:
+        os.close(descriptor)

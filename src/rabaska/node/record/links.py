@@ -1,0 +1,145 @@
+"""What each link leaves behind: begun.json, ended.json, and the verdict they lead to."""
+
+import os
+from typing import Any, Callable, List, NamedTuple, Optional
+
+from .. import files
+from ..saves import checkpoints
+from . import chain
+from .runfolder import RunFolder
+
+Saved = Optional[files.Json]  # {"path", "size", "mtime_ns"} of a checkpoint, or None
+
+
+class Begun(NamedTuple):
+    link: int
+    job: str
+    host: str
+    boot: str  # where a pid means something: this boot of this machine, this pid namespace
+    pid: int
+    started: Optional[str]  # tells the process from a later one with the same pid
+    begun: float  # seconds since 1970
+    resumed_from: Optional[str] = None  # relative to what is carried
+    checkpoint_seen: Saved = None  # the newest valid one before the program started
+    ready: bool = False  # the checkpoint was looked for; before that, the link did nothing
+
+
+class Ended(NamedTuple):
+    link: int
+    job: str
+    how: str
+    reason: str
+    exit_code: Optional[int]
+    signal: Optional[int]
+    ended: float  # seconds since 1970
+    checkpoint: Saved
+    progressed: bool
+
+
+def write_begun(run: RunFolder, begun: Begun) -> None:
+    files.write_json(run.begun(begun.link), dict(begun._asdict()))
+
+
+def write_ended(run: RunFolder, ended: Ended) -> None:
+    files.write_json(run.ended(ended.link), dict(ended._asdict()))
+
+
+def read_begun(run: RunFolder, link: int) -> Optional[Begun]:
+    value = _read(run.begun(link))
+    return None if value is None else Begun(**_fields(Begun, value, link))
+
+
+def read_ended(run: RunFolder, link: int) -> Optional[Ended]:
+    value = _read(run.ended(link))
+    return None if value is None else Ended(**_fields(Ended, value, link))
+
+
+def _read(path: str) -> Optional[files.Json]:
+    try:
+        return files.read_json(path)
+    except ValueError:
+        return None  # damaged on disk: as good as never written
+
+
+def _fields(kind: Any, value: files.Json, link: int) -> files.Json:
+    found = {name: value.get(name) for name in kind._fields}
+    found["link"] = link
+    return found
+
+
+def history(
+    run: RunFolder, newest: Callable[[], Saved], last_is_over: bool = True
+) -> List[chain.Link]:
+    """How every link ended, oldest first.
+
+    `newest` is asked for the newest valid checkpoint only when the last link left no record of
+    its end; then what it saved shows on disk alone.
+    """
+    holder = run.holder()
+    return [
+        _link(run, number, newest, running=number == holder and not last_is_over)
+        for number in range(1, holder + 1)
+    ]
+
+
+def _link(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool) -> chain.Link:
+    ended = read_ended(run, number)
+    if ended is not None:
+        return chain.Link(
+            number, ended.how, bool(ended.progressed), ended.reason or "", ended.exit_code,
+            ended.signal,
+        )  # fmt: skip
+    if running:
+        return chain.Link(number, chain.RUNNING)
+    begun = read_begun(run, number)
+    reason = "its job ended without a word"
+    if begun is None or not begun.ready:
+        return chain.Link(number, chain.LOST, False, reason)
+    following = read_begun(run, number + 1)
+    after = following.checkpoint_seen if following is not None and following.ready else newest()
+    return chain.Link(number, chain.LOST, progressed(begun.checkpoint_seen, after), reason)
+
+
+def progressed(before: Saved, after: Saved) -> bool:
+    """Whether a link left another newest checkpoint than it found."""
+    return after is not None and after != before
+
+
+def forgiven(run: RunFolder) -> int:
+    """The last link before somebody took the run up again; what it did counts no more."""
+    return max(
+        (
+            int(line.get("after_link") or 0)
+            for line in files.read_lines(run.jobs)
+            if line.get("resume")
+        ),
+        default=0,
+    )
+
+
+def newest(
+    run: RunFolder, link: int, patterns: List[str], damaged: Optional[checkpoints.Report] = None
+) -> Saved:
+    """The newest valid checkpoint of what `link` carries.
+
+    With `damaged` it is read whole, and damaged ones are set aside and told: for the holder of
+    the run, before its program starts. Without, a look at sizes and headers is enough.
+    """
+    found = checkpoints.newest_valid(
+        run.carried(link),
+        patterns,
+        set_aside=damaged is not None,
+        report=damaged,
+        deep=damaged is not None,
+    )
+    return None if found is None else dict(found._asdict())
+
+
+def verdict_on(run: RunFolder, patterns: List[str]) -> chain.Verdict:
+    """The chain rule applied to what lies in the run folder, whose last link is over."""
+    return chain.verdict(
+        history(run, lambda: newest(run, run.holder(), patterns)),
+        done=os.path.exists(run.done),
+        stopped=os.path.exists(run.stop),
+        forgiven=forgiven(run),
+    )

@@ -1,0 +1,94 @@
+"""run.json: the resolved plan of a run, written once by the laptop and read by every link."""
+
+import json
+import os
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from .. import files
+from .runfolder import RunFolder
+
+FORMAT = 1
+
+
+class StagedData(NamedTuple):
+    name: str
+    pack: str  # "<name>-<digest>", a folder of <store>/packs
+    mode: str  # "files" or "shards"
+
+
+class Launch(NamedTuple):
+    """How the program's processes are started."""
+
+    form: str = "program"  # "program": once; else "torchrun", "srun" or "mpi"
+    nodes: int = 1
+    tasks: int = 1  # processes per node
+    cores: Optional[int] = None  # per task
+    mpi: str = ""  # "mpirun", or what `srun --mpi=` calls it; "" leaves it to the site
+
+
+class Plan(NamedTuple):
+    run: str
+    command: List[str]  # with placeholders: {data} {data.NAME} {output} {checkpoints} {checkpoint}
+    resume: List[str]  # words added once there is a checkpoint
+    code: str  # digest of the snapshot, a file of <store>/code
+    datasets: List[StagedData]
+    patterns: List[str]  # what a checkpoint file is called
+    keep: List[str]  # paths beside the code that outlive a job
+    variables: Dict[str, str]  # extra environment of the program
+    walltime: float  # seconds one link may take
+    grace: float  # seconds between asking the program to save and the limit
+    signal: str  # how it is asked: "TERM", "USR1" ...
+    links: int  # how many links were asked for at first
+    progress: str  # a regular expression that finds step numbers, or ""
+    about: Dict[str, Any]  # for people: project, cluster, resources, who and when
+    launch: Launch = Launch()
+
+
+_ADDED_LATER = ("launch",)  # a run that was submitted before they were known has none
+
+
+class WrongFormat(Exception):
+    """run.json was written by a newer rabaska."""
+
+
+def to_json(plan: Plan) -> Dict[str, Any]:
+    value = dict(plan._asdict())
+    value["datasets"] = [dict(dataset._asdict()) for dataset in plan.datasets]
+    value["launch"] = dict(plan.launch._asdict())
+    value["format"] = FORMAT
+    return value
+
+
+def dumps(plan: Plan) -> str:
+    return json.dumps(to_json(plan), indent=1, sort_keys=True) + "\n"
+
+
+def from_json(value: Dict[str, Any]) -> Plan:
+    if value.get("format") != FORMAT:
+        raise WrongFormat("run.json has format {}, not {}".format(value.get("format"), FORMAT))
+    known = [name for name in Plan._fields if name in value or name not in _ADDED_LATER]
+    fields = {name: _native(value[name]) for name in known}
+    fields["about"] = value["about"]
+    fields["launch"] = Launch(**fields.get("launch", {}))
+    fields["datasets"] = [StagedData(**dataset) for dataset in fields["datasets"]]
+    return Plan(**fields)
+
+
+def _native(value: Any) -> Any:
+    """Text as names and commands are spelled here.
+
+    Python 3.6 in a job whose locale is C could neither open nor start what has an accent.
+    """
+    if isinstance(value, str):
+        return os.fsdecode(value.encode("utf-8", "surrogateescape"))
+    if isinstance(value, list):
+        return [_native(one) for one in value]
+    if isinstance(value, dict):
+        return {_native(name): _native(one) for name, one in value.items()}
+    return value
+
+
+def load(run: RunFolder) -> Optional[Plan]:
+    """The plan of `run`, or None when the folder holds none."""
+    value = files.read_json(run.plan)
+    return None if value is None else from_json(value)

@@ -1,0 +1,1 @@
+"""Checkpoints: whether one is whole, which is the newest, and how one is written whole."""
