@@ -2,12 +2,12 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 
 from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
-from rabaska.schedulers.pbs import interactive, plain_code
+from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
     by_hand,
     clock,
@@ -15,7 +15,6 @@ from rabaska.schedulers.spelling import (
     on_node,
     once_on_the_first,
     one_word,
-    pbs_lines,
     said,
 )
 from rabaska.schedulers.torque import nodes_words
@@ -80,7 +79,7 @@ class Moab:
             f"-l mem={mebibytes(asked.memory)}mb" if asked.memory else "",
             "-l naccesspolicy=singlejob" if asked.exclusive else "",
         ]
-        return pbs_lines(spec, lines)
+        return family.directives(spec, lines)
 
     def unmet(self, spec: JobSpec) -> list[str]:
         return said(once_on_the_first(spec))
@@ -88,8 +87,7 @@ class Moab:
     def submit_command(
         self, script: str, spec: JobSpec, *, after: JobId | None = None
     ) -> list[str]:
-        waiting = ["-W", f"depend=afterany:{after}"] if after else []
-        return ["msub", *waiting, script]
+        return family.submission("msub", script, after)
 
     def read_job_id(self, output: str) -> JobId | None:
         found = _SUBMITTED.findall(output)
@@ -111,7 +109,8 @@ class Moab:
         return ["sh", "-c", _CHECKJOB, "checkjob", *map(str, jobs)]
 
     def read_history(self, output: str) -> Mapping[str, JobStatus]:
-        return {key: status for key, text in _checked(output) if (status := _read(text))}
+        checked = family.parts(output, _CHECKED)
+        return {JobId(job).key: status for job, text in checked if (status := _read(text))}
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["canceljob", *map(str, jobs)]
@@ -119,7 +118,7 @@ class Moab:
     def interactive_command(
         self, spec: JobSpec, command: Sequence[str], *, terminal: bool
     ) -> list[str]:
-        ask = ["msub", *interactive(self.directives(spec))[1:]]
+        ask = family.interactive("msub", self.directives(spec))
         return by_hand(ask, shlex.join(command), terminal=terminal)
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
@@ -145,7 +144,7 @@ def _status(state: str, code: str, reason: str = "") -> JobStatus:
         return JobStatus(_STATES.get(state, JobState.UNKNOWN), state, reason)
     spelled = f"{state}, code {code}" if code else state
     number = int(code) if re.fullmatch(r"-?\d{1,9}", code, re.ASCII) else None
-    exit_code = None if number is None else plain_code(number)
+    exit_code = None if number is None else family.plain_code(number)
     return JobStatus(_how(code, number), spelled, reason, exit_code)
 
 
@@ -156,14 +155,6 @@ def _how(code: str, number: int | None) -> JobState:
     if number == -11:  # Torque's word for the time limit
         return JobState.TIMEOUT
     return JobState.DONE if number == 0 else JobState.FAILED
-
-
-def _checked(output: str) -> Iterator[tuple[str, str]]:
-    """Each job that checkjob told of, and all it told."""
-    starts = list(_CHECKED.finditer(output))
-    ends = [start.start() for start in starts[1:]] + [len(output)]
-    for start, end in zip(starts, ends, strict=False):
-        yield JobId(start[1]).key, output[start.end() : end]
 
 
 def _read(text: str) -> JobStatus | None:

@@ -1,4 +1,4 @@
-"""What several schedulers spell alike: times, names, and lines that begin with #PBS."""
+"""What several schedulers spell alike: times, names, and what they cannot do."""
 
 import re
 from collections.abc import Sequence
@@ -37,27 +37,6 @@ def mebibytes(memory: int | None) -> int:
 def plain_path(path: str) -> str:
     """The path where a directive can hold it, else nothing: colons and commas mean things there."""
     return path if re.fullmatch(r"/[\w./+@=-]*", path, re.ASCII) else ""
-
-
-def pbs_lines(spec: JobSpec, resources: Sequence[str]) -> list[str]:
-    """The top of a script for PBS, Torque and Moab; `resources` are its -l options."""
-    folder = plain_path(spec.folder)
-    account, queue = one_word(spec.account), one_word(spec.queue)
-    options = [
-        f"-N {job_name(spec.name)}",
-        # The account first: Hélios overlooked one that stood after other options.
-        f"-A {account}" if account else "",
-        *resources,
-        f"-q {queue}" if queue else "",
-        f"-m bea -M {one_word(spec.mail)}" if spec.mail else "-m n",
-        "-r y" if spec.requeue else "-r n",
-        "-S /bin/bash",
-        # The job writes its own log; this is where the scheduler's last words go.
-        "-j oe",
-        f"-o {folder}/" if folder else "-o /dev/null",
-        *map(one_line, spec.native),
-    ]
-    return [f"#PBS {option}" for option in options if option]
 
 
 def once_on_the_first(spec: JobSpec) -> dict[str, bool]:

@@ -7,31 +7,19 @@ from dataclasses import dataclass
 from html import unescape
 
 from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
-from rabaska.schedulers.pbs import CANCEL_REST, EXEC_HOST, interactive, plain_code
+from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
     clock,
     mebibytes,
     on_node,
     once_on_the_first,
     one_word,
-    pbs_lines,
     refusal,
     said,
 )
 
-_STATES = {
-    "Q": JobState.QUEUED,
-    "W": JobState.QUEUED,
-    "T": JobState.QUEUED,
-    "H": JobState.HELD,
-    "R": JobState.RUNNING,
-    "S": JobState.RUNNING,
-    "E": JobState.STOPPING,
-}
-_WALLTIME, _BY_QDEL = -11, (271, 265)
-_UNKNOWN_JOB = 153
+_WALLTIME = -11
 
-_SUBMITTED = re.compile(r"^(\d+(?:\[\d*\])?(?:\.[\w.-]+)?)[ \t\r]*$", re.MULTILINE | re.ASCII)
 _ELEMENT = re.compile(r"<Job>(.*?)</Job>", re.DOTALL)
 _FIELD = re.compile(r"<(\w+)>([^<]*)</\1>")
 _BLOCK = re.compile(r"^Job Id:[ \t]*(\S+)[ \t\r]*\n(.*?)\n\s*?\n", re.DOTALL | re.MULTILINE)
@@ -55,7 +43,7 @@ class Torque:
     def capabilities(self) -> Capabilities:
         return Capabilities(
             dependency=True, mail=True, features=True, accounts=True, asked_by_id=True,
-            partial_answers=(_UNKNOWN_JOB,),
+            partial_answers=(family.UNKNOWN_JOB,),
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -66,7 +54,7 @@ class Torque:
         lines = [f"-l walltime={clock(asked.walltime)}", f"-l {nodes}"]
         if asked.memory:
             lines.append(f"-l mem={mebibytes(asked.memory)}mb")
-        return pbs_lines(spec, lines)
+        return family.directives(spec, lines)
 
     def unmet(self, spec: JobSpec) -> list[str]:
         return said(
@@ -80,12 +68,10 @@ class Torque:
     def submit_command(
         self, script: str, spec: JobSpec, *, after: JobId | None = None
     ) -> list[str]:
-        waiting = ["-W", f"depend=afterany:{after}"] if after else []
-        return ["qsub", *waiting, script]
+        return family.submission("qsub", script, after)
 
     def read_job_id(self, output: str) -> JobId | None:
-        found = _SUBMITTED.findall(output)
-        return JobId(found[-1]) if found else None
+        return family.submitted(output)
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["sh", "-c", _EITHER, "qstat", *map(str, jobs)]
@@ -107,10 +93,10 @@ class Torque:
     ) -> list[str]:
         if not terminal:
             return refusal("`qsub -I` needs a terminal; use `rabaska run` for a batch job")
-        return [*interactive(self.directives(spec)), "-x", shlex.join(command)]
+        return [*family.interactive("qsub", self.directives(spec)), "-x", shlex.join(command)]
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
-        return on_node(EXEC_HOST, job, shlex.join(command), terminal=terminal)
+        return on_node(family.EXEC_HOST, job, shlex.join(command), terminal=terminal)
 
     def in_job(self) -> InJob:
         return InJob(
@@ -120,7 +106,7 @@ class Torque:
             # SECONDS is how long the script has run: it may have built an environment before.
             ends="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))",
             local_space="${TMPDIR:-}",
-            cancel_rest=CANCEL_REST,
+            cancel_rest=family.CANCEL_REST,
             spooled=True,
         )
 
@@ -151,9 +137,7 @@ def _status(job: Mapping[str, str]) -> JobStatus:
     letter, comment = job["job_state"], " ".join(job.get("comment", "").split())
     if letter == "C":
         return _ended(job, comment)
-    if letter == "H" and "depend" in job:
-        return JobStatus(JobState.QUEUED, letter, comment or f"waits: {job['depend']}")
-    return JobStatus(_STATES.get(letter, JobState.UNKNOWN), letter, comment)
+    return family.unfinished(letter, comment, job.get("depend", ""))
 
 
 def _ended(job: Mapping[str, str], comment: str) -> JobStatus:
@@ -161,16 +145,9 @@ def _ended(job: Mapping[str, str], comment: str) -> JobStatus:
         return JobStatus(JobState.FAILED, "C", comment or "the queue does not say how it ended")
     code = int(job["exit_status"])
     spelled = f"C, exit_status {code}"
-    if code in _BY_QDEL and "start_count" not in job:
+    if code in family.BY_QDEL and "start_count" not in job:
         by_dependency = "dependency" in comment
         state = JobState.NEVER_RAN if by_dependency else JobState.CANCELLED
         return JobStatus(state, spelled, comment or "before it began")
-    return JobStatus(_how(code), spelled, comment, plain_code(code))
-
-
-def _how(code: int) -> JobState:
-    if code == _WALLTIME:
-        return JobState.TIMEOUT
-    if code in _BY_QDEL:
-        return JobState.CANCELLED
-    return JobState.DONE if code == 0 else JobState.FAILED
+    state = family.ending(code, walltime=_WALLTIME)
+    return JobStatus(state, spelled, comment, family.plain_code(code))

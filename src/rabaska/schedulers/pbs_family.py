@@ -1,0 +1,100 @@
+"""What PBS Pro, Torque and Moab have from the first PBS: directives, letters, exit codes."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus
+from rabaska.schedulers.spelling import job_name, one_line, one_word, plain_path
+
+UNKNOWN_JOB = 153  # what qstat exits with when some of the ids are no more
+NUMBER = r"\d+(?:\[\d*\])?"
+
+STATES = {
+    "Q": JobState.QUEUED,
+    "W": JobState.QUEUED,
+    "T": JobState.QUEUED,  # on its way to another server
+    "H": JobState.HELD,
+    "R": JobState.RUNNING,
+    "S": JobState.RUNNING,
+    "E": JobState.STOPPING,
+}
+BY_QDEL = (271, 265)  # 256 and the signal; 265 is that of `qdel -W force`
+
+# The links that wait have our name, which ends in letters of the run's own.
+CANCEL_REST = "sh -c 'qselect -N $PBS_JOBNAME -s HQW | xargs -r qdel'"
+EXEC_HOST = r'qstat -f "$0" | sed -n "s/^ *exec_host = \([^/:+]*\).*/\1/p" | head -n 1'
+
+_SUBMITTED = re.compile(rf"^({NUMBER}(?:\.[\w.-]+)?)[ \t\r]*$", re.MULTILINE | re.ASCII)
+_FOR_BATCH = ("-N", "-m", "-r", "-S", "-j", "-o")
+
+
+def directives(spec: JobSpec, resources: Sequence[str]) -> list[str]:
+    """The top of a script; `resources` are its -l options."""
+    folder = plain_path(spec.folder)
+    account, queue = one_word(spec.account), one_word(spec.queue)
+    options = [
+        f"-N {job_name(spec.name)}",
+        # The account first: Hélios overlooked one that stood after other options.
+        f"-A {account}" if account else "",
+        *resources,
+        f"-q {queue}" if queue else "",
+        f"-m bea -M {one_word(spec.mail)}" if spec.mail else "-m n",
+        "-r y" if spec.requeue else "-r n",
+        "-S /bin/bash",
+        # The job writes its own log; this is where the scheduler's last words go.
+        "-j oe",
+        f"-o {folder}/" if folder else "-o /dev/null",
+        *map(one_line, spec.native),
+    ]
+    return [f"#PBS {option}" for option in options if option]
+
+
+def submission(program: str, script: str, after: JobId | None) -> list[str]:
+    waiting = ["-W", f"depend=afterany:{after}"] if after else []
+    return [program, *waiting, script]
+
+
+def interactive(program: str, lines: Sequence[str]) -> list[str]:
+    """`qsub -I` and those options of a script that matter to somebody who waits for a shell."""
+    words = [shlex.split(line.removeprefix("#PBS ")) for line in lines]
+    return [program, "-I", *(word for line in words if line[0] not in _FOR_BATCH for word in line)]
+
+
+def submitted(output: str) -> JobId | None:
+    """The last line that is nothing but a job's id."""
+    found = _SUBMITTED.findall(output)
+    return JobId(found[-1]) if found else None
+
+
+def parts(output: str, headings: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """What each heading names, and the text from it to the next one."""
+    starts = list(headings.finditer(output))
+    ends = [start.start() for start in starts[1:]] + [len(output)]
+    for start, end in zip(starts, ends, strict=False):
+        yield start[1], output[start.end() : end]
+
+
+def unfinished(
+    letter: str, comment: str, depends: str, states: Mapping[str, JobState] = STATES
+) -> JobStatus:
+    """A job that is not over; one that is held for another job only waits."""
+    if letter == "H" and depends:
+        return JobStatus(JobState.QUEUED, letter, comment or f"waits: {depends}")
+    return JobStatus(states.get(letter, JobState.UNKNOWN), letter, comment)
+
+
+def ending(code: int, *, walltime: int) -> JobState:
+    """How a job ended; each member has a code of its own for the time limit."""
+    if code == walltime:
+        return JobState.TIMEOUT
+    if code in BY_QDEL:
+        return JobState.CANCELLED
+    return JobState.DONE if code == 0 else JobState.FAILED
+
+
+def plain_code(code: int) -> int | None:
+    """As a shell would tell it: PBS and Torque add 256 to the signal that ended a job."""
+    if code < 0:
+        return None
+    return 128 + code - 256 if code > 256 else code
