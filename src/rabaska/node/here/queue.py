@@ -93,7 +93,9 @@ def read_job(queue: Queue, job: int) -> Optional[Job]:
 
 
 def activate(queue: Queue, job: int) -> None:
-    files.write_whole(queue.marker(job), "")
+    # An empty file is whole at once; a partial one would stay here for ever if we were killed.
+    os.close(os.open(queue.marker(job), os.O_WRONLY | os.O_CREAT, 0o600))
+    files.sync_folder(os.path.dirname(queue.marker(job)))
 
 
 def retire(queue: Queue, job: int) -> None:
