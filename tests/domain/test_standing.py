@@ -102,3 +102,10 @@ def test_without_a_done_record_no_run_is_ever_finished(facts):
 def test_a_live_holder_is_never_called_over(facts):
     if facts.holder_alive:
         assert not standing(facts).state.over
+
+
+def test_a_cancelled_run_whose_queue_does_not_answer_may_still_wait_there():
+    stands = standing(replace(FRESH, stop=True, queue=None))
+
+    assert stands.state is RunState.STOPPING
+    assert "did not answer" in stands.reason

@@ -89,9 +89,15 @@ def test_a_cancelled_run_leaves_the_queue_and_can_go_on(lab, voyager):
 def test_a_run_that_waits_is_cancelled_before_it_begins(lab, voyager):
     voyager.add_settings('[cluster.lab]\nnative = ["--hold"]\n')
     voyager.run()
+    lab.stop_controller()
+    try:
+        silent = voyager.types("cancel", code=12)
+    finally:
+        lab.start_controller()
 
     voyager.types("cancel")
 
+    assert "could not be cancelled" in silent.errors
     assert voyager.status()["state"] == "cancelled"
     assert not lab.shell("squeue --me --noheader").strip()
 

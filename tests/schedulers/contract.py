@@ -50,6 +50,17 @@ NOISE = (
     "\n",
     "\x1b[1m*** 1234 jobs running ***\x1b[0m\r\n",
 )
+# What cancel commands say when the job may well be alive.
+CANNOT_CANCEL = (
+    "scancel: error: Kill job error on job id 12: Access/permission denied",
+    "scancel: error: slurm_kill_job2: Unable to contact slurm controller (connect failure)",
+    "qdel: Unauthorized Request 12.pbshost",
+    "qdel: cannot connect to server pbshost (errno=111) Connection refused",
+    "ERROR:  client timed out after 30 seconds (hostname:port=mg1:42559)",
+    "error: commlib error: got select error (Connection refused)",
+    "bash: line 1: qdel: command not found",
+    "exit code 127",
+)
 # Each scheduler runs the same methods as a class of its own.
 for_every_class = settings(suppress_health_check=[HealthCheck.differing_executors])
 # `make parsers` asks for a hundred thousand texts of each scheduler.
@@ -70,6 +81,7 @@ class Printed:
     refusals: tuple[str, ...] = field(default=())  # what submit prints when it refuses
     history: str = ""
     ended: Mapping[str, JobState] = field(default_factory=dict)  # every job in `history`
+    gone: tuple[str, ...] = ()  # what cancel says of jobs that are over or forgotten
 
 
 class SchedulerContract:
@@ -141,6 +153,13 @@ class SchedulerContract:
         for command in (self.scheduler.status_command(jobs), self.scheduler.cancel_command(jobs)):
             words = re.split(r"[^\d\[\]]+", " ".join(command))
             assert {"12", "345"} <= {word.strip("[]") for word in words}
+
+    def test_a_job_that_is_no_more_is_told_from_one_that_cannot_be_cancelled(self) -> None:
+        able = self.scheduler.capabilities
+
+        assert self.printed.gone
+        assert all(able.is_gone(text) for text in self.printed.gone)
+        assert not any(able.is_gone(text) for text in CANNOT_CANCEL)
 
     def test_recorded_states_are_read(self) -> None:
         found = self.scheduler.read_status(self.printed.status)

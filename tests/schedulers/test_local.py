@@ -55,6 +55,7 @@ class TestLocal(SchedulerContract):
             "16": JobState.UNKNOWN,
         },
         refusals=("here: the job asks for 2 GPU(s), and this computer has none\n",),
+        gone=("here: there is no job 7",),
     )
 
 

@@ -37,6 +37,7 @@ class TestMoab(SchedulerContract):
             "4761851": JobState.CANCELLED,
             "4761852": JobState.QUEUED,
         },
+        gone=("ERROR:  invalid job specified (4761849)",),
     )
 
 

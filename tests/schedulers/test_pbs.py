@@ -32,6 +32,7 @@ class TestPbs(SchedulerContract):
         status=recorded("pbs", "qstat.json"),
         states=STATES,
         refusals=tuple(recorded("pbs", "qsub-refused.txt").splitlines()),
+        gone=("qdel: Unknown Job Id 99.pbshost", "qdel: Job has finished 0.pbshost"),
     )
 
 

@@ -43,6 +43,7 @@ class TestSge(SchedulerContract):
             "7": JobState.NEVER_RAN,
             "8": JobState.CANCELLED,
         },
+        gone=(recorded("sge", "qdel.txt").splitlines()[1],),
     )
 
 

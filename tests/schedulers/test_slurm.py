@@ -38,6 +38,7 @@ class TestSlurm(SchedulerContract):
         status=recorded("squeue.txt"),
         states=STATES,
         refusals=tuple(recorded("sbatch-refused.txt").splitlines()),
+        gone=("scancel: error: Kill job error on job id 99: Invalid job id specified",),
     )
 
 

@@ -29,6 +29,7 @@ class TestSqsub(SchedulerContract):
             "169803": JobState.CANCELLED,
             "169804": JobState.RUNNING,
         },
+        gone=("ERROR: no such job 222166",),
     )
 
 

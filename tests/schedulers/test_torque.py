@@ -31,6 +31,11 @@ class TestTorque(SchedulerContract):
         status=recorded("torque", "qstat.xml"),
         states=STATES,
         refusals=tuple(recorded("torque", "qsub-refused.txt").splitlines()),
+        gone=(
+            "qdel: Unknown Job Id Error 99.tqhost",
+            "qdel: nonexistent job id: 99",
+            "qdel: Request invalid for state of job MSG=invalid state for job - COMPLETE 4.tqhost",
+        ),
     )
 
 
@@ -42,6 +47,7 @@ class TestSlurmsOwnQsub(SchedulerContract):
         status=recorded("torque", "qstat-slurm.txt"),
         states={"1": JobState.FAILED, "2": JobState.RUNNING, "3": JobState.QUEUED},
         refusals=("There was an error running the Slurm sbatch command.\nThe command was:\n",),
+        gone=("exit code 1",),  # its qdel says nothing
     )
 
 

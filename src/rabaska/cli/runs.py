@@ -78,6 +78,8 @@ def cancel(run: str, *, as_json: bool) -> None:
         showing.note(f"{after.name} is {after.state.value} already")
     else:
         showing.note(f"{after.name} is {after.state.value}; `rabaska resume` can go on with it")
+        for problem in after.problems:
+            showing.note(f"note: {problem}")
 
 
 @click.command()

@@ -119,6 +119,10 @@ class Capabilities:
     asked_by_id: bool = False  # the queue is asked about known jobs, for it lists everybody's
     # Exit codes of a status command that told what it knows though some jobs are unknown to it.
     partial_answers: tuple[int, ...] = ()
+    gone: str = ""  # what the cancel command says of a job that is over or forgotten: a pattern
+
+    def is_gone(self, said: str) -> bool:
+        return bool(self.gone) and re.search(self.gone, said) is not None
 
 
 @dataclass(frozen=True)

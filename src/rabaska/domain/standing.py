@@ -42,6 +42,8 @@ def standing(facts: Facts) -> Standing:
     if facts.done:
         return Standing(RunState.FINISHED)
     busy = _busy(facts)
+    if facts.stop and facts.queue is None and facts.submitted:
+        return Standing(RunState.STOPPING, "you cancelled it, and the queue did not answer")
     if facts.stop:
         return Standing(RunState.STOPPING if busy else RunState.CANCELLED, "you cancelled it")
     if facts.decision == "give up" and not facts.holder_alive:

@@ -42,7 +42,7 @@ class Local:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(array=True)
+        return Capabilities(array=True, gone="here: there is no job")
 
     def directives(self, spec: JobSpec) -> list[str]:
         options = {

@@ -67,7 +67,9 @@ class Moab:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(dependency=True, mail=True, features=True, accounts=True)
+        return Capabilities(
+            dependency=True, mail=True, features=True, accounts=True, gone="invalid job specified"
+        )
 
     def directives(self, spec: JobSpec) -> list[str]:
         asked = spec.resources

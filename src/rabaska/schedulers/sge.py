@@ -43,7 +43,10 @@ class Sge:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(array=True, dependency=True, mail=True, features=True, accounts=True)
+        return Capabilities(
+            array=True, dependency=True, mail=True, features=True, accounts=True,
+            gone=r"denied: job \"\S+\" does not exist",
+        )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:
         asked, folder = spec.resources, plain_path(spec.folder)

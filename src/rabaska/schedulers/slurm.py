@@ -64,6 +64,7 @@ class Slurm:
         return Capabilities(
             array=True, dependency=True, signal_before_limit=True, mail=True, features=True,
             accounts=True, find=("squeue", "--me", "--noheader", "--states=all", "--format=%F %k"),
+            gone="Invalid job id|already complet",
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:

@@ -47,7 +47,11 @@ class Sqsub:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(dependency=True, partial_answers=(_NOTHING_LEFT,))
+        return Capabilities(
+            dependency=True,
+            partial_answers=(_NOTHING_LEFT,),
+            gone="(?i)error.*(no such|not|unknown)",
+        )
 
     def directives(self, spec: JobSpec) -> list[str]:
         """None; the options are told to those who read the script."""

@@ -44,6 +44,8 @@ class Torque:
         return Capabilities(
             dependency=True, mail=True, features=True, accounts=True, asked_by_id=True,
             partial_answers=(family.UNKNOWN_JOB,),
+            # Slurm's qdel says nothing of a job that it does not know.
+            gone="Unknown Job Id|nonexistent job id|job - COMPLETE|^exit code 1$",
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:
