@@ -51,7 +51,7 @@ plain = st.tuples(
 def test_headers_made_together_are_those_made_one_by_one(files):
     columns = list(zip(*files, strict=True))
 
-    together = [b"".join(parts) for parts in headers.plain_headers(*columns)]
+    together = list(map(b"".join, zip(*headers.plain_headers(*columns), strict=True)))
 
     assert together == [
         headers.header(name, size=size, mode=mode, mtime=mtime) for name, size, mode, mtime in files

@@ -4,7 +4,9 @@
 and times are whole seconds; what tar cannot say (nanoseconds) stands in the index of the pack.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from operator import add, and_
 from zlib import adler32
 
 BLOCK = 512
@@ -49,29 +51,27 @@ def header(
     return _with_pax(name, kind, size, mode, mtime, target)
 
 
-def is_plain(name: bytes) -> bool:
-    """Whether a name fits into a header as it is."""
-    return len(name) <= _NAME_ROOM and name.isascii()
+def are_plain(names: Sequence[bytes]) -> bool:
+    """Whether names fit into headers as they are."""
+    return max(map(len, names)) <= _NAME_ROOM and b"".join(names).isascii()
 
 
 def plain_headers(
     names: Sequence[bytes], sizes: Sequence[int], modes: Sequence[int], seconds: Sequence[int]
-) -> Iterator[tuple[bytes, ...]]:
-    """The headers of many files at once, each in five pieces of which some are shared.
+) -> tuple[Iterable[bytes], ...]:
+    """The headers of many files as five columns: each one is a row of them, joined.
 
-    Every name must be plain, every size and time fit into tar. Loops run in C as far as possible.
+    Every name must be plain, every size and time fit into tar. All loops run in C.
     """
     starts = {mode: _START % mode for mode in set(modes)}
     sums = {mode: sum(start) + _FILE_SUM for mode, start in starts.items()}
     amounts = list(map(_AMOUNTS.__mod__, zip(sizes, seconds, strict=True)))
     # The low half of adler32 is one more than the sum of all bytes, and quicker than sum().
-    totals = (
-        sums[mode] + (adler & 0xFFFF)
-        for mode, adler in zip(modes, map(adler32, amounts, map(adler32, names)), strict=True)
-    )
+    adlers = map(adler32, amounts, map(adler32, names))
+    totals = map(add, map(sums.__getitem__, modes), map(and_, adlers, repeat(0xFFFF)))
     fills = map(_NULS.__getitem__, map(len, names))
     begins = map(starts.__getitem__, modes)
-    return zip(names, fills, begins, amounts, map(_END_OF_FILE.__mod__, totals), strict=True)
+    return names, fills, begins, amounts, map(_END_OF_FILE.__mod__, totals)
 
 
 def _block(name: bytes, kind: bytes, size: int, mode: int, mtime: int, target: bytes) -> bytes:

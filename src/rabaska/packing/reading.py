@@ -6,30 +6,35 @@ without threads, which only take turns.
 
 import os
 import resource
+import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, zip_longest
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from rabaska.errors import DatasetError
 from rabaska.packing.listing import unreadable
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
-LARGE = 2**20  # files from this size on are read in pieces, by whoever packs them
+from rabaska.packing.taking import SMALL, Portion, alone, take
 
 T = TypeVar("T")
 S = TypeVar("S")
-Contents = list[tuple[os.stat_result, bytes]]
 
-_FIRST, _FEW, _MANY = 64, 512, 16384  # files read before looking at the clock again
-_MOST_BYTES = 48 * 2**20  # held at once while many are read
+_FIRST, _FEW = 8, 64  # files read before looking at the clock
+_WHOLE = 2**20  # below this size a file is read whole by one of many
+_PIECE = 2**18  # small enough to stay in the processor's cache
 _THREADS = 32
-_CHUNK = 8
-_SLOW, _QUICK = 100e-6, 30e-6  # seconds for a file
+_SLOW = 100e-6  # seconds for a file
 # A file may have become a link, or a pipe that would block, since it was listed.
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Large(NamedTuple):
+    """A file that has to be read in pieces."""
+
+    name: bytes
+    status: os.stat_result
+
+
+Read = Portion | Large
 
 
 class Reader:
@@ -38,87 +43,110 @@ class Reader:
     def __init__(self, source: bytes, *, follow_links: bool) -> None:
         self._source = source
         self._flags = _OPEN if follow_links else _OPEN | os.O_NOFOLLOW
-        self._slow = False
-        self._count = _FIRST
-        self._mean = 0.0  # bytes in a file
-        self._pool: ThreadPoolExecutor | None = None
+        self._buffer = memoryview(bytearray(_PIECE))
 
-    def groups(self, names: list[bytes]) -> Iterator[tuple[list[bytes], Contents]]:
-        """Names and what they hold, some at a time; nothing but b"" for a large file."""
+    def portions(self, names: list[bytes]) -> Iterator[Read]:
+        """All files in their order, some at a time."""
+        done, few = 0, _FIRST
+        while done < len(names):
+            clock = _Clock()
+            some = self._some(names[done : done + few], SMALL)
+            waited = clock.waited(_count(some))
+            done, few = done + _count(some), _FEW
+            yield some
+            if waited:
+                from rabaska.packing.abreast import Abreast  # takes long to import
+
+                yield from Abreast(self._all, _size).results(names[done:])
+                return
+
+    def alone(self, name: bytes, whole: int = SMALL) -> Read:
+        """One file: with its content if it has less than `whole` bytes."""
+        try:
+            descriptor = os.open(name, self._flags)
+            try:
+                status = os.fstat(descriptor)
+                large = status.st_size >= whole
+                content = b"" if large else os.read(descriptor, status.st_size + 1)
+            finally:
+                os.close(descriptor)
+        except OSError as problem:
+            raise self._unreadable(name, problem) from problem
+        if not stat.S_ISREG(status.st_mode) or not (large or len(content) == status.st_size):
+            raise self.changed(name)
+        return Large(name, status) if large else alone(name, status, content)
+
+    def pieces(self, file: Large) -> Iterator[memoryview]:
+        """The content of a large file, which must stay as it is.
+
+        A piece is gone when the next one comes.
+        """
+        read = 0
+        try:
+            descriptor = os.open(file.name, self._flags)
+            try:
+                while read <= file.status.st_size:
+                    count = os.readv(descriptor, [self._buffer])
+                    if not count:
+                        break
+                    read += count
+                    yield self._buffer[:count]
+                status = os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as problem:
+            raise self._unreadable(file.name, problem) from problem
+        if read != file.status.st_size or _version(status) != _version(file.status):
+            raise self.changed(file.name)
+
+    def changed(self, name: bytes) -> DatasetError:
+        return DatasetError(
+            f"{os.fsdecode(os.path.join(self._source, name))} changed while it was packed",
+            why="its size or its time of change is newer than the beginning of the work",
+            hint="run the command again when no program writes into the folder",
+        )
+
+    def _all(self, names: list[bytes]) -> list[Read]:
+        found: list[Read] = []
         done = 0
         while done < len(names):
-            group = names[done : done + self._count]
-            done += len(group)
-            clock, waits = time.perf_counter(), _waits()
-            contents = self._all_at_once(group) if self._slow else self._read_some(group)
-            spent = time.perf_counter() - clock
-            self._adapt(spent / len(group), (_waits() - waits) / len(group), contents)
-            yield group, contents
+            found.append(self._some(names[done:], _WHOLE))
+            done += _count(found[-1])
+        return found
 
-    def open(self, name: bytes) -> int:
-        try:
-            return os.open(name, self._flags)
-        except OSError as problem:
-            raise self._unreadable(name, problem) from problem
-
-    def piece(self, name: bytes, descriptor: int, size: int) -> bytes:
-        try:
-            return os.read(descriptor, size)
-        except OSError as problem:
-            raise self._unreadable(name, problem) from problem
-
-    def close(self) -> None:
-        if self._pool:
-            self._pool.shutdown()
-
-    def _read_some(self, names: list[bytes]) -> Contents:
-        try:
-            return list(map(self._read, names))
-        except OSError:
-            # Who it was is found out afterwards: to be ready for it would slow all others down.
-            return [self.read(name) for name in names]
-
-    def _read(self, name: bytes) -> tuple[os.stat_result, bytes]:
-        descriptor = os.open(name, self._flags)
-        status = os.fstat(descriptor)
-        size = status.st_size
-        # One byte more than it has, so that a file that grew shows itself.
-        content = os.read(descriptor, size + 1) if size < LARGE else b""
-        os.close(descriptor)
-        return status, content
-
-    def read(self, name: bytes) -> tuple[os.stat_result, bytes]:
-        try:
-            return self._read(name)
-        except OSError as problem:
-            raise self._unreadable(name, problem) from problem
-
-    def _all_at_once(self, names: list[bytes]) -> Contents:
-        if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor  # takes long to import
-
-            self._pool = ThreadPoolExecutor(_THREADS)
-        chunks = list(spread(names))
-        read = self._pool.map(self._read_some, chunks)
-        found = {
-            name: content
-            for chunk, contents in zip(chunks, read, strict=True)
-            for name, content in zip(chunk, contents, strict=True)
-        }
-        return [found[name] for name in names]
-
-    def _adapt(self, spent: float, waits: float, contents: Contents) -> None:
-        self._mean = sum(len(content) for _, content in contents) / len(contents) + 1
-        if self._slow:
-            self._slow = spent > _QUICK
-        else:
-            # A busy processor makes us slow as well, but not wait: threads would not help.
-            self._slow = spent > _SLOW and waits > 0.5
-        room = int(_MOST_BYTES / self._mean) + 1
-        self._count = min(_MANY, room) if self._slow else _FEW
+    def _some(self, names: list[bytes], whole: int) -> Read:
+        """The first of these files, or the first few."""
+        portion = take(names, self._flags)
+        return portion if portion.names else self.alone(names[0], whole)
 
     def _unreadable(self, name: bytes, problem: OSError) -> DatasetError:
         return unreadable(os.fsdecode(os.path.join(self._source, name)), problem)
+
+
+def _count(read: Read) -> int:
+    return len(read.names) if isinstance(read, Portion) else 1
+
+
+def _size(read: Read) -> int:
+    return len(read.tar) if isinstance(read, Portion) else 0
+
+
+def _version(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self._begun = time.perf_counter()
+        self._waits = _waits()
+
+    def waited(self, count: int) -> bool:
+        """Whether each of `count` files made us wait since the clock was started.
+
+        A busy processor makes us slow as well, but not wait: threads would not help.
+        """
+        slow = time.perf_counter() - self._begun > count * _SLOW
+        return slow and _waits() - self._waits > count / 2
 
 
 def _waits() -> int:
@@ -128,27 +156,13 @@ def _waits() -> int:
     return resource.getrusage(who).ru_nvcsw
 
 
-def spread(names: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """A few neighbours at a time, from each folder in turn.
-
-    File systems look names up one by one within a folder, but in several folders at once.
-    """
-    folders = [list(group) for _, group in groupby(names, lambda name: name.rpartition(b"/")[0])]
-    chunks = [
-        [folder[place : place + _CHUNK] for place in range(0, len(folder), _CHUNK)]
-        for folder in folders
-    ]
-    for turn in zip_longest(*chunks):
-        yield from (chunk for chunk in turn if chunk)
-
-
 def at_once(ask: Callable[[T], S], about: Sequence[T]) -> list[S]:
     """`ask` of each, with threads once the first ones took long to answer."""
     begun = time.perf_counter()
-    first = [ask(one) for one in about[:_FIRST]]
+    first = [ask(one) for one in about[:_FEW]]
     if time.perf_counter() - begun < _SLOW * len(first):
-        return first + [ask(one) for one in about[_FIRST:]]
+        return first + [ask(one) for one in about[_FEW:]]
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_THREADS) as pool:
-        return first + list(pool.map(ask, about[_FIRST:]))
+        return first + list(pool.map(ask, about[_FEW:]))

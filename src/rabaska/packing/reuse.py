@@ -11,7 +11,8 @@ from rabaska.packing.draft import columns
 from rabaska.packing.listing import unreadable
 from rabaska.packing.memory import Kept
 from rabaska.packing.reading import at_once
-from rabaska.packing.shards import FACTS, Job, Packed, Written, as_bytes, part_name, records_name
+from rabaska.packing.shards import Job, Packed, Written, part_name, records_name
+from rabaska.packing.taking import FACTS, numbers
 
 
 def vouch(job: Job, cut: Cut) -> Iterator[tuple[int, str, int]]:
@@ -28,7 +29,7 @@ def vouch(job: Job, cut: Cut) -> Iterator[tuple[int, str, int]]:
         return found
 
     rows = at_once(facts, names)
-    voucher = hashlib.sha256(hashlib.sha256(as_bytes(rows)).digest() + b"".join(names))
+    voucher = hashlib.sha256(hashlib.sha256(numbers(rows)).digest() + b"".join(names))
     if cut.last:
         voucher.update(job.end)
     yield cut.number, voucher.hexdigest(), max(row[4] for row in rows)

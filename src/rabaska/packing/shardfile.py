@@ -2,56 +2,73 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
 from zlib import crc32
 
 from rabaska.node.data.packs import BLOCK, Shard
+from rabaska.packing.crc import joined
+
+_FLUSH = 2**17
 
 
 class ShardFile:
-    """`pieces` may be added to directly; `size` is kept by whoever adds them."""
-
     def __init__(self, path: str) -> None:
-        self.pieces: list[bytes] = []
-        self.size = 0
+        self.size = 0  # with what waits to be written
+        self._waiting: list[bytes] = []
         self._path = path
         self._stream = open(path, "wb", buffering=0)
         self._digest = hashlib.sha256()
         self._crcs: list[int] = []
         self._written = 0
 
-    @property
-    def waiting(self) -> int:
-        return self.size - self._written
+    def add(self, piece: bytes) -> None:
+        self._waiting.append(piece)
+        self.size += len(piece)
+        if self.size - self._written >= _FLUSH:
+            self._flush()
 
-    def flush(self) -> None:
-        data = b"".join(self.pieces)
-        self.pieces.clear()
-        self.write(data)
-
-    def write(self, data: bytes) -> None:
-        """Write what comes after all that was flushed."""
-        self._digest.update(data)
-        rest = memoryview(data)
-        self._check_blocks(rest)
-        while rest:
-            rest = rest[self._stream.write(rest) :]
-
-    def _check_blocks(self, data: memoryview) -> None:
-        while data:
-            room = BLOCK - self._written % BLOCK
-            if room == BLOCK:
-                self._crcs.append(0)
-            part = data[:room]
-            self._crcs[-1] = crc32(part, self._crcs[-1])
-            self._written += len(part)
-            data = data[room:]
+    def copy(self, piece: memoryview) -> int:
+        """Add what its owner will overwrite, and return its crc32."""
+        self._flush()
+        self.size += len(piece)
+        crc = 0
+        for part in self._parts(piece):
+            new = crc32(part)
+            self._crcs[-1] = joined(self._crcs[-1], new, len(part))
+            crc = joined(crc, new, len(part))
+            self._write(part)
+        return crc
 
     def finished(self) -> Shard:
         """What it became; its name is that of the file for now."""
-        self.flush()
+        self._flush()
         return Shard(
             os.path.basename(self._path), self._written, self._digest.hexdigest(), self._crcs
         )
 
     def close(self) -> None:
         self._stream.close()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        piece = memoryview(b"".join(self._waiting))
+        self._waiting.clear()
+        for part in self._parts(piece):
+            self._crcs[-1] = crc32(part, self._crcs[-1])
+            self._write(part)
+
+    def _parts(self, piece: memoryview) -> Iterator[memoryview]:
+        """The piece, cut where a block ends; a crc32 for each block it falls into is begun."""
+        while piece:
+            room = BLOCK - self._written % BLOCK
+            if room == BLOCK:
+                self._crcs.append(0)
+            yield piece[:room]
+            piece = piece[room:]
+
+    def _write(self, part: memoryview) -> None:
+        self._digest.update(part)
+        self._written += len(part)
+        while part:
+            part = part[self._stream.write(part) :]
