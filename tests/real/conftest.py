@@ -54,7 +54,7 @@ class Voyager(User):
     def connection(self):
         """The connection that rabaska shares."""
         folder = self.sockets / f"rabaska-{os.getuid()}"
-        return Connection("lab", ("-F", str(self.lab.ssh_config)), folder)
+        return Connection("lab", ("-F", str(self.lab.ssh_config)), str(folder))
 
     def ssh(self, *words):
         """ssh as rabaska uses it, over the connection it shares: `voyager.ssh("lab", "squeue")`."""
@@ -76,7 +76,7 @@ class Voyager(User):
     def leave(self):
         """No test leaves a job or a connection behind."""
         self.lab.run_as_user(["scancel", "--user", self.lab.user], check=False)
-        if self.connection.sockets.exists():
+        if Path(self.connection.sockets).exists():
             self.connection.close()
         shutil.rmtree(self.sockets, ignore_errors=True)
 

@@ -33,7 +33,7 @@ def connect(lab, tmp_path, monkeypatch):
     def make(*options, host="lab", change=lambda text: text):
         config = tmp_path / f"ssh_config{len(made)}"
         config.write_text(change(lab.ssh_config.read_text()))
-        made.append(Connection(host, ("-F", str(config), *options), sockets))
+        made.append(Connection(host, ("-F", str(config), *options), str(sockets)))
         return made[-1]
 
     yield make
@@ -234,11 +234,10 @@ def test_a_site_that_refuses_ends_with_exit_code_8_and_no_traceback(voyager):
 
 TWICE = """
 import sys
-from pathlib import Path
 from rabaska.remote.connection import Connection
 from rabaska.remote.shell import Shell
 
-shell = Shell(Connection("lab", ("-F", sys.argv[1]), Path(sys.argv[2])))
+shell = Shell(Connection("lab", ("-F", sys.argv[1]), sys.argv[2]))
 for word in ("one", "two"):
     print("<" + shell.run("echo " + word).output.strip() + ">", flush=True)
 """

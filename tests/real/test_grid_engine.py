@@ -34,7 +34,7 @@ store = "$SCRATCH/{name}"
 class Passenger(Voyager):
     def leave(self):
         self.lab.run_as_user(["qdel", "-u", self.lab.user], check=False)
-        if self.connection.sockets.exists():
+        if Path(self.connection.sockets).exists():
             self.connection.close()
         shutil.rmtree(self.sockets, ignore_errors=True)
 

@@ -79,6 +79,34 @@ def test_two_hundred_runs_are_told_in_one_ssh_call(quick, tmp_path):
     assert [{**each, "now": 0} for each in again] == forgetful
 
 
+def test_the_question_begins_before_the_answer_is_wanted(quick, tmp_path):
+    run = quick.run()
+    quick.types("wait", run)
+    environment, notes = counted(quick, tmp_path)
+    types(quick, "status", "--all", environment=environment)
+
+    told = types(quick, "status", "--all", environment=environment)
+    quick.connection.close()  # the call that was noted cannot be made any more
+    later = types(quick, "status", "--all", environment=environment)
+
+    assert "finished" in told
+    assert later == told
+    asked = [call for call in notes.read_text().splitlines() if "begins" in call]
+    assert len(asked) == 3
+
+
+def test_a_note_of_another_run_is_no_answer(quick, tmp_path):
+    first = quick.run()
+    quick.types("wait", first)
+    types(quick, "status")
+    second = quick.run()
+    quick.types("wait", second)
+
+    told = types(quick, "status")
+
+    assert told.startswith(second)
+
+
 def test_a_run_told_once_to_be_over_is_told_anew_when_it_goes_on(quick):
     quick.write("rabaska.toml", SETTINGS.replace("sleep 0", "sh -c 'sleep 1; exit 3'"))
     quick.types("run", "--on", "lab", "--wait", code=3)

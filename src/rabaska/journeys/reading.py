@@ -28,7 +28,9 @@ def newest_job(report: Report, there: Station) -> JobId | None:
     return together(links[::-1]) if links else None
 
 
-def read_run(record: RunRecord, report: Report, queue: Queue | None, now: float) -> RunStatus:
+def read_run(
+    record: RunRecord, report: Report, queue: Queue | None, now: float, *, explained: bool = True
+) -> RunStatus:
     stands = standing(_facts(report, queue, now))
     tail = report.get("tail", "")
     found = report.get("checkpoint")
@@ -49,11 +51,11 @@ def read_run(record: RunRecord, report: Report, queue: Queue | None, now: float)
         problems=tuple(report.get("problems", ())),
         now=now,
     )
-    return _explained(told, stands, tail)
+    return _with_meaning(told, stands, tail, explained=explained)
 
 
-def _explained(told: RunStatus, stands: Standing, tail: str) -> RunStatus:
-    if stands.state in (RunState.FAILED, RunState.INTERRUPTED):
+def _with_meaning(told: RunStatus, stands: Standing, tail: str, *, explained: bool) -> RunStatus:
+    if explained and stands.state in (RunState.FAILED, RunState.INTERRUPTED):
         from rabaska.knowledge.failures import explain
 
         stage = "run" if told.links else None  # what was refused never ran

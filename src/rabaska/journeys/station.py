@@ -52,14 +52,15 @@ class Station:
     def run_folder(self, run: str) -> str:
         return f"{self.store}/runs/{run}"
 
-    def run(self, script: str, *, feed: bytes = b"") -> Outcome:
+    def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
         """Run a script that uses our node side; it is sent first where it is missing.
 
-        Asking and doing are one round trip, because it is nearly always there.
+        Asking and doing are one round trip, because it is nearly always there. For `again`
+        see `Place.run`.
         """
         program = quoted([self.node[-1]])
         guarded = f"[ -e {program} ] || exit {_NO_PROGRAM}\n{script}"
-        outcome = self.place.run(guarded, feed=feed)
+        outcome = self.place.run(guarded, feed=feed, again=again)
         if outcome.exit_code != _NO_PROGRAM:
             return outcome
         self.place.send(self.program, self.node[-1])

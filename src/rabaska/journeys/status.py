@@ -35,23 +35,31 @@ def status(record: RunRecord, home: Home) -> RunStatus:
 
 
 def statuses(
-    records: Sequence[RunRecord], home: Home, meanwhile: Callable[[], object] | None = None
+    records: Sequence[RunRecord],
+    home: Home,
+    *,
+    meanwhile: Callable[[], object] | None = None,
+    again: str = "",
+    explained: bool = True,
 ) -> list[RunStatus]:
     """How each run stands, in the order asked; clusters are asked once each.
 
-    What the caller has to do `meanwhile` is done while the first of them thinks.
+    What the caller has to do `meanwhile` is done while the first of them thinks. For `again`
+    see `Place.run`. A list that shows no explanations need not look for any.
     """
     found: dict[str, RunStatus] = {}
     for cluster in dict.fromkeys(record.cluster for record in records):
         wanted = [record for record in records if record.cluster == cluster]
         there = station_of(wanted[0], home)
         with _at_once(meanwhile):
-            answer = _ask(there, wanted, home)
-        meanwhile = None
+            answer = _ask(there, wanted, home, again)
+        meanwhile, again = None, ""
         learned = _learn_jobs(wanted, answer, there, home)
         if learned and there.scheduler.capabilities.asked_by_id:
             answer = _ask(there, [learned.get(each.name, each) for each in wanted], home)
-        found.update((each.name, _stands(each, answer, there)) for each in wanted)
+        found.update(
+            (each.name, _stands(each, answer, there, explained=explained)) for each in wanted
+        )
     return [found[record.name] for record in records]
 
 
@@ -67,9 +75,10 @@ def _at_once(work: Callable[[], object] | None) -> Iterator[None]:
             thread.join()
 
 
-def _ask(there: Station, records: Sequence[RunRecord], home: Home) -> Answer:
+def _ask(there: Station, records: Sequence[RunRecord], home: Home, again: str = "") -> Answer:
     known = recalled(home.reports, there.cluster.name)
-    outcome = there.run(there.quickly("survey"), feed=_question(there, records, known))
+    question = _question(there, records, known)
+    outcome = there.run(there.quickly("survey"), feed=question, again=again)
     *lines, last = list(_json_lines(outcome.output)) or [{}]
     if "queue" not in last:
         raise Unreachable(
@@ -137,7 +146,7 @@ def _learn_jobs(
     return learned
 
 
-def _stands(record: RunRecord, answer: Answer, there: Station) -> RunStatus:
+def _stands(record: RunRecord, answer: Answer, there: Station, *, explained: bool) -> RunStatus:
     from rabaska.journeys.reading import newest_job, read_run  # not needed to ask
 
     report = answer.reports[record.path]
@@ -146,7 +155,8 @@ def _stands(record: RunRecord, answer: Answer, there: Station) -> RunStatus:
     job = newest_job(report, there)
     # What is finished has nothing in the queue, which may hold thousands of others.
     mine = {} if report.get("done") else _jobs_of(job, answer.queue)
-    stands = replace(read_run(record, report, mine, answer.now), job=str(job or ""))
+    found = read_run(record, report, mine, answer.now, explained=explained)
+    stands = replace(found, job=str(job or ""))
     if mine is None and answer.complaint and stands.state is RunState.UNKNOWN:
         stands = replace(stands, problems=(*stands.problems, f"it said: {answer.complaint}"))
     return stands

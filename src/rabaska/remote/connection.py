@@ -1,19 +1,17 @@
 """One shared ssh connection to a host: opened once, used by everything, made again when lost."""
 
 import fcntl
-import hashlib
 import os
-import socket
-import stat
 import subprocess
 import sys
 import threading
 import time
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO
 
-from rabaska.errors import Unreachable
+from rabaska.remote.private import private_folder, somebody_listens
 from rabaska.remote.refusals import NoAnswer, not_begun
 
 # A silent line is given up after a minute; a firewall that forgets idle ones is kept awake.
@@ -29,7 +27,7 @@ _PAUSES = (1, 2, 4, 8, 15)  # seconds between attempts to reach a host that was 
 class Connection:
     host: str
     options: tuple[str, ...] = ()  # e.g. ("-F", "other_config")
-    sockets: Path = field(default_factory=lambda: socket_folder())  # noqa: PLW0108 - defined below
+    sockets: str = field(default_factory=private_folder)
 
     def command(self, *words: str) -> list[str]:
         """ssh over the shared connection; it never prompts and never opens another for others."""
@@ -47,14 +45,14 @@ class Connection:
 
     def open(self) -> None:
         """Make sure that the shared connection lives; prompts reach the user's terminal."""
-        if not self._answers():
+        if not somebody_listens(self.folder):
             self.open_again()
 
     def open_again(self) -> None:
         """The same when a command just failed, so the socket's word is not enough."""
         # Two that connect at once would leave a connection that nobody uses and nobody ends;
         # and the second would ask again what the user is answering to the first.
-        with self._folder().with_suffix(".lock").open("w") as lock:
+        with open(f"{self.folder}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not self.is_open():
                 self._connect()
@@ -85,33 +83,18 @@ class Connection:
         if code != 0:
             raise not_begun(self.host, said)
 
-    def _answers(self) -> bool:
-        """Whether somebody listens at our socket: as good as `ssh -O check`, without a process.
-
-        OpenSSH silently opens a full connection where the socket is stale, so we ask first.
-        """
-        return any(_listens(path) for path in self._folder().iterdir())
-
     def _socket(self) -> tuple[str, ...]:
         # %C stands for user, host, port and jump host, as ~/.ssh/config has them at the moment.
-        return ("-o", f"ControlPath={self._folder()}/%C")
+        return ("-o", f"ControlPath={self.folder}/%C")
 
-    def _folder(self) -> Path:
+    @property
+    def folder(self) -> str:
         """One for each way to spell the host, so that its socket is found without asking ssh."""
         spelled = "\0".join((self.host, *self.options))
-        folder = self.sockets / hashlib.sha256(spelled.encode()).hexdigest()[:8]
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder = f"{self.sockets}/{zlib.crc32(spelled.encode()):08x}"
+        with suppress(FileExistsError):
+            os.mkdir(folder, mode=0o700)
         return folder
-
-
-def _listens(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as line:
-        line.settimeout(5)
-        try:
-            line.connect(str(path))
-        except OSError:
-            return False
-    return True
 
 
 def _listened(words: list[str]) -> tuple[int, str]:
@@ -144,19 +127,3 @@ def _hear(words: IO[bytes], said: list[bytes]) -> None:
             said.append(chunk)
             if sys.stderr.isatty():
                 os.write(sys.stderr.fileno(), chunk)
-
-
-def socket_folder() -> Path:
-    """A short private folder: the path of a socket may have about 100 characters."""
-    # Not the folder for temporary files: on macOS its name alone is too long.
-    base = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"  # noqa: S108 - checked below
-    folder = Path(base) / f"rabaska-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
-        raise Unreachable(
-            f"{folder} is not private",
-            why="somebody else could use the connections kept there",
-            hint=f"remove it, or `chmod 700 {folder}`",
-        )
-    return folder

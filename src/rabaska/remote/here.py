@@ -18,7 +18,7 @@ _CHUNK = 8 << 20  # bytes
 
 
 class Here:
-    def run(self, script: str, *, feed: bytes = b"") -> Outcome:
+    def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
         done = subprocess.run(["bash", "-c", script], input=feed, capture_output=True, check=False)
         return Outcome(
             exit_code=done.returncode,

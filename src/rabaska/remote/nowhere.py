@@ -14,7 +14,7 @@ class Nowhere:
 
     why: str
 
-    def run(self, script: str, *, feed: bytes = b"") -> Outcome:
+    def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
         return Outcome(exit_code=255, output="", errors=self.why)
 
     def stream(self, script: str) -> Iterator[bytes]:

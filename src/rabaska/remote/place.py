@@ -47,8 +47,11 @@ class NodeSide(Protocol):
 class Place(Protocol):
     """Where a cluster's commands run. Scripts are text for bash; callers quote what they insert."""
 
-    def run(self, script: str, *, feed: bytes = b"") -> Outcome:
-        """Run `script` to its end, `feed` on its standard input."""
+    def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
+        """Run `script` to its end, `feed` on its standard input.
+
+        A script that only asks may name the occasion on which it will be asked `again`.
+        """
 
     def stream(self, script: str) -> Iterator[bytes]:
         """What `script` prints, as it prints it; closing the iterator ends the command."""

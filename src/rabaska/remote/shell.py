@@ -1,16 +1,16 @@
 """Bash at the other end of a connection: scripts in, their words and bytes out."""
 
-import base64
 import re
 import subprocess
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from typing import IO, cast
 
 from rabaska.errors import CommandFailed
+from rabaska.remote import calls
+from rabaska.remote.calls import Call
 from rabaska.remote.connection import Connection
 from rabaska.remote.place import Outcome
 from rabaska.remote.refusals import NotBegun, lost, not_begun
@@ -18,8 +18,6 @@ from rabaska.remote.refusals import NotBegun, lost, not_begun
 # Login shells may print banners: what counts stands between these two marks.
 _BEGIN = "--rabaska-begins--"
 _END = "--rabaska-ends--"
-
-_PIPE = 1 << 20  # bytes on their way to ssh; the usual 64 KiB make both ends wait for each other
 
 LOST = 255  # how ssh ends when it was cut off, and no command of ours
 
@@ -30,12 +28,15 @@ class Shell:
 
     connection: Connection
 
-    def run(self, script: str, *, feed: bytes = b"") -> Outcome:
+    def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
         """Run `script`; if the connection breaks it may have done part of its work, so it is
-        not for us to repeat it."""
+        not for us to repeat it.
+
+        A question that will be asked `again` on some occasion gets a head start then.
+        """
         framed = f"( {_reading(script)} ); code=$?; echo; echo {_END} $code"
-        with self._bash(framed) as far:
-            output, _ = far.process.communicate(script.encode() + feed)
+        with self._bash(framed, script, again) as far:
+            output, _ = far.process.communicate(feed)
             outcome = read_outcome(output, far.complaint())
             if outcome is None:
                 raise lost(far.host, far.complaint())
@@ -43,6 +44,8 @@ class Shell:
 
     def attach(self, script: str, *, terminal: bool) -> int:
         """Run `script` with our own input and output; the script itself travels as an argument."""
+        import base64
+
         self.connection.open()
         encoded = base64.b64encode(script.encode()).decode()
         reading = f"bash -lc 'eval \"$(echo {encoded} | base64 -d)\"'"
@@ -59,19 +62,17 @@ class Shell:
     @contextmanager
     def started(self, script: str) -> Iterator["Started"]:
         """A script that runs, with its standard input and output open; it ends with the block."""
-        with self._bash(_reading(script)) as far:
-            far.write(script.encode())
+        with self._bash(_reading(script), script) as far:
             yield far
 
     @contextmanager
-    def _bash(self, reading: str) -> Iterator["Started"]:
-        """A bash that waits for its script; where the connection was dead, it is made again."""
-        self.connection.open()
-        try:
-            far = self._start(reading)
-        except NotBegun:
-            self.connection.open_again()
-            far = self._start(reading)
+    def _bash(self, reading: str, script: str, again: str = "") -> Iterator["Started"]:
+        """A bash that was handed its script and may be fed."""
+        words = [*self.connection.plain_shell(), self.connection.host]
+        words += [f"bash -lc 'echo {_BEGIN}; {reading}'"]
+        far = self._begun_ahead(words, script) or self._begin(words, script)
+        if again:
+            calls.note(again, words, script, self.connection.folder)
         with far.errors, far.process:
             try:
                 yield far
@@ -81,30 +82,41 @@ class Shell:
                 with suppress(BrokenPipeError):
                     far.feed.close()
 
-    def _start(self, reading: str) -> "Started":
-        host = self.connection.host
-        command = [*self.connection.plain_shell(), host, f"bash -lc 'echo {_BEGIN}; {reading}'"]
-        errors = tempfile.TemporaryFile()
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            pipesize=_PIPE,
-        )
-        far = Started(process, errors, host)
-        # Login shells may print a banner first. Only after our own line the script is handed
-        # over: what did not say it did not get the script either, and may be tried again.
+    def _begun_ahead(self, words: Sequence[str], script: str) -> "Started | None":
+        call = calls.adopted(words, script, self.connection.folder)
+        try:
+            return self._heard(call) if call else None
+        except NotBegun:
+            return None
+
+    def _begin(self, words: Sequence[str], script: str) -> "Started":
+        """Where the connection was dead, it is made again."""
+        self.connection.open()
+        try:
+            far = self._heard(Call(words))
+        except NotBegun:
+            self.connection.open_again()
+            far = self._heard(Call(words))
+        far.write(script.encode())
+        return far
+
+    def _heard(self, call: Call) -> "Started":
+        """The call as soon as its bash gives a sign of life.
+
+        Login shells may print a banner first. Only after our own line the script is handed
+        over: what did not say it did not get the script either, and may be tried again.
+        """
+        far = Started(call.process, call.errors, self.connection.host)
         try:
             for line in far.output:
                 if line.rstrip().endswith(_BEGIN.encode()):
                     return far
         except BaseException:  # Ctrl-C
-            process.kill()
+            call.process.kill()
             raise
-        with errors, process:
-            process.wait()
-            raise not_begun(host, far.complaint())
+        with call.errors, call.process:
+            call.process.wait()
+            raise not_begun(far.host, far.complaint())
 
 
 @dataclass(frozen=True)

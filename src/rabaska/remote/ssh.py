@@ -20,8 +20,8 @@ class Ssh:
     connection: Connection
     transfer: Connection | None = None  # the site's host for large transfers, if it has one
 
-    def run(self, script: str, *, feed: bytes = b"") -> Outcome:
-        return Shell(self.connection).run(script, feed=feed)
+    def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
+        return Shell(self.connection).run(script, feed=feed, again=again)
 
     def attach(self, script: str, *, terminal: bool) -> int:
         return Shell(self.connection).attach(script, terminal=terminal)
