@@ -50,6 +50,10 @@ class Desk:
     lab: Lab
 
     @property
+    def project(self) -> Path:
+        return self.folder / "project"
+
+    @property
     def environment(self) -> dict[str, str]:
         own = {"RABASKA_HOME": str(self.folder / "home"), "XDG_RUNTIME_DIR": str(self.folder)}
         return {**os.environ, **own}
@@ -66,7 +70,7 @@ class Desk:
     def _run(self, words: Sequence[str]) -> str:
         done = subprocess.run(
             words,
-            cwd=self.folder,
+            cwd=self.project,
             env=self.environment,
             capture_output=True,
             text=True,
@@ -85,7 +89,8 @@ def desk() -> Iterator[Desk]:
         profiles = here.folder / "home" / "clusters"
         profiles.mkdir(parents=True)
         (profiles / "lab.toml").write_text(PROFILE.format(config=lab.ssh_config))
-        (here.folder / "rabaska.toml").write_text(PROJECT)
+        here.project.mkdir()
+        (here.project / "rabaska.toml").write_text(PROJECT)
         yield here
         here.ssh("-O", "exit", "lab")
 
@@ -106,7 +111,7 @@ def _status(here: Desk, quick: bool) -> Row:
     name = here.rabaska("run", "--on", "lab").strip()
     here.rabaska("wait", "-q", name)
     _copy(here, name, RUNS - 1 - STILL_WAITING)
-    (here.folder / "rabaska.toml").write_text(PROJECT + HELD)
+    (here.project / "rabaska.toml").write_text(PROJECT + HELD)
     for _ in range(STILL_WAITING):
         here.rabaska("run", "--on", "lab")
     told = json.loads(here.rabaska("status", "--all", "--json"))
@@ -142,7 +147,7 @@ def _copy(here: Desk, run: str, count: int) -> None:
 
 
 def _unchanged_run(here: Desk, quick: bool) -> Row:
-    (here.folder / "rabaska.toml").write_text(PROJECT)
+    (here.project / "rabaska.toml").write_text(PROJECT)
     here.lab.path(f"{here.lab.home}/job.sh").write_text("#!/bin/bash\nsleep 0\n")
     sbatch = ["lab", "sbatch --time=2 --output=/dev/null job.sh"]
     cost = medians(
