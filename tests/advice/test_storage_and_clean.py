@@ -28,9 +28,9 @@ def project(tmp_path):
     return folder
 
 
-def types(project, *words, code=0):
+def types(project, *words, code=0, **variables):
     home = project.parent / "home"
-    environment = {**os.environ, "RABASKA_HOME": str(home), "NO_COLOR": "1"}
+    environment = {**os.environ, "RABASKA_HOME": str(home), "NO_COLOR": "1", **variables}
     done = subprocess.run(
         [sys.executable, "-m", "rabaska", *words], env=environment, cwd=project,
         capture_output=True, text=True, check=False,
@@ -110,3 +110,33 @@ def test_what_was_made_today_is_left_in_peace(project):
     types(project, "run", "--wait", "-q")
 
     assert "nothing that no run needs" in types(project, "clean").stderr
+
+
+def test_what_a_push_finds_there_is_not_cleaned_away_before_its_run_is_made(project):
+    types(project, "run", "--wait", "-q")
+    age(project)
+
+    types(project, "pack")  # what `run` does first, long before there is a run to speak of it
+    told = json.loads(types(project, "clean", "--yes", "--json").stdout)
+
+    assert packs(project)
+    assert "packs" not in {each["kind"] for each in told["removed"]}
+
+
+def test_what_is_used_while_it_is_cleaned_comes_back(project):
+    types(project, "run", "--wait", "-q")
+    age(project)
+    # A `mv` that somebody's push overtakes: the pack is used after it was listed.
+    slow = project.parent / "slow"
+    slow.mkdir()
+    (slow / "mv").write_text('#!/bin/sh\ncase "$*" in *numbers-*) touch -c "$1";; esac\n'
+                             'PATH=/usr/bin:/bin exec mv "$@"\n')  # fmt: skip
+    (slow / "mv").chmod(0o755)
+
+    told = json.loads(
+        types(project, "clean", "--yes", "--json", PATH=f"{slow}:{os.environ['PATH']}").stdout
+    )
+
+    assert packs(project)
+    assert "packs" not in {each["kind"] for each in told["removed"]}
+    assert "packs" in {each["kind"] for each in told["unneeded"]}

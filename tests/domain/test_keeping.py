@@ -62,3 +62,9 @@ def test_purge_days_are_counted_from_when_it_was_written():
     assert purge_day("8 weeks", 0.0) == "1970-02-26"
     assert purge_day("2 months", 0.0) == "1970-03-02"
     assert purge_day("never", 0.0) == ""
+
+
+def test_the_use_of_one_file_of_an_environment_is_the_use_of_all():
+    things = [kept("envs", "abcd1234.tar"), kept("envs", "abcd1234.json", NOW - 60)]
+
+    assert unneeded(things, [], NOW) == ()

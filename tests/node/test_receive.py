@@ -53,6 +53,16 @@ def test_what_is_missing_is_told_for_all_parcels_in_one_answer(tmp_path):
     assert (answer["room"]["bytes"], answer["room"]["short"]) == (17, [])
 
 
+def test_what_is_there_already_counts_as_new_so_that_nobody_cleans_it_away(tmp_path):
+    there = tmp_path / "there"
+    there.mkdir()
+    os.utime(there, (1000, 1000))
+
+    ask("begin", [{"target": str(there), "files": [["shard", 10]]}])
+
+    assert there.stat().st_mtime > 1000
+
+
 def test_bytes_are_added_to_what_is_there_and_the_whole_is_proven(tmp_path):
     target, content = tmp_path / "pack", os.urandom(3_000_000)
     ask("begin", order_for(target, content))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 KINDS = ("packs", "code", "envs", "node", "runs")
-_LEFT_OVER = timedelta(days=1)  # after which something half written has been given up
+_LEFT_OVER = timedelta(days=1)  # after which something half written, or unused, was given up
 _DAYS = {"d": 1, "day": 1, "w": 7, "week": 7, "month": 30}
 
 
@@ -18,7 +18,7 @@ class Kept:
     name: str
     size: int  # bytes
     files: int
-    written: float  # seconds since 1970
+    written: float  # seconds since 1970; using it counts as writing it
 
     @property
     def stem(self) -> str:
@@ -45,16 +45,17 @@ def unneeded(kept: Iterable[Kept], unfinished: Sequence[Told], now: float) -> tu
     """
     if any(not each.text for each in unfinished):
         return ()
-    return tuple(each for each in kept if _is_unneeded(each, unfinished, now))
+    everything = tuple(kept)
+    # An environment is several files of one stem, and the use of one is the use of all.
+    used = {(each.kind, each.stem) for each in everything if _is_in_use(each, unfinished, now)}
+    return tuple(each for each in everything if (each.kind, each.stem) not in used)
 
 
-def _is_unneeded(each: Kept, unfinished: Sequence[Told], now: float) -> bool:
-    if each.kind == "runs":
-        return False
-    old = now - each.written > _LEFT_OVER.total_seconds()
-    if each.name.endswith(".partial"):
-        return old
-    return old and not any(each.stem in told.text for told in unfinished)
+def _is_in_use(each: Kept, unfinished: Sequence[Told], now: float) -> bool:
+    if each.kind == "runs" or now - each.written <= _LEFT_OVER.total_seconds():
+        return True
+    half_written = each.name.endswith(".partial")
+    return not half_written and any(each.stem in told.text for told in unfinished)
 
 
 def purge_day(purge: str, written: float) -> str:

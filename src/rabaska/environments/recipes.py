@@ -201,7 +201,7 @@ def _build_script(recipe: Recipe, site: Site, folder: str) -> str:
     links = "".join(f" --find-links={expanding(place)}" for place in site.wheelhouse)
     lines = [
         "set -e",
-        f"[ -e {where}/complete ] && {{ cat {where}/complete; exit 0; }}",
+        f"[ -e {where}/complete ] && touch {where} && {{ cat {where}/complete; exit 0; }}",
         *on_login(recipe, site),
         f"rm -rf {where}",
         f"mkdir -p {where}",

@@ -45,7 +45,8 @@ def clean(on: str, home: Home) -> Cleaning:
     """Set aside, look again, and only then delete.
 
     A run that was submitted meanwhile finds its things back before any of its jobs begins: what
-    it speaks of is returned to its place.
+    it speaks of, or what was used since we looked, is returned to its place. A push that comes
+    after that finds it missing, and sends it again.
     """
     there = station(on, home)
     found = _unneeded(there)
@@ -53,7 +54,8 @@ def clean(on: str, home: Home) -> Cleaning:
         return Cleaning(on, ())
     aside = f"{there.store}/trash-{time.time_ns()}"
     _move(there, found, there.store, aside)
-    wanted = [each for each in found if _is_wanted(each, unfinished_runs(there))]
+    used, runs = _used_since(there, found, aside), unfinished_runs(there)
+    wanted = [each for each in found if each in used or _is_wanted(each, runs)]
     _move(there, wanted, aside, there.store)
     outcome = there.place.run(f"rm -rf {quoted([aside])}")
     if outcome.exit_code != 0:
@@ -77,6 +79,15 @@ def unfinished_runs(there: Station) -> tuple[Told, ...]:
     parts = outcome.output.split(f"\n{_MARK}")[1:]
     named = (part.partition("\n") for part in parts)
     return tuple(Told(name.strip(), text.strip()) for name, _, text in named)
+
+
+def _used_since(there: Station, things: tuple[Kept, ...], folder: str) -> set[Kept]:
+    """Those whose time is no longer what it was when they were listed."""
+    names = quoted([each.path for each in things])
+    outcome = there.place.run(f"cd {quoted([folder])} && stat -c '%Y %n' -- {names}")
+    times = (line.partition(" ") for line in outcome.output.splitlines())
+    now = {path: float(time) for time, _, path in times if time.isdigit()}
+    return {each for each in things if now.get(each.path) != each.written}
 
 
 def _is_wanted(each: Kept, runs: tuple[Told, ...]) -> bool:

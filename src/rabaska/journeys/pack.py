@@ -3,6 +3,7 @@
 from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import Dataset, Project
 from rabaska.journeys.telling import Silent, Teller, telling
+from rabaska.node import files
 from rabaska.packing.origins import How, pack_origin
 from rabaska.packing.pack import Pack
 from rabaska.records.home import Home
@@ -21,6 +22,8 @@ def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
         progress=lambda came: moved(came.bytes, came.total_bytes),
     )
     packed = pack_origin([dataset.path], home.store / "packs", how)
+    if not files.is_still_there(str(packed.folder)):  # cleaned away since it was found
+        packed = pack_origin([dataset.path], home.store / "packs", how)
     did = "unchanged since it was packed" if packed.reused else "packed"
     teller.step(
         f"data {dataset.name}: {packed.files:,} files, {say_size(packed.bytes)}, {did} "

@@ -126,7 +126,7 @@ def _ask_for_wheels(recipe: Recipe, site: Site, station: Station, wanted: Wanted
     """One round trip; where all was found before, it only reads the record of that."""
     record = shlex.quote(wanted.path("json"))
     lines = [
-        f"[ -e {record} ] && {{ cat {record}; exit 0; }}",
+        f"[ -e {record} ] && touch {record} && {{ cat {record}; exit 0; }}",
         *recipes.on_login(recipe, site),
         quoted([*station.node, "wheels"]),
     ]
@@ -204,7 +204,9 @@ def _send_packed(source: Path, site: Site, station: Station, teller: Teller) -> 
     try:
         name = frozen.fingerprint(str(source))
         record_there = f"{site.envs}/{name}.json"
-        known = station.place.run(f"cat {quoted([record_there])}")
+        known = station.place.run(
+            f"touch -c {quoted([record_there])}; cat {quoted([record_there])}"
+        )
         if known.exit_code == 0:
             return _answer(known)
         with tempfile.TemporaryDirectory() as folder:

@@ -18,6 +18,17 @@ def native(name: str) -> str:
     return os.fsdecode(name.encode("utf-8", "surrogateescape"))
 
 
+def is_still_there(path: str) -> bool:
+    """Whether there is such a thing; if so, it counts as new: `clean` takes only what is old."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    except PermissionError:
+        return True  # somebody else's, who cleans it
+    return True
+
+
 def sync_folder(path: str) -> None:
     """Make renames and new names inside `path` durable."""
     descriptor = os.open(path, os.O_RDONLY)

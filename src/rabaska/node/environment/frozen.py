@@ -25,7 +25,8 @@ def main(argv: List[str]) -> int:
     try:
         os.makedirs(envs, exist_ok=True)
         name = fingerprint(source)
-        record = files.read_json(os.path.join(envs, name + ".json"))
+        known = os.path.join(envs, name + ".json")
+        record = files.read_json(known) if files.is_still_there(known) else None
         sys.stdout.write(json.dumps(record or freeze(source, envs, name), sort_keys=True) + "\n")
     except (OSError, tarfile.TarError, NotAnEnvironment) as problem:
         sys.stderr.write("{}\n".format(problem))

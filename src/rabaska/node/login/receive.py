@@ -14,7 +14,8 @@ import sys
 from typing import Any, Dict, List, NamedTuple
 
 from ..data.room import free_here, prepare_stripes
-from ..files import PARTIAL, native, remove_if_there, sync_folder
+from ..files import PARTIAL, is_still_there, native, remove_if_there, sync_folder
+from ..itself import own_path
 
 NO_SPACE = 75  # the exit code of `take` when the disk or a quota is full
 CUT = 76  # when the sender stopped in the middle, or must ask again
@@ -99,7 +100,8 @@ def _read(length: int) -> bytearray:
 
 def begin(order: List[Json]) -> Json:
     """What is missing, and whether there is room; if so, the folders for it are made."""
-    missing = [parcel for parcel in _parcels(order) if not parcel.is_there]
+    is_still_there(own_path())
+    missing = [parcel for parcel in _parcels(order) if not is_still_there(parcel.target)]
     arrived = {parcel.told: [parcel.arrived(file) for file in parcel.files] for parcel in missing}
     room = _make_room(missing) if missing else {}
     return {"missing": arrived, "room": room, "rsync": shutil.which("rsync") is not None}
