@@ -4,7 +4,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Waiting:
 
 @cache
 def _reasons() -> tuple[Waiting, ...]:
-    text = (resources.files(__package__) / "waiting.toml").read_text("utf-8")
+    text = Path(__file__).with_name("waiting.toml").read_text("utf-8")
     return tuple(
         Waiting(re.compile(fact["spelled"]), fact["meaning"], fact["fix"], fact.get("never", False))
         for fact in tomllib.loads(text)["reason"]

@@ -1,6 +1,5 @@
 """A login node as a place: the system's OpenSSH, one shared connection, bash at the other end."""
 
-import hashlib
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,8 @@ class Ssh:
         return Shell(self.connection).stream(script)
 
     def send(self, source: Path, target: str) -> None:
+        import hashlib  # `status` sends nothing
+
         content = source.read_bytes()
         digest, folder = hashlib.sha256(content).hexdigest(), posixpath.dirname(target)
         # Two senders may be at it at once, so each has a partial file of its own.
