@@ -66,6 +66,12 @@ class Turns:
             for one in range(number if each == epoch else 0, self._recipe.batches()):
                 yield each, one
 
+    def epoch_of(self, count: int) -> Tuple[int, int, int]:
+        """The epoch and batch after `count` of these, and how many batches an epoch has."""
+        epoch, number = self._first
+        later, batch = divmod(number + count, self._recipe.batches())
+        return epoch + later, batch, self._recipe.batches()
+
     def __iter__(self) -> Iterator[Turn]:
         current, samples, size = -1, None, self._recipe.batch_size
         for epoch, number in self.places():

@@ -1,0 +1,93 @@
+"""PyTorch: steps by a hook that all its optimizers have, data by the iterators of its loaders."""
+
+import argparse
+import functools
+import sys
+import threading
+from typing import Any, Callable, Dict
+
+from rabaska.training.watching.watcher import Watcher
+
+
+def _optimizers(module: Any, watcher: Watcher) -> None:
+    torch = sys.modules["torch"]
+    stepped = watcher.stepped
+
+    def hook(optimizer: Any, _given: Any, _named: Any) -> None:
+        # What torch.compile reads becomes a graph, and must stay free of us.
+        if not torch.compiler.is_compiling():
+            stepped(optimizer)
+
+    module.register_optimizer_step_post_hook(hook)
+    _arguments(argparse.ArgumentParser, watcher)
+
+
+def _arguments(parser: Any, watcher: Watcher) -> None:
+    parse = parser.parse_known_args
+
+    @functools.wraps(parse)
+    def parse_known_args(*given: Any, **named: Any) -> Any:
+        parsed = parse(*given, **named)
+        watcher.safely(watcher.wants, parsed[0])
+        return parsed
+
+    parser.parse_known_args = parse_known_args
+
+
+def _loaders(module: Any, watcher: Watcher) -> None:
+    iterators, loaders = module._BaseDataLoaderIter, module.DataLoader
+    iterators.__next__ = _timed(iterators.__next__, watcher)
+    loaders.__iter__ = _begun(loaders.__iter__, watcher)
+
+
+def _begun(begin: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], Any]:
+    """Workers are started here, which is waiting for data, too."""
+    count, main = watcher.count, threading.main_thread().ident
+
+    @functools.wraps(begin)
+    def __iter__(loader: Any) -> Any:  # noqa: N807
+        if count.aside or threading.get_ident() != main:
+            return begin(loader)
+        count.aside = True
+        began = count.clock()
+        try:
+            return begin(loader)
+        finally:
+            count.waited(began)
+
+    return __iter__
+
+
+def _timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], Any]:
+    count, clock = watcher.count, watcher.count.clock
+    thread, main = threading.get_ident, threading.main_thread().ident
+
+    @functools.wraps(advance)
+    def __next__(iterator: Any) -> Any:  # noqa: N807
+        # What a thread prefetches delays nobody; a loader inside a loader is part of that one.
+        if count.aside or thread() != main:
+            return advance(iterator)
+        try:
+            count.asked(iterator)
+        except Exception as problem:
+            watcher.give_up(problem)
+            return advance(iterator)
+        count.aside = True
+        began = clock()
+        try:
+            batch = advance(iterator)
+        except StopIteration:
+            watcher.safely(count.exhausted, iterator)
+            raise
+        finally:
+            count.waited(began)
+        count.handed_out(iterator)
+        return batch
+
+    return __next__
+
+
+KNOWN: Dict[str, Callable[[Any, Watcher], None]] = {
+    "torch.optim.optimizer": _optimizers,
+    "torch.utils.data.dataloader": _loaders,
+}

@@ -1,0 +1,110 @@
+"""Saves to a path that are there whole, durably, or as they were before.
+
+The program's own function writes into a new folder beside the target, and what it left there takes
+the target's place by a rename. File objects, devices and paths elsewhere are left alone.
+"""
+
+import contextlib
+import functools
+import itertools
+import os
+import stat
+import time
+from typing import Any, Callable, Optional, Sequence, Tuple
+
+PARTIAL = ".partial"  # no checkpoint is looked for in such a folder
+_number = itertools.count(1)
+
+Save = Callable[..., Any]
+Told = Callable[[float], None]  # seconds that a save took
+
+
+def whole(save: Save, place: int, keyword: str, told: Told, endings: Sequence[str] = ()) -> Save:
+    """`save`, whose path is its argument `keyword`, or the one in that `place`."""
+
+    @functools.wraps(save)
+    def saved(*given: Any, **named: Any) -> Any:
+        began = time.perf_counter()
+        path = named.get(keyword) if keyword in named or len(given) <= place else given[place]
+        room = _room(path, tuple(endings))
+        try:
+            if room is None:
+                return save(*given, **named)
+            target, partial = room
+            inside = os.path.join(partial, os.path.basename(target))
+            if keyword in named:
+                named[keyword] = inside
+            else:
+                given = (*given[:place], inside, *given[place + 1 :])
+            return _in_its_room(save, given, named, target, partial)
+        finally:
+            told(time.perf_counter() - began)
+
+    return saved
+
+
+def _room(path: Any, endings: Tuple[str, ...]) -> Optional[Tuple[str, str]]:
+    """The target and a new folder beside it; None when the program shall save by itself."""
+    try:
+        target = os.fspath(path)
+        if not isinstance(target, str) or (endings and not target.endswith(endings)):
+            return None
+        ending = os.path.splitext(target)[1]
+        target = os.path.realpath(target)
+        # A link is followed, but to a name with another ending, which may mean another format.
+        if os.path.splitext(target)[1] != ending or PARTIAL + os.sep in target:
+            return None
+        if not _replaceable(target):
+            return None
+        partial = "{}.{}-{}{}".format(target, os.getpid(), next(_number), PARTIAL)
+        os.mkdir(partial)
+    except (TypeError, OSError, ValueError):
+        return None
+    return target, partial
+
+
+def _replaceable(target: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(target).st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _in_its_room(save: Save, given: Any, named: Any, target: str, partial: str) -> Any:
+    folder = os.path.dirname(target)
+    try:
+        result = save(*given, **named)
+        for name in sorted(os.listdir(partial)):
+            fresh, old = os.path.join(partial, name), os.path.join(folder, name)
+            _keep_mode(fresh, old)
+            _sync(fresh)
+            os.replace(fresh, old)
+        _sync(folder)
+    finally:
+        _remove(partial)
+    return result
+
+
+def _keep_mode(fresh: str, old: str) -> None:
+    with contextlib.suppress(OSError):
+        os.chmod(fresh, stat.S_IMODE(os.stat(old).st_mode))
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        if not os.path.isdir(path):
+            raise  # some network file systems refuse to sync a folder
+    finally:
+        os.close(descriptor)
+
+
+def _remove(partial: str) -> None:
+    try:
+        for name in os.listdir(partial):
+            os.unlink(os.path.join(partial, name))
+        os.rmdir(partial)
+    except OSError:
+        pass  # the next link clears it away

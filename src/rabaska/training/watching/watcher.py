@@ -1,0 +1,74 @@
+"""The watcher of one process: what it counts, where it tells it, and how it steps aside."""
+
+import atexit
+import os
+import time
+from typing import Any, Callable, Mapping
+
+from rabaska.training.watching.counting import Count
+from rabaska.training.watching.lines import Lines
+
+# What programs call the number of epochs that they want.
+_EPOCHS = ("epochs", "num_epochs", "n_epochs", "max_epochs", "nb_epochs", "num_train_epochs")
+
+
+class Watcher:
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.count = Count()
+        self._lines = Lines(environment)
+        os.register_at_fork(after_in_child=self.count.begin)
+        atexit.register(self.tell)
+
+    def attach(self, module: Any) -> None:
+        """Have `module`, which the program just imported, tell what it does."""
+        self.safely(_attach, self, module)
+
+    def safely(self, act: Callable[..., Any], *given: Any) -> None:
+        """What goes wrong with us is no concern of the program: then it is watched no more."""
+        if self.count.off:
+            return
+        try:
+            act(*given)
+        except Exception as problem:
+            self.give_up(problem)
+
+    def give_up(self, problem: Exception) -> None:
+        self.count.off = self.count.aside = True
+        said = "{}: {}".format(type(problem).__name__, problem)
+        try:
+            self._lines.append({"time": round(time.time(), 3), "off": said})
+        except Exception:
+            return
+
+    def stepped(self, optimizer: object) -> None:
+        if self.count.off:
+            return
+        count = self.count
+        try:
+            count.step(optimizer)
+            if count.clock() >= count.due:
+                self._lines.write(count)
+        except Exception as problem:
+            self.give_up(problem)
+
+    def saved(self, seconds: float) -> None:
+        self.safely(self.count.save, seconds)
+
+    def wants(self, asked: Any) -> None:
+        """Note how many epochs there shall be, if `asked` has a word for it."""
+        for name in _EPOCHS:
+            value = getattr(asked, name, None)
+            if isinstance(value, (int, float)) and value > 0:
+                self.count.total = value
+
+    def tell(self) -> None:
+        self.safely(self._lines.write, self.count)
+
+
+def _attach(watcher: Watcher, module: Any) -> None:
+    from rabaska.training.watching import frameworks, pytorch, savers
+
+    for known in (savers.KNOWN, pytorch.KNOWN, frameworks.KNOWN):
+        attach = known.get(module.__name__)
+        if attach is not None:
+            attach(module, watcher)

@@ -1,0 +1,395 @@
+"""Zero-code watching without PyTorch: what is counted, how saves are whole, who comes first."""
+
+import itertools
+import json
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rabaska.training.watching.counting import Count
+from rabaska.training.watching.lines import Lines, rank
+from rabaska.training.watching.saving import whole
+
+SOURCES = Path(__file__).parents[2] / "src"
+FIRST = SOURCES / "rabaska/training/watching/first"
+
+
+class Iterator:
+    """As the iterator of a DataLoader looks to the watcher."""
+
+    def __init__(self, length):
+        self.length = length
+        self._num_yielded = 0
+
+    def __len__(self):
+        return self.length
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+class Program:
+    """A training loop, spelled out: which loader was asked, and when the optimizer stepped."""
+
+    def __init__(self):
+        self.clock = Clock()
+        self.count = Count(self.clock)
+
+    def batch(self, iterator, waiting=0.0):
+        began = self.clock.now
+        self.count.asked(iterator)
+        self.clock.now += waiting
+        self.count.waited(began)
+        if iterator._num_yielded == iterator.length:
+            self.count.exhausted(iterator)
+            iterator._num_yielded = 0
+            return False
+        iterator._num_yielded += 1
+        self.count.handed_out(iterator)
+        return True
+
+    def train(self, batches, optimizers=("SGD",), work=0.0, validate=0, accumulate=1):
+        iterator = Iterator(batches)
+        number = 0
+        while self.batch(iterator):
+            number += 1
+            self.clock.now += work
+            if validate and number == validate:
+                self.evaluate(3)
+            if number % accumulate == 0:
+                for optimizer in optimizers:
+                    self.count.step(optimizer)
+
+    def evaluate(self, batches):
+        iterator = Iterator(batches)
+        while self.batch(iterator):
+            pass
+
+
+def test_epochs_are_the_times_a_loader_that_trained_was_exhausted():
+    program = Program()
+
+    program.train(5)
+    program.evaluate(2)
+    program.train(5)
+
+    assert (program.count.steps, program.count.epochs, program.count.batches) == (10, 2, 10)
+    assert (program.count.batch, program.count.length) == (0, 5)
+
+
+def test_a_validation_in_the_middle_of_an_epoch_counts_as_nothing():
+    program = Program()
+
+    program.train(5, validate=2)
+
+    assert (program.count.steps, program.count.epochs, program.count.batches) == (5, 1, 5)
+
+
+def test_two_optimizers_on_one_batch_make_one_step():
+    program = Program()
+
+    program.train(5, optimizers=("discriminator", "generator"))
+
+    assert (program.count.steps, program.count.epochs) == (5, 1)
+
+
+def test_gradients_added_up_over_batches_make_one_step():
+    program = Program()
+
+    program.train(8, accumulate=4)
+
+    assert (program.count.steps, program.count.epochs) == (2, 1)
+
+
+def test_steps_without_a_loader_count_all():
+    count = Count()
+
+    for _ in range(3):
+        count.step("SGD")
+
+    assert count.steps == 3
+    assert count.epochs == 0
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9)), min_size=1, max_size=30),
+)
+def test_waiting_is_the_time_spent_inside_loaders(spans):
+    program = Program()
+    iterator = Iterator(len(spans))
+
+    for waiting, work in spans:
+        program.batch(iterator, waiting)
+        program.clock.now += work
+        program.count.step("SGD")
+
+    assert program.count.waiting == pytest.approx(sum(waiting for waiting, _ in spans))
+
+
+def test_files_written_without_a_step_between_them_are_one_save():
+    count = Count()
+
+    for _ in range(3):
+        count.step("SGD")
+        count.save(0.1)
+        count.save(0.2)
+
+    assert count.saves == 3
+    assert count.saving == pytest.approx(0.9)
+
+
+def test_lines_come_often_at_first_then_every_few_seconds(tmp_path):
+    program = Program()
+    lines = Lines({"RABASKA_METRICS": str(tmp_path / "metrics.jsonl"), "RABASKA_LINK": "2"})
+    moments = []
+
+    while program.clock.now < 100 + 4 * 3600:
+        program.count.step("SGD")
+        if program.clock.now >= program.count.due:
+            lines.write(program.count)
+            moments.append(program.clock.now - 100)
+        program.clock.now += 0.5
+
+    written = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert len([moment for moment in moments if moment < 10]) >= 10
+    assert max(later - sooner for sooner, later in itertools.pairwise(moments)) <= 15.5
+    assert len(written) == len(moments) < 1500
+    assert written[-1]["link"] == 2
+    assert written[-1]["steps"] == pytest.approx(8 * 3600, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, 0),
+        ({"RANK": "3"}, 3),
+        ({"SLURM_PROCID": "2"}, 2),
+        ({"RANK": "0", "LOCAL_RANK": "1"}, 0),
+    ],
+)
+def test_the_rank_is_what_launchers_say(environment, expected):
+    assert rank(environment) == expected
+
+
+def test_only_the_first_rank_writes(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    count = Count()
+    count.step("SGD")
+
+    Lines({"RABASKA_METRICS": str(path), "RANK": "1"}).write(count)
+
+    assert not path.exists()
+
+
+def dump(content, path):
+    with open(path, "wb") as stream:
+        pickle.dump(content, stream)
+
+
+def save_with(save, *given, **named):
+    return whole(save, 1, "path", lambda seconds: None)(*given, **named)
+
+
+def test_a_save_replaces_the_file_and_leaves_nothing_else(tmp_path):
+    target = tmp_path / "model.pt"
+    target.write_bytes(b"before")
+    target.chmod(0o600)
+
+    save_with(dump, {"step": 1}, target)
+    save_with(dump, content={"step": 2}, path=str(tmp_path / "other.pt"))
+
+    assert pickle.loads(target.read_bytes()) == {"step": 1}
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert pickle.loads((tmp_path / "other.pt").read_bytes()) == {"step": 2}
+    assert sorted(os.listdir(tmp_path)) == ["model.pt", "other.pt"]
+
+
+def test_a_save_that_fails_leaves_what_was_there(tmp_path):
+    target = tmp_path / "model.pt"
+    target.write_bytes(b"before")
+
+    with pytest.raises(Exception, match="pickle"):
+        save_with(dump, lambda: None, target)
+
+    assert target.read_bytes() == b"before"
+    assert os.listdir(tmp_path) == ["model.pt"]
+
+
+def test_a_saver_that_adds_an_ending_keeps_it(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    savez = whole(numpy.savez, 0, "file", lambda seconds: None)
+
+    savez(tmp_path / "weights", a=numpy.zeros(3))
+
+    assert os.listdir(tmp_path) == ["weights.npz"]
+    assert numpy.load(tmp_path / "weights.npz")["a"].shape == (3,)
+
+
+def test_a_link_is_followed_and_a_device_is_left_alone(tmp_path):
+    (tmp_path / "epoch-1.pt").write_bytes(b"before")
+    (tmp_path / "last.pt").symlink_to("epoch-1.pt")
+
+    save_with(dump, 1, tmp_path / "last.pt")
+    save_with(dump, 2, "/dev/null")
+
+    assert (tmp_path / "last.pt").is_symlink()
+    assert pickle.loads((tmp_path / "epoch-1.pt").read_bytes()) == 1
+
+
+def test_a_missing_folder_is_the_programs_own_error(tmp_path):
+    with pytest.raises(FileNotFoundError) as problem:
+        save_with(dump, 1, tmp_path / "nowhere" / "model.pt")
+
+    assert problem.value.filename == str(tmp_path / "nowhere" / "model.pt")
+
+
+SAVES_FOR_EVER = """
+import pickle, sys
+from rabaska.training.watching.saving import whole
+
+def dump(content, path):
+    with open(path, "wb") as stream:
+        pickle.dump(content, stream)
+
+save = whole(dump, 1, "path", lambda seconds: None)
+number = 0
+while True:
+    number += 1
+    save((number, b"x" * 2_000_000), sys.argv[1])
+    print(number, flush=True)
+"""
+
+
+def test_a_program_killed_while_saving_leaves_a_whole_file(tmp_path):
+    target, chance = tmp_path / "model.pt", random.Random(5)
+    for _ in range(8):
+        process = subprocess.Popen(
+            [sys.executable, "-c", SAVES_FOR_EVER, target],
+            env={**os.environ, "PYTHONPATH": str(SOURCES)}, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        process.stdout.readline()
+        time.sleep(chance.random() * 0.05)
+
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+        number, content = pickle.loads(target.read_bytes())
+        assert number >= 1
+        assert len(content) == 2_000_000
+
+
+def python(code, folder, *options, **variables):
+    """Run `code` in a Python of its own, watched."""
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join([str(FIRST), str(folder), str(SOURCES)]),
+        "RABASKA_WATCH": "1", "RABASKA_METRICS": str(folder / "metrics.jsonl"),
+        "RABASKA_LINK": "1", **variables,
+    }  # fmt: skip
+    return subprocess.run(
+        [sys.executable, *options, "-c", code], env=environment, cwd=folder, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+
+
+SHOWS = "import sys; print('SITE' in vars(sys.modules.get('sitecustomize')), sys.path[1:3])"
+
+
+def test_the_sites_own_sitecustomize_runs_and_our_folder_is_off_the_path(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("SITE = True\n")
+
+    said = python(SHOWS, tmp_path)
+
+    assert said.stdout.startswith("True")
+    assert "watching" not in said.stdout
+    assert said.stderr == ""
+
+
+def test_a_site_whose_sitecustomize_fails_is_told_as_ever(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("1 / 0\n")
+
+    said = python("print('goes on')", tmp_path)
+
+    assert said.stdout == "goes on\n"
+    assert "ZeroDivisionError" in said.stderr
+
+
+@pytest.mark.parametrize("option", ["-I", "-E", "-S"])
+def test_a_python_that_takes_no_advice_runs_as_if_we_were_not_there(tmp_path, option):
+    said = python("import sys; print([type(each).__name__ for each in sys.meta_path])", tmp_path,
+                  option)  # fmt: skip
+
+    assert said.returncode == 0
+    assert "Waiting" not in said.stdout
+
+
+def test_switched_off_it_waits_for_nothing(tmp_path):
+    said = python("import sys; print(sys.meta_path)", tmp_path, RABASKA_WATCH="0")
+
+    assert "Waiting" not in said.stdout
+
+
+ODD = """
+import sys, types
+module = types.ModuleType("numpy")
+module.savez = 5                       # no function at all
+sys.modules["numpy"] = module          # and imported by nobody
+sys.settrace(lambda *given: None)
+sys.stdout.write("as ever")
+"""
+
+
+def test_a_program_that_does_odd_things_is_not_broken(tmp_path):
+    said = python(ODD, tmp_path)
+
+    assert (said.returncode, said.stdout, said.stderr) == (0, "as ever", "")
+
+
+FAKE = """
+class DataLoader:
+    pass
+"""
+
+
+def test_what_goes_wrong_with_us_is_noted_and_passed_over(tmp_path):
+    """A PyTorch of another shape than we know."""
+    for name in ("torch", "torch/utils", "torch/utils/data"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "__init__.py").write_text("")
+    (tmp_path / "torch/utils/data/dataloader.py").write_text(FAKE)
+
+    said = python("from torch.utils.data.dataloader import DataLoader; print('goes on')", tmp_path)
+
+    assert (said.stdout, said.stderr) == ("goes on\n", "")
+    noted = json.loads((tmp_path / "metrics.jsonl").read_text())
+    assert "_BaseDataLoaderIter" in noted["off"]
+
+
+OLD = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))
+
+
+@pytest.mark.parametrize("interpreter", OLD, ids=lambda path: path.parts[-3])
+def test_every_python_starts_as_ever(tmp_path, interpreter):
+    (tmp_path / "sitecustomize.py").write_text("SITE = True\n")
+    environment = {"PYTHONPATH": f"{FIRST}{os.pathsep}{tmp_path}", "RABASKA_WATCH": "1"}
+
+    said = subprocess.run(
+        [interpreter, "-W", "error", "-c", SHOWS], env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+
+    assert said.stdout.startswith("True")
+    assert said.stderr == ""
