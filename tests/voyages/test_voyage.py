@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import signal
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -183,3 +185,15 @@ def test_the_commands_work_from_python_too(user, monkeypatch):
     assert (fetched.folder / "output" / "result.json").is_file()
     assert [run.name for run in rabaska.statuses()] == [submitted.run]
     assert "here" in [cluster.name for cluster in rabaska.clusters()]
+
+
+def test_what_is_remembered_inside_of_a_project_does_not_travel_with_it(user):
+    at_home = replace(user, home=user.project / "remembered")
+    at_home.types("pack")
+
+    first, again = at_home.types("run"), at_home.types("run")
+
+    taken, taken_again = (re.search("code: 2 files, .*", said.errors) for said in (first, again))
+    assert taken
+    assert taken_again
+    assert taken_again[0] == taken[0]

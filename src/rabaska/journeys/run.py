@@ -43,8 +43,12 @@ def run(
         from rabaska.journeys.doctor import warn
 
         warn(project, there.cluster, teller)
-    ready = made_ready(project, there, home, teller)
-    name, path = ready.plan.run, there.run_folder(ready.plan.run)
+    return start(made_ready(project, there, home, teller), project, there, home, teller)
+
+
+def start(ready: Voyage, project: Project, there: Station, home: Home, teller: Teller) -> Submitted:
+    """Submit what is ready."""
+    name, on, path = ready.plan.run, there.cluster.name, there.run_folder(ready.plan.run)
     record = RunRecord(name, on, path, str(project.folder), time.time())
     # Remembered first: whatever happens to this computer, no job runs that it does not know.
     remember(home.runs, record)
@@ -72,25 +76,27 @@ def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> 
     # First of all: a package that is missing there would make everything else useless.
     environment = prepare(project.environment, there, teller, nodes=project.resources.nodes)
     packs = pack(project, home, teller)
-    code = take_snapshot(project, home.store / "code", teller)
+    code = take_snapshot(project, home, teller)
     push(there, code, packs, teller)
     ready = voyage(project, new_name(project.name), there, code.digest, packs, environment.setup)
     _tell_of_limits(ready, there, teller)
     return ready
 
 
-def take_snapshot(project: Project, code: Path, teller: Teller) -> Snapshot:
-    taken = snapshot(project.folder, code, exclude=_not_code(project), listed=own_files)
+def take_snapshot(project: Project, home: Home, teller: Teller) -> Snapshot:
+    unwanted = _not_code(project, home)
+    taken = snapshot(project.folder, home.store / "code", exclude=unwanted, listed=own_files)
     teller.step(f"code: {taken.files} files, snapshot {taken.digest[:12]}")
     return taken
 
 
-def _not_code(project: Project) -> tuple[str, ...]:
-    """Datasets travel as packs, and fetched results stay at home."""
+def _not_code(project: Project, home: Home) -> tuple[str, ...]:
+    """Datasets travel as packs; fetched results, and what we remember, stay at home."""
+    apart = [home.folder, *(dataset.path for dataset in project.datasets)]
     inside = [
-        dataset.path.relative_to(project.folder).as_posix()
-        for dataset in project.datasets
-        if dataset.path.is_relative_to(project.folder)
+        path.relative_to(project.folder).as_posix()
+        for path in apart
+        if path.is_relative_to(project.folder)
     ]
     return (*project.exclude, *inside, "results", *project.keep)
 
@@ -100,7 +106,8 @@ def rehearsal(project: Project, on: str, home: Home, teller: Teller | None = Non
     check_data(project)
     with tempfile.TemporaryDirectory() as scratch:
         there = sketch_station(on, home, program=bundle(Path(scratch)))
-        code = snapshot(project.folder, Path(scratch), exclude=_not_code(project), listed=own_files)
+        unwanted = _not_code(project, home)
+        code = snapshot(project.folder, Path(scratch), exclude=unwanted, listed=own_files)
         packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
         setup = resolve(project.environment, there, nodes=project.resources.nodes).setup
         ready = voyage(project, new_name(project.name), there, code.digest, packs, setup)
