@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,7 @@ ANSWERED = "tail -n 1 {folder}/queue | cut -d' ' -f1"
 
 class Cluster:
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self.folder = folder
         self.run = RunFolder(str(folder / "run"))
         Path(self.run.carried(0)).mkdir(parents=True)
@@ -43,13 +46,13 @@ class Cluster:
     def behaves(self, taken: str, answer: str) -> None:
         self.script("submit", SUBMIT.replace("{taken}", taken).replace("{answer}", answer))
 
-    def submit(self, *words: str) -> "subprocess.CompletedProcess[str]":
+    def words(self, *words: str) -> list[str]:
         ours = ["submit", self.run.path, "--find", str(self.folder / "find"), *words]
         command = [str(self.folder / "submit"), "mark-{submission}"]
-        return subprocess.run(
-            [sys.executable, "-m", "rabaska.node", *ours, "--", *command],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        return [sys.executable, "-m", "rabaska.node", *ours, "--", *command]
+
+    def submit(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(self.words(*words), capture_output=True, text=True, check=False)
 
     @property
     def tries(self) -> int:
@@ -92,26 +95,30 @@ def test_a_plain_refusal_is_not_tried_again(cluster):
     assert cluster.tries == 1
 
 
-@pytest.mark.slow
-def test_nothing_is_submitted_again_while_the_queue_does_not_answer(cluster):
-    cluster.behaves(TAKEN, TIMED_OUT)
-    cluster.script("find", "#!/bin/sh\nexit 1\n")
-
-    uncertain = cluster.submit()
-    cluster.script("find", FIND)
-    later = cluster.submit("--resume")
-
-    assert uncertain.returncode == 75
-    assert "nobody knows yet whether the job was taken" in uncertain.stderr
-    assert (later.returncode, later.stdout) == (0, "41\n")
-    assert cluster.tries == 1
-
-
 def intend(cluster: Cluster, mark: str) -> None:
     """What is left of a submission that was killed before its answer could be written."""
     find = [str(cluster.folder / "find")]
     files.append_line(cluster.run.jobs, {"submission": mark, "time": 1.0, "find": find})
     (cluster.folder / "queue").write_text(f"17 mark-{mark}\n")
+
+
+@pytest.mark.slow
+def test_nothing_is_submitted_again_while_the_queue_does_not_answer(cluster, tmp_path):
+    killed = Cluster(tmp_path / "other")
+    intend(killed, "abc")
+    for each in (cluster, killed):
+        each.behaves(TAKEN, TIMED_OUT)
+        each.script("find", "#!/bin/sh\nexit 1\n")
+
+    with ThreadPoolExecutor() as at_once:
+        uncertain = list(at_once.map(lambda each: each.submit("--resume"), (cluster, killed)))
+    cluster.script("find", FIND)
+    later = cluster.submit("--resume")
+
+    assert [done.returncode for done in uncertain] == [75, 75]
+    assert all("nobody knows yet whether the job was taken" in done.stderr for done in uncertain)
+    assert (later.returncode, later.stdout) == (0, "41\n")
+    assert (cluster.tries, killed.tries) == (1, 0)
 
 
 def test_a_submission_that_was_killed_is_taken_up_when_its_job_waits(cluster):
@@ -136,4 +143,22 @@ def test_more_links_are_submitted_when_the_job_of_a_killed_submission_ran_alread
     done = cluster.submit("--resume")
 
     assert (done.returncode, done.stdout) == (0, "41\n")
+    assert cluster.tries == 1
+
+
+def test_who_lost_the_connection_asks_again_and_gets_the_answer_of_the_first(cluster):
+    cluster.behaves(TAKEN, "until [ -e {folder}/go ]; do sleep 0.1; done\n" + ANSWERED)
+
+    with subprocess.Popen(cluster.words("--mark", "m"), stdout=subprocess.PIPE, text=True) as first:
+        while not cluster.tries:
+            time.sleep(0.05)
+        with subprocess.Popen(
+            cluster.words("--mark", "m"), stdout=subprocess.PIPE, text=True
+        ) as second:
+            time.sleep(0.5)
+            (cluster.folder / "go").touch()
+            told = [first.communicate()[0], second.communicate()[0]]
+    later = cluster.submit("--mark", "m")
+
+    assert [*told, later.stdout] == ["41\n"] * 3
     assert cluster.tries == 1

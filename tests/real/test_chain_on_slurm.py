@@ -246,3 +246,28 @@ def test_a_controller_that_restarts_during_submission_gets_one_job(make_lab, mak
 
     assert told["state"] == "finished"
     assert len(jobs_of(voyager, run)) == 1
+
+
+def test_a_connection_that_is_cut_during_submission_costs_nothing(voyager):
+    lab = voyager.lab
+    voyager.run()  # so that everything is there already, and submitting comes soon
+    lab.controller.freeze()
+    try:
+        going = voyager.start("run", "--on", "lab")
+        lab.wait_until(lambda: submissions_under_way(voyager))
+        lab.kill_ssh_connections()
+        time.sleep(1)
+    finally:
+        lab.controller.thaw()
+    output, errors = going.communicate(timeout=120)
+    run = output.strip()
+
+    assert going.returncode == 0, errors
+    assert len(jobs_of(voyager, run)) == 1
+    assert voyager.until(over, run)["state"] == "finished"
+
+
+def submissions_under_way(voyager):
+    """Runs whose folder says that they are being submitted, and not yet how that ended."""
+    records = voyager.lab.path(f"{voyager.store}/runs").glob("*/jobs.jsonl")
+    return [path for path in records if len(path.read_text().splitlines()) == 1]

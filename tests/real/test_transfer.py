@@ -1,6 +1,7 @@
 """Packs to a real login node and results back: resumed, proven, never half there."""
 
 import functools
+import itertools
 import os
 import random
 import re
@@ -9,6 +10,7 @@ import signal
 import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -394,22 +396,42 @@ def test_results_are_followed_when_the_next_link_takes_over(lab, voyager, tmp_pa
     assert not list(fetched.folder.rglob("*.partial"))
 
 
-@pytest.mark.parametrize("where", ["home", "shared"])
+def use_up_files(lab, folder):
+    """Make as many files as the quota allows."""
+    lab.path(folder).mkdir(exist_ok=True)
+    with suppress(OSError):
+        for number in itertools.count():
+            (lab.path(folder) / str(number)).touch()
+
+
+FILL = {
+    "home": lambda lab: lab.fill_home(),
+    "shared": lambda lab: lab.fill_shared(),
+    "files": lambda lab: use_up_files(lab, "/scratch/filler"),
+}
+
+
+@pytest.mark.parametrize("where", FILL)
 @pytest.mark.slow
 def test_a_full_disk_there_is_told_with_an_exit_code_of_its_own(make_lab, make_voyager, where):
-    small = Storage(size="16m")
-    lab = make_lab(**{where: small})
+    small = Storage(size="16m", files=400)
+    lab = make_lab(**{"home" if where == "home" else "shared": small})
     voyager = make_voyager(lab)
     if where == "home":
         text = voyager.profile.read_text()
         voyager.profile.write_text(re.sub(r"store = .*", 'store = "~/rabaska"', text))
-        lab.fill_home()
-    else:
-        lab.fill_shared()
+    filler = lab.path(lab.home if where == "home" else "/scratch") / "filler"
 
-    said = voyager.types("run", "--on", "lab", code=6)
+    FILL[where](lab)
+    at_first = voyager.types("run", "--on", "lab", code=6).errors
+    shutil.rmtree(filler) if where == "files" else filler.unlink()
+    voyager.run()
+    FILL[where](lab)
+    with_all_there = voyager.types("run", "--on", "lab", code=6).errors
 
-    assert "No space left on device" in said.errors
+    for said in (at_first, with_all_there):
+        assert "No space left on device" in said
+        assert "hint: free some space there" in said
 
 
 @pytest.mark.slow

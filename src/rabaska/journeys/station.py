@@ -169,6 +169,9 @@ def resolved_store(cluster: Cluster, place: Place) -> str:
     word = expanding(cluster.store or _STORE)
     outcome = place.run(f"set -u; mkdir -p {word} && cd {word} && pwd -P")
     if outcome.exit_code != 0:
+        from rabaska.remote.refusals import refuse_full_disk
+
+        refuse_full_disk(outcome.complaint)
         raise CommandFailed(
             f"{cluster.name} has no place for `{cluster.store or _STORE}`",
             why=outcome.complaint,

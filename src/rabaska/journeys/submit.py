@@ -3,7 +3,8 @@
 import io
 import tarfile
 import time
-from collections.abc import Sequence
+import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +18,10 @@ from rabaska.journeys.telling import Silent, Teller
 from rabaska.node.record import plan as plans
 from rabaska.node.record.plan import Launch, Plan, StagedData
 from rabaska.packing.pack import Pack
-from rabaska.remote.place import quoted
+from rabaska.remote.place import Outcome, quoted
+from rabaska.remote.refusals import ConnectionLost, refuse_full_disk
+
+_TRIES = 4  # more than one after another say that the connection is gone for good
 
 
 @dataclass(frozen=True)
@@ -144,15 +148,28 @@ def spec_of(plan: Plan, station: Station, *, links: int) -> JobSpec:
 
 def create(ready: Voyage, station: Station, folder: str) -> None:
     """Make the run folder, whole or not at all."""
-    partial = quoted([f"{folder}.partial"])
-    outcome = station.place.run(
-        f"set -e; mkdir -p {partial}; tar -xf - -C {partial}; mv {partial} {quoted([folder])}",
-        feed=_run_folder_tar(ready),
+    whole, partial = quoted([folder]), quoted([f"{folder}.partial"])
+    script = (
+        f"set -e; if [ -e {whole} ]; then exit; fi\n"
+        f"rm -rf {partial}; mkdir -p {partial}; tar -xf - -C {partial}; mv {partial} {whole}"
     )
+    content = _run_folder_tar(ready)
+    outcome = _surely(lambda: station.place.run(script, feed=content))
     if outcome.exit_code != 0:
+        refuse_full_disk(outcome.complaint)
         raise CommandFailed(
             f"the run folder could not be made on {station.cluster.name}", why=outcome.complaint
         )
+
+
+def _surely(attempt: Callable[[], Outcome]) -> Outcome:
+    """Try what may be said twice until an answer comes, though connections break."""
+    for _ in range(_TRIES):
+        try:
+            return attempt()
+        except ConnectionLost:
+            continue
+    return attempt()
 
 
 def _run_folder_tar(ready: Voyage) -> bytes:
@@ -225,8 +242,9 @@ def _submitted(
     command = station.scheduler.submit_command(f"{folder}/{script_name}", spec, after=after)
     find = station.scheduler.capabilities.find
     asking = ["--find", quoted(find)] if find else []
-    submit = [*station.node, "submit", folder, *words, *asking]
-    outcome = station.run(quoted([*submit, "--", *command]))
+    # Under the same mark it may be said twice: the second gets the answer of the first.
+    submit = [*station.node, "submit", folder, "--mark", uuid.uuid4().hex, *words, *asking]
+    outcome = _surely(lambda: station.run(quoted([*submit, "--", *command])))
     if outcome.exit_code != 0:
         raise refused(run, station, f"{command[0]} said: {outcome.complaint}")
     job = station.scheduler.read_job_id(outcome.output)

@@ -9,7 +9,7 @@ from rabaska.errors import CommandFailed, DamagedPack, NoSpace
 from rabaska.remote import rsync
 from rabaska.remote.freight import Freight, freight, question
 from rabaska.remote.place import Moved, NodeSide, Parcel, quoted
-from rabaska.remote.refusals import ConnectionLost
+from rabaska.remote.refusals import ConnectionLost, refuse_full_disk
 from rabaska.remote.sending import prove, send
 from rabaska.remote.shell import Shell
 
@@ -55,6 +55,7 @@ def _missing(parcels: Sequence[Parcel], node: NodeSide) -> tuple[list[Freight], 
     script = quoted([*node.node, "receive", "begin", str(len(asked))])
     outcome = node.run(script, feed=asked)
     if outcome.exit_code != 0:
+        refuse_full_disk(outcome.complaint)
         raise CommandFailed("the cluster did not tell what it has", why=outcome.complaint)
     answer: dict[str, Any] = json.loads(outcome.output.strip().splitlines()[-1])
     if answer["room"].get("short"):

@@ -1,9 +1,9 @@
-"""What ssh's own words mean; they are quoted, never paraphrased."""
+"""What ssh's own words mean, and a full disk's; they are quoted, never paraphrased."""
 
 import re
 from collections.abc import Sequence
 
-from rabaska.errors import Unreachable
+from rabaska.errors import NoSpace, Unreachable
 
 
 class ConnectionLost(Unreachable):
@@ -85,6 +85,17 @@ def lost(host: str, said: str, doing: str = "a command") -> ConnectionLost:
         why=_quote(said),
         hint="the same command can be given again",
     )
+
+
+def refuse_full_disk(said: str) -> None:
+    """Raise NoSpace if that is what a command there said."""
+    if re.search(r"No space left on device|Disk quota exceeded|File too large", said):
+        raise NoSpace(
+            "the cluster ran out of room",
+            why=said,
+            hint="free some space there and give the same command again: it goes on where "
+            "it stopped",
+        )
 
 
 def _quote(said: str) -> str:

@@ -12,8 +12,7 @@ from typing import cast
 
 from rabaska.remote.connection import Connection
 from rabaska.remote.freight import Freight
-from rabaska.remote.refusals import lost
-from rabaska.remote.sending import refuse_full_disk
+from rabaska.remote.refusals import lost, refuse_full_disk
 from rabaska.remote.shell import LOST, Shell
 
 # Owner, group and permissions are the far side's own: on a project space files must get the

@@ -1,19 +1,17 @@
 """The missing bytes of many files through one command, which proves them as they come."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from rabaska.errors import CommandFailed, NoSpace
+from rabaska.errors import CommandFailed
 from rabaska.node.login import receive
 from rabaska.remote.freight import Freight
 from rabaska.remote.place import NodeSide, quoted
-from rabaska.remote.refusals import lost
+from rabaska.remote.refusals import lost, refuse_full_disk
 from rabaska.remote.shell import Shell, Started
 
 _CHUNK = 1 << 20
-_FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large")
 
 
 def send(
@@ -63,14 +61,3 @@ def _look_at_end(far: Started) -> None:
     if code == receive.CUT:
         raise lost(far.host, far.complaint(), "a transfer")
     far.expect_success("a transfer")
-
-
-def refuse_full_disk(said: str) -> None:
-    """Raise NoSpace if that is what a command there said."""
-    if _FULL.search(said):
-        raise NoSpace(
-            "the cluster ran out of room while files were being sent",
-            why=said,
-            hint="free some space there and give the same command again: it goes on where "
-            "it stopped",
-        )

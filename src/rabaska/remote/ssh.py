@@ -9,6 +9,7 @@ from rabaska.errors import CommandFailed
 from rabaska.node import files
 from rabaska.remote.connection import Connection
 from rabaska.remote.place import Moved, NodeSide, Outcome, Parcel, quoted
+from rabaska.remote.refusals import refuse_full_disk
 from rabaska.remote.shell import Shell
 
 __all__ = ["Connection", "Ssh"]
@@ -44,8 +45,6 @@ class Ssh:
             feed=content,
         )
         if outcome.exit_code != 0:
-            from rabaska.remote.sending import refuse_full_disk
-
             refuse_full_disk(outcome.complaint)
             raise CommandFailed(
                 f"{source.name} could not be sent to {self.connection.host}", why=outcome.complaint

@@ -1,16 +1,18 @@
 """Submit a job and remember it in the run folder, whatever becomes of the laptop meanwhile.
 
-`submit RUNFOLDER --links N [--resume] [--after JOB] [--find WORDS] -- COMMAND…` runs the
-scheduler's own submit command. With `--after` it is one more link of the chain that JOB belongs to.
-The intention is written before it and the answer after it, so that a submission whose answer was
-lost can be told from one that never happened.
+`submit RUNFOLDER --links N [--resume] [--after JOB] [--mark MARK] [--find WORDS] -- COMMAND…` runs
+the scheduler's own submit command. With `--after` it is one more link of the chain that JOB belongs
+to. The intention is written before it and the answer after it, so that a submission whose answer
+was lost can be told from one that never happened.
 
 A scheduler that did not answer may have taken the job all the same. So each submission carries a
 mark (`{submission}` in COMMAND becomes it), and before a second try the queue is asked for that
-mark: WORDS print a line for each job, its id first and its mark somewhere in it.
+mark: WORDS print a line for each job, its id first and its mark somewhere in it. Who lost the
+connection while we were at it says the same words with the same MARK again, and gets the answer.
 """
 
 import argparse
+import os
 import re
 import shlex
 import subprocess
@@ -19,7 +21,7 @@ import time
 import uuid
 from typing import Dict, List, NamedTuple, Optional
 
-from .. import files
+from .. import files, processes
 from ..record import links
 from ..record.runfolder import RunFolder
 
@@ -27,6 +29,7 @@ MARK = "{submission}"
 NOT_KNOWN = 75  # "try again later", as sysexits.h spells it
 
 _LOOKS = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between looks at a queue that may lag behind
+_PAUSE = 0.2  # seconds between looks at a submission that is under way
 _ANSWERS = 3  # how many times the queue must say no before it is believed
 _NO_ANSWER = re.compile(
     r"timed? ?out|unable to contact|connect|communication|transport|socket|try again|temporar",
@@ -51,29 +54,37 @@ def main(argv: List[str]) -> int:
     words.add_argument("--links", type=int, default=1)
     words.add_argument("--resume", action="store_true")
     words.add_argument("--after", default="", metavar="JOB")
+    words.add_argument("--mark", default="")
     words.add_argument("--find", default="", metavar="WORDS")
     words.add_argument("command", nargs="+")
     asked = words.parse_args(argv)
-    run, find = RunFolder(asked.run), shlex.split(asked.find)
+    run, find, mark = RunFolder(asked.run), shlex.split(asked.find), asked.mark or uuid.uuid4().hex
 
-    answer = unanswered(run) if find and not asked.after else None
+    answer = answered(run, mark)
+    if answer is None and find and not asked.after:
+        answer = unanswered(run)
     if answer is None:
-        mark = uuid.uuid4().hex
-        intention = {
-            "submission": mark,
-            "time": time.time(),
-            "links": asked.links,
-            "resume": asked.resume,
-            "after_link": run.holder(),
-            "after": asked.after,
-            "find": find,
-        }
-        files.append_line(run.jobs, intention)
+        files.append_line(run.jobs, _intention(run, mark, asked, find))
         answer = submitted([word.replace(MARK, mark) for word in asked.command], find, mark)
         remember(run, mark, answer, after=asked.after)
     sys.stdout.write(answer.said)
     sys.stderr.write(answer.complained)
     return answer.exit_code
+
+
+def _intention(run: RunFolder, mark: str, asked: argparse.Namespace, find: List[str]) -> files.Json:
+    return {
+        "submission": mark,
+        "time": time.time(),
+        "links": asked.links,
+        "resume": asked.resume,
+        "after_link": run.holder(),
+        "after": asked.after,
+        "find": find,
+        "boot": processes.boot_id(),
+        "pid": os.getpid(),
+        "started": processes.start_id(os.getpid()),
+    }
 
 
 def remember(run: RunFolder, mark: str, answer: Answer, after: str = "") -> None:
@@ -89,8 +100,7 @@ def submitted(command: List[str], find: List[str], mark: str) -> Answer:
         return answer
     looked = look_for(find, mark)
     if looked is None:
-        why = "nobody knows yet whether the job was taken; `rabaska resume` asks the queue again"
-        return Answer(NOT_KNOWN, "", "{}\n{}\n".format(answer.complained.strip(), why))
+        return _not_known(answer.complained)
     if looked:
         return Answer(0, looked + "\n", answer.complained)
     again = _run(command)
@@ -115,20 +125,49 @@ def look_for(find: List[str], mark: str) -> Optional[str]:
     return None
 
 
+def answered(run: RunFolder, mark: str) -> Optional[Answer]:
+    """What the submission with this mark was told; one that is under way is waited for."""
+    last = _settled(run, mark)
+    if last.get("exit_code") is None:
+        return None
+    return Answer(last["exit_code"], last["said"], last["complained"])
+
+
 def unanswered(run: RunFolder) -> Optional[Answer]:
     """The last submission, if its answer was lost but the queue has its job waiting."""
-    each = submissions(run)
-    last = each[-1] if each else {}
+    last = _settled(run)
     if not last.get("find") or last.get("exit_code") not in (None, NOT_KNOWN):
         return None
     mark = str(last["submission"])
-    told = _run([str(word) for word in last["find"]])
-    jobs = [line.split()[0] for line in told.said.splitlines() if mark in line]
-    if not jobs:
+    job = look_for([str(word) for word in last["find"]], mark)
+    if job is None:
+        return _not_known("the queue does not answer")
+    if not job:
         return None
-    answer = Answer(0, jobs[0] + "\n", "")
+    answer = Answer(0, job + "\n", "")
     remember(run, mark, answer, str(last.get("after", "")))
-    return None if _has_begun(run, jobs[0]) else answer
+    return None if _has_begun(run, job) else answer
+
+
+def _settled(run: RunFolder, mark: str = "") -> files.Json:
+    """The last submission, or the one with this mark, when nobody on this computer is at it."""
+    while True:
+        each = [one for one in submissions(run) if mark in ("", one["submission"])]
+        last = each[-1] if each else {}
+        if last.get("exit_code") is not None or not _under_way(last):
+            return last
+        time.sleep(_PAUSE)
+
+
+def _under_way(intention: files.Json) -> bool:
+    if intention.get("boot") != processes.boot_id():
+        return False  # on another login node, or before this one was started anew
+    return processes.is_alive(int(intention["pid"]), str(intention["started"]))
+
+
+def _not_known(said: str) -> Answer:
+    why = "nobody knows yet whether the job was taken; `rabaska resume` asks the queue again"
+    return Answer(NOT_KNOWN, "", "{}\n{}\n".format(said.strip(), why))
 
 
 def _has_begun(run: RunFolder, job: str) -> bool:
