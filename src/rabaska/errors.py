@@ -11,7 +11,8 @@
     ├── NoSuchRun               9   no run has that name, or several have
     ├── RunFailed              10   the run ended without finishing
     ├── EnvironmentFailed      11   the Python environment cannot be built
-    └── CommandFailed          12   a command on the cluster failed in a way nobody foresaw
+    ├── CommandFailed          12   a command on the cluster failed in a way nobody foresaw
+    └── NotSafe                13   a rehearsal found that an interruption would do harm
     Ctrl-C                    130
 
 A bug keeps its traceback; everything a user can act on is one of these.
@@ -80,3 +81,7 @@ class EnvironmentFailed(RabaskaError):
 
 class CommandFailed(RabaskaError):
     exit_code = 12
+
+
+class NotSafe(RabaskaError):
+    exit_code = 13

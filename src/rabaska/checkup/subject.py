@@ -60,7 +60,7 @@ def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subjec
     return Subject(
         project=project,
         cluster=cluster,
-        script=_started(project, found),
+        script=started_by(project, found),
         packages=packages.find(project.folder),
         shell_scripts=_shell_scripts(project.folder),
         contents={
@@ -70,7 +70,7 @@ def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subjec
     )
 
 
-def _started(project: Project, found: scripts.Scripts) -> Script | None:
+def started_by(project: Project, found: scripts.Scripts) -> Script | None:
     """The script that the command names, as a file or as a module."""
     words = {word.removeprefix("./") for word in project.command}
     words |= {word.replace(".", "/") + ".py" for word in project.command}

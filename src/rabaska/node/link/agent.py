@@ -16,6 +16,7 @@ from ..record.events import Diary, say
 from ..record.runfolder import RunFolder
 from . import (
     command,
+    cutting,
     ending,
     everywhere,
     interrupts,
@@ -91,7 +92,7 @@ def carry_held(
     run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts, holding: lease.Lease
 ) -> int:
     diary = Diary(run, holding.link, may_write=lambda: not holding.lost())
-    look = reasons_to_stop(holding, signals, job)
+    look = cutting.planned_for(run, wanted, holding.link, reasons_to_stop(holding, signals, job))
     try:
         return carry(Work(run, wanted, job, holding, diary, look))
     finally:
@@ -138,6 +139,7 @@ def carry(work: Work) -> int:
     work.lease.renew()
     if work.lease.superseded:
         end = End(chain.SUPERSEDED, work.lease.lost(), end.exit_code, end.signal)
+    cutting.damage_if_planned(work)
     ending.write_end(work, found, end)
     if end.how != chain.SUPERSEDED:
         ending.conclude(work)

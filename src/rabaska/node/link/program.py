@@ -115,7 +115,8 @@ def watch(process: "subprocess.Popen[bytes]", ask: int, look: Look, patience: fl
         stop = look()
         if stop is not None and asked is None:
             asked, kill_at = stop, time.monotonic() + patience
-            ask_to_stop(process, ask)
+            if not stop.at_once:
+                ask_to_stop(process, ask)
         if asked is not None and (time.monotonic() >= kill_at or (stop and stop.at_once)):
             _end(process)
         processes.reap_adopted(process.pid)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from .. import files
 from .runfolder import RunFolder
@@ -26,6 +26,22 @@ class Launch(NamedTuple):
     mpi: str = ""  # "mpirun", or what `srun --mpi=` calls it; "" leaves it to the site
 
 
+# How a rehearsal interrupts a link.
+KILL = "kill"
+KILL_WHILE_SAVING = "kill while saving"
+ASK = "ask"
+
+
+class Cut(NamedTuple):
+    """Where a rehearsal interrupts a link."""
+
+    how: str  # KILL, KILL_WHILE_SAVING or ASK
+    step: Optional[int]  # not before the program has told of this step
+    latest: Optional[int]  # from this step on, whatever was saved
+    seconds: float  # after its start, for a program that tells of no steps
+    damage: bool = False  # then cut its newest checkpoint short
+
+
 class Plan(NamedTuple):
     run: str
     command: List[str]  # with placeholders: {data} {data.NAME} {output} {checkpoints} {checkpoint}
@@ -42,9 +58,10 @@ class Plan(NamedTuple):
     progress: str  # a regular expression that finds step numbers, or ""
     about: Dict[str, Any]  # for people: project, cluster, resources, who and when
     launch: Launch = Launch()
+    cuts: Sequence[Cut] = ()  # of a rehearsal: one for each link, from the first on
 
 
-_ADDED_LATER = ("launch",)  # a run that was submitted before they were known has none
+_ADDED_LATER = ("launch", "cuts")  # a run that was submitted before they were known has none
 
 
 class WrongFormat(Exception):
@@ -55,6 +72,7 @@ def to_json(plan: Plan) -> Dict[str, Any]:
     value = dict(plan._asdict())
     value["datasets"] = [dict(dataset._asdict()) for dataset in plan.datasets]
     value["launch"] = dict(plan.launch._asdict())
+    value["cuts"] = [dict(cut._asdict()) for cut in plan.cuts]
     value["format"] = FORMAT
     return value
 
@@ -70,6 +88,7 @@ def from_json(value: Dict[str, Any]) -> Plan:
     fields = {name: _native(value[name]) for name in known}
     fields["about"] = value["about"]
     fields["launch"] = Launch(**fields.get("launch", {}))
+    fields["cuts"] = [Cut(**cut) for cut in fields.get("cuts", [])]
     fields["datasets"] = [StagedData(**dataset) for dataset in fields["datasets"]]
     return Plan(**fields)
 

@@ -90,6 +90,13 @@ def read(text: str, pattern: str = "") -> Seen:
     return _last(list(_read_lines(_lines(text), _compiled(pattern))))
 
 
+def points(text: str, pattern: str = "") -> List[Tuple[int, Found]]:
+    """Every step that `text` tells together with metrics, in its order."""
+    lines = _lines(text)
+    found = _comparable(list(_read_lines(lines, _compiled(pattern), few=len(lines))))
+    return [(line.step, line.metrics) for line in found if line.step is not None and line.metrics]
+
+
 def span(path: str, pattern: str = "", size: int = SLICE) -> Span:
     """The first and last step in a log, from its head and its tail only."""
     own = _compiled(pattern)
@@ -147,14 +154,14 @@ def _lines(text: str) -> List[str]:
     return re.split(r"[\r\n]+", text)
 
 
-def _read_lines(lines: List[str], own: Optional[Pattern[str]]) -> Iterator[_Line]:
+def _read_lines(lines: List[str], own: Optional[Pattern[str]], few: int = FEW) -> Iterator[_Line]:
     epoch = None  # type: Optional[float]
     for number, raw in enumerate(lines):
         line = raw[:LONGEST_LINE]
         found = _read_own(line, own) if own else _read_line(line, epoch)
         if found.epoch is not None and not _epoch(line)[0]:
             epoch = found.epoch
-        if number >= len(lines) - FEW:
+        if number >= len(lines) - few:
             found = found._replace(metrics=_metrics(line))
         if found.kind or found.metrics:
             yield found

@@ -1,0 +1,211 @@
+"""The verdict of a rehearsal: whether interrupted runs went on as if they never had been."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rabaska.domain.faults import Fault, fault
+
+EXACT = "exact"
+CLOSE = "close"
+BROKEN = "broken"
+
+_ROUNDING = 1e-3  # of a loss; another order of additions changes less than that
+_NOISE = 3.0  # times what two starts of the program differ by anyway
+
+Curve = Mapping[int, float]  # step → loss
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What one link of an interrupted run did."""
+
+    link: int
+    curve: Curve
+    how: str = ""  # it was cut off: kill, kill while saving, ask; "" when it was not
+    resumed_from: str = ""  # the checkpoint it was given
+    saved: bool = False  # it left a checkpoint that is whole
+    lost: str = ""  # a checkpoint it found half-written, though nobody damaged it on purpose
+    damaged: bool = False  # its newest checkpoint was damaged on purpose afterwards
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """A run that was cut off here and there."""
+
+    run: str
+    stretches: tuple[Stretch, ...]
+    same_end: bool | None = None  # its last tensors are those of the reference; None: not known
+
+    @property
+    def curve(self) -> Curve:
+        """What counts in the end: a step that was made again has its last loss."""
+        return {step: loss for each in self.stretches for step, loss in each.curve.items()}
+
+    @property
+    def resumed(self) -> tuple[Stretch, ...]:
+        return tuple(each for each in self.stretches[1:] if each.resumed_from)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a checkpoint holds, as far as can be told without loading it."""
+
+    readable: bool = False
+    optimizer: bool = False
+    scheduler: bool = False
+    random: bool = False
+
+
+@dataclass(frozen=True)
+class Used:
+    """What the program's source uses and a checkpoint must therefore hold."""
+
+    optimizer: str = ""  # the place in the source; "" where it was not found
+    scheduler: str = ""
+    order: str = ""  # samples shuffled by a generator that nobody seeds for the epoch
+    random: str = ""  # dropout, augmentation
+
+
+@dataclass(frozen=True)
+class Difference:
+    step: int
+    expected: float
+    found: float
+
+    @property
+    def relative(self) -> float:
+        size = max(abs(self.expected), abs(self.found))
+        return abs(self.found - self.expected) / size if size else 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    word: str
+    compared: int  # losses
+    faults: tuple[Fault, ...] = ()
+    first: Difference | None = None
+    largest: Difference | None = None
+    advice: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        return self.word == BROKEN
+
+
+def judge(reference: Curve, runs: Sequence[Interrupted], saved: Saved, used: Used) -> Verdict:
+    """The verdict, with every fault there is evidence for."""
+    found = [each for run in runs for each in differences(reference, run.curve)]
+    first = min(found, key=lambda each: each.step, default=None)
+    largest = max(found, key=lambda each: each.relative, default=None)
+    faults = tuple(dict.fromkeys(_faults(reference, runs, saved, used)))
+    if any(each.serious for each in faults):
+        word = BROKEN
+    elif found or faults or any(run.same_end is False for run in runs):
+        word = CLOSE
+    else:
+        word = EXACT
+    compared = sum(len(reference.keys() & run.curve.keys()) for run in runs)
+    return Verdict(word, compared, faults, first, largest, tuple(_advice(runs)))
+
+
+def differences(reference: Curve, curve: Curve) -> list[Difference]:
+    common = sorted(reference.keys() & curve.keys())
+    return [
+        Difference(step, reference[step], curve[step])
+        for step in common if reference[step] != curve[step]
+    ]  # fmt: skip
+
+
+def _faults(
+    reference: Curve, runs: Sequence[Interrupted], saved: Saved, used: Used
+) -> Iterator[Fault]:
+    if not any(each.saved for run in runs for each in run.stretches):
+        yield fault("never saves")
+        return
+    stretches = [each for run in runs for each in run.stretches]
+    for each in stretches:
+        if each.lost and not each.resumed_from:
+            yield fault("half-written", each.lost)
+    resumed = [each for run in runs for each in run.resumed if each.curve]
+    yield from _lost_place(reference, resumed)
+    noise = _apart(reference, [run.stretches[0].curve for run in runs if run.stretches])
+    after = _apart(reference, [each.curve for each in resumed])
+    if noise > 0:
+        yield fault("not seeded")
+        if after > _NOISE * noise:
+            yield from _missing(saved, used) or [fault("unknown")]
+    elif after > 0:
+        yield from _of_state(reference, resumed, saved, used)
+
+
+def _lost_place(reference: Curve, resumed: Sequence[Stretch]) -> Iterator[Fault]:
+    """Links that counted from the beginning although they were given a checkpoint."""
+    start = min(reference, default=0)
+    for each in resumed:
+        if min(each.curve) > start or len(reference) == 1:
+            continue
+        same = each.curve[min(each.curve)] == reference.get(start)
+        yield fault("not taken up" if same else "place lost", each.resumed_from)
+
+
+def _of_state(
+    reference: Curve, resumed: Sequence[Stretch], saved: Saved, used: Used
+) -> Iterator[Fault]:
+    """What is missing, when the program does the same at each start and yet another after a cut.
+
+    The first loss after a resume is computed before the optimizer changes anything: if it is
+    right, so are weights, data and random numbers.
+    """
+    missing = _missing(saved, used)
+    yield from missing
+    at_once = any(
+        each.curve[step] != reference.get(step, each.curve[step])
+        for each in resumed
+        for step in [min(each.curve)]
+        if step > min(reference)
+    )
+    yield from _drawn(saved, used) if at_once else ()
+    explained = missing or (at_once and (used.order or used.random))
+    largest = max(
+        (d.relative for each in resumed for d in differences(reference, each.curve)), default=0.0
+    )
+    if not explained and largest > _ROUNDING:
+        yield fault("unknown")
+
+
+def _missing(saved: Saved, used: Used) -> list[Fault]:
+    """The parts that the program uses and its checkpoint, if it can be read, does not hold."""
+    parts = (
+        ("optimizer", used.optimizer, saved.optimizer),
+        ("scheduler", used.scheduler, saved.scheduler),
+    )
+    if not saved.readable:
+        return []
+    return [fault(name, place) for name, place, held in parts if place and not held]
+
+
+def _drawn(saved: Saved, used: Used) -> Iterator[Fault]:
+    if used.order:
+        yield fault("data order", used.order)
+    elif used.random and not saved.random:
+        yield fault("random state", used.random)
+
+
+def _apart(reference: Curve, curves: Sequence[Curve]) -> float:
+    """How far curves are from the reference, on average over the steps they share with it."""
+    apart = [
+        abs(reference[step] - curve[step]) for curve in curves
+        for step in reference.keys() & curve.keys()
+    ]  # fmt: skip
+    return sum(apart) / len(apart) if apart else 0.0
+
+
+def _advice(runs: Sequence[Interrupted]) -> Iterator[str]:
+    for run in runs:
+        for before, after in zip(run.stretches, run.stretches[1:], strict=False):
+            if before.damaged and not after.resumed_from:
+                yield (
+                    "it keeps one checkpoint only: when that was damaged, the run began anew; "
+                    "keep the last two"
+                )
+                return

@@ -1,0 +1,190 @@
+"""Rehearse: run a project briefly, interrupt it, and compare with a run that was left alone."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from rabaska.checkup.subject import started_by
+from rabaska.domain import cuts
+from rabaska.domain.amounts import say_duration
+from rabaska.domain.curves import picture
+from rabaska.domain.projects import Project
+from rabaska.domain.rehearsal import Curve, Interrupted, Saved, Used, Verdict, judge
+from rabaska.domain.runs import RunState, RunStatus, new_name
+from rabaska.errors import RunFailed
+from rabaska.journeys import evidence
+from rabaska.journeys.cancel import cancel
+from rabaska.journeys.evidence import Left
+from rabaska.journeys.fetch import fetch
+from rabaska.journeys.run import made_ready, start
+from rabaska.journeys.station import Station, station
+from rabaska.journeys.telling import Silent, Teller
+from rabaska.journeys.wait import wait
+from rabaska.node.record.plan import Cut
+from rabaska.node.record.runfolder import RunFolder
+from rabaska.records.home import Home
+from rabaska.records.runs import RunRecord, find, remembered
+from rabaska.remote.place import quoted
+from rabaska.scouting import saved, scripts, states
+
+# What is named by its digest, and so cannot be changed by a rehearsal that shares it.
+_SHARED = ("packs", "code", "node")
+
+
+@dataclass(frozen=True)
+class Wish:
+    cuts: int = 4
+    limit: timedelta = timedelta(minutes=5)  # of each link
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    project: str
+    cluster: str
+    verdict: Verdict
+    reference: Curve
+    runs: tuple[Interrupted, ...]
+    took: timedelta
+    folder: Path  # the logs, the picture and this, as JSON
+
+
+def rehearse(
+    project: Project, on: str, home: Home, wish: Wish, teller: Teller | None = None
+) -> Rehearsal:
+    """Run, interrupt, compare. The user's own runs and their list are left as they are."""
+    teller, began = teller or Silent(), time.monotonic()
+    name = new_name(f"rehearse {project.name}")
+    folder = project.folder / "results" / name
+    with _stage(home, name) as own:
+        play = _Play(project, station(on, own), own, wish.limit)
+        with play.cleared():
+            teller.step(f"on {on}: a run that is left alone")
+            [alone] = play.perform([()])
+            course = evidence.course(alone)
+            _tell(course, teller)
+            planned = cuts.planned(course, wish.cuts, wish.seed)
+            teller.step(f"{len(planned)} runs that are interrupted, {wish.cuts} times in all")
+            cut = play.perform(planned)
+            reference = _whole(evidence.curves(alone))
+            runs = tuple(evidence.interrupted(each, alone) for each in cut)
+            verdict = judge(reference, runs, _saved(alone, cut), _used(project))
+            _keep_logs([alone, *cut], folder)
+    took = timedelta(seconds=time.monotonic() - began)
+    return Rehearsal(project.name, on, verdict, reference, runs, took, folder)
+
+
+@contextmanager
+def _stage(home: Home, name: str) -> Iterator[Home]:
+    """A home for this rehearsal only; what is shared with the user's is never changed there."""
+    own = Home(home.folder / "rehearsals" / name)
+    own.store.mkdir(parents=True)
+    home.profiles.mkdir(parents=True, exist_ok=True)
+    own.profiles.symlink_to(home.profiles)
+    for kind in _SHARED:
+        (home.store / kind).mkdir(parents=True, exist_ok=True)
+        (own.store / kind).symlink_to(home.store / kind)
+    try:
+        yield own
+    finally:
+        shutil.rmtree(own.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class _Play:
+    """Runs of the project, each short, one for each list of cuts."""
+
+    project: Project
+    there: Station
+    own: Home
+    limit: timedelta
+
+    def perform(self, planned: Sequence[Sequence[Cut]]) -> list[Left]:
+        """Runs with these cuts, side by side as far as there is room, to their ends."""
+        records = [self._begin(each) for each in planned]
+        for record in records:
+            _check_begun(wait(record, self.own))
+        return [self._left(record) for record in records]
+
+    def _begin(self, planned: Sequence[Cut]) -> RunRecord:
+        """Submit one run, with a link for each cut and one to the end."""
+        chain = replace(self.project.chain, links=len(planned) + 1, grace=None)
+        resources = replace(self.project.resources, walltime=self.limit)
+        short = replace(self.project, chain=chain, resources=resources)
+        ready = made_ready(short, self.there, self.own, Silent())
+        ready = replace(ready, plan=ready.plan._replace(cuts=planned))
+        return find(self.own.runs, start(ready, short, self.there, self.own, Silent()).run)
+
+    def _left(self, record: RunRecord) -> Left:
+        """The files of a run that is over; from another computer they are fetched."""
+        if self.there.cluster.is_here:
+            run = RunFolder(record.path)
+            return Left(run, Path(run.carried(run.holder())))
+        brought = fetch(record, self.own, to=self.own.folder / "fetched" / record.name).folder
+        return Left(RunFolder(str(brought / "run")), brought)
+
+    @contextmanager
+    def cleared(self) -> Iterator[None]:
+        """Nothing of the rehearsal goes on, or stays on its cluster, however it ends."""
+        try:
+            yield
+        finally:
+            known = remembered(self.own.runs)
+            for record in known:
+                cancel(record, self.own)
+            if known and not self.there.cluster.is_here:
+                self.there.place.run(f"rm -rf {quoted([record.path for record in known])}")
+
+
+def _check_begun(run: RunStatus) -> None:
+    """Refuse what fails without any cut: there is nothing to compare then."""
+    ended = run.links[-1] if run.links else None
+    if run.state is RunState.FAILED and ended and ended.how in ("crashed", "staging failed"):
+        raise RunFailed(
+            "the program fails in the rehearsal",
+            why=f"{run.reason}\n{run.tail}".strip(),
+            hint=" ".join(fix for _, fix in run.explanations) or run.hint,
+        )
+
+
+def _tell(course: cuts.Course, teller: Teller) -> None:
+    if not course.steps:
+        raise RunFailed(
+            "the rehearsal has nothing to compare",
+            why="no line of the program's log tells a step and a loss",
+            hint="print lines like `step 40 loss 0.4123`, or name the step in `progress`",
+        )
+    until = "to its end" if course.finished else "to the time limit"
+    teller.step(f"it tells of {len(course.steps)} steps in {say_duration(course.took)}, {until}")
+
+
+def _whole(curves: Sequence[Curve]) -> Curve:
+    return {step: loss for curve in curves for step, loss in curve.items()}
+
+
+def _saved(alone: Left, cut: Sequence[Left]) -> Saved:
+    newest = next((path for left in (alone, *cut) if (path := left.newest())), None)
+    return saved.saved(newest) if newest else Saved()
+
+
+def _used(project: Project) -> Used:
+    script = started_by(project, scripts.find(project.folder))
+    return states.used(script.sources) if script else Used()
+
+
+def _keep_logs(all_left: Sequence[Left], folder: Path) -> None:
+    for left in all_left:
+        shutil.copytree(left.folder.logs, folder / left.folder.name, dirs_exist_ok=True)
+
+
+def write(told: Rehearsal, report: object) -> Path:
+    """Write the picture of the curves, and `report` beside it; the path of the picture."""
+    target = told.folder / "curves.svg"
+    target.write_text(picture(told.reference, [run.curve for run in told.runs]))
+    (told.folder / "rehearsal.json").write_text(json.dumps(report, indent=2) + "\n")
+    return target

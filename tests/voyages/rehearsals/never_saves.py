@@ -1,0 +1,31 @@
+"""Nothing is ever saved."""
+
+import argparse
+import time
+
+import torch
+
+words = argparse.ArgumentParser()
+words.add_argument("--out")
+words.add_argument("--resume")
+words.add_argument("--epochs", type=int, default=12)
+asked = words.parse_args()
+
+torch.manual_seed(0)
+data = torch.utils.data.TensorDataset(torch.randn(40, 8), torch.randn(40, 1))
+model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Dropout(0.2), torch.nn.Linear(32, 1))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
+scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
+step = 0
+
+for epoch in range(asked.epochs):
+    order = torch.Generator().manual_seed(epoch)
+    for x, y in torch.utils.data.DataLoader(data, batch_size=8, shuffle=True, generator=order):
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        step += 1
+        time.sleep(0.03)
+        print(f"step {step} loss {loss.item():.6f}", flush=True)
+    scheduler.step()
