@@ -1,5 +1,6 @@
 """Blocks of shards, copied and checked: the unit in which a shard is moved."""
 
+import io
 import os
 import zlib
 from typing import Iterator, List, NamedTuple, Union
@@ -41,32 +42,31 @@ def copy_blocks(
 
 def _copy_block(pack_folder: str, target: str, manifest: Manifest, block: Block) -> None:
     shard = manifest.shards[block.shard]
-    reading = os.open(os.path.join(pack_folder, shard.name), os.O_RDONLY)
-    try:
+    with open(os.path.join(pack_folder, shard.name), "rb", buffering=0) as reading:
         writing = os.open(os.path.join(target, shard.name), os.O_WRONLY)
         try:
             for _ in range(2):
                 if _copied(reading, writing, block) == shard.crcs[block.number]:
                     return
-                forget(reading, block.number * BLOCK, block.size)
+                forget(reading.fileno(), block.number * BLOCK, block.size)
         finally:
             os.close(writing)
-    finally:
-        os.close(reading)
     raise damaged(pack_folder, shard.name)
 
 
-def _copied(reading: int, writing: int, block: Block) -> int:
-    """Copy one block and return its crc32; in pieces that stay in the processor's cache."""
+def _copied(reading: io.RawIOBase, writing: int, block: Block) -> int:
+    """Copy one block and return its crc32; through memory that stays in the processor's cache."""
     crc, offset = 0, block.number * BLOCK
     end = offset + block.size
+    room = memoryview(bytearray(min(_PIECE, block.size)))
+    reading.seek(offset)
     while offset < end:
-        piece = os.pread(reading, min(_PIECE, end - offset), offset)
-        if not piece:
+        count = reading.readinto(room[: end - offset])
+        if not count:
             return -1  # cut short
-        crc = zlib.crc32(piece, crc)
-        write_at(writing, piece, offset)
-        offset += len(piece)
+        crc = zlib.crc32(room[:count], crc)
+        write_at(writing, room[:count], offset)
+        offset += count
     return crc
 
 

@@ -2,10 +2,11 @@
 
 import json
 import os
-from itertools import accumulate
-from operator import add, lt
-from typing import Iterable, List, NamedTuple, Set, Tuple
+from functools import reduce
+from operator import add, le, lt, or_
+from typing import Iterable, List, Set, Tuple
 
+from .columns import Files, files_in, names_end, steps, total_size, wrong_name
 from .packs import (  # fmt: skip
     FILE,
     FOLDER,
@@ -20,7 +21,7 @@ from .packs import (  # fmt: skip
 )
 
 _TAR_BLOCK = 512
-_NO_NAMES = (b"", b".", b"..")
+_NO_NAMES = {b"", b".", b".."}
 
 
 def main(argv: List[str]) -> int:
@@ -83,90 +84,39 @@ def _refuse_wrong_size(path: str, size: int) -> None:
 def refuse_harm(index: Index, manifest: Manifest) -> None:
     """Raise DamagedPack for names that lead out of the tree, twins, and places that lie."""
     folders, links = refuse_bad_tree(index, manifest)
-    step = 4096
-    for begin in range(0, index.layout.files, step):
-        found = files_in(index, begin, min(begin + step, index.layout.files))
+    taken = folders | links
+    for begin, end in steps(index):
+        found = files_in(index, begin, end)
         for number in sorted(set(found.shards)):
             some = found.of_shard(number)
             if number >= len(manifest.shards):
                 raise misplaced(some.names[0])
             refuse_bad_files(some, number, manifest.shards[number].size)
-        for name in found.names:
-            _refuse_bad_parent(name, folders)
-            if name in folders or name in links:
-                raise twin(name)
+        refuse_bad_parents(found, folders)
+        for name in taken.intersection(found.names):
+            raise twin(name)
 
 
 def refuse_bad_tree(index: Index, manifest: Manifest) -> Tuple[Set[bytes], Set[bytes]]:
     """The names of folders and links, both inspected; files are left to `refuse_bad_files`."""
-    total = sum(index.sizes())
-    if (index.layout.files, total) != (manifest.files, manifest.bytes):
+    if (index.layout.files, total_size(index)) != (manifest.files, manifest.bytes):
         raise DamagedPack("index and manifest do not hold the same number of files and bytes")
-    expected = _names_end(index, index.layout.files)
+    expected = names_end(index, index.layout.files)
     for record in index.records(index.layout.files, index.layout.entries):
         if record[3] != expected:
-            raise _wrong_name()
+            raise wrong_name()
         expected += record[4] + record[5]
     if expected != index.layout.names:
-        raise _wrong_name()
+        raise wrong_name()
     folders = _folder_names(index.folders())
     return folders, _link_names(index.links(), folders)
 
 
-def _names_end(index: Index, position: int) -> int:
-    """Where the name of the file before `position` ends, by its own account."""
-    if position == 0:
-        return 0
-    record = index.record(position - 1)
-    return record[3] + record[4] + record[5]
-
-
-def _wrong_name() -> DamagedPack:
-    return DamagedPack("a record of the index points to the wrong name")
-
-
-class Files(NamedTuple):
-    """Some files of an index, as columns."""
-
-    before: bytes  # the name of the file before the first
-    names: List[bytes]
-    offsets: Tuple[int, ...]
-    sizes: Tuple[int, ...]
-    times: Tuple[int, ...]
-    shards: Tuple[int, ...]
-    crcs: Tuple[int, ...]
-    modes: Tuple[int, ...]
-    kinds: Tuple[int, ...]
-
-    def of_shard(self, number: int) -> "Files":
-        begin = self.shards.index(number)
-        end = len(self.shards) - self.shards[::-1].index(number)
-        before = self.names[begin - 1] if begin else self.before
-        columns = (column[begin:end] for column in self[2:])
-        return Files(before, self.names[begin:end], *columns)
-
-
-def files_in(index: Index, begin: int, end: int) -> Files:
-    """The files from `begin` to `end`, whose names were found to follow one another."""
-    columns = list(zip(*index.records(begin, end)))  # type: List[Tuple[int, ...]]
-    offsets, sizes, times, places, lengths, targets, shards, crcs, modes, kinds = columns[:10]
-    ends = tuple(accumulate((_names_end(index, begin),) + lengths, add))
-    if ends[:-1] != places or any(targets) or ends[-1] > index.layout.names:
-        raise _wrong_name()
-    text = index.text(ends[0], ends[-1])
-    starts = [end - ends[0] for end in ends]
-    names = [text[first:last] for first, last in zip(starts, starts[1:])]
-    before = index.entry(begin - 1).name if begin else b""
-    return Files(before, names, offsets, sizes, times, shards, crcs, modes, kinds)
-
-
 def refuse_bad_files(found: Files, number: int, size: int) -> None:
     """Raise DamagedPack unless all these files may be written, and lie in shard `number`."""
-    kinds = set(found.kinds) == {FILE}
-    if not kinds or max(found.modes) > 0o777:
+    if set(found.kinds) != {FILE} or max(found.modes) > 0o777:
         raise DamagedPack("{!r} is of a kind that may not be written".format(found.names[0]))
-    for name in found.names:
-        _refuse_bad_name(name)
+    _refuse_bad_names(found)
     follows = map(lt, [found.before] + found.names[:-1], found.names)
     if not all(follows):
         place = next(n for n, name in enumerate(found.names) if n and found.names[n - 1] >= name)
@@ -174,10 +124,13 @@ def refuse_bad_files(found: Files, number: int, size: int) -> None:
     ends = list(map(add, found.offsets, found.sizes))
     if (
         set(found.shards) != {number} or max(ends) > size or min(found.offsets) < _TAR_BLOCK
-        or any(offset % _TAR_BLOCK for offset in found.offsets)
+        or reduce(or_, found.offsets) % _TAR_BLOCK
     ):  # fmt: skip
         raise misplaced(found.names[0])
-    # The next header needs a block of its own. Archives made by others may be in any order.
+    # The next header needs a block of its own.
+    if all(map(le, map(_TAR_BLOCK.__add__, ends), found.offsets[1:])):
+        return
+    # Archives made by others may be in any order.
     in_order = sorted(zip(found.offsets, ends))
     for (_, end), (offset, _) in zip(in_order, in_order[1:]):
         if offset < end + _TAR_BLOCK:
@@ -222,9 +175,22 @@ def _refuse_bad_entry(entry: Entry, kind: int, folders: Set[bytes]) -> None:
         raise DamagedPack("{!r} is of a kind that may not be written".format(entry.name))
 
 
+def _refuse_bad_names(found: Files) -> None:
+    odd = not _NO_NAMES.isdisjoint(found.bases) or b"\0" in b"".join(found.bases)
+    # In the folders above only names that were looked at; at the top `/x` lies as `x` does.
+    if odd or b"" in found.parents:
+        for name in found.names:
+            _refuse_bad_name(name)
+
+
 def _refuse_bad_name(name: bytes) -> None:
     if name.rpartition(b"/")[2] in _NO_NAMES or b"\0" in name or name[:1] == b"/":
         raise DamagedPack("{!r} is not a name that may be written".format(name))
+
+
+def refuse_bad_parents(found: Files, folders: Set[bytes]) -> None:
+    for parent in set(found.parents) - folders:
+        raise no_folder(parent)
 
 
 def _refuse_bad_parent(name: bytes, folders: Set[bytes]) -> None:

@@ -5,21 +5,13 @@ import zlib
 from typing import Iterator, List, NamedTuple, Set, Tuple, Union
 
 from . import workers
-from .ahead import ahead
 from .blocks import checked_block, damaged, forget, write_at
-from .inspection import (
-    Files,
-    files_in,
-    misplaced,
-    no_folder,
-    refuse_bad_files,
-    refuse_bad_tree,
-    twin,
-)
-from .packs import BLOCK, Entry, Index, Manifest
+from .columns import Files, Places, files_in, places_in, steps
+from .inspection import misplaced, refuse_bad_files, refuse_bad_parents, refuse_bad_tree, twin
+from .packs import BLOCK, Entry, Index, Manifest, Shard
+from .windows import groups, read_at, windows
 
-_WINDOW = 2**20  # read at once, for as many small files as lie in it
-_SPAN_FILES = 4000
+_SPAN_FILES = 2000
 _SPAN_BYTES = 32 * 2**20
 _LARGE = 2 * BLOCK  # files from this size on are written by several processes
 # Never through a link, never over something that is there.
@@ -95,37 +87,49 @@ def _path(target: str, entry: Entry) -> bytes:
 def _tasks(index: Index, manifest: Manifest) -> Tuple[List[Task], List[int]]:
     """Spans of small files and pieces of large ones; and where the large files are."""
     tasks, large = [], []  # type: List[Task], List[int]
-    begin = size = shard = 0
-    for position, (length, number, offset) in enumerate(index.places()):
-        if number >= len(manifest.shards) or offset + length > manifest.shards[number].size:
+    for begin, end in steps(index, _SPAN_FILES):
+        found = places_in(index, begin, end)
+        if max(found.shards) >= len(manifest.shards):
+            raise misplaced(index.entry(begin).name)
+        if sum(found.sizes) < _SPAN_BYTES and len(set(found.shards)) == 1:
+            tasks.append(Span(found.shards[0], begin, end))
+        else:
+            large += _cut(found, begin, index, manifest, tasks)
+    return tasks, large
+
+
+def _cut(
+    found: Places, first: int, index: Index, manifest: Manifest, tasks: List[Task]
+) -> Iterator[int]:
+    """Add the tasks of files that are too much for one span; where the large ones are."""
+    begin, size, shard = first, 0, found.shards[0]
+    for position, (offset, length, number) in enumerate(zip(*found), first):
+        if offset + length > manifest.shards[number].size:
             raise misplaced(index.entry(position).name)
         alone = length >= _LARGE
-        full = position - begin >= _SPAN_FILES or size >= _SPAN_BYTES
-        if position > begin and (full or alone or number != shard):
+        if position > begin and (size >= _SPAN_BYTES or alone or number != shard):
             tasks.append(Span(shard, begin, position))
             begin, size = position, 0
         if alone:
-            large.append(position)
-            first, last = offset // BLOCK, (offset + length - 1) // BLOCK
-            tasks.extend(Piece(position, block) for block in range(first, last + 1))
+            blocks = range(offset // BLOCK, (offset + length - 1) // BLOCK + 1)
+            tasks.extend(Piece(position, block) for block in blocks)
+            yield position
             begin, length = position + 1, 0
         shard, size = number, size + length
-    if index.layout.files > begin:
-        tasks.append(Span(shard, begin, index.layout.files))
-    return tasks, large
+    if first + len(found.sizes) > begin:
+        tasks.append(Span(shard, begin, first + len(found.sizes)))
 
 
 def _write_span(place: _Place, span: Span) -> Iterator[Tuple[int, int]]:
     shard = place.manifest.shards[span.shard]
     path = os.path.join(place.pack_folder, shard.name)
     found = files_in(place.contents, span.begin, span.end)
-    _refuse(place, found, span.shard)
+    _refuse(place, found, shard, span.shard)
     source = os.open(path, os.O_RDONLY)
     writer = _Writer()
+    together = list(groups(found))
     try:
-        groups = list(_groups(found))
-        windows = ahead(lambda group: _window(path, found, group), groups)
-        for (begin, end), window in zip(groups, windows):
+        for (begin, end), window in zip(together, windows(path, found, together)):
             contents = _contents(found, begin, end, window)
             for number in _wrong(found, begin, contents):
                 contents[number] = _read_again(source, path, found, begin + number)
@@ -136,49 +140,15 @@ def _write_span(place: _Place, span: Span) -> Iterator[Tuple[int, int]]:
         os.close(source)
 
 
-def _refuse(place: _Place, found: Files, shard: int) -> None:
-    refuse_bad_files(found, shard, place.manifest.shards[shard].size)
-    for parent in {name.rpartition(b"/")[0] for name in found.names} - place.folders:
-        raise no_folder(parent)
+def _refuse(place: _Place, found: Files, shard: Shard, number: int) -> None:
+    refuse_bad_files(found, number, shard.size)
+    refuse_bad_parents(found, place.folders)
 
 
-def _groups(found: Files) -> Iterator[Tuple[int, int]]:
-    """Neighbours that are read at once; a file larger than that stands alone."""
-    begin = 0
-    for number, (offset, size) in enumerate(zip(found.offsets, found.sizes)):
-        start = found.offsets[begin]
-        if number > begin and not 0 <= offset + size - start <= _WINDOW:
-            yield begin, number
-            begin = number
-    yield begin, len(found.names)
-
-
-def _window(path: str, found: Files, group: Tuple[int, int]) -> bytes:
-    first, last = group[0], group[1] - 1
-    start = found.offsets[first]
-    # Opened anew: some file systems serve one read after the other on each descriptor.
-    source = os.open(path, os.O_RDONLY)
-    try:
-        return read_at(source, found.offsets[last] + found.sizes[last] - start, start)
-    finally:
-        os.close(source)
-
-
-def read_at(source: int, size: int, offset: int) -> bytes:
-    """So many bytes from there; fewer where the file ends."""
-    content = os.pread(source, size, offset)
-    while 0 < len(content) < size:
-        more = os.pread(source, size - len(content), offset + len(content))
-        if not more:
-            break
-        content += more
-    return content
-
-
-def _contents(found: Files, begin: int, end: int, window: bytes) -> List[memoryview]:
-    view, start = memoryview(window), found.offsets[begin]
+def _contents(found: Files, begin: int, end: int, window: memoryview) -> List[memoryview]:
+    start = found.offsets[begin]
     return [
-        view[offset - start : offset - start + size]
+        window[offset - start : offset - start + size]
         for offset, size in zip(found.offsets[begin:end], found.sizes[begin:end])
     ]
 
@@ -186,7 +156,7 @@ def _contents(found: Files, begin: int, end: int, window: bytes) -> List[memoryv
 def _wrong(found: Files, begin: int, contents: List[memoryview]) -> List[int]:
     """Which of the contents are not what was packed."""
     crcs = found.crcs[begin : begin + len(contents)]
-    if tuple(map(zlib.crc32, contents)) == crcs:
+    if list(map(zlib.crc32, contents)) == crcs:
         return []
     return [
         number for number, content in enumerate(contents) if zlib.crc32(content) != crcs[number]
@@ -209,16 +179,15 @@ class _Writer:
 
     def write(self, found: Files, begin: int, contents: List[memoryview]) -> None:
         end = begin + len(contents)
-        modes, times = found.modes[begin:end], found.times[begin:end]
+        columns = (found.parents, found.bases, found.modes, found.times)
         above, folder = None, self._folder
-        for name, content, mode, time in zip(found.names[begin:end], contents, modes, times):
-            parent, _, base = name.rpartition(b"/")
+        for content, parent, base, mode, time in zip(contents, *(c[begin:end] for c in columns)):
             if parent != above:
                 above, folder = parent, self._enter(parent)
             try:
                 target = os.open(base, _CREATE, mode, dir_fd=folder)
             except FileExistsError:
-                raise twin(name)
+                raise twin(os.path.join(parent, base))
             try:
                 if os.write(target, content) != len(content):
                     write_at(target, content, 0)
@@ -241,7 +210,7 @@ def _make_room(place: _Place, position: int) -> None:
     """Make a large file that others will fill."""
     found = files_in(place.contents, position, position + 1)
     number = found.shards[0]
-    _refuse(place, found, number)
+    _refuse(place, found, place.manifest.shards[number], number)
     path = os.path.join(os.fsencode(place.target), found.names[0])
     try:
         target = os.open(path, _CREATE, 0o600)
