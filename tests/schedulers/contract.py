@@ -21,7 +21,7 @@ from damage import TEXTS_PER_SEED, damaged, garbled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Resources
+from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Rehearsal, Resources
 from rabaska.schedulers.protocol import Scheduler
 
 PLAIN = JobSpec(
@@ -82,6 +82,8 @@ class Printed:
     history: str = ""
     ended: Mapping[str, JobState] = field(default_factory=dict)  # every job in `history`
     gone: tuple[str, ...] = ()  # what cancel says of jobs that are over or forgotten
+    # What is said of a job that is only shown, and what is to be understood.
+    rehearsed: Mapping[str, Rehearsal] = field(default_factory=dict)
 
 
 class SchedulerContract:
@@ -160,6 +162,18 @@ class SchedulerContract:
         assert self.printed.gone
         assert all(able.is_gone(text) for text in self.printed.gone)
         assert not any(able.is_gone(text) for text in CANNOT_CANCEL)
+
+    def test_a_job_that_is_only_shown_tells_its_start_or_its_refusal(self) -> None:
+        for before in NOISE:
+            assert self.scheduler.read_rehearsal(before) == Rehearsal()
+            for text, understood in self.printed.rehearsed.items():
+                assert self.scheduler.read_rehearsal(before + text) == understood
+
+    def test_showing_a_job_never_submits_it(self) -> None:
+        shown = self.scheduler.rehearsal_command(DEMANDING)
+
+        assert bool(shown) == bool(self.printed.rehearsed)
+        assert not shown or shown != self.scheduler.submit_command("job.sh", DEMANDING)[:-1]
 
     def test_recorded_states_are_read(self) -> None:
         found = self.scheduler.read_status(self.printed.status)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recorded import recorded
 from shells import printed_by_bash
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState
+from rabaska.domain.jobs import JobId, JobSpec, JobState, Rehearsal
 from rabaska.schedulers.sge import Sge
 
 SGE = Sge()
@@ -44,6 +44,13 @@ class TestSge(SchedulerContract):
             "8": JobState.CANCELLED,
         },
         gone=(recorded("sge", "qdel.txt").splitlines()[1],),
+        rehearsed={
+            "verification: found suitable queue(s)\n": Rehearsal(),
+            'Unable to run job: Job 5 cannot run in PE "smp" because it only offers 0 slots\n'
+            "verification: no suitable queues\nExiting.\n": Rehearsal(
+                refusal='Job 5 cannot run in PE "smp" because it only offers 0 slots'
+            ),
+        },
     )
 
 

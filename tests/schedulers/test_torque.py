@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from recorded import recorded
 from shells import printed_by_bash
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState
+from rabaska.domain.jobs import JobId, JobSpec, JobState, Rehearsal
 from rabaska.schedulers.torque import Torque
 
 TORQUE = Torque()
@@ -36,6 +36,11 @@ class TestTorque(SchedulerContract):
             "qdel: nonexistent job id: 99",
             "qdel: Request invalid for state of job MSG=invalid state for job - COMPLETE 4.tqhost",
         ),
+        rehearsed={
+            "Queue: gpu\n    queue_type = Execution\n    enabled = False\n    started = True\n": (
+                Rehearsal(refusal="the queue takes no jobs: enabled = False")
+            ),
+        },
     )
 
 
@@ -48,6 +53,11 @@ class TestSlurmsOwnQsub(SchedulerContract):
         states={"1": JobState.FAILED, "2": JobState.RUNNING, "3": JobState.QUEUED},
         refusals=("There was an error running the Slurm sbatch command.\nThe command was:\n",),
         gone=("exit code 1",),  # its qdel says nothing
+        rehearsed={
+            "Queue: gpu\n    queue_type = Execution\n    enabled = False\n    started = True\n": (
+                Rehearsal(refusal="the queue takes no jobs: enabled = False")
+            ),
+        },
     )
 
 

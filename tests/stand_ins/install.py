@@ -7,7 +7,7 @@ HERE = Path(__file__).parent
 PROGRAMS = {
     "pbs": ("qsub", "qstat", "qdel", "qselect"),
     "torque": ("qsub", "qstat", "qdel", "qselect"),
-    "moab": ("msub", "showq", "checkjob", "canceljob"),
+    "moab": ("msub", "showq", "showstart", "checkjob", "canceljob"),
     "sqsub": ("sqsub", "sqjobs", "sqkill"),
 }
 MODULES = {"sqsub": "sq"}

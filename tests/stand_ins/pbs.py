@@ -43,6 +43,8 @@ def qsub(words: list[str], queue: Queue) -> int:
 
 
 def qstat(words: list[str], queue: Queue) -> int:
+    if words[:2] == ["-Q", "-f"]:
+        return queue_status(words[2], QUEUES)
     if words[:5] != ["-t", "-x", "-f", "-F", "json"]:
         print("qstat: conflicting options.", file=sys.stderr)
         return 2
@@ -58,6 +60,14 @@ def qstat(words: list[str], queue: Queue) -> int:
     answer = {"timestamp": int(time.time()), "pbs_version": "23.06.06", "pbs_server": SERVER}
     print(json.dumps({**answer, **({"Jobs": told} if told else {})}, indent="\t"))
     return code
+
+
+def queue_status(name: str, known: set[str]) -> int:
+    if name not in known:
+        print(f"qstat: Unknown queue {name}", file=sys.stderr)
+        return 170
+    print(f"Queue: {name}\n    queue_type = Execution\n    enabled = True\n    started = True\n")
+    return 0
 
 
 def _attributes(job: Job) -> dict[str, object]:

@@ -5,6 +5,7 @@ from xml.sax.saxutils import escape
 
 from engine import Job, Queue
 from pbs import qselect as pbs_qselect
+from pbs import queue_status
 from submission import Asked, Refused, read
 
 SERVER = "tqhost"
@@ -57,6 +58,8 @@ def checked(words: list[str], queue: Queue) -> Asked:
 
 
 def qstat(words: list[str], queue: Queue) -> int:
+    if words[:2] == ["-Q", "-f"]:
+        return queue_status(words[2], QUEUES)
     code, told = 0, ""
     for name in words[1:] or [str(job.number) for job in queue.jobs()]:
         job = queue.job(_number(name))

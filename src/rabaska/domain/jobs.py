@@ -104,6 +104,14 @@ class JobStatus:
 
 
 @dataclass(frozen=True)
+class Rehearsal:
+    """What a scheduler says of a job that is shown to it and not submitted; "": nothing."""
+
+    start: str = ""  # when it might begin, in the scheduler's own words; a guess
+    refusal: str = ""  # why it would be refused, or never start
+
+
+@dataclass(frozen=True)
 class Capabilities:
     """What a scheduler can do by itself; where it cannot, rabaska does it or says so."""
 

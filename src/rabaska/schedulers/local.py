@@ -9,7 +9,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    Rehearsal,
+)
 
 _STATES = {
     "QUEUED": JobState.QUEUED,
@@ -78,6 +86,12 @@ class Local:
     def read_job_id(self, output: str) -> JobId | None:
         found = re.findall(r"^here job (\d+)\r?$", output, re.MULTILINE | re.ASCII)
         return JobId(found[-1]) if found else None
+
+    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+        return []
+
+    def read_rehearsal(self, said: str) -> Rehearsal:
+        return Rehearsal()
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return [*self.program, "here", "status", "--queue", self.queue, *map(str, jobs)]

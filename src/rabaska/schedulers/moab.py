@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    Rehearsal,
+)
 from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
     by_hand,
@@ -44,6 +52,8 @@ _SUBMITTED = re.compile(rf"^[ \t]*({_ID}(?:\.[A-Za-z][\w.-]*)?)[ \t\r]*$", re.MU
 _IN_XML = re.compile(r"<job((?:\s+[\w.:-]+=\"[^\"]*\")+)\s*/?>")
 _ATTRIBUTE = re.compile(r"([\w.:-]+)=\"([^\"]*)\"")
 _CHECKED = re.compile(rf"^job ({_ID})[ \t\r]*$", re.MULTILINE | re.ASCII)
+# `Estimated Rsv based start in      3:31:22 on Fri Aug 15 12:40:10`
+_START = re.compile(r"based start in\s+([\d:]+)\s+on\s+(.*?)\s*$", re.MULTILINE | re.ASCII)
 _FIELD = re.compile(
     r"^[ \t]*(State|Completion Code|BLOCK MSG|NOTE):[ \t]*(.*?)[ \t\r]*\n", re.MULTILINE
 )
@@ -94,6 +104,15 @@ class Moab:
     def read_job_id(self, output: str) -> JobId | None:
         found = _SUBMITTED.findall(output)
         return JobId(found[-1]) if found else None
+
+    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+        asked = spec.resources
+        processors = (asked.cores or 1) * asked.tasks * asked.nodes
+        return ["showstart", f"{processors}@{clock(asked.walltime)}"]
+
+    def read_rehearsal(self, said: str) -> Rehearsal:
+        found = _START.search(said)
+        return Rehearsal(start=f"in {found[1]}, on {found[2]}") if found else Rehearsal()
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["sh", "-c", _SHOWQ, *map(str, jobs)]

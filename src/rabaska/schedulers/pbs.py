@@ -17,6 +17,7 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
+    Rehearsal,
     Resources,
 )
 from rabaska.schedulers import pbs_family as family
@@ -81,6 +82,12 @@ class Pbs:
 
     def read_job_id(self, output: str) -> JobId | None:
         return family.submitted(output)
+
+    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+        return family.queue_question(spec)
+
+    def read_rehearsal(self, said: str) -> Rehearsal:
+        return family.read_queue(said)
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["qstat", "-t", "-x", "-f", "-F", "json", *map(str, jobs)]

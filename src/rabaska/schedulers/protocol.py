@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus, Rehearsal
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,14 @@ class Scheduler(Protocol):
 
     def read_job_id(self, output: str) -> JobId | None:
         """The id in what the submit command printed, or None if it holds none."""
+
+    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+        """Shows the scheduler a job, its script on standard input, and submits nothing.
+
+        Empty where the scheduler cannot be asked that.
+        """
+
+    def read_rehearsal(self, said: str) -> Rehearsal: ...
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]: ...
 

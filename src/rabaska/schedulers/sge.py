@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    Rehearsal,
+)
 from rabaska.schedulers.spelling import (
     clock,
     job_name,
@@ -29,6 +37,8 @@ _XML_FIELD = re.compile(r"<(\w+)(?:\s[^>]*)?>([^<]*)</\1>")
 _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,7}))?)?", re.ASCII)
 _ACCOUNT = re.compile(r"^={20,}[ \t\r]*\n(.*?)(?=^={20,}|\Z)", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"^(\w+)[ \t]+(.*?)[ \t\r]*$", re.MULTILINE)
+
+_CAN_RUN = re.compile(r"verification: found (suitable|possible)")
 
 _QSTAT = 'qstat -xml -u "${USER:-$(id -un)}"'
 _QACCT = 'for job; do qacct -j "$job" 2>/dev/null; done; true'
@@ -98,6 +108,16 @@ class Sge:
     def read_job_id(self, output: str) -> JobId | None:
         found = _TERSE.findall(output) or _WORDY.findall(output)
         return JobId(found[-1]) if found else None
+
+    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+        return ["qsub", "-w", "v"]
+
+    def read_rehearsal(self, said: str) -> Rehearsal:
+        """`-w v` finds out whether an empty cluster could run it; it tells no time."""
+        if _CAN_RUN.search(said):
+            return Rehearsal()
+        refusal = re.search(r"verification: (.+)|Unable to run job: (.+)", said)
+        return Rehearsal(refusal=(refusal[1] or refusal[2]).strip() if refusal else "")
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         """All jobs of the user: of those asked for alone, qstat would not tell the state."""

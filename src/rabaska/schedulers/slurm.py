@@ -13,6 +13,7 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
+    Rehearsal,
     Resources,
 )
 
@@ -126,6 +127,14 @@ class Slurm:
         found = re.findall(r"^(\d+)(?:;\S+)?[ \t\r]*$", output, re.MULTILINE | re.ASCII)
         found = found or re.findall(r"Submitted batch job (\d+)", output, re.ASCII)
         return JobId(found[-1]) if found else None
+
+    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+        return ["sbatch", "--test-only"]
+
+    def read_rehearsal(self, said: str) -> Rehearsal:
+        start = re.search(r"to start at (\d[\dT:-]+)", said, re.ASCII)
+        refusals = re.findall(r"(?:allocation failure|error): (.+)", said)
+        return Rehearsal(start=start[1]) if start else Rehearsal(refusal="".join(refusals[-1:]))
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         ids = ",".join(job.native for job in jobs)

@@ -10,7 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    Rehearsal,
+)
 from rabaska.schedulers.spelling import (
     job_name,
     mebibytes,
@@ -89,6 +97,12 @@ class Sqsub:
     def read_job_id(self, output: str) -> JobId | None:
         found = _SUBMITTED.findall(output)
         return JobId(found[-1]) if found else None
+
+    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+        return []
+
+    def read_rehearsal(self, said: str) -> Rehearsal:
+        return Rehearsal()
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["sqjobs", *map(str, jobs)]

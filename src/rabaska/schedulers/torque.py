@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    Rehearsal,
+)
 from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
     clock,
@@ -74,6 +82,12 @@ class Torque:
 
     def read_job_id(self, output: str) -> JobId | None:
         return family.submitted(output)
+
+    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+        return family.queue_question(spec)
+
+    def read_rehearsal(self, said: str) -> Rehearsal:
+        return family.read_queue(said)
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["sh", "-c", _EITHER, "qstat", *map(str, jobs)]
