@@ -44,7 +44,7 @@ parsers: $(VENV)/.installed
 frameworks: $(VENV)-frameworks/.installed $(VENV)/.installed
 	$(BIN)/python -m pytest tests/training/test_frameworks.py
 
-bench: $(VENV)/.with-torch
+bench: $(VENV)/.with-torch $(VENV)/.with-speed
 	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
 
 docs: $(VENV)/.installed
@@ -63,6 +63,11 @@ $(VENV)/.installed: pyproject.toml
 # The CPU build is enough for the tests; a plain `torch` would bring gigabytes of CUDA.
 $(VENV)/.with-torch: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group torch
+	@touch $@
+
+# The compiled part of packing, which is optional.
+$(VENV)/.with-speed: $(VENV)/.installed speed/rabaska_speed.c speed/pyproject.toml
+	$(BIN)/python -m pip install --quiet ./speed
 	@touch $@
 
 $(VENV)-frameworks/.installed:

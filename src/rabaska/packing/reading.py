@@ -13,12 +13,13 @@ from typing import NamedTuple, TypeVar
 
 from rabaska.errors import DatasetError
 from rabaska.packing.listing import unreadable
-from rabaska.packing.taking import SMALL, Portion, alone, take
+from rabaska.packing.speed import take
+from rabaska.packing.taking import SMALL, Portion, alone
 
 T = TypeVar("T")
 S = TypeVar("S")
 
-_FIRST, _FEW = 8, 64  # files read before looking at the clock
+_FIRST, _FEW = 8, 256  # files read before looking at the clock
 _WHOLE = 2**20  # below this size a file is read whole by one of many
 _PIECE = 2**18  # small enough to stay in the processor's cache
 _THREADS = 32

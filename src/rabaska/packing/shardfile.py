@@ -3,10 +3,10 @@
 import hashlib
 import os
 from collections.abc import Iterator
-from zlib import crc32
 
 from rabaska.node.data.packs import BLOCK, Shard
 from rabaska.packing.crc import joined
+from rabaska.packing.speed import crc32
 
 _FLUSH = 2**17
 

@@ -15,7 +15,8 @@ from rabaska.packing.cutting import Cut, stem
 from rabaska.packing.draft import Draft, columns
 from rabaska.packing.reading import Large, Read, Reader
 from rabaska.packing.shardfile import ShardFile
-from rabaska.packing.taking import CHANGED, SIZE, Portion, alone, records
+from rabaska.packing.speed import records
+from rabaska.packing.taking import CHANGED, SIZE, Portion, alone
 
 
 class Packed(NamedTuple):

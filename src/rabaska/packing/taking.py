@@ -71,10 +71,7 @@ def take(names: list[bytes], flags: int) -> Portion:
     read: such a file has to be looked at alone. None may be taken.
     """
     names = names[:_AT_ONCE]
-    try:
-        statuses, contents = _read(names, flags)
-    except OSError:
-        statuses, contents = [], []
+    statuses, contents = _read(names, flags)
     facts = numbers(map(FACTS, statuses))
     taken = _ordinary(names, facts, contents)
     return _portion(names[:taken], facts[: taken * _NUMBERS], contents[:taken])
@@ -107,9 +104,10 @@ def records(portion: Portion, labels: "array[int]", offset: int, names_at: int) 
 
 
 def _read(names: list[bytes], flags: int) -> tuple[list[os.stat_result], list[bytes]]:
-    """What the files are and hold; only the first of them if one cannot be opened."""
+    """What the files are and hold; only the first of them if one cannot be read."""
     opened: list[int] = []
-    with suppress(OSError):  # those before it are open then, and it is asked again alone
+    contents: list[bytes] = []
+    with suppress(OSError):  # those before it are in the list, and it is asked again alone
         opened.extend(map(os.open, names, repeat(flags)))
     try:
         statuses = list(map(os.fstat, opened))
@@ -118,10 +116,12 @@ def _read(names: list[bytes], flags: int) -> tuple[list[os.stat_result], list[by
             status.st_size + 1 if status.st_size < SMALL and stat.S_ISREG(status.st_mode) else 0
             for status in statuses
         ]
-        return statuses, list(map(os.read, opened, wanted))
+        with suppress(OSError):
+            contents.extend(map(os.read, opened, wanted))
     finally:
         for descriptor in opened:
             os.close(descriptor)
+    return statuses, contents
 
 
 def _ordinary(names: list[bytes], facts: "array[int]", contents: list[bytes]) -> int:
@@ -129,7 +129,7 @@ def _ordinary(names: list[bytes], facts: "array[int]", contents: list[bytes]) ->
     sizes, times, modes = (facts[fact::_NUMBERS] for fact in (SIZE, TIME, MODE))
     if not sizes:
         return 0
-    latest = headers.LATEST_TIME * _SECOND
+    latest = (headers.LATEST_TIME + 1) * _SECOND - 1
     if (
         list(map(len, contents)) == sizes.tolist()
         and min(times) >= 0 and max(times) <= latest
@@ -144,7 +144,7 @@ def _ordinary(names: list[bytes], facts: "array[int]", contents: list[bytes]) ->
             names, contents, sizes, times, modes, strict=False
         )
     )  # fmt: skip
-    return next(compress(count(), odd), len(sizes))
+    return next(compress(count(), odd), len(contents))
 
 
 def _portion(names: list[bytes], facts: "array[int]", contents: list[bytes]) -> Portion:

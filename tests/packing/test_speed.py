@@ -1,0 +1,143 @@
+"""The compiled part gives what Python gives, byte for byte."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zlib
+from array import array
+from pathlib import Path
+
+import pytest
+import trees
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rabaska.packing import taking
+from rabaska.packing.taking import SMALL, Portion
+
+SOURCE = Path(__file__).parents[2] / "speed" / "rabaska_speed.c"
+FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
+
+sizes = st.sampled_from([0, 1, 15, 16, 63, 64, 65, 511, 512, 513, 5000, SMALL - 1, SMALL])
+files = st.dictionaries(
+    trees.names, st.tuples(sizes, trees.file_modes, trees.times), min_size=1, max_size=8
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    compiler, headers = shutil.which("cc"), Path(sysconfig.get_paths()["include"])
+    if not compiler or not (headers / "Python.h").exists():
+        pytest.skip("needs a C compiler and the headers of Python")
+    module = tmp_path_factory.mktemp("speed") / "rabaska_speed.so"
+    words = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    if sys.platform == "darwin":
+        words += ["-undefined", "dynamic_lookup"]
+    subprocess.run([compiler, *words, f"-I{headers}", SOURCE, "-o", module], check=True)
+    return module
+
+
+@pytest.fixture(scope="module")
+def compiled(built):
+    spec = importlib.util.spec_from_file_location("rabaska_speed", built)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def taken(compiled, names: list[bytes]) -> Portion:
+    tar, facts, crcs = compiled.take(names, FLAGS, SMALL, 64 * SMALL)
+    return Portion(names[: len(crcs) // 4], tar, array("q", facts), array("I", crcs))
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(tree=files)
+def test_the_same_files_are_taken_in_the_same_form(compiled, tree):
+    folder = tempfile.mkdtemp()
+    made = {
+        name: (os.urandom(1) * size, mode, time) for name, (size, mode, time) in tree.items()
+    }  # fmt: skip
+    trees.make(made, os.fsencode(folder))
+    names = [os.path.join(os.fsencode(folder), name) for name in sorted(tree)]
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        for first in range(len(names)):
+            some = [os.path.basename(name) for name in names[first:]]
+            expected = taking.take(some, FLAGS)
+            assert taken(compiled, some) == expected
+            labels = array("i", range(-1, len(expected.names) - 1))
+            lengths = array("I", map(len, expected.names))
+            assert compiled.records(
+                lengths, expected.facts, expected.crcs, labels, 512, 2**40 + 512, 7
+            ) == taking.records(expected, labels, 2**40 + 512, 7)
+    finally:
+        os.chdir(before)
+        shutil.rmtree(folder)
+
+
+@given(data=st.binary(max_size=2000), begin=st.integers(0, 2**32 - 1))
+def test_crc32_is_that_of_zlib(compiled, data, begin):
+    assert compiled.crc32(data, begin) == zlib.crc32(data, begin)
+
+
+@pytest.mark.parametrize("make", ["link", "folder", "pipe", "nothing"])
+def test_what_is_no_ordinary_file_is_left_to_python(compiled, make, tmp_path):
+    odd = tmp_path / "odd"
+    (tmp_path / "first").write_text("first")
+    {
+        "link": lambda: odd.symlink_to("first"), "folder": odd.mkdir,
+        "pipe": lambda: os.mkfifo(odd), "nothing": lambda: None,
+    }[make]()  # fmt: skip
+    names = [bytes(tmp_path / "first"), bytes(odd), bytes(tmp_path / "first")]
+    if max(map(len, names)) > 100:
+        pytest.skip("the folder for tests has too long a name")
+
+    assert len(taken(compiled, names).names) == len(taking.take(names, FLAGS).names) == 1
+    assert taken(compiled, names[1:]).names == taking.take(names[1:], FLAGS).names == []
+
+
+def test_a_portion_ends_where_its_room_does(compiled, tmp_path):
+    for number in range(4):
+        (tmp_path / str(number)).write_bytes(bytes(1000))
+    names = [bytes(tmp_path / str(number)) for number in range(4)]
+    if max(map(len, names)) > 100:
+        pytest.skip("the folder for tests has too long a name")
+
+    tar, _, crcs = compiled.take(names, FLAGS, SMALL, 2 * 1536 + 1)
+
+    assert (len(tar), len(crcs) // 4) == (2 * 1536, 2)
+
+
+def test_a_pack_is_the_same_with_and_without_it(built, tmp_path):
+    for number in range(3000):
+        path = tmp_path / "data" / f"class {number % 7}" / f"{number}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(os.urandom(1) * (number % 700))
+    (tmp_path / "data" / "large").write_bytes(os.urandom(SMALL + 1))
+    (tmp_path / "data" / "é").write_bytes(b"pax")
+    program = (
+        "import sys; from pathlib import Path; from rabaska.packing import pack, speed\n"
+        "print(pack.pack(Path(sys.argv[1]), Path(sys.argv[2]), 'x', shard_size=10**6).identity)\n"
+        "print(bool(speed.rabaska_speed))"
+    )
+
+    def packed(first: str, store: str, path: str) -> list[str]:
+        words = [sys.executable, "-c", first + program, tmp_path / "data", tmp_path / store]
+        environment = dict(os.environ, PYTHONPATH=path)
+        ended = subprocess.run(words, check=True, capture_output=True, text=True, env=environment)
+        return ended.stdout.split()
+
+    python, c = (
+        packed("import sys; sys.modules['rabaska_speed'] = None\n", "one", ""),
+        packed("", "two", str(built.parent)),
+    )
+
+    assert python[0] == c[0]
+    assert (python[1], c[1]) == ("False", "True")
