@@ -8,26 +8,17 @@ with rabaska.training.session(model=model, optimizer=optimizer) as session:
 
 import os
 import sys
-import time
-from datetime import timedelta
 from types import TracebackType
 from typing import Any, Dict, Iterator, Optional, Tuple, Type, Union
 
-from rabaska.node import files
 from rabaska.node.record.chain import GO_ON_EXIT_CODE
-from rabaska.node.saves import commit
-from rabaska.training import asking, generators, lazily, metrics, reading, state, timing
+from rabaska.training import generators, state
 from rabaska.training.batches import Batches
+from rabaska.training.checkpoints import Checkpoints
 from rabaska.training.crew import Crew
-from rabaska.training.memory import Memory
-from rabaska.training.trouble import CannotResume, SaveFailed, WrongUse
+from rabaska.training.pacing import Pace, SaveEvery
+from rabaska.training.trouble import CannotResume, WrongUse
 from rabaska.training.turns import Recipe
-from rabaska.training.writer import Save, Writer
-
-DONE = "DONE.json"
-_LOOK_EVERY = 1.0  # seconds between two questions to the other ranks
-
-SaveEvery = Union[None, int, timedelta]
 
 
 def session(
@@ -64,58 +55,39 @@ class Session:
         self.seed = seed
         self.steps = 0  # that are done
         self.epoch = 0  # that is under way, from 0
+        self.batch = 0  # of this epoch, that comes next
         self.resumed = False
         self.finished = False  # in an earlier link already
-        self.batch = 0  # of this epoch, that comes next
         self.parts = parts
+        self._keep = keep
         self._save_every = save_every
-        self._writer = Writer(folder, keep)
-        self._memory = Memory()
-        self._asked = asking.Asked()
         self._recipe: Optional[Dict[str, Any]] = None  # how the loader makes batches
         self._epochs: Optional[int] = None  # that the loader was asked for
         self._generators: Optional[generators.State] = None  # to be put back before a batch
         self._handed_out: Optional[Tuple[int, int]] = None  # the batch that is being used
         self._driven = False  # by a loader of ours, between whose batches we save
         self._fresh = False  # since the last step, no batch was handed out
-        self._cost = 0.0  # seconds that the last save took from the training
-        self._look_at = 0  # the step at which all ranks compare notes again
 
     def __enter__(self) -> "Session":
         self._crew = Crew()
-        self._log = metrics.Metrics(self._prepared()) if self._crew.first else None
-        self._deadline = timing.own_deadline()
+        self._checkpoints = Checkpoints(self.folder, self._keep, self._crew, self._say)
         self._resume()
-        self._asked.listen()
-        self._saved_at = self._stepped_at = time.monotonic()
-        self._step_took = 0.0
+        self._pace = Pace(self._save_every, self._crew)
         return self
 
-    def _prepared(self) -> str:
-        os.makedirs(self.folder, exist_ok=True)
-        output = os.environ.get("RABASKA_OUTPUT") or self.folder
-        os.makedirs(output, exist_ok=True)
-        return os.path.join(output, metrics.NAME)
-
     def _resume(self) -> None:
-        found = reading.newest(self.folder, self._say) if self._crew.first else None
-        path = self._crew.from_first(found and found.path)
-        if path is None:
-            if self._log is not None:
-                self._log.cut(0)
+        found = self._checkpoints.newest()
+        if found is None:
             return
-        found = found or reading.read(path)
-        state.fits(found.state, self.parts, self._crew.size)
-        state.pin_threads(found.state["session"]["threads"], self._say)
         own = found.state["session"]
+        state.fits(found.state, self.parts, self._crew.size)
+        state.pin_threads(own["threads"], self._say)
         self.steps, (self.epoch, self.batch) = found.step, own["place"]
         self._epochs, self._recipe = own["epochs"], own["recipe"]
-        self.finished = self._crew.from_first(self._done() == self.steps)
+        self.finished = self._checkpoints.is_done(self.steps)
         state.restore(found.state["parts"], self.parts)
         self._generators = found.state["generators"][self._crew.rank]
         generators.restore(self._generators)
-        if self._log is not None:
-            self._log.cut(own["metrics"])
         self.resumed = True
         self._say("continuing after step {} (epoch {})".format(self.steps, self.epoch))
 
@@ -168,43 +140,47 @@ class Session:
 
     def step(self, **values: float) -> None:
         """A step of the optimizer is done; `values` are logged beside its number."""
-        now = time.monotonic()
-        self._step_took, self._stepped_at = now - self._stepped_at, now
+        self._pace.stepped()
         self.steps += 1
         if self._handed_out is not None:
             self.epoch, self.batch = self._handed_out[0], self._handed_out[1] + 1
         self._fresh = True
-        if self._log is not None:
-            self._log.log(dict(values, step=self.steps, epoch=self.epoch))
-            if self.steps == 1:
-                self._memory.prepare(state.encoded(self.parts, {}, [])[1])
-        self._surface()
+        self._checkpoints.log(dict(values, step=self.steps, epoch=self.epoch))
+        if self.steps == 1:
+            self._checkpoints.prepare(self.parts)
+        self._checkpoints.surface()
         if not self._driven:
             self.between_steps()
 
     def save(self) -> None:
         """Save now, and return when it is durable."""
-        self._save(wait=True)
+        self.save_soon()
+        self._checkpoints.wait()
+        self._crew.agree([0])  # nobody leaves while the first one still writes
 
     def save_soon(self) -> None:
         """Copy the state now and write it in the background."""
-        self._save(wait=False)
+        own = {
+            "place": [self.epoch, self.batch],
+            "epochs": self._epochs,
+            "recipe": self._recipe,
+        }
+        self._pace.saved(self._checkpoints.save(self.steps, self.parts, own))
 
     @property
     def seconds_to_write(self) -> float:
         """That the last checkpoint took in the background."""
-        return self._writer.seconds
+        return self._checkpoints.seconds_to_write
 
     def wait(self) -> None:
         """Return when what is being saved is durable."""
-        self._writer.wait()
-        self._surface()
+        self._checkpoints.wait()
 
     # What loaders and adapters call; a program with a session of its own need not.
 
     def begin_loader(self, epochs: Optional[int]) -> Tuple[Tuple[int, int], int]:
         """Where a loader begins, and the epoch it ends before."""
-        self._writer.wait()  # no process is forked while a thread writes
+        self._checkpoints.wait()  # no process is forked while a thread writes
         last = self.epoch + 1 if epochs is None else epochs
         if self.finished and (epochs is None or epochs == self._epochs):
             return (last, 0), last
@@ -223,10 +199,7 @@ class Session:
             generators.restore(self._generators)
             self._generators = None
         elif self.steps == 0 and not self.resumed:
-            self._save(wait=True)
-
-    def _saved_here(self, step: int) -> bool:
-        return os.path.isdir(os.path.join(self.folder, commit.folder_name(step)))
+            self.save()
 
     def hand_out(self, epoch: int, number: int) -> None:
         self.epoch = epoch
@@ -240,94 +213,16 @@ class Session:
         """Save, or save and stop, if it is time: everything of the last step is done now."""
         if not self._fresh:
             return  # gradients are being added up over several batches
-        save, stop = self._by_count(), False
-        if self.steps >= self._look_at:
-            pause = max(1, int(_LOOK_EVERY / max(self._step_took, 1e-6)))
-            wishes = [
-                int(self._by_clock()),
-                int(self._must_stop()),
-                pause if self._crew.first else 0,
-            ]
-            by_clock, must_stop, pause = self._crew.agree(wishes)
-            save, stop = save or bool(by_clock), bool(must_stop)
-            self._look_at = self.steps + (pause if self._crew.size > 1 else 1)
+        kept = self._checkpoints
+        save, stop = self._pace.wishes(self.steps, kept.seconds_to_write, kept.busy())
         if stop:
-            self._stop()
-        if save:
-            self._save(wait=False)
-
-    def _by_count(self) -> bool:
-        every = self._save_every
-        return isinstance(every, int) and self.steps % every == 0
-
-    def _by_clock(self) -> bool:
-        every = self._save_every
-        if isinstance(every, int) or not self._crew.first or self._writer.busy():
-            return False
-        if every is None:
-            seconds = timing.interval(self._cost, writing=self._writer.seconds)
-        else:
-            seconds = every.total_seconds()
-        return time.monotonic() - self._saved_at >= seconds
-
-    def _must_stop(self) -> bool:
-        saving = self._cost + self._writer.seconds
-        return bool(self._asked) or timing.time_to_stop(
-            time.time(), self._deadline, saving, self._step_took
-        )
-
-    def _stop(self) -> None:
-        why = "asked by {}".format(self._asked.by) if self._asked else "the time is nearly over"
-        self._save(wait=True)
-        self._say("saved step {} and stopping: {}".format(self.steps, why))
-        raise SystemExit(GO_ON_EXIT_CODE)
-
-    def _save(self, wait: bool) -> None:
-        self._writer.wait()  # what it writes is in the memory that is filled now
-        self._surface()
-        began = time.monotonic()
-        each = self._crew.gather(generators.state())
-        if self._crew.first:
-            self._writer.start(self._snapshot(each))
-        self._saved_at = time.monotonic()
-        self._cost = self._saved_at - began
-        if wait:
-            self._writer.wait()
-            self._surface()
-            self._crew.agree([0])  # nobody leaves while the first one still writes
-
-    def _snapshot(self, each: "list[generators.State]") -> Save:
-        assert self._log is not None
-        own = {
-            "place": [self.epoch, self.batch],
-            "epochs": self._epochs,
-            "recipe": self._recipe,
-            "metrics": self._log.size(),
-            "threads": lazily.torch().get_num_threads(),
-            "ranks": self._crew.size,
-        }
-        text, tensors = state.encoded(self.parts, own, each)
-        about = {"epoch": self.epoch, "batch": self.batch, "torch": lazily.torch().__version__}
-        for name in ("RABASKA_RUN", "RABASKA_LINK"):
-            about[name.lower()[8:]] = os.environ.get(name)
-        return Save(self.steps, self._memory.take(tensors), text, about, self._log.sync)
-
-    def _surface(self) -> None:
-        """Tell what went wrong in the background."""
-        problem = self._writer.problem()
-        if problem is None:
-            return
-        if isinstance(problem, OSError) and problem.errno in commit.NO_SPACE:
+            self.save()
             self._say(
-                "a checkpoint could not be saved: {}; the training goes on and the older "
-                "checkpoints stay".format(problem.strerror)
+                "saved step {} and stopping: {}".format(self.steps, self._pace.why_it_stops())
             )
-            return
-        raise SaveFailed(
-            "a checkpoint could not be saved in {}".format(self.folder),
-            why="{}: {}".format(type(problem).__name__, problem),
-            hint="the checkpoints before it are whole; start again to continue from them",
-        ) from problem
+            raise SystemExit(GO_ON_EXIT_CODE)
+        if save:
+            self.save_soon()
 
     def __exit__(
         self,
@@ -337,26 +232,11 @@ class Session:
     ) -> None:
         try:
             if kind is None and not self.finished:
-                self._finish()
+                self.save()
+                self._checkpoints.finish(self.steps, self._epochs)
         finally:
-            self._writer.close()
-            self._asked.stop_listening()
-            if self._log is not None:
-                self._log.close()
-
-    def _finish(self) -> None:
-        """The training is over; DONE.json says so for good, whatever becomes of the exit code."""
-        self._save(wait=True)
-        if self._crew.first and self._saved_here(self.steps):
-            done = {"step": self.steps, "epochs": self._epochs}
-            files.write_json(os.path.join(self.folder, DONE), done)
-
-    def _done(self) -> Optional[int]:
-        """The step after which the training was over, if it was."""
-        try:
-            return (files.read_json(os.path.join(self.folder, DONE)) or {}).get("step")
-        except ValueError:
-            return None
+            self._checkpoints.close()
+            self._pace.end()
 
     def _say(self, text: str) -> None:
         if self._crew.first:

@@ -1,0 +1,133 @@
+"""The checkpoints and the log of a session: written in the background, read at its beginning."""
+
+import os
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from rabaska.node import files
+from rabaska.node.saves import commit
+from rabaska.training import generators, lazily, metrics, reading, state
+from rabaska.training.crew import Crew
+from rabaska.training.memory import Memory
+from rabaska.training.trouble import SaveFailed
+from rabaska.training.writer import Save, Writer
+
+DONE = "DONE.json"
+
+Own = Dict[str, Any]  # what the session itself wants back
+
+
+class Checkpoints:
+    """Of one folder; the first rank writes, and every rank knows what is there."""
+
+    def __init__(self, folder: str, keep: int, crew: Crew, say: Callable[[str], None]) -> None:
+        self.folder = folder
+        self._crew = crew
+        self._say = say
+        self._writer = Writer(folder, keep)
+        self._memory = Memory()
+        self._log = metrics.Metrics(self._prepared()) if crew.first else None
+
+    def _prepared(self) -> str:
+        os.makedirs(self.folder, exist_ok=True)
+        output = os.environ.get("RABASKA_OUTPUT") or self.folder
+        os.makedirs(output, exist_ok=True)
+        return os.path.join(output, metrics.NAME)
+
+    def newest(self) -> Optional[reading.Found]:
+        """The newest whole one, for every rank; the log is cut back to it."""
+        found = reading.newest(self.folder, self._say) if self._crew.first else None
+        path = self._crew.from_first(found and found.path)
+        if path is not None:
+            found = found or reading.read(path)
+        if self._log is not None:
+            self._log.cut(found.state["session"]["metrics"] if found else 0)
+        return found
+
+    def log(self, line: Dict[str, Any]) -> None:
+        if self._log is not None:
+            self._log.log(line)
+
+    def prepare(self, parts: state.Parts) -> None:
+        """Make room for the state in memory, before the first save needs it."""
+        if self._crew.first:
+            self._memory.prepare(state.encoded(parts, {}, [])[1])
+
+    def save(self, step: int, parts: state.Parts, own: Own) -> float:
+        """Copy the state and begin to write it; when it began to cost the training time."""
+        self.wait()  # what is being written is in the memory that is filled now
+        began = time.monotonic()
+        each = self._crew.gather(generators.state())
+        if self._crew.first:
+            self._writer.start(self._snapshot(step, parts, own, each))
+        return began
+
+    def _snapshot(
+        self, step: int, parts: state.Parts, own: Own, each: List[generators.State]
+    ) -> Save:
+        assert self._log is not None
+        own = dict(
+            own,
+            metrics=self._log.size(),
+            threads=lazily.torch().get_num_threads(),
+            ranks=self._crew.size,
+        )
+        text, tensors = state.encoded(parts, own, each)
+        return Save(step, self._memory.take(tensors), text, _about(own), self._log.sync)
+
+    @property
+    def seconds_to_write(self) -> float:
+        return self._writer.seconds
+
+    def busy(self) -> bool:
+        return self._writer.busy()
+
+    def wait(self) -> None:
+        """Return when what is being written is durable; tell what went wrong."""
+        self._writer.wait()
+        self.surface()
+
+    def surface(self) -> None:
+        """Tell what went wrong in the background."""
+        problem = self._writer.problem()
+        if problem is None:
+            return
+        if isinstance(problem, OSError) and problem.errno in commit.NO_SPACE:
+            self._say(
+                "a checkpoint could not be saved: {}; the training goes on and the older "
+                "checkpoints stay".format(problem.strerror)
+            )
+            return
+        raise SaveFailed(
+            "a checkpoint could not be saved in {}".format(self.folder),
+            why="{}: {}".format(type(problem).__name__, problem),
+            hint="the checkpoints before it are whole; start again to continue from them",
+        ) from problem
+
+    def finish(self, step: int, epochs: Optional[int]) -> None:
+        """The training is over: say so for good, if its last step was saved."""
+        last = os.path.join(self.folder, commit.folder_name(step))
+        if self._crew.first and os.path.isdir(last):
+            files.write_json(os.path.join(self.folder, DONE), {"step": step, "epochs": epochs})
+
+    def is_done(self, step: int) -> bool:
+        """Whether the training was over after `step`; for every rank what the first one finds."""
+        try:
+            told = files.read_json(os.path.join(self.folder, DONE)) or {}
+        except ValueError:
+            told = {}
+        return bool(self._crew.from_first(told.get("step") == step))
+
+    def close(self) -> None:
+        self._writer.close()
+        if self._log is not None:
+            self._log.close()
+
+
+def _about(own: Own) -> Dict[str, Any]:
+    """For people, and for whoever looks without loading."""
+    epoch, batch = own["place"]
+    about = {"epoch": epoch, "batch": batch, "torch": lazily.torch().__version__}
+    for name in ("RABASKA_RUN", "RABASKA_LINK"):
+        about[name.lower()[8:]] = os.environ.get(name)
+    return about
