@@ -14,7 +14,7 @@ _CHUNK = 8
 _MANY = 8192  # files that are asked for before the first of them is wanted
 _MOST_BYTES = 64 * 2**20  # held at once, about
 
-_Asked = list[tuple[int, list[bytes], "Future[list[T]]"]]  # in the order of places
+_Asked = list[tuple[int, list[bytes], Future[list[T]]]]  # in the order of places
 
 
 class Abreast(Generic[T]):
@@ -29,7 +29,7 @@ class Abreast(Generic[T]):
 
     def results(self, names: list[bytes]) -> Iterator[T]:
         """What was read of every chunk; those that come after are read meanwhile."""
-        groups = deque[_Asked[T]]()
+        groups: deque[_Asked[T]] = deque()
         try:
             for begin in range(0, len(names), _MANY):
                 groups.append(self._asked(names[begin : begin + _MANY]))
