@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-_THREADS = 32
+_THREADS = 64
 _CHUNK = 8
 _MANY = 8192  # files that are asked for before the first of them is wanted
 _MOST_BYTES = 64 * 2**20  # held at once, about

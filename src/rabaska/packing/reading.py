@@ -19,11 +19,11 @@ from rabaska.packing.taking import SMALL, Portion, alone
 T = TypeVar("T")
 S = TypeVar("S")
 
-_FIRST, _FEW = 8, 256  # files read before looking at the clock
+_FIRST, _FEW = 16, 256  # files read before looking at the clock
 _WHOLE = 2**20  # below this size a file is read whole by one of many
 _PIECE = 2**18  # small enough to stay in the processor's cache
 _THREADS = 32
-_SLOW = 100e-6  # seconds for a file
+_SLOW = 40e-6  # seconds for a file; a warm one takes 5 to 20
 # A file may have become a link, or a pipe that would block, since it was listed.
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -159,11 +159,11 @@ def _waits() -> int:
 
 def at_once(ask: Callable[[T], S], about: Sequence[T]) -> list[S]:
     """`ask` of each, with threads once the first ones took long to answer."""
-    begun = time.perf_counter()
-    first = [ask(one) for one in about[:_FEW]]
-    if time.perf_counter() - begun < _SLOW * len(first):
-        return first + [ask(one) for one in about[_FEW:]]
+    clock = _Clock()
+    first = [ask(one) for one in about[:_FIRST]]
+    if not clock.waited(len(first)):
+        return first + [ask(one) for one in about[_FIRST:]]
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_THREADS) as pool:
-        return first + list(pool.map(ask, about[_FEW:]))
+        return first + list(pool.map(ask, about[_FIRST:]))
