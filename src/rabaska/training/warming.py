@@ -8,6 +8,8 @@ import os
 import threading
 from typing import List
 
+from rabaska.node.data.memory import free_memory
+
 _PIECE = 8 * 2**20
 _SHARE = 0.5  # of the memory that is free
 
@@ -23,18 +25,6 @@ def warm(paths: List[str]) -> None:
     if sum(sizes) > _SHARE * free_memory():
         return
     threading.Thread(target=_read_ahead, args=(paths, sizes), daemon=True).start()
-
-
-def free_memory() -> int:
-    """Bytes that could hold what is read; 0 where the system does not say."""
-    try:
-        with open("/proc/meminfo", "rb") as stream:
-            for line in stream:
-                if line.startswith(b"MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
 
 
 def _read_ahead(paths: List[str], sizes: List[int]) -> None:

@@ -5,10 +5,12 @@ whole and checked, in order; one that is not there yet is read from where the pa
 reads the folder therefore finds every sample, at any moment.
 """
 
+import fcntl
 import os
 import signal
 import sys
-from typing import List
+from contextlib import contextmanager
+from typing import Iterator, List
 
 from .. import files, partial
 from . import stage
@@ -16,8 +18,10 @@ from .blocks import blocks_of, copy_blocks
 from .inspection import open_sealed
 from .packs import DamagedPack, Manifest
 
+ENDING = ".arriving"
 SOURCE = "arriving-from"  # in the folder: where the whole pack lies
 PROBLEM = "arriving-stopped"  # in the folder: why no more shards come
+_COMING = "coming"  # in the folder: shards that are not whole yet
 _AT_ONCE = 4  # shards that are copied together, so that several storage targets are used
 
 _carriers = []  # type: List[int]
@@ -28,9 +32,16 @@ def begin(pack_folder: str, target_parent: str) -> str:
     pack_folder = os.path.abspath(pack_folder)
     manifest, index = open_sealed(pack_folder)
     index.close()
-    target = os.path.join(target_parent, "{}.arriving".format(manifest.identity))
-    if os.path.isdir(target):
-        return target
+    target = os.path.join(target_parent, manifest.identity + ENDING)
+    if not os.path.isdir(target):
+        _make(pack_folder, target, manifest)
+    if _missing(target, manifest):
+        _carriers.append(_start(pack_folder, target, manifest))
+    return target
+
+
+def _make(pack_folder: str, target: str, manifest: Manifest) -> None:
+    target_parent = os.path.dirname(target)
     os.makedirs(target_parent, exist_ok=True)
     folder = partial.begin(target_parent, os.path.basename(target))
     try:
@@ -39,9 +50,13 @@ def begin(pack_folder: str, target_parent: str) -> str:
     except BaseException:
         partial.abandon(folder)
         raise
-    if partial.finish(folder, target):
-        _carriers.append(_start(pack_folder, target, manifest))
-    return target
+    partial.finish(folder, target)
+
+
+def _missing(target: str, manifest: Manifest) -> List[int]:
+    """The shards that have not arrived."""
+    arrived = set(os.listdir(target))
+    return [number for number, shard in enumerate(manifest.shards) if shard.name not in arrived]
 
 
 def end() -> None:
@@ -74,16 +89,33 @@ def _start(pack_folder: str, target: str, manifest: Manifest) -> int:
 def carry(pack_folder: str, target: str, manifest: Manifest) -> None:
     """Bring every shard, as long as there is room; the program can do without."""
     try:
-        for first in range(0, len(manifest.shards), _AT_ONCE):
-            last = min(first + _AT_ONCE, len(manifest.shards))
-            _bring(pack_folder, target, manifest, list(range(first, last)))
+        with _alone(target):
+            partial.remove_tree(os.path.join(target, _COMING))
+            files.remove_if_there(os.path.join(target, PROBLEM))
+            missing = _missing(target, manifest)
+            for first in range(0, len(missing), _AT_ONCE):
+                _bring(pack_folder, target, manifest, missing[first : first + _AT_ONCE])
     except (OSError, DamagedPack) as problem:
         if os.path.isdir(target):  # otherwise the job is over
             files.write_whole(os.path.join(target, PROBLEM), str(problem))
 
 
+@contextmanager
+def _alone(target: str) -> Iterator[None]:
+    """While nobody else fills the folder: runs that share it take turns, until it is full."""
+    lock = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError:
+        pass  # without locks no folder is shared
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
 def _bring(pack_folder: str, target: str, manifest: Manifest, numbers: List[int]) -> None:
-    coming = os.path.join(target, "coming")
+    coming = os.path.join(target, _COMING)
     os.mkdir(coming)
     try:
         for number in numbers:

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from typing import Iterator, List, NamedTuple, Optional
+from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 _PATIENCE = 10  # seconds; a quota command may wait for a file server that is down
 _KIBIBYTE = 1024
@@ -31,11 +31,17 @@ def _nearest(folder: str) -> str:
     return folder
 
 
-def _of_disk(place: str) -> Iterator[Room]:
+def disk_room(place: str) -> Tuple[int, Optional[int]]:
+    """Bytes and files that a disk has room for; None where it does not count files."""
     found = os.statvfs(place)
-    yield Room("disk", "bytes", found.f_bavail * found.f_frsize)
-    if found.f_files:  # some file systems do not count files, and say 0
-        yield Room("disk", "files", found.f_favail)
+    return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None
+
+
+def _of_disk(place: str) -> Iterator[Room]:
+    free, files = disk_room(place)
+    yield Room("disk", "bytes", free)
+    if files is not None:
+        yield Room("disk", "files", files)
 
 
 def _of_quotas(place: str) -> Iterator[Room]:

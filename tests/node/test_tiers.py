@@ -1,0 +1,58 @@
+"""Where a pack goes on its node."""
+
+import os
+import subprocess
+
+import pytest
+
+from rabaska.node.data.memory import free_memory
+from rabaska.node.data.tiers import DISK, MEMORY, Tier, choose, kind_of, tiers_here
+
+GB = 10**9
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kind"),
+    [
+        (Tier("", "", 2 * GB, 1000), MEMORY),
+        (Tier("", "", 2 * GB, 200_000), DISK),  # too many files for the memory's file system
+        (Tier("", "", 20 * GB), DISK),
+        (Tier("", "", 2000 * GB), None),
+    ],
+)
+def test_the_first_tier_with_room_is_chosen(wanted, kind):
+    tiers = [Tier(MEMORY, "/dev/shm", 5 * GB, 100_000), Tier(DISK, "/tmp", 100 * GB)]
+
+    found = choose(wanted, tiers)
+
+    assert (found and found.kind) == kind
+
+
+def test_a_folder_in_memory_may_take_a_part_of_the_memory_that_is_left(tmp_path):
+    found = tiers_here("/dev/shm", str(tmp_path))
+
+    assert [tier.folder for tier in found] == ["/dev/shm", str(tmp_path)]
+    assert found[0].bytes <= free_memory() / 3
+
+
+def test_a_folder_that_is_not_there_is_no_tier(tmp_path):
+    found = tiers_here(str(tmp_path / "no such folder"), str(tmp_path))
+
+    assert [tier.folder for tier in found] == [str(tmp_path)]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_disk_that_lies_in_memory_is_called_so(tmp_path):
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path]
+    if subprocess.run(mount, check=False).returncode:
+        pytest.skip("this machine does not let us mount")
+
+    try:
+        kind = kind_of(str(tmp_path / "below"))
+        found = tiers_here("", str(tmp_path))
+    finally:
+        subprocess.run(["umount", "-l", tmp_path], check=True)
+
+    assert kind == MEMORY
+    assert [tier.kind for tier in found] == [MEMORY]
+    assert found[0].bytes < 2**20
