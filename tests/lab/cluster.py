@@ -165,6 +165,17 @@ class Lab:
     def fill_home(self, *, leave: int = 0) -> None:
         self._fill(self.home, self.site.home.size, leave)
 
+    def use_up_files(self, folder: str) -> None:
+        """Make as many empty files there as its quota allows."""
+        if not self.site.shared.files and not self.site.home.files:
+            raise LabBroken(f"{folder} has no quota of files in this site")
+        script = 'mkdir "$0"; n=0; while true > "$0/$n"; do n=$((n + 1)); done 2> /dev/null'
+        self.world.run(["bash", "-c", script, f"{folder}/filler"])
+
+    def free(self, folder: str) -> None:
+        """Remove what filled the storage, or used up its files."""
+        self.world.run(["rm", "-rf", f"{folder}/filler"])
+
     def stop_controller(self, *, kill: bool = False) -> None:
         self.controller.stop(kill=kill)
 

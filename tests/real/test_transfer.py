@@ -1,7 +1,6 @@
 """Packs to a real login node and results back: resumed, proven, never half there."""
 
 import functools
-import itertools
 import os
 import random
 import re
@@ -10,7 +9,6 @@ import signal
 import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -396,18 +394,10 @@ def test_results_are_followed_when_the_next_link_takes_over(lab, voyager, tmp_pa
     assert not list(fetched.folder.rglob("*.partial"))
 
 
-def use_up_files(lab, folder):
-    """Make as many files as the quota allows."""
-    lab.path(folder).mkdir(exist_ok=True)
-    with suppress(OSError):
-        for number in itertools.count():
-            (lab.path(folder) / str(number)).touch()
-
-
 FILL = {
     "home": lambda lab: lab.fill_home(),
     "shared": lambda lab: lab.fill_shared(),
-    "files": lambda lab: use_up_files(lab, "/scratch/filler"),
+    "files": lambda lab: lab.use_up_files("/scratch"),
 }
 
 
@@ -420,11 +410,10 @@ def test_a_full_disk_there_is_told_with_an_exit_code_of_its_own(make_lab, make_v
     if where == "home":
         text = voyager.profile.read_text()
         voyager.profile.write_text(re.sub(r"store = .*", 'store = "~/rabaska"', text))
-    filler = lab.path(lab.home if where == "home" else "/scratch") / "filler"
 
     FILL[where](lab)
     at_first = voyager.types("run", "--on", "lab", code=6).errors
-    shutil.rmtree(filler) if where == "files" else filler.unlink()
+    lab.free(lab.home if where == "home" else "/scratch")
     voyager.run()
     FILL[where](lab)
     with_all_there = voyager.types("run", "--on", "lab", code=6).errors

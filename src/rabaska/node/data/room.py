@@ -1,7 +1,10 @@
 """How much fits where: free bytes and files, quotas, and how Lustre is to spread large files."""
 
+import errno
 import os
+import socket
 import subprocess
+from contextlib import contextmanager
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 _PATIENCE = 10  # seconds; a quota command may wait for a file server that is down
@@ -67,6 +70,18 @@ def read_quota(limit: str, text: str) -> Iterator[Room]:
             used, soft, hard = (int(number) for number in numbers[at : at + 3])
             if hard or soft:
                 yield Room(limit, unit, max(0, (hard or soft) - used) * size)
+
+
+@contextmanager
+def named_when_full(folder: str) -> Iterator[None]:
+    """For what writes below `folder` only: an error of a full disk tells which disk, and where."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno != errno.ENOSPC:
+            raise
+        full = "{} on {}".format(problem.strerror, socket.gethostname())
+        raise OSError(problem.errno, full, folder)
 
 
 def is_lustre(place: str) -> bool:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Iterator, List, Optional
 
 from .. import files, processes
-from ..data import arrive, packs, stage
+from ..data import arrive, packs, room, stage
 from ..record import chain, events, lease, links, plan
 from ..record.events import Diary, say
 from ..record.runfolder import RunFolder
@@ -55,6 +55,9 @@ def main(argv: List[str]) -> int:
     signals.install()
     try:
         return one_link(run, wanted, job_from(os.environ, wanted, time.time()), signals)
+    except lease.NoRoom as problem:
+        say("{}; so this job does nothing".format(problem))
+        return ending.NOT_READY
     finally:
         setup.clean(os.environ)
 
@@ -178,7 +181,7 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
     code = os.path.join(local, "code")
     began = time.monotonic()
     try:
-        with interrupts.broken_off_when(work.look):
+        with interrupts.broken_off_when(work.look), room.named_when_full(local):
             before = ready.unpack_code(work, code)
             elsewhere = everywhere.begin_staging(work, local)
             places = ready.places(work, ready.stage_data(work, local), found)

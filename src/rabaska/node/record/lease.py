@@ -19,6 +19,11 @@ from .runfolder import RunFolder
 SECONDS = 60.0  # a holder on another machine that gave no sign for so long is over
 LOOKS = 20  # at the holder, while one lease is waited out
 BEATS = 6  # signs of life in one lease
+RECORDS = 65536  # bytes that the records of one link take at most, its reserve included
+
+
+class NoRoom(Exception):
+    """The storage is full; who claimed the run now could not even say that."""
 
 
 def seconds() -> float:
@@ -86,8 +91,9 @@ def ask_to_hand_over(run: RunFolder, link: int, job: str) -> bool:
 
 
 def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]":
-    """Become the holder after link `last`; None when another was quicker."""
+    """Become the holder after link `last`; None when another was quicker, or NoRoom."""
     link = last + 1
+    _look_for_room(run)
     try:
         os.rename(run.carried(last), run.carried(link))
     except OSError:
@@ -99,6 +105,17 @@ def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]
     files.sync_folder(os.path.dirname(run.carried(link)))
     _show_output(run, link)
     return Lease(run, link, lease)
+
+
+def _look_for_room(run: RunFolder) -> None:
+    trial = "{}.{}.{}{}".format(run.output_link, socket.gethostname(), os.getpid(), files.PARTIAL)
+    try:
+        with open(trial, "wb") as stream:
+            stream.write(b"\0" * RECORDS)
+    except OSError as problem:
+        raise NoRoom("{} cannot be written to: {}".format(run.path, problem.strerror))
+    finally:
+        files.remove_if_there(trial)
 
 
 def _begun(link: int, job: str) -> links.Begun:
