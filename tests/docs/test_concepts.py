@@ -46,7 +46,7 @@ def test_the_chain_rule_names_what_a_link_is_blamed_for_and_how_patient_it_is():
 def test_every_placeholder_and_variable_of_the_contract_is_on_the_page():
     places = command.Places({"cats": "/d"}, "/o", "/c", "/c/last.pt")
     told = command.environment(places, given={}, extra={})
-    agents = "".join(path.read_text("utf-8") for path in NODE.glob("*.py"))
+    agents = "".join(path.read_text("utf-8") for path in NODE.rglob("*.py"))
     of_the_link = re.findall(r'"(RABASKA_(?:RUN|LINK|DEADLINE|LOCAL))": ', agents)
 
     assert len(set(of_the_link)) >= 3

@@ -48,6 +48,7 @@ keep = ["runs", "lightning_logs"]
 exclude = ["notebooks"]
 
 [progress]
+watch = false
 pattern = 'step (?P<step>\\d+)'
 
 [cluster.beluga]

@@ -40,6 +40,7 @@ def test_every_key_of_the_file_reaches_the_project(write, whole):
     assert project.keep == ("runs", "lightning_logs")
     assert project.exclude == ("notebooks",)
     assert project.progress == r"step (?P<step>\d+)"
+    assert project.watch is False
     assert project.account == ""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from rabaska.cli.columns import Painted, columns, painted
+from rabaska.cli.outlook import outlook
 from rabaska.domain.amounts import say_duration, say_size
 from rabaska.domain.runs import Link, RunState, RunStatus
 
@@ -83,6 +84,7 @@ def _footnotes(run: RunStatus) -> Iterator[str]:
         age = say_duration(timedelta(seconds=max(0.0, run.now - run.checkpoint.written)))
         size = say_size(run.checkpoint.size)
         yield f"newest valid checkpoint: {run.checkpoint.path} ({size}, {age} old)"
+    yield from outlook(run)
     if run.metrics:
         values = ", ".join(f"{name} {value:g}" for name, value in run.metrics.items())
         yield f"last reported: {values}"

@@ -70,6 +70,7 @@ class Project:
     keep: tuple[str, ...] = ()  # what the program writes beside its code and must outlive a job
     exclude: tuple[str, ...] = ()  # code that does not travel, beside what .gitignore says
     progress: str = ""  # a regular expression that finds step numbers in the log
+    watch: bool = True  # whether the program is watched from inside
     account: str = ""
     queue: str = ""
     features: tuple[str, ...] = ()

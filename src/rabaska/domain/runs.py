@@ -66,6 +66,39 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
+class Speed:
+    """How fast a watched program went in the last minutes."""
+
+    at: float  # seconds since 1970
+    steps: int  # since its link began
+    epochs: int
+    seconds_per_step: float
+    waiting: float  # the share of its time that it waited for data
+    samples_per_second: float | None = None
+    saves: int = 0
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is left to do, at the pace of the last link."""
+
+    unit: str  # epoch or step
+    done: float
+    total: float | None
+    seconds_each: float
+    per_link: float  # units that outlive a link
+    links: int | None  # that the run needs from its first to its last
+    finishes: float | None  # seconds since 1970, by the cluster's clock
+    stuck: str = ""  # why no further link can help
+    hint: str = ""
+    links_there: int = 0  # that were submitted
+
+    @property
+    def links_missing(self) -> int:
+        return max(0, (self.links or 0) - self.links_there)
+
+
+@dataclass(frozen=True)
 class RunStatus:
     """All that is known of a run at one moment."""
 
@@ -79,6 +112,9 @@ class RunStatus:
     links: tuple[Link, ...] = ()
     checkpoint: Checkpoint | None = None
     metrics: dict[str, float] = field(default_factory=dict)
+    speed: Speed | None = None  # of a program that is watched
+    not_watched: str = ""  # why it is not
+    forecast: Forecast | None = None
     tail: str = ""
     explanations: tuple[tuple[str, str], ...] = ()  # what a failure means, what to do
     about: dict[str, Any] = field(default_factory=dict)

@@ -1,16 +1,18 @@
 """What the report of a run and its jobs in the queue come to: how the run stands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
+from typing import TypeVar
 
 from rabaska.domain.jobs import JobId, JobState, JobStatus, together
-from rabaska.domain.runs import Checkpoint, Link, RunState, RunStatus
+from rabaska.domain.runs import Checkpoint, Forecast, Link, RunState, RunStatus, Speed
 from rabaska.domain.standing import Facts, Standing, standing
 from rabaska.journeys.station import Station
 from rabaska.records.reports import Report
 from rabaska.records.runs import RunRecord
 
+Noun = TypeVar("Noun", Speed, Forecast)
 Queue = Mapping[str, JobStatus]
 
 _SIGN_OF_LIFE = 60.0  # seconds; a link renews its lease six times in that
@@ -45,6 +47,9 @@ def read_run(
         links=tuple(_link(each, queue) for each in report.get("links", [])),
         checkpoint=Checkpoint(**found) if found else None,
         metrics=report.get("metrics", {}),
+        speed=_noun(Speed, report.get("speed")),
+        not_watched=report.get("not_watched", ""),
+        forecast=_noun(Forecast, report.get("forecast")),
         tail=tail,
         about=report.get("about") or {},
         path=record.path,
@@ -69,6 +74,12 @@ def _with_meaning(told: RunStatus, stands: Standing, tail: str, *, explained: bo
             reason = f"it will never start ({stands.reason})" if waits.never else stands.reason
             return replace(told, reason=reason, explanations=((waits.meaning, waits.fix),))
     return told
+
+
+def _noun(kind: type[Noun], told: Report | None) -> Noun | None:
+    """What a node told, as far as this version knows the words."""
+    known = {field.name for field in fields(kind)}
+    return kind(**{name: told[name] for name in known & told.keys()}) if told else None
 
 
 def _facts(report: Report, queue: Queue | None, now: float) -> Facts:

@@ -84,6 +84,7 @@ def voyage(
         progress=project.progress,
         about=_about(project, spec, station, setup),
         launch=_launch(spec, station),
+        watch=project.watch,
     )
     return Voyage(spec=spec, plan=plan, script=script(spec, station, setup))
 

@@ -138,6 +138,9 @@ class ProgressTable(Table):
 
     pattern: Pattern = ""
     """A regular expression that finds step numbers, such as `step (?P<step>\\d+)`."""
+    watch: bool = True
+    """Whether steps, epochs and waiting for data are counted inside the program, and its saves are
+    made whole. `RABASKA_WATCH=0` among its variables does the same for one cluster."""
 
 
 class ClusterTable(Table):

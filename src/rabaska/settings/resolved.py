@@ -89,6 +89,7 @@ def project(resolved: Resolved, folder: File) -> Project:
         keep=tuple(settings.output.keep),
         exclude=(*settings.code.exclude, *_packed_beside(resolved)),
         progress=settings.progress.pattern,
+        watch=settings.progress.watch,
         account=own.account,
         queue=own.queue,
         features=tuple(own.features),

@@ -21,11 +21,13 @@ from . import (
     everywhere,
     interrupts,
     launch,
+    pace,
     program,
     ready,
     rescue,
     setup,
     snapshot,
+    watching,
 )
 from .interrupts import BrokenOff, Interrupts, Stop
 from .job import Job, Look, Work, job_from, reasons_to_stop
@@ -131,6 +133,7 @@ def carry(work: Work) -> int:
     found = None
     try:
         files.write_whole(reserve, b"\0" * _RESERVED)
+        watching.clear(work.carried)
         found = ready.choose_checkpoint(work)
         announce(work, found)
         setup.check(os.environ, work.run, work.link, work.job.name)
@@ -197,8 +200,11 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
     ask = int(getattr(signal, "SIG" + work.plan.signal))
     saver = rescue.Rescue(code, work.carried, work.plan.patterns, before)
     saver.start(rescue.seconds(), may_write=lambda: not work.lease.lost())
+    gauge = pace.Pace(work)
+    gauge.start(may_write=lambda: not work.lease.lost())
     end = program.watch(process, ask, noting(work), work.job.patience)
     saver.end()
+    gauge.end()
     end_stragglers(work, process)
     ending.keep_results(work, code, before)
     return end
@@ -225,12 +231,15 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
     told = ready.told_to_program(work, os.path.dirname(code))
     told.update(launch.variables(how, where, given))
     environment = command.environment(places, given, told)
+    environment = watching.environment(environment, work.run, work.plan)
     processes.become_reaper()
     os.makedirs(work.run.logs, exist_ok=True)
     with work.lease.quiet:
         log, listens = work.run.log(work.link), launch.through_tasks(how)
         process = program.start(words, code, environment, log, listens)
     work.diary.note("started", command=words, pid=process.pid)
+    if environment[watching.SWITCH] == "1":
+        watching.note_if_deaf(words, work.run, work.link, time.time())
     return process
 
 

@@ -79,12 +79,16 @@ def torchrun(words: List[str], how: Launch, where: Allocation) -> List[str]:
         meeting.append("--rdzv-endpoint={}:{}".format(where.host, where.port))
     counts = ["--nnodes={}".format(how.nodes), "--nproc-per-node={}".format(how.tasks)]
     run = ["-m", "torch.distributed.run"] + counts + meeting
-    if not _PYTHON.fullmatch(words[0]):
+    if not is_python(words[0]):
         return ["python3"] + run + ["--no-python"] + words
     place = _script(words)
     if place is None:
         return [words[0]] + run + ["--no-python"] + words
     return words[:place] + run + words[place:]
+
+
+def is_python(word: str) -> bool:
+    return _PYTHON.fullmatch(word) is not None
 
 
 def _script(words: List[str]) -> Optional[int]:

@@ -2,10 +2,10 @@
 
 import os
 import time
-from typing import Dict
+from typing import Dict, Optional
 
 from ..data import arrive, stage
-from ..record import links
+from ..record import links, metrics
 from ..record.events import say
 from ..record.plan import Plan
 from ..record.runfolder import RunFolder
@@ -24,10 +24,22 @@ def choose_checkpoint(work: Work) -> links.Saved:
     begun = links.read_begun(work.run, work.link)
     if begun is not None:
         begun = begun._replace(
-            resumed_from=found["path"] if found else None, checkpoint_seen=found, ready=True
+            resumed_from=found["path"] if found else None,
+            checkpoint_seen=found,
+            epoch=_epoch(work, found),
+            ready=True,
         )
         links.write_begun(work.run, begun)
     return found
+
+
+def _epoch(work: Work, found: links.Saved) -> Optional[float]:
+    """How many epochs were over when the checkpoint was saved, as far as the last link told."""
+    last = links.read_begun(work.run, work.link - 1)
+    if found is None or last is None:
+        return None
+    lines = metrics.tail(work.run, work.link - 1)
+    return metrics.epoch_at(lines, found["mtime_ns"] / 1e9, last.epoch or 0.0)
 
 
 def unpack_code(work: Work, code: str) -> snapshot.Listing:

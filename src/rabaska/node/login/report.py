@@ -13,9 +13,10 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import files
-from ..record import chain, lease, links, plan, progress
+from ..record import chain, lease, links, metrics, plan, progress
 from ..record.runfolder import RunFolder
 from ..saves import checkpoints
+from .outlook import outlook
 
 TAIL_LINES = 20
 TAIL_BYTES = 16 * 1024
@@ -60,6 +61,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
     alive = _attempt(problems, "the holder", None, _holder_alive, run)
     saved = _attempt(problems, "checkpoints", None, _saved, run, patterns)
     each = _attempt(problems, "links", [], _links, run, alive, pattern)
+    lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
     return {
         "run": asked.run if asked else run.name,
         "path": run.path,
@@ -72,7 +74,10 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "verdict": _attempt(problems, "the chain", None, _verdict, run, alive, saved),
         "links": [link for link, _ in each],
         "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
-        "metrics": _merged([metrics for _, metrics in each]),
+        "metrics": _merged([found for _, found in each]),
+        "speed": _attempt(problems, "metrics.jsonl", None, metrics.speed, lines),
+        "forecast": _attempt(problems, "the forecast", None, outlook, run, asked, lines, saved),
+        "not_watched": metrics.off(lines),
         "tail": _attempt(problems, "logs", "", last_lines, newest_log(run), tail),
         "problems": problems,
     }
@@ -88,6 +93,10 @@ def _attempt(
     except DAMAGE as problem:
         problems.append("{} cannot be read: {}: {}".format(what, type(problem).__name__, problem))
     return otherwise
+
+
+def _metrics_of_last(run: RunFolder) -> List[Json]:
+    return metrics.tail(run, run.holder())
 
 
 def _jobs(run: RunFolder) -> List[Json]:
@@ -171,8 +180,8 @@ def _shown(saved: Json) -> Json:
 
 def _merged(each: List[progress.Found]) -> progress.Found:
     merged = {}  # type: progress.Found
-    for metrics in each:
-        merged.update(metrics)
+    for found in each:
+        merged.update(found)
     return merged
 
 

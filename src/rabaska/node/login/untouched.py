@@ -37,6 +37,9 @@ def report_untouched(run: RunFolder) -> Optional[Json]:
         "links": [],
         "checkpoint": None,
         "metrics": {},
+        "speed": None,
+        "forecast": None,
+        "not_watched": "",
         "tail": "",
         "problems": [],
     }

@@ -21,6 +21,7 @@ class Begun(NamedTuple):
     begun: float  # seconds since 1970
     resumed_from: Optional[str] = None  # relative to what is carried
     checkpoint_seen: Saved = None  # the newest valid one before the program started
+    epoch: Optional[float] = None  # how many were over when that was saved
     ready: bool = False  # the checkpoint was looked for; before that, the link did nothing
 
 

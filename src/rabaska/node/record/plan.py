@@ -58,10 +58,12 @@ class Plan(NamedTuple):
     progress: str  # a regular expression that finds step numbers, or ""
     about: Dict[str, Any]  # for people: project, cluster, resources, who and when
     launch: Launch = Launch()
+    watch: bool = True  # whether the program is watched
     cuts: Sequence[Cut] = ()  # of a rehearsal: one for each link, from the first on
 
 
-_ADDED_LATER = ("launch", "cuts")  # a run that was submitted before they were known has none
+# A run that was submitted before they were known has none of them.
+_ADDED_LATER = ("launch", "watch", "cuts")
 
 
 class WrongFormat(Exception):

@@ -6,6 +6,7 @@
   job.sh               what was submitted
   jobs.jsonl           submissions, appended by the submitting side only
   events.jsonl         what happened, appended by whoever holds the run
+  metrics.jsonl        how fast the program goes, appended by itself (see `metrics`)
   logs/link-001.log    what the program printed in link 1
   logs/job-<id>.out    what the scheduler caught around it
   links/001/begun.json, ended.json

@@ -39,6 +39,7 @@ class Count:
         self.saved: Optional[float] = None  # by the clock, when the last save was over
         self.first_epoch: Optional[int] = None  # where it began, if it says so
         self.told = False  # a framework counts the epochs itself
+        self.anywhere = False  # it can save, and go on, after any step
         self._optimizer = 0
         self._handed_out = self._stepped = 0  # batches of any kind; when the last step came
         self._saved_steps = -1
@@ -71,6 +72,7 @@ class Count:
             epoch, self.batch, self.length = sampler.epoch_of(batch)
             self.first_epoch = epoch if self.first_epoch is None else self.first_epoch
             self.epochs = epoch - self.first_epoch
+            self.anywhere = True
 
     def waited(self, since: float) -> None:
         """For a loader, which is no longer at work."""
@@ -114,8 +116,8 @@ class Count:
         if self.saves and self.saved is not None:
             told.update(saves=self.saves, saving=round(self.saving, 4))
             told["saved"] = round(now - (clock - self.saved), 3)
-        for name in ("length", "batch_size", "total", "first_epoch"):
-            if getattr(self, name) is not None:
+        for name in ("length", "batch_size", "total", "first_epoch", "anywhere"):
+            if getattr(self, name) not in (None, False):
                 told[name] = getattr(self, name)
         return told
 

@@ -1,0 +1,110 @@
+"""How far a program is that does not tell: read from its log now and then, with the time.
+
+Also says early when the chain cannot advance, rather than after its first link.
+"""
+
+import os
+import re
+import threading
+import time
+from typing import Callable, List, Optional, Tuple
+
+from ..files import Json
+from ..record import forecast, links, metrics, progress
+from ..record.events import say
+from .job import Work
+
+SOONEST, LATEST = 0.5, 15.0  # seconds between two looks
+_SHARE = 1 / 50  # of the time since the program started
+_EARLY = 0.1  # of a link, after which a forecast is worth saying
+_LAST_LINES = 8 * 1024  # bytes of the log
+_OF = re.compile(r"epoch\s*[:=#]?\s*\[?\s*\d+\s*/\s*(\d{1,7})\b", re.IGNORECASE)  # "Epoch 3/10"
+
+
+class Pace:
+    """Looks at the log of a link, as long as its program runs."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._terms = _terms(work)
+        self._first: Optional[Tuple[float, float]] = None  # when, and where it was
+        self._last: Optional[float] = None
+        self._warned = False
+        self._over = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+
+    def start(self, may_write: Callable[[], bool]) -> None:
+        began = time.monotonic()
+
+        def keep_looking() -> None:
+            while not self._over.wait(_pause(time.monotonic() - began)):
+                try:
+                    if may_write():
+                        self.look(time.time())
+                except (OSError, ValueError, KeyError, TypeError):
+                    pass  # nothing depends on it, and the next look is soon
+
+        self._thread = threading.Thread(target=keep_looking, name="pace", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def look(self, now: float) -> None:
+        work = self._work
+        lines = metrics.tail(work.run, work.link)
+        if not metrics.watched(lines):
+            lines += self._note(now)
+        if not self._warned and now - self._terms.begun >= _EARLY * self._terms.seconds:
+            self._warn(lines)
+
+    def _note(self, now: float) -> List[Json]:
+        """A line about the log, if it has moved on."""
+        text = _end_of(self._work.run.log(self._work.link))
+        seen = progress.read(text, self._work.plan.progress)
+        unit = forecast.STEP if seen.epoch is None else forecast.EPOCH
+        at = float(seen.step or 0) if seen.epoch is None else seen.epoch
+        if at == self._last or (seen.step is None and seen.epoch is None):
+            return []
+        self._first = (now, at) if self._first is None or at < self._first[1] else self._first
+        self._last = at
+        told = {"time": now, "since": self._first[0], "from": self._first[1], "at": at}
+        of = _OF.findall(text)
+        line = dict(told, unit=unit, total=float(of[-1]) if of else None)
+        metrics.append(self._work.run, self._work.link, **line)
+        return [line]
+
+    def _warn(self, lines: List[Json]) -> None:
+        seen = forecast.pace(lines, self._terms.start, self._work.plan.command)
+        if seen is None:
+            return
+        told = forecast.forecast(seen, self._terms)
+        if told.stuck and not (seen.save_every is None and self._has_saved()):
+            self._warned = True
+            say("this chain may never advance: {}; {}".format(told.stuck, told.hint))
+            self._work.diary.note("cannot advance", reason=told.stuck, hint=told.hint)
+
+    def _has_saved(self) -> bool:
+        work = self._work
+        begun = links.read_begun(work.run, work.link)
+        found = links.newest(work.run, work.link, work.plan.patterns)
+        return begun is not None and links.progressed(begun.checkpoint_seen, found)
+
+
+def _terms(work: Work) -> forecast.Terms:
+    begun = links.read_begun(work.run, work.link)
+    at = begun.begun if begun is not None else time.time()
+    start = begun.epoch if begun is not None else None
+    return forecast.Terms(work.link, at, start or 0.0, work.job.ask_at - at)
+
+
+def _pause(lasted: float) -> float:
+    return min(LATEST, max(SOONEST, lasted * _SHARE))
+
+
+def _end_of(path: str) -> str:
+    with open(path, "rb") as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - _LAST_LINES))
+        return stream.read(_LAST_LINES).decode("utf-8", "replace")

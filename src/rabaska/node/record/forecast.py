@@ -1,0 +1,180 @@
+"""When a run will be over: how many links it needs, from what one link has shown so far.
+
+Pure. A program that saves once in an epoch keeps whole epochs only: of 4 hours, with 5 minutes to
+start and 50 minutes for each epoch, 4 are kept and not 4.7.
+"""
+
+import math
+import re
+from typing import List, NamedTuple, Optional, Tuple
+
+from ..files import Json
+from . import metrics
+
+EPOCH, STEP = "epoch", "step"
+_NEARLY = 0.05  # an interval that differs less from whole epochs is meant to be one
+# What programs call how many epochs, or steps, they shall make: `--epochs 40`, `max_epochs=40`.
+_ASKED = re.compile(
+    r"(?:.*[.-])?(?:(?:n|nb|num|max|total|num[-_]train)[-_])?"
+    r"(?:(?P<epoch>epochs?)|(?P<step>steps|iterations|iters|updates))(?:=(?P<number>\d+))?",
+    re.IGNORECASE,
+)
+
+
+class Pace(NamedTuple):
+    """How far the run is and how fast it goes, as one link shows."""
+
+    unit: str
+    done: float  # units of the whole run
+    at: float  # when that was so, seconds since 1970
+    seconds: float  # for one unit
+    began: float  # when training began in this link
+    total: Optional[float] = None
+    save_every: Optional[float] = None  # seconds; None when no save was seen, 0 when asked to
+
+
+class Terms(NamedTuple):
+    """What the chain gives to a link."""
+
+    link: int  # its number
+    begun: float  # when its job began, seconds since 1970
+    start: float  # units that were done before it
+    seconds: float  # that it has, until its program is asked to stop
+    between: float = 0.0  # seconds from the end of one link to the beginning of the next
+
+
+class Forecast(NamedTuple):
+    unit: str
+    done: float
+    total: Optional[float]
+    seconds_each: float
+    per_link: float  # units that a link keeps; whole ones for a program that saves at their end
+    links: Optional[int]  # of the whole run
+    finishes: Optional[float]  # seconds since 1970, with no waiting but what was seen so far
+    stuck: str = ""  # why the chain cannot advance
+    hint: str = ""
+
+
+def asked_for(command: List[str], unit: str) -> Optional[float]:
+    """How many epochs, or steps, the words of a command ask for."""
+    for word, following in zip(command, command[1:] + [""]):
+        found = _ASKED.fullmatch(word)
+        if found is None or not found.group(unit) or not (word[0] == "-" or found.group("number")):
+            continue
+        number = found.group("number") or following
+        if number.isdigit() and int(number) > 0:
+            return float(number)
+    return None
+
+
+def pace(lines: List[Json], start: float, command: List[str]) -> Optional[Pace]:
+    """What the lines of a link in metrics.jsonl show; None when that is too little."""
+    own = metrics.watched(lines)
+    told = [line for line in lines if "at" in line]
+    if own:
+        return _of_watched(own[-1], start, command)
+    return _of_log(told[-1], command) if told else None
+
+
+def _of_watched(line: Json, start: float, command: List[str]) -> Optional[Pace]:
+    spent = line["time"] - line["began"]
+    epochs = line["batches"] / line["length"] if line.get("length") else line["epochs"]
+    if spent <= 0 or epochs <= 0:
+        return None
+    saves = line.get("saves", 0)
+    every = (line["saved"] - line["began"]) / saves if saves else None
+    if line.get("anywhere"):
+        every = 0.0
+    return Pace(
+        unit=EPOCH,
+        done=metrics.epoch_of(line, start),
+        at=line["time"],
+        seconds=spent / epochs,
+        began=line["began"],
+        total=line.get("total") or asked_for(command, EPOCH),
+        save_every=every,
+    )
+
+
+def _of_log(line: Json, command: List[str]) -> Optional[Pace]:
+    made, spent = line["at"] - line["from"], line["time"] - line["since"]
+    if made <= 0 or spent <= 0:
+        return None
+    total = line.get("total") or asked_for(command, line["unit"])
+    return Pace(line["unit"], line["at"], line["time"], spent / made, line["since"], total)
+
+
+def after(seen: Pace, terms: Terms, kept: float, ended: float) -> Tuple[Pace, Terms]:
+    """The same pace, for the link that comes after one that left `kept` units behind."""
+    begins = ended + terms.between
+    begun = begins + max(0.0, seen.began - terms.begun)
+    following = terms._replace(link=terms.link + 1, begun=begins, start=kept)
+    return seen._replace(done=kept, at=begun, began=begun), following
+
+
+def forecast(seen: Pace, terms: Terms, saved: bool = False) -> Forecast:
+    """`saved`: the link has left a checkpoint, of which nothing but its file is known."""
+    usable = terms.seconds - max(0.0, seen.began - terms.begun)
+    every = seen.save_every
+    if every is None and saved and seen.unit == EPOCH:
+        every = seen.seconds  # seldom more often, where nothing was seen but a file
+    kept = per_link(usable, seen.seconds, every)
+    links, finishes = _end(seen, terms, kept)
+    told = Forecast(seen.unit, seen.done, seen.total, seen.seconds, round(kept, 3), links, finishes)
+    ends = finishes is not None and links == terms.link
+    return told if ends else _warned(told, usable, every)
+
+
+def per_link(usable: float, seconds: float, every: Optional[float]) -> float:
+    """Units that outlive a link of which `usable` seconds are spent on training."""
+    if usable <= 0:
+        return 0.0
+    if every is None or every <= 0:
+        return usable / seconds  # it may save when it is asked to stop
+    units = every / seconds
+    if round(units) >= 1 and abs(units - round(units)) <= _NEARLY * units:
+        units = float(round(units))
+    return math.floor(usable / (units * seconds)) * units
+
+
+def _end(seen: Pace, terms: Terms, kept: float) -> Tuple[Optional[int], Optional[float]]:
+    """The number of the last link, and when it will be done."""
+    if seen.total is None:
+        return None, None
+    left = max(0.0, seen.total - seen.done) * seen.seconds
+    if seen.at + left <= terms.begun + terms.seconds:
+        return terms.link, seen.at + left
+    if kept <= 0:
+        return None, None
+    more = max(1, math.ceil((seen.total - terms.start) / kept - 1e-6) - 1)
+    last = seen.total - terms.start - more * kept
+    begins = terms.begun + more * (terms.seconds + terms.between)
+    starting = max(0.0, seen.began - terms.begun)
+    return terms.link + more, begins + starting + last * seen.seconds
+
+
+def _warned(told: Forecast, usable: float, every: Optional[float]) -> Forecast:
+    """With a word on what keeps the chain from advancing, where something does."""
+    has = "a link has {} for training".format(_said(max(0.0, usable)))
+    if every is not None and every > usable:
+        return told._replace(
+            stuck="it saves every {}, and {}".format(_said(every), has),
+            hint="save more often, or ask for a longer time limit with `--walltime`",
+        )
+    if every is None and told.unit == EPOCH and told.seconds_each > usable:
+        return told._replace(
+            stuck="one epoch takes {}, {}, and nothing was saved yet".format(
+                _said(told.seconds_each), has
+            ),
+            hint="save within epochs, or when asked to stop, or ask for a longer time limit "
+            "with `--walltime`",
+        )
+    return told
+
+
+def _said(seconds: float) -> str:
+    if seconds < 120:
+        return "{:.0f} s".format(seconds)
+    if seconds < 7200:
+        return "{:.0f} min".format(seconds / 60)
+    return "{:.1f} h".format(seconds / 3600)

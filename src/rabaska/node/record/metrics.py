@@ -1,0 +1,104 @@
+"""metrics.jsonl: how far and how fast a link went, a line now and then.
+
+A watched program tells it itself, all numbers since the link began (`rabaska.training.watching`):
+
+    {"link", "time", "began", "steps", "batches", "epochs", "batch", "length", "waiting", …}
+
+For others the agent notes what they print, and since when:
+
+    {"link", "time", "since", "from", "at", "unit": "epoch" or "step", "total"}
+
+A link that is not watched, or no longer, says why: {"link", "time", "off"}.
+"""
+
+import json
+import os
+from typing import List, Optional
+
+from .. import files
+from ..files import Json
+from .runfolder import RunFolder
+
+TAIL = 32 * 1024  # bytes: some minutes of lines
+_WHOLE = 0.03  # an epoch that is over but for so little was saved at its end
+
+
+def append(run: RunFolder, link: int, **told: object) -> None:
+    files.append_line(run.metrics, dict(told, link=link))
+
+
+def tail(run: RunFolder, link: int, size: int = TAIL) -> List[Json]:
+    """The newest lines of a link, oldest first."""
+    try:
+        with open(run.metrics, "rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - size))
+            text = stream.read(size)
+    except OSError:
+        return []
+    lines = [_line(line) for line in text.split(b"\n")]
+    return [line for line in lines if line is not None and line.get("link") == link]
+
+
+def _line(text: bytes) -> Optional[Json]:
+    try:
+        value = json.loads(text.decode("utf-8"))
+    except ValueError:
+        return None  # cut at the beginning of what was read, or half written
+    return value if isinstance(value, dict) else None
+
+
+def watched(lines: List[Json]) -> List[Json]:
+    """The lines that the newest process of the program wrote itself."""
+    own = [line for line in lines if "steps" in line]
+    return [line for line in own if line.get("pid") == own[-1].get("pid")]
+
+
+def off(lines: List[Json]) -> str:
+    """Why the link is not watched; "" when it is, or when nobody knows."""
+    return str(([line["off"] for line in lines if "off" in line] or [""])[-1])
+
+
+def speed(lines: List[Json]) -> Optional[Json]:
+    """Of a watched program, over the last minutes; None when it has told too little."""
+    own = watched(lines)
+    if not own:
+        return None
+    last = own[-1]
+    first = own[0] if len(own) > 1 else {"time": last["began"], "steps": 0, "waiting": 0.0}
+    span, steps = last["time"] - first["time"], last["steps"] - first["steps"]
+    if span <= 0 or steps <= 0:
+        return None
+    batches = last["batches"] - first.get("batches", 0)
+    size = last.get("batch_size")
+    return {
+        "at": last["time"],
+        "steps": last["steps"],
+        "epochs": last["epochs"],
+        "seconds_per_step": span / steps,
+        "waiting": min(1.0, max(0.0, (last["waiting"] - first["waiting"]) / span)),
+        "samples_per_second": batches * size / span if size and batches else None,
+        "saves": last.get("saves", 0),
+    }
+
+
+def epoch_of(line: Json, start: float) -> float:
+    """How many epochs of the run are over, in a link that began after `start` of them."""
+    if "at" in line:
+        return float(line["at"]) if line.get("unit") == "epoch" else start
+    first = line.get("first_epoch")
+    begun = line["batch"] / line["length"] if line.get("length") else 0.0
+    return float((start if first is None else first) + line["epochs"] + begun)
+
+
+def epoch_at(lines: List[Json], moment: float, start: float) -> float:
+    """How many epochs were over at a moment, such as that of a checkpoint."""
+    told = [line for line in lines if "steps" in line or "at" in line]
+    before = [line for line in told if line["time"] <= moment]
+    after = [line for line in told if line["time"] > moment]
+    if not before:
+        return start
+    epoch = epoch_of(before[-1], start)
+    if after:
+        share = (moment - before[-1]["time"]) / (after[0]["time"] - before[-1]["time"])
+        epoch += share * max(0.0, epoch_of(after[0], start) - epoch)
+    return float(round(epoch)) if abs(epoch - round(epoch)) < _WHOLE else epoch
