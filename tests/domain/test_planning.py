@@ -1,12 +1,13 @@
 """The right queue for a need, with reasons; and no queue where none can do it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain.placing import place
+from rabaska.domain.placing import place, shared_folder
 from rabaska.domain.planning import Need, outlook
 from rabaska.knowledge.gpus import gpus
 from rabaska.settings.profile_files import names
@@ -150,14 +151,15 @@ def test_what_is_chosen_can_be_done(total, count, kind, resumes, spreads, name):
     assert spreads or told.choice.nodes == 1
 
 
-def test_a_dataset_goes_to_the_node_or_stays_in_shards():
-    small, large = place(
-        [("small", 5 * GB), ("large", 900 * GB)], CLUSTERS["narval"],
+def test_a_dataset_goes_into_memory_onto_the_node_or_stays_in_shards():
+    small, medium, large = place(
+        [("small", 5 * GB), ("medium", 40 * GB), ("large", 900 * GB)], CLUSTERS["narval"],
         CLUSTERS["narval"].partition("a100"), 124 * GB,
     )  # fmt: skip
 
-    assert small.read == "$SLURM_TMPDIR"
-    assert "fit in memory too" in small.why
+    assert small.read == "/dev/shm"
+    assert "memory" in small.why
+    assert medium.read == "$SLURM_TMPDIR"
     assert "shards" in large.why
     assert large.read == large.kept == "$SCRATCH/rabaska"
 
@@ -167,6 +169,14 @@ def test_what_is_too_large_for_memory_is_not_said_to_fit():
 
     assert told.read == "$LSCRATCH"
     assert "memory" not in told.why
+
+
+@pytest.mark.parametrize(
+    ("local", "shared"),
+    [("/tmp", "/tmp"), ("/scratch/$USER", "/scratch/$USER"), ("$SLURM_TMPDIR", ""), ("", "")],
+)
+def test_only_a_folder_that_is_the_same_in_every_job_is_shared(local, shared):
+    assert shared_folder(replace(CLUSTERS["narval"], local_space=local)) == shared
 
 
 def test_large_packs_are_spread_over_servers_where_there_are_several():

@@ -1,5 +1,6 @@
 """Where each dataset goes on its way to the program: memory, the node's disk, or shared storage."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,9 @@ from rabaska.domain.clusters import Cluster, Partition, Tier
 # The Alliance's advice: up to 10 GB in memory, up to 100 GB on the node, more in large shards.
 _IN_MEMORY = 10 * 10**9
 _ON_NODE = 100 * 10**9
+_MEMORY_SHARE = 0.25  # of the job's: the program needs most of it
 _NODES_SHARE = 0.8  # of its disk: other jobs use it too
+_OF_USERS = {"USER", "LOGNAME"}  # variables that mean the same in every job of a user
 _LARGE = 10**9  # bytes from which a pack is worth spreading over servers
 
 
@@ -32,30 +35,43 @@ def place(
 
 
 def _one(name: str, size: int, cluster: Cluster, queue: Partition | None, memory: int) -> Placement:
-    """On the node where it fits: that is where jobs stage their data."""
+    """Where the job will find room for it, which looks again by itself."""
     kept = cluster.store or "rabaska's own folder"
     stripe, room = _stripe(size, cluster), _room(cluster, queue)
+    if size <= _memory_room(cluster, memory):
+        why = f"{say_size(size)} fit in memory beside the program"
+        return Placement(name, size, kept, memory_folder(cluster), why, stripe)
     if size <= min(_ON_NODE, room * _NODES_SHARE if room else _ON_NODE):
         local = cluster.local_space or "the node's own disk"
-        had = f" of {say_size(room)}" if room else ""
-        why = f"{say_size(size)}{had} on the node{_in_memory(size, cluster, memory)}"
+        why = f"{say_size(size)}{f' of {say_size(room)}' if room else ''} on the node"
         return Placement(name, size, kept, local, why, stripe)
     why = f'{say_size(size)} are too much for a node: set `as = "shards"` and read them in place'
     return Placement(name, size, kept, kept, why, stripe)
 
 
-def _in_memory(size: int, cluster: Cluster, memory: int) -> str:
-    """That memory would hold it as well, where the site has a folder for that."""
+def _memory_room(cluster: Cluster, memory: int) -> float:
+    """Bytes of the job's memory that data may take, where the site has a folder for that."""
     tier = _memory_tier(cluster)
-    limit = min(_IN_MEMORY, memory // 2 if memory else _IN_MEMORY)
-    if tier is None or size > min(limit, tier.size or limit):
-        return ""
-    return f'; it would fit in memory too: `local = "{tier.path}"` in a profile of your own'
+    if tier is None or not memory:
+        return 0
+    return min(_IN_MEMORY, memory * _MEMORY_SHARE, tier.size or _IN_MEMORY)
 
 
 def _memory_tier(cluster: Cluster) -> Tier | None:
     names = ("ram", "ramdisk")
     return next((each for each in cluster.storage if each.name in names and each.path), None)
+
+
+def memory_folder(cluster: Cluster) -> str:
+    """The folder of its nodes that lies in memory; "" where there is none."""
+    tier = _memory_tier(cluster)
+    return tier.path if tier else ""
+
+
+def shared_folder(cluster: Cluster) -> str:
+    """The nodes' own storage, if all jobs of a user see the same; "" if each has a folder."""
+    variables = set(re.findall(r"\$\{?(\w*)", cluster.local_space))
+    return cluster.local_space if variables <= _OF_USERS else ""
 
 
 def _room(cluster: Cluster, queue: Partition | None) -> int:

@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 
 from rabaska.domain.asking import completed
 from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources, together
+from rabaska.domain.placing import memory_folder, shared_folder
 from rabaska.domain.projects import Project
 from rabaska.errors import CommandFailed, SubmissionRefused
 from rabaska.jobscript.script import Agent, render
 from rabaska.journeys.station import Station
 from rabaska.journeys.telling import Silent, Teller
 from rabaska.node.record import plan as plans
-from rabaska.node.record.plan import Launch, Plan, StagedData
+from rabaska.node.record.plan import Launch, Nearby, Plan, StagedData
 from rabaska.packing.pack import Pack
 from rabaska.remote.place import Outcome, quoted
 from rabaska.remote.refusals import ConnectionLost, refuse_full_disk
@@ -84,6 +85,7 @@ def voyage(
         progress=project.progress,
         about=_about(project, spec, station, setup),
         launch=_launch(spec, station),
+        nearby=Nearby(memory_folder(station.cluster), shared_folder(station.cluster)),
         watch=project.watch,
     )
     return Voyage(spec=spec, plan=plan, script=script(spec, station, setup))

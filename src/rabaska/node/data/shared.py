@@ -78,6 +78,15 @@ def _evict_one(path: str) -> None:
     os.close(lock)
 
 
+def own_folder(root: str, name: str) -> Optional[partial.PartialFolder]:
+    """A new folder below `root` that nobody shares; it is swept when its maker is dead."""
+    home = _home(root)
+    if home is None:
+        return None
+    evict(home)
+    return partial.begin(home, name)
+
+
 def _home(root: str) -> Optional[str]:
     """Our own folder in a place where others may make folders too."""
     home = os.path.join(root, "rabaska-{}".format(os.getuid()))

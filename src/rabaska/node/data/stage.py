@@ -49,6 +49,17 @@ def stage(
         index.close()
 
 
+def link(pack_folder: str, target_parent: str) -> str:
+    """A folder that shows the pack where it lies; the path that the program shall read."""
+    manifest, index = open_sealed(pack_folder)
+    index.close()
+    target = os.path.join(target_parent, manifest.identity)
+    os.mkdir(target)
+    for name in [INDEX, MANIFEST] + [shard.name for shard in manifest.shards]:
+        os.symlink(os.path.join(os.path.abspath(pack_folder), name), os.path.join(target, name))
+    return target
+
+
 def remove(path: str) -> None:
     """Remove a staged folder, read-only folders included."""
     partial.remove_tree(path)

@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from typing import Iterator, List, Optional
 
 from .. import files, processes
-from ..data import arrive, packs, room, stage
+from ..data import packs, room, stage
 from ..record import chain, events, lease, links, plan
 from ..record.events import Diary, say
 from ..record.runfolder import RunFolder
 from . import (
     command,
     cutting,
+    datasets,
     ending,
     everywhere,
     interrupts,
@@ -164,7 +165,7 @@ def local_space(job: Job) -> Iterator[str]:
         yield local
     finally:
         try:
-            arrive.end()
+            datasets.leave()
             stage.remove(local)
         except OSError as problem:
             say("{} could not be removed: {}".format(local, problem))
@@ -187,7 +188,7 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
         with interrupts.broken_off_when(work.look), room.named_when_full(local):
             before = ready.unpack_code(work, code)
             elsewhere = everywhere.begin_staging(work, local)
-            places = ready.places(work, ready.stage_data(work, local), found)
+            places = ready.places(work, datasets.stage_data(work, local), found)
             everywhere.finish_staging(elsewhere)
         process = start_program(work, code, places)
     except BrokenOff as broken:

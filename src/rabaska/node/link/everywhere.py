@@ -17,7 +17,7 @@ from ..data import packs, stage
 from ..record import plan
 from ..record.events import say
 from ..record.runfolder import RunFolder
-from . import launch, program, ready, snapshot
+from . import datasets, launch, program, ready, snapshot
 from .job import Work
 
 _PATIENCE = 60.0  # seconds with nodes that do not answer
@@ -42,7 +42,7 @@ def stage_here(run: RunFolder, link: int, local: str) -> int:
         pass
     try:
         ready.place_code(run, wanted, run.carried(link), os.path.join(local, "code"))
-        ready.place_data(run, wanted, local)
+        datasets.place(run, wanted, local)
     except (OSError, snapshot.WrongSnapshot, packs.DamagedPack) as problem:
         say("{} could not be made ready: {}".format(socket.gethostname(), problem))
         return 1

@@ -16,7 +16,7 @@ from typing import Dict, List
 from .. import processes
 from ..record import events, plan
 from ..record.runfolder import RunFolder
-from . import command, keep, ready, snapshot
+from . import command, datasets, keep, ready, snapshot
 from .agent import local_space
 from .job import Job, job_from
 
@@ -39,7 +39,7 @@ def main(argv: List[str]) -> int:
         ready.place_code(run, wanted, run.carried(0), code)
         before = snapshot.listing(code)
         places = command.Places(
-            data=ready.place_data(run, wanted, local),
+            data=datasets.paths(datasets.place(run, wanted, local)),
             output=run.output(0),
             checkpoints=run.checkpoints(0),
         )

@@ -1,10 +1,8 @@
-"""Everything a program needs before it starts: its checkpoint, its code, its data."""
+"""What a program needs before it starts: its checkpoint, its code, what it is told."""
 
 import os
-import time
 from typing import Dict, Optional
 
-from ..data import arrive, stage
 from ..record import links, metrics
 from ..record.events import say
 from ..record.plan import Plan
@@ -51,30 +49,6 @@ def unpack_code(work: Work, code: str) -> snapshot.Listing:
 def place_code(run: RunFolder, plan: Plan, carried: str, code: str) -> None:
     snapshot.unpack(run.code(plan.code), code)
     keep.show(code, carried, plan.keep)
-
-
-def stage_data(work: Work, local: str) -> Dict[str, str]:
-    """Bring every dataset to node-local space: its name → where the program finds it."""
-    began = time.monotonic()
-    data = place_data(work.run, work.plan, local, arriving=True)
-    if data:
-        spent = round(time.monotonic() - began, 3)
-        work.diary.note("staged", datasets=sorted(data), seconds=spent)
-    return data
-
-
-def place_data(run: RunFolder, plan: Plan, local: str, *, arriving: bool = False) -> Dict[str, str]:
-    """Every dataset below `local`; with `arriving`, shards may still be on their way."""
-    data = {}  # type: Dict[str, str]
-    for dataset in plan.datasets:
-        target = os.path.join(local, "data", dataset.name)
-        os.makedirs(target, exist_ok=True)
-        pack = run.pack(dataset.pack)
-        if arriving and dataset.mode == stage.SHARDS:
-            data[dataset.name] = arrive.begin(pack, target)
-        else:
-            data[dataset.name] = stage.stage(pack, target, dataset.mode)
-    return data
 
 
 def places(work: Work, data: Dict[str, str], found: links.Saved) -> command.Places:

@@ -42,6 +42,13 @@ class Cut(NamedTuple):
     damage: bool = False  # then cut its newest checkpoint short
 
 
+class Nearby(NamedTuple):
+    """Folders of the nodes that all jobs of a user see; may hold variables, "" where none is."""
+
+    memory: str = ""  # lies in memory
+    shared: str = ""  # lies on a disk, and outlives a job
+
+
 class Plan(NamedTuple):
     run: str
     command: List[str]  # with placeholders: {data} {data.NAME} {output} {checkpoints} {checkpoint}
@@ -58,12 +65,13 @@ class Plan(NamedTuple):
     progress: str  # a regular expression that finds step numbers, or ""
     about: Dict[str, Any]  # for people: project, cluster, resources, who and when
     launch: Launch = Launch()
+    nearby: Nearby = Nearby()
     watch: bool = True  # whether the program is watched
     cuts: Sequence[Cut] = ()  # of a rehearsal: one for each link, from the first on
 
 
 # A run that was submitted before they were known has none of them.
-_ADDED_LATER = ("launch", "watch", "cuts")
+_ADDED_LATER = ("launch", "nearby", "watch", "cuts")
 
 
 class WrongFormat(Exception):
@@ -74,6 +82,7 @@ def to_json(plan: Plan) -> Dict[str, Any]:
     value = dict(plan._asdict())
     value["datasets"] = [dict(dataset._asdict()) for dataset in plan.datasets]
     value["launch"] = dict(plan.launch._asdict())
+    value["nearby"] = dict(plan.nearby._asdict())
     value["cuts"] = [dict(cut._asdict()) for cut in plan.cuts]
     value["format"] = FORMAT
     return value
@@ -90,6 +99,7 @@ def from_json(value: Dict[str, Any]) -> Plan:
     fields = {name: _native(value[name]) for name in known}
     fields["about"] = value["about"]
     fields["launch"] = Launch(**fields.get("launch", {}))
+    fields["nearby"] = Nearby(**fields.get("nearby", {}))
     fields["cuts"] = [Cut(**cut) for cut in fields.get("cuts", [])]
     fields["datasets"] = [StagedData(**dataset) for dataset in fields["datasets"]]
     return Plan(**fields)

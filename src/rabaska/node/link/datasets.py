@@ -1,0 +1,148 @@
+"""Where each dataset of a run is put on its node, and what is said about it."""
+
+import os
+import time
+from typing import Callable, Dict, List, NamedTuple, Optional
+
+from .. import partial
+from ..data import arrive, packs, shared, stage, tiers
+from ..record.events import say
+from ..record.plan import Nearby, Plan, StagedData
+from ..record.runfolder import RunFolder
+from .job import Work
+
+_held: List[Callable[[], None]] = []
+
+
+class Placed(NamedTuple):
+    name: str
+    path: str  # for the program
+    bytes: int
+    where: str
+    seconds: float
+    arriving: bool  # whether shards may still be on their way
+
+
+class Ask(NamedTuple):
+    """One dataset that wants a place."""
+
+    dataset: StagedData
+    pack: str  # its folder in the store
+    manifest: packs.Manifest
+    target: str  # a folder of its own in the job's space
+
+    @property
+    def size(self) -> int:
+        return tiers.needed(self.manifest, as_files=self.as_files).bytes
+
+    @property
+    def as_files(self) -> bool:
+        return self.dataset.mode == stage.FILES
+
+
+def stage_data(work: Work, local: str) -> Dict[str, str]:
+    """Bring every dataset near: its name → where the program finds it."""
+    began = time.monotonic()
+    # All nodes of a job are told the same path, so each must do the same.
+    alone = work.plan.launch.nodes == 1
+    placed = place(work.run, work.plan, local, freely=alone)
+    for one in placed:
+        say("data: {}".format(told(one)))
+    if placed:
+        spent = round(time.monotonic() - began, 3)
+        names = sorted(one.name for one in placed)
+        each = [dict(one._asdict()) for one in placed]
+        work.diary.note("staged", datasets=names, placed=each, seconds=spent)
+    return paths(placed)
+
+
+def paths(placed: List[Placed]) -> Dict[str, str]:
+    return {one.name: one.path for one in placed}
+
+
+def told(one: Placed) -> str:
+    size = "{} {:.1f} MB {}".format(one.name, one.bytes / 1e6, one.where)
+    if one.where == tiers.LEFT:
+        return size
+    if one.arriving:
+        return size + ", arriving while the program runs"
+    return "{}, staged in {:.1f} s".format(size, one.seconds)
+
+
+def place(run: RunFolder, plan: Plan, local: str, *, freely: bool = False) -> List[Placed]:
+    """Stage every dataset, below `local` or, when we may choose freely, where it is best."""
+    nearby = known(plan.nearby) if freely else Nearby()
+    placed = []
+    for dataset in plan.datasets:
+        began, pack = time.monotonic(), run.pack(dataset.pack)
+        target = os.path.join(local, "data", dataset.name)
+        os.makedirs(target, exist_ok=True)
+        ask = Ask(dataset, pack, packs.load_manifest(pack), target)
+        put = _place_freely(ask, nearby) if freely else _place_locally(ask)
+        placed.append(put._replace(seconds=round(time.monotonic() - began, 3)))
+    return placed
+
+
+def leave() -> None:
+    """Let go of what was staged, also outside the job's own space."""
+    arrive.end()
+    while _held:
+        _held.pop()()
+
+
+def known(nearby: Nearby) -> Nearby:
+    """The folders as they are called on this node; "" for one that the job does not know."""
+    named = (os.path.expandvars(folder) for folder in nearby)
+    return Nearby(*("" if "$" in folder else folder for folder in named))
+
+
+def _place_locally(ask: Ask) -> Placed:
+    path = stage.stage(ask.pack, ask.target, ask.dataset.mode)
+    return _placed(ask, path, tiers.kind_of(ask.target))
+
+
+def _place_freely(ask: Ask, nearby: Nearby) -> Placed:
+    disk = ask.target if ask.as_files else nearby.shared or ask.target
+    wanted = tiers.needed(ask.manifest, as_files=ask.as_files)
+    tier = tiers.choose(wanted, tiers.tiers_here(nearby.memory, disk))
+    if ask.as_files:
+        if tier is None:
+            raise _no_room(ask)
+        own = ask.target if tier.folder == disk else _own_folder(ask, tier.folder)
+        return _placed(ask, stage.stage(ask.pack, own), tier.kind)
+    if tier is None or tiers.on_one_disk(ask.pack, tier.folder):
+        return _placed(ask, stage.link(ask.pack, ask.target), tiers.LEFT)
+    return _placed(ask, _arriving(ask, tier, nearby), tier.kind, arriving=True)
+
+
+def _placed(ask: Ask, path: str, where: str, *, arriving: bool = False) -> Placed:
+    return Placed(ask.dataset.name, path, ask.size, where, 0.0, arriving)
+
+
+def _own_folder(ask: Ask, root: str) -> str:
+    """A folder outside the job's space, removed with it; files may be written to, so not shared."""
+    own = shared.own_folder(root, ask.manifest.identity)
+    if own is None:
+        return ask.target
+    _held.append(lambda: partial.abandon(own))
+    return own.path
+
+
+def _arriving(ask: Ask, tier: tiers.Tier, nearby: Nearby) -> str:
+    use: Optional[shared.Use] = None
+    if tier.folder in (nearby.memory, nearby.shared):
+        use = shared.begin(ask.pack, tier.folder, ask.size)
+    if use is None:
+        return arrive.begin(ask.pack, ask.target)
+    reading, keep = use, tier.kind == tiers.DISK  # memory is too dear to be kept
+    _held.append(lambda: shared.leave(reading, keep=keep))
+    return use.folder
+
+
+def _no_room(ask: Ask) -> tiers.NoRoom:
+    return tiers.NoRoom(
+        "{} needs {:.1f} GB and {} files, for which the node has no room; "
+        'with `as = "shards"` it is read in place'.format(
+            ask.dataset.name, ask.manifest.bytes / 1e9, ask.manifest.files
+        )
+    )
