@@ -182,9 +182,13 @@ def test_a_run_is_found_among_a_thousand_jobs(make_lab, make_voyager):
     held = voyager.status(run)
     lab.run_as_user(["scontrol", "release", held["job"]])
     voyager.types("wait", run)
+    other = voyager.run()
+    lab.run_as_user(["scancel", voyager.status(other)["job"]])
 
     assert held["state"] == "queued"
     assert voyager.status(run)["state"] == "finished"
+    # A thousand others of the same user wait, and none of them is its own.
+    assert voyager.status(other)["state"] == "interrupted"
 
 
 @pytest.mark.parametrize("error", ["+1h", "-1h"])

@@ -26,6 +26,18 @@ def test_a_project_is_carried_to_slurm_and_back(voyager):
         assert json.load(result) == {"final": 30}
 
 
+def test_a_banner_and_the_lack_of_rsync_spoil_no_part_of_the_journey(make_lab, make_voyager):
+    voyager = make_voyager(make_lab(banner="Welcome!\n{ be nice }", without=("rsync",)))
+
+    run = voyager.run()
+    voyager.types("wait", run)
+
+    assert "Welcome" not in voyager.types("logs", run).output
+    folder = voyager.types("fetch", run).output.strip()
+    with open(f"{folder}/output/result.json") as result:
+        assert json.load(result) == {"final": 30}
+
+
 def test_the_verdict_of_the_program_is_the_exit_code_of_waiting_for_it(voyager):
     voyager.write("train.py", "import sys; print('no luck'); sys.exit(7)")
 

@@ -29,6 +29,7 @@ class Facts:
     last_is_open: bool = False  # the last link left no record of its end
     refused: str = ""  # what the scheduler said when it refused the newest submission
     heard: bool = False  # the last link gave a sign of life a moment ago
+    hint: str = ""  # the chain rule's, what to do about its reason
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def standing(facts: Facts) -> Standing:
     if facts.stop:
         return Standing(RunState.STOPPING if busy else RunState.CANCELLED, "you cancelled it")
     if facts.decision == "give up" and not facts.holder_alive:
-        return Standing(RunState.FAILED, facts.reason)
+        return Standing(RunState.FAILED, facts.reason, facts.hint)
     if busy:
         return busy
     return _idle(facts)

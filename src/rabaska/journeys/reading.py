@@ -99,6 +99,7 @@ def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
         refused=_refusal(submissions),
         last_job=last.get("job") or "",
         last_is_open=is_open,
+        hint=verdict.get("hint", ""),
         heard=is_open and now - (last.get("heartbeat") or 0) < _SIGN_OF_LIFE,
     )
 
