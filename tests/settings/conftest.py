@@ -10,8 +10,10 @@ resume = "--resume"
 
 [data.digits]
 path = "data/digits"
+beside = []
 as = "files"
 follow_links = false
+samples = false
 
 [environment]
 kind = "virtualenv"

@@ -97,7 +97,7 @@ def _travels_otherwise(folder: Folder, project: Project) -> bool:
     """A dataset, part of one, or around one; or left behind by `exclude` or .gitignore."""
     path = project.folder / folder.name
     for dataset in project.datasets:
-        if path.is_relative_to(dataset.path) or dataset.path.is_relative_to(path):
+        if any(path.is_relative_to(own) or own.is_relative_to(path) for own in dataset.paths):
             return True
     ignored = [*project.exclude, *_ignored(project.folder)]
     return any(fnmatch.fnmatch(part, each) for part in folder.name.split("/") for each in ignored)

@@ -8,34 +8,66 @@ import click
 
 from rabaska.cli import show
 from rabaska.cli.words import json_option, on_option, quiet_option
-from rabaska.domain.projects import Project
+from rabaska.domain.projects import Dataset, Project
 from rabaska.errors import WrongUse
 from rabaska.journeys import pack as pack_journey
 from rabaska.journeys import run as run_journey
 from rabaska.journeys import wait as wait_journey
 from rabaska.records.home import home
 from rabaska.records.runs import find
-from rabaska.settings.project import check_command, check_data, load
+from rabaska.settings.project import FILE, check_command, check_data, load
+from rabaska.settings.resolved import name_for
 
 _KEYS = {"walltime": "resources.walltime", "gpus": "resources.gpus", "links": "chain.links"}
 
 
 @click.command()
-@click.argument("dataset", required=False)
+@click.argument("what", nargs=-1, metavar="[DATASET | FOLDER...]")
+@click.option("--name", metavar="NAME", help="What to call a dataset made of folders.")
+@click.option("--samples", is_flag=True, help="Count samples: files of one stem, for WebDataset.")
 @quiet_option
 @json_option
-def pack(dataset: str | None, *, quiet: bool, as_json: bool) -> None:
-    """Pack every dataset of the project, or one of them, if it changed."""
-    project = load(Path.cwd())
-    check_data(project)
-    chosen = [each for each in project.datasets if dataset in (None, each.name)]
-    if not chosen:
-        known = ", ".join(each.name for each in project.datasets) or "none"
-        raise WrongUse(f"no dataset is called `{dataset}`", why=f"rabaska.toml names: {known}")
+def pack(
+    what: tuple[str, ...], *, name: str | None, samples: bool, quiet: bool, as_json: bool
+) -> None:
+    """Pack every dataset of the project, or those that are named, if they changed.
+
+    Folders, archives or large files, given instead, become one dataset side by side; that
+    needs no project.
+    """
+    chosen = _datasets(what, name)
     with show.steps(quiet=quiet or as_json) as told:
-        packs = [pack_journey.pack_dataset(each, home(), told) for each in chosen]
+        packs = [
+            pack_journey.pack_dataset(replace(each, samples=samples or each.samples), home(), told)
+            for each in chosen
+        ]
     if as_json:
         show.json(packs)
+
+
+def _datasets(what: tuple[str, ...], name: str | None) -> list[Dataset]:
+    """The datasets of the project that are meant, or one made of the folders that are."""
+    paths = [Path(word).absolute() for word in what]
+    exist = bool(paths) and all(path.exists() for path in paths)
+    if exist and (name or not Path(FILE).exists()):
+        return [_made_of(paths, name)]
+    project = load(Path.cwd())
+    check_data(project)
+    known = [each.name for each in project.datasets]
+    if set(what) <= set(known):
+        return [each for each in project.datasets if not what or each.name in what]
+    if exist:
+        return [_made_of(paths, name)]
+    unknown = next(word for word in what if word not in known)
+    raise WrongUse(
+        f"no dataset is called `{unknown}`",
+        why=f"rabaska.toml names: {', '.join(known) or 'none'}; and no folder is called so",
+    )
+
+
+def _made_of(paths: list[Path], name: str | None) -> Dataset:
+    stem = paths[0].with_name(paths[0].name.partition(".")[0] or paths[0].name)
+    return Dataset(name or name_for(stem), paths[0], beside=tuple(paths[1:]))
 
 
 @click.command()

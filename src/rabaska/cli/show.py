@@ -77,15 +77,17 @@ class Steps:
         self._clear()
         note(f"note: {text}")
 
-    def moved(self, what: str, done: int, total: int, *, unit: str = "bytes") -> None:
+    def moved(
+        self, what: str, done: int, total: int, *, unit: str = "bytes", aside: str = ""
+    ) -> None:
         if self._quiet or not sys.stderr.isatty():
             return
         if self._bars is None:
             self._bars = _bars(unit)
             self._bars.start()
         if what not in self._tasks:
-            self._tasks[what] = self._bars.add_task(what, total=total)
-        self._bars.update(self._tasks[what], completed=done, total=total)
+            self._tasks[what] = self._bars.add_task(what, total=total, aside=aside)
+        self._bars.update(self._tasks[what], completed=done, total=total, aside=aside)
 
     def _clear(self) -> None:
         if self._bars is not None:
@@ -100,7 +102,8 @@ def _bars(unit: str) -> "Progress":
     rate = [progress.TransferSpeedColumn()] if unit == "bytes" else []
     return progress.Progress(
         progress.TextColumn("{task.description}"), progress.BarColumn(), amount, *rate,
-        progress.TimeRemainingColumn(), console=console(errors=True), transient=True,
+        progress.TextColumn("{task.fields[aside]}"), progress.TimeRemainingColumn(),
+        console=console(errors=True), transient=True,
     )  # fmt: skip
 
 

@@ -22,6 +22,12 @@ class Dataset:
     path: Path
     mode: str = "files"  # "files": the folder as it was; "shards": tar shards read in place
     follow_links: bool = False
+    beside: tuple[Path, ...] = ()  # more folders, packed side by side with it
+    samples: bool = False  # files of one stem are one sample
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path, *self.beside)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,19 @@
 """Pack: every dataset of a project becomes shards on this computer, if it changed."""
 
+import time
+from collections.abc import Callable
+
 from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import Dataset, Project
-from rabaska.journeys.telling import Silent, Teller, telling
+from rabaska.journeys.telling import Silent, Teller
 from rabaska.node import files
 from rabaska.packing.origins import How, pack_origin
-from rabaska.packing.pack import Pack
+from rabaska.packing.pack import Pack, Progress
+from rabaska.packing.samples import Samples
+from rabaska.packing.squeezing import pays, shrinks_to
 from rabaska.records.home import Home
+
+_WORTH_TELLING = 10**6  # bytes; what is smaller travels in no time, compressed or not
 
 
 def pack(project: Project, home: Home, teller: Teller | None = None) -> tuple[Pack, ...]:
@@ -15,18 +22,46 @@ def pack(project: Project, home: Home, teller: Teller | None = None) -> tuple[Pa
 
 
 def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
-    moved = telling(f"packing {dataset.name}", teller)
     how = How(
         dataset.name,
         follow_links=dataset.follow_links,
-        progress=lambda came: moved(came.bytes, came.total_bytes),
+        progress=_telling(f"packing {dataset.name}", teller),
+        samples=dataset.samples,
     )
-    packed = pack_origin([dataset.path], home.store / "packs", how)
+    packed = pack_origin(dataset.paths, home.store / "packs", how)
     if not files.is_still_there(str(packed.folder)):  # cleaned away since it was found
-        packed = pack_origin([dataset.path], home.store / "packs", how)
+        packed = pack_origin(dataset.paths, home.store / "packs", how)
     did = "unchanged since it was packed" if packed.reused else "packed"
     teller.step(
         f"data {dataset.name}: {packed.files:,} files, {say_size(packed.bytes)}, {did} "
         f"as {packed.identity} ({packed.shards} shard{'s' if packed.shards != 1 else ''})"
     )
+    if not packed.reused and packed.bytes >= _WORTH_TELLING:
+        teller.step(f"  {_said_of_squeezing(shrinks_to(str(packed.folder)))}")
+    if packed.samples:
+        _tell_of_samples(packed.samples, teller)
     return packed
+
+
+def _telling(what: str, teller: Teller) -> Callable[[Progress], None]:
+    begun = time.monotonic()
+
+    def told(came: Progress) -> None:
+        rate = came.files / max(time.monotonic() - begun, 1e-3)
+        teller.moved(what, came.bytes, came.total_bytes, aside=f"{rate:,.0f} files/s")
+
+    return told
+
+
+def _said_of_squeezing(part: float) -> str:
+    if pays(part):
+        return f"shrinks to {part:.0%}, so it is compressed on its way to a cluster"
+    return f"does not shrink ({part:.0%} would be left), so it travels as it is"
+
+
+def _tell_of_samples(found: Samples, teller: Teller) -> None:
+    endings = ", ".join(f".{ending}" for ending in found.endings)
+    teller.step(f"  {found.count:,} samples of {endings}")
+    if found.odd:
+        have = "has" if found.odd == 1 else "have"
+        teller.warn(f"{found.odd:,} of them {have} other files, such as {found.first_odd}")

@@ -68,7 +68,10 @@ def plan(folder: Path, on: Sequence[str], wish: Wish, home: Home) -> Plans:
     project = load(folder, cluster=chosen[0].name if len(chosen) == 1 else "here")
     speeds = measured_speeds(project, home)
     total, basis = _total(project, wish, speeds)
-    sizes = [(each.name, contents.look(each.path).size) for each in project.datasets]
+    sizes = [
+        (each.name, sum(contents.look(path).size for path in each.paths))
+        for each in project.datasets
+    ]
     need = _need(project, wish, total)
     plans = tuple(_one(need, cluster, sizes, project, ask=wish.ask) for cluster in chosen)
     return Plans(need, basis, plans, tuple(_said(speed) for speed in speeds))

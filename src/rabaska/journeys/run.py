@@ -92,7 +92,7 @@ def take_snapshot(project: Project, home: Home, teller: Teller) -> Snapshot:
 
 def _not_code(project: Project, home: Home) -> tuple[str, ...]:
     """Datasets travel as packs; fetched results, and what we remember, stay at home."""
-    apart = [home.folder, *(dataset.path for dataset in project.datasets)]
+    apart = [home.folder, *(path for dataset in project.datasets for path in dataset.paths)]
     inside = [
         path.relative_to(project.folder).as_posix()
         for path in apart

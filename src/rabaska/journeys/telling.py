@@ -8,8 +8,10 @@ class Teller(Protocol):
     def step(self, text: str) -> None:
         """Something was done, or begins."""
 
-    def moved(self, what: str, done: int, total: int, *, unit: str = "bytes") -> None:
-        """A long piece of work came further."""
+    def moved(
+        self, what: str, done: int, total: int, *, unit: str = "bytes", aside: str = ""
+    ) -> None:
+        """A long piece of work came further; `aside` stands beside its amounts."""
 
     def warn(self, text: str) -> None:
         """Something the user should know, though the work goes on."""
@@ -20,7 +22,9 @@ class Silent:
 
     def step(self, text: str) -> None: ...
 
-    def moved(self, what: str, done: int, total: int, *, unit: str = "bytes") -> None: ...
+    def moved(
+        self, what: str, done: int, total: int, *, unit: str = "bytes", aside: str = ""
+    ) -> None: ...
 
     def warn(self, text: str) -> None: ...
 

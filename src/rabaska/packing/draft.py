@@ -20,6 +20,8 @@ from rabaska.packing.listing import Found, Listing
 
 NAMES, ENDS, HASHES = "names", "ends", "hashes"
 
+_SOME = 2**16  # names in memory at once
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -75,6 +77,10 @@ class Columns:
 
     def name(self, position: int) -> bytes:
         return self.names[self.start(position) : self.ends[position]]
+
+    def all_names(self) -> Iterator[bytes]:
+        for begin in range(0, len(self.ends), _SOME):
+            yield from self.name_list(begin, min(begin + _SOME, len(self.ends)))
 
     def name_list(self, begin: int, end: int) -> list[bytes]:
         start = self.start(begin)

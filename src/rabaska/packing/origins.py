@@ -23,6 +23,7 @@ class How(NamedTuple):
     follow_links: bool = False
     shard_size: int | None = None
     progress: Callable[[Progress], None] | None = None
+    samples: bool = False
 
 
 def pack_origin(sources: Sequence[Path], store: Path, how: How) -> Pack:
@@ -31,7 +32,7 @@ def pack_origin(sources: Sequence[Path], store: Path, how: How) -> Pack:
     if len(paths) == 1 and not paths[0].is_file():
         return pack(
             paths[0], store, how.name, follow_links=how.follow_links, shard_size=how.shard_size,
-            progress=how.progress,
+            progress=how.progress, samples=how.samples,
         )  # fmt: skip
     refuse_name(how.name)
     with space_needed(store, f"pack {how.name}"):
@@ -74,7 +75,8 @@ def _unpacked(archive: Path, store: Path, how: How) -> Pack:
     try:
         archives.unpack(archive, Path(folder.path))
         made = pack(
-            Path(folder.path), store, how.name, shard_size=how.shard_size, progress=how.progress
+            Path(folder.path), store, how.name, shard_size=how.shard_size, progress=how.progress,
+            samples=how.samples,
         )  # fmt: skip
     finally:
         partial.abandon(folder)
@@ -98,7 +100,7 @@ def _side_by_side(paths: Sequence[Path], store: Path, how: How) -> Pack:
             os.symlink(path, os.path.join(folder.path, path.name))
         return pack(
             Path(folder.path), store, how.name, follow_links=True, shard_size=how.shard_size,
-            progress=how.progress, known_as="\n".join(map(str, paths)),
+            progress=how.progress, known_as="\n".join(map(str, paths)), samples=how.samples,
         )  # fmt: skip
     finally:
         partial.abandon(folder)

@@ -21,6 +21,7 @@ from rabaska.packing.headers import BLOCK, padding
 from rabaska.packing.listing import Listing, unreadable
 from rabaska.packing.memory import Kept, Memory, whole
 from rabaska.packing.reading import at_once
+from rabaska.packing.samples import Samples, samples_among
 from rabaska.packing.shards import Job, Packed, Written, write_cut
 from rabaska.packing.space import space_needed
 
@@ -41,6 +42,7 @@ class Pack:
     bytes: int
     shards: int
     reused: bool
+    samples: Samples | None = None  # if asked for
 
 
 @dataclass(frozen=True)
@@ -55,21 +57,24 @@ class _Order:
     workers: int
     tell: Callable[[Progress], None]
     known_as: str  # under which it is remembered
+    samples: bool
 
 
 def pack(
     source: Path, store_packs: Path, name: str, *,
     follow_links: bool = False, shard_size: int | None = None, workers: int | None = None,
-    progress: Callable[[Progress], None] | None = None, known_as: str = "",
+    progress: Callable[[Progress], None] | None = None, known_as: str = "", samples: bool = False,
 ) -> Pack:  # fmt: skip
     """Pack `source` into `<store_packs>/<name>-<digest>`, unless it is there as it is now.
 
     The same content gives the same pack, byte for byte; `workers` changes only how long it takes.
-    A dataset that is found in another place each time is remembered as `known_as`.
+    A dataset that is found in another place each time is remembered as `known_as`. With `samples`,
+    files of one stem must follow one another, and it is counted what they make up.
     """
     order = _Order(
         source.absolute(), store_packs.absolute(), name, follow_links, shard_size,
         workers or available(), progress or (lambda _: None), known_as or str(source.absolute()),
+        samples,
     )  # fmt: skip
     _refuse_unfit(order)
     with space_needed(order.store, f"pack {source}"):
@@ -106,6 +111,7 @@ def _pack_in(folder: PartialFolder, order: _Order, remains: list[PartialFolder])
         )
     end, records = tail(made)
     with columns(made) as listed:
+        found = samples_among(listed.all_names()) if order.samples else None
         load = _load(listed, order)
         total = load.bytes_before(made.layout.files)
         size = order.shard_size or target_size(total)
@@ -122,12 +128,12 @@ def _pack_in(folder: PartialFolder, order: _Order, remains: list[PartialFolder])
     vouchers = _vouchers(job, parts, order) if kept else {}
     if known and [voucher for voucher, _ in vouchers.values()] == known.vouchers:
         partial.abandon(folder)
-        return _described(known.manifest, order, reused=True)
+        return _described(known.manifest, order, found, reused=True)
     written = _write_shards(job, parts, _Plan(order, total, kept, vouchers))
     manifest = describe(made, order.name, written, records)
     put_in_place(folder, order.store / manifest.identity)
     remembered.keep(written, manifest.identity, begun)
-    return _described(manifest, order, reused=False)
+    return _described(manifest, order, found, reused=False)
 
 
 def _load(listed: Columns, order: _Order) -> Load:
@@ -161,10 +167,12 @@ def _vouchers(job: Job, parts: list[Cut], order: _Order) -> dict[int, tuple[str,
     return dict(sorted(found.items()))
 
 
-def _described(manifest: packs.Manifest, order: _Order, *, reused: bool) -> Pack:
+def _described(
+    manifest: packs.Manifest, order: _Order, found: Samples | None, *, reused: bool
+) -> Pack:
     return Pack(
         manifest.identity, order.store / manifest.identity, manifest.files, manifest.bytes,
-        len(manifest.shards), reused,
+        len(manifest.shards), reused, found,
     )  # fmt: skip
 
 

@@ -35,11 +35,17 @@ class DataTable(Table):
 
     path: Line
     """The folder, relative to the project folder, or absolute, or from `~`."""
+    beside: list[Line] = []
+    """More folders. They are packed side by side with `path`, and the program finds each of them,
+    that of `path` too, under its own name."""
     mode: Annotated[Literal["files", "shards"], Field(alias="as")] = "files"
     """How the program sees it on the node: `files` is the folder as it was, `shards` is tar
     shards read in place."""
     follow_links: bool = False
     """Pack what symbolic links point to, instead of the links themselves."""
+    samples: bool = False
+    """Files of one stem (`0001.jpg`, `0001.cls`) are one sample, as WebDataset reads them: say what
+    samples there are, and refuse names that would part one."""
 
 
 class EnvironmentTable(Table):

@@ -61,9 +61,10 @@ def check_command(project: Project) -> None:
 def check_data(project: Project) -> None:
     """Refuse a project whose datasets are not folders or files on this computer."""
     mistakes = [
-        Mistake(("data", dataset.name, "path"), *_absence(dataset))
+        Mistake(("data", dataset.name, "beside" if place else "path"), *_absence(dataset, path))
         for dataset in project.datasets
-        if not (_is_folder(dataset.path) or _is_file(dataset.path))
+        for place, path in enumerate(dataset.paths)
+        if not (_is_folder(path) or _is_file(path))
     ]
     if mistakes:
         raise refusal(mistakes, document.read(project.folder / FILE, FILE))
@@ -79,11 +80,11 @@ def _is_file(path: File) -> bool:
     return os.access(path, os.R_OK) and path.is_file()
 
 
-def _absence(dataset: Dataset) -> tuple[str, str]:
-    if os.access(dataset.path, os.F_OK):
-        what = f"dataset `{dataset.name}` is no folder or file that you may read: {dataset.path}"
+def _absence(dataset: Dataset, path: File) -> tuple[str, str]:
+    if os.access(path, os.F_OK):
+        what = f"dataset `{dataset.name}` is no folder or file that you may read: {path}"
         return what, ""
-    around = dataset.path.parent
+    around = path.parent
     names = [entry.name for entry in around.iterdir()] if _is_folder(around) else []
-    what = f"no folder {dataset.path} for dataset `{dataset.name}`"
-    return what, nearest(dataset.path.name, names)
+    what = f"no folder {path} for dataset `{dataset.name}`"
+    return what, nearest(path.name, names)

@@ -13,6 +13,7 @@ from rabaska.settings.lines import Path
 from rabaska.settings.model import (
     ChainTable,
     ClusterTable,
+    DataTable,
     EnvironmentTable,
     ResourcesTable,
     Settings,
@@ -79,10 +80,7 @@ def project(resolved: Resolved, folder: File) -> Project:
         resources=_resources(resolved),
         launch=settings.launch,
         resume=tuple(settings.resume),
-        datasets=tuple(
-            Dataset(name, _absolute(folder, data.path), data.mode, data.follow_links)
-            for name, data in settings.data.items()
-        ),
+        datasets=tuple(_dataset(name, data, folder) for name, data in settings.data.items()),
         environment=_recipe(resolved, folder),
         chain=Chain(chain.links, chain.grace, chain.signal, requeue=chain.requeue),
         checkpoints=Checkpoints(patterns=tuple(settings.checkpoints.patterns)),
@@ -128,6 +126,17 @@ def _recipe(resolved: Resolved, folder: File) -> Recipe:
         python=asked.python,
         modules=tuple(asked.modules),
         variables=dict(asked.variables),
+    )
+
+
+def _dataset(name: str, data: DataTable, folder: File) -> Dataset:
+    return Dataset(
+        name,
+        _absolute(folder, data.path),
+        data.mode,
+        data.follow_links,
+        beside=tuple(_absolute(folder, path) for path in data.beside),
+        samples=data.samples,
     )
 
 
