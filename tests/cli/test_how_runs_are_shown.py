@@ -1,7 +1,9 @@
 """How a run stands, as the lines a person reads."""
 
+from dataclasses import replace
+
 from rabaska.cli.standing import many_runs, one_run
-from rabaska.domain.runs import Link, RunState, RunStatus
+from rabaska.domain.runs import Link, RunState, RunStatus, Staged
 
 LINKS = (
     Link(1, job="7_1", host="n1", began=100.0, ended=160.0, how="time limit", signal=15),
@@ -26,6 +28,18 @@ def test_each_link_has_a_row_with_how_long_it_took_and_how_it_ended():
 def test_nobody_claims_to_know_how_long_a_lost_link_took():
     assert " s " not in rows()["2"]
     assert "lost" in rows()["2"]
+
+
+def test_it_is_said_where_the_data_is():
+    data = (
+        Staged("cats", 1_200_000_000, "in memory", 3.2),
+        Staged("dogs", 9, "on a disk", 0, True),
+    )
+
+    lines = list(one_run(replace(RUN, data=data), colours=False))
+
+    assert "data: cats 1.2 GB in memory, staged in 3 s" in lines
+    assert "data: dogs 9 bytes on a disk, arriving while the program runs" in lines
 
 
 def test_an_overview_has_a_row_for_each_run():

@@ -129,7 +129,7 @@ def test_a_plan_without_nearby_folders_can_be_read():
     ("placed", "sentence"),
     [
         (("cats", "", 10**9, MEMORY, 3.21, False), "cats 1000.0 MB in memory, staged in 3.2 s"),
-        (("cats", "", 10**9, LEFT, 0.0, False), "cats 1000.0 MB left on shared storage"),
+        (("cats", "", 10**9, LEFT, 0.0, False), "cats 1000.0 MB read in place"),
     ],
 )
 def test_it_is_said_in_one_line(placed, sentence):

@@ -104,6 +104,7 @@ def test_shards_are_given_to_the_program_as_they_are(user):
     user.types("run", "--wait")
 
     assert "samples 3 [b'0', b'1', b'2']" in user.types("logs").output
+    assert "read in place" in user.types("status").output  # a copy would lie on the same disk
 
 
 def test_a_cancelled_run_stops_keeps_what_it_saved_and_can_go_on(user):

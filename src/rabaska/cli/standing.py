@@ -6,7 +6,7 @@ from datetime import timedelta
 from rabaska.cli.columns import Painted, columns, painted
 from rabaska.cli.outlook import outlook
 from rabaska.domain.amounts import say_duration, say_size
-from rabaska.domain.runs import Link, RunState, RunStatus
+from rabaska.domain.runs import Link, RunState, RunStatus, Staged
 
 _COLOURS = {
     RunState.FINISHED: "green", RunState.RUNNING: "cyan", RunState.QUEUED: "blue",
@@ -80,6 +80,8 @@ def _run_row(run: RunStatus) -> list[object]:
 
 
 def _footnotes(run: RunStatus) -> Iterator[str]:
+    for dataset in run.data:
+        yield f"data: {_staged(dataset)}"
     if run.checkpoint:
         age = say_duration(timedelta(seconds=max(0.0, run.now - run.checkpoint.written)))
         size = say_size(run.checkpoint.size)
@@ -93,3 +95,12 @@ def _footnotes(run: RunStatus) -> Iterator[str]:
             yield f"link {link.number}: {link.reason}"
     for problem in (*run.problems, *run.about.get("unmet", ())):
         yield f"note: {problem}"
+
+
+def _staged(dataset: Staged) -> str:
+    told = f"{dataset.name} {say_size(dataset.bytes)} {dataset.where}"
+    if dataset.arriving:
+        return f"{told}, arriving while the program runs"
+    if dataset.seconds < 1:
+        return told
+    return f"{told}, staged in {say_duration(timedelta(seconds=dataset.seconds))}"

@@ -66,6 +66,17 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
+class Staged:
+    """Where the last link put a dataset on its node."""
+
+    name: str
+    bytes: int
+    where: str  # in words
+    seconds: float
+    arriving: bool = False  # whether the program started before all of it was there
+
+
+@dataclass(frozen=True)
 class Speed:
     """How fast a watched program went in the last minutes."""
 
@@ -110,6 +121,7 @@ class RunStatus:
     links_asked: int = 0
     walltime: timedelta = timedelta(0)
     links: tuple[Link, ...] = ()
+    data: tuple[Staged, ...] = ()
     checkpoint: Checkpoint | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     speed: Speed | None = None  # of a program that is watched

@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import TypeVar
 
 from rabaska.domain.jobs import JobId, JobState, JobStatus, together
-from rabaska.domain.runs import Checkpoint, Forecast, Link, RunState, RunStatus, Speed
+from rabaska.domain.runs import Checkpoint, Forecast, Link, RunState, RunStatus, Speed, Staged
 from rabaska.domain.standing import Facts, Standing, standing
 from rabaska.journeys.station import Station
 from rabaska.records.reports import Report
 from rabaska.records.runs import RunRecord
 
-Noun = TypeVar("Noun", Speed, Forecast)
+Noun = TypeVar("Noun", Speed, Forecast, Staged)
 Queue = Mapping[str, JobStatus]
 
 _SIGN_OF_LIFE = 60.0  # seconds; a link renews its lease six times in that
@@ -45,6 +45,7 @@ def read_run(
         links_asked=report.get("links_asked") or 0,
         walltime=timedelta(seconds=report.get("walltime") or 0),
         links=tuple(_link(each, queue) for each in report.get("links", [])),
+        data=tuple(one for each in report.get("data", ()) if (one := _noun(Staged, each))),
         checkpoint=Checkpoint(**found) if found else None,
         metrics=report.get("metrics", {}),
         speed=_noun(Speed, report.get("speed")),

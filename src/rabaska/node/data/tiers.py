@@ -7,7 +7,7 @@ from .memory import free_memory
 from .packs import Manifest
 from .room import disk_room
 
-MEMORY, DISK, LEFT = "in memory", "on the node's disk", "left on shared storage"
+MEMORY, DISK, LEFT = "in memory", "on the node's disk", "read in place"
 
 # The Alliance's advice is memory for up to 10 GB; the program needs most of it for itself.
 _MOST_IN_MEMORY = 10 * 10**9

@@ -13,7 +13,7 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import files
-from ..record import chain, lease, links, metrics, plan, progress
+from ..record import chain, events, lease, links, metrics, plan, progress
 from ..record.runfolder import RunFolder
 from ..saves import checkpoints
 from .outlook import outlook
@@ -73,6 +73,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "stop": os.path.exists(run.stop),
         "verdict": _attempt(problems, "the chain", None, _verdict, run, alive, saved),
         "links": [link for link, _ in each],
+        "data": _attempt(problems, "events.jsonl", [], _staged, run),
         "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
         "metrics": _merged([found for _, found in each]),
         "speed": _attempt(problems, "metrics.jsonl", None, metrics.speed, lines),
@@ -97,6 +98,14 @@ def _attempt(
 
 def _metrics_of_last(run: RunFolder) -> List[Json]:
     return metrics.tail(run, run.holder())
+
+
+def _staged(run: RunFolder) -> List[Json]:
+    """Where the last link that got so far put its datasets."""
+    placed: List[Json] = []
+    for event in events.read(run):
+        placed = event.get("placed") or placed
+    return [one for one in placed if {"name", "bytes", "where", "seconds"} <= set(one)]
 
 
 def _jobs(run: RunFolder) -> List[Json]:
