@@ -179,3 +179,26 @@ def test_a_quota_command_that_fails_is_no_limit(tmp_path):
     )
 
     assert answer["room"]["short"] == []
+
+
+def test_what_comes_compressed_is_inflated_before_it_is_proven(tmp_path):
+    content = b"a line of text\n" * 200_000
+    chunks = [content[at : at + receive.CHUNK] for at in range(0, len(content), receive.CHUNK)]
+    order = order_for(tmp_path / "pack", content)
+    order[0]["squeezed"] = True
+    feed = b"".join(map(receive.squeezed, chunks))
+    ask("begin", order_for(tmp_path / "pack", content))
+
+    assert ask("take", order, feed) == (0, {"damaged": {}})
+    assert (tmp_path / "pack" / "shard").read_bytes() == content
+    assert len(feed) < len(content) / 10
+
+
+@pytest.mark.parametrize("feed", [b"\x05\0\0\0wrong", b"\x08\0\0\0x\x9c\x03\0\0\0\0\x01", b"\xff"])
+def test_compressed_bytes_that_are_damaged_are_a_cut(tmp_path, feed):
+    order = order_for(tmp_path / "pack", b"content")
+    order[0]["squeezed"] = True
+    ask("begin", order_for(tmp_path / "pack", b"content"))
+
+    assert ask("take", order, feed)[0] == receive.CUT
+    assert not (tmp_path / "pack").exists()

@@ -153,6 +153,21 @@ def test_links_inside_the_dataset_stay_links(source, store, tmp_path):
     assert trees.described(staged) == trees.described(source)
 
 
+def test_on_lustre_large_shards_are_spread_and_it_is_said(source, store, tmp_path, monkeypatch):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, script in (("stat", "echo lustre"), ("lfs", f'echo "$@" > {tools}/asked')):
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+
+    made = pack(source, store, "animals", shard_size=2**29)
+
+    assert made.stripes == 2
+    assert (tools / "asked").read_text().startswith(f"setstripe -c 2 {store}/animals.")
+    assert pack(source, tmp_path / "small", "animals").stripes is None
+
+
 def test_what_nobody_touched_is_not_read_again(source, store):
     age(source)
     before = pack(source, store, "animals")

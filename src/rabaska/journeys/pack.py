@@ -38,6 +38,8 @@ def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
     )
     if not packed.reused and packed.bytes >= _WORTH_TELLING:
         teller.step(f"  {_said_of_squeezing(shrinks_to(str(packed.folder)))}")
+    if packed.stripes:
+        teller.step(f"  Lustre spreads each shard over {packed.stripes} servers")
     if packed.samples:
         _tell_of_samples(packed.samples, teller)
     return packed

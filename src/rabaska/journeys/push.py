@@ -6,6 +6,7 @@ from rabaska.journeys.telling import Teller, telling
 from rabaska.node.data.packs import INDEX, load_manifest
 from rabaska.packing.pack import Pack
 from rabaska.packing.snapshot import Snapshot
+from rabaska.packing.squeezing import pays, shrinks_to
 from rabaska.remote.place import Parcel
 
 
@@ -25,4 +26,9 @@ def push(station: Station, snapshot: Snapshot, packs: tuple[Pack, ...], teller: 
 def _parcel(pack: Pack, target: str) -> Parcel:
     manifest = load_manifest(str(pack.folder))
     digests = {shard.name: shard.sha256 for shard in manifest.shards}
-    return Parcel(pack.folder, target, {**digests, INDEX: manifest.index_sha256})
+    return Parcel(
+        pack.folder,
+        target,
+        {**digests, INDEX: manifest.index_sha256},
+        shrinks=lambda: pays(shrinks_to(str(pack.folder))),
+    )

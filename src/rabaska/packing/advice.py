@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rabaska.domain.speeds import Dataset, TierSpeed, best_mode
 from rabaska.errors import DatasetError
 from rabaska.packing.listing import Listing, unreadable
 
 _SAMPLED = 300
 _FEW_FILES, _LARGE_FILE = 1000, 8 * 10**6
-_MANY_FILES = 50_000
 _PAYS = 0.7  # a dataset that shrinks to this part is worth compressing on its way
 _PIECE = 2**20
 
@@ -24,10 +24,17 @@ class Advice:
     files: int
     bytes: int  # about, from a sample
     seconds_per_file: float  # to open and read one, not from the cache
-    speed: float  # bytes per second, one long read
+    speed: float  # bytes per second of this disk, as shards are read
     shrinks_to: float  # part of its size, compressed
     pack: bool
     mode: str  # "files" or "shards"
+    tiers: tuple[TierSpeed, ...] = ()  # of the cluster that was asked about
+    tier: str = ""  # where it would be read there
+    why: str = ""
+
+    @property
+    def dataset(self) -> Dataset:
+        return Dataset(self.files, self.bytes)
 
     @property
     def read_as_files(self) -> float:
@@ -43,7 +50,8 @@ class Advice:
         return self.shrinks_to <= _PAYS
 
 
-def advise(source: Path) -> Advice:
+def advise(source: Path, speed: float) -> Advice:
+    """What is to be done with a folder on a disk that reads so many bytes per second."""
     names = [name for run in Listing(os.fsencode(source)) for name in run]
     if not names:
         raise DatasetError(f"there is no file in {source}", hint="is the path right?")
@@ -57,10 +65,10 @@ def advise(source: Path) -> Advice:
         files=len(names),
         bytes=total,
         seconds_per_file=per_file,
-        speed=_speed(os.fsencode(source), chosen, sizes),
+        speed=speed,
         shrinks_to=_shrinks_to(contents),
         pack=not few,
-        mode="shards" if len(names) >= _MANY_FILES else "files",
+        mode=best_mode(Dataset(len(names), total), None),
     )
 
 
@@ -87,18 +95,6 @@ def _forget(path: bytes) -> None:
         descriptor = os.open(path, os.O_RDONLY)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         os.close(descriptor)
-
-
-def _speed(source: bytes, names: Sequence[bytes], sizes: Sequence[int]) -> float:
-    """Bytes per second of one long read: the largest of the files, or many small ones at worst."""
-    largest = max(range(len(names)), key=sizes.__getitem__)
-    path = os.path.join(source, names[largest])
-    _forget(path)
-    begun, read = time.perf_counter(), 0
-    with open(path, "rb", buffering=0) as stream:
-        while read < 64 * _PIECE and (piece := stream.read(_PIECE)):
-            read += len(piece)
-    return read / max(time.perf_counter() - begun, 1e-6)
 
 
 def _shrinks_to(contents: Sequence[bytes]) -> float:

@@ -12,7 +12,8 @@ from rabaska.node import files, partial
 from rabaska.node.data import packs
 from rabaska.packing import archives
 from rabaska.packing.memory import whole
-from rabaska.packing.pack import Pack, Progress, pack, put_in_place, refuse_name
+from rabaska.packing.pack import Pack, Progress, pack, put_in_place
+from rabaska.packing.refusals import refuse_name
 from rabaska.packing.space import space_needed
 
 

@@ -1,10 +1,9 @@
 """Pack: a folder becomes tar shards with an index and a manifest, named by what they hold."""
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,9 +20,12 @@ from rabaska.packing.headers import BLOCK, padding
 from rabaska.packing.listing import Listing, unreadable
 from rabaska.packing.memory import Kept, Memory, whole
 from rabaska.packing.reading import at_once
+from rabaska.packing.refusals import refuse_name, refuse_unfit
 from rabaska.packing.samples import Samples, samples_among
 from rabaska.packing.shards import Job, Packed, Written, write_cut
 from rabaska.packing.space import space_needed
+
+_WORTH_SPREADING = 2**28  # bytes; smaller shards are quick from one server
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Pack:
     shards: int
     reused: bool
     samples: Samples | None = None  # if asked for
+    stripes: int | None = None  # on Lustre: over how many servers each shard is spread
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ def pack(
         workers or available(), progress or (lambda _: None), known_as or str(source.absolute()),
         samples,
     )  # fmt: skip
-    _refuse_unfit(order)
+    refuse_name(name)
+    refuse_unfit(order.source, order.store)
     with space_needed(order.store, f"pack {source}"):
         order.store.mkdir(parents=True, exist_ok=True)
         remains = partial.adopt(str(order.store), name)
@@ -129,11 +133,21 @@ def _pack_in(folder: PartialFolder, order: _Order, remains: list[PartialFolder])
     if known and [voucher for voucher, _ in vouchers.values()] == known.vouchers:
         partial.abandon(folder)
         return _described(known.manifest, order, found, reused=True)
+    stripes = _spread(folder.path, size)
     written = _write_shards(job, parts, _Plan(order, total, kept, vouchers))
     manifest = describe(made, order.name, written, records)
     put_in_place(folder, order.store / manifest.identity)
     remembered.keep(written, manifest.identity, begun)
-    return _described(manifest, order, found, reused=False)
+    return replace(_described(manifest, order, found, reused=False), stripes=stripes)
+
+
+def _spread(folder: str, size: int) -> int | None:
+    """On Lustre, over how many servers each of the shards that come into `folder` is spread."""
+    if size < _WORTH_SPREADING:
+        return None
+    from rabaska.node.data.room import prepare_stripes  # takes long to import
+
+    return prepare_stripes(folder, size)
 
 
 def _load(listed: Columns, order: _Order) -> Load:
@@ -215,38 +229,6 @@ def put_in_place(folder: PartialFolder, target: Path) -> None:
         # Somebody damaged it; ours is as good as new. The old one is swept next time.
         target.rename(target.with_name(partial.odd_name(target.name)))
     partial.finish(folder, str(target))
-
-
-def refuse_name(name: str) -> None:
-    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
-        return
-    raise DatasetError(
-        f"a dataset cannot be called {name!r}",
-        why="its name becomes the name of a folder on clusters",
-        hint="use letters, digits, `-`, `_` and `.`",
-    )
-
-
-def _refuse_unfit(order: _Order) -> None:
-    source = order.source
-    refuse_name(order.name)
-    if not source.exists():
-        raise DatasetError(
-            f"there is no folder {source}",
-            hint="check the path under [data] in rabaska.toml",
-        )
-    if not source.is_dir():
-        raise DatasetError(
-            f"{source} is not a folder",
-            why="a dataset is a folder of files",
-            hint="put the file into a folder of its own and name that under [data]",
-        )
-    if order.store.resolve().is_relative_to(source.resolve()):
-        raise DatasetError(
-            f"{source} cannot be packed into itself",
-            why=f"packs are kept in {order.store}, inside it",
-            hint="set RABASKA_HOME to a folder outside the dataset",
-        )
 
 
 def _interrupted(order: _Order, problem: WorkerLost) -> DatasetError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,13 @@ class Freight:
                 [each.name, each.size, self._sha256(each), 0 if arrived else each.missing]
                 for each in self.pieces
             ],
+            "squeezed": self.squeezed,
         }
+
+    @cached_property
+    def squeezed(self) -> bool:
+        """Whether its bytes are compressed on their way."""
+        return self.parcel.shrinks()
 
     def _sha256(self, piece: Piece) -> str:
         return self.parcel.digests.get(piece.name) or packs.sha256_of(str(piece.path))

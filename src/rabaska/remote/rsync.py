@@ -71,7 +71,8 @@ def _send_one(each: Freight, connection: Connection, told: Callable[[int], None]
 def _command(each: Freight, connection: Connection) -> list[str]:
     source = each.parcel.source
     from_, to = (f"{source}/", f"{each.partial}/") if source.is_dir() else (source, each.partial)
-    return ["rsync", *_HOW, *_TOLD, "-e", shlex.join(connection.plain_shell()),
+    squeeze = ["--compress"] if each.squeezed else []
+    return ["rsync", *_HOW, *_TOLD, *squeeze, "-e", shlex.join(connection.plain_shell()),
             str(from_), f"{connection.host}:{to}"]  # fmt: skip
 
 

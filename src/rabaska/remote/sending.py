@@ -11,8 +11,6 @@ from rabaska.remote.place import NodeSide, quoted
 from rabaska.remote.refusals import lost, refuse_full_disk
 from rabaska.remote.shell import Shell, Started
 
-_CHUNK = 1 << 20
-
 
 def send(
     missing: Sequence[Freight], shell: Shell, node: NodeSide, told: Callable[[int], None]
@@ -24,9 +22,9 @@ def send(
         # If the far end does not listen any more, how it ended says why.
         with suppress(BrokenPipeError):
             sent = 0
-            for chunk in _chunks(missing):
+            for chunk, length in _chunks(missing):
                 far.feed.write(chunk)
-                sent += len(chunk)
+                sent += length
                 told(sent)
             far.feed.flush()
         _look_at_end(far)
@@ -48,10 +46,12 @@ def _damaged(answer: str | bytes) -> list[str]:
     return [name or target for target, names in damaged.items() for name in names]
 
 
-def _chunks(missing: Sequence[Freight]) -> Iterator[bytes]:
+def _chunks(missing: Sequence[Freight]) -> Iterator[tuple[bytes, int]]:
+    """What goes over the line, and for how many bytes of a file it stands."""
     for each in missing:
         for piece in each.pieces:
-            yield from piece.chunks(_CHUNK)
+            for chunk in piece.chunks(receive.CHUNK):
+                yield receive.squeezed(chunk) if each.squeezed else chunk, len(chunk)
 
 
 def _look_at_end(far: Started) -> None:

@@ -10,7 +10,9 @@ import hashlib
 import json
 import os
 import shutil
+import struct
 import sys
+import zlib
 from typing import Any, Dict, List, NamedTuple
 
 from ..data.room import free_here, prepare_stripes
@@ -20,7 +22,8 @@ from ..itself import own_path
 NO_SPACE = 75  # the exit code of `take` when the disk or a quota is full
 CUT = 76  # when the sender stopped in the middle, or must ask again
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_CHUNK = 1 << 20
+CHUNK = 1 << 20
+_LENGTH = struct.Struct("<I")
 _SENDER = 0  # the descriptor that bytes come from
 
 Json = Dict[str, Any]
@@ -40,6 +43,7 @@ class File(NamedTuple):
 class Parcel(NamedTuple):
     told: str  # the target as the sender spells it
     files: List[File]
+    squeezed: bool = False  # its bytes come compressed, chunk by chunk
 
     @property
     def target(self) -> str:
@@ -83,7 +87,12 @@ def main(words: List[str]) -> int:
 
 
 def _parcels(order: List[Json]) -> List[Parcel]:
-    return [Parcel(each["target"], [File(*fields) for fields in each["files"]]) for each in order]
+    return [
+        Parcel(
+            each["target"], [File(*fields) for fields in each["files"]], each.get("squeezed", False)
+        )
+        for each in order
+    ]
 
 
 def _read(length: int) -> bytearray:
@@ -143,7 +152,7 @@ def take(order: List[Json]) -> Json:
     """
     damaged = {}
     for parcel in _parcels(order):
-        wrong = [file.name for file in parcel.files if not _take_one(parcel.path(file), file)]
+        wrong = [file.name for file in parcel.files if not _take_one(parcel, file)]
         if wrong:
             damaged[parcel.told] = wrong
         else:
@@ -151,16 +160,37 @@ def take(order: List[Json]) -> Json:
     return {"damaged": damaged}
 
 
-def _take_one(path: str, file: File) -> bool:
+def squeezed(chunk: bytes) -> bytes:
+    """A chunk as it travels when it is worth compressing: its length there, then itself."""
+    small = zlib.compress(chunk, 1)
+    return _LENGTH.pack(len(small)) + small
+
+
+def _chunk(parcel: Parcel, left: int) -> bytearray:
+    """The next chunk of a file of which so many bytes are still to come."""
+    if not parcel.squeezed:
+        return _read(min(CHUNK, left))
+    length = _LENGTH.unpack(_read(_LENGTH.size))[0]
+    try:
+        whole = zlib.decompressobj().decompress(_read(min(length, 2 * CHUNK)), min(CHUNK, left))
+    except zlib.error:
+        raise SenderGone()
+    if not whole:
+        raise SenderGone()
+    return bytearray(whole)
+
+
+def _take_one(parcel: Parcel, file: File) -> bool:
     """Add what comes to what is there; whether the whole is proven."""
+    path = parcel.path(file)
     digest, known, left = hashlib.sha256(), file.size - file.comes, file.comes
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     with open(descriptor, "r+b", buffering=0) as stream:
-        for start in range(0, known, _CHUNK):
-            digest.update(stream.read(min(_CHUNK, known - start)))
+        for start in range(0, known, CHUNK):
+            digest.update(stream.read(min(CHUNK, known - start)))
         stream.seek(known)
         while left:
-            piece = _read(min(_CHUNK, left))
+            piece = _chunk(parcel, left)
             digest.update(piece)
             _write(stream, piece)
             left -= len(piece)

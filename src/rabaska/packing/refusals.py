@@ -1,0 +1,37 @@
+"""What cannot be packed is refused before anything is read."""
+
+import re
+from pathlib import Path
+
+from rabaska.errors import DatasetError
+
+
+def refuse_name(name: str) -> None:
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+        return
+    raise DatasetError(
+        f"a dataset cannot be called {name!r}",
+        why="its name becomes the name of a folder on clusters",
+        hint="use letters, digits, `-`, `_` and `.`",
+    )
+
+
+def refuse_unfit(source: Path, store: Path) -> None:
+    """Refuse what is no folder, or holds the store that its pack would go into."""
+    if not source.exists():
+        raise DatasetError(
+            f"there is no folder {source}",
+            hint="check the path under [data] in rabaska.toml",
+        )
+    if not source.is_dir():
+        raise DatasetError(
+            f"{source} is not a folder",
+            why="a dataset is a folder of files",
+            hint="put the file into a folder of its own and name that under [data]",
+        )
+    if store.resolve().is_relative_to(source.resolve()):
+        raise DatasetError(
+            f"{source} cannot be packed into itself",
+            why=f"packs are kept in {store}, inside it",
+            hint="set RABASKA_HOME to a folder outside the dataset",
+        )
