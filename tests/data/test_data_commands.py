@@ -120,3 +120,31 @@ def test_a_few_large_files_need_no_packing(tmp_path, capfd):
     assert rabaska("advise", str(tmp_path / "large")) == 0
 
     assert "do not pack" in capfd.readouterr().out
+
+
+def test_the_storage_of_a_cluster_is_measured_and_nothing_is_left_there(made, tmp_path, capfd):
+    assert rabaska("advise", str(tmp_path / "source"), "--on", "here") == 0
+
+    said = capfd.readouterr().out
+    (row,) = (line for line in said.splitlines() if line.startswith("store"))
+    assert str(tmp_path / "home" / "store") in row
+    assert row.count(" s") >= 4
+    assert "only a job has it" in said
+    assert "it would be read from" in said
+    assert list((tmp_path / "home" / "store").glob("measuring*")) == []
+
+
+def test_advice_for_a_cluster_can_be_read_by_a_script(made, tmp_path, capfd):
+    rabaska("advise", str(tmp_path / "source"), "--on", "here", "--json")
+
+    store = json.loads(capfd.readouterr().out)["tiers"][0]
+    assert store["tier"] == "store"
+    assert min(store["write"], store["read"], store["seconds_to_make"]) > 0
+
+
+def test_the_copy_of_a_pack_on_a_cluster_is_verified_there(made, capfd):
+    assert rabaska("verify", "animals", "--on", "here") == 0
+    (made / "shard-00000.tar").write_bytes(b"")
+    assert rabaska("verify", "animals", "--on", "here") == 5
+
+    assert "shard-00000.tar has 0 bytes" in " ".join(capfd.readouterr().err.split())

@@ -24,6 +24,8 @@ def test_a_project_is_carried_to_slurm_and_back(voyager):
     folder = voyager.types("fetch", run).output.strip()
     with open(f"{folder}/output/result.json") as result:
         assert json.load(result) == {"final": 30}
+    advised = voyager.types("data", "advise", ".", "--on", "lab", "--json").output
+    assert {tier["tier"] for tier in json.loads(advised)["tiers"] if tier["free"]} >= {"store"}
 
 
 def test_a_banner_and_the_lack_of_rsync_spoil_no_part_of_the_journey(make_lab, make_voyager):

@@ -1,13 +1,15 @@
 """Commands about data: look into packs, check them, take files out, advise."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from rabaska.cli import show
+from rabaska.cli.columns import columns
 from rabaska.cli.words import json_option
-from rabaska.domain.amounts import say_size
+from rabaska.domain.amounts import say_seconds, say_size
 from rabaska.errors import DamagedPack
 from rabaska.journeys import data as journey
 from rabaska.node.data.packs import FOLDER, LINK
@@ -75,30 +77,54 @@ def extract(pack: str, names: tuple[str, ...], *, into: Path) -> None:
 
 @data.command("advise")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--on", default="", metavar="CLUSTER", help="Measure that cluster's storage too.")
 @json_option
-def advise(folder: Path, *, as_json: bool) -> None:
-    """Measure a folder and say whether packing it pays, and how the program should read it."""
-    advice = journey.advise(folder)
+def advise(folder: Path, *, on: str, as_json: bool) -> None:
+    """Measure a folder and say whether packing it pays, and how the program should read it.
+
+    Disks are measured with a few megabytes, which are removed again.
+    """
+    advice = journey.advise(folder, home(), on)
     if as_json:
         show.json(advice)
         return
-    for line in _sentences(advice):
+    for line in _sentences(advice, on):
         show.data(line)
 
 
-def _sentences(advice: Advice) -> list[str]:
+def _sentences(advice: Advice, on: str) -> Iterator[str]:
     mean = advice.bytes // advice.files
-    lines = [
-        f"{advice.files:,} files, about {say_size(advice.bytes)}, {say_size(mean)} each",
-        f"reading them one by one takes {advice.read_as_files:.1f} s here, "
-        f"as shards about {advice.read_as_shards:.1f} s",
-    ]
+    yield f"{advice.files:,} files, about {say_size(advice.bytes)}, {say_size(mean)} each"
+    yield (
+        f"reading them one by one takes {say_seconds(advice.read_as_files)} here, "
+        f"as shards about {say_seconds(advice.read_as_shards)}"
+    )
+    if advice.tiers:
+        yield from _measured_there(advice)
+        yield f"on {on} it would be read from {advice.tier}: {advice.why}"
     if advice.pack:
-        lines.append(f'pack it, and use `as = "{advice.mode}"`')
+        yield f'pack it, and use `as = "{advice.mode}"`'
     else:
-        lines.append("do not pack it for speed: its files are few and large")
+        yield "do not pack it for speed: its files are few and large"
     if advice.compresses:
-        lines.append(f"it compresses to {advice.shrinks_to:.0%}: let ssh compress on the way")
+        yield f"it compresses to {advice.shrinks_to:.0%}: let ssh compress on the way"
     else:
-        lines.append(f"compressing does not pay: {advice.shrinks_to:.0%} would be left")
-    return lines
+        yield f"compressing does not pay: {advice.shrinks_to:.0%} would be left"
+
+
+def _measured_there(advice: Advice) -> list[str]:
+    """How long everything would take on each storage of the cluster."""
+    rows: list[list[object]] = []
+    for tier in advice.tiers:
+        if tier.why:
+            rows.append([tier.tier, tier.path, tier.why, "", "", "", ""])
+            continue
+        spans = (
+            tier.epoch_of_files(advice.dataset), tier.epoch_of_shards(advice.dataset),
+            tier.staged_as_files(advice.dataset), tier.staged_as_shards(advice.dataset),
+        )  # fmt: skip
+        rows.append([tier.tier, tier.path, say_size(tier.free), *map(say_seconds, spans)])
+    headings = (
+        "storage", "where", "free", "files read in", "shards read in", "unpacked in", "copied in",
+    )  # fmt: skip
+    return columns(rows, headings, right=headings[2:])

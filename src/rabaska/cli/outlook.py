@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from rabaska.domain.amounts import say_duration
+from rabaska.domain.amounts import say_seconds
 from rabaska.domain.runs import Forecast, RunState, RunStatus, Speed
 
 _ENDED = (RunState.FINISHED, RunState.FAILED, RunState.CANCELLED)
@@ -23,12 +23,12 @@ def outlook(run: RunStatus) -> Iterator[str]:
 def _pace(speed: Speed) -> str:
     waits = f"{speed.waiting:.0%} of it waiting for data"
     rate = f", {speed.samples_per_second:.3g} samples/s" if speed.samples_per_second else ""
-    return f"{_seconds(speed.seconds_per_step)} per step, {waits}{rate}"
+    return f"{say_seconds(speed.seconds_per_step)} per step, {waits}{rate}"
 
 
 def expected(told: Forecast) -> str:
     """`epoch 3 of 40, 12 min each; 5 links; done about Tue 14:00`"""
-    parts = [f"{_place(told)}, {_seconds(told.seconds_each)} each"]
+    parts = [f"{_place(told)}, {say_seconds(told.seconds_each)} each"]
     if told.links:
         parts.append(f"{told.links} link{'s' if told.links > 1 else ''}")
     elif told.per_link:
@@ -55,11 +55,6 @@ def _place(told: Forecast) -> str:
         return f"step {told.done:.0f}{of}"
     under_way = math.floor(told.done) + 1
     return f"epoch {under_way if told.total is None else min(under_way, math.ceil(told.total))}{of}"
-
-
-def _seconds(seconds: float) -> str:
-    """Short times as short times are read: `0.034 s`."""
-    return f"{seconds:.2g} s" if seconds < 10 else say_duration(timedelta(seconds=seconds))
 
 
 def _moment(seconds: float) -> str:

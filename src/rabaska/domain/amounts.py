@@ -63,6 +63,11 @@ def say_duration(span: timedelta) -> str:
     return f"{days} d {hours} h" if hours else f"{days} d"
 
 
+def say_seconds(seconds: float) -> str:
+    """Short times as short times are read, `0.034 s`; longer ones like any duration."""
+    return f"{seconds:.2g} s" if seconds < 10 else say_duration(timedelta(seconds=seconds))
+
+
 def say_size(count: int) -> str:
     """`812 bytes`, `4.2 MB`, `64 GB`, in decimal units as sites state their quotas."""
     if count < 1000:

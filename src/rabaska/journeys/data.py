@@ -3,11 +3,14 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from rabaska.domain.placing import place
+from rabaska.domain.speeds import TierSpeed, best_mode
 from rabaska.errors import DamagedPack, DatasetError, WrongUse
-from rabaska.journeys.station import station
-from rabaska.node.data import inspection, look, packs
+from rabaska.journeys.station import Station, station
+from rabaska.node.data import inspection, look, measure, packs
 from rabaska.node.data.packs import MANIFEST, Entry
 from rabaska.packing.advice import Advice
 from rabaska.packing.advice import advise as measured
@@ -61,8 +64,37 @@ def extract(pack: Path, names: Sequence[str], target: Path) -> int:
         return look.extract(os.fspath(pack), os.fspath(target), wanted)
 
 
-def advise(folder: Path) -> Advice:
-    return measured(folder)
+def advise(folder: Path, home: Home, on: str = "") -> Advice:
+    """What was measured of a folder, of this disk and, with `on`, of a cluster's storage."""
+    home.store.mkdir(parents=True, exist_ok=True)
+    advice = measured(folder, measure.measured(os.fspath(home.store))["read"])
+    return _advised_for(advice, station(on, home)) if on else advice
+
+
+def _advised_for(advice: Advice, there: Station) -> Advice:
+    """The same with the figures of a cluster, whose storage decides there."""
+    tiers, queue = _tiers(there), there.cluster.partition("")
+    memory = queue.memory_per_gpu if queue else 0
+    (placed,) = place([("it", advice.bytes)], there.cluster, queue, memory)
+    known = {tier.path: tier for tier in tiers if not tier.why}
+    shared = known.get(there.store)
+    return replace(
+        advice,
+        pack=shared.packing_pays(advice.dataset) if shared else advice.pack,
+        mode=best_mode(advice.dataset, known.get(placed.read)),
+        tiers=tiers,
+        tier=placed.read,
+        why=placed.why,
+    )
+
+
+def _tiers(there: Station) -> tuple[TierSpeed, ...]:
+    """Every storage of a cluster that its login node can reach, measured in one round trip."""
+    local = there.cluster.local_space or there.scheduler.in_job().local_space
+    asked = {"store": there.store, "node": local, **there.cluster.tiers}
+    words = [f"{name}={path}" for name, path in asked.items() if path]
+    told = json.loads(there.ask("measure", *words).output)
+    return tuple(TierSpeed(tier=name, **figures) for name, figures in told.items())
 
 
 class _told:  # noqa: N801 -- reads as a word in `with _told(pack):`

@@ -10,6 +10,7 @@ WORDS = {
     "survey": ".login.survey",
     "tail": ".login.tail",
     "verify": ".data.inspection",
+    "measure": ".data.measure",
     "task": ".link.task",
     "everywhere": ".link.everywhere",
     "submit": ".login.submission",
