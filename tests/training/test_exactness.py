@@ -17,11 +17,17 @@ GO_ON = 85
 
 
 def train(folder: Path, *words: str, ranks: int = 1) -> int:
+    return started("plain.py", folder, *words, ranks=ranks).returncode
+
+
+def started(
+    program: str, folder: Path, *words: str, ranks: int
+) -> subprocess.CompletedProcess[bytes]:
     launcher = []
-    if ranks > 1:
+    if ranks > 1 or program == "sharded.py":
         launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    command = [sys.executable, *launcher, EXACT / "plain.py", folder, *words]
-    return subprocess.run(command, env=ENVIRONMENT, check=False).returncode
+    command = [sys.executable, *launcher, EXACT / program, folder, *words]
+    return subprocess.run(command, env=ENVIRONMENT, check=False, stderr=subprocess.PIPE)
 
 
 def left_by(folder: Path) -> tuple[str, str]:
@@ -54,6 +60,25 @@ def test_two_processes_that_train_together_go_on_exactly(tmp_path):
     assert train(tmp_path / "cut", "--workers", "1", ranks=2) == 0
 
     assert left_by(tmp_path / "cut") == left_by(tmp_path / "whole")
+
+
+def test_a_model_spread_over_processes_is_killed_and_goes_on_exactly(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert started("sharded.py", whole, ranks=2).returncode == 0
+    for victim, step in (("first", "19"), ("last", "31")):
+        killed = started("sharded.py", cut, "--die-after", step, "--die", victim, ranks=2)
+        assert killed.returncode != 0
+    newest = max(cut.glob("ckpt-*[0-9]"))
+    with open(newest / "sharded" / "__1_0.distcp", "r+b") as part:  # of the other rank
+        part.truncate(100)
+
+    alone = started("sharded.py", cut, ranks=1)
+    together = started("sharded.py", cut, ranks=2)
+
+    assert b"begun by 2 processes and cannot go on with 1" in alone.stderr
+    assert f"{newest.name} is damaged and set aside".encode() in alone.stderr
+    assert together.returncode == 0
+    assert left_by(cut) == left_by(whole)
 
 
 def test_another_number_of_processes_is_refused(tmp_path, undisturbed):

@@ -1,6 +1,8 @@
 """State on disk: every value comes back as it was, and nothing in a file can run code."""
 
 import json
+import os
+import pickle
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,8 @@ pytestmark = pytest.mark.torch
 import numpy as np  # noqa: E402
 
 from rabaska.node.saves import commit  # noqa: E402
-from rabaska.training import NotSaveable, reading, tensorfile, tree  # noqa: E402
+from rabaska.training import NotSaveable, reading, sharded, tensorfile, tree  # noqa: E402
+from rabaska.training.crew import Crew  # noqa: E402
 from rabaska.training.memory import Memory  # noqa: E402
 from rabaska.training.writer import Save, write  # noqa: E402
 
@@ -158,9 +161,24 @@ def test_memory_is_used_again_and_grows(tmp_path: Path) -> None:
     assert torch.equal(found, large["b"])
 
 
-def test_a_tensor_that_is_spread_over_processes_is_refused(tmp_path: Path) -> None:
+def test_a_tensor_of_the_first_fsdp_is_refused() -> None:
     spread = torch.ones(3)
-    spread.device_mesh = "two processes"  # type: ignore[attr-defined]
+    spread.local_shards = "two processes"  # type: ignore[attr-defined]
 
-    with pytest.raises(NotSaveable, match=r"model\.weight.*\n.*several processes"):
+    with pytest.raises(NotSaveable, match=r"model\.weight.*\n.*ShardedTensor"):
         tree.encode({"weight": spread}, "model")
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_metadata_of_sharded_tensors_cannot_run_anything(tmp_path: Path) -> None:
+    class Trap:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return os.mkdir, (str(tmp_path / "sprung"),)
+
+    (tmp_path / "sharded").mkdir()
+    (tmp_path / "sharded" / ".metadata").write_bytes(pickle.dumps(Trap()))
+
+    with pytest.raises(BaseException, match="does not belong there"):
+        sharded.read(str(tmp_path), {"weight": torch.zeros(1)}, Crew())
+
+    assert not (tmp_path / "sprung").exists()

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from rabaska.node import files
 from rabaska.node.saves import commit
-from rabaska.training import generators, lazily, metrics, reading, state
+from rabaska.training import generators, lazily, metrics, reading, sharded, state, writer
 from rabaska.training.crew import Crew
 from rabaska.training.memory import Memory
 from rabaska.training.trouble import SaveFailed
@@ -26,6 +26,8 @@ class Checkpoints:
         self._say = say
         self._writer = Writer(folder, keep)
         self._memory = Memory()
+        self._mesh: Any = None  # of processes over which some of the state is spread
+        self._others = crew  # the ranks, as they speak while the training goes on
         self._log = metrics.Metrics(self._prepared()) if crew.first else None
 
     def _prepared(self) -> str:
@@ -34,15 +36,25 @@ class Checkpoints:
         os.makedirs(output, exist_ok=True)
         return os.path.join(output, metrics.NAME)
 
-    def newest(self) -> Optional[reading.Found]:
+    def newest(self, parts: state.Parts) -> Optional[reading.Found]:
         """The newest whole one, for every rank; the log is cut back to it."""
-        found = reading.newest(self.folder, self._say) if self._crew.first else None
+        self._mesh = sharded.mesh_of([state.state_of(part) for part in parts.values()])
+        self._others = self._crew.apart() if self._mesh is not None else self._crew
+        found = reading.newest(self.folder, self._say, self._mesh) if self._crew.first else None
         path = self._crew.from_first(found and found.path)
-        if path is not None:
-            found = found or reading.read(path)
-        if self._log is not None:
-            self._log.cut(found.state["session"]["metrics"] if found else 0)
+        if path is None:
+            self.cut_log(0)
+            return None
+        found = found or reading.read(path, self._mesh)
+        self.cut_log(found.state["session"]["metrics"])
+        state.fits(found.state, parts, self._crew.size)
+        if found.sharded:
+            sharded.read(found.path, found.sharded, self._crew)
         return found
+
+    def cut_log(self, size: int) -> None:
+        if self._log is not None:
+            self._log.cut(size)
 
     def log(self, line: Dict[str, Any]) -> None:
         if self._log is not None:
@@ -51,16 +63,36 @@ class Checkpoints:
     def prepare(self, parts: state.Parts) -> None:
         """Make room for the state in memory, before the first save needs it."""
         if self._crew.first:
-            self._memory.prepare(state.encoded(parts, {}, [])[1])
+            self._memory.prepare(sharded.parted(state.encoded(parts, {}, [])[1])[0])
 
     def save(self, step: int, parts: state.Parts, own: Own) -> float:
         """Copy the state and begin to write it; when it began to cost the training time."""
         self.wait()  # what is being written is in the memory that is filled now
         began = time.monotonic()
         each = self._crew.gather(generators.state())
-        if self._crew.first:
+        if self._mesh is not None:
+            self._save_together(step, parts, own, each)
+        elif self._crew.first:
             self._writer.start(self._snapshot(step, parts, own, each))
         return began
+
+    def _save_together(
+        self, step: int, parts: state.Parts, own: Own, each: List[generators.State]
+    ) -> None:
+        """Every rank writes its own part into a folder that the first one begins and commits."""
+        making = None
+        if self._crew.first and not writer.is_made(self.folder, step):
+            making = writer.begin(self.folder, step)
+        folder = self._crew.from_first(making and making.path)
+        if folder is None:
+            return
+        spread = sharded.parted(state.encoded(parts, {}, [])[1])[1]
+        written = sharded.write(folder, spread, self._others)
+        if making is None:
+            self._writer.start(written)
+            return
+        save = self._snapshot(step, parts, own, each)
+        self._writer.start(save._replace(begun=writer.Begun(making, written)))
 
     def _snapshot(
         self, step: int, parts: state.Parts, own: Own, each: List[generators.State]
@@ -73,6 +105,7 @@ class Checkpoints:
             ranks=self._crew.size,
         )
         text, tensors = state.encoded(parts, own, each)
+        tensors, _ = sharded.parted(tensors)
         return Save(step, self._memory.take(tensors), text, _about(own), self._log.sync)
 
     @property

@@ -14,7 +14,7 @@ class Crew:
     """
 
     def __init__(self) -> None:
-        self.rank, self.size, self._group = 0, 1, None
+        self.rank, self.size, self.group = 0, 1, None
         told = int(os.environ.get("WORLD_SIZE") or 1)
         distributed = lazily.torch().distributed
         if distributed.is_available() and distributed.is_initialized():
@@ -26,7 +26,11 @@ class Crew:
                 hint="call torch.distributed.init_process_group() before session()",
             )
         if self.size > 1:
-            self._group = distributed.new_group(backend="gloo")
+            self.group = distributed.new_group(backend="gloo")
+
+    def apart(self) -> "Crew":
+        """The same ranks, who speak beside this conversation: for a thread of its own."""
+        return Crew()
 
     @property
     def first(self) -> bool:
@@ -34,25 +38,25 @@ class Crew:
 
     def agree(self, wishes: List[int]) -> List[int]:
         """The largest of each wish over all ranks."""
-        if self._group is None:
+        if self.group is None:
             return wishes
         torch = lazily.torch()
         told = torch.tensor(wishes, dtype=torch.int64)
-        torch.distributed.all_reduce(told, torch.distributed.ReduceOp.MAX, group=self._group)
+        torch.distributed.all_reduce(told, torch.distributed.ReduceOp.MAX, group=self.group)
         return [int(one) for one in told.tolist()]
 
     def gather(self, value: Any) -> List[Any]:
         """What every rank says, in the order of ranks."""
-        if self._group is None:
+        if self.group is None:
             return [value]
         told: List[Any] = [None] * self.size
-        lazily.torch().distributed.all_gather_object(told, value, group=self._group)
+        lazily.torch().distributed.all_gather_object(told, value, group=self.group)
         return told
 
     def from_first(self, value: Any) -> Any:
         """What the first rank says."""
-        if self._group is None:
+        if self.group is None:
             return value
         told = [value]
-        lazily.torch().distributed.broadcast_object_list(told, src=0, group=self._group)
+        lazily.torch().distributed.broadcast_object_list(told, src=0, group=self.group)
         return told[0]

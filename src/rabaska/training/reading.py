@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, NamedTuple, Optional
 
 from rabaska.node import partial
 from rabaska.node.saves import commit
-from rabaska.training import lazily, tensorfile, tree
+from rabaska.training import lazily, sharded, tensorfile, tree
 from rabaska.training.writer import STATE, TENSORS
 
 Tell = Callable[[str], None]
@@ -18,27 +18,32 @@ class Found(NamedTuple):
     step: int
     path: str
     state: Any  # as it was saved
+    sharded: Dict[str, Any]  # tensors of the state that are empty yet, see `sharded.read`
 
 
 class Damaged(Exception):
     """A checkpoint is not what its manifest says."""
 
 
-def newest(parent: str, tell: Tell) -> Optional[Found]:
-    """The checkpoint to continue from; what killed writers left half made is removed."""
+def newest(parent: str, tell: Tell, mesh: Any = None) -> Optional[Found]:
+    """The checkpoint to continue from; what killed writers left half made is removed.
+
+    `mesh` are the processes over which sharded tensors are spread, if there are any.
+    """
     if os.path.isdir(parent):
         partial.sweep(parent)
     for made in commit.newest_first(parent):
         try:
-            return read(made.path)
+            return read(made.path, mesh)
         except Damaged as why:
             commit.set_aside(made.path)
             tell("{} is damaged and set aside: {}".format(os.path.basename(made.path), why))
     return None
 
 
-def read(folder: str) -> Found:
-    why = commit.check(folder)
+def read(folder: str, mesh: Any = None) -> Found:
+    # What other ranks wrote is proven here too, before anybody relies on it.
+    why = commit.check(folder, deep=mesh is not None)
     manifest = commit.manifest_of(folder)
     if why is not None or manifest is None:
         raise Damaged(why)
@@ -48,7 +53,14 @@ def read(folder: str) -> Found:
     piece = int(manifest["piece"])
     tensors = _tensors(_content(folder, parts[TENSORS], piece))
     state = json.loads(bytes(_content(folder, parts[STATE], piece)).decode("utf-8"))
-    return Found(int(manifest["step"]), folder, tree.decode(state, tensors.__getitem__))
+    empty: Dict[str, Any] = {}
+
+    def tensor(told: Any) -> Any:
+        if isinstance(told, str):
+            return tensors[told]
+        return empty.setdefault(told[0], sharded.like(told, mesh))
+
+    return Found(int(manifest["step"]), folder, tree.decode(state, tensor), empty)
 
 
 def _content(folder: str, part: commit.Part, piece: int) -> memoryview:

@@ -76,11 +76,10 @@ class Session:
         return self
 
     def _resume(self) -> None:
-        found = self._checkpoints.newest()
+        found = self._checkpoints.newest(self.parts)
         if found is None:
             return
         own = found.state["session"]
-        state.fits(found.state, self.parts, self._crew.size)
         state.pin_threads(own["threads"], self._say)
         self.steps, (self.epoch, self.batch) = found.step, own["place"]
         self._epochs, self._recipe = own["epochs"], own["recipe"]

@@ -8,7 +8,7 @@ import base64
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Tuple
 
-from rabaska.training import lazily
+from rabaska.training import lazily, sharded
 from rabaska.training.trouble import NotSaveable
 
 Json = Any
@@ -35,6 +35,8 @@ class _Encoder:
         if isinstance(value, list):
             return [self.encode(one, _below(name, place)) for place, one in enumerate(value)]
         if isinstance(value, self._torch.Tensor):
+            if sharded.is_sharded(value):
+                return {"is": "sharded", "of": self._sharded(value.detach(), name)}
             return {"is": "tensor", "of": self._tensor(value, name)}
         kind, content = self._rare(value, name)
         return {"is": kind, "of": content}
@@ -81,12 +83,16 @@ class _Encoder:
         content = base64.b64encode(value.tobytes()).decode("ascii")
         return kind, [value.dtype.str, list(value.shape), content]
 
+    def _sharded(self, value: Any, name: str) -> Json:
+        self.tensors[name] = value
+        return sharded.told(value, name)
+
     def _tensor(self, value: Any, name: str) -> str:
-        if hasattr(value, "device_mesh") or hasattr(value, "local_shards"):
+        if hasattr(value, "local_shards"):
             raise NotSaveable(
                 "`{}` cannot be saved".format(name),
-                why="it is spread over several processes, and one of them writes",
-                hint="train with DistributedDataParallel, or give a part whose state_dict is full",
+                why="it is a ShardedTensor of the first FSDP",
+                hint="shard the model by `torch.distributed.fsdp.fully_shard`",
             )
         tensor = value.detach()
         if tensor.layout != self._torch.strided or tensor.is_quantized:
@@ -118,14 +124,14 @@ def _below(name: str, key: Any) -> str:
     return "{}.{}".format(name, key)
 
 
-def decode(value: Json, tensor: Callable[[str], Any]) -> Any:
-    """The reverse of `encode`; `tensor` gives each tensor by its name."""
+def decode(value: Json, tensor: Callable[[Json], Any]) -> Any:
+    """The reverse of `encode`; `tensor` gives each tensor by what was told of it."""
     if isinstance(value, list):
         return [decode(one, tensor) for one in value]
     if not isinstance(value, dict):
         return value
     kind, content = value["is"], value["of"]
-    if kind == "tensor":
+    if kind in ("tensor", "sharded"):
         return tensor(content)
     if kind in ("dict", "ordered"):
         pairs = content.items() if isinstance(content, dict) else content
@@ -134,11 +140,11 @@ def decode(value: Json, tensor: Callable[[str], Any]) -> Any:
     return _decode_rare(kind, content, tensor)
 
 
-def _key(key: Json, tensor: Callable[[str], Any]) -> Any:
+def _key(key: Json, tensor: Callable[[Json], Any]) -> Any:
     return key if isinstance(key, str) else decode(key, tensor)
 
 
-def _decode_rare(kind: str, content: Json, tensor: Callable[[str], Any]) -> Any:
+def _decode_rare(kind: str, content: Json, tensor: Callable[[Json], Any]) -> Any:
     if kind in ("tuple", "set", "frozenset"):
         inside: List[Any] = [decode(one, tensor) for one in content]
         return {"tuple": tuple, "set": set, "frozenset": frozenset}[kind](inside)

@@ -10,16 +10,22 @@ import os
 import queue
 import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
 
 from rabaska.node import files, partial
 from rabaska.node.saves import commit
+from rabaska.training import sharded
 from rabaska.training.memory import Snapshot
 
 TENSORS = "tensors.safetensors"
 STATE = "state.json"
 
 _O_DIRECT = getattr(os, "O_DIRECT", 0)
+
+
+class Begun(NamedTuple):
+    making: partial.PartialFolder
+    written: sharded.Writing
 
 
 class Save(NamedTuple):
@@ -30,6 +36,7 @@ class Save(NamedTuple):
     state: Any  # values for JSON
     about: Dict[str, Any]  # for people, and for whoever looks without loading
     before: Callable[[], None]  # makes durable what the checkpoint relies on
+    begun: Optional[Begun] = None  # what all ranks write, and the folder they write it to
 
 
 class Writer:
@@ -38,7 +45,7 @@ class Writer:
     def __init__(self, folder: str, keep: int) -> None:
         self._folder = folder
         self._keep = max(2, keep)
-        self._saves: "queue.SimpleQueue[Optional[Save]]" = queue.SimpleQueue()
+        self._saves: "queue.SimpleQueue[Union[Save, sharded.Writing, None]]" = queue.SimpleQueue()
         self._idle = threading.Event()
         self._idle.set()
         self._thread: Optional[threading.Thread] = None
@@ -48,8 +55,11 @@ class Writer:
     def busy(self) -> bool:
         return not self._idle.is_set()
 
-    def start(self, save: Save) -> None:
-        """Begin to write; waits for the save before, if that is still being written."""
+    def start(self, save: Union[Save, sharded.Writing]) -> None:
+        """Begin to write a checkpoint, or one rank's part of it.
+
+        Waits for the save before, if that is still being written.
+        """
         self.wait()
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="rabaska-writer", daemon=True)
@@ -80,8 +90,11 @@ class Writer:
                 return
             began = time.monotonic()
             try:
-                write(self._folder, save)
-                commit.prune(self._folder, self._keep)
+                if isinstance(save, sharded.Writing):
+                    save.parts()
+                else:
+                    write(self._folder, save)
+                    commit.prune(self._folder, self._keep)
             except BaseException as problem:  # it is raised in the training's own thread
                 self._problem = problem
             self.seconds = time.monotonic() - began
@@ -91,17 +104,27 @@ class Writer:
 def write(parent: str, save: Save) -> bool:
     """Make one checkpoint; False when there is one of that step already."""
     target = os.path.join(parent, commit.folder_name(save.step))
-    if os.path.isdir(target) and commit.check(target) is None:
+    if save.begun is None and is_made(parent, save.step):
         return False
-    making = partial.begin(parent, os.path.basename(target))
+    making = save.begun.making if save.begun else begin(parent, save.step)
     try:
-        parts = [_write_tensors(making.path, save.tensors), _write_state(making.path, save.state)]
+        parts = save.begun.written.parts() if save.begun else []
+        parts += [_write_tensors(making.path, save.tensors), _write_state(making.path, save.state)]
         save.before()
         commit.seal(making.path, save.step, parts, save.about)
     except BaseException:
         partial.abandon(making)
         raise
     return partial.finish(making, target)
+
+
+def is_made(parent: str, step: int) -> bool:
+    target = os.path.join(parent, commit.folder_name(step))
+    return os.path.isdir(target) and commit.check(target) is None
+
+
+def begin(parent: str, step: int) -> partial.PartialFolder:
+    return partial.begin(parent, commit.folder_name(step))
 
 
 def _write_state(folder: str, state: Any) -> commit.Part:
