@@ -13,9 +13,10 @@ _OPTIMIZERS = re.compile(
 )
 _SCHEDULERS = re.compile(r"(LR|LRScheduler|WarmRestarts|ReduceLROnPlateau)$|^get_\w*schedule\w*$")
 _CHANCE = re.compile(
-    r"^([Dd]ropout\w*|Random\w+|ColorJitter|randn?(_like)?|randint|bernoulli|normal|uniform|random"
-    r"|choice|default_rng|mixup|cutmix|RandAugment|AutoAugment)$"
+    r"^([Dd]ropout\w*|Random\w+|ColorJitter|RandAugment|AutoAugment|mixup|cutmix|default_rng)$"
 )
+# These may also be used once, to make the first weights or data.
+_PERHAPS = re.compile(r"^(randn?(_like)?|randint|bernoulli|normal|uniform|random|choice)$")
 _SEEDED = re.compile(r"generator|epoch|seed", re.I)
 
 
@@ -25,7 +26,8 @@ def used(sources: tuple[Source, ...]) -> Used:
         optimizer=_first(sources, _has_state),
         scheduler=_first(sources, lambda call: bool(_SCHEDULERS.search(last_word(call)))),
         order=_first(sources, _shuffles),
-        random=_first(sources, lambda call: bool(_CHANCE.search(last_word(call)))),
+        random=_first(sources, lambda call: bool(_CHANCE.search(last_word(call))))
+        or _first(sources, lambda call: bool(_PERHAPS.search(last_word(call)))),
     )
 
 
