@@ -1,16 +1,20 @@
 """Every planted fault is found, and nothing is found where there is none."""
 
+import subprocess
+
 import pytest
 from clean import CLEAN
 from faults import FAULTS
 from small_projects import Small
 
-from rabaska.checkup.answers import answers
+from rabaska.checkup.answers import Said, questions
 from rabaska.checkup.answers import checks as checks_of_answers
 from rabaska.checkup.examination import examine
 from rabaska.checkup.subject import look
+from rabaska.domain.jobs import Prospect
 from rabaska.journeys.doctor import diagnose, mend
 from rabaska.records.home import Home
+from rabaska.scouting.questions import Answer
 from rabaska.settings.profiles import load_cluster
 from rabaska.settings.project import load
 
@@ -74,43 +78,50 @@ def test_what_is_safe_is_mended_and_then_found_no_more(tmp_path):
     home = Home(tmp_path / "home")
     project = load(small.write(tmp_path / "p"), cluster="here")
 
-    done = mend(project, diagnose(project, "here", home))
+    done = mend(project, diagnose(project, "here", home).found)
 
     assert len(done) == 2
     assert (tmp_path / "p" / "job.sh").read_bytes() == b"#!/bin/bash\nexit\n"
     again = load(tmp_path / "p", cluster="here")
     assert again.environment.variables["MPLBACKEND"] == "Agg"
     assert again.command == project.command
-    assert diagnose(again, "here", home) == ()
+    assert diagnose(again, "here", home).found == ()
 
 
 def test_a_script_that_cannot_be_read_stops_nothing(tmp_path):
     assert found(Small(train="def broken(:\n"), tmp_path) == ()
 
 
-ALLIANCE = """
-*** Welcome to Narval ***
-== store
-/scratch/ana
-writable
-== bytes
-10.0.0.1@tcp:/scratch 1000000 900000 100 99% /scratch
-== files
-10.0.0.1@tcp:/scratch 1000000 999990 10 99% /scratch
-== group
-ana ana
-== purge
-/scratch/ana/rabaska/packs/images-1234/shard-00000.tar
-== accounts
-def-someone_cpu
-def-someone_gpu
-"""
+ALLIANCE = {
+    "store": "/scratch/ana\nwritable",
+    "bytes": "10.0.0.1@tcp:/scratch 1000000 900000 100 99% /scratch",
+    "files": "10.0.0.1@tcp:/scratch 1000000 999990 10 99% /scratch",
+    "group": "ana\nana",
+    "purge": "/scratch/ana/rabaska/packs/images-1234/shard-00000.tar",
+    "accounts": "def-someone_cpu\ndef-someone_gpu",
+}
+IN_PEACE = {
+    **ALLIANCE,
+    "bytes": "10.0.0.1@tcp:/scratch 1000000 900000 9000000 1% /scratch",
+    "files": "10.0.0.1@tcp:/scratch 1000000 10 999990 1% /scratch",
+    "purge": "",
+    "accounts": "def-prof_gpu",
+    "queue": "up",
+    "logs": "inside",
+    "program": "/usr/bin/python",
+    "limits": "/scratch 1000 90000000 90000000 - 10 500000 500000 -",
+}
+
+
+def told_by(answers, project, prospect=Prospect()):  # noqa: B008 - it holds nothing
+    said = Said({name: Answer(0, text) for name, text in answers.items()}, prospect)
+    return {each.id: each for each in checks_of_answers(project, said)}
 
 
 def test_what_a_cluster_says_is_held_against_the_project(tmp_path):
     project = subject(Small(files={"images/large.bin": b"x" * 200_000}), tmp_path)
 
-    told = {each.id: each for each in checks_of_answers(project, answers(ALLIANCE))}
+    told = told_by(ALLIANCE, project)
 
     assert set(told) == {"cluster.account", "cluster.room", "cluster.files", "cluster.purge"}
     assert "def-someone" in told["cluster.account"].fix
@@ -118,13 +129,55 @@ def test_what_a_cluster_says_is_held_against_the_project(tmp_path):
 
 
 def test_a_cluster_that_says_nothing_strange_is_left_in_peace(tmp_path):
-    said = ALLIANCE.replace(" 100 99%", " 9000000 1%").replace("someone", "prof")
-    said = said.replace("999990 10 99%", "10 999990 1%").replace("/scratch/ana/rabaska/p", "")
-    said = said.split("== purge")[0] + "== accounts\ndef-prof_gpu\n"
-
-    assert list(checks_of_answers(subject(Small(), tmp_path), answers(said))) == []
+    assert told_by(IN_PEACE, subject(Small(), tmp_path)) == {}
 
 
-@pytest.mark.parametrize("said", ["", "== bytes\n", "== files\n- - - -", "== store\n/x", "noise"])
-def test_a_strange_answer_stops_nothing(said, tmp_path):
-    list(checks_of_answers(subject(Small(), tmp_path), answers(said)))
+@pytest.mark.parametrize(
+    ("question", "answer", "finding"),
+    [
+        ("queue", "down", "cluster.down"),
+        ("logs", "outside", "cluster.logs"),
+        ("limits", "/scratch 999* 900 999 6 10 500000 500000 0", "cluster.quota-bytes"),
+        (
+            "limits",
+            "/scratch 1000 90000000 90000000 - 499999* 500000 500000 6",
+            "cluster.quota-files",
+        ),
+        ("store", "/scratch/ana", "cluster.store"),
+    ],
+)
+def test_each_answer_that_forebodes_ill_is_a_finding(question, answer, finding, tmp_path):
+    told = told_by({**IN_PEACE, question: answer}, subject(Small(), tmp_path))
+
+    assert set(told) == {finding}
+
+
+def test_a_program_that_is_not_there_under_its_name_is_told_with_the_remedy(tmp_path):
+    small = Small(on="sdumont", cluster="", environment="")
+    project = subject(small, tmp_path)
+
+    told = told_by({**IN_PEACE, "program": "no such program"}, project)
+
+    assert project.project.environment.kind == "current"
+    assert "has no `python`" in told["environment.program"].what
+    assert "python3" in told["environment.program"].fix
+
+
+def test_a_refusal_is_explained_and_quoted(tmp_path):
+    refusal = Prospect(refusal="Requested time limit is invalid (missing or exceeds some limit)")
+
+    told = told_by(IN_PEACE, subject(Small(), tmp_path), refusal)
+
+    assert "walltime" in told["cluster.refused"].what
+    assert "time limit is invalid" in told["cluster.refused"].why
+
+
+@pytest.mark.parametrize("question", ["store", "bytes", "files", "group", "limits", "queue"])
+@pytest.mark.parametrize("said", ["", "- - - -", "noise", "/x", "1 2 3 4 5 6 7 8"])
+def test_a_strange_answer_stops_nothing(question, said, tmp_path):
+    told_by({question: said}, subject(Small(), tmp_path))
+
+
+def test_every_question_is_a_script_that_bash_understands(tmp_path):
+    for script in questions(subject(Small(), tmp_path)).values():
+        subprocess.run(["bash", "-n", "-c", script], check=True)

@@ -21,7 +21,7 @@ from damage import TEXTS_PER_SEED, damaged, garbled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Rehearsal, Resources
+from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Prospect, Resources
 from rabaska.schedulers.protocol import Scheduler
 
 PLAIN = JobSpec(
@@ -83,7 +83,7 @@ class Printed:
     ended: Mapping[str, JobState] = field(default_factory=dict)  # every job in `history`
     gone: tuple[str, ...] = ()  # what cancel says of jobs that are over or forgotten
     # What is said of a job that is only shown, and what is to be understood.
-    rehearsed: Mapping[str, Rehearsal] = field(default_factory=dict)
+    shown: Mapping[str, Prospect] = field(default_factory=dict)
 
 
 class SchedulerContract:
@@ -165,14 +165,14 @@ class SchedulerContract:
 
     def test_a_job_that_is_only_shown_tells_its_start_or_its_refusal(self) -> None:
         for before in NOISE:
-            assert self.scheduler.read_rehearsal(before) == Rehearsal()
-            for text, understood in self.printed.rehearsed.items():
-                assert self.scheduler.read_rehearsal(before + text) == understood
+            assert self.scheduler.read_prospect(before) == Prospect()
+            for text, understood in self.printed.shown.items():
+                assert self.scheduler.read_prospect(before + text) == understood
 
     def test_showing_a_job_never_submits_it(self) -> None:
-        shown = self.scheduler.rehearsal_command(DEMANDING)
+        shown = self.scheduler.prospect_command(DEMANDING)
 
-        assert bool(shown) == bool(self.printed.rehearsed)
+        assert bool(shown) == bool(self.printed.shown)
         assert not shown or shown != self.scheduler.submit_command("job.sh", DEMANDING)[:-1]
 
     def test_recorded_states_are_read(self) -> None:

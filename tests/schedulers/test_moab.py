@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recorded import recorded
 from shells import printed_by_bash
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, Rehearsal
+from rabaska.domain.jobs import JobId, JobSpec, JobState, Prospect
 from rabaska.schedulers import named
 from rabaska.schedulers.moab import Moab
 
@@ -38,13 +38,13 @@ class TestMoab(SchedulerContract):
             "4761852": JobState.QUEUED,
         },
         gone=("ERROR:  invalid job specified (4761849)",),
-        rehearsed={
+        shown={
             "job 2165961 requires 8 procs for 1:12:00:00\n\n"
             "Estimated Rsv based start in                 3:31:22 on Fri Aug 15 12:40:10\n"
-            "Estimated Rsv based completion in 1:15:31:22 on Sun Aug 17 00:40:10\n": Rehearsal(
+            "Estimated Rsv based completion in 1:15:31:22 on Sun Aug 17 00:40:10\n": Prospect(
                 start="in 3:31:22, on Fri Aug 15 12:40:10"
             ),
-            "INFO:  cannot determine start time for job 2165961\n": Rehearsal(),
+            "INFO:  cannot determine start time for job 2165961\n": Prospect(),
         },
     )
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import recorded
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, Rehearsal
+from rabaska.domain.jobs import JobId, JobSpec, JobState, Prospect
 from rabaska.schedulers import named
 from rabaska.schedulers.pbs import Pbs
 
@@ -33,14 +33,14 @@ class TestPbs(SchedulerContract):
         states=STATES,
         refusals=tuple(recorded("pbs", "qsub-refused.txt").splitlines()),
         gone=("qdel: Unknown Job Id 99.pbshost", "qdel: Job has finished 0.pbshost"),
-        rehearsed={
+        shown={
             "Queue: gpu\n    queue_type = Execution\n    enabled = True\n    started = True\n": (
-                Rehearsal()
+                Prospect()
             ),
-            "Queue: gpu\n    enabled = True\n    started = False\n": Rehearsal(
+            "Queue: gpu\n    enabled = True\n    started = False\n": Prospect(
                 refusal="the queue starts no jobs: started = False"
             ),
-            "qstat: Unknown queue nosuch\n": Rehearsal(refusal="Unknown queue nosuch"),
+            "qstat: Unknown queue nosuch\n": Prospect(refusal="Unknown queue nosuch"),
         },
     )
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recorded import recorded
 from shells import printed_by_bash
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, Rehearsal
+from rabaska.domain.jobs import JobId, JobSpec, JobState, Prospect
 from rabaska.schedulers.sge import Sge
 
 SGE = Sge()
@@ -44,10 +44,10 @@ class TestSge(SchedulerContract):
             "8": JobState.CANCELLED,
         },
         gone=(recorded("sge", "qdel.txt").splitlines()[1],),
-        rehearsed={
-            "verification: found suitable queue(s)\n": Rehearsal(),
+        shown={
+            "verification: found suitable queue(s)\n": Prospect(),
             'Unable to run job: Job 5 cannot run in PE "smp" because it only offers 0 slots\n'
-            "verification: no suitable queues\nExiting.\n": Rehearsal(
+            "verification: no suitable queues\nExiting.\n": Prospect(
                 refusal='Job 5 cannot run in PE "smp" because it only offers 0 slots'
             ),
         },

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from recorded import recorded
 from shells import printed_by_bash
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, Rehearsal
+from rabaska.domain.jobs import JobId, JobSpec, JobState, Prospect
 from rabaska.schedulers.torque import Torque
 
 TORQUE = Torque()
@@ -36,9 +36,9 @@ class TestTorque(SchedulerContract):
             "qdel: nonexistent job id: 99",
             "qdel: Request invalid for state of job MSG=invalid state for job - COMPLETE 4.tqhost",
         ),
-        rehearsed={
+        shown={
             "Queue: gpu\n    queue_type = Execution\n    enabled = False\n    started = True\n": (
-                Rehearsal(refusal="the queue takes no jobs: enabled = False")
+                Prospect(refusal="the queue takes no jobs: enabled = False")
             ),
         },
     )
@@ -53,9 +53,9 @@ class TestSlurmsOwnQsub(SchedulerContract):
         states={"1": JobState.FAILED, "2": JobState.RUNNING, "3": JobState.QUEUED},
         refusals=("There was an error running the Slurm sbatch command.\nThe command was:\n",),
         gone=("exit code 1",),  # its qdel says nothing
-        rehearsed={
+        shown={
             "Queue: gpu\n    queue_type = Execution\n    enabled = False\n    started = True\n": (
-                Rehearsal(refusal="the queue takes no jobs: enabled = False")
+                Prospect(refusal="the queue takes no jobs: enabled = False")
             ),
         },
     )

@@ -170,7 +170,7 @@ def test_a_limit_is_spelled_as_it_is_read(span):
 
 
 def verdicts(cluster, site, answers):
-    return {each.key: each.verdict for each in comparing.lines(cluster, site, answers)}
+    return {each.key: each.verdict for each in comparing.compared(cluster, site, answers)}
 
 
 def test_a_profile_that_was_just_written_agrees_with_its_site(site, answers, tmp_path):
@@ -196,7 +196,7 @@ def test_each_line_that_differs_is_found(site, answers, tmp_path):
     )
     answers |= {"python": Answer(127, "no such command"), "paths": Answer(0, "")}
 
-    told = comparing.lines(wrong, site, answers)
+    told = comparing.compared(wrong, site, answers)
 
     differing = {each.key: each.found for each in told if each.verdict == "differs"}
     assert differing == {

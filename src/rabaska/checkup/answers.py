@@ -1,50 +1,96 @@
-"""Checks of what a cluster itself said when it was asked: accounts, room, groups, purges."""
+"""Checks of what a cluster itself said when it was asked: accounts, queues, room, groups."""
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_size
+from rabaska.domain.jobs import Prospect
+from rabaska.domain.shellwords import expanding
 from rabaska.knowledge.failures import explain
+from rabaska.node.data.room import Room, read_quota
+from rabaska.scouting.questions import MODULE, NO_ANSWER, Answer
 
-_MARK = "== "
+_FEW_FILES = 1000  # a run makes some dozens, an environment built once some thousands
 _ALMOST_FULL = 0.95
+_NO_PROGRAM = "no such program"
 
 
-def question(store: str, *, scheduler: str, account_form: str, quota: str) -> str:
-    """One script that asks everything; each answer stands below a line with its name."""
-    parts = {
-        "store": f"f={store}; while [ ! -e \"$f\" ]; do f=$(dirname \"$f\"); done; echo \"$f\"; "
-        '[ -w "$f" ] && echo writable',
-        "bytes": 'df -Pk "$f" | tail -n 1',
-        "files": 'df -Pi "$f" | tail -n 1',
-        "group": 'stat -c %G "$f"; id -gn',
+@dataclass(frozen=True)
+class Said:
+    """What came back: to each question its answer, and what became of the job shown."""
+
+    answers: Mapping[str, Answer]
+    prospect: Prospect
+
+    def to(self, question: str) -> str:
+        return self.answers.get(question, NO_ANSWER).text
+
+
+def questions(subject: Subject) -> dict[str, str]:
+    """What is asked for the checks below; each question stands alone."""
+    cluster = subject.cluster
+    store = expanding(cluster.store or "~/rabaska")
+    nearest = f'f={store}; while [ ! -e "$f" ]; do f=$(dirname "$f"); done; '
+    asked = {
+        "store": f'{nearest}echo "$f"; [ -w "$f" ] && echo writable',
+        "bytes": f'{nearest}df -Pk "$f" | tail -n 1',
+        "files": f'{nearest}df -Pi "$f" | tail -n 1',
+        "limits": f'{nearest}quota -w -p -f "$f" 2>/dev/null; lfs quota -q -u "$(id -u)" "$f" '
+        '2>/dev/null; lfs quota -q -g "$(stat -c %g "$f")" "$f" 2>/dev/null; true',
+        "group": f'{nearest}stat -c %G "$f"; id -gn',
         "purge": 'cat "/scratch/to_delete/$USER" 2>/dev/null | head -n 5',
-    }  # fmt: skip
-    if scheduler == "slurm" and account_form:
-        parts["accounts"] = 'sacctmgr -nP show assoc user="$USER" format=Account'
-    if quota:
-        parts["quota"] = quota
-    return "\n".join(f"echo '{_MARK}{name}'; {command}" for name, command in parts.items())
+        "program": f"{_modules(subject)}command -v {_program(subject)} || echo {_NO_PROGRAM}",
+    }
+    if cluster.scheduler == "slurm" and subject.project.queue:
+        queue = expanding(subject.project.queue)
+        asked["queue"] = f"sinfo --noheader --partition={queue} --format='%a'"
+    if cluster.submit_from:
+        only = expanding(cluster.submit_from)
+        asked["logs"] = f'{nearest}case "$f/" in {only}/*) echo inside ;; *) echo outside ;; esac'
+    if cluster.quota:
+        asked["quota-report"] = f'{nearest}cd "$f"; {cluster.quota}'
+    return asked
 
 
-def answers(text: str) -> dict[str, str]:
-    """What stands below each name; banners before the first are left out."""
-    found: dict[str, str] = {}
-    for part in re.split(rf"^{_MARK}", text, flags=re.MULTILINE)[1:]:
-        name, _, said = part.partition("\n")
-        found[name.strip()] = said.strip()
-    return found
+def _modules(subject: Subject) -> str:
+    names = (*subject.cluster.modules, *subject.project.environment.modules)
+    words = " ".join(expanding(name) for name in names)
+    return f"{MODULE}module load {words} >/dev/null 2>&1; " if words else ""
 
 
-def checks(subject: Subject, said: Mapping[str, str]) -> Iterator[Finding]:
-    yield from _accounts(subject, said.get("accounts", "").split())
-    yield from _store(subject, said.get("store", ""))
+def _program(subject: Subject) -> str:
+    return expanding(subject.project.command[0])
+
+
+def checks(subject: Subject, said: Said) -> Iterator[Finding]:
+    yield from _refused(subject, said.prospect)
+    yield from _accounts(subject, said.to("accounts").split())
+    yield from _queue(subject, said.to("queue").split())
+    yield from _program_missing(subject, said.to("program"))
+    yield from _store(said.to("store"))
+    yield from _logs(subject, said.to("logs"))
     yield from _room(subject, said)
-    yield from _group(subject, said.get("group", "").split())
-    yield from _purge(subject, said.get("purge", ""))
-    yield from _quota(subject, said.get("quota", ""))
+    yield from _limits(subject, said.to("limits"))
+    yield from _group(subject, said.to("group").split())
+    yield from _purge(subject, said.to("purge"))
+    yield from _quota(subject, said.to("quota-report"))
+
+
+def _refused(subject: Subject, told: Prospect) -> Iterator[Finding]:
+    """The scheduler was shown the very job that `run` would submit."""
+    if not told.refusal:
+        return
+    scheduler, name = subject.cluster.scheduler, subject.cluster.name
+    known = explain(told.refusal, stage="submit", scheduler=scheduler)
+    meaning = f": {known[0].meaning.rstrip('.')}" if known else ""
+    yield Finding(
+        "cluster.refused", f"{name} would refuse the job{meaning}", f"--on {name}",
+        f"its scheduler says: {told.refusal}",
+        known[0].fix if known else "`rabaska run --dry-run` prints the job that was shown to it",
+    )  # fmt: skip
 
 
 def _accounts(subject: Subject, theirs: list[str]) -> Iterator[Finding]:
@@ -59,7 +105,29 @@ def _accounts(subject: Subject, theirs: list[str]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _store(subject: Subject, said: str) -> Iterator[Finding]:
+def _queue(subject: Subject, states: list[str]) -> Iterator[Finding]:
+    if states and "up" not in states:
+        yield Finding(
+            "cluster.down", f"the queue {subject.project.queue} is {states[0]}",
+            f"queue for {subject.cluster.name}", "its jobs wait until the site opens it again",
+            "look at the site's status page, or choose another queue", serious=False,
+        )  # fmt: skip
+
+
+def _program_missing(subject: Subject, said: str) -> Iterator[Finding]:
+    """Where the program's Python is the site's own, it must be there under that name."""
+    word = subject.project.command[0]
+    if _NO_PROGRAM not in said or subject.project.environment.kind != "current" or "{" in word:
+        return
+    other = "write `python3` in the command, or " if word == "python" else ""
+    yield Finding(
+        "environment.program", f"{subject.cluster.name} has no `{word}`", "command",
+        "[environment] names nothing, so the job takes what it finds there",
+        f"{other}name `requirements`, `modules` or a `path` under [environment]",
+    )  # fmt: skip
+
+
+def _store(said: str) -> Iterator[Finding]:
     if said and "writable" not in said.split():
         yield Finding(
             "cluster.store", f"nothing can be written below {said.split()[0]}",
@@ -68,27 +136,58 @@ def _store(subject: Subject, said: str) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _room(subject: Subject, said: Mapping[str, str]) -> Iterator[Finding]:
-    free = _column(said.get("bytes", ""), 3) * 1024
-    wanted = sum(each.size for each in subject.contents.values())
+def _logs(subject: Subject, said: str) -> Iterator[Finding]:
+    cluster = subject.cluster
+    if said.strip() == "outside":
+        yield Finding(
+            "cluster.logs", f"the logs of jobs would lie outside {cluster.submit_from}",
+            "[storage] store of the profile",
+            f"{cluster.name} accepts jobs from there only, for its nodes write nowhere else",
+            f"name a folder below {cluster.submit_from}",
+        )  # fmt: skip
+
+
+def _room(subject: Subject, said: Said) -> Iterator[Finding]:
+    free = _column(said.to("bytes"), 3) * 1024
+    wanted = _wanted(subject)
     if free and wanted > free:
         yield Finding(
             "cluster.room", f"the data ({say_size(wanted)}) does not fit there", "[data]",
             f"{say_size(free)} are free where packs are kept", "make room: `rabaska clean`",
         )  # fmt: skip
-    used, left = _column(said.get("files", ""), 2), _column(said.get("files", ""), 3)
+    used, left = _column(said.to("files"), 2), _column(said.to("files"), 3)
     if used and used > _ALMOST_FULL * (used + left):
         yield Finding(
             "cluster.files", f"only {left:,} more files may be made there", "store",
             f"{used:,} are there already", "delete or pack small files; rabaska makes few",
-            serious=left < 1000,
+            serious=left < _FEW_FILES,
         )  # fmt: skip
+
+
+def _wanted(subject: Subject) -> int:
+    return sum(each.size for each in subject.contents.values())
 
 
 def _column(line: str, number: int) -> int:
     """A number of df's table; 0 where it has none, as for files on some file systems."""
     cells = line.split()
     return int(cells[number]) if len(cells) > number and cells[number].isdigit() else 0
+
+
+def _limits(subject: Subject, said: str) -> Iterator[Finding]:
+    """The quota itself, in bytes and in files, where a common command tells it."""
+    for room in read_quota("quota", said):
+        least = _wanted(subject) if room.unit == "bytes" else _FEW_FILES
+        if room.free < least or room.free == 0:
+            yield Finding(
+                f"cluster.quota-{room.unit}", f"your quota leaves {_amount(room)}", "store",
+                f"packs and runs are kept there, and need {_amount(room._replace(free=least))}",
+                "delete what you no longer need (`rabaska clean`), or ask the site for more",
+            )  # fmt: skip
+
+
+def _amount(room: Room) -> str:
+    return say_size(room.free) if room.unit == "bytes" else f"{room.free:,} files"
 
 
 def _group(subject: Subject, groups: list[str]) -> Iterator[Finding]:

@@ -10,6 +10,10 @@ from rabaska.cli.chosen import chosen_run
 from rabaska.cli.words import json_option, on_option
 from rabaska.records.home import home
 
+_offline = click.option(
+    "--offline", is_flag=True, help="Do not ask the cluster; its profile must do."
+)
+
 
 @click.command()
 @click.argument("what", nargs=-1, metavar="[RUN|TEXT]")
@@ -40,23 +44,26 @@ def explain(what: tuple[str, ...], *, bundle: Path | None, as_json: bool) -> Non
 @click.command()
 @on_option
 @click.option("--fix", is_flag=True, help="Mend what can be mended without harm.")
+@_offline
 @json_option
-def doctor(*, on: str, fix: bool, as_json: bool) -> int:
+def doctor(*, on: str, fix: bool, offline: bool, as_json: bool) -> int:
     """Look for what would go wrong: code, data, environment, and what is asked of the cluster.
 
-    Exit code 1 when something was found that would make the run fail.
+    The cluster itself is asked too, and shown the job, and nothing is submitted. Exit code 1 when
+    something was found that would make the run fail.
     """
     from rabaska.cli.projects import project_for
     from rabaska.journeys import doctor as journey
 
     project = project_for(on, {})
-    found = journey.diagnose(project, on, home())
-    done = journey.mend(project, found) if fix else ()
-    left = tuple(each for each in found if not (fix and each.safe_fix))
+    told = journey.diagnose(project, on, home(), offline=offline)
+    done = journey.mend(project, told.found) if fix else ()
+    left = tuple(each for each in told.found if not (fix and each.safe_fix))
     if as_json:
-        show.json({"findings": found, "mended": done})
+        show.json({"findings": told.found, "mended": done, "unasked": told.unasked})
     else:
         counsel.findings(left, done)
+        counsel.unasked(on, told.unasked)
     return int(any(each.serious for each in left))
 
 

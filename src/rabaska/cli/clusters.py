@@ -2,7 +2,9 @@
 
 import click
 
+from rabaska.cli import portrait
 from rabaska.cli import show as showing
+from rabaska.cli.plain import plain
 from rabaska.cli.words import json_option
 from rabaska.records.home import home
 from rabaska.settings.profile_files import names
@@ -31,9 +33,14 @@ def list_clusters(*, as_json: bool = False) -> None:
 @click.argument("name")
 @json_option
 def show_cluster(name: str, *, as_json: bool) -> None:
-    """Show one cluster's profile."""
-    cluster = load_cluster(name, user_profiles=home().profiles)
-    showing.json(cluster) if as_json else showing.cluster(cluster)
+    """Show one cluster's profile, and what was found when the cluster was looked at."""
+    from rabaska.journeys.station import seen
+
+    cluster, known = load_cluster(name, user_profiles=home().profiles), seen(name, home())
+    if as_json:
+        showing.json({**plain(cluster), "seen": known})
+    else:
+        portrait.cluster(cluster, known)
 
 
 @clusters.command("add")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 98
 _IN_FULL = 4  # clusters that are told with every reason
-_TIERS = ("tier", "where", "size", "files", "purged", "backup")
+TIERS = ("tier", "where", "size", "files", "purged", "backup")
 _KEPT = ("kept", "number", "size", "files")
 _HEADINGS = ("cluster", "queue", "GPUs", "links", "of", "GPU-hours")
 _LAST_LINES = 12
@@ -54,6 +54,11 @@ def findings(found: "Sequence[Finding]", mended: Sequence[str]) -> None:
     kinds = [each.serious for each in found]
     told = f"{kinds.count(True)} errors, {kinds.count(False)} pieces of advice"
     show.note(told if found else "nothing was found")
+
+
+def unasked(cluster: str, why: str) -> None:
+    if why:
+        show.note(f"what is said of {cluster} is from its profile: {why}")
 
 
 def plans(told: "Plans") -> None:
@@ -107,7 +112,7 @@ def _plan(each: "OnePlan") -> list[str]:
 def storage(told: "Storage") -> None:
     """The tiers, what is kept, and what the site says of the quota."""
     if told.tiers:
-        show.data("\n".join(columns(map(_tier, told.tiers), _TIERS, right=("size", "files"))))
+        show.data("\n".join(columns(map(tier_row, told.tiers), TIERS, right=("size", "files"))))
         show.data("")
     rows = [
         (kind, len(each), say_size(sum(one.size for one in each)), sum(one.files for one in each))
@@ -122,7 +127,7 @@ def storage(told: "Storage") -> None:
         show.data(f"\n{told.quota}")
 
 
-def _tier(tier: "Tier") -> tuple[object, ...]:
+def tier_row(tier: "Tier") -> tuple[object, ...]:
     backup = {True: "yes", False: "no", None: ""}[tier.backup]
     size = say_size(tier.size) if tier.size else ""
     return (tier.name, tier.path, size, f"{tier.files:,}" if tier.files else "", tier.purge, backup)

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rabaska.domain.clusters import Cluster
+    from rabaska.domain.seen import Fact
     from rabaska.journeys.explore import Added
     from rabaska.journeys.init import Proposal
     from rabaska.journeys.submit import Voyage
-    from rabaska.scouting.comparing import Line
 
 _WIDTH_WITHOUT_TERMINAL = 160
 
@@ -232,7 +232,7 @@ def clusters_table(known: "Sequence[Cluster]") -> None:
     console().print(_table(rows, ("cluster", "scheduler", "host", "")))
 
 
-def comparison(lines: "Sequence[Line]") -> None:
+def comparison(lines: "Sequence[Fact]") -> None:
     """A profile held against its cluster."""
     colours = {"ok": "green", "differs": "red", "cannot be told": "yellow"}
     told = columns(
@@ -264,7 +264,3 @@ def site(told: "Added") -> None:
     for sentence in told.notes:
         note(f"note: {sentence}")
     note(f"wrote {told.file}; read it, then `rabaska run --on {told.cluster.name}`")
-
-
-def cluster(told: "Cluster") -> None:
-    console().print(_table((name, value) for name, value in plain(told).items() if value))

@@ -104,7 +104,7 @@ class JobStatus:
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class Prospect:
     """What a scheduler says of a job that is shown to it and not submitted; "": nothing."""
 
     start: str = ""  # when it might begin, in the scheduler's own words; a guess

@@ -1,5 +1,7 @@
 """Doctor: what would go wrong with a project, said before it waits a night in a queue."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rabaska.checkup import answers
@@ -8,21 +10,51 @@ from rabaska.checkup.findings import Finding, SafeFix
 from rabaska.checkup.subject import Subject, look
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.projects import Project
-from rabaska.domain.shellwords import expanding
-from rabaska.errors import Unreachable
-from rabaska.journeys.station import cluster_named, place_of
+from rabaska.journeys.prospect import PROSPECT, prospect_question, read_prospect
+from rabaska.journeys.station import cluster_named
 from rabaska.journeys.telling import Teller
+from rabaska.journeys.visit import Visit, visit
 from rabaska.node import files
 from rabaska.records.home import Home
+from rabaska.scouting.questions import NO_ANSWER
 
 _SETTINGS = "rabaska.toml"
 
 
-def diagnose(project: Project, on: str, home: Home) -> tuple[Finding, ...]:
+@dataclass(frozen=True)
+class Diagnosis:
+    found: tuple[Finding, ...]
+    unasked: str = ""  # why the site itself was not asked, so that only its profile speaks
+
+
+def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) -> Diagnosis:
     """Everything that can be found, the cluster itself asked where there is one to ask."""
     cluster = cluster_named(on, home)
     subject = look(project, cluster)
-    return examine(subject) + _asked(subject)
+    if "{" in cluster.store.replace("${", ""):
+        offline = True  # its user has not said yet where to store
+    more = {**answers.questions(subject), **prospect_question(project, cluster)}
+    visited = visit(cluster, home, more, offline=offline)
+    subject = replace(subject, cluster=visited.cluster)
+    asked = _asked(subject, visited)
+    return Diagnosis(_once((*examine(subject), *asked)), "" if cluster.is_here else visited.unasked)
+
+
+def _asked(subject: Subject, visited: Visit) -> Iterator[Finding]:
+    name, problem = subject.cluster.name, visited.problem
+    if problem:
+        yield Finding("cluster.ssh", problem.what, f"--on {name}", problem.why, problem.hint)
+    if visited.answers:
+        shown = visited.answers.get(PROSPECT, NO_ANSWER).text
+        said = answers.Said(visited.answers, read_prospect(shown, subject.cluster))
+        yield from answers.checks(subject, said)
+
+
+def _once(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """What a check of ours explains, the scheduler's refusal need not say again."""
+    ours = [each for each in found if each.serious and each.id != "cluster.refused"]
+    explained = any(each.family == "cluster" for each in ours)
+    return tuple(each for each in found if each.id != "cluster.refused" or not explained)
 
 
 def warn(project: Project, cluster: Cluster, teller: Teller) -> None:
@@ -63,20 +95,3 @@ def _set_variable(path: Path, name: str, value: str) -> None:
     variables = environment.setdefault("variables", tomlkit.table())
     variables[name] = value
     files.write_whole(str(path), tomlkit.dumps(written))
-
-
-def _asked(subject: Subject) -> tuple[Finding, ...]:
-    cluster = subject.cluster
-    if cluster.is_here or cluster.status != "live" or "{" in cluster.store.replace("${", ""):
-        return ()
-    script = answers.question(
-        expanding(cluster.store or "~/rabaska"), scheduler=cluster.scheduler,
-        account_form=cluster.account_form, quota=cluster.quota,
-    )  # fmt: skip
-    try:
-        outcome = place_of(cluster).run(script)
-    except Unreachable as problem:
-        return (
-            Finding("cluster.ssh", problem.what, f"--on {cluster.name}", problem.why, problem.hint),
-        )
-    return tuple(answers.checks(subject, answers.answers(outcome.output)))

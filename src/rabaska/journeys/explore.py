@@ -7,15 +7,13 @@ from pathlib import Path
 
 from rabaska import schedulers
 from rabaska.domain.clusters import Cluster
-from rabaska.domain.shellwords import expanding
-from rabaska.errors import CommandFailed, WrongUse
+from rabaska.domain.seen import Fact
+from rabaska.errors import WrongUse
 from rabaska.journeys.station import place_of
+from rabaska.journeys.visit import ask, of_profile, remember
 from rabaska.node import files
 from rabaska.records.home import Home
-from rabaska.remote.place import Place
-from rabaska.scouting import comparing, profile, questions, sites
-from rabaska.scouting.comparing import Line
-from rabaska.scouting.questions import Answer
+from rabaska.scouting import profile, questions, sites
 from rabaska.scouting.sites import Site
 from rabaska.settings.profiles import load_cluster
 
@@ -40,7 +38,7 @@ def add(
     file = home.profiles / f"{name}.toml"
     _refuse(name, host, file, force=force)
     cluster = Cluster(name, _title(name), "", host=host, ssh_options=options)
-    site = sites.read(_look(place_of(cluster), {"probe": _probe(account)} if probe else {}))
+    site = sites.read(ask(place_of(cluster), {"probe": _probe(account)} if probe else {}))
     today = datetime.now(UTC).date().isoformat()
     cluster = replace(
         cluster, scheduler=site.scheduler, source=f"rabaska looked at {host}", checked=today
@@ -76,18 +74,6 @@ def _probe(account: str) -> str:
     return questions.probe_question(account)
 
 
-def _look(place: Place, more: dict[str, str]) -> dict[str, Answer]:
-    outcome = place.run(questions.script(more))
-    found = questions.answers(outcome.output)
-    if not found:
-        raise CommandFailed(
-            "the cluster answered none of the questions",
-            why=outcome.complaint,
-            hint="does `bash` work there? rabaska needs it",
-        )
-    return found
-
-
 def _notes(site: Site, *, probe: bool) -> list[str]:
     """What a newcomer should see to before the first run."""
     notes = []
@@ -102,23 +88,10 @@ def _notes(site: Site, *, probe: bool) -> list[str]:
     return notes
 
 
-def check(name: str, home: Home, *, probe: bool = False, account: str = "") -> list[Line]:
-    """Hold every line of a profile against what the cluster says now."""
+def check(name: str, home: Home, *, probe: bool = False, account: str = "") -> list[Fact]:
+    """Hold every line of a profile against what the cluster says now, and remember it."""
     cluster = load_cluster(name, user_profiles=home.profiles)
-    more = {"paths": questions.usable_paths(_paths(cluster))}
-    more["python"] = f"{expanding(cluster.python)} --version"
-    if cluster.quota:
-        more["quota"] = f"command -v {expanding(cluster.quota.split()[0])}"
+    more = of_profile(cluster)
     if probe:
         more["probe"] = _probe(account)
-    answers = _look(place_of(cluster), more)
-    return comparing.lines(cluster, sites.read(answers), answers)
-
-
-def _paths(cluster: Cluster) -> list[tuple[str, str]]:
-    # The store itself may not be there before the first run; what it lies in must.
-    above = (cluster.store or "~/rabaska").rpartition("/")[0] or "/"
-    named = [("storage.store", above)]
-    named += [(f"storage.tiers.{name}", path) for name, path in cluster.tiers.items()]
-    named += [(f"software.wheelhouse {place}", place) for place in cluster.wheelhouse]
-    return [(key, expanding(path)) for key, path in named]
+    return list(remember(cluster, ask(place_of(cluster), more), home).facts)

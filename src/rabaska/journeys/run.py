@@ -12,14 +12,14 @@ from rabaska.domain.runs import new_name
 from rabaska.journeys.pack import pack
 from rabaska.journeys.prepare import prepare, resolve
 from rabaska.journeys.push import push
-from rabaska.journeys.station import Station, cluster_named, sketch_station, station
+from rabaska.journeys.station import Station, cluster_named, seen, sketch_station, station
 from rabaska.journeys.submit import Voyage, create, submit, voyage
 from rabaska.journeys.telling import Silent, Teller
 from rabaska.packing.bundle import bundle
 from rabaska.packing.pack import Pack
 from rabaska.packing.snapshot import Snapshot, snapshot
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord, remember, remembered
+from rabaska.records.runs import RunRecord, remember
 from rabaska.remote.git import own_files
 from rabaska.remote.nowhere import Nowhere
 from rabaska.settings.project import check_data
@@ -60,14 +60,21 @@ def start(ready: Voyage, project: Project, there: Station, home: Home, teller: T
 
 
 def _tell_of_the_profile(cluster: Cluster, home: Home, teller: Teller) -> None:
-    """That a cluster is gone, and at first use which of its facts nobody has verified."""
+    """That a cluster is gone; and at first use what is not as its profile has it.
+
+    Profiles hold facts that nobody could verify. They are held against the site once.
+    """
     if cluster.farewell:
         teller.warn(cluster.farewell)
-    elif cluster.probe and not any(each.cluster == cluster.name for each in remembered(home.runs)):
-        teller.warn(
-            f"nobody has verified {', '.join(cluster.probe)} of {cluster.name}'s profile; "
-            f"`rabaska clusters check {cluster.name}` compares it with the site"
-        )
+    elif cluster.probe and not cluster.is_here and seen(cluster.name, home) is None:
+        from rabaska.journeys.visit import visit
+
+        visit(cluster, home)
+        found = seen(cluster.name, home)
+        differing = [fact for fact in found.facts if fact.verdict == "differs"] if found else []
+        for fact in differing:
+            says = f"{fact.key} is {fact.says or 'not'} in the profile of {cluster.name}"
+            teller.warn(f"{says}, and the cluster says: {fact.found}")
 
 
 def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> Voyage:

@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rabaska import schedulers
 from rabaska.domain.clusters import Cluster
@@ -17,6 +18,9 @@ from rabaska.records.runs import RunRecord
 from rabaska.remote.place import Outcome, Place, quoted
 from rabaska.schedulers.protocol import Scheduler
 from rabaska.settings.profile_files import profile_files
+
+if TYPE_CHECKING:
+    from rabaska.domain.seen import Seen
 
 _NO_PROGRAM = 97  # the exit code by which a script tells that our node side is not there yet
 _WAY_IN = (
@@ -102,7 +106,9 @@ def station_of(record: RunRecord, home: Home) -> Station:
 
 def plan_station(name: str, home: Home, *, program: Path) -> Station:
     """The same, with the node side kept somewhere else on this computer."""
-    cluster = cluster_named(name, home)
+    from rabaska.domain.seen import updated
+
+    cluster = updated(cluster_named(name, home), seen(name, home))
     place = place_of(cluster)
     store = str(home.store) if cluster.is_here else resolved_store(cluster, place)
     return _station(cluster, place, store, program)
@@ -135,6 +141,14 @@ def cluster_named(name: str, home: Home) -> Cluster:
     if profile and home.folder.is_dir():
         clusters.keep(home.checked, profile, cluster)
     return cluster
+
+
+def seen(name: str, home: Home) -> "Seen | None":
+    """What a cluster showed of itself when it was visited first, or checked last."""
+    from rabaska.records.seen import recalled
+
+    profile = profile_files(home.profiles).get(name)
+    return recalled(home.seen, profile) if profile else None
 
 
 def _station(cluster: Cluster, place: Place, store: str, program: Path) -> Station:

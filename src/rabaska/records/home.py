@@ -28,6 +28,11 @@ class Home:
         return self.folder / "checked"
 
     @property
+    def seen(self) -> Path:
+        """What clusters showed of themselves, see `records.seen`."""
+        return self.folder / "seen"
+
+    @property
     def profiles(self) -> Path:
         return self.folder / "clusters"
 

@@ -16,7 +16,7 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
-    Rehearsal,
+    Prospect,
 )
 
 _STATES = {
@@ -87,11 +87,11 @@ class Local:
         found = re.findall(r"^here job (\d+)\r?$", output, re.MULTILINE | re.ASCII)
         return JobId(found[-1]) if found else None
 
-    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+    def prospect_command(self, spec: JobSpec) -> list[str]:
         return []
 
-    def read_rehearsal(self, said: str) -> Rehearsal:
-        return Rehearsal()
+    def read_prospect(self, said: str) -> Prospect:
+        return Prospect()
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return [*self.program, "here", "status", "--queue", self.queue, *map(str, jobs)]

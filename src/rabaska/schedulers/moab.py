@@ -13,7 +13,7 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
-    Rehearsal,
+    Prospect,
 )
 from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
@@ -105,14 +105,14 @@ class Moab:
         found = _SUBMITTED.findall(output)
         return JobId(found[-1]) if found else None
 
-    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+    def prospect_command(self, spec: JobSpec) -> list[str]:
         asked = spec.resources
         processors = (asked.cores or 1) * asked.tasks * asked.nodes
         return ["showstart", f"{processors}@{clock(asked.walltime)}"]
 
-    def read_rehearsal(self, said: str) -> Rehearsal:
+    def read_prospect(self, said: str) -> Prospect:
         found = _START.search(said)
-        return Rehearsal(start=f"in {found[1]}, on {found[2]}") if found else Rehearsal()
+        return Prospect(start=f"in {found[1]}, on {found[2]}") if found else Prospect()
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["sh", "-c", _SHOWQ, *map(str, jobs)]

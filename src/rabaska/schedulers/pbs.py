@@ -17,7 +17,7 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
-    Rehearsal,
+    Prospect,
     Resources,
 )
 from rabaska.schedulers import pbs_family as family
@@ -83,10 +83,10 @@ class Pbs:
     def read_job_id(self, output: str) -> JobId | None:
         return family.submitted(output)
 
-    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+    def prospect_command(self, spec: JobSpec) -> list[str]:
         return family.queue_question(spec)
 
-    def read_rehearsal(self, said: str) -> Rehearsal:
+    def read_prospect(self, said: str) -> Prospect:
         return family.read_queue(said)
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Rehearsal
+from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Prospect
 from rabaska.schedulers.spelling import job_name, one_line, one_word, plain_path
 
 UNKNOWN_JOB = 153  # what qstat exits with when some of the ids are no more
@@ -62,20 +62,20 @@ def interactive(program: str, lines: Sequence[str]) -> list[str]:
 
 
 def queue_question(spec: JobSpec) -> list[str]:
-    """The nearest that PBS has to a rehearsal: whether the queue takes and starts jobs."""
+    """All that PBS tells beforehand: whether the queue takes and starts jobs."""
     return ["qstat", "-Q", "-f", one_word(spec.queue)] if spec.queue.split() else []
 
 
-def read_queue(said: str) -> Rehearsal:
+def read_queue(said: str) -> Prospect:
     unknown = re.search(r"Unknown queue.*", said)
     if unknown:
-        return Rehearsal(refusal=unknown[0].strip())
+        return Prospect(refusal=unknown[0].strip())
     told = dict(re.findall(r"^\s+(enabled|started) = (True|False)\s*$", said, re.MULTILINE))
     if told.get("enabled") == "False":
-        return Rehearsal(refusal="the queue takes no jobs: enabled = False")
+        return Prospect(refusal="the queue takes no jobs: enabled = False")
     if told.get("started") == "False":
-        return Rehearsal(refusal="the queue starts no jobs: started = False")
-    return Rehearsal()
+        return Prospect(refusal="the queue starts no jobs: started = False")
+    return Prospect()
 
 
 def submitted(output: str) -> JobId | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus, Rehearsal
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus, Prospect
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Scheduler(Protocol):
     def read_job_id(self, output: str) -> JobId | None:
         """The id in what the submit command printed, or None if it holds none."""
 
-    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+    def prospect_command(self, spec: JobSpec) -> list[str]:
         """Shows the scheduler a job, its script on standard input, and submits nothing.
 
         Empty where the scheduler cannot be asked that.
         """
 
-    def read_rehearsal(self, said: str) -> Rehearsal: ...
+    def read_prospect(self, said: str) -> Prospect: ...
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]: ...
 

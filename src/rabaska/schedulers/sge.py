@@ -13,7 +13,7 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
-    Rehearsal,
+    Prospect,
 )
 from rabaska.schedulers.spelling import (
     clock,
@@ -109,15 +109,15 @@ class Sge:
         found = _TERSE.findall(output) or _WORDY.findall(output)
         return JobId(found[-1]) if found else None
 
-    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+    def prospect_command(self, spec: JobSpec) -> list[str]:
         return ["qsub", "-w", "v"]
 
-    def read_rehearsal(self, said: str) -> Rehearsal:
+    def read_prospect(self, said: str) -> Prospect:
         """`-w v` finds out whether an empty cluster could run it; it tells no time."""
         if _CAN_RUN.search(said):
-            return Rehearsal()
+            return Prospect()
         refusal = re.search(r"verification: (.+)|Unable to run job: (.+)", said)
-        return Rehearsal(refusal=(refusal[1] or refusal[2]).strip() if refusal else "")
+        return Prospect(refusal=(refusal[1] or refusal[2]).strip() if refusal else "")
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         """All jobs of the user: of those asked for alone, qstat would not tell the state."""

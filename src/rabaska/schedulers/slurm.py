@@ -13,7 +13,7 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
-    Rehearsal,
+    Prospect,
     Resources,
 )
 
@@ -128,13 +128,13 @@ class Slurm:
         found = found or re.findall(r"Submitted batch job (\d+)", output, re.ASCII)
         return JobId(found[-1]) if found else None
 
-    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+    def prospect_command(self, spec: JobSpec) -> list[str]:
         return ["sbatch", "--test-only"]
 
-    def read_rehearsal(self, said: str) -> Rehearsal:
+    def read_prospect(self, said: str) -> Prospect:
         start = re.search(r"to start at (\d[\dT:-]+)", said, re.ASCII)
         refusals = re.findall(r"(?:allocation failure|error): (.+)", said)
-        return Rehearsal(start=start[1]) if start else Rehearsal(refusal="".join(refusals[-1:]))
+        return Prospect(start=start[1]) if start else Prospect(refusal="".join(refusals[-1:]))
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         ids = ",".join(job.native for job in jobs)

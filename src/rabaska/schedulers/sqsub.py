@@ -17,7 +17,7 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
-    Rehearsal,
+    Prospect,
 )
 from rabaska.schedulers.spelling import (
     job_name,
@@ -98,11 +98,11 @@ class Sqsub:
         found = _SUBMITTED.findall(output)
         return JobId(found[-1]) if found else None
 
-    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+    def prospect_command(self, spec: JobSpec) -> list[str]:
         return []
 
-    def read_rehearsal(self, said: str) -> Rehearsal:
-        return Rehearsal()
+    def read_prospect(self, said: str) -> Prospect:
+        return Prospect()
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["sqjobs", *map(str, jobs)]

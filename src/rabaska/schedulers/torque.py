@@ -13,7 +13,7 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
-    Rehearsal,
+    Prospect,
 )
 from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
@@ -83,10 +83,10 @@ class Torque:
     def read_job_id(self, output: str) -> JobId | None:
         return family.submitted(output)
 
-    def rehearsal_command(self, spec: JobSpec) -> list[str]:
+    def prospect_command(self, spec: JobSpec) -> list[str]:
         return family.queue_question(spec)
 
-    def read_rehearsal(self, said: str) -> Rehearsal:
+    def read_prospect(self, said: str) -> Prospect:
         return family.read_queue(said)
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:

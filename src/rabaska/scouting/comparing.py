@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from rabaska.domain.clusters import Cluster, Partition
+from rabaska.domain.seen import Fact
 from rabaska.scouting.profile import spelled
 from rabaska.scouting.questions import NO_ANSWER, Answer, pairs
 from rabaska.scouting.sites import Site
@@ -14,18 +14,12 @@ DIFFERS = "differs"
 UNTOLD = "cannot be told"
 
 
-@dataclass(frozen=True)
-class Line:
-    """One key of the profile: what it says, the verdict, and what the site says."""
-
-    key: str
-    says: str
-    verdict: str
-    found: str = ""
-
-
-def lines(cluster: Cluster, site: Site, answers: Mapping[str, Answer]) -> list[Line]:
+def compared(cluster: Cluster, site: Site, answers: Mapping[str, Answer]) -> list[Fact]:
+    """Every key that can be compared."""
     return [
+        Fact(
+            "reach.host", cluster.host, OK if answers else UNTOLD, "it answers" if answers else ""
+        ),
         _same("scheduler", cluster.scheduler, site.scheduler),
         _python(cluster.python, answers.get("python", NO_ANSWER)),
         *_storage(cluster, answers),
@@ -36,19 +30,19 @@ def lines(cluster: Cluster, site: Site, answers: Mapping[str, Answer]) -> list[L
     ]
 
 
-def _same(key: str, says: str, found: str) -> Line:
-    return Line(key, says, OK if says == found else DIFFERS, found)
+def _same(key: str, says: str, found: str) -> Fact:
+    return Fact(key, says, OK if says == found else DIFFERS, found)
 
 
-def _python(command: str, answer: Answer) -> Line:
+def _python(command: str, answer: Answer) -> Fact:
     version = re.search(r"Python (\d+)\.(\d+)\S*", answer.text)
     if not version:
-        return Line("python", command, DIFFERS, answer.text.strip() or "it does not start")
+        return Fact("python", command, DIFFERS, answer.text.strip() or "it does not start")
     able = (int(version[1]), int(version[2])) >= (3, 6)
-    return Line("python", command, OK if able else DIFFERS, version[0])
+    return Fact("python", command, OK if able else DIFFERS, version[0])
 
 
-def _storage(cluster: Cluster, answers: Mapping[str, Answer]) -> Iterator[Line]:
+def _storage(cluster: Cluster, answers: Mapping[str, Answer]) -> Iterator[Fact]:
     usable = pairs(answers.get("paths", NO_ANSWER).text)
     says = {
         "storage.store": cluster.store or "~/rabaska",
@@ -60,39 +54,39 @@ def _storage(cluster: Cluster, answers: Mapping[str, Answer]) -> Iterator[Line]:
         found = usable.get(key, "")
         verdict = OK if found in wanted else DIFFERS if found else UNTOLD
         words = {"written": "can be written to", "read": "can be read", "missing": "is not there"}
-        yield Line(key.split()[0], path, verdict, words.get(found, ""))
+        yield Fact(key.split()[0], path, verdict, words.get(found, ""))
     if cluster.local_space:
-        yield Line("storage.local", cluster.local_space, UNTOLD, "only a job has it")
+        yield Fact("storage.local", cluster.local_space, UNTOLD, "only a job has it")
     if cluster.quota:
         there = answers.get("quota", NO_ANSWER)
-        yield Line("storage.quota", cluster.quota, OK if there.ok else DIFFERS, there.text)
+        yield Fact("storage.quota", cluster.quota, OK if there.ok else DIFFERS, there.text)
 
 
-def _modules(names: tuple[str, ...], site: Site) -> Iterator[Line]:
+def _modules(names: tuple[str, ...], site: Site) -> Iterator[Fact]:
     for name in names:
         if site.modules is None:
-            yield Line("software.modules", name, UNTOLD, "the site lists no modules")
+            yield Fact("software.modules", name, UNTOLD, "the site lists no modules")
             continue
         there = [each for each in site.modules if each == name or each.startswith(f"{name}/")]
         near = [each for each in site.modules if each.split("/")[0] == name.split("/")[0]]
         found = ", ".join(there or near) or "no such module"
-        yield Line("software.modules", name, OK if there else DIFFERS, found)
+        yield Fact("software.modules", name, OK if there else DIFFERS, found)
 
 
-def _accounts(names: tuple[str, ...], site: Site) -> Iterator[Line]:
+def _accounts(names: tuple[str, ...], site: Site) -> Iterator[Fact]:
     for name in names:
         if site.accounts is None:
-            yield Line("accounts", name, UNTOLD, "the site tells no accounts")
+            yield Fact("accounts", name, UNTOLD, "the site tells no accounts")
         else:
             verdict = OK if name in site.accounts else DIFFERS
-            yield Line("accounts", name, verdict, ", ".join(site.accounts))
+            yield Fact("accounts", name, verdict, ", ".join(site.accounts))
 
 
-def _internet(says: bool | None, site: Site) -> Iterator[Line]:
+def _internet(says: bool | None, site: Site) -> Iterator[Fact]:
     if says is None:
         return
     if site.internet is None:
-        yield Line("nodes.internet", _claim(says), UNTOLD, "`--probe` tries it in a job")
+        yield Fact("nodes.internet", _claim(says), UNTOLD, "`--probe` tries it in a job")
     else:
         yield _same("nodes.internet", _claim(says), _claim(site.internet))
 
@@ -101,24 +95,24 @@ def _claim(value: bool) -> str:
     return str(value).lower()
 
 
-def _partitions(says: tuple[Partition, ...], site: Site) -> Iterator[Line]:
+def _partitions(says: tuple[Partition, ...], site: Site) -> Iterator[Fact]:
     there = {each.name: each for each in site.partitions}
     # Where a table tells of a kind of node, there is no queue of its name to look for.
     says = tuple(each for each in says if each.called == each.name)
     for each in says:
         key = f"partitions.{each.name}"
         if not site.partitions:
-            yield Line(key, "", UNTOLD, "the site lists no partitions")
+            yield Fact(key, "", UNTOLD, "the site lists no partitions")
         elif each.name not in there:
-            yield Line(key, "", DIFFERS, "no such partition")
+            yield Fact(key, "", DIFFERS, "no such partition")
         else:
             yield from _partition(key, _facts(each), _facts(there[each.name]))
     for name in there.keys() - {each.name for each in says}:
         if says:
-            yield Line(f"partitions.{name}", "", DIFFERS, "new: it is not in the profile")
+            yield Fact(f"partitions.{name}", "", DIFFERS, "new: it is not in the profile")
 
 
-def _partition(key: str, says: dict[str, str], found: dict[str, str]) -> Iterator[Line]:
+def _partition(key: str, says: dict[str, str], found: dict[str, str]) -> Iterator[Fact]:
     for fact, value in says.items():
         if value:
             yield _same(f"{key}.{fact}", value, found[fact] or "no limit")

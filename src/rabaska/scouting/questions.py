@@ -27,7 +27,7 @@ ask() {
 """
 
 # `type module` holds in login shells only, so the shell that is asked is told how to be one.
-_MODULE = "type module >/dev/null 2>&1 || source /etc/profile >/dev/null 2>&1; "
+MODULE = "type module >/dev/null 2>&1 || source /etc/profile >/dev/null 2>&1; "
 
 QUESTIONS: Mapping[str, str] = {
     "variables": "".join(f'echo "{name}=${{{name}:-}}"; ' for name in VARIABLES),
@@ -39,9 +39,12 @@ QUESTIONS: Mapping[str, str] = {
     "accounts": "sacctmgr --noheader --parsable2 show associations user=$(id -un) format=Account",
     "pythons": f"for each in {' '.join(PYTHONS)}; do "
     'command -v "$each" >/dev/null && echo "$each $("$each" --version 2>&1)"; done; true',
-    "modules": f"{_MODULE}module --terse avail",
-    "wheelhouse": f"{_MODULE}module load python >/dev/null 2>&1; python3 -m pip config list",
+    "modules": f"{MODULE}module --terse avail",
+    "wheelhouse": f"{MODULE}module load python >/dev/null 2>&1; python3 -m pip config list",
 }
+
+# What may have changed since a site was looked at.
+TODAY = {name: QUESTIONS[name] for name in ("partitions", "accounts")}
 
 PROBE_NAME = "probe"
 # On a compute node: what the job is given, and whether it reaches out.
@@ -67,9 +70,9 @@ class Answer:
 NO_ANSWER = Answer(127, "")
 
 
-def script(more: Mapping[str, str] | None = None) -> str:
+def script(more: Mapping[str, str] | None = None, usual: Mapping[str, str] = QUESTIONS) -> str:
     """All questions at once: one round trip, whatever the distance."""
-    asked = {**QUESTIONS, **(more or {})}
+    asked = {**usual, **(more or {})}
     patience = {PROBE_NAME: _PATIENCE_FOR_JOBS}
     lines = [
         f"ask {name} {patience.get(name, _PATIENCE)} {shlex.quote(asking)}"

@@ -1,0 +1,62 @@
+"""`rabaska doctor` and `plan` as they ask a real Slurm at the other end of ssh."""
+
+import json
+
+import pytest
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+UNSURE = 'probe = ["storage.tiers.project.path", "software.modules"]\n'
+CLAIMS = '[storage.tiers]\nproject = "/project"\n[software]\nmodules = ["python/2.7"]\n'
+
+
+def findings(user, *words, code=1):
+    told = user.types("doctor", "--on", "lab", "--json", *words, code=code).output
+    return {each["id"]: each for each in json.loads(told)["findings"]}
+
+
+def test_doctor_shows_the_job_to_slurm_and_tells_what_it_would_refuse(voyager):
+    assert findings(voyager, code=0) == {}
+
+    voyager.settings(walltime='"3h"')
+    too_long = findings(voyager)
+    voyager.add_settings(
+        '[cluster.lab]\nqueue = "nvidia_small"\n[cluster.lab.resources]\ngpus = 1\n'
+    )
+    too_long_for_its_queue = findings(voyager)
+    voyager.settings()
+    voyager.add_settings('[cluster.lab]\nfeatures = ["gold"]\n')
+    no_feature = findings(voyager)
+    voyager.settings(command='"python train.py {data}"')
+    no_python = findings(voyager)
+
+    assert "time limit is invalid" in too_long["cluster.refused"]["why"]
+    assert "60 min" in too_long_for_its_queue["cluster.time"]["why"]
+    assert "Invalid feature specification" in no_feature["cluster.refused"]["why"]
+    assert "python3" in no_python["environment.program"]["fix"]
+    assert voyager.lab.shell("squeue --me --noheader").strip() == ""
+
+
+def test_a_site_that_is_not_asked_or_does_not_answer_is_said_to_be_known_by_its_profile(voyager):
+    offline = voyager.types("doctor", "--on", "lab", "--offline")
+    voyager.profile.write_text(voyager.profile.read_text().replace("-F", "-oBogus=1"))
+    silent = voyager.types("doctor", "--on", "lab", code=1)
+
+    assert "what is said of lab is from its profile: the site was not asked" in offline.errors
+    assert "what is said of lab is from its profile" in silent.errors
+    assert "error: " in silent.output
+
+
+def test_what_nobody_had_verified_is_looked_at_once_and_remembered(voyager):
+    text = voyager.profile.read_text()
+    voyager.profile.write_text(UNSURE + text + CLAIMS)
+
+    assert "nobody has looked yet" in voyager.types("clusters", "show", "lab").output
+    first = voyager.types("run", "--on", "lab", "--links", "1").errors
+    second = voyager.types("run", "--on", "lab", "--links", "1").errors
+
+    shown = voyager.types("clusters", "show", "lab").output
+    assert "software.modules is python/2.7 in the profile of lab" in first
+    assert "in the profile of lab" not in second
+    assert "unverified: storage.tiers.project.path (differs: is not there)" in shown
+    assert "unverified: software.modules (differs: python/3.11)" in shown
