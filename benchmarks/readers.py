@@ -80,13 +80,7 @@ def dataset(kind, folder, decode=None):
     if kind == "litdata":
         import litdata
 
-        class Decoded(litdata.StreamingDataset):
-            def __getitem__(self, place):
-                # It gives views into its chunk, which cannot be sent to another process.
-                content = bytes(super().__getitem__(place))
-                return decode(content) if decode else content
-
-        return Decoded(os.path.join(folder, "litdata"), shuffle=False)
+        return litdata.StreamingDataset(os.path.join(folder, "litdata"), shuffle=True)
     import webdataset
 
     shards = sorted(glob.glob(os.path.join(pack_of(folder), "shard-*.tar")))
@@ -95,10 +89,14 @@ def dataset(kind, folder, decode=None):
 
 
 def read_random(kind, folder):
-    """Samples per second, raw bytes, one process; WebDataset can only stream."""
+    """Samples per second, raw bytes, one process, each peer in the way that is best for it.
+
+    WebDataset can only stream. litdata shuffles chunks and what is in them by itself; asked for
+    one sample after another from everywhere, it would open a chunk for each.
+    """
     data = dataset(kind, folder)
     begun = time.perf_counter()
-    if kind == "webdataset":
+    if kind in ("webdataset", "litdata"):
         count = sum(1 for _ in data)
         return count / (time.perf_counter() - begun)
     order = list(range(len(data)))
@@ -121,6 +119,7 @@ def loader(kind, folder, decode=None, sampler=None):
     if kind == "litdata":
         import litdata
 
+        how["collate_fn"] = as_bytes
         return litdata.StreamingDataLoader(data, shuffle=True, **how)
     if kind == "webdataset":
         return DataLoader(data, **how)
@@ -133,6 +132,11 @@ def loader(kind, folder, decode=None, sampler=None):
 
 def as_it_is(batch):
     return batch
+
+
+def as_bytes(batch):
+    """litdata gives views into its chunk, which cannot be sent to another process."""
+    return [bytes(view) for view in batch]
 
 
 def read_loader(kind, folder, decode=None):
