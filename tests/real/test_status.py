@@ -163,9 +163,13 @@ def test_waiting_outlasts_a_connection_that_is_cut(lab, voyager):
     run = voyager.run("--", "--pause", "0.1", "--steps", "60")
     voyager.until(lambda status: status["checkpoint"] is not None, run)
 
-    waiting = voyager.start("wait", run)
-    time.sleep(1)
-    lab.kill_ssh_connections()
+    lab.controller.freeze()  # so that its first question is not answered at once
+    try:
+        waiting = voyager.start("wait", run)
+        lab.wait_until(lambda: bool(lab.shell("pgrep -f '[s]urvey' || true")))
+        lab.kill_ssh_connections()
+    finally:
+        lab.controller.thaw()
     output, errors = waiting.communicate(timeout=120)
 
     assert waiting.returncode == 0, errors

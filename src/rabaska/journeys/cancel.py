@@ -12,7 +12,7 @@ from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.status import status
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
-from rabaska.remote.place import Outcome, quoted
+from rabaska.remote.place import Outcome, quoted, surely
 
 _OVER = (RunState.FINISHED, RunState.FAILED, RunState.CANCELLED)
 _MARK = "== "
@@ -31,7 +31,8 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     there = station_of(record, home)
     jobs = JobId(before.job).each if before.job else ()
     # STOP first: a link that begins between the two commands sees it and leaves at once.
-    outcome = there.place.run("\n".join([_stop_script(record.path), *_cancel_lines(jobs, there)]))
+    script = "\n".join([_stop_script(record.path), *_cancel_lines(jobs, there)])
+    outcome = surely(lambda: there.place.run(script))
     after = status(record, home)
     refused = _refused(outcome)
     unclear = [said for said in refused if not there.scheduler.capabilities.is_gone(said)]

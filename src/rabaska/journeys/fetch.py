@@ -9,8 +9,7 @@ from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.telling import Silent, Teller, telling
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
-from rabaska.remote.place import Moved, quoted
-from rabaska.remote.refusals import ConnectionLost
+from rabaska.remote.place import Moved, quoted, surely
 
 _TRIES = 5  # a chain seldom hands over twice during one fetch
 
@@ -61,7 +60,4 @@ def _bring_carried(
 def _carried(record: RunRecord, there: Station) -> list[str]:
     """The links that hold something; there is one, but for the moment in which it is renamed."""
     script = f"ls {quoted([record.path + '/carried'])}"
-    try:
-        return there.place.run(script).output.split()
-    except ConnectionLost:  # looking twice does no harm
-        return there.place.run(script).output.split()
+    return surely(lambda: there.place.run(script)).output.split()

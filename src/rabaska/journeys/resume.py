@@ -12,7 +12,7 @@ from rabaska.journeys.submit import script, spec_of, submit
 from rabaska.node.record.plan import Plan, from_json
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord, remember
-from rabaska.remote.place import quoted
+from rabaska.remote.place import quoted, surely
 
 
 def resume(record: RunRecord, home: Home, *, links: int | None = None) -> JobId:
@@ -32,7 +32,7 @@ def resume(record: RunRecord, home: Home, *, links: int | None = None) -> JobId:
 
 
 def read_plan(record: RunRecord, there: Station) -> Plan:
-    outcome = there.place.run(f"cat {quoted([record.path + '/run.json'])}")
+    outcome = surely(lambda: there.place.run(f"cat {quoted([record.path + '/run.json'])}"))
     if outcome.exit_code != 0:
         raise CommandFailed(f"the plan of {record.name} cannot be read", why=outcome.complaint)
     return from_json(json.loads(outcome.output))

@@ -15,7 +15,7 @@ from rabaska.journeys.program import node_program
 from rabaska.records import clusters
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
-from rabaska.remote.place import Outcome, Place, quoted
+from rabaska.remote.place import Outcome, Place, quoted, surely
 from rabaska.schedulers.protocol import Scheduler
 from rabaska.settings.profile_files import profile_files
 
@@ -181,7 +181,7 @@ def resolved_store(cluster: Cluster, place: Place) -> str:
             "own, in which you can write the folder itself",
         )
     word = expanding(cluster.store or _STORE)
-    outcome = place.run(f"set -u; mkdir -p {word} && cd {word} && pwd -P")
+    outcome = surely(lambda: place.run(f"set -u; mkdir -p {word} && cd {word} && pwd -P"))
     if outcome.exit_code != 0:
         from rabaska.remote.refusals import refuse_full_disk
 

@@ -14,6 +14,7 @@ from rabaska.journeys.station import Station, station_of
 from rabaska.records.home import Home
 from rabaska.records.reports import Report, keep, recalled
 from rabaska.records.runs import RunRecord, remember
+from rabaska.remote.place import surely
 
 Queue = Mapping[str, JobStatus]
 
@@ -78,7 +79,7 @@ def _at_once(work: Callable[[], object] | None) -> Iterator[None]:
 def _ask(there: Station, records: Sequence[RunRecord], home: Home, again: str = "") -> Answer:
     known = recalled(home.reports, there.cluster.name)
     question = _question(there, records, known)
-    outcome = there.run(there.quickly("survey"), feed=question, again=again)
+    outcome = surely(lambda: there.run(there.quickly("survey"), feed=question, again=again))
     *lines, last = list(_json_lines(outcome.output)) or [{}]
     if "queue" not in last:
         raise Unreachable(

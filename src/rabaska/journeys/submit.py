@@ -4,7 +4,7 @@ import io
 import tarfile
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -19,10 +19,8 @@ from rabaska.journeys.telling import Silent, Teller
 from rabaska.node.record import plan as plans
 from rabaska.node.record.plan import Launch, Nearby, Plan, StagedData
 from rabaska.packing.pack import Pack
-from rabaska.remote.place import Outcome, quoted
-from rabaska.remote.refusals import ConnectionLost, refuse_full_disk
-
-_TRIES = 4  # more than one after another say that the connection is gone for good
+from rabaska.remote.place import quoted, surely
+from rabaska.remote.refusals import refuse_full_disk
 
 
 @dataclass(frozen=True)
@@ -157,22 +155,12 @@ def create(ready: Voyage, station: Station, folder: str) -> None:
         f"rm -rf {partial}; mkdir -p {partial}; tar -xf - -C {partial}; mv {partial} {whole}"
     )
     content = _run_folder_tar(ready)
-    outcome = _surely(lambda: station.place.run(script, feed=content))
+    outcome = surely(lambda: station.place.run(script, feed=content))
     if outcome.exit_code != 0:
         refuse_full_disk(outcome.complaint)
         raise CommandFailed(
             f"the run folder could not be made on {station.cluster.name}", why=outcome.complaint
         )
-
-
-def _surely(attempt: Callable[[], Outcome]) -> Outcome:
-    """Try what may be said twice until an answer comes, though connections break."""
-    for _ in range(_TRIES):
-        try:
-            return attempt()
-        except ConnectionLost:
-            continue
-    return attempt()
 
 
 def _run_folder_tar(ready: Voyage) -> bytes:
@@ -247,7 +235,7 @@ def _submitted(
     asking = ["--find", quoted(find)] if find else []
     # Under the same mark it may be said twice: the second gets the answer of the first.
     submit = [*station.node, "submit", folder, "--mark", uuid.uuid4().hex, *words, *asking]
-    outcome = _surely(lambda: station.run(quoted([*submit, "--", *command])))
+    outcome = surely(lambda: station.run(quoted([*submit, "--", *command])))
     if outcome.exit_code != 0:
         raise refused(run, station, f"{command[0]} said: {outcome.complaint}")
     job = station.scheduler.read_job_id(outcome.output)

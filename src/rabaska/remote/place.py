@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from rabaska.remote.refusals import ConnectionLost
+
+_TRIES = 4  # more in a row say that the connection is gone for good
+
 Moved = Callable[[int, int], None]  # bytes moved so far, bytes in all
 
 
@@ -83,6 +87,16 @@ class Place(Protocol):
 
         FileNotFoundError when `source` is not there, or was renamed meanwhile.
         """
+
+
+def surely(attempt: Callable[[], Outcome]) -> Outcome:
+    """Try what may be said twice until an answer comes, though connections break."""
+    for _ in range(_TRIES):
+        try:
+            return attempt()
+        except ConnectionLost:
+            continue
+    return attempt()
 
 
 def quoted(words: Sequence[str]) -> str:
