@@ -1,5 +1,6 @@
 """Whatever the tree, it comes back as it was: by tar, by staging, and byte for byte again."""
 
+import os
 import shutil
 import subprocess
 import tarfile
@@ -7,6 +8,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 import trees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,8 +24,8 @@ shard_sizes = st.sampled_from([1, 2000, 10**6])
 
 
 @contextmanager
-def workplace():
-    folder = Path(tempfile.mkdtemp())
+def workplace(parent: Path | None = None):
+    folder = Path(tempfile.mkdtemp(dir=parent))
     try:
         yield folder
     finally:
@@ -52,6 +54,8 @@ def test_any_tree_is_unpacked_by_tar_as_it_was(tree, shard_size):
 
         made = pack(place / "source", place / "packs", "any", shard_size=shard_size, workers=1)
         for shard in sorted(made.folder.glob("shard-*.tar")):
+            listed = subprocess.run(["tar", "tf", shard], check=True, capture_output=True)
+            assert listed.stdout
             subprocess.run(
                 ["tar", "xpf", shard, "-C", place / "unpacked"], check=True, stderr=subprocess.PIPE
             )
@@ -62,13 +66,14 @@ def test_any_tree_is_unpacked_by_tar_as_it_was(tree, shard_size):
 
 @few
 @given(packable, shard_sizes)
-def test_the_same_tree_gives_the_same_bytes_in_any_order_of_listing(tree, shard_size):
-    with workplace() as place:
+def test_the_same_tree_gives_the_same_bytes_in_any_order_and_on_any_disk(tree, shard_size):
+    memory = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+    with workplace() as place, workplace(memory) as elsewhere:
         trees.make(tree, bytes(place / "one"))
-        trees.make(tree, bytes(place / "two"), backwards=True)
+        trees.make(tree, bytes(elsewhere / "two"), backwards=True)
 
-        one = pack(place / "one", place / "packs1", "any", shard_size=shard_size, workers=1)
-        two = pack(place / "two", place / "packs2", "any", shard_size=shard_size, workers=2)
+        one = pack(place / "one", place / "packs", "any", shard_size=shard_size, workers=1)
+        two = pack(elsewhere / "two", elsewhere / "packs", "any", shard_size=shard_size, workers=2)
 
         assert one.identity == two.identity
         for file in one.folder.iterdir():
@@ -97,3 +102,38 @@ def test_the_index_says_what_lies_where_in_the_shards(tree, shard_size):
                     position += 1
         assert position == len(entries) == made.files
         index.close()
+
+
+def test_a_tree_of_a_hundred_folders_in_each_other_is_staged_as_it_was(tmp_path):
+    tree = {b"file": (b"at the bottom", 0o644, 10**18)}
+    for level in range(100):
+        tree = {b"%d" % level: (tree, 0o755, level), b"f": (b"%d" % level, 0o400, level)}
+    trees.make(tree, bytes(tmp_path / "source"))
+
+    made = pack(tmp_path / "source", tmp_path / "packs", "deep")
+    staged = stage(str(made.folder), str(tmp_path / "node"))
+
+    assert made.files == 101
+    assert trees.described(staged) == trees.described(tmp_path / "source")
+
+
+@pytest.mark.slow
+def test_a_large_sparse_file_is_staged_as_it_was(tmp_path):
+    """With SPARSE_GB=9, which takes minutes, it needs more than a plain header."""
+    size = int(os.environ.get("SPARSE_GB", "0")) * 2**30 or 100 * 2**20
+    (tmp_path / "source").mkdir()
+    with (tmp_path / "source" / "sparse").open("wb") as stream:
+        for place in (0, size // 2, size - 3):
+            stream.seek(place)
+            stream.write(b"end")
+
+    made = pack(tmp_path / "source", tmp_path / "packs", "sparse")
+    listed = subprocess.run(
+        ["tar", "tvf", made.folder / "shard-00000.tar"], check=True, capture_output=True
+    )
+    staged = stage(str(made.folder), str(tmp_path / "node"))
+
+    assert str(size).encode() in listed.stdout
+    assert subprocess.run(
+        ["cmp", tmp_path / "source" / "sparse", f"{staged}/sparse"], check=False
+    ).returncode == 0  # fmt: skip

@@ -21,16 +21,22 @@ contents = st.one_of(
     st.just(b""), st.binary(max_size=40), st.integers(500, 1600).map(lambda size: b"\x7f" * size)
 )
 times = st.one_of(st.integers(0, 2 * 10**18), st.sampled_from([-(10**15) - 1, 8**11 * 10**9]))
+
+
+class Link(bytes):
+    """Where a link points; nothing there has to exist."""
+
+
+links = st.sampled_from([b".", b"nowhere", b"down/and/down", b"\xff"]).map(Link)
 file_modes = st.sampled_from([0o644, 0o600, 0o755, 0o444, 0o400])
 folder_modes = st.sampled_from([0o755, 0o700, 0o750, 0o555])
 
-# name -> (content, mode, time) for a file, ({...}, mode, time) for a folder
+# name -> (content, mode, time) for a file, (Link, …) for a link, ({...}, …) for a folder
+things = st.tuples(st.one_of(contents, contents, links), file_modes, times)
 trees = st.recursive(
-    st.dictionaries(names, st.tuples(contents, file_modes, times), max_size=4),
+    st.dictionaries(names, things, max_size=4),
     lambda inside: st.dictionaries(
-        names,
-        st.one_of(st.tuples(contents, file_modes, times), st.tuples(inside, folder_modes, times)),
-        max_size=4,
+        names, st.one_of(things, st.tuples(inside, folder_modes, times)), max_size=4
     ),
     max_leaves=8,
 )
@@ -38,7 +44,8 @@ trees = st.recursive(
 
 def holds_a_file(tree) -> bool:
     return any(
-        not isinstance(content, dict) or holds_a_file(content) for content, _, _ in tree.values()
+        holds_a_file(content) if isinstance(content, dict) else not isinstance(content, Link)
+        for content, _, _ in tree.values()
     )
 
 
@@ -48,13 +55,16 @@ def make(tree, folder: bytes, *, backwards: bool = False) -> None:
     items = sorted(tree.items(), reverse=backwards)
     for name, (content, mode, time) in items:
         path = os.path.join(folder, name)
-        if isinstance(content, dict):
+        if isinstance(content, Link):
+            os.symlink(content, path)
+        elif isinstance(content, dict):
             make(content, path, backwards=backwards)
         else:
             with open(path, "wb") as stream:
                 stream.write(content)
-        os.chmod(path, mode)
-        os.utime(path, ns=(time, time))
+        if not isinstance(content, Link):
+            os.chmod(path, mode)
+        os.utime(path, ns=(time, time), follow_symlinks=False)
 
 
 def described(folder, *, times: bool = True):
