@@ -104,7 +104,7 @@ def interrupted(left: Left, reference: Left) -> Interrupted:
 
 
 def _stretches(left: Left) -> Iterator[Stretch]:
-    said = events.read(left.folder)
+    said = list(events.read(left.folder))
     cuts, damaged_before = left.plan.cuts, False
     for number, curve in zip(left.folder.links(), curves(left), strict=True):
         begun, ended = links.read_begun(left.folder, number), links.read_ended(left.folder, number)
