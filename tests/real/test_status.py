@@ -2,10 +2,10 @@
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -53,8 +53,6 @@ def copies(voyager, run, count):
 
 
 def types(voyager, *words, environment=None, before=()):
-    import sys
-
     done = subprocess.run(
         [*before, sys.executable, "-m", "rabaska", *words], cwd=voyager.project, text=True,
         env=environment or voyager.environment, capture_output=True, check=False,
@@ -254,23 +252,49 @@ def test_a_lost_job_is_never_done_where_there_is_no_history(make_lab, make_voyag
     assert told["links"][0]["how"] == "lost"
 
 
+# `rabaska`, dead of kill -9 at the nth command or record it begins, or a moment after that.
+KILLED_AT = """
+import runpy, signal, sys, threading
+
+left, later = int(sys.argv[1]), float(sys.argv[2])
+sys.argv[:3] = ["rabaska"]
+
+def die_in_time(event, _):
+    global left
+    left -= event in ("subprocess.Popen", "os.posix_spawn", "os.rename")
+    if left < 0 and later:
+        threading.Timer(later, signal.raise_signal, [signal.SIGKILL]).start()
+    elif left < 0:
+        signal.raise_signal(signal.SIGKILL)
+
+sys.addaudithook(die_in_time)
+runpy.run_module("rabaska", run_name="__main__")
+"""
+
+
+def killed(voyager, moment, later):
+    """Whether `run` had such a moment, and died of it."""
+    words = [sys.executable, "-c", KILLED_AT, str(moment), str(later), "run", "--on", "lab"]
+    done = subprocess.run(
+        words, cwd=voyager.project, env=voyager.environment, capture_output=True, check=False
+    )
+    return done.returncode == -signal.SIGKILL
+
+
 def test_a_laptop_killed_at_any_moment_of_a_run_leaves_the_truth_behind(lab, quick):
-    quick.run()  # everything is there: what is left takes less than a second
-    moments = random.Random(7)
+    quick.run()  # everything is there: what is left is what a killed run could spoil
 
-    for _ in range(15):
-        going = quick.start("run", "--on", "lab", start_new_session=True)
-        time.sleep(moments.uniform(0.05, 1.2))
-        os.killpg(going.pid, signal.SIGKILL)
-        going.communicate()
+    moments = 0
+    while killed(quick, moments, later=0):
+        killed(quick, moments, later=0.05)
+        moments += 1
 
+    assert moments > 5
     told = settled(quick)
     submitted = [run for run in told if run["job"]]
     assert {run["state"] for run in submitted} <= {"finished"}
     assert all("never submitted" in run["reason"] for run in told if not run["job"])
     assert folders(lab, quick) <= {run["name"] for run in told}
-    run = quick.run()
-    quick.types("wait", run)
 
 
 def settled(voyager, seconds=90):
