@@ -23,6 +23,7 @@ parser.add_argument("--resume")
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--pause", type=float, default=0.02)
 parser.add_argument("--every", type=int, default=5)
+parser.add_argument("--gate", help="a file without which it does not go on after ten steps")
 args = parser.parse_args()
 
 assert len(os.listdir(args.data)) == 3
@@ -31,6 +32,8 @@ if args.resume:
     with open(args.resume) as f:
         step = json.load(f)["step"]
 while step < args.steps:
+    while args.gate and step == 10 and not os.path.exists(args.gate):
+        time.sleep(0.02)
     step += 1
     time.sleep(args.pause)
     print("step", step, "loss", 1 / step)
@@ -102,6 +105,11 @@ class User:
                 return told
             time.sleep(0.1)
         raise AssertionError(f"still waiting: {told}")
+
+    @property
+    def gate(self):
+        """What lets a program that was started with `--gate` go on."""
+        return self.project.parent / "gate"
 
     def write(self, name, text):
         (self.project / name).write_text(textwrap.dedent(text))

@@ -103,7 +103,7 @@ def test_a_program_that_ignores_the_request_to_stop_is_killed_at_the_limit(user)
         """,
     )
 
-    user.types("run", "--wait", "--walltime", "2s", "--links", "1", code=10)
+    user.types("run", "--wait", "--walltime", "5s", "--links", "1", code=10)
 
     link = user.status()["links"][0]
     assert (link["how"], link["signal"]) == ("time limit", 9)
@@ -172,7 +172,7 @@ def test_two_runs_at_once_in_one_project_both_finish(user):
 
 @pytest.mark.parametrize(("words", "voice"), [(["wait"], "stderr"), (["logs", "-f"], "stdout")])
 def test_ctrl_c_while_watching_never_touches_the_run(user, words, voice):
-    user.types("run", "--", "--pause", "0.1", "--steps", "60")
+    user.types("run", "--", "--gate", str(user.gate))
     user.until(lambda status: status["state"] == "running")
     watching = user.start(*words, start_new_session=True)
     getattr(watching, voice).readline()  # it watches
@@ -182,6 +182,7 @@ def test_ctrl_c_while_watching_never_touches_the_run(user, words, voice):
 
     assert watching.returncode == 130
     assert "Traceback" not in errors
+    user.gate.touch()
     user.types("wait")
     assert user.status()["state"] == "finished"
 

@@ -49,10 +49,11 @@ def test_a_run_longer_than_one_job_is_finished_by_a_chain(user):
 
 
 def test_a_link_killed_outright_costs_only_the_steps_since_the_last_save(user):
-    user.types("run", "--links", "3", "--", "--pause", "0.1", "--steps", "60")
-    told = user.until(lambda status: (status["links"] or [{}])[0].get("last_step") or 0 > 12)
+    user.types("run", "--links", "3", "--", "--gate", str(user.gate))
+    told = user.until(lambda status: (status["links"] or [{}])[0].get("last_step") == 10)
 
     os.kill(told["links"][0]["pid"], signal.SIGKILL)
+    user.gate.touch()
     user.types("wait")
 
     after = user.status()
@@ -108,11 +109,12 @@ def test_shards_are_given_to_the_program_as_they_are(user):
 
 
 def test_a_cancelled_run_stops_keeps_what_it_saved_and_can_go_on(user):
-    user.types("run", "--", "--pause", "0.1", "--steps", "40")
+    user.types("run", "--", "--gate", str(user.gate))
     user.until(lambda status: status["checkpoint"] is not None)
 
     user.types("cancel")
     user.until(lambda status: status["state"] == "cancelled")
+    user.gate.touch()
     user.types("resume", "--links", "2")
     user.types("wait")
 
@@ -122,13 +124,14 @@ def test_a_cancelled_run_stops_keeps_what_it_saved_and_can_go_on(user):
 
 
 def test_after_the_runner_is_killed_status_is_true_and_resume_goes_on(user):
-    user.types("run", "--", "--pause", "0.1", "--steps", "40")
+    user.types("run", "--", "--gate", str(user.gate))
     told = user.until(lambda status: status["checkpoint"] is not None)
     keeper = _keeper_of(told["links"][0]["pid"])
 
     os.kill(keeper, signal.SIGKILL)
 
     lost = user.until(lambda status: status["state"] == "interrupted")
+    user.gate.touch()
     assert "killed or the computer was restarted" in lost["reason"]
     user.types("resume")
     user.types("wait")
@@ -141,11 +144,13 @@ def _keeper_of(agent):
 
 
 def test_results_are_fetched_while_the_run_goes_on_and_again_after_it(user):
-    user.types("run", "--", "--pause", "0.1", "--steps", "30")
+    user.types("run", "--", "--gate", str(user.gate))
     user.until(lambda status: status["checkpoint"] is not None)
 
     early = json.loads(user.types("fetch", "--json").output)
+    user.gate.touch()
     user.types("wait")
+    user.until(lambda status: status["links"][-1]["ended"])  # DONE is written a moment before
     late = json.loads(user.types("fetch", "--json").output)
     nothing = json.loads(user.types("fetch", "--json").output)
 
