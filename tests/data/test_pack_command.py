@@ -82,7 +82,7 @@ def test_an_unknown_dataset_says_which_there_are(folder, capfd):
 
 @pytest.mark.parametrize(("content", "said"), [("text", "shrinks to"), ("noise", "does not")])
 def test_it_is_measured_and_said_whether_compressing_pays(folder, capfd, content, said):
-    data = b"a line of text\n" * 10**5 if content == "text" else os.urandom(10**6)
+    data = b"a line of text\n" * 10**6 if content == "text" else os.urandom(10**7)
     (folder / "val" / "large").write_bytes(data)
 
     assert rabaska("pack", "val") == 0

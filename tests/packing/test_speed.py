@@ -56,7 +56,7 @@ def taken(compiled, names: list[bytes]) -> Portion:
     return Portion(names[: len(crcs) // 4], tar, array("q", facts), array("I", crcs))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(tree=files)
 def test_the_same_files_are_taken_in_the_same_form(compiled, tree):
     folder = tempfile.mkdtemp()

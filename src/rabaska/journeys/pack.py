@@ -13,7 +13,7 @@ from rabaska.packing.samples import Samples
 from rabaska.packing.squeezing import pays, shrinks_to
 from rabaska.records.home import Home
 
-_WORTH_TELLING = 10**6  # bytes; what is smaller travels in no time, compressed or not
+_WORTH_TELLING = 10**7  # bytes; what is smaller travels in no time, compressed or not
 
 
 def pack(project: Project, home: Home, teller: Teller | None = None) -> tuple[Pack, ...]:
