@@ -5,6 +5,7 @@ Copying 1 GB into memory that is there takes a tenth of a second; into fresh mem
 
 import ctypes
 import mmap
+import os
 import threading
 from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -12,6 +13,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from rabaska.training import lazily, tensorfile
 
 _ROUND = 2 << 20  # bytes; a huge page
+_PIECE = 16 << 20  # bytes that are copied at a time
+_HANDS = 4  # threads that copy at the most; more do not fill the memory's channels faster
 
 
 class Snapshot(NamedTuple):
@@ -96,8 +99,33 @@ def _pinned(size: int) -> Any:
 
 def _copy(targets: List[Any], sources: List[Any], on_gpu: bool) -> None:
     torch = lazily.torch()
-    with torch.no_grad():
-        for target, source in zip(targets, sources):
-            target.copy_(source, non_blocking=on_gpu)
     if on_gpu:
+        _copy_each(list(zip(targets, sources)), on_gpu)
         torch.cuda.synchronize()
+        return
+    pieces = [piece for target, source in zip(targets, sources) for piece in _cut(target, source)]
+    # The training waits: cores that PyTorch was not given may help meanwhile.
+    hands = min(_HANDS, len(os.sched_getaffinity(0)) // torch.get_num_threads(), len(pieces))
+    helping = [
+        threading.Thread(target=_copy_each, args=(pieces[number::hands],))
+        for number in range(1, hands)
+    ]
+    for thread in helping:
+        thread.start()
+    _copy_each(pieces[:: max(hands, 1)])
+    for thread in helping:
+        thread.join()
+
+
+def _cut(target: Any, source: Any) -> List[Tuple[Any, Any]]:
+    """Pieces of equal size, where both lie in memory in the same order."""
+    numbers = _PIECE // target.element_size()
+    if target.numel() <= numbers or not (target.is_contiguous() and source.is_contiguous()):
+        return [(target, source)]
+    return list(zip(target.view(-1).split(numbers), source.view(-1).split(numbers)))
+
+
+def _copy_each(pairs: List[Tuple[Any, Any]], on_gpu: bool = False) -> None:
+    with lazily.torch().no_grad():
+        for target, source in pairs:
+            target.copy_(source, non_blocking=on_gpu)
