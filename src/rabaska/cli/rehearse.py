@@ -78,7 +78,7 @@ def _in_short(verdict: "Verdict") -> str:
     first, largest = verdict.first, verdict.largest
     if first is None or largest is None:
         same = "every loss is that of the run that was left alone"
-        return same if not verdict.faults else f"{same}, but that was luck"
+        return same if not verdict.faults else f"{same}, but work was lost on the way"
     return (
         f"step {first.step} gave {first.found:g} instead of {first.expected:g}; "
         f"{100 * largest.relative:.2g} % at the most, at step {largest.step}"
