@@ -42,7 +42,7 @@ def types(project, *words, code=0):
 
 
 def test_a_plan_tells_queue_links_cost_data_and_rejections(project):
-    printed = types(project, "plan", "--on", "sdumont", "--total", "60h").stdout
+    printed = types(project, "plan", "--offline", "--on", "sdumont", "--total", "60h").stdout
 
     assert "queue    sequana_gpu_shared" in printed
     assert "cost     60 GPU-hours" in printed
@@ -52,15 +52,31 @@ def test_a_plan_tells_queue_links_cost_data_and_rejections(project):
 
 def test_several_clusters_stand_side_by_side(project):
     printed = types(
-        project, "plan", "--on", "narval", "--on", "sdumont", "--total", "2d"
+        project, "plan", "--offline", "--on", "narval", "--on", "sdumont", "--total", "2d"
     ).stdout.splitlines()
 
     assert printed[0].split()[:2] == ["cluster", "queue"]
     assert [line.split()[0] for line in printed[1:3]] == ["narval", "sdumont"]
+    assert "its limit is 7 d" in printed[1]
+
+
+def test_a_cluster_that_cannot_do_it_stands_beside_the_others_with_the_reason(project):
+    words = ["--on", "narval", "--on", "sdumont", "--total", "2d", "--gpu", "a100"]
+    printed = types(project, "plan", "--offline", *words).stdout.splitlines()
+
+    row = next(line for line in printed if line.startswith("sdumont"))
+    assert row.split()[1] == "none"
+    assert "comes nearest" in row
+
+
+def test_a_site_that_is_not_asked_is_said_to_be_known_by_its_profile(project):
+    told = types(project, "plan", "--offline", "--on", "narval", "--total", "2d")
+
+    assert "what is said of narval is from its profile: the site was not asked" in told.stderr
 
 
 def test_without_a_total_the_settings_tell_it(project):
-    told = types(project, "plan", "--on", "narval")
+    told = types(project, "plan", "--offline", "--on", "narval")
 
     assert "24 h" in told.stderr
 
@@ -74,40 +90,72 @@ def test_all_live_clusters_are_compared_when_none_is_named(project):
 
 
 def test_what_nobody_can_do_ends_with_another_exit_code(project):
-    told = types(project, "plan", "--on", "sdumont", "--total", "1h", "--gpu", "h100", code=1)
+    told = types(
+        project, "plan", "--offline", "--on", "sdumont", "--total", "1h", "--gpu", "h100", code=1
+    )
 
     assert "no queue can do it" in told.stdout
 
 
 def test_a_cluster_that_is_gone_says_so(project):
-    told = types(project, "plan", "--on", "cedar", "--total", "1h").stdout
+    told = types(project, "plan", "--offline", "--on", "cedar", "--total", "1h").stdout
 
     assert "fir" in told
 
 
-def test_steps_need_a_measured_speed(project):
-    told = types(project, "plan", "--on", "narval", "--steps", "1000", code=2)
+def test_steps_need_a_measured_pace(project):
+    told = types(project, "plan", "--offline", "--on", "narval", "--steps", "1000", code=2)
 
-    assert "nothing was measured yet" in told.stderr
+    assert "no step was measured yet" in told.stderr
+    assert "--measure" in told.stderr
 
 
-def test_steps_take_as_long_as_the_measured_speed_says(project):
-    home = project / "home"
-    (home / "runs").mkdir(parents=True)
-    (home / "reports").mkdir()
-    run = {"name": "p-1234", "cluster": "here", "path": "/r", "project": str(project),
-           "created": 1.0}  # fmt: skip
-    (home / "runs" / "p-1234.json").write_text(json.dumps(run))
+def remembers(project, cluster, **report):
+    """Somebody who ran the project there before."""
+    home, run = project / "home", f"p-{cluster}"
+    for folder in ("runs", "reports"):
+        (home / folder).mkdir(parents=True, exist_ok=True)
+    record = {
+        "name": run,
+        "cluster": cluster,
+        "path": "/r",
+        "project": str(project),
+        "created": 1.0,
+    }
+    (home / "runs" / f"{run}.json").write_text(json.dumps(record))
+    (home / "reports" / f"{cluster}.json").write_text(json.dumps({"/r": {"mark": "x", **report}}))
+
+
+def test_steps_take_as_long_as_the_measured_pace_says(project):
     link = {"first_step": 100, "last_step": 700, "begun": 1000.0, "ended": 1060.0}
-    (home / "reports" / "here.json").write_text(json.dumps({"/r": {"mark": "x", "links": [link]}}))
+    remembers(project, "here", links=[link])
 
-    told = types(project, "plan", "--on", "narval", "--steps", "360000")
+    told = types(project, "plan", "--offline", "--on", "narval", "--steps", "360000")
 
-    assert "360,000 steps take 10 h" in told.stderr
-    assert "measured: 600 steps per minute on here" in told.stderr
+    assert "360,000 steps take 10 h at the pace of p-here on here" in told.stderr
+    assert "measured  here: 0.1 s per step" in told.stdout
+
+
+def test_epochs_and_the_whole_training_are_told_by_the_forecast_of_a_run(project):
+    forecast = {"unit": "epoch", "seconds_each": 600.0, "total": 90.0}
+    remembers(project, "here", forecast=forecast)
+    remembers(project, "narval", forecast={**forecast, "seconds_each": 60.0})
+
+    some = types(project, "plan", "--offline", "--on", "narval", "--epochs", "12")
+    whole = types(project, "plan", "--offline", "--on", "narval")
+
+    assert "12 epochs take 2 h at the pace of p-here on here" in some.stderr
+    assert "90 epochs take 15 h" in whole.stderr
+    assert "should you do it? yes: 10 times as fast as here" in whole.stdout
 
 
 def test_a_total_that_is_no_duration_is_refused(project):
-    told = types(project, "plan", "--on", "narval", "--total", "long", code=2)
+    told = types(project, "plan", "--offline", "--on", "narval", "--total", "long", code=2)
 
     assert "--total is not a duration" in told.stderr
+
+
+def test_a_time_to_measure_that_is_no_duration_is_refused(project):
+    told = types(project, "plan", "--offline", "--on", "narval", "--measure", "brief", code=2)
+
+    assert "--measure is not a duration" in told.stderr

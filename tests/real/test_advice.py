@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.real.conftest import COMMAND
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -60,3 +61,19 @@ def test_what_nobody_had_verified_is_looked_at_once_and_remembered(voyager):
     assert "in the profile of lab" not in second
     assert "unverified: storage.tiers.project.path (differs: is not there)" in shown
     assert "unverified: software.modules (differs: python/3.11)" in shown
+
+
+def test_a_plan_knows_the_queues_of_today_guesses_the_start_and_measures_both_ends(voyager):
+    voyager.settings(command=COMMAND.replace("--resume", "--steps 9000 --pause 0.1 --resume"))
+
+    told = json.loads(voyager.types("plan", "--on", "lab", "--gpus", "1", "--json").output)
+    measured = voyager.types("plan", "--on", "lab", "--gpus", "1", "--measure", "12s")
+
+    (lab,) = told["plans"]
+    assert lab["outlook"]["choice"]["gpu"] == "v100"
+    assert {each["queue"] for each in lab["outlook"]["rejected"]} == set()
+    assert "a guess of the scheduler" in lab["start"]
+    assert "9,000 steps take" in measured.errors
+    assert "measured  here: 0.1" in measured.output
+    assert "measured  lab: 0.1" in measured.output
+    assert "should you do it? hardly" in measured.output

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -73,21 +74,26 @@ def doctor(*, on: str, fix: bool, offline: bool, as_json: bool) -> int:
     help="A cluster to look at; may be repeated. Without one: every live one.",
 )  # fmt: skip
 @click.option("--total", metavar="TIME", help="How long the whole training takes: 60h, 20d.")
-@click.option("--steps", type=click.IntRange(1), help="Or its steps, at the speed measured before.")
+@click.option("--steps", type=click.IntRange(1), help="Or its steps, at the pace measured before.")
+@click.option("--epochs", type=click.IntRange(1), help="Or its epochs, in the same way.")
+@click.option(
+    "--measure", metavar="TIME",
+    help="First run it so long here and on each cluster named, to see how fast it goes.",
+)  # fmt: skip
 @click.option("--gpus", type=click.IntRange(0), help="GPUs in all; default: as rabaska.toml says.")
 @click.option("--gpu", default="", metavar="KIND", help="Only this kind of GPU: k40, v100, h100.")
-@click.option("--ask", is_flag=True, help="Ask the clusters when a job might start; a guess.")
+@_offline
 @json_option
-def plan(*, on: tuple[str, ...], total: str | None, steps: int | None, gpus: int | None,
-         gpu: str, ask: bool, as_json: bool) -> int:  # fmt: skip
+def plan(*, on: tuple[str, ...], as_json: bool, **wishes: Any) -> int:
     """Which queue, which GPU, how many links, what goes with them, where the data goes, the cost.
 
-    With several clusters they stand side by side. Exit code 1 when none of them can do it.
+    Clusters that are named are asked how they are today and when such a job might start; several
+    stand side by side. Exit code 1 when none of them can do it.
     """
     from rabaska.journeys import plan as journey
 
-    wish = journey.Wish(total=total, steps=steps, gpus=gpus, gpu=gpu, ask=ask)
-    told = journey.plan(Path.cwd(), on, wish, home())
+    with show.steps(quiet=as_json) as teller:
+        told = journey.plan(Path.cwd(), on, journey.Wish(**wishes), home(), teller)
     show.json(told) if as_json else counsel.plans(told)
     return int(not any(each.outlook.choice for each in told.plans))
 

@@ -1,18 +1,17 @@
 """How advice reads: explanations, findings, plans and storage, as lines of text."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rabaska.cli import show
 from rabaska.cli.columns import columns
-from rabaska.domain.amounts import say_duration, say_size
+from rabaska.domain.amounts import say_duration, say_seconds, say_size
 
 if TYPE_CHECKING:
     from rabaska.checkup.findings import Finding
     from rabaska.domain.clusters import Tier
     from rabaska.domain.keeping import Kept
-    from rabaska.domain.planning import Choice
     from rabaska.journeys.clean import Cleaning
     from rabaska.journeys.explain import Explanation
     from rabaska.journeys.plan import OnePlan, Plans
@@ -23,8 +22,9 @@ _WIDTH = 98
 _IN_FULL = 4  # clusters that are told with every reason
 TIERS = ("tier", "where", "size", "files", "purged", "backup")
 _KEPT = ("kept", "number", "size", "files")
-_HEADINGS = ("cluster", "queue", "GPUs", "links", "of", "GPU-hours")
+_HEADINGS = ("cluster", "queue", "GPUs", "links", "of", "GPU-hours", "start", "because")
 _LAST_LINES = 12
+_WORTH_A_QUEUE = 1.5  # times as fast as here; less is eaten up by waiting
 
 
 def explanation(told: "Explanation") -> None:
@@ -64,23 +64,38 @@ def unasked(cluster: str, why: str) -> None:
 def plans(told: "Plans") -> None:
     """Side by side when there are several; then each choice with its reasons."""
     show.note(told.basis)
-    able = [_row(each, each.outlook.choice) for each in told.plans if each.outlook.choice]
     if len(told.plans) > 1:
-        show.data("\n".join(columns(able, _HEADINGS, right=("links", "GPU-hours"))))
+        rows = [_row(each) for each in told.plans]
+        show.data("\n".join(columns(rows, _HEADINGS, right=("links", "GPU-hours"))))
     for each in told.plans if len(told.plans) <= _IN_FULL else ():
         show.data("\n".join(_plan(each)))
-    for each in told.plans if len(told.plans) > _IN_FULL else ():
-        if not each.outlook.choice:
-            show.note(f"{each.outlook.cluster}: {each.outlook.nearest}")
-    for sentence in told.measured:
-        show.note(sentence)
+    for each in told.plans if len(told.plans) <= _IN_FULL else ():
+        unasked(each.outlook.cluster, each.unasked)
+    for line in _worth_it(told):
+        show.data(line)
 
 
-def _row(each: "OnePlan", choice: "Choice") -> tuple[object, ...]:
+def _row(each: "OnePlan") -> tuple[object, ...]:
+    choice = each.outlook.choice
+    if choice is None:
+        return (each.outlook.cluster, "none", "", "", "", "", "", each.outlook.nearest)
     return (
-        each.outlook.cluster, choice.queue, f"{choice.nodes * choice.gpus} {choice.gpu}",
-        choice.links, say_duration(choice.walltime), f"{choice.gpu_hours:g}",
+        each.outlook.cluster, choice.queue, f"{choice.nodes * choice.gpus} {choice.gpu}".strip(),
+        choice.links, say_duration(choice.walltime), f"{choice.gpu_hours:g}", each.start,
+        "; ".join(choice.reasons[:2]),
     )  # fmt: skip
+
+
+def _worth_it(told: "Plans") -> Iterator[str]:
+    """Should you do it? What was measured here, against what was measured there."""
+    here = {each.unit: each for each in told.measured if each.cluster == "here"}
+    for each in told.measured:
+        yield f"measured  {each.cluster}: {say_seconds(each.seconds)} per {each.unit} ({each.run})"
+        base = here.get(each.unit)
+        if base and each.cluster != "here":
+            times = base.seconds / each.seconds
+            word = "yes" if times >= _WORTH_A_QUEUE else "hardly"
+            yield f"          should you do it? {word}: {times:.2g} times as fast as here"
 
 
 def _plan(each: "OnePlan") -> list[str]:

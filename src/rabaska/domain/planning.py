@@ -237,7 +237,7 @@ def _nearest(need: Need, cluster: Cluster) -> str:
     """The queue that breaks fewest rules, and what would have to change."""
     ranked = [(broken_rules(need, queue, cluster), queue) for queue in cluster.partitions]
     if not ranked:
-        return ""
+        return "nothing is known of its queues"
     broken, queue = min(
         ranked, key=lambda each: (len(each[0]), each[1].on_request, _shortfall(need, each[1]))
     )

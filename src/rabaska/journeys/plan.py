@@ -1,11 +1,9 @@
 """Plan: which queue, which GPU, how many links, where the data goes, what it costs."""
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from rabaska.checkup.environment import read as read_requirements
 from rabaska.domain.amounts import duration, say_duration
@@ -15,16 +13,16 @@ from rabaska.domain.placing import Placement, place
 from rabaska.domain.planning import Choice, Need, Outlook, outlook
 from rabaska.domain.projects import Project
 from rabaska.errors import Unreachable, WrongUse
+from rabaska.journeys.measure import EPOCH, STEP, Measured, measure, measured
+from rabaska.journeys.prospect import PROSPECT, prospect_question, read_prospect
 from rabaska.journeys.station import cluster_named, place_of
+from rabaska.journeys.telling import Silent, Teller
+from rabaska.journeys.visit import Visit, ask, visit
 from rabaska.knowledge.gpus import build_of, gpus
-from rabaska.records import reports
 from rabaska.records.home import Home
-from rabaska.records.runs import remembered
 from rabaska.scouting import contents
 from rabaska.settings.profile_files import names
 from rabaska.settings.project import load
-
-_STARTS = re.compile(r"to start at (\S+)")
 
 
 @dataclass(frozen=True)
@@ -33,9 +31,11 @@ class Wish:
 
     total: str | None = None
     steps: int | None = None
+    epochs: int | None = None
     gpus: int | None = None
     gpu: str = ""
-    ask: bool = False
+    offline: bool = False
+    measure: str | None = None  # how long to run it here and there, to see how fast it goes
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class OnePlan:
     data: tuple[Placement, ...] = ()
     start: str = ""  # when a job might start, in the cluster's own words; a guess
     farewell: str = ""
+    unasked: str = ""  # why only its profile speaks
 
 
 @dataclass(frozen=True)
@@ -52,29 +53,25 @@ class Plans:
     need: Need
     basis: str  # where the total time comes from
     plans: tuple[OnePlan, ...]
-    measured: tuple[str, ...] = ()  # how fast this project ran before, and where
+    measured: tuple[Measured, ...] = ()  # how fast this project went, and where
 
 
-@dataclass(frozen=True)
-class Speed:
-    cluster: str
-    run: str
-    rate: float  # steps per second
-
-
-def plan(folder: Path, on: Sequence[str], wish: Wish, home: Home) -> Plans:
-    """One outlook for each cluster; nothing is sent, and nobody asked unless that is wished."""
+def plan(
+    folder: Path, on: Sequence[str], wish: Wish, home: Home, teller: Teller | None = None
+) -> Plans:
+    """One outlook for each cluster; those that are named are asked how they are today."""
     chosen = [cluster_named(name, home) for name in on] or _live(home)
     project = load(folder, cluster=chosen[0].name if len(chosen) == 1 else "here")
-    speeds = measured_speeds(project, home)
+    if wish.measure:
+        span = _span("--measure", wish.measure)
+        measure(folder, on, span, home, teller or Silent())
+    speeds = measured(project, home)
     total, basis = _total(project, wish, speeds)
-    sizes = [
-        (each.name, sum(contents.look(path).size for path in each.paths))
-        for each in project.datasets
-    ]
+    sizes = [(each.name, contents.look(each.path).size) for each in project.datasets]
     need = _need(project, wish, total)
-    plans = tuple(_one(need, cluster, sizes, project, ask=wish.ask) for cluster in chosen)
-    return Plans(need, basis, plans, tuple(_said(speed) for speed in speeds))
+    offline = wish.offline or not on
+    plans = tuple(_one(need, visit(each, home, offline=offline), sizes, project) for each in chosen)
+    return Plans(need, basis, plans, speeds)
 
 
 def _live(home: Home) -> list[Cluster]:
@@ -82,19 +79,58 @@ def _live(home: Home) -> list[Cluster]:
     return [each for each in known if each.status == "live" and each.partitions]
 
 
-def _one(
-    need: Need, cluster: Cluster, sizes: list[tuple[str, int]], project: Project, *, ask: bool
-) -> OnePlan:
+def _one(need: Need, visited: Visit, sizes: list[tuple[str, int]], project: Project) -> OnePlan:
+    cluster = visited.cluster
     found = outlook(need, cluster, gpus())
+    told = OnePlan(found, cluster.title, farewell=cluster.farewell, unasked=_unasked(visited))
     if found.choice is None:
-        return OnePlan(found, cluster.title, farewell=cluster.farewell)
+        return told
     queue = cluster.partition(found.choice.queue)
-    return OnePlan(
-        found, cluster.title,
+    return replace(
+        told,
         data=place(sizes, cluster, queue, found.choice.memory),
-        start=_start(found.choice, cluster, project) if ask else "",
-        farewell=cluster.farewell,
+        start=_start(found.choice, visited, project),
+    )
+
+
+def _unasked(visited: Visit) -> str:
+    """A cluster that is gone says so by itself, and this computer is at hand."""
+    quiet = visited.cluster.is_here or visited.cluster.farewell
+    return "" if quiet else visited.unasked
+
+
+def _start(choice: Choice, visited: Visit, project: Project) -> str:
+    """What the scheduler says to the job of this choice, which is not submitted."""
+    if not visited.answers:
+        return ""
+    asked = prospect_question(_asking(choice, project, visited.cluster), visited.cluster)
+    if not asked:
+        return "this scheduler does not tell"
+    try:
+        answer = ask(place_of(visited.cluster), asked, usual={})[PROSPECT].text
+    except Unreachable as problem:
+        return f"not known: {problem.what}"
+    told = read_prospect(answer, visited.cluster)
+    if told.refusal:
+        return f"never as it is: {told.refusal}"
+    return f"perhaps {_moment(told.start)} (a guess of the scheduler)" if told.start else "not told"
+
+
+def _moment(start: str) -> str:
+    return f"at {start}" if start[:1].isdigit() else start
+
+
+def _asking(choice: Choice, project: Project, cluster: Cluster) -> Project:
+    """The project with what was chosen in place of what it asks."""
+    queue = cluster.partition(choice.queue)
+    resources = replace(
+        project.resources, walltime=choice.walltime, gpus=choice.gpus, nodes=choice.nodes,
+        gpu_model=queue.gpu_model if queue and choice.gpus and cluster.names_model else "",
+        cores=choice.cores // project.resources.tasks or None, memory=choice.memory or None,
     )  # fmt: skip
+    called = queue.called if queue and cluster.names_queue else ""
+    chain = replace(project.chain, links=choice.links)
+    return replace(project, resources=resources, queue=called, chain=chain)
 
 
 def _need(project: Project, wish: Wish, total: timedelta) -> Need:
@@ -132,67 +168,36 @@ def _runs(gpu: Gpu) -> bool:
     return gpu.backend == "cuda"
 
 
-def _total(project: Project, wish: Wish, speeds: Sequence[Speed]) -> tuple[timedelta, str]:
+def _total(project: Project, wish: Wish, speeds: Sequence[Measured]) -> tuple[timedelta, str]:
     if wish.total:
-        try:
-            return duration(wish.total), f"training takes {say_duration(duration(wish.total))}"
-        except ValueError as problem:
-            raise WrongUse("--total is not a duration", why=str(problem)) from None
-    if wish.steps:
-        if not speeds:
-            raise WrongUse(
-                "nothing was measured yet", why="no run of this project has printed its steps",
-                hint="run it for a few minutes first, or give --total",
-            )  # fmt: skip
-        span = timedelta(seconds=wish.steps / speeds[0].rate)
-        how = f"{wish.steps:,} steps take {say_duration(span)} at the speed of {speeds[0].run}"
-        return span, how
+        span = _span("--total", wish.total)
+        return span, f"training takes {say_duration(span)}"
+    for unit, count in ((STEP, wish.steps), (EPOCH, wish.epochs)):
+        if count:
+            return _at_pace(count, unit, speeds)
+    known = [each for each in speeds if each.total]
+    if known:
+        return _at_pace(known[0].total or 0, known[0].unit, known)
     span = project.resources.walltime * project.chain.links
     return span, f"training takes {say_duration(span)}: `walltime` times `links` of rabaska.toml"
 
 
-def measured_speeds(project: Project, home: Home) -> tuple[Speed, ...]:
-    """Steps per second of this project's newest run on each cluster, as far as it was told."""
-    found: dict[str, Speed] = {}
-    for record in remembered(home.runs):
-        if record.project != str(project.folder):
-            continue
-        told = reports.recalled(home.reports, record.cluster).get(record.path, {})
-        rate = _rate(told.get("links", []))
-        if rate:
-            found[record.cluster] = Speed(record.cluster, record.name, rate)
-    return tuple(found.values())
-
-
-def _rate(links: Sequence[dict[str, Any]]) -> float:
-    for link in reversed(links):
-        first, last = link.get("first_step"), link.get("last_step")
-        begun, ended = link.get("begun"), link.get("ended")
-        if None not in (first, last, begun, ended) and last > first and ended > begun:
-            return float(last - first) / float(ended - begun)
-    return 0.0
-
-
-def _said(speed: Speed) -> str:
-    return f"measured: {speed.rate * 60:.3g} steps per minute on {speed.cluster} ({speed.run})"
-
-
-def _start(choice: Choice, cluster: Cluster, project: Project) -> str:
-    """What `sbatch --test-only` says; it submits nothing, and is a guess."""
-    if cluster.scheduler != "slurm" or cluster.is_here or cluster.farewell:
-        return ""
-    words = [
-        f"--time={round(choice.walltime.total_seconds() // 60)}", f"--nodes={choice.nodes}",
-        *([f"--account={project.account}"] if project.account else []),
-        *([f"--gres=gpu:{choice.gpus}"] if choice.gpus else []),
-    ]  # fmt: skip
-    queue = cluster.partition(choice.queue)
-    if queue:
-        words += [f"--partition={queue.called}"] if queue.called and cluster.names_queue else []
-        words += queue.native
+def _span(option: str, text: str) -> timedelta:
     try:
-        said = place_of(cluster).run(f"sbatch --test-only {' '.join(words)} --wrap=true")
-    except Unreachable as problem:
-        return f"not known: {problem.what}"
-    found = _STARTS.search(said.output + said.errors)
-    return f"perhaps at {found[1]} (a guess of the scheduler)" if found else said.complaint
+        return duration(text)
+    except ValueError as problem:
+        raise WrongUse(f"{option} is not a duration", why=str(problem)) from None
+
+
+def _at_pace(count: float, unit: str, speeds: Sequence[Measured]) -> tuple[timedelta, str]:
+    """By the slowest that was measured: no cluster was chosen yet, and links end early for free."""
+    fitting = [each for each in speeds if each.unit == unit]
+    if not fitting:
+        raise WrongUse(
+            f"no {unit} was measured yet", why=f"no run of this project has told its {unit}s",
+            hint="`--measure 2m` runs it briefly, here and there; or give --total",
+        )  # fmt: skip
+    slowest = max(fitting, key=lambda each: each.seconds)
+    span = timedelta(seconds=count * slowest.seconds)
+    how = f"{count:,.0f} {unit}s take {say_duration(span)} at the pace of {slowest.run}"
+    return span, f"{how} on {slowest.cluster}"
