@@ -1,57 +1,18 @@
 """Packs that are damaged, or made to do harm, are refused before anything is written."""
 
-import hashlib
 import os
 import shutil
 from pathlib import Path
 
 import pytest
+from forged import entry, forge, write_manifest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node import files
 from rabaska.node.data import packs
 from rabaska.node.data.inspection import leads_out, open_pack, verify
-from rabaska.node.data.packs import FILE, FOLDER, LINK, RECORD, DamagedPack, Entry, Index, Layout
+from rabaska.node.data.packs import FILE, FOLDER, LINK, DamagedPack, Index
 from rabaska.node.data.stage import stage
-
-CONTENT = b"meow"
-
-
-def entry(name: bytes, kind: int = FILE, target: bytes = b"", **different) -> Entry:
-    plain = Entry(name, kind, 512, len(CONTENT), 0, 0o644, 0, 0, -1, target)
-    if kind != FILE:
-        plain = plain._replace(offset=0, size=0)
-    return plain._replace(**different)
-
-
-def forge(folder: Path, entries: list[Entry], shard: bytes = bytes(4096), **lies) -> Path:
-    """A pack whose digests are all right, whatever its index says."""
-    folder.mkdir(parents=True)
-    (folder / "shard-00000.tar").write_bytes(shard)
-    counts = [sum(entry.kind == kind for entry in entries) for kind in (FILE, LINK, FOLDER)]
-    records = names = b""
-    for each in sorted(entries, key=lambda each: each.kind):
-        records += RECORD.pack(
-            each.offset, each.size, each.mtime_ns, lies.get("name_at", len(names)),
-            len(each.name), len(each.target), each.shard, each.crc, each.mode, each.kind,
-            each.label, 0,
-        )  # fmt: skip
-        names += each.name + each.target
-    content = Layout(*counts, len(names)).header() + records + names
-    (folder / "index").write_bytes(content)
-    write_manifest(folder, counts[0], sum(entry.size for entry in entries), lies.get("name", "x"))
-    return folder
-
-
-def write_manifest(folder: Path, count: int, size: int, name: str = "x") -> None:
-    index, shard = (folder / "index").read_bytes(), (folder / "shard-00000.tar").read_bytes()
-    described = packs.Shard("shard-00000.tar", len(shard), hashlib.sha256(shard).hexdigest(), [0])
-    manifest = packs.Manifest(
-        name, "", count, size, len(index), hashlib.sha256(index).hexdigest(), [described]
-    )
-    manifest = manifest._replace(digest=packs.digest_of(manifest))
-    files.write_json(str(folder / "manifest.json"), packs.to_json(manifest))
 
 
 def refusal(folder: Path, tmp_path: Path) -> str:
