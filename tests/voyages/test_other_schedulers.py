@@ -171,3 +171,24 @@ def test_a_job_that_its_scheduler_forgot_hides_no_other_and_can_be_cancelled(gue
     assert "its scheduler had no job of it any more" in guest.types("cancel", forgotten).errors
     guest.until(lambda status: status["state"] == "cancelled", forgotten)
     guest.types("cancel", kept)
+
+
+@pytest.mark.parametrize("guest", ["moab"], indirect=True)
+def test_a_plan_tells_when_moab_guesses_that_it_might_start(guest):
+    profile = guest.home / "clusters" / "there.toml"
+    profile.write_text(profile.read_text() + '[partitions.k80]\ngpus = 8\nwalltime = "12h"\n')
+
+    planned = guest.types("plan", "--on", "there", "--total", "1h", "--gpus", "1").output
+
+    assert "start    perhaps in 0:00:00, on " in planned
+
+
+@pytest.mark.parametrize("guest", ["pbs", "torque"], indirect=True)
+def test_doctor_asks_pbs_whether_the_queue_is_there(guest):
+    with (guest.project / "rabaska.toml").open("a") as settings:
+        settings.write('\n[cluster.there]\nqueue = "nosuch"\n')
+
+    told = guest.types("doctor", "--on", "there", code=1).output
+
+    assert "there would refuse the job" in told
+    assert "Unknown queue nosuch" in told

@@ -47,7 +47,7 @@ def visit(
 
 
 def _cannot_be_asked(cluster: Cluster) -> str:
-    if cluster.is_here:
+    if cluster.scheduler == "local" and cluster.is_here:
         return "this computer needs no asking"
     return cluster.farewell
 
