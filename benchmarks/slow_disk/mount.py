@@ -42,7 +42,7 @@ def build(folder: Path) -> Path:
 @contextmanager
 def slow_disk(
     root: Path, folder: Path, *, latency_us: int = 0, stream: int = 0, target: int = 0,
-    targets: int = 1, stripe_kb: int = 0,
+    targets: int = 1, stripe_kb: int = 0, flaws: int = 0,
 ) -> Iterator[Path]:  # fmt: skip
     """`root` seen through a slow disk that is mounted below `folder`; speeds are in MB/s."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,8 @@ def slow_disk(
     mount.mkdir(exist_ok=True)
     options = (
         f"root={root},latency={latency_us},stream={stream},target={target},targets={targets},"
-        f"stripe={stripe_kb},max_threads=128,max_idle_threads=128,attr_timeout=1,entry_timeout=1"
+        f"stripe={stripe_kb},flaws={flaws},max_threads=128,max_idle_threads=128,"
+        "attr_timeout=1,entry_timeout=1"
     )
     process = subprocess.Popen([build(folder), "-f", mount, "-o", options])
     try:

@@ -1,11 +1,12 @@
 /* A folder seen through a slow shared file system, read-only, for measuring.
  *
- * slow_disk MOUNTPOINT -o root=FOLDER[,latency=MICROSECONDS][,stream=MB][,target=MB][,targets=N][,stripe=KB]
+ * slow_disk MOUNTPOINT -o root=FOLDER[,latency=MICROSECONDS][,stream=MB][,target=MB][,targets=N][,stripe=KB][,flaws=N]
  *
  * latency  what every call costs: look-up, open, read, listing
  * stream   MB/s that one reader gets; several readers get it each
  * target   MB/s that one storage target gives to all its readers together
  * targets  how many targets there are; a file lies on one, or, with `stripe`, on all of them in turn
+ * flaws    how many reads of tar files come with a wrong bit, from the first on
  */
 #define FUSE_USE_VERSION 35
 #define _GNU_SOURCE
@@ -26,7 +27,7 @@
 
 static struct {
     char *root;
-    unsigned latency, stream, target, targets, stripe;
+    unsigned latency, stream, target, targets, stripe, flaws;
 } asked = {.targets = 1};
 
 static const struct fuse_opt words[] = {
@@ -36,6 +37,7 @@ static const struct fuse_opt words[] = {
     {"target=%u", offsetof(__typeof__(asked), target), 0},
     {"targets=%u", offsetof(__typeof__(asked), targets), 0},
     {"stripe=%u", offsetof(__typeof__(asked), stripe), 0},
+    {"flaws=%u", offsetof(__typeof__(asked), flaws), 0},
     FUSE_OPT_END};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -134,13 +136,22 @@ static int slow_open(const char *path, struct fuse_file_info *file) {
     return 0;
 }
 
+static void spoil(const char *path, char *content, ssize_t size) {
+    pthread_mutex_lock(&lock);
+    if (asked.flaws && size > 0 && strstr(path, ".tar")) {
+        asked.flaws--;
+        content[size / 2] ^= 1;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 static int slow_read(const char *path, char *into, size_t size, off_t offset,
                      struct fuse_file_info *file) {
-    (void)path;
     long long begun = now() + asked.latency * 1000LL;
     ssize_t got = pread((int)file->fh, into, size, offset);
     if (got < 0)
         return -errno;
+    spoil(path, into, got);
     struct stat found;
     unsigned place = fstat((int)file->fh, &found) ? 0 : (unsigned)found.st_ino;
     if (asked.stripe)

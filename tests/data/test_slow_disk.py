@@ -9,6 +9,7 @@ from benchmarks.slow_disk.mount import slow_disk, unavailable
 
 from rabaska.node.data import arrive
 from rabaska.node.data.inspection import verify
+from rabaska.node.data.packs import DamagedPack
 from rabaska.node.data.stage import stage
 from rabaska.packing.pack import pack
 from rabaska.training import PackedDataset
@@ -56,6 +57,25 @@ def test_a_pack_is_staged_from_it_whole(folder, tmp_path, mode):
         assert verify(str(staged)) == []
     found = [content for content, _ in PackedDataset(staged)]
     assert found == [content for content, _ in PackedDataset(made.folder)]
+
+
+@pytest.mark.parametrize("mode", ["files", "shards"])
+def test_a_shard_that_came_damaged_is_fetched_again_and_reported_the_second_time(
+    folder, tmp_path, mode
+):
+    made = pack(folder, tmp_path / "packs", "toy", shard_size=500_000)
+
+    with slow_disk(tmp_path / "packs", tmp_path / "once", flaws=1) as mount:
+        staged = Path(stage(str(mount / made.folder.name), str(tmp_path / "node"), mode))
+    with (
+        slow_disk(tmp_path / "packs", tmp_path / "often", flaws=10**6) as mount,
+        pytest.raises(DamagedPack, match=r"shard-\d+\.tar"),
+    ):
+        stage(str(mount / made.folder.name), str(tmp_path / "again"), mode)
+
+    found = [content for content, _ in PackedDataset(staged)]
+    assert found == [content for content, _ in PackedDataset(made.folder)]
+    assert os.listdir(tmp_path / "again") == []
 
 
 def test_the_first_batch_does_not_wait_for_the_shards(folder, tmp_path):

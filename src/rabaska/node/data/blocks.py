@@ -9,6 +9,7 @@ from .ahead import ahead
 from .packs import BLOCK, DamagedPack, Manifest
 
 _PIECE = 2**20
+_PAGE = 2**16  # the largest that processors in clusters use
 _STREAMS = 16
 
 
@@ -99,9 +100,14 @@ def write_at(descriptor: int, content: Union[bytes, memoryview], offset: int) ->
 
 
 def forget(descriptor: int, offset: int, size: int) -> None:
-    """Drop what the system remembers of a file, so that the next read fetches it again."""
+    """Drop what the system remembers of a file, so that the next read fetches it again.
+
+    The system keeps pages that are only named in part, so whole ones are named.
+    """
     if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_DONTNEED)
+        before, after = offset % _PAGE, -(offset + size) % _PAGE
+        length = before + size + after if size else 0  # 0 is all that follows
+        os.posix_fadvise(descriptor, offset - before, length, os.POSIX_FADV_DONTNEED)
 
 
 def damaged(pack_folder: str, shard: str) -> DamagedPack:
