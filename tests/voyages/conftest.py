@@ -88,7 +88,7 @@ class User:
     def types(self, *words, code=0):
         """Run a command to its end and expect its exit code."""
         process = self.start(*words)
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=300)
         assert process.returncode == code, f"{words}: {process.returncode}\n{output}\n{errors}"
         assert "Traceback" not in errors
         return Said(output, errors)

@@ -33,7 +33,7 @@ def test_it_runs_as_a_chain_without_an_edit(stranger, monkeypatch):
     script = (stranger.project / "main.py").read_bytes()
 
     stranger.types("init", "--yes")
-    stranger.types("run", "--wait", "--walltime", "14s", "--links", "20")
+    stranger.types("run", "--wait", "--walltime", "20s", "--links", "20")
 
     told = stranger.status()
     assert told["state"] == "finished"

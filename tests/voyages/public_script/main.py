@@ -12,7 +12,7 @@ from torch.utils.data import Dataset, DataLoader
 
 parser = argparse.ArgumentParser(description='PyTorch Flowers Training')
 parser.add_argument('data', metavar='DIR', help='path to dataset')
-parser.add_argument('--epochs', default=100, type=int, metavar='N')
+parser.add_argument('--epochs', default=30, type=int, metavar='N')
 parser.add_argument('--batch-size', default=32, type=int)
 parser.add_argument('--lr', '--learning-rate', default=0.05, type=float, dest='lr')
 parser.add_argument('--resume', default='', type=str, metavar='PATH', help='path to latest checkpoint (default: none)')
@@ -59,7 +59,7 @@ def main():
             opt.zero_grad(); loss.backward(); opt.step()
         correct = sum((model(x).argmax(1) == y).sum().item() for x, y in DataLoader(val, 64))
         print('Epoch: [{}]\tLoss {:.4f}\tAcc {:.3f}'.format(epoch, loss.item(), correct / len(val)))
-        time.sleep(0.25)  # stands for the work of a bigger model
+        time.sleep(1)  # stands for the work of a bigger model
         torch.save({'epoch': epoch + 1, 'state_dict': model.state_dict(), 'optimizer': opt.state_dict()},
                    os.path.join(args.save_dir, 'checkpoint.pth.tar'))
 
