@@ -73,6 +73,7 @@ def rehearse(
             cut = play.perform(planned)
             reference = _whole(evidence.curves(alone))
             runs = tuple(evidence.interrupted(each, alone) for each in cut)
+            _check_cut(runs)
             verdict = judge(reference, runs, _saved(alone, cut), _used(project))
             _keep_logs([alone, *cut], folder)
     took = timedelta(seconds=time.monotonic() - began)
@@ -161,6 +162,15 @@ def _tell(course: cuts.Course, teller: Teller) -> None:
         )
     until = "to its end" if course.finished else "to the time limit"
     teller.step(f"it tells of {len(course.steps)} steps in {say_duration(course.took)}, {until}")
+
+
+def _check_cut(runs: Sequence[Interrupted]) -> None:
+    if not any(each.how for run in runs for each in run.stretches):
+        raise RunFailed(
+            "the program was over before it could be interrupted",
+            why="a rehearsal looks ten times a second how far it is",
+            hint="let it do more: words after -- go to the program, as in `-- --epochs 5`",
+        )
 
 
 def _whole(curves: Sequence[Curve]) -> Curve:
