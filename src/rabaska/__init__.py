@@ -7,8 +7,8 @@ They are imported when first used, so that `import rabaska` costs nothing.
 from rabaska.node.version import __version__
 
 __all__ = [
-    "__version__", "cancel", "clusters", "fetch", "init", "logs", "pack", "rehearsal", "resume",
-    "run", "show", "status", "statuses", "wait",
+    "__version__", "cancel", "clusters", "fetch", "init", "logs", "pack", "preview", "rehearse",
+    "resume", "run", "show", "status", "statuses", "wait",
 ]  # fmt: skip
 
 

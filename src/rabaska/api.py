@@ -19,6 +19,7 @@ from rabaska.journeys import fetch as _fetch
 from rabaska.journeys import init as _init
 from rabaska.journeys import logs as _logs
 from rabaska.journeys import pack as _pack
+from rabaska.journeys import rehearse as _rehearse
 from rabaska.journeys import resume as _resume
 from rabaska.journeys import run as _run
 from rabaska.journeys import show as _show
@@ -26,6 +27,7 @@ from rabaska.journeys import status as _status
 from rabaska.journeys import wait as _wait
 from rabaska.journeys.fetch import Fetched
 from rabaska.journeys.init import Proposal
+from rabaska.journeys.rehearse import Rehearsal, Wish
 from rabaska.journeys.run import Submitted
 from rabaska.journeys.submit import Voyage
 from rabaska.packing.pack import Pack
@@ -59,9 +61,15 @@ def run(folder: Folder = ".", *, on: str = "here", overrides: Overrides | None =
     return _run.run(load(Path(folder).absolute(), cluster=on, overrides=overrides), on, home())
 
 
-def rehearsal(folder: Folder = ".", *, on: str = "here") -> Voyage:
+def preview(folder: Folder = ".", *, on: str = "here") -> Voyage:
     """What `run` would submit, with nothing touched: `rabaska run --dry-run`."""
-    return _run.rehearsal(load(Path(folder).absolute(), cluster=on), on, home())
+    return _run.preview(load(Path(folder).absolute(), cluster=on), on, home())
+
+
+def rehearse(folder: Folder = ".", *, on: str = "here", wish: Wish | None = None) -> Rehearsal:
+    """Interrupt short runs of the project, and compare them with one that was left alone."""
+    project = load(Path(folder).absolute(), cluster=on)
+    return _rehearse.rehearse(project, on, home(), wish or Wish())
 
 
 def status(run: str = "") -> RunStatus:

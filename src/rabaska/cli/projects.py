@@ -96,7 +96,7 @@ def run(*, on: str, dry_run: bool, no_doctor: bool, wait: bool, quiet: bool, as_
     project = replace(project, native=(*project.native, *native))
     if dry_run:
         with show.steps(quiet=quiet) as told:
-            voyage = run_journey.rehearsal(project, on, home(), told)
+            voyage = run_journey.preview(project, on, home(), told)
         show.json(voyage) if as_json else show.voyage(voyage)
         return 0
     with show.steps(quiet=quiet or as_json) as told:

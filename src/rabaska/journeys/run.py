@@ -108,7 +108,7 @@ def _not_code(project: Project, home: Home) -> tuple[str, ...]:
     return (*project.exclude, *inside, "results", *project.keep)
 
 
-def rehearsal(project: Project, on: str, home: Home, teller: Teller | None = None) -> Voyage:
+def preview(project: Project, on: str, home: Home, teller: Teller | None = None) -> Voyage:
     """What `run` would submit, with nothing packed, sent or written outside a temporary folder."""
     check_data(project)
     with tempfile.TemporaryDirectory() as scratch:
