@@ -7,12 +7,20 @@ validation are not.
 """
 
 import time
+import weakref
 from typing import Any, Callable, Dict, Optional
 
-# Attributes that are left on the iterators of the program's loaders.
-_THEN = "_rabaska_steps"  # the steps that were done when it handed out its last batch
-_TRAINED = "_rabaska_trained"  # how many of its batches were handed out when a step followed
-_LENGTH = "_rabaska_length"
+
+class Sweep:
+    """One iteration over a loader; it stays with the iterator, which is the program's own."""
+
+    __slots__ = ("first", "iterator", "length", "then")
+
+    def __init__(self, iterator: Any, steps: int) -> None:
+        self.iterator = weakref.ref(iterator)
+        self.length = _length(iterator)  # batches
+        self.first = 0  # the batch that was first trained with, from 1
+        self.then = steps  # that were done when it handed out its last batch
 
 
 class Count:
@@ -40,57 +48,59 @@ class Count:
         self.first_epoch: Optional[int] = None  # where it began, if it says so
         self.told = False  # a framework counts the epochs itself
         self.anywhere = False  # it can save, and go on, after any step
-        self._optimizer = 0
-        self._handed_out = self._stepped = 0  # batches of any kind; when the last step came
+        self.fresh = True  # no step was made with the batch that was handed out last
+        self.optimizer = 0  # the one that stepped last
+        self._sweep: Optional[Sweep] = None  # the one that trains
+        self._before = 0  # batches of sweeps that are over
         self._saved_steps = -1
 
-    def step(self, optimizer: object) -> None:
-        handed_out = self._handed_out
-        if handed_out and handed_out == self._stepped and id(optimizer) != self._optimizer:
-            return
-        self._optimizer, self._stepped = id(optimizer), handed_out
-        self.steps += 1
+    def sweep(self, iterator: Any, began: float) -> Sweep:
+        """The sweep of an iterator that hands out its first batch."""
         if self.began is None:
-            self.began = self.clock()
+            self.began = began
+        iterator._rabaska = found = Sweep(iterator, self.steps)
+        return found
 
-    def asked(self, iterator: Any) -> None:
-        """Somebody wants the next batch: the last one was trained with if a step came since."""
-        if getattr(iterator, _THEN, self.steps) == self.steps or self.told:
+    def trains(self, sweep: Sweep, iterator: Any, ahead: int = 1) -> None:
+        """There was a step since `sweep` handed out a batch, `ahead` of now: it is no validation.
+
+        Before the first one, batches may have been passed over to come back to a place.
+        """
+        self._place()
+        self._before, sweep.first = self.batches, max(1, iterator._num_yielded - ahead)
+        self._sweep = sweep
+
+    def exhausted(self, iterator: Any) -> None:
+        sweep = getattr(iterator, "_rabaska", None)
+        if sweep is None:
             return
-        batch, before = iterator._num_yielded, getattr(iterator, _TRAINED, 0)
-        if not before:
-            setattr(iterator, _LENGTH, _length(iterator))
-        # Before the first step, batches may have been passed over to come back to a place.
-        self.batches += batch - before if before else 1
-        setattr(iterator, _TRAINED, batch)
-        self._place(getattr(iterator, "_index_sampler", None), batch, getattr(iterator, _LENGTH))
+        if sweep.then != self.steps and not sweep.first:
+            self.trains(sweep, iterator, ahead=0)
+        if sweep.first:
+            self._place()
+            if self.first_epoch is None:
+                self.epochs += 1
+                self.batch = 0
+            self._sweep = None
+        del iterator._rabaska  # workers that persist are iterated anew
 
-    def _place(self, sampler: Any, batch: int, length: Optional[int]) -> None:
-        self.batch, self.length = batch, length
+    def _place(self) -> None:
+        """Where the program is, by the sweep that trains."""
+        sweep = self._sweep
+        iterator: Any = sweep.iterator() if sweep else None
+        if sweep is None or iterator is None or self.told:
+            return
+        # The batch that is being worked on does not count yet.
+        self.batch = iterator._num_yielded - (0 if sweep.then != self.steps else 1)
+        self.length = sweep.length
+        self.batches = self._before + self.batch - sweep.first + 1
+        sampler: Any = getattr(iterator, "_index_sampler", None)
         self.batch_size = getattr(sampler, "batch_size", None)
-        if hasattr(sampler, "epoch_of"):  # one of our own, which goes on from epoch to epoch
-            epoch, self.batch, self.length = sampler.epoch_of(batch)
+        if hasattr(sampler, "epoch_of"):  # one of our own, which goes over many epochs
+            epoch, self.batch, self.length = sampler.epoch_of(self.batch)
             self.first_epoch = epoch if self.first_epoch is None else self.first_epoch
             self.epochs = epoch - self.first_epoch
             self.anywhere = True
-
-    def waited(self, since: float) -> None:
-        """For a loader, which is no longer at work."""
-        self.waiting += self.clock() - since
-        self.aside = self.off
-        if self.began is None:
-            self.began = since
-
-    def handed_out(self, iterator: Any) -> None:
-        self._handed_out += 1
-        setattr(iterator, _THEN, self.steps)
-
-    def exhausted(self, iterator: Any) -> None:
-        if getattr(iterator, _TRAINED, 0) and self.first_epoch is None:
-            self.epochs += 1
-            self.batch = 0
-        setattr(iterator, _TRAINED, 0)  # workers that persist are iterated anew
-        setattr(iterator, _THEN, self.steps)
 
     def save(self, seconds: float) -> None:
         """Files that are written without a step between them are one save."""
@@ -102,6 +112,7 @@ class Count:
 
     def line(self, now: float) -> Dict[str, Any]:
         """All of it, for metrics.jsonl; `now` is the time of day."""
+        self._place()
         clock = self.clock()
         began = clock if self.began is None else self.began
         told: Dict[str, Any] = {

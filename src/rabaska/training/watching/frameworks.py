@@ -15,10 +15,12 @@ def _keras(module: Any, watcher: Watcher) -> None:
         wanted = callbacks.params or {}
         count.length, count.total, count.batch = wanted.get("steps"), wanted.get("epochs"), 0
 
-    def batch_ends(callbacks: Any, batch: int, *_: Any) -> None:
+    def batch_ends(_callbacks: Any, batch: int, *_: Any) -> None:
         count.batches += batch + 1 - count.batch  # several at once with steps_per_execution
         count.batch = batch + 1
-        watcher.stepped(callbacks)
+        count.steps += 1
+        if count.clock() >= count.due:
+            watcher.tell()
 
     def epoch_ends(_callbacks: Any, epoch: int, *_: Any) -> None:
         count.epochs, count.batch = epoch + 1 - (count.first_epoch or 0), 0

@@ -24,7 +24,9 @@ class Lines:
     def write(self, count: Count) -> None:
         """A line, and the time of the next one."""
         now = count.clock()
-        lasted = now - (now if count.began is None else count.began)
+        if count.began is None:
+            count.began = now  # a program without a loader of the kind we know
+        lasted = now - count.began
         count.due = now + min(LATEST, max(SOONEST, lasted * _SHARE))
         if count.steps:
             self.append(count.line(time.time()))

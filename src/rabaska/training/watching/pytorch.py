@@ -10,16 +10,30 @@ from rabaska.training.watching.watcher import Watcher
 
 
 def _optimizers(module: Any, watcher: Watcher) -> None:
-    torch = sys.modules["torch"]
-    stepped = watcher.stepped
-
-    def hook(optimizer: Any, _given: Any, _named: Any) -> None:
-        # What torch.compile reads becomes a graph, and must stay free of us.
-        if not torch.compiler.is_compiling():
-            stepped(optimizer)
-
-    module.register_optimizer_step_post_hook(hook)
+    module.register_optimizer_step_post_hook(counted(watcher, sys.modules["torch"]))
     _arguments(argparse.ArgumentParser, watcher)
+
+
+def counted(watcher: Watcher, torch: Any) -> Callable[[Any, Any, Any], None]:
+    """What is called after every step of an optimizer."""
+    count, clock = watcher.count, watcher.count.clock
+
+    def stepped(optimizer: Any, _given: Any, _named: Any) -> None:
+        try:
+            if torch.compiler.is_dynamo_compiling():
+                return  # what is read now becomes a graph, and must stay free of us
+            if count.fresh:
+                count.fresh = False
+            elif id(optimizer) != count.optimizer:
+                return
+            elif clock() >= count.due:
+                watcher.tell()  # with a loader, it is told when the next batch is there
+            count.optimizer = id(optimizer)
+            count.steps += 1
+        except Exception as problem:
+            watcher.give_up(problem)
+
+    return stepped
 
 
 def _arguments(parser: Any, watcher: Watcher) -> None:
@@ -36,7 +50,7 @@ def _arguments(parser: Any, watcher: Watcher) -> None:
 
 def _loaders(module: Any, watcher: Watcher) -> None:
     iterators, loaders = module._BaseDataLoaderIter, module.DataLoader
-    iterators.__next__ = _timed(iterators.__next__, watcher)
+    iterators.__next__ = timed(iterators.__next__, watcher)
     loaders.__iter__ = _begun(loaders.__iter__, watcher)
 
 
@@ -53,12 +67,16 @@ def _begun(begin: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], Any
         try:
             return begin(loader)
         finally:
-            count.waited(began)
+            count.aside = count.off
+            count.waiting += count.clock() - began
+            if count.began is None:
+                count.began = began
 
     return __iter__
 
 
-def _timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], Any]:
+def timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], Any]:
+    """`__next__` of a loader's iterator, timed; every call in here costs each step of a program."""
     count, clock = watcher.count, watcher.count.clock
     thread, main = threading.get_ident, threading.main_thread().ident
 
@@ -66,11 +84,6 @@ def _timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], A
     def __next__(iterator: Any) -> Any:  # noqa: N807
         # What a thread prefetches delays nobody; a loader inside a loader is part of that one.
         if count.aside or thread() != main:
-            return advance(iterator)
-        try:
-            count.asked(iterator)
-        except Exception as problem:
-            watcher.give_up(problem)
             return advance(iterator)
         count.aside = True
         began = clock()
@@ -80,8 +93,20 @@ def _timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], A
             watcher.safely(count.exhausted, iterator)
             raise
         finally:
-            count.waited(began)
-        count.handed_out(iterator)
+            count.waiting += clock() - began
+            count.aside = count.off
+        try:
+            sweep = iterator._rabaska
+        except AttributeError:
+            watcher.safely(count.sweep, iterator, began)
+        else:
+            if sweep.then != count.steps:
+                sweep.then = count.steps
+                if not sweep.first:
+                    watcher.safely(count.trains, sweep, iterator)
+        count.fresh = True
+        if began >= count.due:
+            watcher.tell()
         return batch
 
     return __next__

@@ -33,23 +33,14 @@ class Watcher:
             self.give_up(problem)
 
     def give_up(self, problem: Exception) -> None:
+        if self.count.off:
+            return
         self.count.off = self.count.aside = True
         said = "{}: {}".format(type(problem).__name__, problem)
         try:
             self._lines.append({"time": round(time.time(), 3), "off": said})
         except Exception:
             return
-
-    def stepped(self, optimizer: object) -> None:
-        if self.count.off:
-            return
-        count = self.count
-        try:
-            count.step(optimizer)
-            if count.clock() >= count.due:
-                self._lines.write(count)
-        except Exception as problem:
-            self.give_up(problem)
 
     def saved(self, seconds: float) -> None:
         self.safely(self.count.save, seconds)
