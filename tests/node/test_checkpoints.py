@@ -261,3 +261,48 @@ def test_whatever_moment_a_program_is_killed_at_its_last_whole_save_is_found(
             assert saved["weights"].max() == step
         # What it said it had saved is there; the save it was killed in may be there too.
         assert step >= int(said[-1])
+
+
+def save_like_hugging_face(folder: Path, step: int, *, upto: str = "trainer_state.json") -> Path:
+    """What its Trainer leaves for one step, in the order in which it writes."""
+    made = folder / f"checkpoint-{step}"
+    names = [
+        "model.npz",
+        "training_args.bin",
+        "optimizer.npz",
+        "rng_state.pth",
+        "trainer_state.json",
+    ]
+    for name in names[: names.index(upto) + 1]:
+        if name.endswith(".npz"):
+            save(folder, f"{made.name}/{name}", at=step)
+        else:
+            (made / name).write_bytes(b'{"global_step": 1}')
+            os.utime(made / name, ns=(NOW + step * SECOND, NOW + step * SECOND))
+    return made
+
+
+@pytest.mark.parametrize("pattern", ["checkpoint-*", "*.npz"])
+def test_a_folder_of_hugging_face_is_one_checkpoint(tmp_path: Path, pattern: str) -> None:
+    for step in (500, 1000):
+        save_like_hugging_face(tmp_path / "output", step)
+
+    assert chosen(tmp_path, pattern) == "output/checkpoint-1000"
+
+
+def test_a_folder_that_was_left_half_written_is_set_aside(tmp_path: Path) -> None:
+    save_like_hugging_face(tmp_path / "output", 500)
+    half = save_like_hugging_face(tmp_path / "output", 1000, upto="rng_state.pth")
+    save_like_hugging_face(tmp_path / "output", 1500)
+    os.truncate(tmp_path / "output" / "checkpoint-1500" / "optimizer.npz", 200)
+
+    assert chosen(tmp_path) == "output/checkpoint-500"
+    assert not half.exists()
+    assert (tmp_path / "output" / "checkpoint-1500.damaged").is_dir()
+
+
+def test_a_narrower_pattern_leaves_such_folders_alone(tmp_path: Path) -> None:
+    save_like_hugging_face(tmp_path / "output", 500)
+    save(tmp_path, "output/state.npz", at=1)
+
+    assert chosen(tmp_path, "state.npz") == "output/state.npz"

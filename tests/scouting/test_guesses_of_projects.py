@@ -64,6 +64,11 @@ TABLE = {
         "python run_clm.py --train_file {data} --output_dir {output} --do_train",
         folders=("texts",), data="texts",
     ),
+    "finetune": Expected(
+        "python finetune.py --data_dir {data} --output_dir {output} "
+        "--resume_from_checkpoint {checkpoint}",
+        folders=("reviews",), data="reviews", patterns=("checkpoint-*",),
+    ),
     "keras": Expected(
         "python fit.py --image-dir {data} --logdir {output}/logs",
         folders=("photos/cat", "photos/dog"), data="photos", keep=("weights", "backup"),

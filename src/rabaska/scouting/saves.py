@@ -33,6 +33,8 @@ _LOADERS = {
     "torch.load", "np.load", "numpy.load", "joblib.load", "pickle.load", "load_model",
     "load_weights", "load_from_checkpoint", "restore", "load_checkpoint", "load_file",
 }  # fmt: skip
+_HUGGING_FACE = {"TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig"}
+_FOLDER = "checkpoint-*"  # its Trainer makes one for each save
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,10}(\.tar|\.gz)?$")
 _NOT_FOR_CONTINUING = re.compile(r"best|final|export|pred|embed|feature", re.I)
 
@@ -71,6 +73,11 @@ def _writes(source: Source) -> Iterator[Write]:
                 yield Write(path, source.place(call, "open"), checkpoint=False)
         elif name == "Trainer" and _imports(source, "lightning"):
             yield from _lightning(call, source)
+        elif word in _HUGGING_FACE and _imports(source, "transformers"):
+            given = argument(call, "output_dir", 0)
+            path = f"{path_of(given, source)}/{_FOLDER}"
+            place = source.place(call, word)
+            yield Write(path, place, checkpoint=True, options=used(given, source))
 
 
 def _saved(call: ast.Call, where: ast.expr | None, source: Source) -> Write:
@@ -166,7 +173,7 @@ def patterns(found: tuple[Write, ...]) -> dict[str, Place]:
     named: dict[str, Place] = {}
     for write in found:
         name = write.path.rpartition("/")[2]
-        if write.checkpoint and _SUFFIX.search(name):
+        if write.checkpoint and (name == _FOLDER or _SUFFIX.search(name)):
             named.setdefault(name, write.place)
     to_continue = {name: place for name, place in named.items() if not _only_a_result(name)}
     return to_continue or named

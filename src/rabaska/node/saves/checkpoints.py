@@ -17,13 +17,12 @@ all of it.
 
 import errno
 import fnmatch
-import itertools
 import os
 import re
 import stat
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
-from . import commit, validity
+from . import commit, folders, validity
 
 DAMAGED = ".damaged"
 UNFINISHED = (".partial", ".tmp", ".temp", ".part", DAMAGED)
@@ -66,8 +65,7 @@ def newest_valid(
     `<name>.damaged`, so that they are met only once; only who holds the run, with no program
     running, may ask for that: a file still being written looks damaged too.
     """
-    everything = itertools.chain(candidates(folder, patterns), committed(folder))
-    for candidate in in_order(everything):
+    for candidate in in_order(_everything(folder, patterns)):
         path = os.path.join(folder, candidate.path)
         try:
             why = validity.check(path, deep=deep)
@@ -84,11 +82,30 @@ def newest_valid(
     return None
 
 
+def _everything(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
+    """Single files, and folders that are one checkpoint; of the latter no file by itself."""
+    whole = list(_of_libraries(folder, patterns or DEFAULT_PATTERNS))
+    inside = tuple(os.path.join(each.path, "") for each in whole)
+    for found in candidates(folder, patterns):
+        if not found.path.startswith(inside):
+            yield found
+    yield from whole
+    yield from committed(folder)
+
+
+def _of_libraries(folder: str, wanted: List[str]) -> Iterator[Checkpoint]:
+    """Folders such as `checkpoint-500` that a pattern fits, or some file of theirs."""
+    for found in folders.below(folder):
+        paths = [found.path] + [os.path.join(found.path, name) for name in found.files]
+        if any(matches(path, wanted) for path in paths):
+            yield Checkpoint(found.path, found.size, found.mtime_ns)
+
+
 def candidates(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
     """Every file below `folder` that is called like a checkpoint, in no order."""
     wanted = patterns or DEFAULT_PATTERNS
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not _is_one_checkpoint(name)]
+    for parent, below, names in os.walk(folder):
+        below[:] = [name for name in below if not _is_one_checkpoint(name)]
         for name in names:
             path = os.path.relpath(os.path.join(parent, name), folder)
             if name.endswith(UNFINISHED) or not matches(path, wanted):
@@ -106,9 +123,9 @@ def committed(folder: str) -> Iterator[Checkpoint]:
 
     They are called by no pattern: nothing else looks like one.
     """
-    for parent, folders, _ in os.walk(folder):
-        inside = [name for name in folders if commit.step_of(name) is not None]
-        folders[:] = [name for name in folders if not _is_one_checkpoint(name)]
+    for parent, below, _ in os.walk(folder):
+        inside = [name for name in below if commit.step_of(name) is not None]
+        below[:] = [name for name in below if not _is_one_checkpoint(name)]
         for name in inside:
             path = os.path.join(parent, name)
             try:

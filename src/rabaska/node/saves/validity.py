@@ -8,6 +8,7 @@ How much can be told depends on the format:
     .pkl and other pickles       cut short → nearly always (the last byte must be STOP)
     PyTorch's old format         not at all: raw numbers follow the pickles
     a folder with COMMIT.json    cut short or missing → always; bits changed → with `deep`
+    checkpoint-500 (see folders) as each of its files, which must all be there
     anything else                only that it is not empty, unless its first bytes are known
 
 Nothing is unpickled: a checkpoint is data, and reading it must not run code.
@@ -22,7 +23,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, List, Optional, Tuple
 
-from . import commit
+from . import commit, folders
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -48,6 +49,8 @@ def check(path: str, deep: bool = False) -> Optional[str]:
     `deep` reads all of it where that tells more. OSError passes: a file that cannot be read
     now (stale handle, no permission) is not a damaged one.
     """
+    if folders.is_one(path):
+        return folders.check(path, lambda file: check(file, deep))
     if os.path.isdir(path):
         return commit.check(path, deep)
     with open(path, "rb") as stream:
