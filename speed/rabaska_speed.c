@@ -187,9 +187,10 @@ static size_t take_one(PyObject *name, int flags, int64_t small, char *tar, size
 }
 
 PyDoc_STRVAR(take_doc,
-"take(names, flags, small, room) -> (tar, facts, crcs)\n\n"
+"take(names, flags, small, room) -> (tar, used, facts, crcs)\n\n"
 "The first of these files in tar form, up to `room` bytes or to one that is not an ordinary file\n"
-"of less than `small` bytes; five numbers (int64) and a crc32 (uint32) for each.");
+"of less than `small` bytes; how many bytes of `tar` that are, the others mean nothing; five\n"
+"numbers (int64) and a crc32 (uint32) for each.");
 
 static PyObject *take(PyObject *module, PyObject *arguments)
 {
@@ -229,10 +230,12 @@ static PyObject *take(PyObject *module, PyObject *arguments)
     }
     Py_END_ALLOW_THREADS
 
-    if (_PyBytes_Resize(&tar, used) == 0 &&
+    /* What is nearly full is handed over as it is: the allocator gives the same memory again, which
+       is still in the cache, while it would ask the system for a new size each time. */
+    if ((used >= room / 2 || _PyBytes_Resize(&tar, used) == 0) &&
         _PyBytes_Resize(&facts, taken * NUMBERS * (Py_ssize_t)sizeof(int64_t)) == 0 &&
         _PyBytes_Resize(&crcs, taken * (Py_ssize_t)sizeof(uint32_t)) == 0)
-        answer = PyTuple_Pack(3, tar, facts, crcs);
+        answer = Py_BuildValue("OnOO", tar, used, facts, crcs);
 done:
     Py_DECREF(names);
     Py_XDECREF(tar);

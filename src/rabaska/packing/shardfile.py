@@ -14,14 +14,14 @@ _FLUSH = 2**17
 class ShardFile:
     def __init__(self, path: str) -> None:
         self.size = 0  # with what waits to be written
-        self._waiting: list[bytes] = []
+        self._waiting: list[bytes | memoryview] = []
         self._path = path
         self._stream = open(path, "wb", buffering=0)
         self._digest = hashlib.sha256()
         self._crcs: list[int] = []
         self._written = 0
 
-    def add(self, piece: bytes) -> None:
+    def add(self, piece: bytes | memoryview) -> None:
         self._waiting.append(piece)
         self.size += len(piece)
         if self.size - self._written >= _FLUSH:
@@ -52,7 +52,8 @@ class ShardFile:
     def _flush(self) -> None:
         if not self._waiting:
             return
-        piece = memoryview(b"".join(self._waiting))
+        one, *others = self._waiting
+        piece = memoryview(b"".join(self._waiting) if others else one)
         self._waiting.clear()
         for part in self._parts(piece):
             self._crcs[-1] = crc32(part, self._crcs[-1])

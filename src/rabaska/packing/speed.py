@@ -15,9 +15,9 @@ _ROOM = 2 * SMALL  # of one portion; what is read should still be in the cache w
 
 
 def _take(names: list[bytes], flags: int) -> Portion:
-    tar, facts, crcs = rabaska_speed.take(names, flags, SMALL, _ROOM)
+    tar, used, facts, crcs = rabaska_speed.take(names, flags, SMALL, _ROOM)
     sums = array("I", crcs)
-    return Portion(names[: len(sums)], tar, array("q", facts), sums)
+    return Portion(names[: len(sums)], memoryview(tar)[:used], array("q", facts), sums)
 
 
 def _records(portion: Portion, labels: "array[int]", offset: int, names_at: int) -> bytes:

@@ -35,7 +35,7 @@ class Portion(NamedTuple):
     """Files that follow one another, as they stand in a tar."""
 
     names: list[bytes]
-    tar: bytes
+    tar: bytes | memoryview
     facts: "array[int]"  # five numbers for each file
     crcs: "array[int]"
     header: int = BLOCK  # bytes before each content
