@@ -140,11 +140,12 @@ def test_large_files_are_spread_over_the_servers_of_lustre(tmp_path, size, strip
     fake(tools, "stat", "echo lustre")
     fake(tools, "lfs", f'[ "$1" = setstripe ] && echo "$@" >> {tmp_path}/called')
     parcel = {"target": str(tmp_path / "packs" / "pack"), "files": [["shard", size]]}
-    ask("begin", [parcel], path=tools)
+
+    _, answer = ask("begin", [parcel], path=tools)
 
     called = (tmp_path / "called").read_text()
-
     assert called == f"setstripe -c {stripes} {tmp_path}/packs/pack.partial\n"
+    assert answer["room"]["stripes"] == int(stripes)
 
 
 def test_elsewhere_no_stripes_are_set(tmp_path):

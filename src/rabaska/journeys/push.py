@@ -19,8 +19,9 @@ def push(station: Station, snapshot: Snapshot, packs: tuple[Pack, ...], teller: 
     data = [_parcel(pack, f"{station.store}/packs/{pack.identity}") for pack in packs]
     moved = telling(f"sending to {station.cluster.name}", teller)
     sent = station.place.deliver([code, *data], station, moved)
-    if sent and not station.cluster.is_here:
-        teller.step(f"sent to {station.cluster.name}: {say_size(sent)}")
+    if sent.missing and not station.cluster.is_here:
+        spread = f", spread over {sent.stripes} servers of Lustre" if sent.stripes > 1 else ""
+        teller.step(f"sent to {station.cluster.name}: {say_size(sent.missing)}{spread}")
 
 
 def _parcel(pack: Pack, target: str) -> Parcel:

@@ -8,7 +8,7 @@ from rabaska.domain.amounts import say_size
 from rabaska.errors import CommandFailed, DamagedPack, NoSpace
 from rabaska.remote import rsync
 from rabaska.remote.freight import Freight, freight, question
-from rabaska.remote.place import Moved, NodeSide, Parcel, quoted
+from rabaska.remote.place import Delivered, Moved, NodeSide, Parcel, quoted
 from rabaska.remote.refusals import ConnectionLost, refuse_full_disk
 from rabaska.remote.sending import prove, send
 from rabaska.remote.shell import Shell
@@ -19,28 +19,29 @@ _REPAIRS = 3  # times that a file may arrive other than it was sent
 
 def deliver(
     parcels: Sequence[Parcel], shell: Shell, node: NodeSide, moved: Moved, *, prefer_rsync: bool
-) -> int:
-    """Send what is missing there and say how much that was.
+) -> Delivered:
+    """Send what is missing there.
 
     A connection that breaks is made again as long as it helps.
     """
-    tries, repairs, most, least = 0, 0, 0, None
+    tries, repairs, most, least, stripes = 0, 0, 0, None, 0
     while repairs < _REPAIRS:
         try:
-            missing, has_rsync = _missing(parcels, node)
+            missing, there = _missing(parcels, node)
+            stripes = stripes or there["room"].get("stripes", 0)
             left = sum(each.missing for each in missing)
             most = max(most, left)
             if not missing:
-                return most
+                return Delivered(most, stripes)
             tries, least = (0, left) if least is None or left < least else (tries + 1, least)
-            damaged = _move(missing, shell, node, moved, by_rsync=prefer_rsync and has_rsync)
+            damaged = _move(missing, shell, node, moved, by_rsync=prefer_rsync and there["rsync"])
         except ConnectionLost:
             if tries == _TRIES:
                 raise
             shell.connection.reopen()
             continue
         if not damaged:
-            return most
+            return Delivered(most, stripes)
         repairs, least = repairs + 1, None
     raise DamagedPack(
         f"{damaged[0]} arrived damaged, {_REPAIRS} times",
@@ -49,8 +50,8 @@ def deliver(
     )
 
 
-def _missing(parcels: Sequence[Parcel], node: NodeSide) -> tuple[list[Freight], bool]:
-    """One question for all: what is missing of those that are missing, and is rsync there?"""
+def _missing(parcels: Sequence[Parcel], node: NodeSide) -> tuple[list[Freight], Mapping[str, Any]]:
+    """One question for all: what is missing of those that are missing, and how it is there."""
     asked = json.dumps([question(parcel) for parcel in parcels]).encode()
     script = quoted([*node.node, "receive", "begin", str(len(asked))])
     outcome = node.run(script, feed=asked)
@@ -65,7 +66,7 @@ def _missing(parcels: Sequence[Parcel], node: NodeSide) -> tuple[list[Freight], 
         for parcel in parcels
         if parcel.target in answer["missing"]
     ]
-    return missing, answer["rsync"]
+    return missing, answer
 
 
 def _no_room(room: Mapping[str, Any]) -> NoSpace:

@@ -12,7 +12,7 @@ from typing import cast
 
 from rabaska.errors import NoSpace
 from rabaska.node import files
-from rabaska.remote.place import Moved, NodeSide, Outcome, Parcel
+from rabaska.remote.place import Delivered, Moved, NodeSide, Outcome, Parcel
 
 _CHUNK = 8 << 20  # bytes
 
@@ -62,11 +62,11 @@ class Here:
         parcels: Sequence[Parcel],
         node: NodeSide | None = None,
         moved: Moved | None = None,
-    ) -> int:
+    ) -> Delivered:
         missing = [parcel for parcel in parcels if not Path(parcel.target).exists()]
         for parcel in missing:
             self.send(parcel.source, parcel.target)
-        return sum(_size(parcel.source) for parcel in missing)
+        return Delivered(sum(_size(parcel.source) for parcel in missing))
 
     def bring(
         self,

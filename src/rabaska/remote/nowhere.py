@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.errors import Unreachable
-from rabaska.remote.place import Moved, NodeSide, Outcome, Parcel
+from rabaska.remote.place import Delivered, Moved, NodeSide, Outcome, Parcel
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class Nowhere:
     def send(self, source: Path, target: str) -> None:
         raise self._refusal()
 
-    def deliver(self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None) -> int:
+    def deliver(
+        self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
+    ) -> Delivered:
         raise self._refusal()
 
     def bring(

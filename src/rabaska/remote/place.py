@@ -39,6 +39,14 @@ class Parcel:
     shrinks: Callable[[], bool] = lambda: False
 
 
+@dataclass(frozen=True)
+class Delivered:
+    """What had to be sent."""
+
+    missing: int  # bytes
+    stripes: int = 0  # on Lustre: over how many servers its large files are spread
+
+
 class NodeSide(Protocol):
     """Our own program at a place."""
 
@@ -68,8 +76,10 @@ class Place(Protocol):
     def send(self, source: Path, target: str) -> None:
         """Copy a small file there; it appears under `target` whole or not at all."""
 
-    def deliver(self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None) -> int:
-        """Copy the parcels that are not there; how many bytes were missing.
+    def deliver(
+        self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
+    ) -> Delivered:
+        """Copy the parcels that are not there.
 
         Each appears whole and proven, or not at all.
         """

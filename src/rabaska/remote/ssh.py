@@ -8,7 +8,7 @@ from pathlib import Path
 from rabaska.errors import CommandFailed
 from rabaska.node import files
 from rabaska.remote.connection import Connection
-from rabaska.remote.place import Moved, NodeSide, Outcome, Parcel, quoted
+from rabaska.remote.place import Delivered, Moved, NodeSide, Outcome, Parcel, quoted
 from rabaska.remote.refusals import refuse_full_disk
 from rabaska.remote.shell import Shell
 
@@ -50,7 +50,9 @@ class Ssh:
                 f"{source.name} could not be sent to {self.connection.host}", why=outcome.complaint
             )
 
-    def deliver(self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None) -> int:
+    def deliver(
+        self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
+    ) -> Delivered:
         from rabaska.remote.delivery import deliver  # `status` shall not wait for it
 
         # Hosts made for transfers are made for rsync, and may have no Python worth the name.

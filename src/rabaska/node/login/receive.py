@@ -128,21 +128,24 @@ def _make_room(missing: List[Parcel]) -> Json:
         if (what.unit == "bytes" and what.free < needed_bytes)
         or (what.unit == "files" and what.free < needed_files)
     ]
+    stripes = 0
     if not short:
-        for parcel in missing:
-            _make_folders(parcel)
-    return {"bytes": needed_bytes, "files": needed_files, "short": short}
+        stripes = max([_make_folders(parcel) for parcel in missing])
+    return {"bytes": needed_bytes, "files": needed_files, "short": short, "stripes": stripes}
 
 
-def _make_folders(parcel: Parcel) -> None:
+def _make_folders(parcel: Parcel) -> int:
+    """Over how many servers Lustre will spread its large files, if it was told so now."""
+    stripes = None
     os.makedirs(os.path.dirname(parcel.partial), exist_ok=True)
     if not parcel.files or not parcel.files[0].name:
-        return
+        return 0
     if not os.path.isdir(parcel.partial):
         os.makedirs(parcel.partial, exist_ok=True)
-        prepare_stripes(parcel.partial, max(file.size for file in parcel.files))
+        stripes = prepare_stripes(parcel.partial, max(file.size for file in parcel.files))
     for folder in {os.path.dirname(parcel.path(file)) for file in parcel.files}:
         os.makedirs(folder, exist_ok=True)
+    return stripes or 0
 
 
 def take(order: List[Json]) -> Json:
