@@ -217,6 +217,7 @@ class Lab:
     def _write_files(self) -> None:
         for script in SCRIPTS.iterdir():
             self.world.write(f"/usr/local/lib/lab/{script.name}", script.read_text(), mode=0o755)
+        self.world.write("/usr/local/lib/lab/warp", f"{self.site.warp}\n")
         cgroups = self.world.cgroups
         self.world.write("/etc/slurm/slurm.conf", slurmconf.slurm_conf(self.site, cgroups=cgroups))
         self.world.write("/etc/slurm/gres.conf", slurmconf.gres_conf(self.site))

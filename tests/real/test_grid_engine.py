@@ -57,8 +57,8 @@ def passenger(grid_engine, tmp_path, user):
 
 
 def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(grid_engine, passenger):
-    words = ["--pause", "0.1", "--steps", "400", "--every", "1"]
-    run = passenger.run("--walltime", "24s", "--links", "8", "--", *words)
+    limit = ("--walltime", "24s", "--links", "4")
+    run = passenger.run(*limit, "--", "--every", "1", "--hold", "2")
     told = passenger.until(lambda status: status["checkpoint"] is not None, run)
 
     grid_engine.world.run(["kill", "-KILL", str(told["links"][0]["pid"])])
@@ -74,7 +74,7 @@ def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(grid_engi
     ]
     folder = passenger.types("fetch", run).output.strip()
     with open(f"{folder}/output/result.json") as result:
-        assert json.load(result) == {"final": 400}
+        assert json.load(result) == {"final": 30}
 
 
 def test_links_that_are_not_needed_are_taken_out_of_the_queue(grid_engine, passenger):

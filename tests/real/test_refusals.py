@@ -66,14 +66,15 @@ def test_a_refused_run_is_not_alive_and_says_so(voyager):
 
 
 def test_a_run_refused_for_a_passing_reason_is_submitted_again_by_resume(lab, voyager):
-    lab.stop_controller()
+    partition = ["scontrol", "update", "partitionname=nvidia_dev"]
+    lab.world.run([*partition, "state=inactive"])
     try:
         refused = voyager.types("run", "--on", "lab", code=7)
     finally:
-        lab.start_controller()
+        lab.world.run([*partition, "state=up"])
     voyager.types("resume")
 
-    assert "Unable to contact slurm controller" in refused.errors
+    assert "Required partition not available" in refused.errors
     assert json.loads(voyager.types("wait", "--json").output)["state"] == "finished"
 
 

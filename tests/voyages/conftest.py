@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-# Counts to `--steps`, saving now and then; everything a test wants to vary is an option.
+# Counts to `--steps`, saving now and then; everything a test wants to vary is an option. With
+# `--hold 2` the first two links go on after their first save until somebody ends them.
 TRAIN = """
 import argparse, json, os, time
 
@@ -24,6 +25,7 @@ parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--pause", type=float, default=0.02)
 parser.add_argument("--every", type=int, default=5)
 parser.add_argument("--gate", help="a file without which it does not go on after ten steps")
+parser.add_argument("--hold", type=int, default=0)
 args = parser.parse_args()
 
 assert len(os.listdir(args.data)) == 3
@@ -42,6 +44,8 @@ while step < args.steps:
         with open(name + ".tmp", "w") as f:
             json.dump({"step": step}, f)
         os.replace(name + ".tmp", name)
+        while int(os.environ["RABASKA_LINK"]) <= args.hold:
+            time.sleep(0.05)
 with open(os.path.join(args.output, "result.json"), "w") as f:
     json.dump({"final": step}, f)
 print("accuracy 0.95")

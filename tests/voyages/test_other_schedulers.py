@@ -53,8 +53,8 @@ def _write(path, text):
 
 
 def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(guest):
-    words = ["--pause", "0.1", "--steps", "400", "--every", "1"]
-    run = guest.run("--walltime", "24s", "--links", "8", "--", *words)
+    limit = ("--walltime", "24s", "--links", "4")
+    run = guest.run(*limit, "--", "--every", "1", "--hold", "2")
     told = guest.until(lambda status: status["checkpoint"] is not None, run)
 
     os.kill(told["links"][0]["pid"], signal.SIGKILL)
@@ -67,7 +67,7 @@ def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(guest):
     assert told["links"][1]["how"] == "time limit"
     folder = guest.types("fetch", run).output.strip()
     with open(f"{folder}/output/result.json") as result:
-        assert json.load(result) == {"final": 400}
+        assert json.load(result) == {"final": 30}
 
 
 def test_a_cancelled_run_takes_its_waiting_links_along(guest):
