@@ -44,7 +44,7 @@ while step < args.steps:
         with open(name + ".tmp", "w") as f:
             json.dump({"step": step}, f)
         os.replace(name + ".tmp", name)
-        while int(os.environ["RABASKA_LINK"]) <= args.hold:
+        while args.hold and int(os.environ["RABASKA_LINK"]) <= args.hold:
             time.sleep(0.05)
 with open(os.path.join(args.output, "result.json"), "w") as f:
     json.dump({"final": step}, f)
