@@ -4,8 +4,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 TESTS = Path(__file__).parent
+
+# How long an example takes says more of the computer than of us.
+settings.register_profile("any computer", deadline=None)
+settings.load_profile("any computer")
 
 
 def pytest_configure():

@@ -42,7 +42,7 @@ def questions(subject: Subject) -> dict[str, str]:
         '2>/dev/null; lfs quota -q -g "$(stat -c %g "$f")" "$f" 2>/dev/null; true',
         "group": f'{nearest}stat -c %G "$f"; id -gn',
         "purge": 'cat "/scratch/to_delete/$USER" 2>/dev/null | head -n 5',
-        "program": f"{_modules(subject)}command -v {_program(subject)} || echo {_NO_PROGRAM}",
+        "program": program_question(subject),
     }
     if cluster.scheduler == "slurm" and subject.project.queue:
         queue = expanding(subject.project.queue)
@@ -55,21 +55,19 @@ def questions(subject: Subject) -> dict[str, str]:
     return asked
 
 
-def _modules(subject: Subject) -> str:
+def program_question(subject: Subject) -> str:
+    """Whether the first word of the command is a program there, with the modules of a job."""
     names = (*subject.cluster.modules, *subject.project.environment.modules)
     words = " ".join(expanding(name) for name in names)
-    return f"{MODULE}module load {words} >/dev/null 2>&1; " if words else ""
-
-
-def _program(subject: Subject) -> str:
-    return expanding(subject.project.command[0])
+    load = f"{MODULE}module load {words} >/dev/null 2>&1; " if words else ""
+    return f"{load}command -v {expanding(subject.project.command[0])} || echo {_NO_PROGRAM}"
 
 
 def checks(subject: Subject, said: Said) -> Iterator[Finding]:
     yield from _refused(subject, said.prospect)
     yield from _accounts(subject, said.to("accounts").split())
     yield from _queue(subject, said.to("queue").split())
-    yield from _program_missing(subject, said.to("program"))
+    yield from missing_program(subject, said.to("program"))
     yield from _store(said.to("store"))
     yield from _logs(subject, said.to("logs"))
     yield from _room(subject, said)
@@ -114,7 +112,7 @@ def _queue(subject: Subject, states: list[str]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _program_missing(subject: Subject, said: str) -> Iterator[Finding]:
+def missing_program(subject: Subject, said: str) -> Iterator[Finding]:
     """Where the program's Python is the site's own, it must be there under that name."""
     word = subject.project.command[0]
     if _NO_PROGRAM not in said or subject.project.environment.kind != "current" or "{" in word:

@@ -8,10 +8,9 @@ from rabaska.checkup import answers
 from rabaska.checkup.examination import examine
 from rabaska.checkup.findings import Finding, SafeFix
 from rabaska.checkup.subject import Subject, look
-from rabaska.domain.clusters import Cluster
 from rabaska.domain.projects import Project
 from rabaska.journeys.prospect import PROSPECT, prospect_question, read_prospect
-from rabaska.journeys.station import cluster_named
+from rabaska.journeys.station import Station, cluster_named
 from rabaska.journeys.telling import Teller
 from rabaska.journeys.visit import Visit, visit
 from rabaska.node import files
@@ -57,15 +56,26 @@ def _once(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(each for each in found if each.id != "cluster.refused" or not explained)
 
 
-def warn(project: Project, cluster: Cluster, teller: Teller) -> None:
-    """What `run` should tell: the serious findings, without reading data or asking anybody."""
-    found = examine(look(project, cluster, thorough=False))
+def warn(project: Project, there: Station, teller: Teller) -> None:
+    """What `run` should tell: the serious findings, without reading data.
+
+    The cluster is asked one thing only, whether it has the program that no environment brings.
+    """
+    cluster = there.cluster
+    subject = look(project, cluster, thorough=False)
+    found = (*examine(subject), *_without_program(subject, there))
     serious = [each for each in found if each.serious and each.id != "cluster.gone"]
     for each in serious:
         teller.warn(f"{each.what} ({each.where}): {each.fix}")
     rest = len(found) - len(serious)
     if serious and rest:
         teller.warn(f"`rabaska doctor --on {cluster.name}` tells {rest} more")
+
+
+def _without_program(subject: Subject, there: Station) -> Iterator[Finding]:
+    if subject.project.environment.kind == "current" and not subject.cluster.is_here:
+        said = there.place.run(answers.program_question(subject)).output
+        yield from answers.missing_program(subject, said)
 
 
 def mend(project: Project, found: tuple[Finding, ...]) -> tuple[str, ...]:

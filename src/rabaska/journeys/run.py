@@ -42,7 +42,7 @@ def run(
     if advise:
         from rabaska.journeys.doctor import warn
 
-        warn(project, there.cluster, teller)
+        warn(project, there, teller)
     return start(made_ready(project, there, home, teller), project, there, home, teller)
 
 

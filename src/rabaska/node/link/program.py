@@ -54,6 +54,10 @@ def start(
     stdin = subprocess.PIPE if listens else subprocess.DEVNULL
     try:
         return start_below(words, environment, folder, stdin, descriptor)
+    except NotStarted as problem:
+        # The first place where anybody looks is the log.
+        os.write(descriptor, "rabaska: {}\n".format(problem.reason).encode("utf-8", "replace"))
+        raise
     finally:
         os.close(descriptor)
 
