@@ -20,6 +20,8 @@ FAULTS = {
     "path-windows": ("code.path", Small(top=r"ROOT = 'C:\\data\\train'")),
     "path-colab": ("code.path", Small(top="ROOT = '/content/drive/MyDrive/data'")),
     "saves-each-step": ("code.saves-often", Small(step="torch.save(model, 'last.pt')")),
+    "writes-each-step": ("code.writes-often", Small(step="open('log.txt', 'a').write('x')")),
+    "pictures-each-step": ("code.writes-often", Small(step="cv2.imwrite('x.png', images)")),
     "workers": ("code.workers", Small(resources="gpus = 1\ncores = 2")),
     "workers-without-cores": ("code.workers", Small(resources="gpus = 1")),
     "workers-of-the-node": (

@@ -1,6 +1,7 @@
 """Every planted fault is found, and nothing is found where there is none."""
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 from clean import CLEAN
@@ -181,3 +182,53 @@ def test_a_strange_answer_stops_nothing(question, said, tmp_path):
 def test_every_question_is_a_script_that_bash_understands(tmp_path):
     for script in questions(subject(Small(), tmp_path)).values():
         subprocess.run(["bash", "-n", "-c", script], check=True)
+
+
+WHEELS = """torch-2.4.0-cp312-cp312-linux_x86_64.whl
+torch-2.6.0+computecanada-cp312-cp312-linux_x86_64.whl
+torchvision-0.20.1+computecanada-cp312-cp312-linux_x86_64.whl
+"""
+
+
+def test_packages_that_the_wheelhouse_lacks_are_told_with_what_it_has(tmp_path):
+    small = Small(requirements="torch==2.5.1\ntorchvision==0.20.1\nmy-own.package\n")
+    project = subject(small, tmp_path)
+
+    said = Said({"wheels": Answer(0, WHEELS)}, Prospect())
+    told = [each for each in checks_of_answers(project, said) if each.id.endswith("wheelhouse")]
+
+    assert [each.what.rpartition("has no ")[2] for each in told] == [
+        "torch 2.5.1",
+        "my-own-package",
+    ]
+    assert told[0].fix == "it has 2.4.0, 2.6.0+computecanada"
+    assert not any(each.serious for each in told)
+
+
+def test_the_wheelhouse_is_asked_in_words_that_find_its_wheels(tmp_path):
+    house = tmp_path / "wheels"
+    house.mkdir()
+    for name in ("my_own.package-1.0-py3-none-any.whl", "torch-2.5.1-cp312-x.whl", "other-1-x.whl"):
+        (house / name).touch()
+    project = subject(Small(requirements="torch==2.5.1\nmy-own.package\n"), tmp_path / "p")
+    project = replace(project, cluster=replace(project.cluster, wheelhouse=(str(house),)))
+
+    listed = subprocess.run(
+        ["bash", "-c", questions(project)["wheels"]], capture_output=True, text=True, check=True
+    )
+
+    assert listed.stdout.split() == [
+        "my_own.package-1.0-py3-none-any.whl",
+        "torch-2.5.1-cp312-x.whl",
+    ]
+    said = Said({"wheels": Answer(0, listed.stdout)}, Prospect())
+    assert list(checks_of_answers(project, said)) == []
+
+
+def test_the_files_of_an_environment_there_are_counted(tmp_path):
+    small = Small(environment='kind = "activate"\npath = "$HOME/miniconda3/envs/cats"')
+    project = subject(small, tmp_path)
+
+    assert "$HOME/miniconda3/envs/cats" in questions(project)["environment"]
+    told = told_by({**IN_PEACE, "environment": "143210"}, project)
+    assert "143,210 files" in told["environment.files"].what

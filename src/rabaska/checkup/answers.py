@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from rabaska.checkup import software
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_size
@@ -11,11 +12,10 @@ from rabaska.domain.jobs import Prospect
 from rabaska.domain.shellwords import expanding
 from rabaska.knowledge.failures import explain
 from rabaska.node.data.room import Room, read_quota
-from rabaska.scouting.questions import MODULE, NO_ANSWER, Answer
+from rabaska.scouting.questions import NO_ANSWER, Answer
 
 _FEW_FILES = 1000  # a run makes some dozens, an environment built once some thousands
 _ALMOST_FULL = 0.95
-_NO_PROGRAM = "no such program"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def questions(subject: Subject) -> dict[str, str]:
         '2>/dev/null; lfs quota -q -g "$(stat -c %g "$f")" "$f" 2>/dev/null; true',
         "group": f'{nearest}stat -c %G "$f"; id -gn',
         "purge": 'cat "/scratch/to_delete/$USER" 2>/dev/null | head -n 5',
-        "program": program_question(subject),
+        **software.questions(subject),
     }
     if cluster.scheduler == "slurm" and subject.project.queue:
         queue = expanding(subject.project.queue)
@@ -55,19 +55,13 @@ def questions(subject: Subject) -> dict[str, str]:
     return asked
 
 
-def program_question(subject: Subject) -> str:
-    """Whether the first word of the command is a program there, with the modules of a job."""
-    names = (*subject.cluster.modules, *subject.project.environment.modules)
-    words = " ".join(expanding(name) for name in names)
-    load = f"{MODULE}module load {words} >/dev/null 2>&1; " if words else ""
-    return f"{load}command -v {expanding(subject.project.command[0])} || echo {_NO_PROGRAM}"
-
-
 def checks(subject: Subject, said: Said) -> Iterator[Finding]:
     yield from _refused(subject, said.prospect)
     yield from _accounts(subject, said.to("accounts").split())
     yield from _queue(subject, said.to("queue").split())
-    yield from missing_program(subject, said.to("program"))
+    yield from software.missing_program(subject, said.to("program"))
+    yield from software.missing_wheels(subject, said.to("wheels"))
+    yield from software.many_files(subject, said.to("environment"))
     yield from _store(said.to("store"))
     yield from _logs(subject, said.to("logs"))
     yield from _room(subject, said)
@@ -110,19 +104,6 @@ def _queue(subject: Subject, states: list[str]) -> Iterator[Finding]:
             f"queue for {subject.cluster.name}", "its jobs wait until the site opens it again",
             "look at the site's status page, or choose another queue", serious=False,
         )  # fmt: skip
-
-
-def missing_program(subject: Subject, said: str) -> Iterator[Finding]:
-    """Where the program's Python is the site's own, it must be there under that name."""
-    word = subject.project.command[0]
-    if _NO_PROGRAM not in said or subject.project.environment.kind != "current" or "{" in word:
-        return
-    other = "write `python3` in the command, or " if word == "python" else ""
-    yield Finding(
-        "environment.program", f"{subject.cluster.name} has no `{word}`", "command",
-        "[environment] names nothing, so the job takes what it finds there",
-        f"{other}name `requirements`, `modules` or a `path` under [environment]",
-    )  # fmt: skip
 
 
 def _store(said: str) -> Iterator[Finding]:

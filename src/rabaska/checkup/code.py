@@ -17,6 +17,7 @@ _SCREENS = {"TkAgg", "Qt5Agg", "QtAgg", "GTK3Agg", "WXAgg", "MacOSX"}
 _ASKS = {"input", "breakpoint", "pdb.set_trace", "ipdb.set_trace", "getpass.getpass"}
 _SOMEBODYS = re.compile(r"(/home/\w|/Users/\w|[A-Za-z]:[\\/]\w|/content/|/kaggle/)")
 _SAVERS = {"torch.save", "np.save", "numpy.save", "np.savez", "joblib.dump", "pickle.dump"}
+_WRITERS = {"cv2.imwrite", "np.savetxt", "numpy.savetxt", "imageio.imwrite", "save_image"}
 _RESUMES_ITSELF = (
     "get_last_checkpoint", "BackupAndRestore", "latest_checkpoint", "load_from_checkpoint",
 )  # fmt: skip
@@ -39,6 +40,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
         yield from _somebody_must_answer(source, nesting)
         yield from _somebodys_paths(source, subject)
         yield from _saves_at_every_step(source, nesting)
+        yield from _writes_at_every_step(source, nesting)
         yield from _workers(source, subject)
         yield from _bf16(source, subject)
     yield from _chain(subject)
@@ -119,6 +121,23 @@ def _saves_at_every_step(source: Source, nesting: Nesting) -> Iterator[Finding]:
                 "that is slow on shared storage, and slows down everybody else there",
                 "save once per epoch, or every so many steps or minutes", serious=False,
             )  # fmt: skip
+
+
+def _writes_at_every_step(source: Source, nesting: Nesting) -> Iterator[Finding]:
+    for call in source.calls():
+        if _is_written(call) and nesting.loops_around(call) > 1:
+            yield Finding(
+                "code.writes-often", "it writes a file at every step of its inner loop",
+                str(source.place(call, called(call))),
+                "each is a request to shared storage, thousands of them slow down everybody",
+                "open the file once before the loop, or write every so many steps", serious=False,
+            )  # fmt: skip
+
+
+def _is_written(call: ast.Call) -> bool:
+    if called(call) == "open":
+        return text(argument(call, "mode", 1))[:1] in ("w", "a", "x")
+    return called(call) in _WRITERS or last_word(call) in ("savefig", "to_csv", "write_text")
 
 
 def _workers(source: Source, subject: Subject) -> Iterator[Finding]:

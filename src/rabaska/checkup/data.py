@@ -88,7 +88,7 @@ def _too_large(dataset: Dataset, held: Contents, subject: Subject) -> Iterator[F
         yield Finding(
             "data.quota", f"dataset {dataset.name} ({say_size(held.size)}) exceeds a quota",
             _key(dataset), f"{tier.name} of {subject.cluster.name} allows {say_size(tier.size)}",
-            "ask the site for more, or set another `store` in the cluster's profile",
+            f"ask the site for more{_roomier(held.size, subject)}",
         )  # fmt: skip
     room = _room_on_node(subject)
     if room and held.size > _NODES_SHARE * room and dataset.mode == "files":
@@ -98,6 +98,13 @@ def _too_large(dataset: Dataset, held: Contents, subject: Subject) -> Iterator[F
             'set `as = "shards"`: shards are read where they are when there is no room',
             serious=False,
         )  # fmt: skip
+
+
+def _roomier(size: int, subject: Subject) -> str:
+    """The tiers that would hold it, for the profile's `store`."""
+    shared = [each for each in subject.cluster.storage if each.scope != "node" and each.path]
+    fitting = [f"{each.name} ({say_size(each.size)})" for each in shared if each.size >= size]
+    return f", or name a `store` in {' or '.join(fitting)}" if fitting else ""
 
 
 def _store_tier(subject: Subject) -> Tier | None:

@@ -72,11 +72,11 @@ def read(text: str) -> tuple[Requirement, ...]:
         if entry:
             version = entry[2] or ""
             cuda = version.partition("+")[2] or (index[1] if index else "")
-            found.append(Requirement(_plain(entry[1]), parsed(version), cuda, number))
+            found.append(Requirement(plain_name(entry[1]), parsed(version), cuda, number))
     return tuple(found)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

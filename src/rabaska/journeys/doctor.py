@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.checkup import answers
+from rabaska.checkup import answers, software
 from rabaska.checkup.examination import examine
 from rabaska.checkup.findings import Finding, SafeFix
 from rabaska.checkup.subject import Subject, look
@@ -74,8 +74,8 @@ def warn(project: Project, there: Station, teller: Teller) -> None:
 
 def _without_program(subject: Subject, there: Station) -> Iterator[Finding]:
     if subject.project.environment.kind == "current" and not subject.cluster.is_here:
-        said = there.place.run(answers.program_question(subject)).output
-        yield from answers.missing_program(subject, said)
+        said = there.place.run(software.program_question(subject)).output
+        yield from software.missing_program(subject, said)
 
 
 def mend(project: Project, found: tuple[Finding, ...]) -> tuple[str, ...]:

@@ -1,0 +1,85 @@
+"""Checks of the software a cluster said it has: programs, wheels, environments of many files."""
+
+import re
+from collections.abc import Iterator
+
+from rabaska.checkup.environment import plain_name, read
+from rabaska.checkup.findings import Finding
+from rabaska.checkup.subject import Subject
+from rabaska.domain.gpus import parsed
+from rabaska.domain.shellwords import expanding
+from rabaska.scouting.questions import MODULE
+
+_NO_PROGRAM = "no such program"
+_MANY_FILES = 20_000  # that every job would look up on shared storage
+_SOME = 5  # versions that are worth naming
+
+
+def questions(subject: Subject) -> dict[str, str]:
+    asked, recipe = {"program": program_question(subject)}, subject.project.environment
+    if recipe.kind == "virtualenv" and subject.cluster.wheelhouse:
+        places = " ".join(expanding(place) for place in subject.cluster.wheelhouse)
+        names = "|".join(_in_wheels(each.name) for each in read(recipe.requirements))
+        asked["wheels"] = (
+            f"ls {places} 2>/dev/null | grep -iE '^({names})-[0-9].*\\.whl$' | sort -u"
+        )
+    if recipe.kind == "activate" and "/" in recipe.path:
+        asked["environment"] = f"find {expanding(recipe.path)} | wc -l"
+    return asked
+
+
+def _in_wheels(name: str) -> str:
+    """A pattern of the name that a wheel begins with: it has underscores for what we dash."""
+    return name.replace("-", "[-_.]")
+
+
+def program_question(subject: Subject) -> str:
+    """Whether the first word of the command is a program there, with the modules of a job."""
+    names = (*subject.cluster.modules, *subject.project.environment.modules)
+    words = " ".join(expanding(name) for name in names)
+    load = f"{MODULE}module load {words} >/dev/null 2>&1; " if words else ""
+    return f"{load}command -v {expanding(subject.project.command[0])} || echo {_NO_PROGRAM}"
+
+
+def missing_program(subject: Subject, said: str) -> Iterator[Finding]:
+    """Where the program's Python is the site's own, it must be there under that name."""
+    word = subject.project.command[0]
+    if _NO_PROGRAM not in said or subject.project.environment.kind != "current" or "{" in word:
+        return
+    other = "write `python3` in the command, or " if word == "python" else ""
+    yield Finding(
+        "environment.program", f"{subject.cluster.name} has no `{word}`", "command",
+        "[environment] names nothing, so the job takes what it finds there",
+        f"{other}name `requirements`, `modules` or a `path` under [environment]",
+    )  # fmt: skip
+
+
+def missing_wheels(subject: Subject, said: str) -> Iterator[Finding]:
+    """Packages, or versions of them, that the site's wheelhouse does not have."""
+    there: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([\w.-]+?)-(\d[\w.+!]*)-\S*\.whl$", said, re.MULTILINE):
+        there.setdefault(plain_name(name), set()).add(version)
+    for each in read(subject.project.environment.requirements) if there else ():
+        versions = there.get(each.name, set())
+        if each.version in {(), *(parsed(version) for version in versions)} and versions:
+            continue
+        pinned = ".".join(map(str, each.version)) if versions else ""
+        newest = sorted(versions, key=parsed)[-_SOME:]
+        yield Finding(
+            "environment.wheelhouse",
+            f"the wheelhouse of {subject.cluster.name} has no {f'{each.name} {pinned}'.strip()}",
+            f"requirements, line {each.line}",
+            "this computer would fetch it and send it, and it may not run there",
+            f"it has {', '.join(newest)}" if newest else "take a package that it has, if you can",
+            serious=False,
+        )  # fmt: skip
+
+
+def many_files(subject: Subject, said: str) -> Iterator[Finding]:
+    count = int(said) if said.strip().isdigit() else 0
+    if count >= _MANY_FILES:
+        yield Finding(
+            "environment.files", f"the environment there is {count:,} files", "[environment] path",
+            "every job looks them up on shared storage, and they count against your quota",
+            'write `kind = "packed"`: one file, unpacked on the node\'s own disk', serious=False,
+        )  # fmt: skip
