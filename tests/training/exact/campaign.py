@@ -21,9 +21,11 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+import carried
 import plain
 
 RUN = ["--samples", "1200", "--epochs", "4", "--save-every", "5"]
+_KILLS_OF_A_RUN = 5  # on `here`, where a link begins in seconds
 DAMAGES = ("truncated", "bit flipped", "manifest removed", "emptied")
 
 
@@ -32,6 +34,7 @@ def main():
     words.add_argument("--kills", type=int, default=1000)
     words.add_argument("--damages", type=int, default=None)
     words.add_argument("--full", type=int, default=None)
+    words.add_argument("--on-here", type=int, default=None, help="kills of runs on `here`")
     words.add_argument("--seed", default="20261115")
     asked = words.parse_args()
     wanted = Counter(
@@ -39,9 +42,10 @@ def main():
         damages=asked.kills * 3 // 10 if asked.damages is None else asked.damages,
         full=asked.kills // 10 if asked.full is None else asked.full,
     )
+    on_here = asked.kills // 20 if asked.on_here is None else asked.on_here
     with tempfile.TemporaryDirectory() as scratch:
         campaign = Campaign(Path(scratch), random.Random(asked.seed), wanted)
-        return campaign.run()
+        return campaign.run(on_here)
 
 
 class Campaign:
@@ -51,17 +55,25 @@ class Campaign:
         self.wanted = wanted
         self.done = Counter()
 
-    def run(self):
+    def run(self, on_here):
         reference = self.scratch / "undisturbed"
         os.waitpid(start([str(reference), *RUN], self.scratch / "log"), 0)
         expected = left_by(reference)
         while self.wants_more():
-            equal = self.one_run() == expected
-            self.done["equal" if equal else "different"] += 1
-            print(dict(self.done), flush=True)
+            self.count(self.one_run() == expected)
+        while self.done["kills on here"] < on_here:
+            kills = min(_KILLS_OF_A_RUN, on_here - self.done["kills on here"])
+            folder = self.scratch / f"carried-{self.done['equal']}"
+            found, done = carried.one_run(folder, RUN, self.chance, kills)
+            self.done += done
+            self.count(found == expected)
         counts = ", ".join(f"{name} {self.done[name]}" for name in sorted(self.done))
         print(f"campaign: {counts}")
         return 1 if self.done["different"] or not self.done["equal"] else 0
+
+    def count(self, equal):
+        self.done["equal" if equal else "different"] += 1
+        print(dict(self.done), flush=True)
 
     def wants_more(self):
         return any(self.done[name] < self.wanted[name] for name in self.wanted)
