@@ -20,7 +20,7 @@ WHO = """
 import json, os, socket
 print(json.dumps({
     "host": socket.gethostname(), "data": len(os.listdir(os.environ["RABASKA_DATA"])),
-    "here": sorted(os.listdir(".")), "cwd": os.getcwd(),
+    "here": sorted(os.listdir(".")), "cwd": os.getcwd(), "place": os.environ["RABASKA_DATA"],
     **{name: os.environ.get(name) for name in (
         "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS",
         "RABASKA_WORKERS", "CUDA_VISIBLE_DEVICES", "SITE")},
@@ -152,6 +152,9 @@ def test_srun_starts_one_process_for_each_task_and_tells_each_its_rank(voyager):
     assert {one["RABASKA_WORKERS"] for one in told} == {"3"}
     assert {one["SITE"] for one in told} == {"lab"}
     assert {one["data"] for one in told} == {3}
+    # Staged once on each node, for all processes there.
+    assert len({(one["host"], one["place"]) for one in told}) == 2
+    assert all(one["place"].startswith("/lscratch/") for one in told)
     assert {"train.py", "rabaska.toml"} <= set(told[-1]["here"])
     assert not any(left_on_nodes(voyager.lab).values())
 

@@ -71,13 +71,20 @@ def test_a_shell_opens_on_a_node_with_everything_in_place(lab, voyager):
     lab.wait_until(lambda: not lab.shell("squeue --me --noheader").strip())
 
 
-def test_words_after_two_dashes_run_in_the_allocation_and_give_their_exit_code(lab, voyager):
-    said = voyager.types(
-        "shell", "--on", "lab", "--", "sh", "-c", "hostname; ls $RABASKA_DATA; exit 7", code=7
-    )
+def test_words_after_two_dashes_run_in_the_environment_and_give_their_exit_code(lab, voyager):
+    lab.shell("/usr/bin/python3 -m venv --without-pip shell-env")
+    voyager.add_settings('[environment]\npath = "~/shell-env"\n')
+    with voyager.profile.open("a") as profile:
+        profile.write('[software]\nmodules = ["python/3.11"]\n')
+    asked = "hostname; ls $RABASKA_DATA; echo $EBROOTPYTHON; command -v python; exit 7"
 
-    assert said.output.startswith("sdumont")
-    assert "0.txt" in said.output
+    said = voyager.types("shell", "--on", "lab", "--", "sh", "-c", asked, code=7)
+
+    host, *files, module, python = said.output.split()
+    assert host.startswith("sdumont")
+    assert files == ["0.txt", "1.txt", "2.txt"]
+    assert module == "/opt/site/software/python/3.11"
+    assert python == f"{lab.home}/shell-env/bin/python"
 
 
 def test_a_shell_in_which_nothing_was_written_leaves_nothing_behind(lab, voyager):

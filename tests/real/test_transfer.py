@@ -23,6 +23,7 @@ from rabaska.node.data import packs as packs_node
 from rabaska.packing.bundle import bundle
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
+from rabaska.remote.bringing import ARRIVING
 from rabaska.remote.connection import Connection
 from rabaska.remote.place import Parcel
 from rabaska.remote.ssh import Ssh
@@ -445,3 +446,28 @@ def test_a_push_that_was_killed_on_the_laptop_goes_on_with_the_next_run(voyager,
     assert packs_node.load_manifest(str(pack)).identity == pack.name
     for shard in packs_node.load_manifest(str(pack)).shards:
         assert packs_node.sha256_of(str(pack / shard.name)) == shard.sha256
+
+
+@pytest.mark.slow
+def test_a_fetch_that_was_killed_on_the_laptop_is_completed_by_the_next(lab, voyager):
+    voyager.write("rabaska.toml", 'name = "tiny"\ncommand = "sleep 0"\n')
+    run = voyager.run("--walltime", "2m")
+    voyager.types("wait", run)
+    output = lab.path(f"{voyager.store}/runs/{run}/carried/001/output")
+    made = [random.Random(number).randbytes(60 * MB) for number in range(2)]
+    for number, data in enumerate(made):
+        (output / f"{number}.bin").write_bytes(data)
+    results = voyager.project / "results" / run
+
+    killed = voyager.start("fetch", run)
+    lab.wait_until(
+        lambda: sum(path.stat().st_size for path in results.glob(f"{ARRIVING}/*")) > 5 * MB
+    )
+    killed.kill()
+    killed.communicate()
+    left = sum(path.stat().st_size for path in results.glob(f"{ARRIVING}/*"))
+    voyager.types("fetch", run)
+
+    assert left > 5 * MB
+    assert [(results / "output" / f"{number}.bin").read_bytes() for number in (0, 1)] == made
+    assert not (results / ARRIVING).exists()
