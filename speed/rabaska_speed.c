@@ -106,6 +106,36 @@ static uint32_t crc_of(uint32_t crc, const unsigned char *data, size_t size)
     return ~by_tables(crc, data, size);
 }
 
+static uint32_t product(uint32_t one, uint32_t other)
+{
+    uint32_t found = 0;
+    for (; one; one <<= 1) {
+        if (one & 0x80000000)
+            found ^= other;
+        other = other >> 1 ^ (other & 1 ? 0xEDB88320 : 0);
+    }
+    return found;
+}
+
+PyDoc_STRVAR(joined_doc,
+"joined(first, second, length) -> int\n\n"
+"The crc32 of two parts one after the other, of which the second has `length` bytes.");
+
+static PyObject *joined(PyObject *module, PyObject *arguments)
+{
+    unsigned int first, second;
+    unsigned long long length;
+
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "IIK:joined", &first, &second, &length))
+        return NULL;
+    /* `first` times x to the power of the bits that follow it. */
+    for (uint32_t square = 0x00800000; length; length >>= 1, square = product(square, square))
+        if (length & 1)
+            first = product(square, first);
+    return PyLong_FromUnsignedLong(first ^ second);
+}
+
 /* ---- tar ---- */
 
 static void octal(char *field, int digits, uint64_t value)
@@ -323,6 +353,7 @@ static PyMethodDef functions[] = {
     {"take", take, METH_VARARGS, take_doc},
     {"records", records, METH_VARARGS, records_doc},
     {"crc32", crc32, METH_VARARGS, crc32_doc},
+    {"joined", joined, METH_VARARGS, joined_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -85,6 +85,7 @@ def test_the_same_files_are_taken_in_the_same_form(compiled, tree):
 @given(data=st.binary(max_size=2000), begin=st.integers(0, 2**32 - 1))
 def test_crc32_is_that_of_zlib(compiled, data, begin):
     assert compiled.crc32(data, begin) == zlib.crc32(data, begin)
+    assert compiled.joined(begin, zlib.crc32(data), len(data)) == zlib.crc32(data, begin)
 
 
 @pytest.mark.parametrize("make", ["link", "folder", "pipe", "nothing"])

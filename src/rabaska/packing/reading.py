@@ -21,7 +21,7 @@ S = TypeVar("S")
 
 _FIRST, _FEW = 16, 256  # files read before looking at the clock
 _WHOLE = 2**20  # below this size a file is read whole by one of many
-_PIECE = 2**18  # small enough to stay in the processor's cache
+_PIECE = 2**19  # small enough to stay in the processor's cache
 _THREADS = 32
 _SLOW = 40e-6  # seconds for a file; a warm one takes 5 to 20
 # A file may have become a link, or a pipe that would block, since it was listed.

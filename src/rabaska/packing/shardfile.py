@@ -5,8 +5,7 @@ import os
 from collections.abc import Iterator
 
 from rabaska.node.data.packs import BLOCK, Shard
-from rabaska.packing.crc import joined
-from rabaska.packing.speed import crc32
+from rabaska.packing.speed import crc32, joined
 
 _FLUSH = 2**17
 

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 from rabaska.node.data.packs import NO_CLASS, Shard
 from rabaska.packing import headers
-from rabaska.packing.crc import joined
 from rabaska.packing.cutting import Cut, stem
 from rabaska.packing.draft import Draft, columns
 from rabaska.packing.reading import Large, Read, Reader
 from rabaska.packing.shardfile import ShardFile
-from rabaska.packing.speed import records
+from rabaska.packing.speed import joined, records
 from rabaska.packing.taking import CHANGED, SIZE, Portion, alone
 
 

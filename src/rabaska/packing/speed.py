@@ -3,7 +3,7 @@
 import zlib
 from array import array
 
-from rabaska.packing import taking
+from rabaska.packing import crc, taking
 from rabaska.packing.taking import SMALL, Portion
 
 try:
@@ -31,3 +31,4 @@ def _records(portion: Portion, labels: "array[int]", offset: int, names_at: int)
 take = _take if rabaska_speed else taking.take
 records = _records if rabaska_speed else taking.records
 crc32 = rabaska_speed.crc32 if rabaska_speed else zlib.crc32
+joined = rabaska_speed.joined if rabaska_speed else crc.joined
