@@ -51,6 +51,7 @@ FAULTS = {
         Small(files={"run.sh": b"\xef\xbb\xbf#!/bin/bash\npython train.py\n"}),
     ),
     "salloc-in-script": ("code.salloc", Small(files={"atelier.sh": SALLOC})),
+    "longer-than-purge": ("cluster.purge-soon", Small(walltime="7d", links=5)),
     # ---- downloads where nodes have no internet
     "downloads-data": (
         "code.download",

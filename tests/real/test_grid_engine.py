@@ -100,8 +100,10 @@ def test_a_cancelled_run_leaves_the_queue_and_keeps_what_it_saved(grid_engine, p
 def test_a_queue_that_does_not_exist_is_told_in_grid_engines_own_words(passenger):
     passenger.add_settings('[cluster.lab]\nqueue = "nosuch"\n')
 
+    foretold = passenger.types("doctor", "--on", "lab", code=1)
     refused = passenger.types("run", "--on", "lab", code=7)
 
+    assert 'unknown queue "nosuch"' in foretold.output
     assert 'unknown queue "nosuch"' in refused.errors
 
 

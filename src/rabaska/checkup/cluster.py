@@ -8,6 +8,7 @@ from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_duration, say_size
 from rabaska.domain.clusters import Partition
+from rabaska.domain.keeping import purge_span
 
 
 def checks(subject: Subject) -> Iterator[Finding]:
@@ -18,6 +19,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
     yield from _queue(subject)
     yield from _model(subject)
     yield from _site_limits(subject)
+    yield from _purge(subject)
     if subject.partition:
         yield from _time(subject, subject.partition)
         yield from _gpus(subject, subject.partition)
@@ -104,6 +106,20 @@ def _site_limits(subject: Subject) -> Iterator[Finding]:
             _where(subject, "[chain] links"),
             f"{cluster.name} lets a user have {cluster.most_jobs} jobs in the queue",
             "give each link more time, and ask for fewer",
+        )  # fmt: skip
+
+
+def _purge(subject: Subject) -> Iterator[Finding]:
+    """A chain may outlive the data it reads: links wait, and packs are written once."""
+    tier, project = subject.cluster.store_tier, subject.project
+    kept = purge_span(tier.purge) if tier else None
+    lasts = project.resources.walltime * project.chain.links
+    if tier and kept and lasts > kept / 2:
+        yield Finding(
+            "cluster.purge-soon", f"the run may take {say_duration(lasts)}, and the site deletes "
+            f"what lies in {tier.name}", "[storage] store of the profile",
+            f"it says: {tier.purge}", "fetch now and then, or keep the store in another tier",
+            serious=False,
         )  # fmt: skip
 
 

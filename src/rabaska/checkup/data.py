@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_size
-from rabaska.domain.clusters import Tier
 from rabaska.domain.projects import Dataset
 from rabaska.scouting.contents import Contents
 
@@ -83,7 +82,7 @@ def _many_files(dataset: Dataset, held: Contents) -> Iterator[Finding]:
 
 
 def _too_large(dataset: Dataset, held: Contents, subject: Subject) -> Iterator[Finding]:
-    tier = _store_tier(subject)
+    tier = subject.cluster.store_tier
     if tier and tier.size and held.size > tier.size:
         yield Finding(
             "data.quota", f"dataset {dataset.name} ({say_size(held.size)}) exceeds a quota",
@@ -105,13 +104,6 @@ def _roomier(size: int, subject: Subject) -> str:
     shared = [each for each in subject.cluster.storage if each.scope != "node" and each.path]
     fitting = [f"{each.name} ({say_size(each.size)})" for each in shared if each.size >= size]
     return f", or name a `store` in {' or '.join(fitting)}" if fitting else ""
-
-
-def _store_tier(subject: Subject) -> Tier | None:
-    store = subject.cluster.store
-    shared = [each for each in subject.cluster.storage if each.scope != "node" and each.path]
-    holding = [each for each in shared if store.startswith(each.path)]
-    return max(holding, key=lambda each: len(each.path), default=None)
 
 
 def _room_on_node(subject: Subject) -> int:

@@ -109,6 +109,13 @@ class Cluster:
         return not self.host
 
     @property
+    def store_tier(self) -> Tier | None:
+        """The tier that the store lies in, as the profile spells both."""
+        shared = [each for each in self.storage if each.path and each.scope != "node"]
+        holding = [each for each in shared if self.store.startswith(each.path)]
+        return max(holding, key=lambda each: len(each.path), default=None)
+
+    @property
     def farewell(self) -> str:
         """What to know of a cluster that is no longer there; nothing of one that is."""
         if self.status == "live":

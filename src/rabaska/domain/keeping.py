@@ -58,10 +58,13 @@ def _is_in_use(each: Kept, unfinished: Sequence[Told], now: float) -> bool:
     return not half_written and any(each.stem in told.text for told in unfinished)
 
 
-def purge_day(purge: str, written: float) -> str:
-    """The day on which a site may delete what was written then: `60 d`, `8 weeks`, `2 months`."""
+def purge_span(purge: str) -> timedelta | None:
+    """How long a site keeps what lies there: `60 d`, `8 weeks`, `2 months`; None: it does not say."""
     found = re.search(r"(\d+) ?(d|day|w|week|month)s?\b", purge)
-    if not found:
-        return ""
-    span = timedelta(days=int(found[1]) * _DAYS[found[2]])
-    return (datetime.fromtimestamp(written, UTC) + span).strftime("%Y-%m-%d")
+    return timedelta(days=int(found[1]) * _DAYS[found[2]]) if found else None
+
+
+def purge_day(purge: str, written: float) -> str:
+    """The day on which a site may delete what was written then."""
+    span = purge_span(purge)
+    return (datetime.fromtimestamp(written, UTC) + span).strftime("%Y-%m-%d") if span else ""

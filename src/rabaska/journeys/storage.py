@@ -39,7 +39,7 @@ class Storage:
 def storage(on: str, home: Home) -> Storage:
     there = station(on, home)
     kept, free = kept_there(there)
-    tier = store_tier(there)
+    tier = there.cluster.store_tier
     purge = tier.purge if tier else ""
     oldest = min((each.written for each in kept if each.kind != "runs"), default=0.0)
     return Storage(
@@ -67,13 +67,6 @@ def kept_there(there: Station) -> tuple[tuple[Kept, ...], int]:
         elif cells[0] == "free" and cells[-1].isdigit():
             free = int(cells[-1]) * 1024
     return tuple(kept), free
-
-
-def store_tier(there: Station) -> Tier | None:
-    """The tier that the store lies in, as the profile spells both."""
-    store = there.cluster.store
-    holding = [each for each in there.cluster.storage if each.path and store.startswith(each.path)]
-    return max(holding, key=lambda each: len(each.path), default=None)
 
 
 def _quota(there: Station) -> str:
