@@ -59,7 +59,7 @@ def _is_in_use(each: Kept, unfinished: Sequence[Told], now: float) -> bool:
 
 
 def purge_span(purge: str) -> timedelta | None:
-    """How long a site keeps what lies there: `60 d`, `8 weeks`, `2 months`; None: it does not say."""
+    """How long a site keeps what lies there: `60 d`, `8 weeks`, `2 months`; None: nobody says."""
     found = re.search(r"(\d+) ?(d|day|w|week|month)s?\b", purge)
     return timedelta(days=int(found[1]) * _DAYS[found[2]]) if found else None
 
