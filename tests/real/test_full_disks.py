@@ -7,8 +7,6 @@ from tests.lab.site import Storage
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
-LONG = ("--", "--pause", "0.1", "--steps", "40")
-
 
 def over(told):
     return told["state"] not in ("queued", "running", "stopping")
@@ -35,10 +33,12 @@ def test_a_full_disk_of_a_node_is_named_and_the_run_goes_on_when_it_is_free(make
 def test_storage_that_fills_up_while_a_run_goes_on_costs_no_checkpoint(make_lab, make_voyager):
     lab = make_lab(shared=Storage(size="32m"))
     voyager = make_voyager(lab)
-    run = voyager.run(*LONG)
+    gate = f"{lab.home}/go-on"
+    run = voyager.run("--", "--gate", gate)
     voyager.until(lambda told: told["checkpoint"] is not None, run)
 
     lab.fill_shared()
+    lab.path(gate).touch()
     full = voyager.until(over, run)
     lab.free("/scratch")
     voyager.types("resume")
