@@ -9,15 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rabaska.domain.jobs import (
-    Capabilities,
-    InJob,
-    JobId,
-    JobSpec,
-    JobState,
-    JobStatus,
-    Prospect,
-)
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
 
 _STATES = {
     "QUEUED": JobState.QUEUED,

@@ -10,15 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rabaska.domain.jobs import (
-    Capabilities,
-    InJob,
-    JobId,
-    JobSpec,
-    JobState,
-    JobStatus,
-    Prospect,
-)
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
 from rabaska.schedulers.spelling import (
     job_name,
     mebibytes,

@@ -6,15 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 
-from rabaska.domain.jobs import (
-    Capabilities,
-    InJob,
-    JobId,
-    JobSpec,
-    JobState,
-    JobStatus,
-    Prospect,
-)
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
 from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
     clock,
