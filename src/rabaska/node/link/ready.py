@@ -25,6 +25,7 @@ def choose_checkpoint(work: Work) -> links.Saved:
             resumed_from=found["path"] if found else None,
             checkpoint_seen=found,
             epoch=_epoch(work, found),
+            until=work.job.ask_at,
             ready=True,
         )
         links.write_begun(work.run, begun)

@@ -24,7 +24,9 @@ def outlook(
         return None
     if seen.unit == forecast.STEP:
         start = float(lines[-1].get("from", 0.0))
-    seconds, between = asked.walltime - asked.grace, _between(run, link)
+    # What a job spends before its link begins, it will spend in the next one, too.
+    until = begun.until or begun.begun + asked.walltime - asked.grace
+    seconds, between = until - begun.begun, _between(run, link)
     terms = forecast.Terms(link, begun.begun, start, seconds, between)
     if ended is not None:
         kept = _kept(lines, start, saved) if seen.unit == forecast.EPOCH else seen.done

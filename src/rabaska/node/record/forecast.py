@@ -12,10 +12,11 @@ from ..files import Json
 from . import metrics
 
 EPOCH, STEP = "epoch", "step"
+_A_MOMENT = 0.1  # seconds, in which nothing is trained
 _NEARLY = 0.05  # an interval that differs less from whole epochs is meant to be one
 # What programs call how many epochs, or steps, they shall make: `--epochs 40`, `max_epochs=40`.
 _ASKED = re.compile(
-    r"(?:.*[.-])?(?:(?:n|nb|num|max|total|num[-_]train)[-_])?"
+    r"[-+]*(?:\w+\.)*(?:(?:n|nb|num|max|total|num[-_]train)[-_])?"
     r"(?:(?P<epoch>epochs?)|(?P<step>steps|iterations|iters|updates))(?:=(?P<number>\d+))?",
     re.IGNORECASE,
 )
@@ -81,6 +82,9 @@ def _of_watched(line: Json, start: float, command: List[str]) -> Optional[Pace]:
     epochs = line["batches"] / line["length"] if line.get("length") else line["epochs"]
     if spent <= 0 or epochs <= 0:
         return None
+    # The first batch of all takes longer than others, and tells nothing of them.
+    warm = "each" in line and line.get("length")
+    seconds = line["each"] * line["length"] if warm else spent / epochs
     saves = line.get("saves", 0)
     every = (line["saved"] - line["began"]) / saves if saves else None
     if line.get("anywhere"):
@@ -89,7 +93,7 @@ def _of_watched(line: Json, start: float, command: List[str]) -> Optional[Pace]:
         unit=EPOCH,
         done=metrics.epoch_of(line, start),
         at=line["time"],
-        seconds=spent / epochs,
+        seconds=seconds,
         began=line["began"],
         total=line.get("total") or asked_for(command, EPOCH),
         save_every=every,
@@ -127,7 +131,7 @@ def forecast(seen: Pace, terms: Terms, saved: bool = False) -> Forecast:
 
 def per_link(usable: float, seconds: float, every: Optional[float]) -> float:
     """Units that outlive a link of which `usable` seconds are spent on training."""
-    if usable <= 0:
+    if usable < _A_MOMENT:
         return 0.0
     if every is None or every <= 0:
         return usable / seconds  # it may save when it is asked to stop

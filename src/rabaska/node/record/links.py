@@ -22,6 +22,7 @@ class Begun(NamedTuple):
     resumed_from: Optional[str] = None  # relative to what is carried
     checkpoint_seen: Saved = None  # the newest valid one before the program started
     epoch: Optional[float] = None  # how many were over when that was saved
+    until: Optional[float] = None  # when its program will be asked to stop
     ready: bool = False  # the checkpoint was looked for; before that, the link did nothing
 
 

@@ -4,6 +4,8 @@ A watched program tells it itself, all numbers since the link began (`rabaska.tr
 
     {"link", "time", "began", "steps", "batches", "epochs", "batch", "length", "waiting", …}
 
+`each` are the seconds for a batch, all that comes between batches included.
+
 For others the agent notes what they print, and since when:
 
     {"link", "time", "since", "from", "at", "unit": "epoch" or "step", "total"}

@@ -8,7 +8,7 @@ validation are not.
 
 import time
 import weakref
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
 
 class Sweep:
@@ -52,6 +52,7 @@ class Count:
         self.optimizer = 0  # the one that stepped last
         self._sweep: Optional[Sweep] = None  # the one that trains
         self._before = 0  # batches of sweeps that are over
+        self._warm: Optional[Tuple[float, int]] = None  # when a line was first told, and batches
         self._saved_steps = -1
 
     def sweep(self, iterator: Any, began: float) -> Sweep:
@@ -115,6 +116,8 @@ class Count:
         self._place()
         clock = self.clock()
         began = clock if self.began is None else self.began
+        if self._warm is None:
+            self._warm = clock, self.batches
         told: Dict[str, Any] = {
             "time": round(now, 3),
             "began": round(now - (clock - began), 3),
@@ -124,6 +127,8 @@ class Count:
             "batch": self.batch,
             "waiting": round(self.waiting, 4),
         }
+        if self.batches > self._warm[1]:
+            told["each"] = round((clock - self._warm[0]) / (self.batches - self._warm[1]), 6)
         if self.saves and self.saved is not None:
             told.update(saves=self.saves, saving=round(self.saving, 4))
             told["saved"] = round(now - (clock - self.saved), 3)

@@ -1,0 +1,213 @@
+"""Watching and the forecast by the front door: programs that know nothing of either."""
+
+import json
+import os
+
+import pytest
+
+from rabaska.node.record import forecast, links
+from rabaska.node.record.runfolder import RunFolder
+
+WALLTIME = 20.0  # seconds
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+# As much of PyTorch as the watcher looks at: the real one takes longer to import than these
+# links last. The real one is in tests/training and benchmarks/watching.py.
+TORCH = {
+    "__init__": "from torch import compiler, optim, utils\nfrom torch.serialization import save",
+    "compiler": "def is_dynamo_compiling(): return False",
+    "serialization": """
+import json
+def save(content, f):
+    with open(f, "w") as stream:
+        json.dump(content, stream)
+""",
+    "optim/__init__": "from torch.optim.optimizer import SGD",
+    "optim/optimizer": """
+hooks = []
+def register_optimizer_step_post_hook(hook): hooks.append(hook)
+class SGD:
+    def step(self):
+        for hook in hooks: hook(self, (), {})
+""",
+    "utils/__init__": "from torch.utils import data",
+    "utils/data/__init__": "from torch.utils.data.dataloader import DataLoader",
+    "utils/data/dataloader": """
+class _BaseDataLoaderIter:
+    def __init__(self, loader):
+        self.samples, self._num_yielded = loader.samples, 0
+    def __len__(self): return self.samples
+    def __next__(self):
+        if self._num_yielded == self.samples: raise StopIteration
+        self._num_yielded += 1
+        return self._num_yielded
+class DataLoader:
+    def __init__(self, samples): self.samples = samples
+    def __iter__(self): return _BaseDataLoaderIter(self)
+""",
+}
+
+TRAIN = """
+import argparse, json, os, time
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=10)
+parser.add_argument("--batches", type=int, default=10)
+parser.add_argument("--pause", type=float, default=0.05)
+parser.add_argument("--resume")
+parser.add_argument("--save")
+asked = parser.parse_args()
+
+first, optimizer = 0, torch.optim.SGD()
+if asked.resume:
+    with open(asked.resume) as stream:
+        first = json.load(stream)["epoch"]
+loader = torch.utils.data.DataLoader(asked.batches)
+for epoch in range(first, asked.epochs):
+    for batch in loader:
+        time.sleep(asked.pause)
+        optimizer.step()
+    torch.save({"epoch": epoch + 1}, os.path.join(asked.save, "last.json"))
+"""
+
+SETTINGS = """
+name = "tiny"
+command = "python {options} train.py --save {{checkpoints}} --resume {{checkpoint}}"
+
+[resources]
+walltime = "20s"
+
+[chain]
+links = 6
+grace = "2s"
+
+[checkpoints]
+patterns = ["last.json"]
+"""
+
+
+@pytest.fixture
+def watched(user):
+    for name, text in TORCH.items():
+        path = user.project / "torch" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    user.write("train.py", TRAIN)
+    user.write("rabaska.toml", SETTINGS.format(options=""))
+    return user
+
+
+def lines_of(user, run):
+    path = user.home / "store" / "runs" / run / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_a_tenth_of_the_first_link_foretells_the_chain(watched, monkeypatch):
+    """Three programs at once: many epochs to a link, seven, and three."""
+    monkeypatch.setenv("RABASKA_SLOTS", "3")
+    epochs = {"0.5 s": (10, 0.05, 50), "2.5 s": (10, 0.25, 11), "5 s": (10, 0.5, 5)}
+    runs = {}
+    for name, (batches, pause, count) in epochs.items():
+        words = ["--batches", str(batches), "--pause", str(pause), "--epochs", str(count)]
+        runs[name] = watched.types("run", "--", *words).output.strip()
+
+    for name, run in runs.items():
+        watched.types("wait", run)
+        ended = watched.status(run)
+
+        told = foretold(watched, run, share=0.1)
+
+        assert ended["state"] == "finished"
+        assert len(ended["links"]) >= 2
+        assert abs(told.links - len(ended["links"])) <= 1, name
+        assert abs(told.finishes - ended["links"][-1]["ended"]) < 1.5 * WALLTIME, name
+        assert told.total == epochs[name][2]
+
+
+def foretold(user, run, share):
+    """What was known when that share of the first link's time had been spent on training."""
+    folder = RunFolder(str(user.home / "store" / "runs" / run))
+    lines = [line for line in lines_of(user, run) if line["link"] == 1]
+    early = [line for line in lines if line["time"] <= line["began"] + share * WALLTIME]
+    begun = links.read_begun(folder, 1)
+    terms = forecast.Terms(1, begun.begun, 0.0, begun.until - begun.begun)
+    return forecast.forecast(forecast.pace(early, 0.0, []), terms, saved=True)
+
+
+def test_status_tells_speed_and_end_and_the_command_for_more_links(watched):
+    watched.types("run", "--links", "1", "--walltime", "90s", "--", "--epochs", "1000")
+
+    told = watched.until(lambda told: (told["speed"] or {}).get("saves"))
+    said = watched.types("status").output
+
+    assert "% of it waiting for data" in said
+    assert " of 1000, 0." in said
+    assert "done about" in said
+    assert f"`rabaska resume {told['name']} --links " in said
+    assert told["forecast"]["links_there"] == 1
+    assert told["forecast"]["links"] > 2
+    assert told["speed"]["seconds_per_step"] == pytest.approx(0.05, rel=0.6)
+    assert told["speed"]["waiting"] < 0.1
+    watched.types("cancel")
+
+
+def test_a_chain_that_can_never_advance_says_so_before_its_first_link_is_over(watched):
+    words = ["--batches", "5000", "--pause", "0.1"]
+    run = watched.types("run", "--walltime", "60s", "--", *words).output.strip()
+    events = watched.home / "store" / "runs" / run / "events.jsonl"
+
+    watched.until(lambda told: "cannot advance" in events.read_text(), run)
+    said = watched.types("status", run).output
+
+    assert "running" in said
+    assert "warning: this chain may never advance: one epoch takes" in said
+    watched.types("cancel", run)
+
+
+def test_a_python_that_takes_no_advice_is_reported_and_read_from_its_log(watched):
+    watched.write("rabaska.toml", SETTINGS.format(options="-E"))
+    watched.write("train.py", TRAIN.replace(
+        "    torch.save", "    print('epoch', epoch, flush=True)\n    torch.save"
+    ))  # fmt: skip
+
+    run = watched.types("run", "--", "--epochs", "30").output.strip()
+    told = watched.until(lambda told: told["forecast"], run)
+
+    assert "not watched: python -E" in watched.types("status", run).output
+    assert told["speed"] is None
+    assert told["forecast"]["seconds_each"] == pytest.approx(0.5, rel=0.6)
+    watched.types("cancel", run)
+
+
+def test_the_off_switch_leaves_a_program_alone(watched):
+    watched.write("train.py", "import os, sys; print(os.environ['RABASKA_WATCH'], sys.meta_path)")
+    settings = SETTINGS.format(options="")
+    for switched in ("[progress]\nwatch = false", "[environment.variables]\nRABASKA_WATCH = '0'"):
+        watched.write("rabaska.toml", settings + switched)
+        run = watched.types("run", "--wait").output.split()[0]
+
+        said = watched.types("logs", run).output
+
+        assert "\n0 [" in said
+        assert "Waiting" not in said
+        assert lines_of(watched, run) == []
+
+
+def test_a_save_cut_short_by_a_kill_is_cleared_away(watched):
+    slow = TORCH["serialization"].replace("json.dump(content, stream)", """
+        stream.write('{'); stream.flush()
+        import os, signal, time
+        if content["epoch"] == 2 and "RABASKA_CHECKPOINT" not in os.environ:
+            os.kill(os.getpid(), signal.SIGKILL)
+        stream.seek(0); json.dump(content, stream)""")  # fmt: skip
+    (watched.project / "torch" / "serialization.py").write_text(slow)
+
+    run = watched.types("run", "--wait", "--", "--epochs", "3").output.split()[0]
+
+    told = watched.status(run)
+    assert [link["how"] for link in told["links"]] == ["killed", "finished"]
+    assert told["links"][1]["resumed_from"] == "checkpoints/last.json"
+    left = os.listdir(watched.home / "store" / "runs" / run / "carried" / "002" / "checkpoints")
+    assert left == ["last.json"]
