@@ -42,6 +42,7 @@ def test_a_refusal_quotes_slurm_says_what_it_means_and_what_to_do(
     assert said in refused.errors
     assert told in refused.errors.partition("because")[0]
     assert "hint:" in refused.errors
+    assert "there are no runs yet" in voyager.types("status", code=9).errors
 
 
 def test_an_account_that_is_not_yours_is_named_as_the_cause(make_lab, make_voyager):
@@ -55,7 +56,7 @@ def test_an_account_that_is_not_yours_is_named_as_the_cause(make_lab, make_voyag
 
 
 def test_a_refused_run_is_not_alive_and_says_so(voyager):
-    voyager.types("run", "--on", "lab", "--walltime", "3h", code=7)
+    voyager.types("run", "--on", "lab", "--walltime", "3h", "--no-doctor", code=7)
 
     told = voyager.status()
 

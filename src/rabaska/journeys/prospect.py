@@ -1,5 +1,6 @@
 """Prospect: show a cluster's scheduler the job that a project would become, and submit nothing."""
 
+import re
 from pathlib import Path
 
 from rabaska.domain.asking import completed
@@ -7,11 +8,13 @@ from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import Prospect
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import new_name
+from rabaska.errors import SubmissionRefused
 from rabaska.journeys.station import Station, place_of
 from rabaska.journeys.submit import job_spec
 from rabaska.remote.place import quoted
 
 PROSPECT = "prospect"  # the name of the question
+_PASSING = re.compile(r"not available now|drained|busy|contact|timed out|try again", re.IGNORECASE)
 
 
 def prospect_question(project: Project, cluster: Cluster) -> dict[str, str]:
@@ -27,6 +30,31 @@ def prospect_question(project: Project, cluster: Cluster) -> dict[str, str]:
 
 def read_prospect(said: str, cluster: Cluster) -> Prospect:
     return _sketch(cluster).scheduler.read_prospect(said)
+
+
+def refuse_early(project: Project, there: Station) -> None:
+    """SubmissionRefused when the scheduler would refuse the job for a reason that is known.
+
+    Before the first byte moves: a dataset may take hours to send. What may pass by itself, and
+    what nobody foresaw, is left to the submission.
+    """
+    asked = prospect_question(project, there.cluster)
+    if not asked:
+        return
+    outcome = there.place.run(asked[PROSPECT])
+    said = read_prospect(outcome.output + outcome.errors, there.cluster).refusal
+    if not said or _PASSING.search(said):
+        return
+    from rabaska.knowledge.failures import explain
+
+    known = explain(said, stage="submit", scheduler=there.scheduler.name)
+    if known:
+        name = there.cluster.name
+        raise SubmissionRefused(
+            f"{name} would refuse the job: {known[0].meaning}",
+            why=f"its scheduler, to which it was only shown, said: {said}",
+            hint=f"{known[0].fix}; `--no-doctor` submits it all the same",
+        )
 
 
 def _sketch(cluster: Cluster) -> Station:
