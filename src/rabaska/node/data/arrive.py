@@ -15,7 +15,7 @@ from typing import Iterator, List
 from .. import files, partial
 from . import stage
 from .blocks import blocks_of, copy_blocks
-from .inspection import open_sealed
+from .inspection import open_manifest
 from .packs import DamagedPack, Manifest
 
 ENDING = ".arriving"
@@ -30,8 +30,7 @@ _carriers = []  # type: List[int]
 def begin(pack_folder: str, target_parent: str) -> str:
     """A folder that can be read at once; a process of ours goes on to fill it."""
     pack_folder = os.path.abspath(pack_folder)
-    manifest, index = open_sealed(pack_folder)
-    index.close()
+    manifest = open_manifest(pack_folder)
     target = os.path.join(target_parent, manifest.identity + ENDING)
     if not os.path.isdir(target):
         _make(pack_folder, target, manifest)

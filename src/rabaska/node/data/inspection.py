@@ -41,10 +41,16 @@ def open_pack(folder: str) -> Tuple[Manifest, Index]:
     return manifest, index
 
 
-def open_sealed(folder: str) -> Tuple[Manifest, Index]:
-    """Both as they were made; what the index says was not looked at, so nothing may be written."""
+def open_manifest(folder: str) -> Manifest:
+    """The manifest of a pack whose parts are all there, and as long as it says."""
     manifest = load_manifest(folder)
     refuse_wrong_sizes(folder, manifest)
+    return manifest
+
+
+def open_sealed(folder: str) -> Tuple[Manifest, Index]:
+    """Both as they were made; what the index says was not looked at, so nothing may be written."""
+    manifest = open_manifest(folder)
     path = os.path.join(folder, INDEX)
     if sha256_of(path) != manifest.index_sha256:
         raise DamagedPack("the index in {} was damaged".format(folder))

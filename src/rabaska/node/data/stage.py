@@ -1,14 +1,15 @@
 """Packs onto node-local storage: as the folder they were, or as shards read in place."""
 
+import hashlib
 import os
-import shutil
 from typing import Callable, Iterator, Optional, Tuple
 
 from .. import partial
 from . import unpack
-from .blocks import blocks_of, copy_blocks, damaged
-from .inspection import open_sealed
-from .packs import INDEX, MANIFEST, Index, Manifest, load_manifest, sha256_of
+from .ahead import ahead
+from .blocks import blocks_of, copy_blocks, damaged, forget
+from .inspection import open_manifest, open_sealed
+from .packs import INDEX, MANIFEST, Manifest, load_manifest
 
 FILES = "files"
 SHARDS = "shards"
@@ -28,31 +29,27 @@ def stage(
     """
     if mode not in (FILES, SHARDS):
         raise ValueError("a pack is staged as {} or {}, not {!r}".format(FILES, SHARDS, mode))
-    manifest, index = open_sealed(pack_folder)
-    try:
-        target = os.path.join(target_parent, "{}.{}".format(manifest.identity, mode))
-        if os.path.isdir(target):
-            return target
-        os.makedirs(target_parent, exist_ok=True)
-        partial.sweep(target_parent)
-        folder = partial.begin(target_parent, os.path.basename(target))
-        try:
-            copy = unpack.unpack if mode == FILES else _copy_shards
-            _tell(copy(pack_folder, folder.path, manifest, index), progress)
-        except BaseException:
-            partial.abandon(folder)
-            raise
-        # Not synced: after a crash of the node, nobody trusts its local storage anyway.
-        partial.finish(folder, target)
+    manifest = open_manifest(pack_folder)
+    target = os.path.join(target_parent, "{}.{}".format(manifest.identity, mode))
+    if os.path.isdir(target):
         return target
-    finally:
-        index.close()
+    os.makedirs(target_parent, exist_ok=True)
+    partial.sweep(target_parent)
+    folder = partial.begin(target_parent, os.path.basename(target))
+    try:
+        copy = _unpack if mode == FILES else _copy_shards
+        _tell(copy(pack_folder, folder.path, manifest), progress)
+    except BaseException:
+        partial.abandon(folder)
+        raise
+    # Not synced: after a crash of the node, nobody trusts its local storage anyway.
+    partial.finish(folder, target)
+    return target
 
 
 def link(pack_folder: str, target_parent: str) -> str:
     """A folder that shows the pack where it lies; the path that the program shall read."""
-    manifest, index = open_sealed(pack_folder)
-    index.close()
+    manifest = open_manifest(pack_folder)
     target = os.path.join(target_parent, manifest.identity)
     os.mkdir(target)
     for name in [INDEX, MANIFEST] + [shard.name for shard in manifest.shards]:
@@ -67,15 +64,21 @@ def remove(path: str) -> None:
 
 def _tell(steps: Iterator[Tuple[int, int]], progress: Optional[Progress]) -> None:
     done_files = done_bytes = 0
-    for files, size in steps:
-        done_files, done_bytes = done_files + files, done_bytes + size
+    for count, size in steps:
+        done_files, done_bytes = done_files + count, done_bytes + size
         if progress:
             progress(done_files, done_bytes)
 
 
-def _copy_shards(
-    pack_folder: str, target: str, manifest: Manifest, index: Index
-) -> Iterator[Tuple[int, int]]:
+def _unpack(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
+    index = open_sealed(pack_folder)[1]
+    try:
+        yield from unpack.unpack(pack_folder, target, manifest, index)
+    finally:
+        index.close()
+
+
+def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
     """Copy shards, several blocks at once, then what describes them."""
     for shard in manifest.shards:
         with open(os.path.join(target, shard.name), "wb") as stream:
@@ -88,14 +91,26 @@ def _copy_shards(
 
 
 def describe(pack_folder: str, target: str, manifest: Manifest) -> None:
-    """Copy index and manifest, and check them."""
-    for name in (INDEX, MANIFEST):
-        _copy_small(os.path.join(pack_folder, name), os.path.join(target, name))
-    described = load_manifest(target) == manifest
-    if not described or sha256_of(os.path.join(target, INDEX)) != manifest.index_sha256:
-        raise damaged(pack_folder, INDEX)
+    """Copy manifest and index, and check them."""
+    with open(os.path.join(pack_folder, MANIFEST), "rb") as reading:
+        with open(os.path.join(target, MANIFEST), "wb") as writing:
+            writing.write(reading.read())
+    if load_manifest(target) != manifest:
+        raise damaged(pack_folder, MANIFEST)
+    with open(os.path.join(pack_folder, INDEX), "rb") as reading:
+        for _ in range(2):
+            copied = _copy_index(reading.fileno(), os.path.join(target, INDEX), manifest.index_size)
+            if copied == manifest.index_sha256:
+                return
+            forget(reading.fileno(), 0, 0)
+    raise damaged(pack_folder, INDEX)
 
 
-def _copy_small(source: str, target: str) -> None:
-    with open(source, "rb") as reading, open(target, "wb") as writing:
-        shutil.copyfileobj(reading, writing, _PIECE)
+def _copy_index(reading: int, target: str, size: int) -> str:
+    """Copy the index, several pieces at once, and return its sha256."""
+    digest, places = hashlib.sha256(), range(0, size, _PIECE)
+    with open(target, "wb") as writing:
+        for piece in ahead(lambda place: os.pread(reading, _PIECE, place), places):
+            digest.update(piece)
+            writing.write(piece)
+    return digest.hexdigest()
