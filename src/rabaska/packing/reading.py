@@ -49,9 +49,13 @@ class Reader:
     def portions(self, names: list[bytes]) -> Iterator[Read]:
         """All files in their order, some at a time."""
         done, few = 0, _FIRST
+        some: Read | None = None
         while done < len(names):
             clock = _Clock()
-            some = self._some(names[done : done + few], SMALL)
+            if isinstance(some, Large):  # its neighbour is likely large as well
+                some = self.alone(names[done])
+            else:
+                some = self._some(names[done : done + few], SMALL)
             waited = clock.waited(_count(some))
             done, few = done + _count(some), _FEW
             yield some
