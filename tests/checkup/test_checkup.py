@@ -232,3 +232,17 @@ def test_the_files_of_an_environment_there_are_counted(tmp_path):
     assert "$HOME/miniconda3/envs/cats" in questions(project)["environment"]
     told = told_by({**IN_PEACE, "environment": "143210"}, project)
     assert "143,210 files" in told["environment.files"].what
+
+
+def test_a_dataset_may_be_one_archive_or_several_folders(tmp_path):
+    small = Small(files={"pictures.tar": b"x" * 2000, "labels/a.txt": b"cat"})
+    folder = small.write(tmp_path)
+    settings = (folder / "rabaska.toml").read_text()
+    (folder / "rabaska.toml").write_text(
+        settings.replace('path = "images"', 'path = "pictures.tar"\nbeside = ["labels"]')
+    )
+
+    read = look(load(folder, cluster="narval"), load_cluster("narval"))
+
+    assert (read.contents["images"].files, read.contents["images"].size) == (2, 2003)
+    assert [each for each in examine(read) if each.id != "data.loose"] == []

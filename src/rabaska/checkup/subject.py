@@ -64,7 +64,7 @@ def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subjec
         packages=packages.find(project.folder),
         shell_scripts=_shell_scripts(project.folder),
         contents={
-            each.name: contents.look(each.path, compare=thorough) for each in project.datasets
+            each.name: contents.look(*each.paths, compare=thorough) for each in project.datasets
         },
         loose=_loose(project) if thorough else (),
     )

@@ -67,7 +67,7 @@ def plan(
         measure(folder, on, span, home, teller or Silent())
     speeds = measured(project, home)
     total, basis = _total(project, wish, speeds)
-    sizes = [(each.name, contents.look(each.path).size) for each in project.datasets]
+    sizes = [(each.name, contents.look(*each.paths).size) for each in project.datasets]
     need = _need(project, wish, total)
     offline = wish.offline or not on
     plans = tuple(_one(need, visit(each, home, offline=offline), sizes, project) for each in chosen)

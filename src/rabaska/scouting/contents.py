@@ -29,17 +29,21 @@ class Contents:
     whole: bool = True
 
 
-def look(folder: Path, *, compare: bool = False) -> Contents:
-    """Names and sizes of all files below; with `compare` those of one size are read."""
+def look(*places: Path, compare: bool = False) -> Contents:
+    """Names and sizes of all files of a dataset; with `compare` those of one size are read.
+
+    A place is a folder, or a single file, which is told by no name.
+    """
     until = time.monotonic() + LONGEST
     seen: list[tuple[str, int]] = []
+    names: list[tuple[str, int]] = []
     whole = True
-    for path, size in _walk(folder):
+    for path, size, name in _files(places):
         seen.append((path, size))
+        names.append((name, size))
         if len(seen) > MOST_FILES or time.monotonic() > until:
             whole = False
             break
-    names = [(os.path.relpath(path, folder), size) for path, size in seen]
     twice = list(_twice(seen)) if compare else []
     return Contents(
         files=len(seen),
@@ -52,7 +56,16 @@ def look(folder: Path, *, compare: bool = False) -> Contents:
     )
 
 
+def _files(places: Iterable[Path]) -> Iterator[tuple[str, int, str]]:
+    for place in places:
+        for path, size in _walk(place):
+            yield path, size, os.path.relpath(path, place)
+
+
 def _walk(folder: Path) -> Iterator[tuple[str, int]]:
+    if folder.is_file():
+        yield str(folder), folder.stat().st_size
+        return
     waiting = [str(folder)]
     while waiting:
         try:
