@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Dict, Iterator, Optional, Tuple, Type, Union
 
 from rabaska.node.record.chain import GO_ON_EXIT_CODE
-from rabaska.training import generators, state
+from rabaska.training import buckets, generators, state
 from rabaska.training.batches import Batches
 from rabaska.training.checkpoints import Checkpoints
 from rabaska.training.crew import Crew
@@ -70,6 +70,8 @@ class Session:
 
     def __enter__(self) -> "Session":
         self._crew = Crew()
+        if self._crew.size > 1:
+            buckets.settle(self.parts)
         self._checkpoints = Checkpoints(self.folder, self._keep, self._crew, self._say)
         self._resume()
         self._pace = Pace(self._save_every, self._crew)
