@@ -9,7 +9,7 @@ from rabaska.node.saves import commit
 from rabaska.training import generators, lazily, metrics, reading, sharded, state, writer
 from rabaska.training.crew import Crew
 from rabaska.training.memory import Memory
-from rabaska.training.trouble import SaveFailed
+from rabaska.training.trouble import NotSaveable, SaveFailed
 from rabaska.training.writer import Save, Writer
 
 DONE = "DONE.json"
@@ -38,7 +38,7 @@ class Checkpoints:
 
     def newest(self, parts: state.Parts) -> Optional[reading.Found]:
         """The newest whole one, for every rank; the log is cut back to it."""
-        self._mesh = sharded.mesh_of([state.state_of(part) for part in parts.values()])
+        self._mesh = sharded.mesh_of(parts)
         self._others = self._crew.apart() if self._mesh is not None else self._crew
         found = reading.newest(self.folder, self._say, self._mesh) if self._crew.first else None
         path = self._crew.from_first(found and found.path)
@@ -105,7 +105,13 @@ class Checkpoints:
             ranks=self._crew.size,
         )
         text, tensors = state.encoded(parts, own, each)
-        tensors, _ = sharded.parted(tensors)
+        tensors, spread = sharded.parted(tensors)
+        if spread and self._mesh is None:
+            raise NotSaveable(
+                "`{}` cannot be saved".format(min(spread)),
+                why="it is spread over processes, and no part that was given has such weights",
+                hint="give the sharded model itself to the session",
+            )
         return Save(step, self._memory.take(tensors), text, _about(own), self._log.sync)
 
     @property

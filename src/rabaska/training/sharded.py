@@ -27,15 +27,12 @@ def is_sharded(value: Any) -> bool:
     return hasattr(value, "device_mesh") and hasattr(value, "placements")
 
 
-def mesh_of(states: List[Any]) -> Any:
-    """The processes that the first sharded tensor in `states` is spread over, or None."""
-    for value in states:
-        inside = value.values() if isinstance(value, dict) else value
-        found = value.device_mesh if is_sharded(value) else None
-        if isinstance(value, (dict, list, tuple)):
-            found = mesh_of(list(inside))
-        if found is not None:
-            return found
+def mesh_of(parts: Dict[str, Any]) -> Any:
+    """The processes that the weights of a part are spread over, or None."""
+    for part in parts.values():
+        for weight in part.parameters() if hasattr(part, "parameters") else ():
+            if is_sharded(weight):
+                return weight.device_mesh
     return None
 
 

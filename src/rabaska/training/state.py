@@ -23,7 +23,7 @@ def check(parts: Parts) -> None:
 
 def encoded(parts: Parts, own: Dict[str, Any], each: List[State]) -> Tuple[Any, tree.Tensors]:
     """The whole state as values for JSON, and the tensors they name."""
-    inside = {name: state_of(part) for name, part in parts.items()}
+    inside = {name: _state_of(part) for name, part in parts.items()}
     text, tensors = tree.encode(inside, "parts")
     others, more = tree.encode(each, "generators")
     whole = {"is": "dict", "of": {"parts": text, "generators": others}}
@@ -31,7 +31,7 @@ def encoded(parts: Parts, own: Dict[str, Any], each: List[State]) -> Tuple[Any, 
     return whole, dict(tensors, **more)
 
 
-def state_of(part: Any) -> Any:
+def _state_of(part: Any) -> Any:
     return part if isinstance(part, dict) else part.state_dict()
 
 
