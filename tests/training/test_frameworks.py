@@ -34,9 +34,12 @@ def left_by(folder: Path) -> tuple[str, str]:
 @pytest.mark.parametrize("program", ["with_lightning.py", "with_huggingface.py", "with_keras.py"])
 def test_any_number_of_workers_and_an_interruption_give_the_same(tmp_path, program):
     assert train(program, tmp_path / "undisturbed") == 0
-    for workers in ("0", "1", "2", "4"):
+    for workers, by, code in (
+        ("0", "USR1", GO_ON), ("1", "KILL", -9), ("2", "KILL", -9), ("4", "USR1", GO_ON),
+    ):  # fmt: skip
         folder = tmp_path / workers
-        assert train(program, folder, "--workers", workers, "--stop-after", "33") == GO_ON
+        cut = ("--workers", workers, "--stop-after", "33", "--by", by)
+        assert train(program, folder, *cut) == code
         assert not (folder / "weights").exists()
 
         assert train(program, folder, "--workers", workers) == 0

@@ -4,6 +4,7 @@ import argparse
 import hashlib
 import os
 import random
+import signal
 import time
 from datetime import timedelta
 
@@ -59,11 +60,15 @@ def trained(words):
             scaler.update()
             scheduler.step()
             session.step(loss=loss.item())
-            if session.steps == words.stop_after:
-                os.kill(os.getpid(), 15)
+            if session.steps == words.stop_after and not session.resumed:
+                interrupt(words)
             if session.steps % 7 == 0:
                 torch.rand(1)  # an evaluation that draws at random
     return digest(model)
+
+
+def interrupt(words):
+    os.kill(os.getpid(), getattr(signal, f"SIG{words.by}"))
 
 
 def network():
@@ -95,6 +100,7 @@ def parsed(argv=None):
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--save-every", type=int, default=5)
     parser.add_argument("--stop-after", type=int, default=None)
+    parser.add_argument("--by", default="TERM", help="the signal that the program sends itself")
     parser.add_argument("--pause", type=float, default=0.0)
     return parser.parse_args(argv)
 

@@ -33,12 +33,12 @@ class Named(plain.Blobs):
 
 
 class Stop(transformers.TrainerCallback):
-    def __init__(self, after):
-        self.after = after
+    def __init__(self, words):
+        self.words = words
 
     def on_step_end(self, args, state, control, **_):
-        if state.global_step == self.after:
-            os.kill(os.getpid(), 10)
+        if state.global_step == self.words.stop_after:
+            plain.interrupt(self.words)
 
 
 def main():
@@ -53,7 +53,7 @@ def main():
         )  # fmt: skip
         trainer = transformers.Trainer(
             model, arguments, train_dataset=Named(words.samples, words.pause),
-            callbacks=[Stop(words.stop_after)],
+            callbacks=[Stop(words)],
         )  # fmt: skip
         torch.set_num_threads(1)
         train(trainer, folder=words.folder, save_every=words.save_every)

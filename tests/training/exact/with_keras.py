@@ -14,15 +14,16 @@ from rabaska.training.keras import fit
 
 
 class Stop(keras.callbacks.Callback):
-    def __init__(self, after):
+    def __init__(self, words):
         super().__init__()
-        self.left = after
+        self.words = words
+        self.left = words.stop_after
 
     def on_train_batch_end(self, batch, logs=None):
         if self.left is not None:
             self.left -= 1
             if self.left == 0:
-                os.kill(os.getpid(), 10)
+                plain.interrupt(self.words)
 
 
 def main():
@@ -46,7 +47,7 @@ def main():
     )
     fit(
         model, plain.Blobs(words.samples, words.pause), words.batch_size, words.epochs,
-        words.workers, callbacks=[Stop(words.stop_after)], fit={"verbose": 0},
+        words.workers, callbacks=[Stop(words)], fit={"verbose": 0},
         folder=words.folder, save_every=words.save_every,
     )  # fmt: skip
     found = hashlib.sha256()

@@ -1,6 +1,5 @@
 """The training of plain.py, written for Lightning."""
 
-import os
 import sys
 import warnings
 
@@ -15,10 +14,10 @@ warnings.simplefilter("ignore")
 
 
 class Module(LightningModule):
-    def __init__(self, stop_after):
+    def __init__(self, words):
         super().__init__()
         self.net = plain.network()
-        self.stop_after = stop_after
+        self.words = words
 
     def training_step(self, batch, _):
         points, labels = batch
@@ -28,8 +27,8 @@ class Module(LightningModule):
         torch.rand(1)
 
     def on_train_batch_end(self, *_):
-        if self.global_step == self.stop_after:
-            os.kill(os.getpid(), 10)
+        if self.global_step == self.words.stop_after:
+            plain.interrupt(self.words)
 
     def configure_optimizers(self):
         optimizer = torch.optim.AdamW(self.parameters(), lr=1e-2)
@@ -41,7 +40,7 @@ def main():
     words = plain.parsed()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    module = Module(words.stop_after)
+    module = Module(words)
     exact = Exact(
         plain.Blobs(words.samples, words.pause), words.batch_size, words.workers,
         folder=words.folder, save_every=words.save_every,
