@@ -15,6 +15,7 @@ from rabaska.node.link.job import job_from
 from rabaska.node.record import lease, links, plan
 from rabaska.node.record.plan import Launch
 from rabaska.node.record.runfolder import RunFolder
+from rabaska.packing.pack import pack
 
 WHERE = launch.Allocation("node1", 10012, "12_2")
 TASK = ["py", "x.pyz", "task"]
@@ -215,6 +216,23 @@ def test_every_node_is_staged_and_left_and_the_program_started_between(agents, t
     ours = [[word for word in ("stage", "task", "leave") if word in call] for call in calls]
     assert ours == [["stage"], ["task"], ["leave"]]
     assert "world 4" in agents.log(1)
+
+
+def test_the_nodes_of_a_job_are_told_a_path_that_each_of_them_has(agents, tmp_path):
+    (tmp_path / "numbers").mkdir()
+    (tmp_path / "numbers" / "one").write_text("1")
+    packed = pack(tmp_path / "numbers", tmp_path / "packs", "numbers")
+    shards = plan.StagedData("numbers", packed.identity, "shards")
+    code = {"train.py": "import os; print(os.listdir(os.environ['RABASKA_DATA']))"}
+    several = Launch("srun", nodes=2, tasks=1)
+    agents.run = make_run(tmp_path, code, launch=several, datasets=[shards])
+
+    exit_code, said = agents.link(**with_srun(tmp_path))
+
+    assert exit_code == 0, said
+    assert "arriving" not in agents.log(1)  # the others have no such folder
+    assert "shard-00000.tar" in agents.log(1)
+    assert "staged in" in said
 
 
 def test_the_links_that_wait_are_cancelled_when_the_run_is_finished(agents, tmp_path):
