@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -355,24 +356,24 @@ def packed_by(program: str, source: Path, store: Path, **how) -> str:
 
 
 @pytest.mark.parametrize("name", ["cats/1.jpg", "cats"])
-def test_what_cannot_be_read_is_named(source, store, name):
-    (source / name).chmod(0)
-    store.mkdir()
-    nobody = ""
-    if os.geteuid() == 0:
-        nobody = "import os\nos.seteuid(65534)"
-        os.chown(store, 65534, 65534)
-        for folder in (source, *source.parents):
-            if folder != Path("/"):
-                folder.chmod(folder.stat().st_mode | 0o111)
-        for path in source.rglob("*"):
-            os.chown(path, 65534, 65534)
+def test_what_cannot_be_read_is_named(source, name):
+    # Not below pytest's own folder, which the next pytest that starts closes to others again.
+    with tempfile.TemporaryDirectory() as place:
+        folder = shutil.copytree(source, Path(place) / "source")
+        store = Path(place) / "packs"
+        store.mkdir()
+        (folder / name).chmod(0)
+        nobody = ""
+        if os.geteuid() == 0:
+            nobody = "import os\nos.seteuid(65534)"
+            for path in (Path(place), store, folder, *folder.rglob("*")):
+                os.chown(path, 65534, 65534)
 
-    said = packed_by(nobody, source, store)
+        said = packed_by(nobody, folder, store)
 
-    assert said.startswith("DatasetError")
-    assert str(source / name) in said
-    assert leftovers(store) == []
+        assert said.startswith("DatasetError")
+        assert str(folder / name) in said
+        assert leftovers(store) == []
 
 
 def test_no_space_in_the_middle_leaves_nothing(source, store):
