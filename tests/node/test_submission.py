@@ -148,6 +148,7 @@ def test_more_links_are_submitted_when_the_job_of_a_killed_submission_ran_alread
 
 def test_who_lost_the_connection_asks_again_and_gets_the_answer_of_the_first(cluster):
     cluster.behaves(TAKEN, "until [ -e {folder}/go ]; do sleep 0.1; done\n" + ANSWERED)
+    cluster.script("find", "#!/bin/sh\n")  # the queue does not show it yet
 
     with subprocess.Popen(cluster.words("--mark", "m"), stdout=subprocess.PIPE, text=True) as first:
         while not cluster.tries:

@@ -47,6 +47,14 @@ class Voyager(User):
         return f"{self.lab.shared}/{self.home.parent.name}"
 
     @property
+    def gate(self):
+        """What a program that was started with `--gate` waits for, as the cluster calls it."""
+        return f"{self.lab.home}/{self.home.parent.name}.gate"
+
+    def let_go(self):
+        self.lab.path(self.gate).touch()
+
+    @property
     def profile(self):
         return self.home / "clusters" / "lab.toml"
 

@@ -33,12 +33,11 @@ def test_a_full_disk_of_a_node_is_named_and_the_run_goes_on_when_it_is_free(make
 def test_storage_that_fills_up_while_a_run_goes_on_costs_no_checkpoint(make_lab, make_voyager):
     lab = make_lab(shared=Storage(size="32m"))
     voyager = make_voyager(lab)
-    gate = f"{lab.home}/go-on"
-    run = voyager.run("--", "--gate", gate)
+    run = voyager.run("--", "--gate", voyager.gate)
     voyager.until(lambda told: told["checkpoint"] is not None, run)
 
     lab.fill_shared()
-    lab.path(gate).touch()
+    voyager.let_go()
     full = voyager.until(over, run)
     lab.free("/scratch")
     voyager.types("resume")

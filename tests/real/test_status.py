@@ -144,13 +144,14 @@ def test_a_controller_that_does_not_answer_is_never_taken_for_the_end(make_lab, 
 def test_waiting_outlasts_a_controller_that_is_restarted(make_lab, make_voyager):
     lab = make_lab()
     voyager = make_voyager(lab)
-    run = voyager.run("--", "--pause", "0.1", "--steps", "120")
+    run = voyager.run("--", "--gate", voyager.gate)
     voyager.until(lambda status: status["checkpoint"] is not None, run)
 
     waiting = voyager.start("wait", run)
     lab.stop_controller()
     time.sleep(6)
     lab.start_controller()
+    voyager.let_go()
     output, errors = waiting.communicate(timeout=120)
 
     assert waiting.returncode == 0, errors
@@ -158,7 +159,7 @@ def test_waiting_outlasts_a_controller_that_is_restarted(make_lab, make_voyager)
 
 
 def test_waiting_outlasts_a_connection_that_is_cut(lab, voyager):
-    run = voyager.run("--", "--pause", "0.1", "--steps", "60")
+    run = voyager.run("--", "--gate", voyager.gate)
     voyager.until(lambda status: status["checkpoint"] is not None, run)
 
     lab.controller.freeze()  # so that its first question is not answered at once
@@ -168,6 +169,7 @@ def test_waiting_outlasts_a_connection_that_is_cut(lab, voyager):
         lab.kill_ssh_connections()
     finally:
         lab.controller.thaw()
+    voyager.let_go()
     output, errors = waiting.communicate(timeout=120)
 
     assert waiting.returncode == 0, errors

@@ -6,8 +6,6 @@ import pytest
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
-LONG = ("--", "--pause", "0.1", "--steps", "60")
-
 
 def saved(status):
     return status["checkpoint"] is not None
@@ -50,10 +48,11 @@ def test_the_verdict_of_the_program_is_the_exit_code_of_waiting_for_it(voyager):
 
 
 def test_a_link_cancelled_at_the_scheduler_is_followed_by_the_next(lab, voyager):
-    voyager.run(*LONG)
+    voyager.run("--", "--gate", voyager.gate)
     told = voyager.until(saved)
 
     lab.run_as_user(["scancel", told["links"][0]["job"]])
+    voyager.let_go()
     voyager.types("wait")
 
     after = voyager.status()
@@ -63,10 +62,11 @@ def test_a_link_cancelled_at_the_scheduler_is_followed_by_the_next(lab, voyager)
 
 
 def test_results_are_fetched_while_the_run_goes_on_and_again_after_it(voyager):
-    voyager.run(*LONG)
+    voyager.run("--", "--gate", voyager.gate)
     voyager.until(saved)
 
     early = json.loads(voyager.types("fetch", "--json").output)
+    voyager.let_go()
     voyager.types("wait")
     late = json.loads(voyager.types("fetch", "--json").output)
     nothing = json.loads(voyager.types("fetch", "--json").output)
@@ -86,12 +86,13 @@ def test_logs_are_followed_to_the_end_of_the_run(voyager):
 
 
 def test_a_cancelled_run_leaves_the_queue_and_can_go_on(lab, voyager):
-    voyager.run(*LONG)
+    voyager.run("--", "--gate", voyager.gate)
     voyager.until(saved)
 
     voyager.types("cancel")
     voyager.until(lambda status: status["state"] == "cancelled")
     lab.wait_until(lambda: not lab.shell("squeue --me --noheader").strip())
+    voyager.let_go()
     voyager.types("resume", "--links", "2")
     voyager.types("wait")
 
