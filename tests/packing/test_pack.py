@@ -1,5 +1,6 @@
 """Packing a folder: what is kept, what is refused, and what is not read twice."""
 
+import errno
 import os
 import resource
 import shutil
@@ -21,6 +22,7 @@ from rabaska.node.data.packs import Index
 from rabaska.node.data.stage import stage
 from rabaska.packing.cutting import target_size
 from rabaska.packing.pack import Progress, pack
+from rabaska.packing.space import space_needed
 
 
 @pytest.fixture
@@ -387,6 +389,16 @@ def test_no_space_in_the_middle_leaves_nothing(source, store):
     assert said.startswith("NoSpace")
     assert "hint" in said
     assert list(store.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_and_a_full_quota_say_so_in_the_words_of_the_system(store, number):
+    with pytest.raises(NoSpace) as caught, space_needed(store, "pack the animals"):
+        raise OSError(number, os.strerror(number))
+
+    assert caught.value.what == "no space left to pack the animals"
+    assert os.strerror(number) in caught.value.why
+    assert str(store) in caught.value.why
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
