@@ -5,6 +5,7 @@ import random
 import statistics
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from resource import struct_rusage
 
 Work = Callable[[], float]  # does it once and returns what it cost
 
@@ -27,9 +28,15 @@ def medians(contenders: Mapping[str, Work], repeats: int, *, seed: int = 0) -> d
 
 def processor_seconds(command: Sequence[str]) -> float:
     """The processor time of a command, which other work on the computer hardly changes."""
+    usage = used(command)
+    return usage.ru_utime + usage.ru_stime
+
+
+def used(command: Sequence[str]) -> struct_rusage:
+    """What a command and all that it waited for used."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)  # so that nobody waits for it again
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} ended with exit code {process.returncode}")
-    return usage.ru_utime + usage.ru_stime
+    return usage
