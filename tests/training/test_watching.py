@@ -122,6 +122,21 @@ def test_workers_that_persist_are_iterated_epoch_after_epoch():
     assert program.told() == (12, 3, 12)
 
 
+def test_a_loader_left_after_its_last_batch_was_an_epoch_too():
+    """Lightning counts the batches, and never asks for one more."""
+    program = Program()
+
+    for _ in range(3):
+        iterator = Iterator(4)
+        for _ in range(4):
+            program.batch(iterator)
+            program.step()
+        program.evaluate(2)
+
+    assert program.told() == (12, 3, 12)
+    assert program.count.line(0.0)["batch"] == 0
+
+
 def test_the_middle_of_an_epoch_is_told_as_such():
     program = Program()
     program.train(5)

@@ -2,23 +2,23 @@
 
 Called at every step of a program that did not ask for it: a microsecond each, and nothing kept
 alive. A step is one of the optimizer; what a second optimizer does with the same batch is the same
-step. An epoch is over when a loader is exhausted whose batches were followed by steps: those of a
-validation are not.
+step. An epoch is over when a loader is exhausted, or left after its last batch, whose batches were
+followed by steps: those of a validation are not.
 """
 
 import time
-import weakref
 from typing import Any, Callable, Dict, Optional, Tuple
 
 
 class Sweep:
     """One iteration over a loader; it stays with the iterator, which is the program's own."""
 
-    __slots__ = ("first", "iterator", "length", "then")
+    __slots__ = ("first", "handed_out", "length", "sampler", "then")
 
     def __init__(self, iterator: Any, steps: int) -> None:
-        self.iterator = weakref.ref(iterator)
+        self.sampler: Any = getattr(iterator, "_index_sampler", None)
         self.length = _length(iterator)  # batches
+        self.handed_out: int = iterator._num_yielded
         self.first = 0  # the batch that was first trained with, from 1
         self.then = steps  # that were done when it handed out its last batch
 
@@ -62,21 +62,32 @@ class Count:
         iterator._rabaska = found = Sweep(iterator, self.steps)
         return found
 
-    def trains(self, sweep: Sweep, iterator: Any, ahead: int = 1) -> None:
-        """There was a step since `sweep` handed out a batch, `ahead` of now: it is no validation.
+    def trains(self, sweep: Sweep) -> None:
+        """There was a step since `sweep` handed out its last batch: it is no validation.
 
         Before the first one, batches may have been passed over to come back to a place.
         """
-        self._place()
-        self._before, sweep.first = self.batches, max(1, iterator._num_yielded - ahead)
+        self._leave()
+        self._before, sweep.first = self.batches, sweep.handed_out
         self._sweep = sweep
+
+    def _leave(self) -> None:
+        """Another sweep begins to train; frameworks that count do not exhaust their loaders."""
+        self._place()
+        if self._complete():
+            self.epochs, self.batch = self.epochs + 1, 0
+        self._sweep = None
+
+    def _complete(self) -> bool:
+        counted = self.told or self.first_epoch is not None
+        return self._sweep is not None and not counted and self.batch == self.length
 
     def exhausted(self, iterator: Any) -> None:
         sweep = getattr(iterator, "_rabaska", None)
         if sweep is None:
             return
         if sweep.then != self.steps and not sweep.first:
-            self.trains(sweep, iterator, ahead=0)
+            self.trains(sweep)
         if sweep.first:
             self._place()
             if self.first_epoch is None:
@@ -88,17 +99,15 @@ class Count:
     def _place(self) -> None:
         """Where the program is, by the sweep that trains."""
         sweep = self._sweep
-        iterator: Any = sweep.iterator() if sweep else None
-        if sweep is None or iterator is None or self.told:
+        if sweep is None or self.told:
             return
         # The batch that is being worked on does not count yet.
-        self.batch = iterator._num_yielded - (0 if sweep.then != self.steps else 1)
+        self.batch = sweep.handed_out - (0 if sweep.then != self.steps else 1)
         self.length = sweep.length
         self.batches = self._before + self.batch - sweep.first + 1
-        sampler: Any = getattr(iterator, "_index_sampler", None)
-        self.batch_size = getattr(sampler, "batch_size", None)
-        if hasattr(sampler, "epoch_of"):  # one of our own, which goes over many epochs
-            epoch, self.batch, self.length = sampler.epoch_of(self.batch)
+        self.batch_size = getattr(sweep.sampler, "batch_size", None)
+        if hasattr(sweep.sampler, "epoch_of"):  # one of our own, which goes over many epochs
+            epoch, self.batch, self.length = sweep.sampler.epoch_of(self.batch)
             self.first_epoch = epoch if self.first_epoch is None else self.first_epoch
             self.epochs = epoch - self.first_epoch
             self.anywhere = True
@@ -116,6 +125,7 @@ class Count:
         self._place()
         clock = self.clock()
         began = clock if self.began is None else self.began
+        over = self._complete()
         if self._warm is None:
             self._warm = clock, self.batches
         told: Dict[str, Any] = {
@@ -123,8 +133,8 @@ class Count:
             "began": round(now - (clock - began), 3),
             "steps": self.steps,
             "batches": self.batches,
-            "epochs": self.epochs,
-            "batch": self.batch,
+            "epochs": self.epochs + (1 if over else 0),
+            "batch": 0 if over else self.batch,
             "waiting": round(self.waiting, 4),
         }
         if self.batches > self._warm[1]:

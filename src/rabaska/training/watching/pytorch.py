@@ -101,9 +101,10 @@ def timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], An
             watcher.safely(count.sweep, iterator, began)
         else:
             if sweep.then != count.steps:
-                sweep.then = count.steps
                 if not sweep.first:
-                    watcher.safely(count.trains, sweep, iterator)
+                    watcher.safely(count.trains, sweep)
+                sweep.then = count.steps
+            sweep.handed_out = iterator._num_yielded
         count.fresh = True
         if began >= count.due:
             watcher.tell()
