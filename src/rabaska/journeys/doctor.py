@@ -1,6 +1,6 @@
 """Doctor: what would go wrong with a project, said before it waits a night in a queue."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,15 +9,21 @@ from rabaska.checkup.examination import examine
 from rabaska.checkup.findings import Finding, SafeFix
 from rabaska.checkup.subject import Subject, look
 from rabaska.domain.projects import Project
-from rabaska.journeys.prospect import PROSPECT, prospect_question, read_prospect
+from rabaska.journeys.prospect import (
+    PROSPECT,
+    prospect_question,
+    read_prospect,
+    refuse_early,
+)
 from rabaska.journeys.station import Station, cluster_named
 from rabaska.journeys.telling import Teller
-from rabaska.journeys.visit import Visit, visit
+from rabaska.journeys.visit import Visit, ask, visit
 from rabaska.node import files
 from rabaska.records.home import Home
-from rabaska.scouting.questions import NO_ANSWER
+from rabaska.scouting.questions import NO_ANSWER, Answer
 
 _SETTINGS = "rabaska.toml"
+_PROGRAM = "program"  # the name of the question
 
 
 @dataclass(frozen=True)
@@ -59,23 +65,28 @@ def _once(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
 def warn(project: Project, there: Station, teller: Teller) -> None:
     """What `run` should tell: the serious findings, without reading data.
 
-    The cluster is asked one thing only, whether it has the program that no environment brings.
+    The cluster is asked two things at once: whether it has the program that no environment
+    brings, and whether it would refuse the job, which is then refused here.
     """
     cluster = there.cluster
     subject = look(project, cluster, thorough=False)
-    found = (*examine(subject), *_without_program(subject, there))
+    said = _before_sending(subject, there)
+    missing = software.missing_program(subject, said.get(_PROGRAM, NO_ANSWER).text)
+    found = (*examine(subject), *missing)
     serious = [each for each in found if each.serious and each.id != "cluster.gone"]
     for each in serious:
         teller.warn(f"{each.what} ({each.where}): {each.fix}")
     rest = len(found) - len(serious)
     if serious and rest:
         teller.warn(f"`rabaska doctor --on {cluster.name}` tells {rest} more")
+    refuse_early(said.get(PROSPECT, NO_ANSWER).text, there)
 
 
-def _without_program(subject: Subject, there: Station) -> Iterator[Finding]:
-    if subject.project.environment.kind == "current" and not subject.cluster.is_here:
-        said = there.place.run(software.program_question(subject)).output
-        yield from software.missing_program(subject, said)
+def _before_sending(subject: Subject, there: Station) -> Mapping[str, Answer]:
+    asked = prospect_question(subject.project, there.cluster)
+    if subject.project.environment.kind == "current" and not there.cluster.is_here:
+        asked[_PROGRAM] = software.program_question(subject)
+    return ask(there.place, asked, usual={}) if asked else {}
 
 
 def mend(project: Project, found: tuple[Finding, ...]) -> tuple[str, ...]:

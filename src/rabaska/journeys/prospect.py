@@ -32,26 +32,21 @@ def read_prospect(said: str, cluster: Cluster) -> Prospect:
     return _sketch(cluster).scheduler.read_prospect(said)
 
 
-def refuse_early(project: Project, there: Station) -> None:
-    """SubmissionRefused when the scheduler would refuse the job for a reason that is known.
+def refuse_early(answer: str, there: Station) -> None:
+    """SubmissionRefused when the scheduler's answer is a refusal for a reason that is known.
 
     Before the first byte moves: a dataset may take hours to send. What may pass by itself, and
     what nobody foresaw, is left to the submission.
     """
-    asked = prospect_question(project, there.cluster)
-    if not asked:
-        return
-    outcome = there.place.run(asked[PROSPECT])
-    said = read_prospect(outcome.output + outcome.errors, there.cluster).refusal
+    said = read_prospect(answer, there.cluster).refusal
     if not said or _PASSING.search(said):
         return
     from rabaska.knowledge.failures import explain
 
     known = explain(said, stage="submit", scheduler=there.scheduler.name)
     if known:
-        name = there.cluster.name
         raise SubmissionRefused(
-            f"{name} would refuse the job: {known[0].meaning}",
+            f"{there.cluster.name} would refuse the job: {known[0].meaning}",
             why=f"its scheduler, to which it was only shown, said: {said}",
             hint=f"{known[0].fix}; `--no-doctor` submits it all the same",
         )

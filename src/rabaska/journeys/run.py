@@ -41,10 +41,8 @@ def run(
     there = station(on, home)
     if advise:
         from rabaska.journeys.doctor import warn
-        from rabaska.journeys.prospect import refuse_early
 
         warn(project, there, teller)
-        refuse_early(project, there)
     return start(made_ready(project, there, home, teller), project, there, home, teller)
 
 
