@@ -1,9 +1,11 @@
 """Programs of several processes on several nodes of a real Slurm."""
 
 import json
+import os
 import re
 import subprocess
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from tests.real.torch_env import torch_environment
@@ -13,6 +15,8 @@ from rabaska.schedulers.slurm import Slurm
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
+SOURCES = Path(__file__).parents[2] / "src"
+EXACT = SOURCES.parent / "tests" / "training" / "exact" / "plain.py"
 NODES = ("sdumont3170", "sdumont3171")  # those of the lab's first partition
 
 # Who am I: each process tells in one line, by what it was given.
@@ -188,6 +192,27 @@ def test_two_nodes_of_two_processes_learn_as_one_process_does(voyager, python, a
     found = losses(voyager.types("logs", run).output)
     assert len(found) == len(alone) == 12
     assert found == pytest.approx(alone, rel=1e-5)
+
+
+def test_a_session_on_two_nodes_is_killed_and_goes_on_exactly(voyager, python, tmp_path):
+    together = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
+    subprocess.run(
+        [python, *together, EXACT, tmp_path / "whole"],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(SOURCES)},
+        capture_output=True, check=True,
+    )  # fmt: skip
+    command = f"{python} train.py {{checkpoints}} --stop-after 22 --by KILL"
+    project(voyager, EXACT.read_text(), "torchrun", command=command, more="[chain]\nlinks = 3")
+
+    run = voyager.run()
+    told = finished(voyager, run, seconds=240)
+    voyager.types("fetch", run, "--to", "brought")
+
+    brought = voyager.project / "brought"
+    left = [brought / "checkpoints" / "weights", brought / "output" / "metrics.jsonl"]
+    whole = [tmp_path / "whole" / path.name for path in left]
+    assert [link["how"] for link in told["links"]] == ["crashed", "finished"]
+    assert [path.read_text() for path in left] == [path.read_text() for path in whole]
 
 
 def test_torchrun_needs_no_srun_on_one_node(voyager, python, alone):
