@@ -106,6 +106,19 @@ def test_the_only_checkpoint_damaged_on_purpose_is_advice():
     assert "one checkpoint only" in verdict.advice[0]
 
 
+def test_a_program_that_fails_when_it_goes_on_is_broken_unless_its_checkpoint_was_damaged():
+    before = Stretch(1, steps(1, 23), how=KILL, saved=True)
+    after = Stretch(2, {}, resumed_from="last.pt", failed="KeyError: 'epoch'")
+    spoilt = Stretch(1, steps(1, 23), how=KILL, saved=True, damaged=True)
+
+    broken = judge(ALONE, [Interrupted("tiny-1", (before, after))], WHOLE, USED)
+    exact = judge(ALONE, [Interrupted("tiny-1", (spoilt, after))], WHOLE, USED)
+
+    assert (broken.word, broken.faults[0].place) == ("broken", "KeyError: 'epoch'")
+    assert exact.word == "exact"
+    assert "cannot be told from a whole one" in exact.advice[0]
+
+
 def test_equal_losses_with_other_weights_at_the_end_are_close():
     run = cut_at_20(steps(21, 40))
 

@@ -24,6 +24,10 @@ _KNOWN = {
         'give it the checkpoint: `command = "… --resume {checkpoint}"`, or read '
         "RABASKA_CHECKPOINT, and load it",
     ),
+    "fails": (
+        "it fails when it goes on",
+        "read the log of that link; `rabaska explain` knows many messages",
+    ),
     "place lost": (
         "it took up the weights, and counted from the first step again",
         "save the step and the epoch beside the weights, and go on from there",

@@ -26,6 +26,7 @@ class Stretch:
     saved: bool = False  # it left a checkpoint that is whole
     lost: str = ""  # a checkpoint it found half-written, though nobody damaged it on purpose
     damaged: bool = False  # its newest checkpoint was damaged on purpose afterwards
+    failed: str = ""  # the last words of a program that nobody interrupted
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class Interrupted:
     def curve(self) -> Curve:
         """What counts in the end: a step that was made again has its last loss."""
         return {step: loss for each in self.stretches for step, loss in each.curve.items()}
+
+    @property
+    def pairs(self) -> Iterator[tuple[Stretch, Stretch]]:
+        """Each link with the one that went on after it."""
+        return zip(self.stretches, self.stretches[1:], strict=False)
 
     @property
     def resumed(self) -> tuple[Stretch, ...]:
@@ -122,10 +128,7 @@ def _faults(
     if not any(each.saved for run in runs for each in run.stretches):
         yield fault("never saves")
         return
-    stretches = [each for run in runs for each in run.stretches]
-    for each in stretches:
-        if each.lost and not each.resumed_from:
-            yield fault("half-written", each.lost)
+    yield from _of_endings(runs)
     resumed = [each for run in runs for each in run.resumed if each.curve]
     yield from _lost_place(reference, resumed)
     noise = _apart(reference, [run.stretches[0].curve for run in runs if run.stretches])
@@ -136,6 +139,16 @@ def _faults(
             yield from _missing(saved, used) or [fault("unknown")]
     elif after > 0:
         yield from _of_state(reference, resumed, saved, used)
+
+
+def _of_endings(runs: Sequence[Interrupted]) -> Iterator[Fault]:
+    """Links that could not go on at all."""
+    for run in runs:
+        for before, after in run.pairs:
+            if after.lost and not after.resumed_from:
+                yield fault("half-written", after.lost)
+            if after.failed and not before.damaged:
+                yield fault("fails", after.failed)
 
 
 def _lost_place(reference: Curve, resumed: Sequence[Stretch]) -> Iterator[Fault]:
@@ -201,11 +214,14 @@ def _apart(reference: Curve, curves: Sequence[Curve]) -> float:
 
 
 def _advice(runs: Sequence[Interrupted]) -> Iterator[str]:
-    for run in runs:
-        for before, after in zip(run.stretches, run.stretches[1:], strict=False):
-            if before.damaged and not after.resumed_from:
-                yield (
-                    "it keeps one checkpoint only: when that was damaged, the run began anew; "
-                    "keep the last two"
-                )
-                return
+    after_damage = [after for run in runs for before, after in run.pairs if before.damaged]
+    if any(each.failed for each in after_damage):
+        yield (
+            "a damaged checkpoint of this format cannot be told from a whole one, and the program "
+            "failed on it; torch.save, safetensors and NumPy's formats can be told"
+        )
+    elif any(not each.resumed_from for each in after_damage):
+        yield (
+            "it keeps one checkpoint only: when that was damaged, the run began anew; "
+            "keep the last two"
+        )

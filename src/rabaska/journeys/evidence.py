@@ -120,7 +120,13 @@ def _stretches(left: Left) -> Iterator[Stretch]:
             saved=bool(ended and ended.checkpoint) or damaged_before,
             lost=lost,
             damaged=damaged_before,
+            failed=_last_words(left.log(number)) if ended and ended.how == chain.CRASHED else "",
         )
+
+
+def _last_words(log: str) -> str:
+    lines = log.strip().splitlines()
+    return lines[-1].strip() if lines else "without a word"
 
 
 def _same_end(left: Left, reference: Left) -> bool | None:

@@ -108,8 +108,10 @@ class _Play:
     def perform(self, planned: Sequence[Sequence[Cut]]) -> list[Left]:
         """Runs with these cuts, side by side as far as there is room, to their ends."""
         records = [self._begin(each) for each in planned]
-        for record in records:
-            _check_begun(wait(record, self.own))
+        for record, interrupted in zip(records, planned, strict=True):
+            ended = wait(record, self.own)
+            if not interrupted:
+                _check_end(ended)
         return [self._left(record) for record in records]
 
     def _begin(self, planned: Sequence[Cut]) -> RunRecord:
@@ -142,7 +144,7 @@ class _Play:
                 self.there.place.run(f"rm -rf {quoted([record.path for record in known])}")
 
 
-def _check_begun(run: RunStatus) -> None:
+def _check_end(run: RunStatus) -> None:
     """Refuse what fails without any cut: there is nothing to compare then."""
     ended = run.links[-1] if run.links else None
     if run.state is RunState.FAILED and ended and ended.how in ("crashed", "staging failed"):
