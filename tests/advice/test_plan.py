@@ -159,3 +159,11 @@ def test_a_time_to_measure_that_is_no_duration_is_refused(project):
     told = types(project, "plan", "--offline", "--on", "narval", "--measure", "brief", code=2)
 
     assert "--measure is not a duration" in told.stderr
+
+
+def test_this_computer_stands_beside_a_cluster_with_what_it_has(project):
+    words = ["--on", "here", "--on", "narval", "--total", "3d", "--gpus", "0"]
+    printed = types(project, "plan", "--offline", *words).stdout.splitlines()
+
+    assert printed[1].split()[:3] == ["here", "here", "0"]
+    assert "it has no limit: one link is enough" in printed[1]

@@ -42,7 +42,7 @@ def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) ->
     visited = visit(cluster, home, more, offline=offline)
     subject = replace(subject, cluster=visited.cluster)
     asked = _asked(subject, visited)
-    return Diagnosis(_once((*examine(subject), *asked)), "" if cluster.is_here else visited.unasked)
+    return Diagnosis(_once((*examine(subject), *asked)), visited.unasked)
 
 
 def _asked(subject: Subject, visited: Visit) -> Iterator[Finding]:

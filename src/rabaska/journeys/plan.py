@@ -94,9 +94,8 @@ def _one(need: Need, visited: Visit, sizes: list[tuple[str, int]], project: Proj
 
 
 def _unasked(visited: Visit) -> str:
-    """A cluster that is gone says so by itself, and this computer is at hand."""
-    quiet = visited.cluster.is_here or visited.cluster.farewell
-    return "" if quiet else visited.unasked
+    """A cluster that is gone says so by itself."""
+    return "" if visited.cluster.farewell else visited.unasked
 
 
 def _start(choice: Choice, visited: Visit, project: Project) -> str:

@@ -1,14 +1,16 @@
 """Visit: ask a cluster in one go how it is today, and remember what nobody had verified."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from rabaska.domain.clusters import Cluster
+from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.seen import Seen, updated
 from rabaska.domain.shellwords import expanding
 from rabaska.errors import CommandFailed, Unreachable
 from rabaska.journeys.station import place_of, seen
+from rabaska.node.here.capacity import found_gpus
 from rabaska.records import seen as records
 from rabaska.records.home import Home
 from rabaska.remote.place import Place
@@ -29,8 +31,10 @@ def visit(
     cluster: Cluster, home: Home, more: Mapping[str, str] | None = None, *, offline: bool = False
 ) -> Visit:
     """What the site says to `more`, and at the first visit to all that is asked of a new one."""
+    if cluster.is_here and cluster.scheduler == "local":
+        return Visit(replace(cluster, partitions=_this_computer()))
     known = seen(cluster.name, home)
-    why = "the site was not asked" if offline else _cannot_be_asked(cluster)
+    why = "the site was not asked" if offline else cluster.farewell
     if why:
         return Visit(updated(cluster, known), unasked=why)
     try:
@@ -46,10 +50,12 @@ def visit(
     return Visit(updated(cluster, known), answers)
 
 
-def _cannot_be_asked(cluster: Cluster) -> str:
-    if cluster.scheduler == "local" and cluster.is_here:
-        return "this computer needs no asking"
-    return cluster.farewell
+def _this_computer() -> tuple[Partition, ...]:
+    """What the embedded cluster runs jobs on, without a limit of its own: with its GPUs, or not."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    plain = Partition("here", cores=os.cpu_count() or 1, memory=memory, default=True)
+    gpus = len(found_gpus())
+    return (plain, replace(plain, name="gpus", gpus=gpus, default=False)) if gpus else (plain,)
 
 
 def ask(
