@@ -74,9 +74,13 @@ def test_a_program_that_differs_at_each_start_is_close_when_a_cut_makes_it_no_wo
     before = Stretch(1, steps(1, 23, wrong_from=1, by=0.05), how=KILL, saved=True)
     after = Stretch(2, steps(21, 40, wrong_from=21, by=0.06), resumed_from="last.pt")
 
-    verdict = judge(ALONE, [Interrupted("tiny-1", (before, after))], WHOLE, USED)
+    runs = [Interrupted("tiny-1", (before, after))]
+
+    verdict = judge(ALONE, runs, WHOLE, USED)
+    weights_only = judge(ALONE, runs, Saved(readable=True, scheduler=True), USED)
 
     assert (verdict.word, names(verdict), verdict.first.step) == ("close", ["not seeded"], 1)
+    assert (weights_only.word, names(weights_only)) == ("broken", ["not seeded", "optimizer"])
 
 
 def test_a_program_without_checkpoints_is_broken_though_it_ends_the_same():

@@ -103,7 +103,7 @@ def judge(reference: Curve, runs: Sequence[Interrupted], saved: Saved, used: Use
     found = [each for run in runs for each in differences(reference, run.curve)]
     first = min(found, key=lambda each: each.step, default=None)
     largest = max(found, key=lambda each: each.relative, default=None)
-    faults = tuple(dict.fromkeys(_faults(reference, runs, saved, used)))
+    faults = tuple({each.name: each for each in _faults(reference, runs, saved, used)}.values())
     if any(each.serious for each in faults):
         word = BROKEN
     elif found or faults or any(run.same_end is False for run in runs):
@@ -134,9 +134,10 @@ def _faults(
     noise = _apart(reference, [run.stretches[0].curve for run in runs if run.stretches])
     after = _apart(reference, [each.curve for each in resumed])
     if noise > 0:
-        yield fault("not seeded")
-        if after > _NOISE * noise:
-            yield from _missing(saved, used) or [fault("unknown")]
+        missing = _missing(saved, used)  # which such losses can neither prove nor hide
+        yield from [fault("not seeded"), *missing]
+        if after > _NOISE * noise and not missing:
+            yield fault("unknown")
     elif after > 0:
         yield from _of_state(reference, resumed, saved, used)
 
