@@ -207,7 +207,7 @@ static size_t take_one(PyObject *name, int flags, int64_t small, char *tar, size
             facts[0] = found.st_size;
             facts[1] = seconds * SECOND + modified.tv_nsec;
             facts[2] = found.st_mode;
-            facts[3] = (int64_t)((uint64_t)found.st_ino & INT64_MAX);
+            facts[3] = found.st_ino > INT64_MAX ? INT64_MAX : (int64_t)found.st_ino;
             facts[4] = (int64_t)changed.tv_sec * SECOND + changed.tv_nsec;
             taken = whole;
         }

@@ -136,6 +136,21 @@ def test_a_sparse_file_is_packed_as_plain_data(source, store, tmp_path):
     assert (Path(staged) / "sparse").read_bytes() == bytes(5 * 2**20) + b"end"
 
 
+def test_times_beyond_what_an_index_can_say_become_the_last_it_can(source, store):
+    try:
+        os.utime(source / "cats/1.jpg", (10**10, 10**10))
+    except (OSError, OverflowError):
+        pytest.skip("this file system ends earlier")
+    if (source / "cats/1.jpg").stat().st_mtime < 10**10:
+        pytest.skip("this file system ends earlier")
+
+    made = pack(source, store, "animals")
+
+    index = Index(str(made.folder / "index"))
+    assert next(index.files()).mtime_ns == 2**63 - 1
+    index.close()
+
+
 def test_a_name_of_255_bytes_in_deep_folders_survives(source, store, tmp_path):
     deep = source.joinpath(*["d" * 50] * 20)
     deep.mkdir(parents=True)

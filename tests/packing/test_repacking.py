@@ -113,9 +113,10 @@ def test_a_file_that_kept_its_time_but_not_its_inode_is_read_again(source, tmp_p
 def test_a_clock_that_is_behind_the_files_does_not_make_them_changed(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "cat.jpg").write_bytes(b"x" * 100)
+    (tmp_path / "data" / "large").write_bytes(b"x" * 10**6)
     behind = time.time_ns() - 3600 * 10**9
     monkeypatch.setattr(time, "time_ns", lambda: behind)
 
     packed = pack(tmp_path / "data", tmp_path / "packs", "data")
 
-    assert packed.files == 1
+    assert packed.files == 2

@@ -15,7 +15,7 @@ from rabaska.packing.draft import Draft, columns
 from rabaska.packing.reading import Large, Read, Reader
 from rabaska.packing.shardfile import ShardFile
 from rabaska.packing.speed import joined, records
-from rabaska.packing.taking import CHANGED, SIZE, Portion, alone
+from rabaska.packing.taking import CHANGED, SIZE, SMALL, Portion, alone
 
 
 class Packed(NamedTuple):
@@ -102,7 +102,7 @@ class _Writer:
         return Packed(len(portion.names), sum(portion.column(SIZE)))
 
     def _add(self, portion: Portion) -> None:
-        if self._is_full(portion, len(portion.tar)):
+        if self._is_full(len(portion.tar)):
             if len(portion.names) > 1:
                 for one in portion.one_by_one():
                     self._add(one)
@@ -115,7 +115,7 @@ class _Writer:
         """Copy a file in pieces; its record is noted when its crc32 is known."""
         size = file.status.st_size
         pad = headers.padding(size)
-        if self._is_full(head, head.header + size + pad):
+        if self._is_full(head.header + size + pad):
             self._make_room(file.name)
         offset = self._file.size
         self._file.add(head.tar)
@@ -125,7 +125,8 @@ class _Writer:
         self._file.add(bytes(pad))
         self._note(head._replace(crcs=array("I", [crc])), offset)
 
-    def _is_full(self, portion: Portion, length: int) -> bool:
+    def _is_full(self, length: int) -> bool:
+        """Whether so many bytes more would be too many for this shard."""
         return self._file.size + length > 2 * self._job.size
 
     def _make_room(self, name: bytes) -> None:
@@ -164,7 +165,8 @@ class _Writer:
             changed = one.column(CHANGED)[0]
             if changed < self._job.begun:
                 continue
-            again = reader.alone(one.names[0])
+            # If it was read whole, it is read whole again.
+            again = reader.alone(one.names[0], max(SMALL, len(one.tar)))
             same = head_of(again) if isinstance(again, Large) else again
             if changed <= now or same != one:
                 raise reader.changed(one.names[0])

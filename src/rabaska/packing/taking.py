@@ -60,8 +60,8 @@ def numbers(rows: Iterable[tuple[int, ...]]) -> "array[int]":
     plain = list(chain.from_iterable(rows))
     try:
         return array("q", plain)
-    except OverflowError:  # some file systems number their files beyond that
-        return array("q", [number & _LARGEST_NUMBER for number in plain])
+    except OverflowError:  # the number of a file on some file systems, or a time after 2262
+        return array("q", [min(number, _LARGEST_NUMBER) for number in plain])
 
 
 def take(names: list[bytes], flags: int) -> Portion:
