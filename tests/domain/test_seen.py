@@ -79,3 +79,12 @@ def test_a_key_that_nobody_verified_finds_what_was_found_out_about_it(key, told)
     found = seen(facts=tuple(Fact(key, "", "ok") for key in keys))
 
     assert [fact.key for fact in found.about(key)] == told
+
+
+def test_an_old_slurm_is_asked_for_gpus_as_it_understands():
+    old = seen(
+        facts=(Fact("jobs.gpus", "gpus-per-node", "differs", "slurm 18.08 knows gres only"),)
+    )
+
+    assert updated(PROFILE, old).gpus_as_gres
+    assert not updated(PROFILE, seen()).gpus_as_gres

@@ -169,6 +169,12 @@ class SchedulerContract:
             for text, understood in self.printed.shown.items():
                 assert self.scheduler.read_prospect(before + text) == understood
 
+    @given(st.text())
+    @for_every_class
+    def test_no_text_about_a_job_that_is_shown_or_cancelled_stops_anything(self, text: str) -> None:
+        self.scheduler.read_prospect(text)
+        self.scheduler.capabilities.is_gone(text)
+
     def test_showing_a_job_never_submits_it(self) -> None:
         shown = self.scheduler.prospect_command(DEMANDING)
 

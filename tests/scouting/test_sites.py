@@ -183,6 +183,17 @@ def test_a_profile_that_was_just_written_agrees_with_its_site(site, answers, tmp
     assert {key for key, verdict in told.items() if verdict != "ok"} == {"storage.local"}
 
 
+@pytest.mark.parametrize(
+    ("version", "verdict"), [("slurm 18.08.7", "differs"), ("slurm 20.11.9", "ok")]
+)
+def test_how_gpus_are_asked_for_is_told_by_the_age_of_slurm(site, answers, version, verdict):
+    cluster = Cluster("x", "X", "slurm", host="lab")
+
+    told = comparing.compared(cluster, replace(site, version=version), answers)
+
+    assert [each.verdict for each in told if each.key == "jobs.gpus"] == [verdict]
+
+
 def test_each_line_that_differs_is_found(site, answers, tmp_path):
     cluster = loaded(tmp_path, profile.text(Cluster("x", "X", "slurm", host="lab"), site))
     first, *rest = cluster.partitions

@@ -49,6 +49,8 @@ def updated(cluster: Cluster, seen: Seen | None) -> Cluster:
         found["wheelhouse"] = seen.wheelhouse
     if seen.internet is not None and (cluster.internet is None or "nodes.internet" in unsure):
         found["internet"] = seen.internet
+    if any(fact.verdict == "differs" for fact in seen.about("jobs.gpus")):
+        found["gpus_as_gres"] = True  # its Slurm is too old for the other way
     return replace(cluster, **found)  # type: ignore[arg-type]
 
 

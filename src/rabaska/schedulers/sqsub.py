@@ -50,7 +50,7 @@ class Sqsub:
         return Capabilities(
             dependency=True,
             partial_answers=(_NOTHING_LEFT,),
-            gone="(?i)error.*(no such|not|unknown)",
+            gone="(?i)error.*(no such|not found|unknown)",
         )
 
     def directives(self, spec: JobSpec) -> list[str]:

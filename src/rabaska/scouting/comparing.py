@@ -26,6 +26,7 @@ def compared(cluster: Cluster, site: Site, answers: Mapping[str, Answer]) -> lis
         *_modules(cluster.modules, site),
         *_accounts(cluster.accounts, site),
         *_internet(cluster.internet, site),
+        *_gpus(cluster, site),
         *_partitions(cluster.partitions, site),
     ]
 
@@ -89,6 +90,17 @@ def _internet(says: bool | None, site: Site) -> Iterator[Fact]:
         yield Fact("nodes.internet", _claim(says), UNTOLD, "`--probe` tries it in a job")
     else:
         yield _same("nodes.internet", _claim(says), _claim(site.internet))
+
+
+def _gpus(cluster: Cluster, site: Site) -> Iterator[Fact]:
+    """How Slurm is asked for GPUs: `--gpus-per-node` came with 19.05."""
+    version = re.search(r"(\d+)\.(\d+)", site.version)
+    if cluster.scheduler != "slurm" or not version:
+        return
+    old = (int(version[1]), int(version[2])) < (19, 5)
+    says = "gres" if cluster.gpus_as_gres else "gpus-per-node"
+    verdict = DIFFERS if old and not cluster.gpus_as_gres else OK
+    yield Fact("jobs.gpus", says, verdict, f"{site.version} knows {'gres only' if old else 'both'}")
 
 
 def _claim(value: bool) -> str:
