@@ -50,7 +50,7 @@ def tiers_here(memory: str, disk: str) -> List[Tier]:
     """
     spare = min(_MOST_IN_MEMORY, int(_MEMORY_SHARE * free_memory()))
     found = []
-    if memory and os.path.isdir(memory) and os.access(memory, os.W_OK):
+    if os.path.isdir(memory) and os.access(memory, os.W_OK):
         found.append(_tier(MEMORY, memory, spare))
     if kind_of(disk) == MEMORY:
         return found + [_tier(MEMORY, disk, free_memory())]

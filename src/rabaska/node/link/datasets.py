@@ -91,9 +91,9 @@ def leave() -> None:
 
 
 def known(nearby: Nearby) -> Nearby:
-    """The folders as they are called on this node; "" for one that the job does not know."""
+    """The folders as they are called on this node; "" for one that it does not have."""
     named = (os.path.expandvars(folder) for folder in nearby)
-    return Nearby(*("" if "$" in folder else folder for folder in named))
+    return Nearby(*(folder if os.path.isdir(folder) else "" for folder in named))
 
 
 def _place_locally(ask: Ask) -> Placed:
@@ -109,7 +109,7 @@ def _place_freely(ask: Ask, nearby: Nearby) -> Placed:
         if tier is None:
             raise _no_room(ask)
         own = ask.target if tier.folder == disk else _own_folder(ask, tier.folder)
-        return _placed(ask, stage.stage(ask.pack, own), tier.kind)
+        return _placed(ask, stage.stage(ask.pack, own), tiers.kind_of(own))
     if tier is None or tiers.on_one_disk(ask.pack, tier.folder):
         return _placed(ask, stage.link(ask.pack, ask.target), tiers.LEFT)
     return _placed(ask, _arriving(ask, tier, nearby), tier.kind, arriving=True)
