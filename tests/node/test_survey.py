@@ -60,6 +60,19 @@ def test_a_run_that_is_over_is_told_once_and_then_only_marked(tmp_path: Path) ->
     assert again == {"path": run.path, "mark": first["mark"]}
 
 
+def test_a_run_that_ends_while_the_queue_is_asked_is_told_again(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    end_link(run, begin_link(run), how=chain.FINISHED)
+    record = run.ended(1)
+    Path(record).rename(f"{record}.later")
+
+    first, second, last = told({"path": run.path}, queue=f"sleep 1; mv {record}.later {record}")
+
+    assert first["links"][0]["ended"] is None
+    assert second["links"][0]["how"] == chain.FINISHED
+    assert last["queue"]["exit_code"] == 0
+
+
 def test_a_run_taken_up_again_has_another_mark(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     end_link(run, begin_link(run), how=chain.CRASHED)

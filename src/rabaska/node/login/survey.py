@@ -5,7 +5,8 @@
     {"runs": [{"path": …, "job": …, "mark": …}, …], "tail": 12,
      "queue": ["squeue", …], "answers": [0], "history": ["sacct", …, "--jobs={jobs}"]}
 
-and prints the report of each run as a JSON line, then a line with the scheduler's own words:
+and prints the report of each run as a JSON line, again for one that ended while the queue was
+asked, then a line with the scheduler's own words:
 {"now": …, "queue": {"exit_code", "said", "complained"}, "history": the same or null}.
 
 The queue is asked while the folders are read. Its history is asked only about jobs that the
@@ -31,13 +32,18 @@ NO_ANSWER = 124  # as timeout(1) spells it
 def main(argv: List[str]) -> int:
     asked = json.loads(sys.stdin.buffer.read().decode("utf-8"))
     queue = _begin(_question(asked))
-    open_jobs = []  # type: List[str]
+    open_runs = []  # type: List[Json]
     for run in asked["runs"]:
         told = _told(run, asked["tail"])
-        if run.get("job") and not told["mark"]:
-            open_jobs += run["job"].split()
+        if not told["mark"]:
+            open_runs.append(run)
         _say(told)
     said = _answer(queue, QUEUE_PATIENCE)
+    # The queue took its time, and knows of ends that were not yet recorded when we looked.
+    for run in open_runs:
+        if mark_of(RunFolder(run["path"])):
+            _say(_told(run, asked["tail"]))
+    open_jobs = [job for run in open_runs for job in (run.get("job") or "").split()]
     answered = said["exit_code"] in asked.get("answers", [0])
     history = _history(asked["history"], open_jobs, said["said"]) if answered else None
     _say({"now": time.time(), "queue": said, "history": history})
