@@ -44,8 +44,8 @@ def _warnings(run: RunStatus, told: Forecast) -> Iterator[str]:
         yield f"  hint: {told.hint}"
     if told.links_missing:
         yield (
-            f"note: {told.links_there} links were submitted; for the rest, "
-            f"`rabaska resume {run.name} --links {told.links_missing}`"
+            f"note: only {told.links_there} of them were submitted; when those are over, "
+            f"`rabaska resume {run.name} --links {told.links_missing}` adds the rest"
         )
 
 
