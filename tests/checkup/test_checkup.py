@@ -246,3 +246,10 @@ def test_a_dataset_may_be_one_archive_or_several_folders(tmp_path):
 
     assert (read.contents["images"].files, read.contents["images"].size) == (2, 2003)
     assert [each for each in examine(read) if each.id != "data.loose"] == []
+
+
+@pytest.mark.parametrize("question", ["accounts", "queue", "store", "files", "environment"])
+def test_the_complaint_of_a_command_is_no_answer(question, tmp_path):
+    said = Said({question: Answer(127, "bash: line 1: no-such-command: not found")}, Prospect())
+
+    assert list(checks_of_answers(subject(Small(), tmp_path), said)) == []

@@ -26,7 +26,9 @@ class Said:
     prospect: Prospect
 
     def to(self, question: str) -> str:
-        return self.answers.get(question, NO_ANSWER).text
+        """The answer; nothing when the command failed, whose complaint is no answer."""
+        answer = self.answers.get(question, NO_ANSWER)
+        return answer.text if answer.ok else ""
 
 
 def questions(subject: Subject) -> dict[str, str]:
@@ -35,7 +37,7 @@ def questions(subject: Subject) -> dict[str, str]:
     store = expanding(cluster.store or "~/rabaska")
     nearest = f'f={store}; while [ ! -e "$f" ]; do f=$(dirname "$f"); done; '
     asked = {
-        "store": f'{nearest}echo "$f"; [ -w "$f" ] && echo writable',
+        "store": f'{nearest}echo "$f"; if [ -w "$f" ]; then echo writable; fi',
         "bytes": f'{nearest}df -Pk "$f" | tail -n 1',
         "files": f'{nearest}df -Pi "$f" | tail -n 1',
         "limits": f'{nearest}quota -w -p -f "$f" 2>/dev/null; lfs quota -q -u "$(id -u)" "$f" '
