@@ -36,7 +36,9 @@ QUESTIONS: Mapping[str, str] = {
     "schedulers": 'sbatch --version; qstat --version; echo "SGE_ROOT=${SGE_ROOT:-}"; true',
     "partitions": "sinfo --noheader --format='%P|%l|%D|%c|%m|%G|.'",
     "config": "scontrol show config",
-    "accounts": "sacctmgr --noheader --parsable2 show associations user=$(id -un) format=Account",
+    # Where sacctmgr is for administrators only, sshare tells the same.
+    "accounts": "sacctmgr --noheader --parsable2 show associations user=$(id -un) format=Account "
+    "2>/dev/null || sshare -U --noheader --parsable2 --format=Account",
     "pythons": f"for each in {' '.join(PYTHONS)}; do "
     'command -v "$each" >/dev/null && echo "$each $("$each" --version 2>&1)"; done; true',
     "modules": f"{MODULE}module --terse avail",
