@@ -56,7 +56,7 @@ class Pbs:
         return Capabilities(
             dependency=True, mail=True, features=True, accounts=True, asked_by_id=True,
             partial_answers=(family.UNKNOWN_JOB, _FINISHED_JOB),
-            gone="Unknown Job Id|Job has finished",
+            gone="Unknown Job Id|Job has finished|invalid for state of job",
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:

@@ -45,7 +45,7 @@ class Torque:
             dependency=True, mail=True, features=True, accounts=True, asked_by_id=True,
             partial_answers=(family.UNKNOWN_JOB,),
             # Slurm's qdel says nothing of a job that it does not know.
-            gone="Unknown Job Id|nonexistent job id|job - COMPLETE|^exit code 1$",
+            gone="Unknown Job Id|nonexistent job id|invalid for state of job|^exit code 1$",
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:
