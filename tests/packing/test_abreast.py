@@ -1,5 +1,7 @@
 """Many files at once come back in their order."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -59,3 +61,17 @@ def test_what_cannot_be_read_is_raised_where_it_is_wanted():
     assert [next(results) for _ in range(348)] == NAMES[:348]
     with pytest.raises(PermissionError):
         next(results)
+
+
+def test_so_many_files_may_be_open_at_once():
+    program = (
+        "import resource; _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))\n"
+        "from rabaska.packing.abreast import Abreast; Abreast(list, len)\n"
+        "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], min(1024, hard % 2**63))"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+    now, wanted = ended.stdout.split()
+    assert now == wanted

@@ -1,5 +1,6 @@
 """Many files at once, for storage that answers slowly but answers many."""
 
+import resource
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -26,6 +27,7 @@ class Abreast(Generic[T]):
         self._held = 0  # bytes that nobody has asked for yet
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(_THREADS)
+        _allow_open_files(2 * _THREADS * _CHUNK)
 
     def results(self, names: list[bytes]) -> Iterator[T]:
         """What was read of every chunk; those that come after are read meanwhile."""
@@ -61,6 +63,14 @@ class Abreast(Generic[T]):
             with self._lock:
                 self._held -= sum(map(self._size, found))
             yield from found or self._read(chunk)
+
+
+def _allow_open_files(count: int) -> None:
+    """Raise the limit of this process to `count`, or as near as it may: macOS begins with 256."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def spread(names: Iterable[bytes]) -> Iterator[tuple[int, list[bytes]]]:

@@ -210,7 +210,9 @@ def _write_shards(job: Job, parts: list[Cut], plan: _Plan) -> list[Written]:
     written: dict[int, Written] = {}
     done_files = done_bytes = 0
     total_files = job.made.layout.files
-    for word in share(work, parts, plan.order.workers):
+    # The largest first, so that in the end all workers are done at about the same time.
+    tasks = sorted(parts, key=lambda cut: cut.begin - cut.end)
+    for word in share(work, tasks, plan.order.workers):
         if isinstance(word, Packed):
             done_files, done_bytes = done_files + word.files, done_bytes + word.bytes
             total = done_bytes if done_files == total_files else max(plan.total, done_bytes)
