@@ -13,7 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from rabaska.training import lazily, tensorfile
 
 _ROUND = 2 << 20  # bytes; a huge page
-_PIECE = 16 << 20  # bytes that are copied at a time
+_PIECE = 4 << 20  # bytes that are copied at a time
 _HANDS = 4  # threads that copy at the most; more do not fill the memory's channels faster
 
 
@@ -100,19 +100,16 @@ def _pinned(size: int) -> Any:
 def _copy(targets: List[Any], sources: List[Any], on_gpu: bool) -> None:
     torch = lazily.torch()
     if on_gpu:
-        _copy_each(list(zip(targets, sources)), on_gpu)
+        _copy_all(list(zip(targets, sources)), on_gpu)
         torch.cuda.synchronize()
         return
     pieces = [piece for target, source in zip(targets, sources) for piece in _cut(target, source)]
     # The training waits: cores that PyTorch was not given may help meanwhile.
     hands = min(_HANDS, len(os.sched_getaffinity(0)) // torch.get_num_threads(), len(pieces))
-    helping = [
-        threading.Thread(target=_copy_each, args=(pieces[number::hands],))
-        for number in range(1, hands)
-    ]
+    helping = [threading.Thread(target=_copy_all, args=(pieces,)) for _ in range(hands - 1)]
     for thread in helping:
         thread.start()
-    _copy_each(pieces[:: max(hands, 1)])
+    _copy_all(pieces)
     for thread in helping:
         thread.join()
 
@@ -125,7 +122,12 @@ def _cut(target: Any, source: Any) -> List[Tuple[Any, Any]]:
     return list(zip(target.view(-1).split(numbers), source.view(-1).split(numbers)))
 
 
-def _copy_each(pairs: List[Tuple[Any, Any]], on_gpu: bool = False) -> None:
+def _copy_all(pairs: List[Tuple[Any, Any]], on_gpu: bool = False) -> None:
+    """Copy until there is nothing left; who comes late, on a busy computer, finds less to do."""
     with lazily.torch().no_grad():
-        for target, source in pairs:
+        while True:
+            try:
+                target, source = pairs.pop()
+            except IndexError:
+                return
             target.copy_(source, non_blocking=on_gpu)
