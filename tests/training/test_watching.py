@@ -44,13 +44,6 @@ class Clock:
         return self.now
 
 
-class Torch:
-    class compiler:  # noqa: N801
-        @staticmethod
-        def is_dynamo_compiling():
-            return False
-
-
 class Program:
     """A training loop that is watched, with a clock of its own."""
 
@@ -61,7 +54,7 @@ class Program:
         self.count = watcher.count
         self.takes = 0.0  # seconds to make the next batch
         self.next = timed(self._advance, watcher)
-        self.stepped = counted(watcher, Torch)
+        self.stepped = counted(watcher)
 
     def _advance(self, iterator):
         self.clock.now += self.takes

@@ -142,6 +142,27 @@ def test_an_odd_program_runs_as_it_would_alone(tmp_path):
     assert not any("off" in line for line in lines(tmp_path))
 
 
+COMPILED = """
+import torch
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+step = torch.compile(lambda: optimizer.step(), backend="eager")
+for batch in torch.utils.data.DataLoader(torch.ones(5, 4)):
+    model(batch).sum().backward()
+    step() if int(torch.ones(1)) else None
+    optimizer.step()
+"""
+
+
+def test_a_step_that_is_compiled_stays_free_of_us(tmp_path):
+    said = run(tmp_path, COMPILED)
+
+    assert said.returncode == 0, said.stderr
+    assert lines(tmp_path)[-1]["steps"] == 5
+    assert "off" not in lines(tmp_path)[-1]
+
+
 def test_of_several_ranks_the_first_one_writes(tmp_path):
     program = "import subprocess, sys\n" + PLAIN.replace("0.016", "0.001")
 

@@ -15,8 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 # As much of PyTorch as the watcher looks at: the real one takes longer to import than these
 # links last. The real one is in tests/training and benchmarks/watching.py.
 TORCH = {
-    "__init__": "from torch import compiler, optim, utils\nfrom torch.serialization import save",
-    "compiler": "def is_dynamo_compiling(): return False",
+    "__init__": "from torch import optim, utils\nfrom torch.serialization import save",
     "serialization": """
 import json
 def save(content, f):

@@ -10,30 +10,56 @@ from rabaska.training.watching.watcher import Watcher
 
 
 def _optimizers(module: Any, watcher: Watcher) -> None:
-    module.register_optimizer_step_post_hook(counted(watcher, sys.modules["torch"]))
+    watcher.hook = module.register_optimizer_step_post_hook(counted(watcher))
     _arguments(argparse.ArgumentParser, watcher)
 
 
-def counted(watcher: Watcher, torch: Any) -> Callable[[Any, Any, Any], None]:
+def counted(watcher: Watcher) -> Callable[[Any, Any, Any], None]:
     """What is called after every step of an optimizer."""
     count, clock = watcher.count, watcher.count.clock
 
     def stepped(optimizer: Any, _given: Any, _named: Any) -> None:
-        try:
-            if torch.compiler.is_dynamo_compiling():
-                return  # what is read now becomes a graph, and must stay free of us
-            if count.fresh:
-                count.fresh = False
-            elif id(optimizer) != count.optimizer:
-                return
-            elif clock() >= count.due:
-                watcher.tell()  # with a loader, it is told when the next batch is there
-            count.optimizer = id(optimizer)
-            count.steps += 1
-        except Exception as problem:
-            watcher.give_up(problem)
+        if count.fresh:
+            count.fresh = False
+        elif id(optimizer) != count.optimizer:
+            return
+        elif clock() >= count.due:
+            watcher.tell()  # with a loader, it is told when the next batch is there
+        count.optimizer = id(optimizer)
+        count.steps += 1
 
     return stepped
+
+
+def _compiling(module: Any, watcher: Watcher) -> None:
+    """Once torch.compile is used, ask at each step whether it reads along.
+
+    What it reads becomes a graph, and must stay free of us. To ask costs as much as to count.
+    """
+    make = getattr(module, "compile", None)
+    if make is None:
+        return
+
+    @functools.wraps(make)
+    def compile(*given: Any, **named: Any) -> Any:  # noqa: A001
+        watcher.safely(_step_aside, module, watcher)
+        return make(*given, **named)
+
+    module.compile = compile
+
+
+def _step_aside(torch: Any, watcher: Watcher) -> None:
+    if watcher.hook is None:
+        return
+    count_step = counted(watcher)
+
+    def stepped(*given: Any) -> None:
+        if not torch.compiler.is_dynamo_compiling():
+            count_step(*given)
+
+    watcher.hook.remove()
+    sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(stepped)
+    watcher.hook = None  # once is enough
 
 
 def _arguments(parser: Any, watcher: Watcher) -> None:
@@ -114,6 +140,7 @@ def timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], An
 
 
 KNOWN: Dict[str, Callable[[Any, Watcher], None]] = {
+    "torch": _compiling,
     "torch.optim.optimizer": _optimizers,
     "torch.utils.data.dataloader": _loaders,
 }

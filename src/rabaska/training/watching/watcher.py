@@ -15,6 +15,7 @@ _EPOCHS = ("epochs", "num_epochs", "n_epochs", "max_epochs", "nb_epochs", "num_t
 class Watcher:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.count = Count()
+        self.hook: Any = None  # on the optimizers, as long as nothing is compiled
         self._lines = Lines(environment)
         os.register_at_fork(after_in_child=self.count.begin)
         atexit.register(self.tell)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rabaska.training.watching.watcher import Watcher  # noqa: F401
 
 WATCHED = (
-    "torch.serialization", "torch.optim.optimizer", "torch.utils.data.dataloader", "numpy",
+    "torch", "torch.serialization", "torch.optim.optimizer", "torch.utils.data.dataloader", "numpy",
     "safetensors.torch", "safetensors.numpy", "keras.src.saving.saving_lib",
     "keras.src.legacy.saving.legacy_h5_format", "keras.src.callbacks.callback_list",
     "lightning.fabric.utilities.cloud_io", "lightning_fabric.utilities.cloud_io",
