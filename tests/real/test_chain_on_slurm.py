@@ -224,7 +224,7 @@ def jobs_of(voyager, run):
 def submitted_while(voyager, mishap):
     """Start a run, let `mishap` happen while sbatch waits, and return the run's name."""
     voyager.run()  # so that everything is there already, and submitting comes soon
-    process = voyager.start("run", "--on", "lab")
+    process = voyager.start("run", "--on", "lab", "--no-doctor")
     mishap()
     output, errors = process.communicate(timeout=180)
     assert process.returncode == 0, errors

@@ -14,7 +14,13 @@ from rabaska.journeys.submit import job_spec
 from rabaska.remote.place import quoted
 
 PROSPECT = "prospect"  # the name of the question
-_PASSING = re.compile(r"not available now|drained|busy|contact|timed out|try again", re.IGNORECASE)
+# Slurm says that no node can give it also when all that could are down or drained just now, and
+# takes the job then; seen with 22.05.
+_PASSING = re.compile(
+    r"not available now|drained|busy|contact|timed out|try again"
+    r"|node configuration is not available",
+    re.IGNORECASE,
+)
 
 
 def prospect_question(project: Project, cluster: Cluster) -> dict[str, str]:
