@@ -30,7 +30,11 @@ def pytest_addoption(parser):
 
 
 # Whole programs run there, with time limits of seconds: together they take minutes.
-LONG = ("here", "examples", "node/test_agent.py", "node/test_every_python.py")
+LONG = (
+    "here", "examples", "advice/test_storage_and_clean.py", "environments/test_recipes.py",
+    "environments/test_wheels_found.py", "node/test_agent.py", "node/test_every_python.py",
+    "node/test_launch_forms.py", "node/test_submission.py",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):
