@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Two workers: the suite is built for two cores, and its jobs take time limits in seconds.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test test-real check bench docs golden kills campaign frameworks parsers lab clean
+.PHONY: demo test thorough test-real check bench docs golden kills campaign frameworks parsers lab clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-output
@@ -23,6 +23,10 @@ check: $(VENV)/.installed
 	$(BIN)/vermin --quiet --no-tips --violations -t=3.6- src/rabaska/node
 	$(BIN)/vermin --quiet --no-tips --violations -t=3.8- src/rabaska/training
 	$(PYTEST) -m "not slow"
+
+# All of them: also those that prove at length what shorter ones prove already.
+thorough: $(VENV)/.with-torch
+	$(PYTEST) --thorough
 
 # Only the tests on a real Slurm; none of them may be missing.
 test-real: $(VENV)/.with-torch

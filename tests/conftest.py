@@ -27,6 +27,7 @@ def pytest_addoption(parser):
         metavar="N",
         help="fail when fewer than N tests passed, or when any was skipped",
     )
+    parser.addoption("--thorough", action="store_true", help="run the tests of that mark, too")
 
 
 # Whole programs run there, with time limits of seconds: together they take minutes.
@@ -37,8 +38,12 @@ LONG = (
 )  # fmt: skip
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """What boots a cluster or waits for programs is no part of `make check`."""
+    if not config.getoption("--thorough"):
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     for item in items:
         place = item.path.relative_to(TESTS).as_posix()
         if item.get_closest_marker("real") or place.startswith(LONG):

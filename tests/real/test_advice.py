@@ -68,6 +68,7 @@ def test_what_nobody_had_verified_is_looked_at_once_and_remembered(voyager):
     assert "unverified: software.modules (differs: python/3.11)" in shown
 
 
+@pytest.mark.thorough
 def test_a_plan_knows_the_queues_of_today_guesses_the_start_and_measures_both_ends(voyager):
     voyager.settings(command=COMMAND.replace("--resume", "--steps 9000 --pause 0.1 --resume"))
 

@@ -194,6 +194,7 @@ def test_two_nodes_of_two_processes_learn_as_one_process_does(voyager, python, a
     assert found == pytest.approx(alone, rel=1e-5)
 
 
+@pytest.mark.thorough
 def test_a_session_on_two_nodes_is_killed_and_goes_on_exactly(voyager, python, tmp_path):
     together = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
     subprocess.run(

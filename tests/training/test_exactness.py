@@ -51,7 +51,8 @@ def test_any_number_of_workers_and_an_interruption_give_the_same(tmp_path, undis
     assert left_by(tmp_path) == undisturbed
 
 
-@pytest.mark.parametrize("ranks", [2, 3])  # the sum of three numbers depends on their order
+# The sum of three numbers depends on their order.
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.thorough), 3])
 def test_processes_that_train_together_go_on_exactly(tmp_path, ranks):
     assert train(tmp_path / "whole", ranks=ranks) == 0
     # Ranks compare notes once a second, so this one must take longer than that.
@@ -64,6 +65,7 @@ def test_processes_that_train_together_go_on_exactly(tmp_path, ranks):
     assert left_by(tmp_path / "cut") == left_by(tmp_path / "whole")
 
 
+@pytest.mark.thorough
 def test_a_model_spread_over_processes_is_killed_and_goes_on_exactly(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert started("sharded.py", whole, ranks=2).returncode == 0

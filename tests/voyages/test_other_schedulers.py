@@ -52,6 +52,7 @@ def _write(path, text):
     Path(path).chmod(0o755)
 
 
+@pytest.mark.thorough  # tests/real does the same over ssh
 def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(guest):
     limit = ("--walltime", "24s", "--links", "4")
     run = guest.run(*limit, "--", "--every", "1", "--hold", "2")
@@ -81,6 +82,7 @@ def test_a_cancelled_run_takes_its_waiting_links_along(guest):
     assert told["checkpoint"] is not None
 
 
+@pytest.mark.thorough
 def test_a_run_out_of_links_is_resumed(guest):
     words = ["--pause", "0.1", "--steps", "100", "--every", "1"]
     run = guest.run("--walltime", "8s", "--links", "1", "--", *words)

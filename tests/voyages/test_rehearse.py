@@ -11,6 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
 PROGRAMS = Path(__file__).parent / "rehearsals"
 NOT_SAFE = 13
+THOROUGH = pytest.mark.thorough
 
 SETTINGS = """
 name = "points"
@@ -37,13 +38,20 @@ def rehearse(user, program, *words, code=0):
     ("program", "cuts", "word", "faults", "code"),
     [
         ("no_optimizer_state", 1, "broken", ["optimizer"], NOT_SAFE),
-        ("no_scheduler", 1, "broken", ["scheduler"], NOT_SAFE),
-        ("reshuffled_data", 1, "broken", ["data order"], NOT_SAFE),
-        ("no_random_state", 1, "broken", ["random state"], NOT_SAFE),
+        pytest.param("no_scheduler", 1, "broken", ["scheduler"], NOT_SAFE, marks=THOROUGH),
+        pytest.param("reshuffled_data", 1, "broken", ["data order"], NOT_SAFE, marks=THOROUGH),
+        pytest.param("no_random_state", 1, "broken", ["random state"], NOT_SAFE, marks=THOROUGH),
         ("unseeded_workers", 1, "close", ["not seeded"], 0),
-        ("only_weights", 1, "broken", ["place lost", "optimizer", "scheduler"], NOT_SAFE),
+        pytest.param(
+            "only_weights",
+            1,
+            "broken",
+            ["place lost", "optimizer", "scheduler"],
+            NOT_SAFE,
+            marks=THOROUGH,
+        ),
         ("never_saves", 1, "broken", ["never saves"], NOT_SAFE),
-        ("saved_in_place", 4, "broken", ["half-written"], NOT_SAFE),
+        pytest.param("saved_in_place", 4, "broken", ["half-written"], NOT_SAFE, marks=THOROUGH),
     ],
 )
 def test_a_planted_fault_is_found_and_named(user, program, cuts, word, faults, code):
@@ -70,6 +78,7 @@ def test_a_correct_training_is_exact_and_leaves_nothing_but_its_report(user):
     assert "there are no runs yet" in user.types("status", code=9).errors
 
 
+@pytest.mark.thorough
 def test_a_training_that_takes_too_long_is_compared_as_far_as_it_came(user):
     words = ("--for", "0.2", "--cuts", "1", "--json", "--", "--steps", "1000000")
     process = user.start("rehearse", *words)

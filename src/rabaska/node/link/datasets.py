@@ -141,8 +141,8 @@ def _arriving(ask: Ask, tier: tiers.Tier, nearby: Nearby) -> str:
 
 def _no_room(ask: Ask) -> tiers.NoRoom:
     return tiers.NoRoom(
-        "{} needs {:.1f} GB and {} files, for which the node has no room; "
+        "{} needs space for {:.0f} MB and {} files, which the node does not have; "
         'with `as = "shards"` it is read in place'.format(
-            ask.dataset.name, ask.manifest.bytes / 1e9, ask.manifest.files
+            ask.dataset.name, ask.manifest.bytes / 1e6, ask.manifest.files
         )
     )
