@@ -1,15 +1,13 @@
 """Rehearsals of small trainings, each with one planted fault, typed as a user would."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
+from tests.voyages.planted_faults import EXACT, program_with
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
-PROGRAMS = Path(__file__).parent / "rehearsals"
 NOT_SAFE = 13
 THOROUGH = pytest.mark.thorough
 
@@ -26,7 +24,7 @@ variables = { OMP_NUM_THREADS = "1" }
 
 
 def rehearse(user, program, *words, code=0):
-    shutil.copy(PROGRAMS / f"{program}.py", user.project / "train.py")
+    (user.project / "train.py").write_text(program)
     user.write("rabaska.toml", SETTINGS)
     process = user.start("rehearse", *words)
     output, errors = process.communicate(timeout=280)
@@ -35,7 +33,7 @@ def rehearse(user, program, *words, code=0):
 
 
 @pytest.mark.parametrize(
-    ("program", "cuts", "word", "faults", "code"),
+    ("fault", "cuts", "word", "faults", "code"),
     [
         ("no_optimizer_state", 1, "broken", ["optimizer"], NOT_SAFE),
         pytest.param("no_scheduler", 1, "broken", ["scheduler"], NOT_SAFE, marks=THOROUGH),
@@ -54,8 +52,8 @@ def rehearse(user, program, *words, code=0):
         pytest.param("saved_in_place", 4, "broken", ["half-written"], NOT_SAFE, marks=THOROUGH),
     ],
 )
-def test_a_planted_fault_is_found_and_named(user, program, cuts, word, faults, code):
-    told = json.loads(rehearse(user, program, "--json", "--cuts", str(cuts), code=code))
+def test_a_planted_fault_is_found_and_named(user, fault, cuts, word, faults, code):
+    told = json.loads(rehearse(user, program_with(fault), "--json", "--cuts", str(cuts), code=code))
 
     verdict = told["verdict"]
     assert (verdict["word"], [each["name"] for each in verdict["faults"]]) == (word, faults)
@@ -63,7 +61,7 @@ def test_a_planted_fault_is_found_and_named(user, program, cuts, word, faults, c
 
 
 def test_a_correct_training_is_exact_and_leaves_nothing_but_its_report(user):
-    output = rehearse(user, "correct", "--", "--epochs", "9")
+    output = rehearse(user, EXACT, "--", "--epochs", "9")
 
     [report] = (user.project / "results").iterdir()
     told = json.loads((report / "rehearsal.json").read_text())
