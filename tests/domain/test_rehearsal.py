@@ -107,7 +107,7 @@ def test_the_only_checkpoint_damaged_on_purpose_is_advice():
     verdict = judge(ALONE, [Interrupted("tiny-1", (before, after))], WHOLE, USED)
 
     assert verdict.word == "exact"
-    assert "one checkpoint only" in verdict.advice[0]
+    assert "the only one by then" in verdict.advice[0]
 
 
 def test_a_program_that_fails_when_it_goes_on_is_broken_unless_its_checkpoint_was_damaged():

@@ -223,6 +223,6 @@ def _advice(runs: Sequence[Interrupted]) -> Iterator[str]:
         )
     elif any(not each.resumed_from for each in after_damage):
         yield (
-            "it keeps one checkpoint only: when that was damaged, the run began anew; "
+            "the checkpoint that was damaged was the only one by then, and the run began anew; "
             "keep the last two"
         )
