@@ -12,7 +12,9 @@ export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 cp -r "$examples/digits" "$work/digits"
 cd "$work/digits"
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold='' plain=''
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() { printf '$ %s\n' "$*"; "$@"; }
 
 say "1. A project: a script, its requirements, a folder of small files"
@@ -35,3 +37,6 @@ show rabaska wait
 
 say "7. Results come home"
 show rabaska fetch
+
+say "8. The report, now or next year"
+show rabaska status
