@@ -174,9 +174,11 @@ def test_a_refusal_is_explained_and_quoted(tmp_path):
 
 
 @pytest.mark.parametrize("question", ["store", "bytes", "files", "group", "limits", "queue"])
-@pytest.mark.parametrize("said", ["", "- - - -", "noise", "/x", "1 2 3 4 5 6 7 8"])
-def test_a_strange_answer_stops_nothing(question, said, tmp_path):
-    told_by({question: said}, subject(Small(), tmp_path))
+@pytest.mark.parametrize("said", ["", "- - - -", "noise", "x: not found"])
+def test_a_strange_answer_is_no_finding(question, said, tmp_path):
+    told = told_by({question: said}, subject(Small(), tmp_path))
+
+    assert told == {}
 
 
 def test_every_question_is_a_script_that_bash_understands(tmp_path):

@@ -16,6 +16,7 @@ from rabaska.scouting.questions import NO_ANSWER, Answer
 
 _FEW_FILES = 1000  # a run makes some dozens, an environment built once some thousands
 _ALMOST_FULL = 0.95
+_STATES_OF_QUEUES = ("up", "down", "drain", "inact")  # as sinfo spells them
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ def _accounts(subject: Subject, theirs: list[str]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _queue(subject: Subject, states: list[str]) -> Iterator[Finding]:
+def _queue(subject: Subject, words: list[str]) -> Iterator[Finding]:
+    states = [word for word in words if word in _STATES_OF_QUEUES]
     if states and "up" not in states:
         yield Finding(
             "cluster.down", f"the queue {subject.project.queue} is {states[0]}",
@@ -109,9 +111,10 @@ def _queue(subject: Subject, states: list[str]) -> Iterator[Finding]:
 
 
 def _store(said: str) -> Iterator[Finding]:
-    if said and "writable" not in said.split():
+    folder, _, answer = said.strip().partition("\n")
+    if folder.startswith("/") and answer != "writable":
         yield Finding(
-            "cluster.store", f"nothing can be written below {said.split()[0]}",
+            "cluster.store", f"nothing can be written below {folder}",
             "[storage] store of the profile", "packs, runs and environments are kept there",
             "name another folder in the profile, or ask the site",
         )  # fmt: skip
