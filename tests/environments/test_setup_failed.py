@@ -13,8 +13,10 @@ def run(tmp_path):
     return folder
 
 
-def test_an_environment_that_was_made_is_no_news(run):
+def test_an_environment_that_was_made_is_no_news(run, tmp_path):
     setup.check({}, run, 1, "12")
+
+    assert list((tmp_path / "run" / "logs").iterdir()) == []
 
 
 def test_the_scripts_last_words_are_the_reason_and_go_into_the_log(run, tmp_path):

@@ -44,7 +44,7 @@ def test_an_unknown_placeholder_offers_the_nearest(user):
 
 
 def test_an_unknown_placeholder_on_the_command_line_is_refused_too(user):
-    user.types("run", "--", "{oops}", code=3)
+    assert "{oops}" in user.types("run", "--", "{oops}", code=3).errors
 
 
 def test_no_settings_at_all_says_what_to_type(user):
@@ -196,6 +196,7 @@ def test_ctrl_c_at_any_moment_leaves_a_project_that_still_works(user, command, d
 
     user.settings()
     user.types("run", "--wait", "--", "--steps", "5")
+    assert user.status()["state"] == "finished"
 
 
 @pytest.mark.parametrize("delay", [0.1, 0.4])
