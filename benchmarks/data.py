@@ -31,7 +31,7 @@ INSTALL = (
     ["braceexpand", "pyyaml", "fsspec", "filelock", "requests", "tifffile", "lightning-utilities",
      "boto3", "obstore"],
 )  # fmt: skip
-PACK = "import sys; from pathlib import Path; from rabaska.packing.pack import pack; pack(Path(sys.argv[1]), Path(sys.argv[2]), 'data')"  # noqa: E501
+PACK = "import sys; from pathlib import Path; from rabaska.packing.pack import Wish, pack; pack(Path(sys.argv[1]), Path(sys.argv[2]), Wish('data'))"  # noqa: E501
 # The same as if the compiled part were not installed.
 PLAIN = f"import sys; sys.modules['rabaska_speed'] = None; {PACK}"
 STAGE = "import sys; from rabaska.node.data.stage import stage; stage(*sys.argv[1:])"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rabaska.cli import main
-from rabaska.packing.pack import pack
+from rabaska.packing.pack import Wish, pack
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def made(tmp_path, monkeypatch) -> Path:
         (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "source" / name).write_text(name * 100)
     os.symlink("1.jpg", tmp_path / "source" / "cats" / "link")
-    return pack(tmp_path / "source", tmp_path / "home" / "store" / "packs", "animals").folder
+    return pack(tmp_path / "source", tmp_path / "home" / "store" / "packs", Wish("animals")).folder
 
 
 def rabaska(*words: str) -> int:

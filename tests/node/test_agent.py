@@ -15,7 +15,7 @@ from agents import Agents
 
 from rabaska.node import files, processes
 from rabaska.node.record import chain, links, plan
-from rabaska.packing.pack import pack
+from rabaska.packing.pack import Wish, pack
 
 # Counts to TOTAL, saving after each step as a student would, and continues where it stopped.
 COUNTER = """
@@ -301,7 +301,7 @@ def dataset(tmp_path: Path) -> plan.StagedData:
     (tmp_path / "cats/tabby").mkdir(parents=True)
     for number in range(2):
         (tmp_path / f"cats/tabby/{number}.pgm").write_text(f"picture {number}")
-    packed = pack(tmp_path / "cats", tmp_path / "store/packs", "cats")
+    packed = pack(tmp_path / "cats", tmp_path / "store/packs", Wish("cats"))
     return plan.StagedData("cats", packed.identity, "files")
 
 

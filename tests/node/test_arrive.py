@@ -9,7 +9,7 @@ import pytest
 
 from rabaska.node.data import arrive
 from rabaska.node.data.packs import load_manifest
-from rabaska.packing.pack import pack
+from rabaska.packing.pack import Wish, pack
 from rabaska.training import PackedDataset
 
 
@@ -19,7 +19,7 @@ def made(tmp_path) -> Path:
         path = tmp_path / "source" / f"class {number % 3}" / f"{number:03d}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"%d" % number * 300)
-    return pack(tmp_path / "source", tmp_path / "packs", "toy", shard_size=20_000).folder
+    return pack(tmp_path / "source", tmp_path / "packs", Wish("toy", shard_size=20_000)).folder
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from rabaska.node.data.tiers import DISK, LEFT, MEMORY, NoRoom
 from rabaska.node.link import datasets
 from rabaska.node.record.plan import Nearby, StagedData, from_json, to_json
 from rabaska.node.record.runfolder import RunFolder
-from rabaska.packing.pack import pack
+from rabaska.packing.pack import Wish, pack
 from rabaska.training import PackedDataset
 
 
@@ -22,7 +22,7 @@ def made(tmp_path):
         path = tmp_path / "source" / f"class {number % 3}" / f"{number}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bytes([number]) * 1000)
-    return pack(tmp_path / "source", tmp_path / "store" / "packs", "toy", shard_size=9000)
+    return pack(tmp_path / "source", tmp_path / "store" / "packs", Wish("toy", shard_size=9000))
 
 
 @pytest.fixture

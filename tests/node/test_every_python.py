@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from rabaska.node.record import plan
-from rabaska.packing.pack import pack
+from rabaska.packing.pack import Wish, pack
 
 OLDEST = (3, 6)
 NEWEST = (3, 13)
@@ -160,7 +160,7 @@ def test_every_module_can_be_imported(python: str, version: tuple[int, int], zip
 def test_a_run_whose_agent_is_killed_goes_on_and_finishes(
     python: str, zipapp: Path, dataset: Path, tmp_path: Path, agents_for: Any
 ) -> None:
-    packed = pack(dataset, tmp_path / "store" / "packs", "letters")
+    packed = pack(dataset, tmp_path / "store" / "packs", Wish("letters"))
     agents = agents_for(
         PROGRAM,
         command=[python, *COMMAND],
@@ -224,7 +224,7 @@ def test_the_newest_whole_checkpoint_is_chosen(python: str, zipapp: Path, tmp_pa
 def test_a_pack_is_staged(
     python: str, zipapp: Path, dataset: Path, tmp_path: Path, mode: str
 ) -> None:
-    packed = pack(dataset, tmp_path / "packs", "letters")
+    packed = pack(dataset, tmp_path / "packs", Wish("letters"))
 
     staged = inside(
         python, zipapp, "import sys; from rabaska.node.data.stage import stage\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rabaska.node.data import arrive, shared
-from rabaska.packing.pack import pack
+from rabaska.packing.pack import Wish, pack
 from rabaska.training import PackedDataset
 
 READER = """
@@ -35,7 +35,7 @@ def made(tmp_path) -> Path:
         path = tmp_path / "source" / f"class {number % 4}" / f"{number}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bytes([number]) * 2000)
-    return pack(tmp_path / "source", tmp_path / "packs", "toy", shard_size=20_000).folder
+    return pack(tmp_path / "source", tmp_path / "packs", Wish("toy", shard_size=20_000)).folder
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from rabaska.node import partial
 from rabaska.node.data.inspection import verify
 from rabaska.node.data.packs import DamagedPack, Index, load_manifest
 from rabaska.node.data.stage import remove, stage
-from rabaska.packing.pack import pack
+from rabaska.packing.pack import Wish, pack
 
 PYTHONS = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))
 MODES = pytest.mark.parametrize("mode", ["files", "shards"])
@@ -36,7 +36,7 @@ def made(tmp_path_factory):
     for folder in (source / "empty", source / "class 1"):
         folder.chmod(0o555)
         os.utime(folder, ns=(5, 5))
-    return source, pack(source, place / "packs", "toy", shard_size=200_000).folder
+    return source, pack(source, place / "packs", Wish("toy", shard_size=200_000)).folder
 
 
 @pytest.fixture

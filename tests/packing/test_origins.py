@@ -13,8 +13,8 @@ import trees
 from rabaska.errors import DatasetError
 from rabaska.node.data.inspection import verify
 from rabaska.node.data.stage import stage
-from rabaska.packing.origins import How, pack_origin
-from rabaska.packing.pack import Pack
+from rabaska.packing.origins import pack_origin
+from rabaska.packing.pack import Pack, Wish
 from rabaska.training import PackedDataset
 
 
@@ -32,7 +32,7 @@ def source(tmp_path) -> Path:
 
 
 def packed(tmp_path: Path, *sources: Path) -> Pack:
-    return pack_origin(sources, tmp_path / "packs", How("toy"))
+    return pack_origin(sources, tmp_path / "packs", Wish("toy"))
 
 
 def tar(folder: Path, path: Path, *options: str) -> Path:

@@ -21,7 +21,7 @@ from rabaska.node.data.inspection import verify
 from rabaska.node.data.packs import Index
 from rabaska.node.data.stage import stage
 from rabaska.packing.cutting import target_size
-from rabaska.packing.pack import Progress, pack
+from rabaska.packing.pack import Progress, Wish, pack
 from rabaska.packing.space import space_needed
 
 
@@ -52,7 +52,7 @@ def leftovers(store: Path) -> list[str]:
 
 
 def test_a_pack_is_named_by_what_it_holds(source, store):
-    made = pack(source, store, "animals")
+    made = pack(source, store, Wish("animals"))
 
     assert made.folder == store / made.identity
     assert made.identity.startswith("animals-")
@@ -63,10 +63,10 @@ def test_a_pack_is_named_by_what_it_holds(source, store):
 
 
 def test_a_change_of_one_byte_gives_another_pack(source, store):
-    before = pack(source, store, "animals")
+    before = pack(source, store, Wish("animals"))
     (source / "cats/1.jpg").write_text("CATS/1.jpg" * 100)
 
-    after = pack(source, store, "animals")
+    after = pack(source, store, Wish("animals"))
 
     assert after.identity != before.identity
 
@@ -77,7 +77,7 @@ def test_shards_are_balanced_and_follow_one_another(tmp_path, store):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(bytes(1000))
 
-    made = pack(tmp_path / "source", store, "many", shard_size=20_000)
+    made = pack(tmp_path / "source", store, Wish("many", shard_size=20_000))
 
     sizes = [path.stat().st_size for path in sorted(made.folder.glob("shard-*.tar"))]
     assert 6 <= len(sizes) == made.shards <= 11
@@ -86,7 +86,7 @@ def test_shards_are_balanced_and_follow_one_another(tmp_path, store):
 
 
 def test_a_file_larger_than_a_shard_is_not_cut(source, store):
-    made = pack(source, store, "animals", shard_size=600)
+    made = pack(source, store, Wish("animals", shard_size=600))
 
     assert made.shards == 3
     assert verify(str(made.folder)) == []
@@ -101,7 +101,7 @@ def test_shards_grow_with_the_dataset_up_to_a_gigabyte():
 def test_each_file_has_the_class_of_its_first_folder(source, store):
     (source / "readme").write_text("top")
 
-    made = pack(source, store, "animals")
+    made = pack(source, store, Wish("animals"))
 
     index = Index(str(made.folder / "index"))
     labels = {entry.name: entry.label for entry in index.files()}
@@ -112,7 +112,7 @@ def test_each_file_has_the_class_of_its_first_folder(source, store):
 def test_progress_reaches_the_totals(source, store):
     told = []
 
-    pack(source, store, "animals", progress=told.append)
+    pack(source, store, Wish("animals", progress=told.append))
 
     assert told[-1] == Progress(3, 3000, 3, 3000)
 
@@ -120,7 +120,7 @@ def test_progress_reaches_the_totals(source, store):
 def test_hard_links_become_files_of_their_own(source, store, tmp_path):
     os.link(source / "cats/1.jpg", source / "dogs/twin.jpg")
 
-    staged = stage(str(pack(source, store, "animals").folder), str(tmp_path / "node"))
+    staged = stage(str(pack(source, store, Wish("animals")).folder), str(tmp_path / "node"))
 
     assert (Path(staged) / "dogs/twin.jpg").read_text() == "cats/1.jpg" * 100
     assert (Path(staged) / "dogs/twin.jpg").stat().st_nlink == 1
@@ -131,7 +131,7 @@ def test_a_sparse_file_is_packed_as_plain_data(source, store, tmp_path):
         stream.seek(5 * 2**20)
         stream.write(b"end")
 
-    staged = stage(str(pack(source, store, "animals").folder), str(tmp_path / "node"))
+    staged = stage(str(pack(source, store, Wish("animals")).folder), str(tmp_path / "node"))
 
     assert (Path(staged) / "sparse").read_bytes() == bytes(5 * 2**20) + b"end"
 
@@ -144,7 +144,7 @@ def test_times_beyond_what_an_index_can_say_become_the_last_it_can(source, store
     if (source / "cats/1.jpg").stat().st_mtime < 10**10:
         pytest.skip("this file system ends earlier")
 
-    made = pack(source, store, "animals")
+    made = pack(source, store, Wish("animals"))
 
     index = Index(str(made.folder / "index"))
     assert next(index.files()).mtime_ns == 2**63 - 1
@@ -156,7 +156,7 @@ def test_a_name_of_255_bytes_in_deep_folders_survives(source, store, tmp_path):
     deep.mkdir(parents=True)
     (deep / ("é" * 127)).write_text("deep")
 
-    staged = stage(str(pack(source, store, "animals").folder), str(tmp_path / "node"))
+    staged = stage(str(pack(source, store, Wish("animals")).folder), str(tmp_path / "node"))
 
     assert trees.described(staged) == trees.described(source)
 
@@ -166,7 +166,7 @@ def test_links_inside_the_dataset_stay_links(source, store, tmp_path):
     os.symlink("../dogs", source / "cats/friends")
     os.symlink("nowhere", source / "cats/dangling")
 
-    staged = stage(str(pack(source, store, "animals").folder), str(tmp_path / "node"))
+    staged = stage(str(pack(source, store, Wish("animals")).folder), str(tmp_path / "node"))
 
     assert trees.described(staged) == trees.described(source)
 
@@ -179,19 +179,19 @@ def test_on_lustre_large_shards_are_spread_and_it_is_said(source, store, tmp_pat
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
 
-    made = pack(source, store, "animals", shard_size=2**29)
+    made = pack(source, store, Wish("animals", shard_size=2**29))
 
     assert made.stripes == 2
     assert (tools / "asked").read_text().startswith(f"setstripe -c 2 {store}/animals.")
-    assert pack(source, tmp_path / "small", "animals").stripes is None
+    assert pack(source, tmp_path / "small", Wish("animals")).stripes is None
 
 
 def test_what_nobody_touched_is_not_read_again(source, store):
     age(source)
-    before = pack(source, store, "animals")
+    before = pack(source, store, Wish("animals"))
     secretly = (source / "cats/1.jpg").stat()
 
-    after = pack(source, store, "animals")
+    after = pack(source, store, Wish("animals"))
 
     assert after.reused
     assert after.identity == before.identity
@@ -200,30 +200,30 @@ def test_what_nobody_touched_is_not_read_again(source, store):
 
 def test_a_file_replaced_with_the_same_size_and_time_is_packed_again(source, store):
     age(source)
-    before = pack(source, store, "animals")
+    before = pack(source, store, Wish("animals"))
     path = source / "cats/1.jpg"
     status = path.stat()
     path.write_text("CATS/1.jpg" * 100)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    after = pack(source, store, "animals")
+    after = pack(source, store, Wish("animals"))
 
     assert not after.reused
     assert after.identity != before.identity
 
 
 def test_a_listing_too_fresh_to_vouch_for_is_not_remembered(source, store):
-    pack(source, store, "animals")
+    pack(source, store, Wish("animals"))
 
-    assert not pack(source, store, "animals").reused
+    assert not pack(source, store, Wish("animals")).reused
 
 
 def test_a_remembered_pack_that_was_cut_short_is_made_again(source, store):
     age(source)
-    made = pack(source, store, "animals")
+    made = pack(source, store, Wish("animals"))
     os.truncate(made.folder / "shard-00000.tar", 512)
 
-    again = pack(source, store, "animals")
+    again = pack(source, store, Wish("animals"))
 
     assert not again.reused
     assert again.identity == made.identity
@@ -232,17 +232,17 @@ def test_a_remembered_pack_that_was_cut_short_is_made_again(source, store):
 
 def test_a_memory_that_cannot_be_read_is_no_memory(source, store):
     age(source)
-    pack(source, store, "animals")
+    pack(source, store, Wish("animals"))
     for memory in (store / ".listings").iterdir():
         memory.write_bytes(b"\xff{")
 
-    assert not pack(source, store, "animals").reused
+    assert not pack(source, store, Wish("animals")).reused
 
 
 def test_two_packers_at_once_make_one_pack(source, store):
     made = []
     threads = [
-        threading.Thread(target=lambda: made.append(pack(source, store, "animals")))
+        threading.Thread(target=lambda: made.append(pack(source, store, Wish("animals"))))
         for _ in range(4)
     ]
 
@@ -261,14 +261,14 @@ def test_what_a_dead_packer_left_is_swept(source, store):
     (store / "animals.0123456789ab.partial").mkdir(parents=True)
     (store / "animals.0123456789ab.partial" / "shard-00000.tar").write_bytes(b"half")
 
-    pack(source, store, "animals")
+    pack(source, store, Wish("animals"))
 
     assert leftovers(store) == []
 
 
 def refused(source, store, **options) -> DatasetError:
     with pytest.raises(DatasetError) as caught:
-        pack(source, store, options.pop("name", "animals"), **options)
+        pack(source, store, Wish(options.pop("name", "animals"), **options))
     assert not store.exists() or [path.name for path in store.iterdir()] in ([], [".listings"])
     assert caught.value.hint
     return caught.value
@@ -311,7 +311,7 @@ def test_followed_links_are_packed_as_what_they_point_to(source, store, tmp_path
     os.symlink(tmp_path / "elsewhere", source / "birds")
     os.symlink(tmp_path / "elsewhere/3.jpg", source / "cats/3.jpg")
 
-    made = pack(source, store, "animals", follow_links=True)
+    made = pack(source, store, Wish("animals", follow_links=True))
     staged = Path(stage(str(made.folder), str(tmp_path / "node")))
 
     assert (staged / "birds/3.jpg").read_text() == "three"
@@ -356,9 +356,9 @@ def packed_by(program: str, source: Path, store: Path, **how) -> str:
     """What a process of its own says of packing `source`; it may lack rights or space."""
     script = (
         "import sys\nfrom pathlib import Path\nfrom rabaska.errors import RabaskaError\n"
-        "from rabaska.packing.pack import pack\nsource, store = map(Path, sys.argv[1:])\n"
+        "from rabaska.packing.pack import Wish, pack\nsource, store = map(Path, sys.argv[1:])\n"
         + program
-        + "\ntry:\n    print('packed', pack(source, store, 'animals').identity)\n"
+        + "\ntry:\n    print('packed', pack(source, store, Wish('animals')).identity)\n"
         "except RabaskaError as error:\n    print(type(error).__name__, error)\n"
     )
     ended = subprocess.run(
@@ -426,7 +426,7 @@ def test_a_full_disk_leaves_nothing(source, store):
 
     try:
         with pytest.raises(NoSpace):
-            pack(source, store, "animals")
+            pack(source, store, Wish("animals"))
         left = list(store.iterdir())
     finally:
         subprocess.run(["umount", store], check=True)
@@ -456,7 +456,7 @@ def test_a_file_that_changes_while_it_is_packed_is_named(tmp_path, store, change
 
     before = victim.stat().st_mtime_ns
     with pytest.raises(DatasetError) as caught:
-        pack(source, store, "animals", workers=1, progress=meddle)
+        pack(source, store, Wish("animals", workers=1, progress=meddle))
 
     assert str(victim) in caught.value.what
     assert ("vanished" if change == "vanish" else "changed") in caught.value.what
@@ -468,7 +468,7 @@ def test_ctrl_c_leaves_nothing(source, store):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pack(source, store, "animals", progress=interrupt)
+        pack(source, store, Wish("animals", progress=interrupt))
 
     assert leftovers(store) == []
 
@@ -482,12 +482,12 @@ def test_a_packer_killed_at_any_moment_leaves_nothing_that_is_taken_for_whole(tm
         path.write_bytes(os.urandom(3000))
     command = [
         sys.executable, "-c",
-        "import sys; from pathlib import Path; from rabaska.packing.pack import pack\n"
+        "import sys; from pathlib import Path; from rabaska.packing.pack import Wish, pack\n"
         "print('ready', flush=True)\n"
-        "pack(Path(sys.argv[1]), Path(sys.argv[2]), 'animals', shard_size=500_000)",
+        "pack(Path(sys.argv[1]), Path(sys.argv[2]), Wish('animals', shard_size=500_000))",
         source, store,
     ]  # fmt: skip
-    whole = pack(source, tmp_path / "other", "animals", shard_size=500_000).identity
+    whole = pack(source, tmp_path / "other", Wish("animals", shard_size=500_000)).identity
 
     for attempt in range(20):
         with subprocess.Popen(command, stdout=subprocess.PIPE) as packer:
@@ -501,7 +501,7 @@ def test_a_packer_killed_at_any_moment_leaves_nothing_that_is_taken_for_whole(tm
                 assert path.name == whole
                 shutil.rmtree(path)
 
-    assert pack(source, store, "animals", shard_size=500_000).identity == whole
+    assert pack(source, store, Wish("animals", shard_size=500_000)).identity == whole
     wait_until(lambda: not leftovers(store), store)
 
 

@@ -125,7 +125,8 @@ def test_a_pack_is_the_same_with_and_without_it(built, tmp_path):
     (tmp_path / "data" / "é").write_bytes(b"pax")
     program = (
         "import sys; from pathlib import Path; from rabaska.packing import pack, speed\n"
-        "print(pack.pack(Path(sys.argv[1]), Path(sys.argv[2]), 'x', shard_size=10**6).identity)\n"
+        "wish = pack.Wish('x', shard_size=10**6)\n"
+        "print(pack.pack(Path(sys.argv[1]), Path(sys.argv[2]), wish).identity)\n"
         "print(bool(speed.rabaska_speed))"
     )
 

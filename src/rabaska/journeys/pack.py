@@ -7,8 +7,8 @@ from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import Dataset, Project
 from rabaska.journeys.telling import Silent, Teller
 from rabaska.node import files
-from rabaska.packing.origins import How, pack_origin
-from rabaska.packing.pack import Pack, Progress
+from rabaska.packing.origins import pack_origin
+from rabaska.packing.pack import Pack, Progress, Wish
 from rabaska.packing.samples import Samples
 from rabaska.packing.squeezing import pays, shrinks_to
 from rabaska.records.home import Home
@@ -22,15 +22,15 @@ def pack(project: Project, home: Home, teller: Teller | None = None) -> tuple[Pa
 
 
 def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
-    how = How(
+    wish = Wish(
         dataset.name,
         follow_links=dataset.follow_links,
         progress=_telling(f"packing {dataset.name}", teller),
         samples=dataset.samples,
     )
-    packed = pack_origin(dataset.paths, home.store / "packs", how)
+    packed = pack_origin(dataset.paths, home.store / "packs", wish)
     if not files.is_still_there(str(packed.folder)):  # cleaned away since it was found
-        packed = pack_origin(dataset.paths, home.store / "packs", how)
+        packed = pack_origin(dataset.paths, home.store / "packs", wish)
     did = "unchanged since it was packed" if packed.reused else "packed"
     teller.step(
         f"data {dataset.name}: {packed.files:,} files, {say_size(packed.bytes)}, {did} "

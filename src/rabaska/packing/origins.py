@@ -3,114 +3,96 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from rabaska.errors import DatasetError
 from rabaska.node import files, partial
 from rabaska.node.data import packs
 from rabaska.packing import archives
 from rabaska.packing.memory import whole
-from rabaska.packing.pack import Pack, Progress, pack, put_in_place
+from rabaska.packing.pack import Pack, Wish, pack, put_in_place
 from rabaska.packing.refusals import refuse_name
 from rabaska.packing.space import space_needed
 
 
-class How(NamedTuple):
-    """How a dataset is packed, whatever it is."""
-
-    name: str
-    follow_links: bool = False
-    shard_size: int | None = None
-    progress: Callable[[Progress], None] | None = None
-    samples: bool = False
-
-
-def pack_origin(sources: Sequence[Path], store: Path, how: How) -> Pack:
+def pack_origin(sources: Sequence[Path], store: Path, wish: Wish) -> Pack:
     """Pack one folder, archive or file, or several folders side by side."""
     paths = [source.absolute() for source in sources]
     if len(paths) == 1 and not paths[0].is_file():
-        return pack(
-            paths[0], store, how.name, follow_links=how.follow_links, shard_size=how.shard_size,
-            progress=how.progress, samples=how.samples,
-        )  # fmt: skip
-    refuse_name(how.name)
-    with space_needed(store, f"pack {how.name}"):
+        return pack(paths[0], store, wish)
+    refuse_name(wish.name)
+    with space_needed(store, f"pack {wish.name}"):
         store.mkdir(parents=True, exist_ok=True)
         if len(paths) == 1 and archives.is_plain_tar(paths[0]):
-            return _tar(paths[0], store, how)
+            return _tar(paths[0], store, wish)
         if len(paths) == 1 and archives.is_compressed(paths[0]):
-            return _unpacked(paths[0], store, how)
-        return _side_by_side(paths, store, how)
+            return _unpacked(paths[0], store, wish)
+        return _side_by_side(paths, store, wish)
 
 
-def _tar(archive: Path, store: Path, how: How) -> Pack:
-    known = _recall(archive, store, how)
+def _tar(archive: Path, store: Path, wish: Wish) -> Pack:
+    known = _recall(archive, store, wish)
     if known:
         return _described(known, store, reused=True)
     status = archive.stat()
-    folder = partial.begin(str(store), how.name)
+    folder = partial.begin(str(store), wish.name)
     try:
-        manifest = archives.index_in_place(archive, how.name, Path(folder.path))
+        manifest = archives.index_in_place(archive, wish.name, Path(folder.path))
         if _version(archive.stat()) != _version(status):
             raise DatasetError(
                 f"{archive} changed while it was packed", hint="run the command again"
             )
     except archives.NeedsUnpacking:
         partial.abandon(folder)
-        return _unpacked(archive, store, how)
+        return _unpacked(archive, store, wish)
     except BaseException:
         partial.abandon(folder)
         raise
     put_in_place(folder, store / manifest.identity)
-    _remember(archive, store, how, manifest.identity)
+    _remember(archive, store, wish, manifest.identity)
     return _described(manifest, store, reused=False)
 
 
-def _unpacked(archive: Path, store: Path, how: How) -> Pack:
-    known = _recall(archive, store, how)
+def _unpacked(archive: Path, store: Path, wish: Wish) -> Pack:
+    known = _recall(archive, store, wish)
     if known:
         return _described(known, store, reused=True)
-    folder = partial.begin(str(store), f"unpacked-{how.name}")
+    folder = partial.begin(str(store), f"unpacked-{wish.name}")
     try:
         archives.unpack(archive, Path(folder.path))
-        made = pack(
-            Path(folder.path), store, how.name, shard_size=how.shard_size, progress=how.progress,
-            samples=how.samples,
-        )  # fmt: skip
+        made = pack(Path(folder.path), store, replace(wish, follow_links=False))
     finally:
         partial.abandon(folder)
-    _remember(archive, store, how, made.identity)
+    _remember(archive, store, wish, made.identity)
     return made
 
 
-def _side_by_side(paths: Sequence[Path], store: Path, how: How) -> Pack:
+def _side_by_side(paths: Sequence[Path], store: Path, wish: Wish) -> Pack:
     """Several folders, or one file, as if they lay in one folder: by links that are followed."""
     names = [path.name for path in paths]
     twins = {name for name in names if names.count(name) > 1}
     if twins:
         raise DatasetError(
-            f"two folders of dataset {how.name} are called {', '.join(sorted(twins))}",
+            f"two folders of dataset {wish.name} are called {', '.join(sorted(twins))}",
             why="they would lie side by side under one name",
             hint="rename one, or pack the folder that holds both",
         )
-    folder = partial.begin(str(store), f"links-{how.name}")
+    folder = partial.begin(str(store), f"links-{wish.name}")
     try:
         for path in paths:
             os.symlink(path, os.path.join(folder.path, path.name))
-        return pack(
-            Path(folder.path), store, how.name, follow_links=True, shard_size=how.shard_size,
-            progress=how.progress, known_as="\n".join(map(str, paths)), samples=how.samples,
-        )  # fmt: skip
+        known_as = "\n".join(map(str, paths))
+        return pack(Path(folder.path), store, replace(wish, follow_links=True, known_as=known_as))
     finally:
         partial.abandon(folder)
 
 
-def _recall(archive: Path, store: Path, how: How) -> packs.Manifest | None:
+def _recall(archive: Path, store: Path, wish: Wish) -> packs.Manifest | None:
     """The pack made of this very archive, if it is still there."""
     try:
-        known = files.read_json(str(_note(archive, store, how))) or {}
+        known = files.read_json(str(_note(archive, store, wish))) or {}
     except ValueError:
         return None
     if known.get("version") != list(_version(archive.stat())):
@@ -118,15 +100,15 @@ def _recall(archive: Path, store: Path, how: How) -> packs.Manifest | None:
     return whole(store / str(known.get("pack")))
 
 
-def _remember(archive: Path, store: Path, how: How, identity: str) -> None:
-    path = _note(archive, store, how)
+def _remember(archive: Path, store: Path, wish: Wish, identity: str) -> None:
+    path = _note(archive, store, wish)
     path.parent.mkdir(exist_ok=True)
     version = list(_version(archive.stat()))
     files.write_json(str(path), {"version": version, "pack": identity})
 
 
-def _note(archive: Path, store: Path, how: How) -> Path:
-    text = json.dumps([packs.FORMAT, str(archive), how.name, how.shard_size])
+def _note(archive: Path, store: Path, wish: Wish) -> Path:
+    text = json.dumps([packs.FORMAT, str(archive), wish.name, wish.shard_size])
     return store / ".listings" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
 
 

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,48 +49,36 @@ class Pack:
 
 
 @dataclass(frozen=True)
-class _Order:
-    """What was asked for."""
+class Wish:
+    """How a dataset is to be packed, whatever it is."""
 
-    source: Path
-    store: Path
     name: str
-    follow_links: bool
-    shard_size: int | None
-    workers: int
-    tell: Callable[[Progress], None]
-    known_as: str  # under which it is remembered
-    samples: bool
+    follow_links: bool = False
+    shard_size: int | None = None  # bytes; None: as suits the whole
+    samples: bool = False  # files of one stem must follow one another, and are counted
+    known_as: str = ""  # what it is remembered as, if it is found in another place each time
+    workers: int = field(default_factory=available)
+    progress: Callable[[Progress], None] = lambda _: None
 
 
-def pack(
-    source: Path, store_packs: Path, name: str, *,
-    follow_links: bool = False, shard_size: int | None = None, workers: int | None = None,
-    progress: Callable[[Progress], None] | None = None, known_as: str = "", samples: bool = False,
-) -> Pack:  # fmt: skip
-    """Pack `source` into `<store_packs>/<name>-<digest>`, unless it is there as it is now.
+def pack(source: Path, store: Path, wish: Wish) -> Pack:
+    """Pack `source` into `<store>/<name>-<digest>`, unless it is there as it is now.
 
-    The same content gives the same pack, byte for byte; `workers` changes only how long it takes.
-    A dataset that is found in another place each time is remembered as `known_as`. With `samples`,
-    files of one stem must follow one another, and it is counted what they make up.
+    The same content gives the same pack, byte for byte, however many workers make it.
     """
-    order = _Order(
-        source.absolute(), store_packs.absolute(), name, follow_links, shard_size,
-        workers or available(), progress or (lambda _: None), known_as or str(source.absolute()),
-        samples,
-    )  # fmt: skip
-    refuse_name(name)
-    refuse_unfit(order.source, order.store)
-    with space_needed(order.store, f"pack {source}"):
-        order.store.mkdir(parents=True, exist_ok=True)
-        remains = partial.adopt(str(order.store), name)
-        partial.sweep(str(order.store), spare=memory.notes)
-        folder = partial.begin(str(order.store), name)
+    source, store = source.absolute(), store.absolute()
+    refuse_name(wish.name)
+    refuse_unfit(source, store)
+    with space_needed(store, f"pack {source}"):
+        store.mkdir(parents=True, exist_ok=True)
+        remains = partial.adopt(str(store), wish.name)
+        partial.sweep(str(store), spare=memory.notes)
+        folder = partial.begin(str(store), wish.name)
         try:
-            made = _pack_in(folder, order, remains)
+            made = _pack_in(folder, source, wish, remains)
         except WorkerLost as problem:
             partial.abandon(folder)
-            raise _interrupted(order, problem) from problem
+            raise _interrupted(source, problem) from problem
         except KeyboardInterrupt:
             # What is done is kept for the next attempt.
             (partial.leave if memory.notes(folder.path) else partial.abandon)(folder)
@@ -103,42 +91,41 @@ def pack(
         return made
 
 
-def _pack_in(folder: PartialFolder, order: _Order, remains: list[PartialFolder]) -> Pack:
+def _pack_in(folder: PartialFolder, source: Path, wish: Wish, remains: list[PartialFolder]) -> Pack:
+    store = Path(folder.path).parent
     begun = time.time_ns()
-    listing = Listing(os.fsencode(order.source), follow_links=order.follow_links)
+    listing = Listing(os.fsencode(source), follow_links=wish.follow_links)
     made = draft(listing, folder.path)
     if not made.layout.files:
         raise DatasetError(
-            f"the dataset in {order.source} is empty",
+            f"the dataset in {source} is empty",
             why="there is no file in it",
             hint="check the path under [data] in rabaska.toml",
         )
     end, records = tail(made)
     with columns(made) as listed:
-        found = samples_among(listed.all_names()) if order.samples else None
-        load = _load(listed, order)
+        found = samples_among(listed.all_names()) if wish.samples else None
+        load = _load(listed, source)
         total = load.bytes_before(made.layout.files)
-        size = order.shard_size or target_size(total)
+        size = wish.shard_size or target_size(total)
         parts = _cuts(listed, load, size)
-    job = Job(
-        os.fsencode(order.source), made, made.classes, end, size, begun, order.follow_links
-    )  # fmt: skip
-    how = (order.known_as, order.name, order.follow_links, order.shard_size)
-    remembered = Memory(order.store, how)
+    job = Job(os.fsencode(source), made, made.classes, end, size, begun, wish.follow_links)
+    how = (wish.known_as or str(source), wish.name, wish.follow_links, wish.shard_size)
+    remembered = Memory(store, how)
     known = remembered.recall()
     kept = dict(known.kept) if known else {}
     for rest in remains:
         kept.update(memory.left_behind(rest.path))
-    vouchers = _vouchers(job, parts, order) if kept else {}
+    vouchers = _vouchers(job, parts, wish) if kept else {}
     if known and [voucher for voucher, _ in vouchers.values()] == known.vouchers:
         partial.abandon(folder)
-        return _described(known.manifest, order, found, reused=True)
+        return _described(known.manifest, store, found, reused=True)
     stripes = _spread(folder.path, size)
-    written = _write_shards(job, parts, _Plan(order, total, kept, vouchers))
-    manifest = describe(made, order.name, written, records)
-    put_in_place(folder, order.store / manifest.identity)
+    written = _write_shards(job, parts, _Plan(wish, total, kept, vouchers))
+    manifest = describe(made, wish.name, written, records)
+    put_in_place(folder, store / manifest.identity)
     remembered.keep(written, manifest.identity, begun)
-    return replace(_described(manifest, order, found, reused=False), stripes=stripes)
+    return replace(_described(manifest, store, found, reused=False), stripes=stripes)
 
 
 def _spread(folder: str, size: int) -> int | None:
@@ -150,13 +137,13 @@ def _spread(folder: str, size: int) -> int | None:
     return prepare_stripes(folder, size)
 
 
-def _load(listed: Columns, order: _Order) -> Load:
+def _load(listed: Columns, source: Path) -> Load:
     """About how many bytes lie before each file, from the sizes of some."""
     places = sampled(listed.hashes)
-    source = os.fsencode(order.source)
+    folder = os.fsencode(source)
 
     def weight(place: int) -> int:
-        path = os.path.join(source, listed.name(place))
+        path = os.path.join(folder, listed.name(place))
         try:
             size = os.stat(path).st_size
         except OSError as problem:
@@ -173,25 +160,25 @@ def _cuts(listed: Columns, load: Load, size: int) -> list[Cut]:
     return cuts(listed.hashes, load, size, together=together)
 
 
-def _vouchers(job: Job, parts: list[Cut], order: _Order) -> dict[int, tuple[str, int]]:
+def _vouchers(job: Job, parts: list[Cut], wish: Wish) -> dict[int, tuple[str, int]]:
     """For each cut: what vouches for its files as they are now."""
     found = {}
-    for number, voucher, newest in share(lambda part: reuse.vouch(job, part), parts, order.workers):
+    for number, voucher, newest in share(lambda part: reuse.vouch(job, part), parts, wish.workers):
         found[number] = voucher, newest
     return dict(sorted(found.items()))
 
 
 def _described(
-    manifest: packs.Manifest, order: _Order, found: Samples | None, *, reused: bool
+    manifest: packs.Manifest, store: Path, found: Samples | None, *, reused: bool
 ) -> Pack:
     return Pack(
-        manifest.identity, order.store / manifest.identity, manifest.files, manifest.bytes,
+        manifest.identity, store / manifest.identity, manifest.files, manifest.bytes,
         len(manifest.shards), reused, found,
     )  # fmt: skip
 
 
 class _Plan(NamedTuple):
-    order: _Order
+    wish: Wish
     total: int  # bytes, about
     kept: dict[str, Kept]
     vouchers: dict[int, tuple[str, int]]
@@ -212,11 +199,11 @@ def _write_shards(job: Job, parts: list[Cut], plan: _Plan) -> list[Written]:
     total_files = job.made.layout.files
     # The largest first, so that in the end all workers are done at about the same time.
     tasks = sorted(parts, key=lambda cut: cut.begin - cut.end)
-    for word in share(work, tasks, plan.order.workers):
+    for word in share(work, tasks, plan.wish.workers):
         if isinstance(word, Packed):
             done_files, done_bytes = done_files + word.files, done_bytes + word.bytes
             total = done_bytes if done_files == total_files else max(plan.total, done_bytes)
-            plan.order.tell(Progress(done_files, done_bytes, total_files, total))
+            plan.wish.progress(Progress(done_files, done_bytes, total_files, total))
         else:
             # Here and not in the worker, which can go on meanwhile.
             for shard in word.shards:
@@ -233,9 +220,9 @@ def put_in_place(folder: PartialFolder, target: Path) -> None:
     partial.finish(folder, str(target))
 
 
-def _interrupted(order: _Order, problem: WorkerLost) -> DatasetError:
+def _interrupted(source: Path, problem: WorkerLost) -> DatasetError:
     return DatasetError(
-        f"packing {order.source} was interrupted",
+        f"packing {source} was interrupted",
         why=f"{problem} from outside, perhaps for want of memory",
         hint="run the command again",
     )
