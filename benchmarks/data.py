@@ -1,9 +1,11 @@
 """The data plane beside what a user would run instead; wall clock, on this machine, as root.
 
+`python benchmarks/data.py --only staging reading` measures these parts alone.
 Peers that are not there are installed into a virtual environment of their own, `.venv-bench`; a
 peer that cannot be had is an error, never a missing line.
 """
 
+import argparse
 import importlib.util
 import json
 import os
@@ -13,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,9 +37,20 @@ PACK = "import sys; from pathlib import Path; from rabaska.packing.pack import W
 # The same as if the compiled part were not installed.
 PLAIN = f"import sys; sys.modules['rabaska_speed'] = None; {PACK}"
 STAGE = "import sys; from rabaska.node.data.stage import stage; stage(*sys.argv[1:])"
+PARTS = (
+    "packing", "packing_slowly", "staging", "staging_slowly", "reading", "resuming", "opening",
+)  # fmt: skip
 
 
-def run(quick: bool) -> list[Row]:
+def main() -> int:
+    words = argparse.ArgumentParser(description="Measure packing, staging and reading.")
+    words.add_argument("--quick", action="store_true", help="fewer repeats and smaller data")
+    words.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART")
+    asked = words.parse_args()
+    return int(any(row.falls_short for row in run(asked.quick, asked.only)))
+
+
+def run(quick: bool, parts: Sequence[str] = PARTS) -> list[Row]:
     if os.geteuid() != 0:
         raise RuntimeError("this benchmark empties caches and mounts disks, so it needs root")
     why = unavailable()
@@ -49,16 +62,13 @@ def run(quick: bool) -> list[Row]:
     repeats, scale = (1, 20) if quick else (7, 1)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as disk, memory_disk() as memory:
         bench = Bench(Path(disk), memory, repeats, scale)
-        parts = (
-            bench.packing, bench.packing_slowly, bench.staging, bench.staging_slowly,
-            bench.reading, bench.resuming, bench.opening,
-        )  # fmt: skip
-        return [told(row) for part in parts for row in part()]
+        return [told(row) for part in parts for row in getattr(bench, part)()]
 
 
 def told(row: Row) -> Row:
     """The row, after saying it: the whole takes long, and may be stopped."""
-    print(f"  {row.work} beside {row.peer}: {row.ratio:.2f}", file=sys.stderr)
+    amounts = f"{row.ours:.3g} and {row.theirs:.3g} {row.unit}"
+    print(f"  {row.work} beside {row.peer}: {row.ratio:.2f} ({amounts})", file=sys.stderr)
     return row
 
 
@@ -293,7 +303,7 @@ class Bench:
         cost = medians({kind: seconds(kind) for kind in ("rabaska", *asked)}, self._repeats)
         for peer, at_least in asked.items():
             ratio = cost[peer] / cost["rabaska"]
-            yield Row(work, peer, 1 / cost["rabaska"], 1 / cost[peer], ratio, at_least)
+            yield Row(work, peer, 1 / cost["rabaska"], 1 / cost[peer], ratio, at_least, "/s")
 
     def reading(self) -> Iterator[Row]:
         folder = self._disk / "reading"
@@ -336,3 +346,7 @@ class Bench:
         seconds, megabytes = found["seconds"], found["megabytes"]
         yield Row(f"open an index of {count}", "50 ms", seconds, 0.05, 0.05 / seconds, 1)
         yield Row(f"memory of a reader of {count}", "20 MB", megabytes, 20, 20 / megabytes, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
