@@ -68,6 +68,21 @@ def test_what_nobody_had_verified_is_looked_at_once_and_remembered(voyager):
     assert "unverified: software.modules (differs: python/3.11)" in shown
 
 
+def test_the_first_run_finds_out_that_nodes_reach_no_internet(voyager):
+    with (voyager.project / "train.py").open("a") as program:
+        program.write("\nif 0:\n    MNIST('data', download=True)\n")
+    before = findings(voyager, code=0)
+
+    run = ("run", "--on", "lab", "--links", "1")
+    voyager.types(*run, "--wait", "--", "--steps", "3", "--pause", "1")
+    second = voyager.types(*run).errors
+
+    after = findings(voyager)
+    assert "code.download" not in before
+    assert "it downloads its data" in second
+    assert "the compute nodes of lab reach no internet" in after["code.download"]["why"]
+
+
 @pytest.mark.thorough
 def test_a_plan_knows_the_queues_of_today_guesses_the_start_and_measures_both_ends(voyager):
     voyager.settings(command=COMMAND.replace("--resume", "--steps 9000 --pause 0.1 --resume"))

@@ -248,7 +248,8 @@ def site(told: "Added") -> None:
     """What a new profile was written from."""
     found = told.site
     gpus = {f"{each.gpus} x {each.gpu_model}" for each in found.partitions if each.gpus}
-    internet = {True: "yes", False: "no", None: "not tried; `--probe` does"}[found.internet]
+    untried = "the first run tries it, or `--probe` now"
+    internet = {True: "yes", False: "no", None: untried}[found.internet]
     rows = {
         "scheduler": f"{found.scheduler} ({found.version})" if found.version else found.scheduler,
         "partitions": ", ".join(each.name for each in found.partitions),

@@ -109,6 +109,11 @@ class Cluster:
         return not self.host
 
     @property
+    def wonders_about_internet(self) -> bool:
+        """Whether nobody knows if its nodes reach it: the profile is silent, or unsure."""
+        return self.internet is None or "nodes.internet" in self.probe
+
+    @property
     def store_tier(self) -> Tier | None:
         """The tier that the store lies in, as the profile spells both."""
         shared = [each for each in self.storage if each.path and each.scope != "node"]

@@ -47,7 +47,7 @@ def updated(cluster: Cluster, seen: Seen | None) -> Cluster:
         found["accounts"] = seen.accounts
     if seen.wheelhouse and (not cluster.wheelhouse or "software.wheelhouse" in unsure):
         found["wheelhouse"] = seen.wheelhouse
-    if seen.internet is not None and (cluster.internet is None or "nodes.internet" in unsure):
+    if seen.internet is not None and cluster.wonders_about_internet:
         found["internet"] = seen.internet
     if any(fact.verdict == "differs" for fact in seen.about("jobs.gpus")):
         found["gpus_as_gres"] = True  # its Slurm is too old for the other way

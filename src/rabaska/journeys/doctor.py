@@ -17,7 +17,7 @@ from rabaska.journeys.prospect import (
 )
 from rabaska.journeys.station import Station, cluster_named
 from rabaska.journeys.telling import Teller
-from rabaska.journeys.visit import Visit, ask, visit
+from rabaska.journeys.visit import Visit, ask, of_nodes, told_by_nodes, visit
 from rabaska.node import files
 from rabaska.records.home import Home
 from rabaska.scouting.questions import NO_ANSWER, Answer
@@ -71,6 +71,7 @@ def warn(project: Project, there: Station, teller: Teller) -> None:
     cluster = there.cluster
     subject = look(project, cluster, thorough=False)
     said = _before_sending(subject, there)
+    subject = replace(subject, cluster=told_by_nodes(cluster, said))
     missing = software.missing_program(subject, said.get(_PROGRAM, NO_ANSWER).text)
     found = (*examine(subject), *missing)
     serious = [each for each in found if each.serious and each.id != "cluster.gone"]
@@ -83,7 +84,7 @@ def warn(project: Project, there: Station, teller: Teller) -> None:
 
 
 def _before_sending(subject: Subject, there: Station) -> Mapping[str, Answer]:
-    asked = prospect_question(subject.project, there.cluster)
+    asked = {**prospect_question(subject.project, there.cluster), **of_nodes(there.cluster)}
     if subject.project.environment.kind == "current" and not there.cluster.is_here:
         asked[_PROGRAM] = software.program_question(subject)
     return ask(there.place, asked, usual={}) if asked else {}

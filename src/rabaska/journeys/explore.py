@@ -10,7 +10,7 @@ from rabaska.domain.clusters import Cluster
 from rabaska.domain.seen import Fact
 from rabaska.errors import WrongUse
 from rabaska.journeys.station import place_of
-from rabaska.journeys.visit import ask, of_profile, remember
+from rabaska.journeys.visit import ask, of_nodes, of_profile, remember
 from rabaska.node import files
 from rabaska.records.home import Home
 from rabaska.scouting import profile, questions, sites
@@ -91,7 +91,7 @@ def _notes(site: Site, *, probe: bool) -> list[str]:
 def check(name: str, home: Home, *, probe: bool = False, account: str = "") -> list[Fact]:
     """Hold every line of a profile against what the cluster says now, and remember it."""
     cluster = load_cluster(name, user_profiles=home.profiles)
-    more = of_profile(cluster)
+    more = {**of_profile(cluster), **of_nodes(cluster)}
     if probe:
         more["probe"] = _probe(account)
     return list(remember(cluster, ask(place_of(cluster), more), home).facts)

@@ -171,6 +171,11 @@ def place_of(cluster: Cluster) -> Place:
     return Ssh(login, Connection(cluster.transfer_host, options=cluster.ssh_options))
 
 
+def store_word(cluster: Cluster) -> str:
+    """The store as a word for the cluster's own shell."""
+    return expanding(cluster.store or _STORE)
+
+
 def resolved_store(cluster: Cluster, place: Place) -> str:
     """Where the cluster keeps our things, its own variables expanded by its own shell."""
     if "{" in cluster.store.replace("${", ""):
@@ -180,7 +185,7 @@ def resolved_store(cluster: Cluster, place: Place) -> str:
             hint=f"`rabaska clusters add {cluster.name} --host {cluster.host}` writes one of your "
             "own, in which you can write the folder itself",
         )
-    word = expanding(cluster.store or _STORE)
+    word = store_word(cluster)
     outcome = surely(lambda: place.run(f"set -u; mkdir -p {word} && cd {word} && pwd -P"))
     if outcome.exit_code != 0:
         from rabaska.remote.refusals import refuse_full_disk

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from rabaska.domain.asking import completed
+from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources, together
 from rabaska.domain.placing import memory_folder, shared_folder
 from rabaska.domain.projects import Project
@@ -21,6 +22,7 @@ from rabaska.node.record.plan import Launch, Nearby, Plan, StagedData
 from rabaska.packing.pack import Pack
 from rabaska.remote.place import quoted, surely
 from rabaska.remote.refusals import refuse_full_disk
+from rabaska.scouting.questions import OUTSIDE
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,14 @@ def voyage(
         launch=_launch(spec, station),
         nearby=Nearby(memory_folder(station.cluster), shared_folder(station.cluster)),
         watch=project.watch,
+        tries=_tries(station.cluster),
     )
     return Voyage(spec=spec, plan=plan, script=script(spec, station, setup))
+
+
+def _tries(cluster: Cluster) -> str:
+    """This computer need not find out what its user knows."""
+    return "" if cluster.is_here or not cluster.wonders_about_internet else OUTSIDE
 
 
 def _launch(spec: JobSpec, station: Station) -> Launch:

@@ -9,13 +9,14 @@ from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.seen import Seen, updated
 from rabaska.domain.shellwords import expanding
 from rabaska.errors import CommandFailed, Unreachable
-from rabaska.journeys.station import place_of, seen
+from rabaska.journeys.station import place_of, seen, store_word
 from rabaska.node.here.capacity import found_gpus
 from rabaska.records import seen as records
 from rabaska.records.home import Home
 from rabaska.remote.place import Place
 from rabaska.scouting import comparing, questions, sites
 from rabaska.scouting.questions import Answer
+from rabaska.scouting.sites import Site
 from rabaska.settings.profile_files import profile_files
 
 
@@ -34,15 +35,17 @@ def visit(
     if cluster.is_here and cluster.scheduler == "local":
         return Visit(replace(cluster, partitions=_this_computer()))
     known = seen(cluster.name, home)
+    more = {**of_nodes(cluster), **(more or {})}
     why = "the site was not asked" if offline else cluster.farewell
     if why:
         return Visit(updated(cluster, known), unasked=why)
     try:
         if known is None:
-            answers = ask(place_of(cluster), {**of_profile(cluster), **(more or {})})
+            answers = ask(place_of(cluster), {**of_profile(cluster), **more})
             known = remember(cluster, answers, home)
         else:
-            answers = ask(place_of(cluster), more or {}, usual=questions.TODAY)
+            answers = ask(place_of(cluster), more, usual=questions.TODAY)
+            known = _with_news(known, cluster, sites.read(answers), home)
     except Unreachable as problem:
         return Visit(updated(cluster, known), unasked=problem.what, problem=problem)
     today = sites.read(answers)
@@ -83,6 +86,29 @@ def of_profile(cluster: Cluster) -> dict[str, str]:
     return asked
 
 
+def of_nodes(cluster: Cluster) -> dict[str, str]:
+    """The question for what a link found out, as long as that is not known."""
+    if not cluster.wonders_about_internet:
+        return {}
+    return {questions.NODES_NAME: questions.nodes_question(store_word(cluster))}
+
+
+def told_by_nodes(cluster: Cluster, answers: Mapping[str, Answer]) -> Cluster:
+    found = sites.read(answers).internet
+    return cluster if found is None else replace(cluster, internet=found)
+
+
+def _with_news(known: Seen, cluster: Cluster, site: Site, home: Home) -> Seen:
+    """What was known, and what a link has found out since; kept, if that is new."""
+    if site.internet is None or site.internet == known.internet:
+        return known
+    facts = [fact for fact in known.facts if fact.key != "nodes.internet"]
+    facts += comparing.internet(cluster.internet, site)
+    found = replace(known, internet=site.internet, facts=tuple(facts))
+    _keep(found, cluster, home)
+    return found
+
+
 def _paths(cluster: Cluster) -> list[tuple[str, str]]:
     # The store itself may not be there before the first run; what it lies in must.
     above = (cluster.store or "~/rabaska").rpartition("/")[0] or "/"
@@ -105,7 +131,11 @@ def remember(cluster: Cluster, answers: Mapping[str, Answer], home: Home) -> See
         wheelhouse=site.wheelhouse,
         internet=tried,
     )
+    _keep(found, cluster, home)
+    return found
+
+
+def _keep(found: Seen, cluster: Cluster, home: Home) -> None:
     profile = profile_files(home.profiles).get(cluster.name)
     if profile and home.folder.is_dir():
         records.keep(home.seen, profile, found)
-    return found

@@ -25,7 +25,7 @@ def compared(cluster: Cluster, site: Site, answers: Mapping[str, Answer]) -> lis
         *_storage(cluster, answers),
         *_modules(cluster.modules, site),
         *_accounts(cluster.accounts, site),
-        *_internet(cluster.internet, site),
+        *internet(cluster.internet, site),
         *_gpus(cluster, site),
         *_partitions(cluster.partitions, site),
     ]
@@ -83,11 +83,11 @@ def _accounts(names: tuple[str, ...], site: Site) -> Iterator[Fact]:
             yield Fact("accounts", name, verdict, ", ".join(site.accounts))
 
 
-def _internet(says: bool | None, site: Site) -> Iterator[Fact]:
+def internet(says: bool | None, site: Site) -> Iterator[Fact]:
     if says is None:
         return
     if site.internet is None:
-        yield Fact("nodes.internet", _claim(says), UNTOLD, "`--probe` tries it in a job")
+        yield Fact("nodes.internet", _claim(says), UNTOLD, "the first run there tries it")
     else:
         yield _same("nodes.internet", _claim(says), _claim(site.internet))
 

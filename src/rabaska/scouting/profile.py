@@ -87,7 +87,7 @@ def _software(site: Site) -> Iterator[str]:
 def _nodes(site: Site) -> Iterator[str]:
     yield "[nodes]"
     if site.internet is None:
-        yield "# Whether compute nodes reach the internet: `rabaska clusters add --probe` tries."
+        yield "# Whether compute nodes reach the internet; the first run tries it, `--probe` now."
         yield "# internet = false"
     else:
         yield "# Tried with a job of one minute."

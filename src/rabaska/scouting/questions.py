@@ -56,6 +56,9 @@ PROBE = (
     + " || echo internet=no"
 )
 
+NODES_NAME = "nodes"
+OUTSIDE = "https://pypi.org/"  # what a link tries to reach, where nobody knows if it can
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -92,6 +95,11 @@ def probe_question(account: str = "") -> str:
     """A job of one minute; `srun` waits for it and prints what it printed."""
     pays = f" --account={shlex.quote(account)}" if account else ""
     return f"srun --quiet --ntasks=1 --time=1{pays} bash -c {shlex.quote(PROBE)}"
+
+
+def nodes_question(store: str) -> str:
+    """What a link found out about the nodes; `store` is a shell word."""
+    return f"cat {store}/nodes.json"
 
 
 def usable_paths(paths: Iterable[tuple[str, str]]) -> str:

@@ -1,12 +1,13 @@
 """A cluster as it showed itself: its scheduler, queues, storage and software."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from rabaska.domain.clusters import Partition
-from rabaska.scouting.questions import NO_ANSWER, QUOTA_PROGRAMS, Answer, pairs
+from rabaska.scouting.questions import NO_ANSWER, NODES_NAME, QUOTA_PROGRAMS, Answer, pairs
 
 _LONGEST = timedelta(days=366)  # more is no limit that anybody meets
 _OLDEST = (3, 6)  # the Python that our own part needs there
@@ -52,7 +53,7 @@ def read(answers: Mapping[str, Answer]) -> Site:
     programs = tuple(text("programs").split())
     schedulers = text("schedulers")
     probed = pairs(text("probe"))
-    internet = probed.pop("internet", "")
+    tried = {"yes": True, "no": False}.get(probed.pop("internet", ""))
     return Site(
         scheduler=scheduler(programs, schedulers),
         version=_version(schedulers),
@@ -61,7 +62,7 @@ def read(answers: Mapping[str, Answer]) -> Site:
         limits=limits(text("config")),
         variables=pairs(text("variables")),
         in_job=probed,
-        internet={"yes": True, "no": False}.get(internet),
+        internet=internet(text(NODES_NAME)) if tried is None else tried,
         pythons=pythons(text("pythons")),
         modules=modules(text("modules")) if answers.get("modules", NO_ANSWER).ok else None,
         wheelhouse=wheelhouse(text("wheelhouse")),
@@ -81,6 +82,15 @@ def scheduler(programs: Iterable[str], said: str) -> str:
     if "qsub" not in found:
         return "local"
     return "pbs" if re.search(r"pbs_version|PBSPro|OpenPBS", said, re.IGNORECASE) else "torque"
+
+
+def internet(text: str) -> bool | None:
+    """What a link that tried it wrote down; None when none has, or nobody can read it."""
+    try:
+        found = json.loads(text)["internet"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found if isinstance(found, bool) else None
 
 
 def _version(said: str) -> str:

@@ -22,6 +22,7 @@ from . import (
     everywhere,
     interrupts,
     launch,
+    outside,
     pace,
     program,
     ready,
@@ -203,6 +204,7 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
     saver.start(rescue.seconds(), may_write=lambda: not work.lease.lost())
     gauge = pace.Pace(work)
     gauge.start(may_write=lambda: not work.lease.lost())
+    outside.try_once(work)
     end = program.watch(process, ask, noting(work), work.job.patience)
     saver.end()
     gauge.end()

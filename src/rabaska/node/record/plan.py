@@ -68,10 +68,11 @@ class Plan(NamedTuple):
     nearby: Nearby = Nearby()
     watch: bool = True  # whether the program is watched
     cuts: Sequence[Cut] = ()  # of a rehearsal: one for each link, from the first on
+    tries: str = ""  # an address outside that a node tries, where nobody knows if it reaches it
 
 
 # A run that was submitted before they were known has none of them.
-_ADDED_LATER = ("launch", "nearby", "watch", "cuts")
+_ADDED_LATER = ("launch", "nearby", "watch", "cuts", "tries")
 
 
 class WrongFormat(Exception):

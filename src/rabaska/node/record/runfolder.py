@@ -1,6 +1,7 @@
 """Every file of a run, named in one place.
 
 <store>/packs/<name>-<digest>/   code/<digest>.tar   envs/<digest>/   node/<digest>.pyz
+<store>/nodes.json     what a link found out about the nodes, for the laptop
 <store>/runs/<run>/
   run.json             the resolved plan, written once
   job.sh               what was submitted
@@ -31,6 +32,10 @@ class RunFolder(NamedTuple):
     @property
     def store(self) -> str:
         return os.path.dirname(os.path.dirname(self.path))
+
+    @property
+    def nodes(self) -> str:
+        return os.path.join(self.store, "nodes.json")
 
     @property
     def plan(self) -> str:
