@@ -33,11 +33,12 @@ TUTORIALS = {
          "own": 'account = "pje-224-aa"\nfeatures = ["k80"]\nmail = "ada@example.org"'},
         ["#PBS -A pje-224-aa", "#PBS -l walltime=12:00:00", "#PBS -l nodes=1:gpus=8",
          "#PBS -l feature=k80", "#PBS -m bea", "#PBS -r n",
-         "module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0"],
+         "module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0",
+         "$RAMDISK if they fit, else $LSCRATCH", "$RAP/rabaska"],
     ),
     "hades": (
         {"resources": 'gpus = 2\nwalltime = "12h"', "own": 'account = "pje-224-aa"'},
-        ["#PBS -A pje-224-aa", "#PBS -l nodes=1:gpus=2", "-q @hades"],
+        ["#PBS -A pje-224-aa", "#PBS -l nodes=1:gpus=2", "#PBS -l walltime=12:00:00", "-q @hades"],
     ),
     "copper": (
         {"resources": 'gpus = 4\ncores = 8\nmemory = "92 GB"\nwalltime = "4h"'},
@@ -46,6 +47,14 @@ TUTORIALS = {
     "monk": (
         {"resources": 'gpus = 1\nwalltime = "1d"'},
         ["sqsub", "-r 1440m", "-q gpu", "-o ", 'RABASKA_LOCAL="/tmp/$USER"'],
+    ),
+    "mosaic": (
+        {"resources": 'gpus = 1\nwalltime = "4h"', "links": 6},
+        ["sqsub", "-r 240m", "-q gpu", "-f threaded", "--gpp=1", "up to 6 of 4 h"],
+    ),
+    "minsky": (
+        {"resources": 'gpus = 4\nnodes = 1\nwalltime = "4h"'},
+        ["sqsub", "-r 240m", "-q gpu", "--gpp=4", "staged into", "/tmp/$USER"],
     ),
     "phoenix": (
         {"resources": 'gpus = 1\ncores = 4\nmemory = "22 GB"\nwalltime = "1h"'},
@@ -61,6 +70,14 @@ TUTORIALS = {
          "#SBATCH --mem=47000M", "#SBATCH --time=0-03:00:00", "#SBATCH --array=1-10%1",
          "python/3.6 cuda cudnn"],
     ),
+    **dict.fromkeys(("cedar", "graham"), (
+        {"resources": 'gpus = 1\ncores = 3\nmemory = "20 GB"\nwalltime = "1d"', "links": 5,
+         "own": 'account = "def-someuser"\nmail = "ada@example.org"'},
+        ["#SBATCH --account=def-someuser", "#SBATCH --gres=gpu:1", "#SBATCH --cpus-per-task=3",
+         "#SBATCH --mem=20000M", "#SBATCH --time=1-00:00:00", "#SBATCH --array=1-5%1",
+         "#SBATCH --mail-user=ada@example.org", "virtualenv --no-download",
+         "pip install --quiet --no-index", 'RABASKA_LOCAL="$SLURM_TMPDIR"'],
+    )),
     "sdumont": (
         {"resources": 'gpus = 4\nwalltime = "4d"\nexclusive = true', "chain": "requeue = false",
          "own": 'queue = "sequana_gpu_shared"'},
@@ -107,7 +124,10 @@ def test_each_directive_of_the_tutorial_stands_in_the_dry_run(cluster, dry_run):
 
     assert shown.returncode == 0, shown.stderr
     assert [line for line in wanted if line not in shown.stdout] == [], shown.stdout
-    assert "{checkpoint}" in shown.stdout
+    # What is told once for all: the newest checkpoint, where data goes, where results are saved.
+    assert "--load-checkpoint {checkpoint}" in shown.stdout
+    assert re.search(r"^staged into +\S", shown.stdout, re.MULTILINE)
+    assert re.search(r"^results +\S+/output", shown.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("cluster", "successor"), [("helios", "rorqual"), ("copper", "nibi")])

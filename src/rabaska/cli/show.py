@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rabaska.journeys.explore import Added
     from rabaska.journeys.init import Proposal
     from rabaska.journeys.submit import Voyage
+    from rabaska.node.record.plan import Plan
 
 _WIDTH_WITHOUT_TERMINAL = 160
 
@@ -207,15 +208,25 @@ def voyage(told: "Voyage") -> None:
         "on": f"{plan.about['cluster']} ({plan.about['scheduler']})",
         "command": " ".join([*plan.command, *plan.resume]),
         "data": ", ".join(f"{each.pack} as {each.mode}" for each in plan.datasets) or "none",
+        "staged into": _staged_into(plan),
         "code": f"snapshot {plan.code[:12]}",
         "links": f"up to {spec.links} of {say_duration(spec.resources.walltime)}",
         "asked to save": f"{say_duration(spec.warn_before)} before the limit, by {plan.signal}",
         "GPUs": f"{spec.resources.gpus} {spec.resources.gpu_model}".strip(),
         "checkpoints": " ".join(plan.patterns),
         "kept": " ".join(plan.keep),
+        "results": f"{spec.folder.removesuffix('/logs')}/output, whether or not it succeeds",
     }
     console().print(_table((name, text) for name, text in rows.items() if text))
     data(f"\n# {'-' * 30} job.sh {'-' * 30}\n{told.script}")
+
+
+def _staged_into(plan: "Plan") -> str:
+    """The tiers of a node in the order in which the agent tries them."""
+    local = plan.about.get("local") or "a temporary folder of the node"
+    if not plan.datasets:
+        return ""
+    return f"{plan.nearby.memory} if they fit, else {local}" if plan.nearby.memory else str(local)
 
 
 def proposal(told: "Proposal", target: "Path") -> None:

@@ -134,6 +134,7 @@ def _about(
         "account": spec.account, "queue": spec.queue, "features": list(spec.features),
         "mail": spec.mail, "native": list(spec.native),
         "requeue": spec.requeue,
+        "local": in_job(station).local_space,
         "unmet": station.scheduler.unmet(spec),
     }  # fmt: skip
 
