@@ -93,7 +93,7 @@ def broken_rules(need: Need, queue: Partition, cluster: Cluster) -> list[str]:
 
 def _right_gpu(need: Need, queue: Partition) -> str:
     if not need.gpus:
-        return "it is a queue for GPUs" if queue.gpus else ""
+        return "it is for GPUs, and none is asked for (`--gpus 1` would)" if queue.gpus else ""
     if not queue.gpus:
         return "it has no GPUs"
     if need.gpu and need.gpu not in (queue.kind, queue.gpu_model):
