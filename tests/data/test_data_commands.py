@@ -42,6 +42,38 @@ def test_a_listing_can_be_read_by_a_script(made, capfd):
     assert json.loads(capfd.readouterr().out) == [{"name": "dogs/1.jpg", "size": 1000}]
 
 
+def test_without_a_name_the_packs_of_the_project_are_listed(made, tmp_path, monkeypatch, capfd):
+    pack(tmp_path / "source/cats", made.parent, Wish("cats"))
+    assert rabaska("ls") == 0
+    everywhere = capfd.readouterr().out.splitlines()
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "rabaska.toml").write_text(
+        'command = "true"\n[data.animals]\npath = "../source"\n'
+    )  # fmt: skip
+    monkeypatch.chdir(project)
+
+    assert rabaska("ls") == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert rabaska("ls", "--json") == 0
+    listed = json.loads(capfd.readouterr().out)
+
+    assert [line.split()[0] for line in everywhere] == ["name", "animals", "cats"]
+    assert [line.split()[0] for line in lines] == ["name", "animals"]
+    assert str(made) in lines[1]
+    assert listed[0].pop("digest").startswith(made.name[-12:])
+    assert listed == [{"name": "animals", "files": 3, "bytes": 3000, "folder": str(made)}]
+
+
+def test_without_any_pack_it_is_said_how_one_is_made(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("RABASKA_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+    assert rabaska("ls") == 0
+
+    assert "rabaska pack" in capfd.readouterr().err
+
+
 def test_one_file_is_printed_as_it_was(made, capfd):
     assert rabaska("cat", "animals", "dogs/1.jpg") == 0
 

@@ -41,11 +41,14 @@ def verify(pack: str, *, on: str) -> None:
 
 
 @data.command("ls")
-@click.argument("pack")
+@click.argument("pack", default="")
 @click.argument("below", default="")
 @json_option
 def ls(pack: str, below: str, *, as_json: bool) -> None:
-    """List the files of a pack, or of one folder in it."""
+    """List the files of a pack, or of one folder in it; without PACK, the project's packs."""
+    if not pack:
+        _list_packs(as_json=as_json)
+        return
     found = journey.entries(journey.pack_called(pack, home()), below)
     if as_json:
         show.json([{"name": os.fsdecode(one.name), "size": one.size} for one in found])
@@ -54,6 +57,23 @@ def ls(pack: str, below: str, *, as_json: bool) -> None:
         name = os.fsdecode(one.name) + ("/" if one.kind == FOLDER else "")
         target = f" -> {os.fsdecode(one.target)}" if one.kind == LINK else ""
         show.data(f"{one.size:12d}  {name}{target}")
+
+
+def _list_packs(*, as_json: bool) -> None:
+    found = journey.kept(Path.cwd(), home())
+    if as_json:
+        show.json(found)
+        return
+    if not found:
+        show.note("there is no pack yet; `rabaska pack` makes one of every dataset")
+        return
+    rows = [
+        (one.name, f"{one.files:,}", say_size(one.bytes), one.digest[:12], one.folder)
+        for one in found
+    ]  # fmt: skip
+    headings = ("name", "files", "size", "digest", "folder")
+    for line in columns(rows, headings, right=("files", "size")):
+        show.data(line)
 
 
 @data.command("cat")

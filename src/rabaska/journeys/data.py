@@ -3,18 +3,51 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rabaska.domain.placing import place
 from rabaska.domain.speeds import TierSpeed, best_mode
-from rabaska.errors import DamagedPack, DatasetError, WrongUse
+from rabaska.errors import DamagedPack, DatasetError, SettingsError, WrongUse
 from rabaska.journeys.station import Station, station
 from rabaska.node.data import inspection, look, measure, packs
 from rabaska.node.data.packs import MANIFEST, Entry
 from rabaska.packing.advice import Advice
 from rabaska.packing.advice import advise as measured
+from rabaska.packing.memory import whole
 from rabaska.records.home import Home
+from rabaska.settings.project import find, load
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A pack that lies in our store."""
+
+    name: str
+    files: int
+    bytes: int
+    digest: str
+    folder: Path
+
+
+def kept(folder: Path, home: Home) -> list[Kept]:
+    """The packs of the project around `folder`, or all of them where there is no project."""
+    names = _names(folder)
+    found = [whole(path.parent) for path in sorted((home.store / "packs").glob(f"*/{MANIFEST}"))]
+    return [
+        Kept(one.name, one.files, one.bytes, one.digest, home.store / "packs" / one.identity)
+        for one in found
+        if one and (names is None or one.name in names)
+    ]
+
+
+def _names(folder: Path) -> set[str] | None:
+    """The datasets of the project around `folder`; None where there is no project."""
+    try:
+        find(folder)
+    except SettingsError:
+        return None
+    return {dataset.name for dataset in load(folder).datasets}
 
 
 def pack_called(name: str, home: Home) -> Path:
@@ -23,9 +56,9 @@ def pack_called(name: str, home: Home) -> Path:
         return Path(name)
     store = home.store / "packs"
     found = [*store.glob(f"{name}-????????????"), *store.glob(f"{name}*")]
-    whole = [folder for folder in found if (folder / MANIFEST).is_file()]
-    if whole:
-        return max(whole, key=lambda folder: folder.stat().st_mtime_ns)
+    ready = [folder for folder in found if (folder / MANIFEST).is_file()]
+    if ready:
+        return max(ready, key=lambda folder: folder.stat().st_mtime_ns)
     known = sorted({path.parent.name for path in store.glob(f"*/{MANIFEST}")})
     raise WrongUse(
         f"there is no pack called `{name}`",
