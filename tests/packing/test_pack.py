@@ -10,6 +10,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -416,22 +418,53 @@ def test_a_full_disk_and_a_full_quota_say_so_in_the_words_of_the_system(store, n
     assert str(store) in caught.value.why
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
-def test_a_full_disk_leaves_nothing(source, store):
-    (source / "large").write_bytes(os.urandom(3 * 2**20))
+@contextmanager
+def limited(store: Path, limit: str) -> Iterator[None]:
+    """The store as a disk of its own, which holds no more than `limit`."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
     store.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", store], check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", limit, "tmpfs", store], check=False)
     if mounted.returncode:
         pytest.skip("this machine does not let us mount")
-
     try:
-        with pytest.raises(NoSpace):
-            pack(source, store, Wish("animals"))
-        left = list(store.iterdir())
+        yield
     finally:
         subprocess.run(["umount", store], check=True)
 
+
+def test_a_full_disk_leaves_nothing(source, store):
+    (source / "large").write_bytes(os.urandom(3 * 2**20))
+
+    with limited(store, "size=1m"):
+        with pytest.raises(NoSpace):
+            pack(source, store, Wish("animals"))
+        left = list(store.iterdir())
+
     assert left == []
+
+
+def test_where_no_more_files_may_be_made_the_same_command_works_once_they_may(
+    source, store, tmp_path
+):
+    with limited(store, "nr_inodes=30"):
+        before = pack(source, store, Wish("animals"))
+        for number in range(40):
+            (source / f"{number}.bin").write_bytes(os.urandom(2000))
+        many = Wish("animals", shard_size=5000)
+        with pytest.raises(NoSpace) as caught:
+            pack(source, store, many)
+        left = leftovers(store)
+        damage = verify(str(before.folder))
+        subprocess.run(["mount", "-o", "remount,nr_inodes=1000", store], check=True)
+        after = pack(source, store, many)
+        damage += verify(str(after.folder))
+
+    assert os.strerror(errno.ENOSPC) in caught.value.why
+    assert caught.value.hint
+    assert left == []
+    assert damage == []
+    assert after.identity == pack(source, tmp_path / "roomy", many).identity
 
 
 @pytest.mark.parametrize("change", ["grow", "shrink", "touch", "vanish"])
