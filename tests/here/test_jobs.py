@@ -121,6 +121,26 @@ def test_names_with_spaces_and_quotes_are_kept(here):
     ).read_text(encoding="utf-8")
 
 
+def test_a_job_that_is_not_over_may_be_given_more_to_do(here):
+    job = here.submit("echo $RABASKA_JOB >> ran; until [ -e gate ]; do sleep 0.05; done")
+    until(lambda: here.lines("ran"))
+
+    said = [here.run("more", "--mark", mark, job) for mark in ("a", "a", "b")]
+    waiting = here.states(job)
+    (here.folder / "gate").touch()
+    here.wait()
+    late = here.run("more", "--mark", "c", job)
+
+    assert {done.stdout for done in said} == {f"here job {job}\n"}
+    assert list(waiting.values()) == ["RUNNING", "QUEUED", "QUEUED"]
+    assert here.lines("ran") == [f"{job}_1", f"{job}_2", f"{job}_3"]
+    assert set(here.states(job).values()) == {"DONE"}
+    assert (late.returncode, late.stderr) == (
+        1,
+        f"here: job {job} is over, and nothing can follow it\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "end"),
     [

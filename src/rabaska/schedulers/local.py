@@ -73,6 +73,9 @@ class Local:
     def submit_command(
         self, script: str, spec: JobSpec, *, after: JobId | None = None
     ) -> list[str]:
+        if after:  # one more link of a job that is not over, by the script it has
+            more = ["here", "more", "--queue", self.queue, "--mark", "{submission}"]
+            return [*self.program, *more, after.native]
         return [*self.program, "here", "submit", "--queue", self.queue, "--", script]
 
     def read_job_id(self, output: str) -> JobId | None:

@@ -8,6 +8,7 @@
     job.json  script    what was submitted
     keeper              a lock that the job's keeper holds for its whole life; its pid, for people
     keeper.log          what the keeper had to say, should it ever fail
+    more-<mark>         one more element was asked for, by a job that needs another
     cancel  cancel-<k>  somebody asked to stop all of the job, or element k
     <k>.begun.json      slots, local folder, when it began and must end
     <k>.ended.json      state, exit code, reason, when

@@ -35,7 +35,8 @@ def elements(queue: Queue, number: int) -> List[Element]:
     alive = queues.keeper_lives(queue, number)
     job = queues.read_job(queue, number)
     if job is not None:
-        return [_element(queue, job, link, alive) for link in range(1, job.links + 1)]
+        last = queues.links(queue, job)
+        return [_element(queue, job, link, alive) for link in range(1, last + 1)]
     if os.path.exists(queue.record(number)):
         return [Element(str(number), UNKNOWN, reason="its job.json cannot be read")]
     return []

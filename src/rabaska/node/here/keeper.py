@@ -10,7 +10,7 @@ import traceback
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from .. import processes
-from . import elements, line, sweep
+from . import elements, line, locks, sweep
 from . import queue as queues
 from .directives import output_path
 from .queue import TAG, Job, Queue
@@ -74,13 +74,24 @@ def keep(queue: Queue, job: Job) -> None:
     processes.become_reaper()
     told = Told()
     told.listen()
-    for link in range(1, job.links + 1):
+    link = 0
+    while _has(queue, job, link + 1):
+        link += 1
         end = _run(queue, job, link, told)
         # After the cleaning: this record is also what frees the slots.
         queues.write_ended(queue, job.id, link, _record(end))
         if told.to_stop:
             break
     queues.retire(queue, job.id)
+
+
+def _has(queue: Queue, job: Job, link: int) -> bool:
+    """Whether there is such an element; if not, the job is retired, and none can be added."""
+    with locks.held(queue.line):
+        there = link <= queues.links(queue, job)
+        if not there:
+            queues.retire(queue, job.id)
+    return there
 
 
 def _run(queue: Queue, job: Job, link: int, told: Told) -> End:

@@ -7,6 +7,7 @@ from .. import files
 from . import locks
 
 TAG = "RABASKA_JOB_TAG"  # in the environment of every process of a job
+_MORE = "more-"  # begins the name of a file, one for each element added to a job
 
 
 class Job(NamedTuple):
@@ -130,11 +131,22 @@ def running(queue: Queue, job: int) -> List[int]:
     return sorted(link for link in _links(names, "begun") if link not in _links(names, "ended"))
 
 
+def links(queue: Queue, job: Job) -> int:
+    """How many elements the job has: those it was submitted with, and those added since."""
+    added = [name for name in _names(queue.folder(job.id)) if name.startswith(_MORE)]
+    return job.links + sum(not name.endswith(files.PARTIAL) for name in added)
+
+
+def add_link(queue: Queue, job: int, mark: str) -> None:
+    """One more element; saying so again with the same mark adds nothing."""
+    files.write_whole(queue.file(job, _MORE + mark), "")
+
+
 def waits(queue: Queue, job: Job) -> bool:
     """Whether the job stands in line: nothing of it runs, and something is still to run."""
     names = _names(queue.folder(job.id))
     over = _links(names, "ended")
-    return not set(_links(names, "begun")) - set(over) and len(over) < job.links
+    return not set(_links(names, "begun")) - set(over) and len(over) < links(queue, job)
 
 
 def ask_to_cancel(queue: Queue, job: int, link: Optional[int] = None) -> None:
