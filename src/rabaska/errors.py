@@ -12,7 +12,8 @@
     ├── RunFailed              10   the run ended without finishing
     ├── EnvironmentFailed      11   the Python environment cannot be built
     ├── CommandFailed          12   a command on the cluster failed in a way nobody foresaw
-    └── NotSafe                13   a rehearsal found that an interruption would do harm
+    ├── NotSafe                13   a rehearsal found that an interruption would do harm
+    └── CannotAdvance          14   a link is over before the program saves anything
     Ctrl-C                    130
 
 A bug keeps its traceback; everything a user can act on is one of these.
@@ -85,3 +86,7 @@ class CommandFailed(RabaskaError):
 
 class NotSafe(RabaskaError):
     exit_code = 13
+
+
+class CannotAdvance(RabaskaError):
+    exit_code = 14

@@ -117,3 +117,15 @@ def test_the_reason_quotes_what_the_link_said() -> None:
     history = [Link(1, chain.CRASHED, reason="the program ended with exit code 7", exit_code=7)]
 
     assert "exit code 7" in verdict(history).reason
+
+
+def test_the_pace_of_a_link_that_saved_nothing_makes_reason_and_remedy() -> None:
+    slow = Link(1, chain.TIME_LIMIT, reason="one epoch takes 3 h", remedy="save every 500 steps")
+
+    decided = verdict([slow])
+
+    assert decided.decision == chain.GIVE_UP
+    assert decided.reason == (
+        "link 1 reached its time limit and nothing was saved: one epoch takes 3 h"
+    )
+    assert decided.hint == "save every 500 steps"

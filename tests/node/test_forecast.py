@@ -68,6 +68,22 @@ def test_an_epoch_longer_than_a_link_is_told_at_once():
     assert "--walltime" in told.hint
 
 
+def test_the_remedy_says_how_often_to_save_how_long_to_ask_for_and_where():
+    known = Terms(1, 0.0, 0.0, 40 * MINUTE, grace=2 * MINUTE, queue="long", longest=2 * HOUR)
+    short = known._replace(queue="short", longest=45 * MINUTE)
+
+    told = [forecast(seen(save_every=None, step=0.5), terms).hint for terms in (known, short)]
+
+    assert told[0] == (
+        "save every 1000 steps or so, or ask for links of 57 min: `--walltime 57m`, "
+        "as the queue `long` allows"
+    )
+    assert told[1] == (
+        "save every 1000 steps or so; links of 57 min would do, "
+        "but the longest queue there, `short`, ends after 45 min"
+    )
+
+
 def test_saves_further_apart_than_a_link_are_told_too():
     told = forecast(seen(seconds=MINUTE), Terms(1, 0.0, 0.0, 40 * MINUTE))
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -144,6 +145,36 @@ def test_more_links_are_submitted_when_the_job_of_a_killed_submission_ran_alread
     done = cluster.submit("--resume")
 
     assert (done.returncode, done.stdout) == (0, "41\n")
+    assert cluster.tries == 1
+
+
+KILLED = "kill -9 $PPID; sleep 1"
+
+
+@pytest.mark.parametrize("taken", [TAKEN, ":"], ids=["taken", "not taken"])
+def test_a_submission_that_is_killed_before_its_record_is_never_made_twice(cluster, taken):
+    cluster.behaves(taken, KILLED)
+
+    first = cluster.submit("--once", "--after", "40", "--mark", "m")
+    cluster.behaves(TAKEN, ANSWERED)
+    again = [cluster.submit("--once", "--after", "40", "--mark", "m") for _ in range(2)]
+
+    assert first.returncode == -signal.SIGKILL
+    job = "41" if taken == TAKEN else "42"
+    assert [done.stdout for done in again] == [f"{job}\n"] * 2
+    assert len((cluster.folder / "queue").read_text().splitlines()) == 1
+
+
+def test_where_no_queue_can_be_asked_a_lost_answer_ends_it(cluster):
+    cluster.behaves(TAKEN, KILLED)
+    plain = [str(cluster.folder / "submit"), "no mark"]
+    ours = ["submit", cluster.run.path, "--once", "--after", "40", "--mark", "m", "--", *plain]
+
+    tries = [
+        subprocess.run([sys.executable, "-m", "rabaska.node", *ours], check=False) for _ in range(2)
+    ]
+
+    assert [done.returncode for done in tries] == [-signal.SIGKILL, 75]
     assert cluster.tries == 1
 
 

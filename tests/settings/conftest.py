@@ -36,6 +36,7 @@ exclusive = true
 
 [chain]
 links = 4
+at_most = 12
 grace = "60s"
 signal = "TERM"
 requeue = false

@@ -35,7 +35,7 @@ def test_every_key_of_the_file_reaches_the_project(write, whole):
         exclusive=True,
     )  # fmt: skip
     assert project.launch == "srun"
-    assert project.chain == Chain(links=4, grace=timedelta(seconds=60), requeue=False)
+    assert project.chain == Chain(4, timedelta(seconds=60), requeue=False, at_most=12)
     assert project.checkpoints.patterns == ("*.pt",)
     assert project.keep == ("runs", "lightning_logs")
     assert project.exclude == ("notebooks",)
@@ -56,7 +56,7 @@ def test_what_is_said_of_a_cluster_holds_there_only(write, whole):
     assert project.native == ("--exclusive",)
     assert project.resources.walltime == timedelta(hours=12)
     assert project.resources.gpus == 1
-    assert project.chain == Chain(links=2, grace=timedelta(seconds=60), requeue=False)
+    assert project.chain == Chain(2, timedelta(seconds=60), requeue=False, at_most=12)
     assert project.environment.kind == "current"
     assert project.environment.modules == ("python/3.11",)
 
@@ -232,3 +232,15 @@ def test_words_added_on_the_command_line_are_checked_too(write, whole):
     check_command(project)
     with pytest.raises(SettingsError, match=r"did you mean `\{output\}`"):
         check_command(longer)
+
+
+@pytest.mark.parametrize(
+    ("said", "links", "at_most"),
+    [("", 1, None), ("links = 3", 3, 3), ("at_most = 9", 1, 9), ("links = 5\nat_most = 2", 5, 5)],
+)
+def test_who_says_how_many_links_there_are_gets_no_more(write, said, links, at_most):
+    folder = write(f'command = "python train.py"\n[chain]\n{said}\n')
+
+    chain = load(folder).chain
+
+    assert (chain.links, chain.at_most) == (links, at_most)

@@ -18,7 +18,10 @@ from rabaska.records.runs import find
 from rabaska.settings.project import FILE, check_command, check_data, load
 from rabaska.settings.resolved import name_for
 
-_KEYS = {"walltime": "resources.walltime", "gpus": "resources.gpus", "links": "chain.links"}
+_KEYS = {
+    "walltime": "resources.walltime", "gpus": "resources.gpus", "links": "chain.links",
+    "at_most": "chain.at_most",
+}  # fmt: skip
 
 
 @click.command()
@@ -76,7 +79,11 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
 @click.option("--no-doctor", is_flag=True, help="Do not look for what would go wrong first.")
 @click.option("--wait", is_flag=True, help="Follow the run; exit with the program's verdict.")
 @click.option("--walltime", metavar="TIME", help="Time limit of one link: 90s, 3h, 1d.")
-@click.option("--links", type=click.IntRange(1), help="How many jobs may follow one another.")
+@click.option("--links", type=click.IntRange(1), help="How many jobs are queued at once.")
+@click.option(
+    "--at-most", type=click.IntRange(1),
+    help="How many the run may grow to, when those are too few.",
+)  # fmt: skip
 @click.option("--gpus", type=click.IntRange(0), help="GPUs per node.")
 @click.option(
     "--native", multiple=True, metavar="OPTION",

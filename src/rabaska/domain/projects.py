@@ -52,6 +52,7 @@ class Chain:
     grace: timedelta | None = None  # between asking to save and the limit; None: chosen by walltime
     signal: str = "TERM"
     requeue: bool = True  # may the cluster itself start a job again that it had to end
+    at_most: int | None = None  # links that the run may grow to by itself; None: nobody said
 
 
 @dataclass(frozen=True)

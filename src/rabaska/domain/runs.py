@@ -18,6 +18,7 @@ def new_name(project: str) -> str:
 
 
 _UNFINISHED = 10  # the exit code of `errors.RunFailed`
+_CANNOT_ADVANCE = 14  # and of `errors.CannotAdvance`
 
 
 class RunState(Enum):
@@ -103,10 +104,25 @@ class Forecast:
     stuck: str = ""  # why no further link can help
     hint: str = ""
     links_there: int = 0  # that were submitted
+    grows_to: int = 0  # links that the run adds by itself, as it needs them
+
+    @property
+    def links_to_come(self) -> int:
+        """That the run will submit itself."""
+        return max(0, min(self.links or 0, self.grows_to) - self.links_there)
 
     @property
     def links_missing(self) -> int:
-        return max(0, (self.links or 0) - self.links_there)
+        """That somebody has to add."""
+        return max(0, (self.links or 0) - max(self.links_there, self.grows_to))
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What a run added to its chain by itself."""
+
+    links: int
+    why: str
 
 
 @dataclass(frozen=True)
@@ -127,6 +143,7 @@ class RunStatus:
     speed: Speed | None = None  # of a program that is watched
     not_watched: str = ""  # why it is not
     forecast: Forecast | None = None
+    extended: Extension | None = None
     tail: str = ""
     explanations: tuple[tuple[str, str], ...] = ()  # what a failure means, what to do
     about: dict[str, Any] = field(default_factory=dict)
@@ -141,4 +158,6 @@ class RunStatus:
         if self.state is RunState.FINISHED:
             return 0
         last = self.links[-1] if self.links and self.state is RunState.FAILED else Link(0)
+        if last.how == "time limit":
+            return _CANNOT_ADVANCE  # the chain gave up, for nothing was saved before it
         return last.exit_code or (128 + last.signal if last.signal else _UNFINISHED)

@@ -6,13 +6,22 @@ from datetime import timedelta
 from typing import TypeVar
 
 from rabaska.domain.jobs import JobId, JobState, JobStatus, together
-from rabaska.domain.runs import Checkpoint, Forecast, Link, RunState, RunStatus, Speed, Staged
+from rabaska.domain.runs import (
+    Checkpoint,
+    Extension,
+    Forecast,
+    Link,
+    RunState,
+    RunStatus,
+    Speed,
+    Staged,
+)
 from rabaska.domain.standing import Facts, Standing, standing
 from rabaska.journeys.station import Station
 from rabaska.records.reports import Report
 from rabaska.records.runs import RunRecord
 
-Noun = TypeVar("Noun", Speed, Forecast, Staged)
+Noun = TypeVar("Noun", Speed, Forecast, Staged, Extension)
 Queue = Mapping[str, JobStatus]
 
 _SIGN_OF_LIFE = 60.0  # seconds; a link renews its lease six times in that
@@ -51,6 +60,7 @@ def read_run(
         speed=_noun(Speed, report.get("speed")),
         not_watched=report.get("not_watched", ""),
         forecast=_noun(Forecast, report.get("forecast")),
+        extended=_noun(Extension, report.get("extended")),
         tail=tail,
         about=report.get("about") or {},
         path=record.path,

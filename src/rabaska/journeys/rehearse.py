@@ -116,7 +116,8 @@ class _Play:
 
     def _begin(self, planned: Sequence[Cut]) -> RunRecord:
         """Submit one run, with a link for each cut and one to the end."""
-        chain = replace(self.project.chain, links=len(planned) + 1, grace=None)
+        links = len(planned) + 1
+        chain = replace(self.project.chain, links=links, at_most=links, grace=None)
         resources = replace(self.project.resources, walltime=self.limit)
         short = replace(self.project, chain=chain, resources=resources)
         ready = made_ready(short, self.there, self.own, Silent())

@@ -6,9 +6,10 @@ from dataclasses import replace
 from rabaska.domain.jobs import JobId, JobSpec
 from rabaska.domain.runs import RunState
 from rabaska.errors import CommandFailed, WrongUse
+from rabaska.journeys.growth import MORE
 from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.status import status
-from rabaska.journeys.submit import script, spec_of, submit
+from rabaska.journeys.submit import more_script, script, spec_of, submit
 from rabaska.node.record.plan import Plan, from_json
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord, remember
@@ -40,10 +41,18 @@ def read_plan(record: RunRecord, there: Station) -> Plan:
 
 def _write_script(plan: Plan, there: Station, spec: JobSpec) -> str:
     """A script of its own for each round, so that the one that ran stays to be read."""
-    text = script(spec, there, tuple(plan.about["setup"]))
-    folder = quoted([there.run_folder(plan.run)])
+    setup = tuple(plan.about["setup"])
+    if plan.growth.words:
+        _written(f"name={MORE}", more_script(spec, there, setup), plan, there)
+    count = "n=$(ls job.sh job-[0-9]*.sh 2>/dev/null | wc -l)"
+    naming = f"rm -f STOP && {count} && name=job-$((n + 1)).sh"
+    return _written(naming, script(spec, there, setup), plan, there)
+
+
+def _written(naming: str, text: str, plan: Plan, there: Station) -> str:
+    """The name that the shell words `naming` gave to a script of the run."""
     outcome = there.place.run(
-        f"cd {folder} && rm -f STOP && n=$(ls job*.sh | wc -l) && name=job-$((n + 1)).sh"
+        f"cd {quoted([there.run_folder(plan.run)])} && {naming}"
         ' && cat > "$name.partial" && mv "$name.partial" "$name" && echo "$name"',
         feed=text.encode(),
     )

@@ -15,6 +15,7 @@ from rabaska.domain.placing import memory_folder, shared_folder
 from rabaska.domain.projects import Project
 from rabaska.errors import CommandFailed, SubmissionRefused
 from rabaska.jobscript.script import Agent, render
+from rabaska.journeys.growth import MORE, growth, longest
 from rabaska.journeys.station import Station
 from rabaska.journeys.telling import Silent, Teller
 from rabaska.node.record import plan as plans
@@ -32,6 +33,7 @@ class Voyage:
     spec: JobSpec
     plan: Plan
     script: str
+    more: str = ""  # the script of a link that the run itself adds, where it may
 
 
 def grace(project: Project) -> timedelta:
@@ -87,9 +89,11 @@ def voyage(
         launch=_launch(spec, station),
         nearby=Nearby(memory_folder(station.cluster), shared_folder(station.cluster)),
         watch=project.watch,
+        growth=growth(project, spec, station),
         tries=_tries(station.cluster),
     )
-    return Voyage(spec=spec, plan=plan, script=script(spec, station, setup))
+    more = more_script(spec, station, setup) if plan.growth.words else ""
+    return Voyage(spec=spec, plan=plan, script=script(spec, station, setup), more=more)
 
 
 def _tries(cluster: Cluster) -> str:
@@ -106,6 +110,11 @@ def script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
     python, program = station.node
     agent = Agent(python=python, program=program, run=station.run_folder(spec.name))
     return render(spec, station.scheduler.directives(spec), in_job(station), setup, agent)
+
+
+def more_script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
+    """The script of a link that the run itself adds."""
+    return script(replace(spec, links=1), station, setup)
 
 
 def in_job(station: Station) -> InJob:
@@ -135,6 +144,7 @@ def _about(
         "mail": spec.mail, "native": list(spec.native),
         "requeue": spec.requeue,
         "local": in_job(station).local_space,
+        "longest": longest(station.cluster, asked),
         "unmet": station.scheduler.unmet(spec),
     }  # fmt: skip
 
@@ -179,6 +189,8 @@ def _run_folder_tar(ready: Voyage) -> bytes:
             _add(archive, name, None)
         _add(archive, "run.json", plans.dumps(ready.plan).encode())
         _add(archive, "job.sh", ready.script.encode())
+        if ready.more:
+            _add(archive, MORE, ready.more.encode())
     return content.getvalue()
 
 

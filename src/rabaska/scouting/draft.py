@@ -98,7 +98,9 @@ def _resources(found: Findings) -> Iterator[str]:
 
 def _chain(found: Findings) -> Iterator[str]:
     yield "[chain]"
-    yield f"links = {found.links}   # jobs that may follow one another; it ends early when done"
+    yield f"links = {found.links}   # jobs queued, one after another; it ends early when done"
+    if found.links > 1:
+        yield "at_most = 30   # that the run may grow to by itself, should those be too few"
 
 
 def _checkpoints(found: Findings) -> Iterator[str]:

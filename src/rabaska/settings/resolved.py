@@ -72,7 +72,7 @@ def _laid_over(table: SomeTable, own: SomeTable) -> SomeTable:
 
 def project(resolved: Resolved, folder: File) -> Project:
     """The project in `folder`; its requirements file, where it has one, is read now."""
-    settings, own, chain = resolved.settings, resolved.own, resolved.chain
+    settings, own = resolved.settings, resolved.own
     return Project(
         name=settings.name or name_for(folder),
         folder=folder,
@@ -82,7 +82,7 @@ def project(resolved: Resolved, folder: File) -> Project:
         resume=tuple(settings.resume),
         datasets=tuple(_dataset(name, data, folder) for name, data in settings.data.items()),
         environment=_recipe(resolved, folder),
-        chain=Chain(chain.links, chain.grace, chain.signal, requeue=chain.requeue),
+        chain=_chain(resolved.chain),
         checkpoints=Checkpoints(patterns=tuple(settings.checkpoints.patterns)),
         keep=tuple(settings.output.keep),
         exclude=(*settings.code.exclude, *_packed_beside(resolved)),
@@ -94,6 +94,13 @@ def project(resolved: Resolved, folder: File) -> Project:
         mail=own.mail,
         native=tuple(own.native),
     )
+
+
+def _chain(asked: ChainTable) -> Chain:
+    """As asked; who says how many links there are gets no more."""
+    said = asked.links if "links" in asked.model_fields_set else None
+    at_most = said if asked.at_most is None else max(asked.at_most, asked.links)
+    return Chain(asked.links, asked.grace, asked.signal, requeue=asked.requeue, at_most=at_most)
 
 
 def _resources(resolved: Resolved) -> Resources:

@@ -9,7 +9,7 @@ from typing import Mapping
 from .. import files
 from ..record import chain, links
 from ..record.events import say
-from . import keep, snapshot
+from . import growing, keep, snapshot
 from .job import Work
 from .program import End
 
@@ -33,19 +33,25 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
     """Record how the link ended; `found` is the checkpoint it started from."""
     superseded = end.how == chain.SUPERSEDED
     after = None if superseded else links.newest(work.run, work.link, work.plan.patterns)
+    progressed = links.progressed(found, after)
+    reason, remedy = end.reason, ""
+    if end.how == chain.TIME_LIMIT and not progressed:
+        told = growing.foretold(work, None)
+        reason, remedy = told.get("stuck") or reason, told.get("hint", "")
     ended = links.Ended(
         link=work.link,
         job=work.job.name,
         how=end.how,
-        reason=end.reason,
+        reason=reason,
         exit_code=end.exit_code,
         signal=end.signal,
         ended=time.time(),
         checkpoint=after,
-        progressed=links.progressed(found, after),
+        progressed=progressed,
+        remedy=remedy,
     )
-    say("link {} ended: {} ({})".format(work.link, end.how, end.reason))
-    work.diary.note("ended", how=end.how, reason=end.reason)
+    say("link {} ended: {} ({})".format(work.link, end.how, reason))
+    work.diary.note("ended", how=end.how, reason=reason)
     try:
         # DONE first: after the record of its end, the link no longer holds the run.
         if end.how == chain.FINISHED:
@@ -55,14 +61,16 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
         say("the end of link {} could not be recorded: {}".format(work.link, problem))
 
 
-def conclude(work: Work) -> None:
-    """Say at once when the chain is over, rather than leave it to the next link."""
+def conclude(work: Work, how: str) -> None:
+    """Say at once when the chain is over, rather than leave it to the next link; else see to it."""
     verdict = links.verdict_on(work.run, work.plan.patterns)
     if verdict.decision in (chain.FINISHED, chain.GIVE_UP):
         cancel_rest(os.environ)
     if verdict.decision == chain.GIVE_UP:
         say("giving up: {}".format(verdict.reason))
         work.diary.note("gave up", reason=verdict.reason, hint=verdict.hint)
+    if verdict.decision == chain.GO_ON:
+        growing.see_to_next(work, how)
 
 
 def cancel_rest(environment: Mapping[str, str]) -> None:

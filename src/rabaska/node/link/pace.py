@@ -1,6 +1,7 @@
 """How far a program is that does not tell: read from its log now and then, with the time.
 
-Also says early when the chain cannot advance, rather than after its first link.
+Also says early when the chain cannot advance, rather than after its first link, and lets it grow
+when it is too short.
 """
 
 import os
@@ -10,13 +11,16 @@ import time
 from typing import Callable, List, Optional, Tuple
 
 from ..files import Json
-from ..record import forecast, links, metrics, progress
+from ..record import forecast, jobs, links, metrics, progress
 from ..record.events import say
+from ..record.outlook import terms_of
+from . import growing
 from .job import Work
 
 SOONEST, LATEST = 0.5, 15.0  # seconds between two looks
 _SHARE = 1 / 50  # of the time since the program started
 _EARLY = 0.1  # of a link, after which a forecast is worth saying
+_ENOUGH = 0.25  # of a link, after which one may act by it
 _LAST_LINES = 8 * 1024  # bytes of the log
 _OF = re.compile(r"epoch\s*[:=#]?\s*\[?\s*\d+\s*/\s*(\d{1,7})\b", re.IGNORECASE)  # "Epoch 3/10"
 
@@ -26,10 +30,12 @@ class Pace:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._terms = _terms(work)
+        begun = links.read_begun(work.run, work.link)
+        self._terms = terms_of(work.run, work.plan, begun) if begun else None
         self._first: Optional[Tuple[float, float]] = None  # when, and where it was
         self._last: Optional[float] = None
         self._warned = False
+        self._grown = False
         self._over = threading.Event()
         self._thread: Optional[threading.Thread] = None
 
@@ -57,8 +63,18 @@ class Pace:
         lines = metrics.tail(work.run, work.link)
         if not metrics.watched(lines):
             lines += self._note(now)
-        if not self._warned and now - self._terms.begun >= _EARLY * self._terms.seconds:
-            self._warn(lines)
+        if self._terms is not None:
+            self._judge(lines, self._terms, now)
+
+    def _judge(self, lines: List[Json], terms: forecast.Terms, now: float) -> None:
+        passed = (now - terms.begun) / max(terms.seconds, 1.0)
+        seen = forecast.pace(lines, terms.start, self._work.plan.command)
+        if seen is None:
+            return
+        if not self._warned and passed >= _EARLY:
+            self._warn(seen, terms)
+        if not self._grown and passed >= _ENOUGH:
+            self._grow(seen, terms)
 
     def _note(self, now: float) -> List[Json]:
         """A line about the log, if it has moved on."""
@@ -76,28 +92,30 @@ class Pace:
         metrics.append(self._work.run, self._work.link, **line)
         return [line]
 
-    def _warn(self, lines: List[Json]) -> None:
-        seen = forecast.pace(lines, self._terms.start, self._work.plan.command)
-        if seen is None:
-            return
-        told = forecast.forecast(seen, self._terms)
+    def _warn(self, seen: forecast.Pace, terms: forecast.Terms) -> None:
+        told = forecast.forecast(seen, terms)
         if told.stuck and not (seen.save_every is None and self._has_saved()):
             self._warned = True
             say("this chain may never advance: {}; {}".format(told.stuck, told.hint))
             self._work.diary.note("cannot advance", reason=told.stuck, hint=told.hint)
+
+    def _grow(self, seen: forecast.Pace, terms: forecast.Terms) -> None:
+        """See to the next link, if this is the last in the queue and will not be enough."""
+        work, there = self._work, jobs.links_there(self._work.run)
+        if work.link < there:
+            return
+        saved = self._has_saved()
+        told = forecast.forecast(seen, terms, saved)
+        if (saved or seen.save_every is not None) and (told.links or 0) > max(there, work.link):
+            self._grown = True
+            # Why it could not be is said at the end of the link, where it is tried again.
+            growing.grow(work, forecast.shortage(told, there))
 
     def _has_saved(self) -> bool:
         work = self._work
         begun = links.read_begun(work.run, work.link)
         found = links.newest(work.run, work.link, work.plan.patterns)
         return begun is not None and links.progressed(begun.checkpoint_seen, found)
-
-
-def _terms(work: Work) -> forecast.Terms:
-    begun = links.read_begun(work.run, work.link)
-    at = begun.begun if begun is not None else time.time()
-    start = begun.epoch if begun is not None else None
-    return forecast.Terms(work.link, at, start or 0.0, work.job.ask_at - at)
 
 
 def _pause(lasted: float) -> float:

@@ -14,9 +14,9 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import files
 from ..record import chain, events, lease, links, metrics, plan, progress
+from ..record.outlook import outlook, saving
 from ..record.runfolder import RunFolder
 from ..saves import checkpoints
-from .outlook import outlook
 
 TAIL_LINES = 20
 TAIL_BYTES = 16 * 1024
@@ -78,6 +78,8 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "metrics": _merged([found for _, found in each]),
         "speed": _attempt(problems, "metrics.jsonl", None, metrics.speed, lines),
         "forecast": _attempt(problems, "the forecast", None, outlook, run, asked, lines, saved),
+        "saving": _attempt(problems, "the last link", None, saving, run, asked, lines),
+        "extended": _attempt(problems, "events.jsonl", None, _extended, run),
         "not_watched": metrics.off(lines),
         "tail": _attempt(problems, "logs", "", last_lines, newest_log(run), tail),
         "problems": problems,
@@ -106,6 +108,14 @@ def _staged(run: RunFolder) -> List[Json]:
     for event in events.read(run):
         placed = event.get("placed") or placed
     return [one for one in placed if {"name", "bytes", "where", "seconds"} <= set(one)]
+
+
+def _extended(run: RunFolder) -> Optional[Json]:
+    """How many links the run added to its chain by itself, and why it did so last."""
+    added = [event for event in events.read(run) if event["event"] == "extended"]
+    if not added:
+        return None
+    return {"links": sum(each["links"] for each in added), "why": added[-1]["why"]}
 
 
 def _jobs(run: RunFolder) -> List[Json]:

@@ -1,14 +1,15 @@
 """Submit a job and remember it in the run folder, whatever becomes of the laptop meanwhile.
 
-`submit RUNFOLDER --links N [--resume] [--after JOB] [--mark MARK] [--find WORDS] -- COMMAND…` runs
-the scheduler's own submit command. With `--after` it is one more link of the chain that JOB belongs
-to. The intention is written before it and the answer after it, so that a submission whose answer
-was lost can be told from one that never happened.
+`submit RUNFOLDER --links N [--resume] [--after JOB] [--mark MARK] [--once] [--find WORDS] -- …`
+runs the scheduler's own submit command. With `--after` it is one more link of the chain that JOB
+belongs to. The intention is written before it and the answer after it, so that a submission whose
+answer was lost can be told from one that never happened.
 
 A scheduler that did not answer may have taken the job all the same. So each submission carries a
-mark (`{submission}` in COMMAND becomes it), and before a second try the queue is asked for that
+mark (`{submission}` in the command becomes it), and before a second try the queue is asked for that
 mark: WORDS print a line for each job, its id first and its mark somewhere in it. Who lost the
 connection while we were at it says the same words with the same MARK again, and gets the answer.
+With `--once` nothing is submitted under a MARK for which that may have happened before.
 """
 
 import argparse
@@ -19,10 +20,11 @@ import subprocess
 import sys
 import time
 import uuid
-from typing import Dict, List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional
 
 from .. import files, processes
 from ..record import links
+from ..record.jobs import submissions
 from ..record.runfolder import RunFolder
 
 MARK = "{submission}"
@@ -55,13 +57,16 @@ def main(argv: List[str]) -> int:
     words.add_argument("--resume", action="store_true")
     words.add_argument("--after", default="", metavar="JOB")
     words.add_argument("--mark", default="")
+    words.add_argument("--once", action="store_true")
     words.add_argument("--find", default="", metavar="WORDS")
     words.add_argument("command", nargs="+")
     asked = words.parse_args(argv)
     run, find, mark = RunFolder(asked.run), shlex.split(asked.find), asked.mark or uuid.uuid4().hex
 
     answer = answered(run, mark)
-    if answer is None and find and not asked.after:
+    if asked.once and (answer is None or answer.exit_code != 0):
+        answer = tried_before(run, mark, asked.command)
+    elif answer is None and find and not asked.after:
         answer = unanswered(run)
     if answer is None:
         files.append_line(run.jobs, _intention(run, mark, asked, find))
@@ -138,6 +143,28 @@ def unanswered(run: RunFolder) -> Optional[Answer]:
     last = _settled(run)
     if not last.get("find") or last.get("exit_code") not in (None, NOT_KNOWN):
         return None
+    answer = _found(run, last)
+    if answer is None or answer.exit_code != 0:
+        return answer
+    return None if _has_begun(run, answer.said.strip()) else answer
+
+
+def tried_before(run: RunFolder, mark: str, command: List[str]) -> Optional[Answer]:
+    """What became of a submission under this mark that was not answered; None if it may be tried.
+
+    Where no queue can be asked, only a scheduler that is told the mark may hear it again.
+    """
+    last = _settled(run, mark)
+    if not last or last.get("exit_code") not in (None, NOT_KNOWN):
+        return None
+    if last.get("find"):
+        return _found(run, last)
+    told = any(MARK in word for word in command)
+    return None if told else _not_known("the answer to it was lost")
+
+
+def _found(run: RunFolder, last: files.Json) -> Optional[Answer]:
+    """The job of a submission that was not answered, if the queue has it."""
     mark = str(last["submission"])
     job = look_for([str(word) for word in last["find"]], mark)
     if job is None:
@@ -146,7 +173,7 @@ def unanswered(run: RunFolder) -> Optional[Answer]:
         return None
     answer = Answer(0, job + "\n", "")
     remember(run, mark, answer, str(last.get("after", "")))
-    return None if _has_begun(run, job) else answer
+    return answer
 
 
 def _settled(run: RunFolder, mark: str = "") -> files.Json:
@@ -180,11 +207,3 @@ def _run(words: List[str]) -> Answer:
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     output, errors = (text.decode("utf-8", "replace") for text in process.communicate())
     return Answer(process.returncode, output, errors)
-
-
-def submissions(run: RunFolder) -> List[files.Json]:
-    """Each submission with its answer, oldest first; `said` is missing where none came."""
-    found: Dict[str, files.Json] = {}
-    for line in files.read_lines(run.jobs):
-        found.setdefault(str(line.get("submission")), {}).update(line)
-    return list(found.values())

@@ -40,6 +40,8 @@ def report_untouched(run: RunFolder) -> Optional[Json]:
         "metrics": {},
         "speed": None,
         "forecast": None,
+        "saving": None,
+        "extended": None,
         "not_watched": "",
         "tail": "",
         "problems": [],

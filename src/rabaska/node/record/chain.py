@@ -41,6 +41,7 @@ class Link(NamedTuple):
     reason: str = ""
     exit_code: Optional[int] = None
     signal: Optional[int] = None
+    remedy: str = ""  # what to do about it, where its pace told
 
 
 class Verdict(NamedTuple):
@@ -96,10 +97,12 @@ def _after_interruption(last: Link, links: List[Link]) -> Verdict:
 def _give_up(last: Link) -> Verdict:
     said = last.reason or last.how
     if last.how == TIME_LIMIT:
+        why = ": {}".format(said) if last.remedy else ""
         return Verdict(
             GIVE_UP,
-            "link {} reached its time limit and nothing was saved".format(last.number),
-            "make the program save more often than the time limit, or ask for a longer one; "
+            "link {} reached its time limit and nothing was saved{}".format(last.number, why),
+            last.remedy
+            or "make the program save more often than the time limit, or ask for a longer one; "
             "if it does save, name its files in `[checkpoints] patterns`",
         )
     if last.how == NO_TIME_LEFT:

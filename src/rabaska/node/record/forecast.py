@@ -13,6 +13,8 @@ from . import metrics
 
 EPOCH, STEP = "epoch", "step"
 _A_MOMENT = 0.1  # seconds, in which nothing is trained
+_SPARE = 1.1  # of the time that was measured: a slower node, a full disk
+_SAVES = 4  # in a link, so that losing what came after the last one does not hurt
 _NEARLY = 0.05  # an interval that differs less from whole epochs is meant to be one
 # What programs call how many epochs, or steps, they shall make: `--epochs 40`, `max_epochs=40`.
 _ASKED = re.compile(
@@ -32,6 +34,7 @@ class Pace(NamedTuple):
     began: float  # when training began in this link
     total: Optional[float] = None
     save_every: Optional[float] = None  # seconds; None when no save was seen, 0 when asked to
+    step: Optional[float] = None  # seconds for a step, where that is known
 
 
 class Terms(NamedTuple):
@@ -42,6 +45,9 @@ class Terms(NamedTuple):
     start: float  # units that were done before it
     seconds: float  # that it has, until its program is asked to stop
     between: float = 0.0  # seconds from the end of one link to the beginning of the next
+    grace: float = 0.0  # seconds more, for it to save when it is asked to stop
+    queue: str = ""  # the one there whose jobs may take longest
+    longest: Optional[float] = None  # seconds that they may take; None: not known, or no limit
 
 
 class Forecast(NamedTuple):
@@ -97,6 +103,7 @@ def _of_watched(line: Json, start: float, command: List[str]) -> Optional[Pace]:
         began=line["began"],
         total=line.get("total") or asked_for(command, EPOCH),
         save_every=every,
+        step=line.get("each"),
     )
 
 
@@ -126,7 +133,14 @@ def forecast(seen: Pace, terms: Terms, saved: bool = False) -> Forecast:
     links, finishes = _end(seen, terms, kept)
     told = Forecast(seen.unit, seen.done, seen.total, seen.seconds, round(kept, 3), links, finishes)
     ends = finishes is not None and links == terms.link
-    return told if ends else _warned(told, usable, every)
+    return told if ends else _warned(told, seen, terms, every)
+
+
+def shortage(told: Forecast, there: int) -> str:
+    """Why the chain is too short, in words."""
+    pace = "{} for each {}".format(_said(told.seconds_each), told.unit)
+    were = "was" if there == 1 else "were"
+    return "with {} it takes {} links, and {} {} submitted".format(pace, told.links, there, were)
 
 
 def per_link(usable: float, seconds: float, every: Optional[float]) -> float:
@@ -157,23 +171,49 @@ def _end(seen: Pace, terms: Terms, kept: float) -> Tuple[Optional[int], Optional
     return terms.link + more, begins + starting + last * seen.seconds
 
 
-def _warned(told: Forecast, usable: float, every: Optional[float]) -> Forecast:
+def _warned(told: Forecast, seen: Pace, terms: Terms, every: Optional[float]) -> Forecast:
     """With a word on what keeps the chain from advancing, where something does."""
-    has = "a link has {} for training".format(_said(max(0.0, usable)))
+    usable = max(0.0, terms.seconds - max(0.0, seen.began - terms.begun))
+    has = "a link has {} for training".format(_said(usable))
     if every is not None and every > usable:
-        return told._replace(
-            stuck="it saves every {}, and {}".format(_said(every), has),
-            hint="save more often, or ask for a longer time limit with `--walltime`",
-        )
+        why = "it saves every {}, and {}".format(_said(every), has)
+        return told._replace(stuck=why, hint=remedy(seen, terms, every))
     if every is None and told.unit == EPOCH and told.seconds_each > usable:
-        return told._replace(
-            stuck="one epoch takes {}, {}, and nothing was saved yet".format(
-                _said(told.seconds_each), has
-            ),
-            hint="save within epochs, or when asked to stop, or ask for a longer time limit "
-            "with `--walltime`",
-        )
+        why = "one epoch takes {}, and {}".format(_said(told.seconds_each), has)
+        return told._replace(stuck=why, hint=remedy(seen, terms, told.seconds_each))
     return told
+
+
+def remedy(seen: Pace, terms: Terms, every: float) -> str:
+    """What to do about saves that come every so many seconds, which is more than a link has."""
+    starting = max(0.0, seen.began - terms.begun)
+    usable = max(0.0, terms.seconds - starting)
+    save = "save more often than once in {}".format(_said(usable))
+    if seen.step and usable > _SAVES * seen.step:
+        save = "save every {} steps or so".format(_round(usable / _SAVES / seen.step))
+    needed = starting + _SPARE * every + terms.grace
+    if terms.longest is None or needed <= terms.longest:
+        longest = ", as the queue `{}` allows".format(terms.queue) if terms.queue else ""
+        return "{}, or ask for links of {}: `--walltime {}`{}".format(
+            save, _said(needed), _walltime(needed), longest
+        )
+    most = "the longest queue there, `{}`, ends after {}".format(terms.queue, _said(terms.longest))
+    return "{}; links of {} would do, but {}".format(save, _said(needed), most)
+
+
+def _round(number: float) -> int:
+    """Down to one digit and zeros: nobody counts 4,711 steps."""
+    zeros = 10 ** int(math.log10(number))
+    return int(number // zeros * zeros)
+
+
+def _walltime(seconds: float) -> str:
+    """As `--walltime` takes it, rounded up."""
+    whole = math.ceil(round(seconds, 3))
+    minutes = math.ceil(whole / 60)
+    if minutes < 2:
+        return "{}s".format(whole)
+    return "{}m".format(minutes) if minutes < 600 else "{}h".format(math.ceil(minutes / 60))
 
 
 def _said(seconds: float) -> str:

@@ -36,6 +36,7 @@ class Ended(NamedTuple):
     ended: float  # seconds since 1970
     checkpoint: Saved
     progressed: bool
+    remedy: Optional[str] = None  # what to do about a link that saved nothing
 
 
 def write_begun(run: RunFolder, begun: Begun) -> None:
@@ -89,7 +90,7 @@ def _link(run: RunFolder, number: int, newest: Callable[[], Saved], running: boo
     if ended is not None:
         return chain.Link(
             number, ended.how, bool(ended.progressed), ended.reason or "", ended.exit_code,
-            ended.signal,
+            ended.signal, ended.remedy or "",
         )  # fmt: skip
     if running:
         return chain.Link(number, chain.RUNNING)

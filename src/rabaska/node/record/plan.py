@@ -49,6 +49,15 @@ class Nearby(NamedTuple):
     shared: str = ""  # lies on a disk, and outlives a job
 
 
+class Growth(NamedTuple):
+    """How a run adds links to its chain by itself (see `growth`)."""
+
+    at_most: Optional[int] = 0  # that it may have in all; None: nobody said
+    words: Sequence[str] = ()  # submit one more, to begin after the job `{after}`
+    find: Sequence[str] = ()  # ask the queue for a submission whose answer was lost
+    why_not: str = ""  # in words, where jobs may not submit jobs
+
+
 class Plan(NamedTuple):
     run: str
     command: List[str]  # with placeholders: {data} {data.NAME} {output} {checkpoints} {checkpoint}
@@ -69,10 +78,11 @@ class Plan(NamedTuple):
     watch: bool = True  # whether the program is watched
     cuts: Sequence[Cut] = ()  # of a rehearsal: one for each link, from the first on
     tries: str = ""  # an address outside that a node tries, where nobody knows if it reaches it
+    growth: Growth = Growth()
 
 
 # A run that was submitted before they were known has none of them.
-_ADDED_LATER = ("launch", "nearby", "watch", "cuts", "tries")
+_ADDED_LATER = ("launch", "nearby", "watch", "cuts", "tries", "growth")
 
 
 class WrongFormat(Exception):
@@ -85,6 +95,7 @@ def to_json(plan: Plan) -> Dict[str, Any]:
     value["launch"] = dict(plan.launch._asdict())
     value["nearby"] = dict(plan.nearby._asdict())
     value["cuts"] = [dict(cut._asdict()) for cut in plan.cuts]
+    value["growth"] = dict(plan.growth._asdict())
     value["format"] = FORMAT
     return value
 
@@ -102,6 +113,7 @@ def from_json(value: Dict[str, Any]) -> Plan:
     fields["launch"] = Launch(**fields.get("launch", {}))
     fields["nearby"] = Nearby(**fields.get("nearby", {}))
     fields["cuts"] = [Cut(**cut) for cut in fields.get("cuts", [])]
+    fields["growth"] = Growth(**fields.get("growth", {}))
     fields["datasets"] = [StagedData(**dataset) for dataset in fields["datasets"]]
     return Plan(**fields)
 

@@ -1,0 +1,110 @@
+"""A chain that is too short grows: its last link submits the next one, or says how to add it."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import uuid
+from typing import Dict, List, Mapping
+
+from ..files import Json
+from ..itself import own_path
+from ..record import chain, growth, jobs, links, metrics
+from ..record.events import say
+from ..record.outlook import outlook
+from .job import Work
+
+_PATIENCE = 120.0  # seconds with a scheduler that does not answer
+_GOES_ON = (chain.TIME_LIMIT, chain.ASKED_TO_GO_ON)  # else somebody may have meant to end it
+# Slurm hands all variables on to what a job submits; these would tell it that it is this job.
+_OF_THIS_JOB, _OF_THE_SITE = "SLURM_", ("SLURM_CONF",)
+
+
+def see_to_next(work: Work, how: str) -> None:
+    """At the end of a link by its time limit: if none follows, add one or say how to."""
+    there = max(work.link, jobs.links_there(work.run))
+    if how not in _GOES_ON or work.link < there:
+        return
+    why_not = grow(work, "link {} is over, and there is work left".format(work.link))
+    if why_not:
+        ended = links.read_ended(work.run, work.link)
+        told = foretold(work, ended.checkpoint if ended else None)
+        tell(work, why_not, int(told.get("links") or 0) - there)
+
+
+def foretold(work: Work, saved: links.Saved) -> Json:
+    """The forecast of this link; nothing where its pace is not known, or not to be read."""
+    try:
+        return outlook(work.run, work.plan, metrics.tail(work.run, work.link), saved) or {}
+    except (ValueError, KeyError, TypeError):
+        return {}  # a line of the program's own; nothing depends on it
+
+
+def grow(work: Work, why: str) -> str:
+    """Submit one more link, to begin after this one; why not, if it could not be."""
+    there = max(work.link, jobs.links_there(work.run))
+    hindered = growth.hindrance(work.plan, metrics.tail(work.run, work.link), there)
+    if hindered:
+        return hindered
+    words = [word.replace("{after}", _own_job(work)) for word in work.plan.growth.words]
+    if not work.job.name:
+        return "this job does not know what it is called"
+    if not words or shutil.which(words[0]) is None:
+        return "{} is not there on this node".format(words[0] if words else "a scheduler")
+    complaint = _submitted(work, words)
+    if not complaint:
+        say("the chain grows by a link: {}".format(why))
+        work.diary.note("extended", links=1, why=why)
+    return complaint
+
+
+def _own_job(work: Work) -> str:
+    """The whole array, if the job is an element of one: its last, as far as we know."""
+    return work.job.name.partition("_")[0]
+
+
+def _submitted(work: Work, words: List[str]) -> str:
+    """Submit as everybody does; what went wrong, if something did.
+
+    Its mark is made of this job: who says it again, because its scheduler started the job anew or
+    the answer was lost, gets the answer of the first.
+    """
+    mark = uuid.uuid5(uuid.NAMESPACE_URL, "{}/{}".format(work.run.path, work.job.name)).hex
+    find = " ".join(map(shlex.quote, work.plan.growth.find))
+    ours = [sys.executable, own_path(), "submit", work.run.path, "--once", "--mark", mark]
+    ours += ["--after", _own_job(work), "--find", find, "--"]
+    process = subprocess.Popen(
+        ours + words,
+        env=_environment(os.environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        said, complained = process.communicate(timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return "{} did not answer".format(words[0])
+    if process.returncode == 0:
+        return ""
+    return "{} said: {}".format(words[0], " ".join((complained or said).decode().split()))
+
+
+def _environment(own: Mapping[str, str]) -> Dict[str, str]:
+    return {
+        name: text
+        for name, text in own.items()
+        if not name.startswith(_OF_THIS_JOB) or name in _OF_THE_SITE
+    }
+
+
+def tell(work: Work, why: str, links: int) -> None:
+    """How its user adds links: where the job prints, and where the program did."""
+    command = growth.command(work.plan.run, links)
+    told = "this was the last link, and there is work left ({}); `{}` goes on".format(why, command)
+    say(told)
+    work.diary.note("not extended", why=why, command=command)
+    with open(work.run.log(work.link), "ab") as log:
+        log.write("\nrabaska: {}\n".format(told).encode("utf-8", "replace"))

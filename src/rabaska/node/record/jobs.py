@@ -1,0 +1,33 @@
+"""jobs.jsonl: what was submitted for a run, and what the scheduler answered."""
+
+from typing import Dict, List
+
+from .. import files
+from . import links
+from .runfolder import RunFolder
+
+
+def submissions(run: RunFolder) -> List[files.Json]:
+    """Each submission with its answer, oldest first; `said` is missing where none came."""
+    found: Dict[str, files.Json] = {}
+    for line in files.read_lines(run.jobs):
+        found.setdefault(str(line.get("submission")), {}).update(line)
+    return list(found.values())
+
+
+def links_there(run: RunFolder) -> int:
+    """The number of the last link that was submitted, as far as anybody can tell."""
+    last = before = 0
+    for each in submissions(run):
+        if each.get("exit_code") == 0:
+            if not each.get("after"):
+                last = before = int(each.get("after_link") or 0)
+            last += int(each.get("links") or 1)
+    return last + _started_again(run, before)
+
+
+def _started_again(run: RunFolder, before: int) -> int:
+    """Links after `before` whose job had been one already: their scheduler queued it again."""
+    begun = (links.read_begun(run, number) for number in run.links() if number > before)
+    jobs = [one.job for one in begun if one is not None and one.job]
+    return len(jobs) - len(set(jobs))

@@ -1,0 +1,91 @@
+"""When a run will be over, from what its folder tells: the facts for `forecast`."""
+
+import os
+from typing import List, Optional
+
+from ..files import Json
+from . import chain, forecast, growth, jobs, links, metrics
+from .plan import Plan
+from .runfolder import RunFolder
+
+
+def outlook(
+    run: RunFolder, asked: Optional[Plan], lines: List[Json], saved: Optional[Json]
+) -> Optional[Json]:
+    """The forecast from the last link's `lines` in metrics.jsonl; None when nobody can tell."""
+    link = run.holder()
+    begun, ended = links.read_begun(run, link), links.read_ended(run, link)
+    if asked is None or begun is None or os.path.exists(run.done):
+        return None
+    start = _start(begun, lines)
+    seen = forecast.pace(lines, start, asked.command)
+    if seen is None:
+        return None
+    if seen.unit == forecast.STEP:
+        start = float(lines[-1].get("from", 0.0))
+    terms = terms_of(run, asked, begun)._replace(start=start)
+    if ended is not None:
+        kept = _kept(lines, start, saved) if seen.unit == forecast.EPOCH else seen.done
+        seen, terms = forecast.after(seen, terms, kept, ended.ended)
+    progressed = links.progressed(begun.checkpoint_seen, saved)
+    told = forecast.forecast(seen, terms, progressed)
+    there = jobs.links_there(run)
+    grows = 0 if growth.hindrance(asked, lines, there) else growth.limit(asked, lines)
+    return dict(told._asdict(), links_there=there, grows_to=grows)
+
+
+def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional[Json]:
+    """How the last link saved, for a run of the same program that comes after; None: nobody saw."""
+    begun, ended = links.read_begun(run, run.holder()), links.read_ended(run, run.holder())
+    seen = forecast.pace(lines, 0.0, []) if lines else None
+    if asked is None or begun is None:
+        return None
+    fruitless = ended is not None and ended.how == chain.TIME_LIMIT and not ended.progressed
+    if not fruitless and (seen is None or seen.unit != forecast.EPOCH):
+        return None
+    return {
+        "code": asked.code,
+        "command": asked.command,
+        "starting": max(0.0, seen.began - begun.begun) if seen else 0.0,
+        "every": seen.save_every if seen else None,
+        "epoch": seen.seconds if seen and seen.unit == forecast.EPOCH else None,
+        "unsaved": asked.walltime - asked.grace if fruitless else None,
+    }
+
+
+def terms_of(run: RunFolder, asked: Plan, begun: links.Begun) -> forecast.Terms:
+    """What the chain gives to a link that begins as `begun` says."""
+    # What a job spends before its link begins, it will spend in the next one, too.
+    until = begun.until or begun.begun + asked.walltime - asked.grace
+    longest = asked.about.get("longest") or {}
+    return forecast.Terms(
+        link=begun.link,
+        begun=begun.begun,
+        start=begun.epoch or 0.0,
+        seconds=until - begun.begun,
+        between=_between(run, begun.link),
+        grace=asked.grace,
+        queue=longest.get("queue", ""),
+        longest=longest.get("walltime"),
+    )
+
+
+def _start(begun: links.Begun, lines: List[Json]) -> float:
+    if begun.epoch is not None:
+        return begun.epoch
+    told = metrics.watched(lines)
+    return float(told[-1].get("first_epoch") or 0) if told else 0.0
+
+
+def _kept(lines: List[Json], start: float, saved: Optional[Json]) -> float:
+    return start if saved is None else metrics.epoch_at(lines, saved["mtime_ns"] / 1e9, start)
+
+
+def _between(run: RunFolder, link: int) -> float:
+    """Seconds from the end of one link to the beginning of the next: the median so far."""
+    waits: List[float] = []
+    for number in range(1, link):
+        ended, following = links.read_ended(run, number), links.read_begun(run, number + 1)
+        if ended is not None and following is not None:
+            waits.append(max(0.0, following.begun - ended.ended))
+    return sorted(waits)[len(waits) // 2] if waits else 0.0

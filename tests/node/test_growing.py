@@ -1,0 +1,128 @@
+"""A chain that is too short: its last link submits another, once, or says how to add one."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from rabaska.node.record import jobs
+from rabaska.node.record.plan import Growth
+
+# Saves, and asks to be started again.
+GOES_ON = """
+import os, time
+with open(os.path.join(os.environ["RABASKA_CHECKPOINTS"], "state.txt"), "w") as stream:
+    stream.write(str(time.time()))
+raise SystemExit(85)
+"""
+SCHEDULER = """#!/bin/sh
+env > {folder}/variables
+echo "$@" >> {folder}/submitted
+{answer}
+"""
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """`scheduler("echo 43")`: words that submit a link, to a scheduler that answers so."""
+
+    def words(answer="echo 43"):
+        path = tmp_path / "sbatch"
+        path.write_text(SCHEDULER.format(folder=tmp_path, answer=answer))
+        path.chmod(0o755)
+        return [str(path), "--after={after}", "--mark={submission}", "job-more.sh"]
+
+    return words
+
+
+def submitted(folder: Path) -> list[str]:
+    path = folder / "submitted"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+COMMAND = [sys.executable, "train.py", "{checkpoint}"]
+
+
+def test_the_last_link_submits_another_that_begins_after_it(agents_for, scheduler, tmp_path):
+    agents = agents_for(GOES_ON, command=COMMAND, links=1, growth=Growth(None, scheduler()))
+
+    code, said = agents.link(SLURM_ARRAY_JOB_ID="12", SLURM_CONF="/etc/slurm.conf")
+
+    [words] = submitted(tmp_path)
+    assert code == 0
+    assert words.startswith("--after=12 --mark=")
+    assert "the chain grows by a link: link 1 is over, and there is work left" in said
+    assert agents.events("extended")[0]["links"] == 1
+    assert jobs.links_there(agents.run) == 1
+    variables = (tmp_path / "variables").read_text()
+    assert "SLURM_ARRAY_JOB_ID" not in variables
+    assert "SLURM_CONF" in variables
+
+
+def test_a_job_that_is_started_again_does_not_submit_again(agents_for, scheduler, tmp_path):
+    agents = agents_for(GOES_ON, command=COMMAND, links=1, growth=Growth(None, scheduler()))
+
+    for _ in range(2):
+        agents.link(RABASKA_JOB="12_1")
+    agents.link(RABASKA_JOB="12_2")
+
+    assert len(submitted(tmp_path)) == 2
+
+
+def test_nothing_is_submitted_by_a_link_that_others_follow(agents_for, scheduler, tmp_path):
+    agents = agents_for(GOES_ON, command=COMMAND, links=2, growth=Growth(9, scheduler()))
+    line = {"submission": "a", "links": 2, "after_link": 0, "exit_code": 0}
+    Path(agents.run.jobs).write_text(json.dumps(line) + "\n")
+
+    agents.link()
+    first = submitted(tmp_path)
+    agents.link()
+
+    assert first == []
+    assert len(submitted(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("growth", "command", "why"),
+    [
+        (Growth(1), COMMAND, "it may have 1 link"),
+        (Growth(5, why_not="no job may submit another on trillium"), COMMAND, "on trillium"),
+        (Growth(None), COMMAND[:2], "nothing tells that the program goes on from a checkpoint"),
+        (Growth(5, ["no-such-sbatch"]), COMMAND, "no-such-sbatch is not there on this node"),
+    ],
+)
+def test_where_it_may_not_the_command_is_said(agents_for, growth, command, why):
+    agents = agents_for(GOES_ON, command=command, links=1, growth=growth)
+
+    _, said = agents.link()
+
+    told = f"; `rabaska resume {agents.run.name} --links 1` goes on"
+    for text in (said, agents.log(1)):
+        assert told in text
+        assert why in text
+    assert agents.events("not extended")[0]["why"].endswith(why)
+
+
+def test_a_refusal_is_quoted(agents_for, scheduler):
+    refusing = scheduler('echo "sbatch: error: QOSMaxSubmitJobPerUserLimit" >&2; exit 1')
+    agents = agents_for(GOES_ON, command=COMMAND, links=1, growth=Growth(None, refusing))
+
+    _, said = agents.link()
+
+    assert "sbatch said: sbatch: error: QOSMaxSubmitJobPerUserLimit" in said.replace("/", " ")
+
+
+def test_a_link_that_somebody_ended_adds_nothing(agents_for, scheduler, tmp_path):
+    waits = GOES_ON.replace("raise SystemExit(85)", "print('saved', flush=True); time.sleep(60)")
+    agents = agents_for(waits, command=COMMAND, links=1, growth=Growth(None, scheduler()))
+
+    agent = agents.start()
+    log = Path(agents.run.log(1))
+    while not (log.exists() and "saved" in log.read_text()):
+        assert agent.poll() is None
+    agent.terminate()
+    agent.communicate(timeout=60)
+
+    assert agents.ended(1).how == "killed"
+    assert submitted(tmp_path) == []
