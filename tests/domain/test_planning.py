@@ -96,6 +96,16 @@ def test_a_long_training_becomes_links_of_a_day_where_the_site_says_so():
     assert (choice.links, choice.walltime) == (6, timedelta(days=1))
 
 
+def test_links_are_long_enough_for_a_program_that_saves_seldom():
+    need = Need(timedelta(days=20), stretch=hours(30))
+    told = [outlook(need, CLUSTERS[name], gpus()) for name in ("graham", "sdumont")]
+
+    reasons = [reason for each in told[1].rejected for reason in each.reasons]
+
+    assert told[0].choice.walltime == hours(33)
+    assert any("it saves every 30 h: no link would advance" in reason for reason in reasons)
+
+
 def test_a_program_that_cannot_go_on_gets_one_long_link():
     choice = chosen("narval", Need(timedelta(days=5), resumes=False))
 

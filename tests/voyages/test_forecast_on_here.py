@@ -2,13 +2,15 @@
 
 import json
 import os
+import re
 
 import pytest
 
-from rabaska.node.record import forecast, links
+from rabaska.node.record import forecast, links, plan
+from rabaska.node.record.outlook import terms_of
 from rabaska.node.record.runfolder import RunFolder
 
-WALLTIME = 20.0  # seconds
+WALLTIME = 7.0  # seconds
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -79,8 +81,7 @@ command = "python {options} train.py --save {{checkpoints}} --resume {{checkpoin
 walltime = "20s"
 
 [chain]
-links = 6
-grace = "2s"
+grace = "1s"
 
 [checkpoints]
 patterns = ["last.json"]
@@ -103,26 +104,53 @@ def lines_of(user, run):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def test_a_tenth_of_the_first_link_foretells_the_chain(watched, monkeypatch):
-    """Three programs at once: many epochs to a link, seven, and three."""
+# Epochs for seven links or so, by what is slept in a batch: many to a link, five, and two.
+PROGRAMS = {0.025: 150, 0.1: 31, 0.25: 13}
+
+
+def long_chain(user, pause, *words):
+    """Start a run of many links, nobody having said of how many."""
+    program = ["--pause", str(pause), "--epochs", str(PROGRAMS[pause])]
+    asked = ["run", "--walltime", f"{WALLTIME:g}s", *words, "--", *program]
+    return user.types(*asked).output.strip()
+
+
+def check_foretold(user, run, pause):
+    """That a tenth of the first link foretold the end of a run that took many."""
+    user.types("wait", run)
+    ended = user.status(run)
+
+    told = foretold(user, run, share=0.1)
+
+    assert ended["state"] == "finished"
+    assert 6 <= len(ended["links"]) <= 12
+    assert abs(told.links - len(ended["links"])) <= 1
+    assert abs(told.finishes - ended["links"][-1]["ended"]) < 0.3 * WALLTIME * told.links
+    assert told.total == PROGRAMS[pause]
+    return ended
+
+
+def test_a_run_grows_as_its_pace_demands_and_a_tenth_of_its_first_link_foretells_it(watched):
+    run = long_chain(watched, 0.1)
+    early = watched.until(lambda told: told["extended"], run)
+    said = watched.types("status", run).output
+
+    ended = check_foretold(watched, run, 0.1)
+
+    assert len(early["links"]) == 1
+    assert "extended by 1 link, because with 1 s for each epoch it takes" in said
+    assert "the run adds others as it goes" in said
+    assert ended["extended"]["links"] == len(ended["links"]) - 1
+    assert {link["job"].partition("_")[0] for link in ended["links"]} == {ended["job"].split()[0]}
+
+
+@pytest.mark.thorough
+def test_a_tenth_of_the_first_link_foretells_long_chains_of_three_programs(watched, monkeypatch):
     monkeypatch.setenv("RABASKA_SLOTS", "3")
-    epochs = {"0.5 s": (10, 0.05, 50), "2.5 s": (10, 0.25, 11), "5 s": (10, 0.5, 5)}
-    runs = {}
-    for name, (batches, pause, count) in epochs.items():
-        words = ["--batches", str(batches), "--pause", str(pause), "--epochs", str(count)]
-        runs[name] = watched.types("run", "--", *words).output.strip()
+    runs = {long_chain(watched, pause): pause for pause in PROGRAMS}
 
-    for name, run in runs.items():
-        watched.types("wait", run)
-        ended = watched.status(run)
-
-        told = foretold(watched, run, share=0.1)
-
-        assert ended["state"] == "finished"
-        assert len(ended["links"]) >= 2
-        assert abs(told.links - len(ended["links"])) <= 1, name
-        assert abs(told.finishes - ended["links"][-1]["ended"]) < 1.5 * WALLTIME, name
-        assert told.total == epochs[name][2]
+    for run, pause in runs.items():
+        check_foretold(watched, run, pause)
 
 
 def foretold(user, run, share):
@@ -131,8 +159,20 @@ def foretold(user, run, share):
     lines = [line for line in lines_of(user, run) if line["link"] == 1]
     early = [line for line in lines if line["time"] <= line["began"] + share * WALLTIME]
     begun = links.read_begun(folder, 1)
-    terms = forecast.Terms(1, begun.begun, 0.0, begun.until - begun.begun)
+    terms = terms_of(folder, plan.load(folder), begun)
     return forecast.forecast(forecast.pace(early, 0.0, []), terms, saved=True)
+
+
+def test_a_run_that_may_have_no_more_links_says_how_to_add_them(watched):
+    words = ["--walltime", "5s", "--links", "1", "--", "--epochs", "40", "--pause", "0.05"]
+
+    run = watched.types("run", "--wait", *words, code=10).output.split()[0]
+    said = watched.types("status", run).output
+
+    [command] = re.findall(rf"`rabaska (resume {run} --links \d)` goes on", said)
+    assert f"`rabaska {command}` goes on" in watched.types("logs", run).output
+    watched.types(*command.split())
+    watched.types("wait", run)
 
 
 def test_status_tells_speed_and_end_and_the_command_for_more_links(watched):
@@ -163,6 +203,28 @@ def test_a_chain_that_can_never_advance_says_so_before_its_first_link_is_over(wa
     assert "running" in said
     assert "warning: this chain may never advance: one epoch takes" in said
     watched.types("cancel", run)
+
+
+def test_a_chain_that_cannot_advance_ends_at_its_first_link_and_is_refused_next_time(watched):
+    words = ["--links", "3", "--", "--batches", "500", "--pause", "0.1"]
+
+    run = watched.types("run", "--wait", "--walltime", "6s", *words, code=14).output.split()[0]
+    told = watched.status(run)
+    refused = watched.types("run", "--walltime", "6s", *words, code=14).errors
+    longer = watched.types("run", "--walltime", "30s", "--quiet", *words).errors
+    watched.types("cancel")
+    watched.types("run", "--walltime", "6s", "--no-doctor", *words)
+    watched.types("cancel")
+    watched.write("train.py", TRAIN.replace("asked.pause)", "asked.pause)  # now it saves"))
+    changed = watched.types("run", "--walltime", "6s", *words).errors
+
+    assert len(told["links"]) == 1
+    assert "saved: one epoch takes 50 s, and a link has" in told["reason"]
+    assert re.search(r"save every \d+ steps or so, or ask for .*: `--walltime \d\ds`", told["hint"])
+    assert f"because {run} saved nothing in" in refused
+    assert "`--no-doctor` submits it all the same" in refused
+    assert f"a link may be over before anything is saved: an epoch of {run} took 50 s" in longer
+    assert "saved nothing" not in changed
 
 
 def test_a_python_that_takes_no_advice_is_reported_and_read_from_its_log(watched):

@@ -26,6 +26,7 @@ class Need:
     cores: int = 0  # per GPU, where more or fewer are wanted than go with one
     memory: int = 0  # bytes in all, where that is known
     unfit: Mapping[str, str] = field(default_factory=dict)  # GPUs its software does not run on
+    stretch: timedelta = timedelta(0)  # from one save to the next, where that was measured
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,9 @@ def _enough_time(need: Need, queue: Partition, cluster: Cluster) -> str:
         return (
             f"its limit is {say_duration(limit)}, and the program does not go on from a checkpoint"
         )
+    if need.stretch * _SPARE > limit:
+        between = f"it saves every {say_duration(need.stretch)}"
+        return f"its limit is {say_duration(limit)}, and {between}: no link would advance"
     links = _links(need, limit)
     most = cluster.most_jobs or _MOST_LINKS
     return f"{links} links of {say_duration(limit)} are too many" if links > most else ""
@@ -188,7 +192,7 @@ def _time(need: Need, queue: Partition, cluster: Cluster) -> tuple[timedelta, in
     limit = queue.walltime or wanted
     # Where a site chooses queues by time limit, links of a day start sooner (Alliance's advice).
     if not cluster.names_queue and need.resumes and wanted > _DAY:
-        limit = min(limit, _DAY)
+        limit = min(limit, max(_DAY, _rounded(need.stretch * _SPARE)))
     shortest = queue.shortest or cluster.shortest or timedelta(0)
     if need.total <= limit:
         return min(max(_rounded(wanted), shortest), max(limit, shortest)), 1

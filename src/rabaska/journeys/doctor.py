@@ -9,6 +9,7 @@ from rabaska.checkup.examination import examine
 from rabaska.checkup.findings import Finding, SafeFix
 from rabaska.checkup.subject import Subject, look
 from rabaska.domain.projects import Project
+from rabaska.journeys.advancing import foreseen
 from rabaska.journeys.prospect import (
     PROSPECT,
     prospect_question,
@@ -42,7 +43,8 @@ def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) ->
     visited = visit(cluster, home, more, offline=offline)
     subject = replace(subject, cluster=visited.cluster)
     asked = _asked(subject, visited)
-    return Diagnosis(_once((*examine(subject), *asked)), visited.unasked)
+    found = (*examine(subject), *asked, *_advance(project, on, home))
+    return Diagnosis(_once(found), visited.unasked)
 
 
 def _asked(subject: Subject, visited: Visit) -> Iterator[Finding]:
@@ -53,6 +55,18 @@ def _asked(subject: Subject, visited: Visit) -> Iterator[Finding]:
         shown = visited.answers.get(PROSPECT, NO_ANSWER).text
         said = answers.Said(visited.answers, read_prospect(shown, subject.cluster))
         yield from answers.checks(subject, said)
+
+
+def _advance(project: Project, on: str, home: Home) -> Iterator[Finding]:
+    """What earlier runs say of links that are over before anything is saved."""
+    found = foreseen(project, on, home)
+    if found:
+        what = "no link would save anything"
+        what = what if found.certain else "a link may be over before anything is saved"
+        where = f"[resources] walltime for {on}"
+        yield Finding(
+            "chain.standstill", what, where, found.why, found.remedy, serious=found.certain
+        )
 
 
 def _once(found: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -13,6 +13,7 @@ from rabaska.domain.placing import Placement, place
 from rabaska.domain.planning import Choice, Need, Outlook, outlook
 from rabaska.domain.projects import Project
 from rabaska.errors import Unreachable, WrongUse
+from rabaska.journeys.advancing import longest_stretch
 from rabaska.journeys.measure import EPOCH, STEP, Measured, measure, measured
 from rabaska.journeys.prospect import PROSPECT, prospect_question, read_prospect
 from rabaska.journeys.station import cluster_named, place_of
@@ -68,7 +69,8 @@ def plan(
     speeds = measured(project, home)
     total, basis = _total(project, wish, speeds)
     sizes = [(each.name, contents.look(*each.paths).size) for each in project.datasets]
-    need = _need(project, wish, total)
+    stretch = longest_stretch(project, [each.name for each in chosen], home)
+    need = replace(_need(project, wish, total), stretch=stretch)
     offline = wish.offline or not on
     plans = tuple(_one(need, visit(each, home, offline=offline), sizes, project) for each in chosen)
     return Plans(need, basis, plans, speeds)

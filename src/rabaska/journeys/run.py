@@ -12,12 +12,13 @@ from rabaska.domain.runs import new_name
 from rabaska.journeys.pack import pack
 from rabaska.journeys.prepare import prepare, resolve
 from rabaska.journeys.push import push
+from rabaska.journeys.snapshots import not_code, take_snapshot
 from rabaska.journeys.station import Station, cluster_named, seen, sketch_station, station
 from rabaska.journeys.submit import Voyage, create, submit, voyage
 from rabaska.journeys.telling import Silent, Teller
 from rabaska.packing.bundle import bundle
 from rabaska.packing.pack import Pack
-from rabaska.packing.snapshot import Snapshot, snapshot
+from rabaska.packing.snapshot import snapshot
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord, remember
 from rabaska.remote.git import own_files
@@ -37,6 +38,10 @@ def run(
     project: Project, on: str, home: Home, teller: Teller | None = None, *, advise: bool = True
 ) -> Submitted:
     teller = teller or Silent()
+    if advise:
+        from rabaska.journeys.advancing import check_advance
+
+        check_advance(project, on, home, teller)
     _tell_of_the_profile(cluster_named(on, home), home, teller)
     there = station(on, home)
     if advise:
@@ -90,30 +95,12 @@ def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> 
     return ready
 
 
-def take_snapshot(project: Project, home: Home, teller: Teller) -> Snapshot:
-    unwanted = _not_code(project, home)
-    taken = snapshot(project.folder, home.store / "code", exclude=unwanted, listed=own_files)
-    teller.step(f"code: {taken.files} files, snapshot {taken.digest[:12]}")
-    return taken
-
-
-def _not_code(project: Project, home: Home) -> tuple[str, ...]:
-    """Datasets travel as packs; fetched results, and what we remember, stay at home."""
-    apart = [home.folder, *(path for dataset in project.datasets for path in dataset.paths)]
-    inside = [
-        path.relative_to(project.folder).as_posix()
-        for path in apart
-        if path.is_relative_to(project.folder)
-    ]
-    return (*project.exclude, *inside, "results", *project.keep)
-
-
 def preview(project: Project, on: str, home: Home, teller: Teller | None = None) -> Voyage:
     """What `run` would submit, with nothing packed, sent or written outside a temporary folder."""
     check_data(project)
     with tempfile.TemporaryDirectory() as scratch:
         there = sketch_station(on, home, program=bundle(Path(scratch)))
-        unwanted = _not_code(project, home)
+        unwanted = not_code(project, home)
         code = snapshot(project.folder, Path(scratch), exclude=unwanted, listed=own_files)
         packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
         setup = resolve(project.environment, there, nodes=project.resources.nodes).setup

@@ -1,0 +1,65 @@
+"""Advancing: what earlier runs of a project say of links that are over before anything is saved."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from rabaska.domain.advancing import Saving, Standstill, standstill
+from rabaska.domain.projects import Project
+from rabaska.errors import CannotAdvance
+from rabaska.journeys.snapshots import take_snapshot
+from rabaska.journeys.submit import grace
+from rabaska.journeys.telling import Silent, Teller
+from rabaska.records import reports
+from rabaska.records.home import Home
+from rabaska.records.runs import RunRecord, remembered
+
+
+def check_advance(project: Project, on: str, home: Home, teller: Teller) -> None:
+    """CannotAdvance when the same program, run there before, shows that no link would save.
+
+    Where it may yet save within an epoch, for nobody has watched it so long, it is only told.
+    """
+    found = foreseen(project, on, home)
+    if found and found.certain:
+        raise CannotAdvance(
+            f"no link of this run would save anything on {on}",
+            why=found.why,
+            hint=f"{found.remedy}; `--no-doctor` submits it all the same",
+        )
+    if found:
+        teller.warn(f"a link may be over before anything is saved: {found.why}; {found.remedy}")
+
+
+def foreseen(project: Project, on: str, home: Home) -> Standstill | None:
+    """By the newest run on that cluster of the same code and command that showed how it saves."""
+    seen = newest_saving(project, on, home)
+    found = standstill(seen, project.resources.walltime, grace(project)) if seen else None
+    if seen is None or found is None:
+        return None
+    # Last, for it reads all of the code: what was changed since may save otherwise.
+    same = take_snapshot(project, home, Silent()).digest == seen.code
+    return found if same else None
+
+
+def newest_saving(project: Project, on: str, home: Home) -> Saving | None:
+    known = [each for each in remembered(home.runs) if each.cluster == on]
+    told = reports.recalled(home.reports, on) if known else {}
+    for record in reversed(known):
+        seen = _saving(record, told.get(record.path, {}).get("saving"))
+        if seen and record.project == str(project.folder) and seen.command == project.command:
+            return seen
+    return None
+
+
+def longest_stretch(project: Project, on: Sequence[str], home: Home) -> timedelta:
+    """From one save to the next, on the slowest of these clusters and this computer."""
+    seen = [newest_saving(project, name, home) for name in dict.fromkeys(("here", *on))]
+    return timedelta(seconds=max((each.every or 0.0 for each in seen if each), default=0.0))
+
+
+def _saving(record: RunRecord, told: reports.Report | None) -> Saving | None:
+    if not told:
+        return None
+    seconds = {name: told.get(name) for name in ("every", "epoch", "unsaved")}
+    words = tuple(told["command"])
+    return Saving(record.name, told["code"], words, told.get("starting") or 0.0, **seconds)
