@@ -1,5 +1,6 @@
 """The compiled part gives what Python gives, byte for byte."""
 
+import hashlib
 import importlib.util
 import os
 import shutil
@@ -9,6 +10,7 @@ import sysconfig
 import tempfile
 import zlib
 from array import array
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rabaska.packing import taking
+from rabaska.packing.lanes import HELD, Lanes
 from rabaska.packing.taking import SMALL, Portion
 
 SOURCE = Path(__file__).parents[2] / "speed" / "rabaska_speed.c"
@@ -88,6 +91,30 @@ def test_crc32_is_that_of_zlib(compiled, data, begin):
     assert compiled.joined(begin, zlib.crc32(data), len(data)) == zlib.crc32(data, begin)
 
 
+@given(
+    pieces=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), max_size=30),
+    ended=st.sets(st.integers(0, 29)),
+)
+def test_digests_that_go_on_together_are_sha256(compiled, pieces, ended):
+    if not hasattr(compiled, "digest"):
+        pytest.skip("this processor has no instructions for sha256")
+    lanes = Lanes(compiled.digest)
+    rings = [cycle([bytearray(40 * 64) for _ in range(HELD + 1)]) for _ in range(3)]
+    growing = [(lanes.begin(), hashlib.sha256()) for _ in range(3)]
+
+    for place, (which, blocks) in enumerate(pieces):
+        lane, known = growing[which]
+        piece = memoryview(next(rings[which]))[: 64 * blocks]
+        piece[:] = os.urandom(len(piece))  # what was there is gone, as soon as that is allowed
+        lane.update(piece)
+        known.update(piece)
+        if place in ended:
+            assert lane.hexdigest() == known.hexdigest()
+            growing[which] = lanes.begin(), hashlib.sha256()
+
+    assert [lane.hexdigest() for lane, _ in growing] == [known.hexdigest() for _, known in growing]
+
+
 @pytest.mark.parametrize("make", ["link", "folder", "pipe", "nothing"])
 def test_what_is_no_ordinary_file_is_left_to_python(compiled, make, tmp_path):
     odd = tmp_path / "odd"
@@ -121,11 +148,14 @@ def test_a_pack_is_the_same_with_and_without_it(built, tmp_path):
         path = tmp_path / "data" / f"class {number % 7}" / f"{number}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(os.urandom(1) * (number % 700))
-    (tmp_path / "data" / "large").write_bytes(os.urandom(SMALL + 1))
+    for number in range(7):
+        (tmp_path / "data" / f"class {number}" / "large").write_bytes(
+            os.urandom(SMALL + number * 99_999)
+        )  # fmt: skip
     (tmp_path / "data" / "é").write_bytes(b"pax")
     program = (
         "import sys; from pathlib import Path; from rabaska.packing import pack, speed\n"
-        "wish = pack.Wish('x', shard_size=10**6)\n"
+        "wish = pack.Wish('x', shard_size=300_000)\n"
         "print(pack.pack(Path(sys.argv[1]), Path(sys.argv[2]), wish).identity)\n"
         "print(bool(speed.rabaska_speed))"
     )

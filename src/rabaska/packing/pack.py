@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from rabaska.packing.cutting import Cut, Load, cuts, load_of, sampled, stem, tar
 from rabaska.packing.describing import describe
 from rabaska.packing.draft import Columns, columns, draft, tail
 from rabaska.packing.headers import BLOCK, padding
+from rabaska.packing.lanes import Begin, digests
 from rabaska.packing.listing import Listing, unreadable
 from rabaska.packing.memory import Kept, Memory, whole
 from rabaska.packing.reading import at_once
@@ -24,6 +25,7 @@ from rabaska.packing.refusals import refuse_name, refuse_unfit
 from rabaska.packing.samples import Samples, samples_among
 from rabaska.packing.shards import Job, Packed, Written, write_cut
 from rabaska.packing.space import space_needed
+from rabaska.packing.turns import in_turn, side_by_side
 
 _WORTH_SPREADING = 2**28  # bytes; smaller shards are quick from one server
 
@@ -188,18 +190,22 @@ class _Plan(NamedTuple):
 
 
 def _write_shards(job: Job, parts: list[Cut], plan: _Plan) -> list[Written]:
-    def work(cut: Cut) -> Iterator[Packed | Written]:
+    def write(cut: Cut, begin: Begin) -> Iterator[Packed | Written]:
         kept = plan.kept_for(cut)
         if kept is not None:
             return reuse.take_over(job, cut, kept, plan.vouchers[cut.number])
-        return write_cut(job, cut)
+        return write_cut(job, cut, begin)
+
+    def work(cuts: Sequence[Cut]) -> Iterator[Packed | Written]:
+        begin = digests()
+        return in_turn([write(cut, begin) for cut in cuts])
 
     written: dict[int, Written] = {}
     done_files = done_bytes = 0
     total_files = job.made.layout.files
     # The largest first, so that in the end all workers are done at about the same time.
     tasks = sorted(parts, key=lambda cut: cut.begin - cut.end)
-    for word in share(work, tasks, plan.wish.workers):
+    for word in share(work, side_by_side(tasks, plan.wish.workers), plan.wish.workers):
         if isinstance(word, Packed):
             done_files, done_bytes = done_files + word.files, done_bytes + word.bytes
             total = done_bytes if done_files == total_files else max(plan.total, done_bytes)

@@ -9,9 +9,11 @@ import resource
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle
 from typing import NamedTuple, TypeVar
 
 from rabaska.errors import DatasetError
+from rabaska.packing.lanes import HELD
 from rabaska.packing.listing import unreadable
 from rabaska.packing.speed import take
 from rabaska.packing.taking import SMALL, Portion, alone
@@ -21,7 +23,7 @@ S = TypeVar("S")
 
 _FIRST, _FEW = 16, 256  # files read before looking at the clock
 _WHOLE = 2**20  # below this size a file is read whole by one of many
-_PIECE = 2**19  # small enough to stay in the processor's cache
+_PIECE = 2**18  # small enough for a few to stay in the processor's cache
 _THREADS = 32
 _SLOW = 40e-6  # seconds for a file; a warm one takes 5 to 20
 # A file may have become a link, or a pipe that would block, since it was listed.
@@ -44,7 +46,7 @@ class Reader:
     def __init__(self, source: bytes, *, follow_links: bool) -> None:
         self._source = source
         self._flags = _OPEN if follow_links else _OPEN | os.O_NOFOLLOW
-        self._buffer = memoryview(bytearray(_PIECE))
+        self._buffers = cycle([memoryview(bytearray(_PIECE)) for _ in range(HELD + 1)])
 
     def portions(self, names: list[bytes]) -> Iterator[Read]:
         """All files in their order, some at a time."""
@@ -84,18 +86,18 @@ class Reader:
     def pieces(self, file: Large) -> Iterator[memoryview]:
         """The content of a large file, which must stay as it is.
 
-        A piece is gone when the next one comes.
+        Every piece but the last is full. It is gone when one is asked for that comes after `HELD`
+        others, be they of this file or of the next.
         """
-        read = 0
+        read, piece = 0, memoryview(b"first")
         try:
             descriptor = os.open(file.name, self._flags)
             try:
-                while read <= file.status.st_size:
-                    count = os.readv(descriptor, [self._buffer])
-                    if not count:
-                        break
-                    read += count
-                    yield self._buffer[:count]
+                while read < file.status.st_size and piece:
+                    piece = _filled(next(self._buffers), descriptor)
+                    read += len(piece)
+                    yield piece
+                read += len(os.read(descriptor, 1))  # a file that grew shows itself
                 status = os.fstat(descriptor)
             finally:
                 os.close(descriptor)
@@ -126,6 +128,17 @@ class Reader:
 
     def _unreadable(self, name: bytes, problem: OSError) -> DatasetError:
         return unreadable(os.fsdecode(os.path.join(self._source, name)), problem)
+
+
+def _filled(buffer: memoryview, descriptor: int) -> memoryview:
+    """What is next in the file: as much as fits, unless the file ends."""
+    filled = 0
+    while filled < len(buffer):
+        count = os.readv(descriptor, [buffer[filled:]])
+        if not count:
+            break
+        filled += count
+    return buffer[:filled]
 
 
 def _count(read: Read) -> int:

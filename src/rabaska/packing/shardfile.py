@@ -1,22 +1,24 @@
 """A shard being written: large writes, one digest of it all, a crc32 for each block."""
 
-import hashlib
 import os
 from collections.abc import Iterator
 
 from rabaska.node.data.packs import BLOCK, Shard
+from rabaska.packing.lanes import Digest
 from rabaska.packing.speed import crc32, joined
 
 _FLUSH = 2**17
 
 
 class ShardFile:
-    def __init__(self, path: str) -> None:
+    """What is added comes in whole blocks of tar."""
+
+    def __init__(self, path: str, digest: Digest) -> None:
         self.size = 0  # with what waits to be written
         self._waiting: list[bytes | memoryview] = []
         self._path = path
         self._stream = open(path, "wb", buffering=0)
-        self._digest = hashlib.sha256()
+        self._digest = digest
         self._crcs: list[int] = []
         self._written = 0
 
@@ -27,7 +29,7 @@ class ShardFile:
             self._flush()
 
     def copy(self, piece: memoryview) -> int:
-        """Add what its owner will overwrite, and return its crc32."""
+        """Add what its owner will overwrite in a while, and return its crc32."""
         self._flush()
         self.size += len(piece)
         crc = 0

@@ -12,9 +12,10 @@ from rabaska.node.data.packs import NO_CLASS, Shard
 from rabaska.packing import headers
 from rabaska.packing.cutting import Cut, stem
 from rabaska.packing.draft import Draft, columns
+from rabaska.packing.lanes import Begin
 from rabaska.packing.reading import Large, Read, Reader
 from rabaska.packing.shardfile import ShardFile
-from rabaska.packing.speed import joined, records
+from rabaska.packing.speed import crc32, joined, records
 from rabaska.packing.taking import CHANGED, SIZE, SMALL, Portion, alone
 
 
@@ -54,7 +55,7 @@ def records_name(cut: int, part: int) -> str:
     return f"records-{cut:05d}-{part:05d}"
 
 
-def write_cut(job: Job, cut: Cut) -> Iterator[Packed | Written]:
+def write_cut(job: Job, cut: Cut, begin: Begin) -> Iterator[Packed | Written]:
     """Write the shards of one cut and their records beside them; how it goes on, then the result.
 
     Runs in a process of its own, which stands in the dataset, where names are short.
@@ -63,11 +64,11 @@ def write_cut(job: Job, cut: Cut) -> Iterator[Packed | Written]:
     gc.disable()  # nothing here refers to itself, and there is much to look through
     with columns(job.made) as listed:
         names = listed.name_list(cut.begin, cut.end)
-        writer = _Writer(job, cut, listed.start(cut.begin))
+        writer = _Writer(job, cut, listed.start(cut.begin), begin)
     reader = Reader(job.source, follow_links=job.follow_links)
     try:
         for read in reader.portions(names):
-            yield writer.add(read, reader)
+            yield from writer.add(read, reader)
         yield writer.finished(b"".join(names))
     finally:
         writer.close()
@@ -76,9 +77,10 @@ def write_cut(job: Job, cut: Cut) -> Iterator[Packed | Written]:
 class _Writer:
     """One cut on its way into shards."""
 
-    def __init__(self, job: Job, cut: Cut, names_at: int) -> None:
+    def __init__(self, job: Job, cut: Cut, names_at: int, begin: Begin) -> None:
         self._job = job
         self._cut = cut
+        self._digest = begin
         self._names_at = names_at
         self._facts = hashlib.sha256()
         self._newest = 0
@@ -87,8 +89,8 @@ class _Writer:
         self._records: list[bytes] = []
         self._file = self._begin()
 
-    def add(self, read: Read, reader: Reader) -> Packed:
-        """Add files that were just read; a large one is read here."""
+    def add(self, read: Read, reader: Reader) -> Iterator[Packed]:
+        """Add files that were just read; a large one is read here, with a word at each piece."""
         portion = head_of(read) if isinstance(read, Large) else read
         newest = max(portion.column(CHANGED))
         if newest >= self._job.begun:
@@ -96,10 +98,10 @@ class _Writer:
         self._facts.update(portion.facts)
         self._newest = max(self._newest, newest)
         if isinstance(read, Large):
-            self._add_large(read, portion, reader)
+            yield from self._add_large(read, portion, reader)
         else:
             self._add(portion)
-        return Packed(len(portion.names), sum(portion.column(SIZE)))
+            yield Packed(len(portion.names), sum(portion.column(SIZE)))
 
     def _add(self, portion: Portion) -> None:
         if self._is_full(len(portion.tar)):
@@ -111,7 +113,7 @@ class _Writer:
         self._note(portion)
         self._file.add(portion.tar)
 
-    def _add_large(self, file: Large, head: Portion, reader: Reader) -> None:
+    def _add_large(self, file: Large, head: Portion, reader: Reader) -> Iterator[Packed]:
         """Copy a file in pieces; its record is noted when its crc32 is known."""
         size = file.status.st_size
         pad = headers.padding(size)
@@ -119,11 +121,15 @@ class _Writer:
             self._make_room(file.name)
         offset = self._file.size
         self._file.add(head.tar)
-        crc = 0
+        crc, rest = 0, b""
         for piece in reader.pieces(file):
-            crc = joined(crc, self._file.copy(piece), len(piece))
-        self._file.add(bytes(pad))
-        self._note(head._replace(crcs=array("I", [crc])), offset)
+            whole = len(piece) - len(piece) % headers.BLOCK
+            crc = joined(crc, self._file.copy(piece[:whole]), whole)
+            rest = bytes(piece[whole:])
+            yield Packed(0, len(piece))
+        self._file.add(rest + bytes(pad))
+        self._note(head._replace(crcs=array("I", [crc32(rest, crc)])), offset)
+        yield Packed(1, 0)
 
     def _is_full(self, length: int) -> bool:
         """Whether so many bytes more would be too many for this shard."""
@@ -184,7 +190,7 @@ class _Writer:
 
     def _begin(self) -> ShardFile:
         name = part_name(self._cut.number, len(self._shards))
-        return ShardFile(os.path.join(self._job.made.folder, name))
+        return ShardFile(os.path.join(self._job.made.folder, name), self._digest())
 
     def _end_part(self) -> None:
         self._file.add(headers.END)

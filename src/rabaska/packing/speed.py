@@ -2,6 +2,7 @@
 
 import zlib
 from array import array
+from typing import Any
 
 from rabaska.packing import crc, taking
 from rabaska.packing.taking import SMALL, Portion
@@ -31,4 +32,5 @@ def _records(portion: Portion, labels: "array[int]", offset: int, names_at: int)
 take = _take if rabaska_speed else taking.take
 records = _records if rabaska_speed else taking.records
 crc32 = rabaska_speed.crc32 if rabaska_speed else zlib.crc32
+digest: Any = getattr(rabaska_speed, "digest", None)  # the processor may not have what it takes
 joined = rabaska_speed.joined if rabaska_speed else crc.joined

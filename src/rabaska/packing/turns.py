@@ -1,0 +1,41 @@
+"""Several cuts written by one worker in turn, so that the digests of their shards meet."""
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from rabaska.packing import lanes
+from rabaska.packing.cutting import Cut
+from rabaska.packing.shards import Packed, Written
+
+_OFTEN = 0.05  # seconds between two words about progress
+
+
+def side_by_side(cuts: Sequence[Cut], workers: int) -> list[Sequence[Cut]]:
+    """Which cuts are written in turn; the last ones alone, so that all workers end together."""
+    paired = max(0, len(cuts) - 2 * workers) // lanes.COUNT * lanes.COUNT
+    return [
+        *(cuts[place : place + lanes.COUNT] for place in range(0, paired, lanes.COUNT)),
+        *([cut] for cut in cuts[paired:]),
+    ]
+
+
+def in_turn(writers: Sequence[Iterator[Packed | Written]]) -> Iterator[Packed | Written]:
+    """What they say, a step of each at a time; words about progress are summed up."""
+    going = deque(writers)
+    files = size = 0
+    said = 0.0
+    while going:
+        word = next(going[0], None)
+        if word is None:
+            going.popleft()
+            continue
+        going.rotate(-1)
+        if isinstance(word, Written):
+            yield word
+            continue
+        files, size = files + word.files, size + word.bytes
+        if time.monotonic() - said > _OFTEN:
+            yield Packed(files, size)
+            files, size, said = 0, 0, time.monotonic()
+    yield Packed(files, size)
