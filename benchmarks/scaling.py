@@ -5,6 +5,7 @@ measured, which other work on the machine hardly changes, from a cold cache. Nee
 of its own.
 """
 
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -12,7 +13,6 @@ from dataclasses import dataclass
 from math import log10
 from pathlib import Path
 
-from measuring import used
 from rows import Row
 
 from data import PACK, STAGE, empty_caches, fresh_ext4, make_files
@@ -21,6 +21,13 @@ NAME = "scaling"
 FIGURE = Path(__file__).resolve().parents[1] / "docs" / "scaling.svg"
 SIZE = 200  # bytes in a file: what counts here is their number
 MOST_FOLDERS = 1000
+# The most memory that a process had begins with that of whoever started it.
+SMALL_PARENT = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
 
 
 @dataclass(frozen=True)
@@ -57,8 +64,10 @@ def measured(counts: Sequence[int]) -> dict[str, list[Cost]]:
 def spent(command: list[str]) -> tuple[float, float]:
     """Processor seconds and megabytes; from a cold cache, because a million files may not fit."""
     empty_caches()
-    usage = used(command)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    words = [sys.executable, "-S", "-c", SMALL_PARENT, *command]
+    told = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+    seconds, kilobytes = told.split()
+    return float(seconds), int(kilobytes) / 1024
 
 
 def rows(found: dict[str, list[Cost]]) -> list[Row]:
