@@ -91,6 +91,7 @@ def test_a_few_epochs_of_digits_print_progress_and_leave_checkpoints(digits, tmp
     assert results(tmp_path)["steps"] == 100
 
 
+@pytest.mark.thorough  # the demo and its page carry it to the same end
 @pytest.mark.slow
 def test_digits_alone_trains_to_more_than_nine_in_ten(digits, tmp_path):
     train("digits", digits, tmp_path)

@@ -104,7 +104,7 @@ def intend(cluster: Cluster, mark: str) -> None:
     (cluster.folder / "queue").write_text(f"17 mark-{mark}\n")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough  # it waits as long as a queue may lag behind; tests/real has its like
 def test_nothing_is_submitted_again_while_the_queue_does_not_answer(cluster, tmp_path):
     killed = Cluster(tmp_path / "other")
     intend(killed, "abc")

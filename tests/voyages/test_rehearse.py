@@ -35,7 +35,7 @@ def rehearse(user, program, *words, code=0):
 @pytest.mark.parametrize(
     ("fault", "cuts", "word", "faults", "code"),
     [
-        ("no_optimizer_state", 1, "broken", ["optimizer"], NOT_SAFE),
+        pytest.param("no_optimizer_state", 1, "broken", ["optimizer"], NOT_SAFE, marks=THOROUGH),
         pytest.param("no_scheduler", 1, "broken", ["scheduler"], NOT_SAFE, marks=THOROUGH),
         pytest.param("reshuffled_data", 1, "broken", ["data order"], NOT_SAFE, marks=THOROUGH),
         pytest.param("no_random_state", 1, "broken", ["random state"], NOT_SAFE, marks=THOROUGH),
@@ -60,6 +60,7 @@ def test_a_planted_fault_is_found_and_named(user, fault, cuts, word, faults, cod
     assert all(each["fix"] for each in verdict["faults"])
 
 
+@pytest.mark.thorough  # the page about rehearsals shows one
 def test_a_correct_training_is_exact_and_leaves_nothing_but_its_report(user):
     output = rehearse(user, EXACT, "--", "--epochs", "9")
 
