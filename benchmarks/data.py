@@ -38,7 +38,8 @@ PACK = "import sys; from pathlib import Path; from rabaska.packing.pack import W
 PLAIN = f"import sys; sys.modules['rabaska_speed'] = None; {PACK}"
 STAGE = "import sys; from rabaska.node.data.stage import stage; stage(*sys.argv[1:])"
 PARTS = (
-    "packing", "packing_slowly", "staging", "staging_slowly", "reading", "resuming", "opening",
+    "packing", "packing_slowly", "staging", "staging_slowly",
+    "reading", "loading", "reading_cold", "decoding", "resuming", "opening",
 )  # fmt: skip
 
 
@@ -306,22 +307,31 @@ class Bench:
             yield Row(work, peer, 1 / cost["rabaska"], 1 / cost[peer], ratio, at_least, "/s")
 
     def reading(self) -> Iterator[Row]:
-        folder = self._disk / "reading"
-        self._make_peers(folder)
         asked = {"webdataset": 12.0, "litdata": 1.6, "files": 4.0}
-        yield from self._rates("random", folder, asked, "read, random, one process")
+        yield from self._rates("random", self._with_peers(), asked, "read, random, one process")
+
+    def loading(self) -> Iterator[Row]:
         asked = {"webdataset": 4.0, "litdata": 1.3, "files": 2.5}
-        yield from self._rates("loader", folder, asked, "read, DataLoader, 2 workers")
-        yield from self._rates("random", folder, {"litdata": 1.0}, "read, random, cold", cold=True)
+        yield from self._rates("loader", self._with_peers(), asked, "read, DataLoader, 2 workers")
+
+    def reading_cold(self) -> Iterator[Row]:
+        asked, work = {"litdata": 1.0}, "read, random, cold"
+        yield from self._rates("random", self._with_peers(), asked, work, cold=True)
+
+    def decoding(self) -> Iterator[Row]:
         pictures = self._disk / "pictures"
         make_pictures(pictures / "files", 20_000 // self._scale)
         self._pack(pictures / "files", pictures / "packs")
         asked = {"webdataset": 1.3, "files": 1.1}
         yield from self._rates("jpeg", pictures, asked, "read and decode JPEG, 2 workers")
 
-    def _make_peers(self, folder: Path) -> None:
-        command = [PEERS / "bin" / "python", HERE / "readers.py", "make", folder]
-        subprocess.run(command, check=True, capture_output=True)
+    def _with_peers(self) -> Path:
+        """Where the files are in the forms of all peers."""
+        folder = self._disk / "reading"
+        if not (folder / "litdata").exists():
+            command = [PEERS / "bin" / "python", HERE / "readers.py", "make", folder]
+            subprocess.run(command, check=True, capture_output=True)
+        return folder
 
     def resuming(self) -> Iterator[Row]:
         folder = self._disk / "reading"
