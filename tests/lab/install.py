@@ -19,6 +19,7 @@ PACKAGES = {
     "faketime": "faketime",
     "/usr/share/modules/init/bash": "environment-modules",
 }
+SCREEN_PACKAGES = {"screen": "screen"}
 ACCOUNTING_PACKAGES = {"slurmdbd": "slurmdbd", "mariadbd": "mariadb-server"}
 GRID_ENGINE_PACKAGES = {
     "/usr/sbin/sge_qmaster": "gridengine-master",
@@ -38,7 +39,11 @@ LOCK = Path("/run/lock/rabaska-lab-install")
 
 
 def unavailable(
-    *, accounting: bool = False, grid_engine: bool = False, torque: bool = False
+    *,
+    accounting: bool = False,
+    grid_engine: bool = False,
+    torque: bool = False,
+    screen: bool = False,
 ) -> str | None:
     """Why no lab can be booted on this machine, or None when one can.
 
@@ -52,6 +57,7 @@ def unavailable(
     wanted = PACKAGES | (ACCOUNTING_PACKAGES if accounting else {})
     wanted |= GRID_ENGINE_PACKAGES if grid_engine else {}
     wanted |= TORQUE_PACKAGES if torque else {}
+    wanted |= SCREEN_PACKAGES if screen else {}
     if missing(wanted) and shutil.which("apt-get"):
         install(wanted)
     lacking = missing(wanted)

@@ -6,6 +6,7 @@ import pytest
 from tests.lab.fixtures import skip_or_fail
 from tests.lab.install import unavailable
 from tests.lab.torque_commands import give_torque_commands
+from tests.real.test_shell import Terminal
 from tests.stand_ins.install import PROGRAMS, install
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -57,6 +58,25 @@ def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(make_pass
     passenger.types("wait", run)
 
     assert_finished_by_a_chain(passenger, run)
+
+
+def test_sqsub_gives_a_shell_on_a_node_by_way_of_a_screen(make_passenger):
+    """Its one node is the login node, so ssh need not go far."""
+    skip_or_fail(unavailable(screen=True))
+    passenger = make_passenger("sqsub")
+    world = passenger.lab.world
+    world.write(f"{FOLDER}/ssh", '#!/bin/sh\nexec sh -c "$3"\n', mode=0o755)
+    world.run(["install", "-d", "-m", "1777", "/run/screen"])
+
+    there = Terminal(passenger, "shell", "--on", "lab")
+    there.sees(r"job 222166 runs on wha309")
+    there.sees(r"to train, type:")
+    there.types("echo data: $(ls $RABASKA_DATA | wc -l), $TERM")
+    there.sees(r"data: [1-9]\d*, screen")
+    there.types("exit")
+
+    assert there.leaves() == 0
+    assert "222166 gpu       D" in passenger.lab.shell("sqjobs || true")
 
 
 def test_slurm_is_reached_by_its_own_commands_of_torques_names(passenger_of_slurm):

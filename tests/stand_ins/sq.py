@@ -43,6 +43,8 @@ def minutes(text: str) -> float:
 
 def sqjobs(words: list[str], queue: Queue) -> int:
     jobs = queue.jobs()
+    if words[:1] == ["-l"]:
+        return in_full([job for job in jobs if str(job.number) in words])
     print(
         " jobid queue state ncpus  nodes time command\n------ ----- ----- ----- ------ ---- -------"
     )
@@ -53,6 +55,13 @@ def sqjobs(words: list[str], queue: Queue) -> int:
     busy = sum(job.state == "running" for job in jobs)
     print(f"2460 CPUs total, 837 idle, 1623 busy; {busy} jobs running; 0 suspended, 0 queued.")
     return 0 if any(job.state != "over" for job in jobs) else 1
+
+
+def in_full(jobs: list[Job]) -> int:
+    for job in jobs:
+        print(f"       jobid: {job.number}\n       queue: gpu\n       state: {_state(job)}")
+        print(f"       ncpus: 1\n       nodes: wha309\n     command: {job.words[0]}")
+    return 0
 
 
 def _state(job: Job) -> str:

@@ -37,6 +37,27 @@ _NOTHING_LEFT = 1  # what sqjobs exits with when nothing waits or runs
 _USUAL_MEMORY = 4 * 2**30  # bytes of a process; sqsub takes no job that says nothing of its memory
 _SUBMITTED = re.compile(r"(?:as jobid\s+|Job <)(\d+)", re.ASCII)
 _STATE = re.compile(r"\*?[A-Z]+")
+_NODE = r'sqjobs -l "$0" | sed -n "s/^ *nodes: *\([^ ,]*\).*/\1/p" | head -n 1'
+
+# Submits `$@`, which runs a screen called `$1` on its node, and waits there until it has begun.
+_ATTEND = r"""
+name=$1; shift
+told=$("$@") || { printf '%s\n' "$told" >&2; exit 1; }
+set -- $(printf '%s\n' "$told" | sed -nE 's/.*(as jobid +|Job <)([0-9]+).*/\2/p')
+[ -n "$1" ] || { printf 'sqsub said: %s\n' "$told" >&2; exit 1; }
+trap 'sqkill "$1" >/dev/null 2>&1' EXIT
+trap 'exit 130' INT TERM HUP
+state() { sqjobs "$1" | awk -v job="$1" '
+  $1 == "jobid" { for (i = 1; i <= NF; i++) if ($i == "state") at = i }
+  $1 == job { print $at }'; }
+echo "job $1 waits for a node; Ctrl-C gives it up" >&2
+until now=$(state "$1"); [ "$now" = R ]; do
+  case $now in Q | '*Q' | '') sleep 2 ;; *) echo "job $1 is over: $now" >&2; exit 1 ;; esac
+done
+node=$(sh -c "$0" "$1")
+echo "job $1 runs on $node" >&2
+ssh -t "$node" "until screen -ls | grep -qF '.$name'; do sleep 1; done; screen -r '$name'"
+"""
 
 
 @dataclass(frozen=True)
@@ -117,24 +138,29 @@ class Sqsub:
     def interactive_command(
         self, spec: JobSpec, command: Sequence[str], *, terminal: bool
     ) -> list[str]:
-        return refusal("sqsub starts no interactive jobs; `rabaska run` submits a batch job")
+        """A batch job that keeps a screen, to which we go by ssh: sqsub knows nothing better."""
+        if not terminal:
+            return refusal("sqsub gives no terminal back; `rabaska run` submits a batch job")
+        name = job_name(spec.name)
+        keep = f"TERM=${{TERM:-linux}} exec screen -D -fn -m -S {name} {shlex.join(command)}"
+        submit = ["sqsub", *_options(spec, output="/dev/null"), "/bin/bash", "-c", keep]
+        return ["sh", "-c", _ATTEND, _NODE, name, *submit]
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
-        find = r'sqjobs -l "$0" | sed -n "s/^ *nodes: *\([^ ,]*\).*/\1/p" | head -n 1'
-        return on_node(find, job, shlex.join(command), terminal=terminal)
+        return on_node(_NODE, job, shlex.join(command), terminal=terminal)
 
     def in_job(self) -> InJob:
         # Some of its clusters ran jobs by LSF, the others by Torque.
         return InJob(job="${LSB_JOBID:-${PBS_JOBID%%.*}}")
 
 
-def _options(spec: JobSpec) -> list[str]:
+def _options(spec: JobSpec, output: str = "") -> list[str]:
     asked = spec.resources
     several = asked.tasks > 1 or asked.nodes > 1
     count = asked.tasks * asked.nodes if several else asked.cores or 1
     processes = asked.tasks if several else 1  # of each node
     queue = "gpu" if asked.gpus else "mpi" if several else "threaded" if count > 1 else "serial"
-    options = ["-r", _minutes(asked.walltime), "-o", f"{spec.folder}/job-%J.out"]
+    options = ["-r", _minutes(asked.walltime), "-o", output or f"{spec.folder}/job-%J.out"]
     options += ["-q", one_word(spec.queue) or queue, "-j", job_name(spec.name), "-n", str(count)]
     options += ["-f", "mpi" if several else "threaded"] if queue == "gpu" else []
     options += ["-N", str(asked.nodes)] if asked.nodes > 1 else []
