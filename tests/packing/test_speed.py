@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from rabaska.packing import taking
 from rabaska.packing.lanes import HELD, Lanes
+from rabaska.packing.names import Names, names_of
 from rabaska.packing.taking import SMALL, Portion
 
 SOURCE = Path(__file__).parents[2] / "speed" / "rabaska_speed.c"
@@ -85,6 +86,18 @@ def test_the_same_files_are_taken_in_the_same_form(compiled, tree):
         shutil.rmtree(folder)
 
 
+@given(names=st.sets(trees.names, max_size=30), prefix=st.sampled_from([b"", b"a/", b"a/b c/"]))
+def test_the_files_of_a_folder_are_listed_in_the_same_order(compiled, names, prefix):
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            Path(os.fsdecode(os.path.join(os.fsencode(folder), name))).touch()
+
+        text, lengths, crcs = compiled.leaf(os.fsencode(folder), prefix)
+
+    expected = names_of([prefix + name for name in sorted(names)])
+    assert Names(text, array("I", lengths), array("I", crcs)) == expected
+
+
 @given(data=st.binary(max_size=2000), begin=st.integers(0, 2**32 - 1))
 def test_crc32_is_that_of_zlib(compiled, data, begin):
     assert compiled.crc32(data, begin) == zlib.crc32(data, begin)
@@ -127,6 +140,8 @@ def test_what_is_no_ordinary_file_is_left_to_python(compiled, make, tmp_path):
     if max(map(len, names)) > 100:
         pytest.skip("the folder for tests has too long a name")
 
+    assert (compiled.leaf(bytes(tmp_path), b"") is None) == (make != "nothing")
+    assert compiled.leaf(bytes(tmp_path / "nowhere"), b"") is None
     assert len(taken(compiled, names).names) == len(taking.take(names, FLAGS).names) == 1
     assert taken(compiled, names[1:]).names == taking.take(names[1:], FLAGS).names == []
 

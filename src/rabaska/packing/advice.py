@@ -52,7 +52,7 @@ class Advice:
 
 def advise(source: Path, speed: float) -> Advice:
     """What is to be done with a folder on a disk that reads so many bytes per second."""
-    names = [name for run in Listing(os.fsencode(source)) for name in run]
+    names = [name for some in Listing(os.fsencode(source)) for name in some.one_by_one()]
     if not names:
         raise DatasetError(f"there is no file in {source}", hint="is the path right?")
     chosen = names[:: max(1, len(names) // _SAMPLED)]

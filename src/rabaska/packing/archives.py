@@ -24,7 +24,7 @@ from rabaska.node.data.packs import (
     Layout,
     Shard,
 )
-from rabaska.packing.listing import PERMISSIONS
+from rabaska.packing.headers import PERMISSIONS
 
 _PIECE = 2**20
 _COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")

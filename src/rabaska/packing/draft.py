@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from mmap import ACCESS_READ, mmap
 from typing import BinaryIO
-from zlib import crc32
 
 from rabaska.node.data.packs import FOLDER, LINK, NO_CLASS, RECORD, Layout
 from rabaska.packing import headers
@@ -47,14 +46,12 @@ def draft(listing: Listing, folder: str) -> Draft:
             streams.enter_context(open(os.path.join(folder, part), "wb", buffering=2**20))
             for part in (NAMES, ENDS, HASHES)
         )
-        for run in listing:
-            if not run:
-                continue
-            places = array("Q", accumulate(map(len, run), initial=at))
+        for some in listing:
+            places = array("Q", accumulate(some.lengths, initial=at))
             ends.write(memoryview(places)[1:])
-            hashes.write(array("I", map(crc32, run)))
-            names.write(b"".join(run))
-            files, at = files + len(run), places[-1]
+            hashes.write(some.hashes)
+            names.write(some.text)
+            files, at = files + len(some.lengths), places[-1]
         links, folders = sorted(listing.links), sorted(listing.folders)
         for entry in (*links, *folders):
             names.write(entry.name + entry.target)

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from rabaska.errors import DatasetError
 from rabaska.node.data.inspection import leads_out
 from rabaska.node.data.packs import FOLDER, LINK
-
-PERMISSIONS = 0o777  # set-user-id and its kin mean nothing to a training program
+from rabaska.packing.headers import PERMISSIONS
+from rabaska.packing.names import Names, names_of
+from rabaska.packing.speed import leaf
 
 _Entry = os.DirEntry[bytes]
 
@@ -38,13 +39,13 @@ class Listing:
         self._source = source
         self._follow = follow_links
 
-    def __iter__(self) -> Iterator[list[bytes]]:
+    def __iter__(self) -> Iterator[Names]:
         """Names of files, many at a time; all of them in the order of their bytes."""
         above = [_identity(os.stat(self._source))]
         levels = [self._items(b"")]
         while levels:
             item = next(levels[-1], None)
-            if isinstance(item, list):
+            if isinstance(item, Names):
                 yield item
             elif item is None:
                 levels.pop()
@@ -55,23 +56,23 @@ class Listing:
                 above.append(here)
                 levels.append(self._items(item + b"/"))
 
-    def _items(self, prefix: bytes) -> Iterator[list[bytes] | bytes]:
+    def _items(self, prefix: bytes) -> Iterator[Names | bytes]:
         """What one folder holds: runs of files, and between them the names of folders."""
-        files, folders = self._scan(prefix)
-        files.sort()
-        if not folders:
-            yield [prefix + name for name in files]
+        plain = leaf(os.path.join(self._source, prefix), prefix)
+        if plain is not None:
+            yield plain
             return
+        files, folders = self._scan(prefix)
         # What is in a folder is named `folder/…`, so that is where the folder belongs.
         run: list[bytes] = []
         for name in sorted([*files, *(folder + b"/" for folder in folders)]):
             if not name.endswith(b"/"):
                 run.append(prefix + name)
                 continue
-            yield run
+            yield names_of(run)
             run = []
             yield prefix + name[:-1]
-        yield run
+        yield names_of(run)
 
     def _scan(self, prefix: bytes) -> tuple[list[bytes], list[bytes]]:
         """Names of files and of folders; links are noted. The kind comes with the name."""

@@ -16,8 +16,7 @@ from zlib import crc32
 
 from rabaska.node.data.packs import FILE, RECORD
 from rabaska.packing import headers
-from rabaska.packing.headers import BLOCK
-from rabaska.packing.listing import PERMISSIONS
+from rabaska.packing.headers import BLOCK, PERMISSIONS
 
 SMALL = 2**18  # files below this size are taken many at a time
 # What vouches for a file: it changes when the content does.
