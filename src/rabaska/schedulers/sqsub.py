@@ -43,7 +43,7 @@ _NODE = r'sqjobs -l "$0" | sed -n "s/^ *nodes: *\([^ ,]*\).*/\1/p" | head -n 1'
 _ATTEND = r"""
 name=$1; shift
 told=$("$@") || { printf '%s\n' "$told" >&2; exit 1; }
-set -- $(printf '%s\n' "$told" | sed -nE 's/.*(as jobid +|Job <)([0-9]+).*/\2/p')
+set -- "$(printf '%s\n' "$told" | sed -nE 's/.*(as jobid +|Job <)([0-9]+).*/\2/p' | tail -n 1)"
 [ -n "$1" ] || { printf 'sqsub said: %s\n' "$told" >&2; exit 1; }
 trap 'sqkill "$1" >/dev/null 2>&1' EXIT
 trap 'exit 130' INT TERM HUP
