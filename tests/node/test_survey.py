@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +16,23 @@ from rabaska.node.login.survey import mark_of
 from rabaska.node.login.untouched import report_untouched
 from rabaska.node.record import chain
 
-ASK = [sys.executable, "-c", "from rabaska.node.login.survey import main; main([])"]
+WAY_IN = "import sys; from rabaska.node.login.survey import main; main(sys.argv[1:])"
+ASK = [sys.executable, "-uc", WAY_IN]
 
 
 def told(*runs: dict[str, Any], queue: str = "true", history: str = "") -> list[dict[str, Any]]:
     question = {
-        "runs": list(runs),
         "tail": 5,
         "queue": ["sh", "-c", queue],
         "history": ["sh", "-c", history, "sacct", "{jobs}"] if history else [],
     }
-    return answers(question)
+    return answers(question, *runs)
 
 
-def answers(question: dict[str, Any]) -> list[dict[str, Any]]:
-    done = subprocess.run(ASK, input=json.dumps(question).encode(), capture_output=True, check=True)
+def answers(question: dict[str, Any], *runs: dict[str, Any]) -> list[dict[str, Any]]:
+    lines = "".join(json.dumps(run) + "\n" for run in runs)
+    words = [*ASK, json.dumps(question)]
+    done = subprocess.run(words, input=lines.encode(), capture_output=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -58,6 +61,24 @@ def test_a_run_that_is_over_is_told_once_and_then_only_marked(tmp_path: Path) ->
 
     assert first["run"] == "digits-7f3a"
     assert again == {"path": run.path, "mark": first["mark"]}
+
+
+def test_runs_are_told_while_more_of_them_are_asked_for(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    end_link(run, begin_link(run), how=chain.CRASHED)
+    question = {"tail": 5, "queue": ["touch", f"{tmp_path}/asked"], "history": []}
+    words = [*ASK, json.dumps(question)]
+
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as asking:
+        asking.stdin.write(json.dumps({"path": run.path}).encode() + b"\n")
+        asking.stdin.flush()
+        first = json.loads(asking.stdout.readline())
+        while not (tmp_path / "asked").exists():
+            time.sleep(0.01)  # for ever, if the queue waited for the end of the question
+        rest, _ = asking.communicate(json.dumps({"path": run.path}).encode() + b"\n")
+
+    assert first["run"] == "digits-7f3a"
+    assert [json.loads(line).get("run") for line in rest.splitlines()] == ["digits-7f3a", None]
 
 
 def test_a_run_that_ends_while_the_queue_is_asked_is_told_again(tmp_path: Path) -> None:
@@ -118,28 +139,19 @@ def test_a_queue_that_wants_to_know_which_jobs_is_told_those_of_unfinished_runs(
 ) -> None:
     waiting, finished = make_run(tmp_path, "waiting"), make_run(tmp_path, "finished")
     files.write_json(finished.done, {})
-    question = {
-        "runs": [{"path": waiting.path, "job": "71.a 72.a"}, {"path": finished.path, "job": "9"}],
-        "tail": 5,
-        "queue": ["echo", "{jobs}", "--jobs={jobs}"],
-        "history": [],
-    }
+    runs = [{"path": waiting.path, "job": "71.a 72.a"}, {"path": finished.path, "job": "9"}]
+    question = {"tail": 5, "queue": ["echo", "{jobs}", "--jobs={jobs}"], "history": []}
 
-    *_, answer = answers(question)
+    *_, answer = answers(question, *runs)
 
     assert answer["queue"]["said"] == "71.a 72.a --jobs=71.a,72.a\n"
 
 
 def test_a_queue_that_lists_everybody_is_not_asked_about_nothing(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    question = {
-        "runs": [{"path": run.path}],
-        "tail": 5,
-        "queue": ["false", "{jobs}"],
-        "history": [],
-    }
+    question = {"tail": 5, "queue": ["false", "{jobs}"], "history": []}
 
-    *_, answer = answers(question)
+    *_, answer = answers(question, {"path": run.path})
 
     assert (answer["queue"]["exit_code"], answer["queue"]["said"]) == (0, "")
 
@@ -150,13 +162,12 @@ def test_history_is_asked_after_a_partial_answer_and_not_after_none(
 ) -> None:
     run = make_run(tmp_path)
     question = {
-        "runs": [{"path": run.path, "job": "7"}],
         "tail": 5,
         "queue": ["sh", "-c", f"exit {code}"],
         "answers": [0, 153],
         "history": ["echo", "{jobs}"],
     }
 
-    *_, answer = answers(question)
+    *_, answer = answers(question, {"path": run.path, "job": "7"})
 
     assert (answer["history"] is not None) == asked

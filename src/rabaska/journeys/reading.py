@@ -1,7 +1,7 @@
 """What the report of a run and its jobs in the queue come to: how the run stands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -27,6 +27,16 @@ Queue = Mapping[str, JobStatus]
 _SIGN_OF_LIFE = 60.0  # seconds; a link renews its lease six times in that
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a cluster told of its runs."""
+
+    reports: Mapping[str, Report]  # by run folder
+    queue: Queue | None  # None: the scheduler did not answer
+    complaint: str  # the scheduler's own words when it did not
+    now: float  # by the cluster's clock
+
+
 def newest_job(report: Report, there: Station) -> JobId | None:
     """The id the scheduler gave to the newest submission it answered, or to each of its links."""
     links: list[JobId] = []
@@ -39,8 +49,43 @@ def newest_job(report: Report, there: Station) -> JobId | None:
     return together(links[::-1]) if links else None
 
 
-def read_run(
-    record: RunRecord, report: Report, queue: Queue | None, now: float, *, explained: bool = True
+def stands(record: RunRecord, answer: Answer, there: Station, *, explained: bool) -> RunStatus:
+    report = answer.reports[record.path]
+    if not report["about"] and report["problems"] == ["there is no such folder"]:
+        return _missing(record, answer.now)
+    job = newest_job(report, there)
+    # What is finished has nothing in the queue, which may hold thousands of others.
+    mine = {} if report.get("done") else _jobs_of(job, answer.queue)
+    found = _read_run(record, report, mine, answer.now, job=str(job or ""), explained=explained)
+    if mine is None and answer.complaint and found.state is RunState.UNKNOWN:
+        found = replace(found, problems=(*found.problems, f"it said: {answer.complaint}"))
+    return found
+
+
+def _jobs_of(job: JobId | None, queue: Queue | None) -> Queue | None:
+    """The part of the queue that is this run's newest submission."""
+    if queue is None:
+        return None
+    if job is None:
+        return {}
+    return {key: each for key, each in queue.items() if job.holds(key)}
+
+
+def _missing(record: RunRecord, now: float) -> RunStatus:
+    gone = f"its folder {record.path} is not there"
+    return RunStatus(
+        name=record.name,
+        cluster=record.cluster,
+        state=RunState.UNKNOWN if record.job else RunState.INTERRUPTED,
+        reason=gone if record.job else "it was never submitted",
+        hint=f"`rabaska forget {record.name}` drops it from the list",
+        path=record.path,
+        now=now,
+    )
+
+
+def _read_run(
+    record: RunRecord, report: Report, queue: Queue | None, now: float, *, job: str, explained: bool
 ) -> RunStatus:
     stands = standing(_facts(report, queue, now))
     tail = report.get("tail", "")
@@ -65,6 +110,7 @@ def read_run(
         about=report.get("about") or {},
         path=record.path,
         problems=tuple(report.get("problems", ())),
+        job=job,
         now=now,
     )
     return _with_meaning(told, stands, tail, explained=explained)
@@ -89,8 +135,10 @@ def _with_meaning(told: RunStatus, stands: Standing, tail: str, *, explained: bo
 
 def _noun(kind: type[Noun], told: Report | None) -> Noun | None:
     """What a node told, as far as this version knows the words."""
+    if not told:
+        return None
     known = {field.name for field in fields(kind)}
-    return kind(**{name: told[name] for name in known & told.keys()}) if told else None
+    return kind(**{name: told[name] for name in known & told.keys()})
 
 
 def _facts(report: Report, queue: Queue | None, now: float) -> Facts:

@@ -24,14 +24,17 @@ if TYPE_CHECKING:
 
 _NO_PROGRAM = 97  # the exit code by which a script tells that our node side is not there yet
 _WAY_IN = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from rabaska.node.__main__ import main; "
-    "sys.exit(main(sys.argv[2:]))"
+    "import gc, os, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); "
+    "from rabaska.node.__main__ import main; "
+    "code = main(sys.argv[2:]); sys.stdout.flush(); os._exit(code)"
 )
 _STORE = "~/rabaska"  # where a profile names no better place
 
 
 @dataclass(frozen=True)
 class Station:
+    """A cluster, the way to it, and our node side there."""
+
     cluster: Cluster
     place: Place
     store: str
@@ -74,7 +77,8 @@ class Station:
         """The script of a word that is asked often, run by the compiled copy where there is one.
 
         Without site packages and the user's variables, for our node side needs neither, and by
-        the shortest way in: what Python imports to run a zip costs more than our own modules.
+        the shortest way in and out: what Python imports to run a zip, and takes apart when it
+        ends, costs more than our own modules.
         """
         program = quoted([self.node[-1]])
         ready = f'program={program}; [ -e "$program".compiled ] && program=$program.compiled'

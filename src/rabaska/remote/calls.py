@@ -1,75 +1,155 @@
 """Calls of ssh, and the head start of those that are made often.
 
 `rabaska status` begins with the same call each time. Starting ssh, a login shell and Python at
-the other end takes as long as importing this program, so both are done at once: the call is
-noted when it is made, begun at the very start of the next command, and adopted by whoever comes
-to make the same one. If nobody does, it ends with its empty input; so only questions are noted.
+the other end takes as long as importing this program, so both are done at once: the call and its
+question are noted when it is made, begun at the very start of the next command, and adopted by
+whoever comes to make the same call. If nobody does, it ends with its input; so only questions
+are noted.
+
+Neither subprocess nor json nor typing: importing those takes longer than to start ssh.
 """
 
-import json
+import fcntl
 import os
-import subprocess
-from collections.abc import Sequence
-from typing import IO
 
 from rabaska.remote.private import private_folder, somebody_listens
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO
+
 _PIPE = 1 << 20  # bytes on their way to ssh; the usual 64 KiB make both ends wait for each other
+_TERM = 15  # the module that knows it as SIGTERM imports enum
 
 
 class Call:
-    """A call of ssh that was started, and where it complains."""
+    """A call of ssh that was started: what it reads, what it prints, and where it complains."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: list[str]) -> None:
+        self.asked = b""  # the lines of the question that it got ahead
+        self.exit_code: int | None = None
         self.errors = _memory()
-        self.process = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            pipesize=_PIPE,
-        )
+        given, feeding = _pipe()
+        reading, printed = _pipe()
+        # Standard error first: where our own input is closed, its file has taken that place.
+        ends = [(os.POSIX_SPAWN_DUP2, self.errors.fileno(), 2)]
+        ends += [(os.POSIX_SPAWN_DUP2, printed, 1), (os.POSIX_SPAWN_DUP2, given, 0)]
+        try:
+            self._pid = os.posix_spawnp(words[0], words, os.environ, file_actions=ends)
+        finally:
+            os.close(given)
+            os.close(printed)
+        self.feed = open(feeding, "wb")
+        self.output = open(reading, "rb")
+
+    def say(self, data: bytes) -> None:
+        """Feed it; if it does not listen any more, how it ended says why."""
+        try:
+            self.feed.write(data)
+            self.feed.flush()
+        except BrokenPipeError:
+            return
+
+    def answer(self, data: bytes) -> bytes:
+        """All that it prints, while it is fed: else each could wait for the other."""
+        import threading
+
+        feeding = threading.Thread(target=self._say_all, args=(data,), daemon=True)
+        feeding.start()
+        printed = self.output.read()
+        feeding.join()
+        self.wait()
+        return printed
+
+    def _say_all(self, data: bytes) -> None:
+        self.say(data)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Nothing more will be said. Bytes that nobody reads must not hide why we stop."""
+        try:
+            self.feed.close()
+        except BrokenPipeError:
+            return
+
+    def wait(self) -> int:
+        if self.exit_code is None:
+            _, status = os.waitpid(self._pid, 0)
+            self.exit_code = os.waitstatus_to_exitcode(status)
+        return self.exit_code
+
+    def end(self) -> None:
+        """Stop it, if it goes on, and let go of it."""
+        if self.exit_code is None:
+            os.kill(self._pid, _TERM)
+        self.hang_up()
+        self.output.close()
+        self.wait()
+        self.errors.close()
 
 
-_ahead: dict[str, Call] = {}  # what was begun and not adopted yet, by what was noted
+_ahead: dict[str, Call] = {}  # what was begun and not adopted yet, by their names
 
 
 def begin(occasion: str) -> None:
     """Make the call that was noted last time; whatever goes wrong, there will be another."""
     try:
         with open(_note_of(occasion), encoding="utf-8") as note:
-            noted = note.read()
-        told = json.loads(noted)
-        if somebody_listens(told["sockets"]):
-            _ahead[noted] = call = Call(told["words"])
-            call.process.stdin.write(told["script"].encode())  # type: ignore[union-attr]
-            call.process.stdin.flush()  # type: ignore[union-attr]
+            question, sockets, script, *words = note.read().split("\0")
+        if somebody_listens(sockets):
+            _ahead[_name(words, script, sockets)] = call = Call(words)
+            call.asked = question.encode()
+            call.say(handed_over(script) + call.asked)
     except Exception:  # a note is worth nothing but time
         _ahead.clear()
 
 
-def adopted(words: Sequence[str], script: str, sockets: str) -> Call | None:
+def adopted(words: list[str], script: str, sockets: str) -> Call | None:
     """The very same call, if it was begun."""
-    return _ahead.pop(_noted(words, script, sockets), None)
+    return _ahead.pop(_name(words, script, sockets), None)
 
 
-def note(occasion: str, words: Sequence[str], script: str, sockets: str) -> None:
-    path, noted = _note_of(occasion), _noted(words, script, sockets)
+def handed_over(script: str) -> bytes:
+    """A script as it travels, before whatever it is fed."""
+    return script.encode() + b"\0"
+
+
+def unasked(question: bytes, asked: bytes) -> bytes:
+    """The lines of a question that are still to be asked: each line asks for itself."""
+    known = set(asked.splitlines())
+    return b"".join(
+        line for line in question.splitlines(keepends=True) if line.rstrip(b"\n") not in known
+    )
+
+
+def note(occasion: str, words: list[str], script: str, sockets: str, question: bytes) -> None:
+    # What is said ahead must fit into the pipe: we do not listen while we import ourselves.
+    kept = question if len(question) < _PIPE // 2 else b""
+    path = _note_of(occasion)
     partial = f"{path}.{os.getpid()}.partial"
     with open(partial, "w", encoding="utf-8") as file:
-        file.write(noted)
+        file.write("\0".join([kept.decode(), _name(words, script, sockets)]))
     os.replace(partial, path)
 
 
-def _noted(words: Sequence[str], script: str, sockets: str) -> str:
-    return json.dumps({"words": list(words), "script": script, "sockets": sockets})
+def _name(words: list[str], script: str, sockets: str) -> str:
+    return "\0".join([sockets, script, *words])
 
 
 def _note_of(occasion: str) -> str:
-    return f"{private_folder()}/{occasion}.json"
+    return f"{private_folder()}/{occasion}"
 
 
-def _memory() -> IO[bytes]:
+def _pipe() -> tuple[int, int]:
+    reading, writing = os.pipe()
+    try:
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE)
+    except (AttributeError, OSError):
+        return reading, writing  # macOS; or the user has many large pipes, and this one is slower
+    return reading, writing
+
+
+def _memory() -> "IO[bytes]":
     """A file that nobody else sees."""
     if hasattr(os, "memfd_create"):
         return open(os.memfd_create("rabaska"), "w+b")

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -25,6 +24,8 @@ _PAUSES = (1, 2, 4, 8, 15)  # seconds between attempts to reach a host that was 
 
 @dataclass(frozen=True)
 class Connection:
+    """A host as ssh knows it, and the folder where its socket is kept."""
+
     host: str
     options: tuple[str, ...] = ()  # e.g. ("-F", "other_config")
     sockets: str = field(default_factory=private_folder)
@@ -68,12 +69,17 @@ class Connection:
         return self.open_again()
 
     def is_open(self) -> bool:
-        check = ["ssh", *self.options, *self._socket(), "-O", "check", self.host]
-        return subprocess.run(check, capture_output=True, check=False).returncode == 0
+        return self._tell("check")
 
     def close(self) -> None:
-        close = ["ssh", *self.options, *self._socket(), "-O", "exit", self.host]
-        subprocess.run(close, capture_output=True, check=False)
+        self._tell("exit")
+
+    def _tell(self, word: str) -> bool:
+        """Say a word to the ssh that keeps the connection; whether it was heard."""
+        import subprocess  # not for those who find the connection open, as `status` does
+
+        words = ["ssh", *self.options, *self._socket(), "-O", word, self.host]
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
     def _connect(self) -> None:
         words = ["ssh", *self.options, *self._socket(), *_PERSIST, *_KEEP_ALIVE]
@@ -103,6 +109,8 @@ def _listened(words: list[str]) -> tuple[int, str]:
     Prompts go to the terminal by themselves, but what explains them (the choices of a second
     factor, the site's banner) comes on standard error: it is shown as it comes, and kept.
     """
+    import subprocess
+
     said: list[bytes] = []
     # An old ssh keeps our standard output in the background, and `rabaska … | less` would not end.
     process = subprocess.Popen(

@@ -1,11 +1,10 @@
 """A folder of this user alone, for the sockets of connections and what is noted about them.
 
-Neither pathlib nor the like: `status` reads here before it has imported anything.
+Neither pathlib nor contextlib: `status` reads here before it has imported anything.
 """
 
 import os
 import stat
-from contextlib import suppress
 
 from rabaska.errors import Unreachable
 
@@ -15,8 +14,7 @@ def private_folder() -> str:
     # Not the folder for temporary files: on macOS its name alone is too long.
     base = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"  # noqa: S108 - checked below
     folder = f"{base}/rabaska-{os.getuid()}"
-    with suppress(FileExistsError):
-        os.mkdir(folder, mode=0o700)
+    _make(folder)
     found = os.lstat(folder)
     if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise Unreachable(
@@ -27,16 +25,30 @@ def private_folder() -> str:
     return folder
 
 
+def _make(folder: str) -> None:
+    try:
+        os.mkdir(folder, mode=0o700)
+    except FileExistsError:
+        return
+
+
 def somebody_listens(folder: str) -> bool:
     """Whether a socket in `folder` is alive: as good as `ssh -O check`, without a process.
 
     OpenSSH silently opens a full connection where the socket is stale, so we ask first.
     """
-    import socket  # takes longer than the question
+    return any(_listens(f"{folder}/{name}") for name in os.listdir(folder))
 
-    for name in os.listdir(folder):
-        with socket.socket(socket.AF_UNIX) as line, suppress(OSError):
-            line.settimeout(5)
-            line.connect(f"{folder}/{name}")
-            return True
-    return False
+
+def _listens(path: str) -> bool:
+    from _socket import AF_UNIX, socket  # what is around it takes longer than the question
+
+    line = socket(AF_UNIX)
+    try:
+        line.settimeout(5)
+        line.connect(path)
+    except OSError:
+        return False
+    finally:
+        line.close()
+    return True

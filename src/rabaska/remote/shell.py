@@ -1,12 +1,10 @@
 """Bash at the other end of a connection: scripts in, their words and bytes out."""
 
 import re
-import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
-from typing import IO, cast
+from io import BufferedReader, BufferedWriter
 
 from rabaska.errors import CommandFailed
 from rabaska.remote import calls
@@ -18,6 +16,9 @@ from rabaska.remote.refusals import NotBegun, lost, not_begun
 # Login shells may print banners: what counts stands between these two marks.
 _BEGIN = "--rabaska-begins--"
 _END = "--rabaska-ends--"
+# The script travels on standard input, before whatever it is fed: no quoting can break it,
+# whichever shell the login node starts, and no limit of length applies. A zero ends it.
+_SCRIPT = 'IFS= read -rd "" script; eval "$script"'
 
 LOST = 255  # how ssh ends when it was cut off, and no command of ours
 
@@ -32,11 +33,14 @@ class Shell:
         """Run `script`; if the connection breaks it may have done part of its work, so it is
         not for us to repeat it.
 
-        A question that will be asked `again` on some occasion gets a head start then.
+        A question that will be asked `again` on some occasion gets a head start then; it has
+        lines that each ask for themselves, in any order.
         """
-        framed = f"( {_reading(script)} ); code=$?; echo; echo {_END} $code"
-        with self._bash(framed, script, again) as far:
-            output, _ = far.process.communicate(feed)
+        words = self._words(f"( {_SCRIPT} ); code=$?; echo; echo {_END} $code")
+        with self._bash(words, script) as far:
+            if again:
+                calls.note(again, words, script, self.connection.folder, feed)
+            output = far.call.answer(calls.unasked(feed, far.call.asked))
             outcome = read_outcome(output, far.complaint())
             if outcome is None:
                 raise lost(far.host, far.complaint())
@@ -45,6 +49,7 @@ class Shell:
     def attach(self, script: str, *, terminal: bool) -> int:
         """Run `script` with our own input and output; the script itself travels as an argument."""
         import base64
+        import subprocess
 
         self.connection.open()
         encoded = base64.b64encode(script.encode()).decode()
@@ -62,34 +67,30 @@ class Shell:
     @contextmanager
     def started(self, script: str) -> Iterator["Started"]:
         """A script that runs, with its standard input and output open; it ends with the block."""
-        with self._bash(_reading(script), script) as far:
+        with self._bash(self._words(_SCRIPT), script) as far:
             yield far
 
-    @contextmanager
-    def _bash(self, reading: str, script: str, again: str = "") -> Iterator["Started"]:
-        """A bash that was handed its script and may be fed."""
-        words = [*self.connection.plain_shell(), self.connection.host]
-        words += [f"bash -lc 'echo {_BEGIN}; {reading}'"]
-        far = self._begun_ahead(words, script) or self._begin(words, script)
-        if again:
-            calls.note(again, words, script, self.connection.folder)
-        with far.errors, far.process:
-            try:
-                yield far
-            finally:
-                far.process.terminate()
-                # Bytes that nobody will read any more must not hide why we stopped.
-                with suppress(BrokenPipeError):
-                    far.feed.close()
+    def _words(self, reading: str) -> list[str]:
+        shell = [*self.connection.plain_shell(), self.connection.host]
+        return [*shell, f"bash -lc 'echo {_BEGIN}; {reading}'"]
 
-    def _begun_ahead(self, words: Sequence[str], script: str) -> "Started | None":
+    @contextmanager
+    def _bash(self, words: list[str], script: str) -> Iterator["Started"]:
+        """A bash that was handed its script and may be fed."""
+        far = self._begun_ahead(words, script) or self._begin(words, script)
+        try:
+            yield far
+        finally:
+            far.call.end()
+
+    def _begun_ahead(self, words: list[str], script: str) -> "Started | None":
         call = calls.adopted(words, script, self.connection.folder)
         try:
             return self._heard(call) if call else None
         except NotBegun:
             return None
 
-    def _begin(self, words: Sequence[str], script: str) -> "Started":
+    def _begin(self, words: list[str], script: str) -> "Started":
         """Where the connection was dead, it is made again."""
         self.connection.open()
         try:
@@ -97,7 +98,7 @@ class Shell:
         except NotBegun:
             self.connection.open_again()
             far = self._heard(Call(words))
-        far.write(script.encode())
+        far.call.say(calls.handed_over(script))
         return far
 
     def _heard(self, call: Call) -> "Started":
@@ -106,44 +107,40 @@ class Shell:
         Login shells may print a banner first. Only after our own line the script is handed
         over: what did not say it did not get the script either, and may be tried again.
         """
-        far = Started(call.process, call.errors, self.connection.host)
+        far = Started(call, self.connection.host)
         try:
-            for line in far.output:
+            for line in call.output:
                 if line.rstrip().endswith(_BEGIN.encode()):
                     return far
-        except BaseException:  # Ctrl-C
-            call.process.kill()
-            raise
-        with call.errors, call.process:
-            call.process.wait()
+            call.wait()
             raise not_begun(far.host, far.complaint())
+        except BaseException:  # Ctrl-C
+            call.end()
+            raise
 
 
 @dataclass(frozen=True)
 class Started:
-    process: subprocess.Popen[bytes]
-    errors: IO[bytes]
+    """A script that was begun at a host."""
+
+    call: Call
     host: str
 
     @property
-    def feed(self) -> IO[bytes]:
-        return cast(IO[bytes], self.process.stdin)
+    def feed(self) -> BufferedWriter:
+        return self.call.feed
 
     @property
     def output(self) -> BufferedReader:
-        return cast(BufferedReader, self.process.stdout)
+        return self.call.output
 
     def write(self, data: bytes) -> None:
-        """Feed it; if it does not listen any more, how it ended says why."""
-        with suppress(BrokenPipeError):
-            self.feed.write(data)
-            self.feed.flush()
+        self.call.say(data)
 
     def ended(self) -> int:
         """Its exit code, when it has none of our input left to read."""
-        with suppress(BrokenPipeError):
-            self.feed.close()
-        return self.process.wait()
+        self.call.hang_up()
+        return self.call.wait()
 
     def expect_success(self, doing: str) -> None:
         code = self.ended()
@@ -155,14 +152,8 @@ class Started:
             )
 
     def complaint(self) -> str:
-        self.errors.seek(0)
-        return self.errors.read().decode(errors="replace").strip()
-
-
-def _reading(script: str) -> str:
-    """The script travels on standard input, before whatever it is fed: no quoting can
-    break it, whichever shell the login node starts, and no limit of length applies."""
-    return f'eval "$(head -c {len(script.encode())})"'
+        self.call.errors.seek(0)
+        return self.call.errors.read().decode(errors="replace").strip()
 
 
 def read_outcome(output: bytes, errors: str) -> Outcome | None:

@@ -17,6 +17,8 @@ __all__ = ["Connection", "Ssh"]
 
 @dataclass(frozen=True)
 class Ssh:
+    """A place where our words travel over ssh."""
+
     connection: Connection
     transfer: Connection | None = None  # the site's host for large transfers, if it has one
 

@@ -1,11 +1,14 @@
 """How runs stand, and what the scheduler says of them, in one answer: what `status` asks for.
 
-`survey` reads a question from standard input,
+`survey QUESTION` is asked about the queue in a word of its own, as JSON,
 
-    {"runs": [{"path": …, "job": …, "mark": …}, …], "tail": 12,
-     "queue": ["squeue", …], "answers": [0], "history": ["sacct", …, "--jobs={jobs}"]}
+    {"tail": 12, "queue": ["squeue", …], "answers": [0], "history": ["sacct", …, "--jobs={jobs}"]}
 
-and prints the report of each run as a JSON line, again for one that ended while the queue was
+and about runs on standard input, a line for each, as they come:
+
+    {"path": …, "job": …, "mark": …}
+
+It prints the report of each run as a JSON line, again for one that ended while the queue was
 asked, then a line with the scheduler's own words:
 {"now": …, "queue": {"exit_code", "said", "complained"}, "history": the same or null}.
 
@@ -18,7 +21,7 @@ import os
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ..record.runfolder import RunFolder
 
@@ -30,20 +33,18 @@ NO_ANSWER = 124  # as timeout(1) spells it
 
 
 def main(argv: List[str]) -> int:
-    asked = json.loads(sys.stdin.buffer.read().decode("utf-8"))
-    queue = _begin(_question(asked))
-    open_runs = []  # type: List[Json]
-    for run in asked["runs"]:
-        told = _told(run, asked["tail"])
-        if not told["mark"]:
-            open_runs.append(run)
-        _say(told)
+    asked = json.loads(argv[0])
+    wants_jobs = "{jobs}" in asked["queue"]
+    queue = None if wants_jobs else _begin(asked["queue"])
+    runs, open_runs = _tell_each(asked["tail"])
+    if wants_jobs:
+        queue = _begin(_about_jobs(asked["queue"], runs))
     said = _answer(queue, QUEUE_PATIENCE)
     # The queue took its time, and knows of ends that were not yet recorded when we looked.
     for run in open_runs:
         if mark_of(RunFolder(run["path"])):
             _say(_told(run, asked["tail"]))
-    open_jobs = [job for run in open_runs for job in (run.get("job") or "").split()]
+    open_jobs = [job for run in open_runs for job in _jobs_of(run)]
     answered = said["exit_code"] in asked.get("answers", [0])
     history = _history(asked["history"], open_jobs, said["said"]) if answered else None
     _say({"now": time.time(), "queue": said, "history": history})
@@ -55,13 +56,26 @@ def main(argv: List[str]) -> int:
     return 0
 
 
+def _tell_each(tail: int) -> Tuple[List[Json], List[Json]]:
+    """Tell of each run as it is asked for; all of them, and those that are not over."""
+    runs, open_runs = [], []  # type: List[Json], List[Json]
+    for line in sys.stdin.buffer:
+        run = json.loads(line.decode("utf-8"))
+        told = _told(run, tail)
+        runs.append(run)
+        if not told["mark"]:
+            open_runs.append(run)
+        _say(told)
+    return runs, open_runs
+
+
 def _say(value: Json) -> None:
     sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
 
 
 def _told(run: Json, tail: int) -> Json:
     """The report of a run, or only that it is as it was when the asker marked it."""
-    folder = RunFolder(os.path.abspath(run["path"]))
+    folder = RunFolder(run["path"])
     mark = mark_of(folder)
     if mark and mark == run.get("mark"):
         return {"path": run["path"], "mark": mark}
@@ -90,11 +104,11 @@ def mark_of(run: RunFolder) -> Optional[str]:
 
     Whatever happens to a run that is over begins with a submission or a claim.
     """
-    holder = run.holder()
-    if not (os.path.exists(run.done) or os.path.exists(run.ended(holder))):
+    done, ended = _time_of(run.done), _time_of(run.ended(run.holder()))
+    if not (done or ended):
         return None
-    witnesses = (run.jobs, run.stop, run.done, os.path.join(run.path, "carried"), run.ended(holder))
-    return "-".join(_time_of(path) for path in witnesses)
+    carried = _time_of(os.path.join(run.path, "carried"))
+    return "-".join((_time_of(run.jobs), _time_of(run.stop), done, carried, ended))
 
 
 def _time_of(path: str) -> str:
@@ -147,12 +161,16 @@ def _filled(words: List[str], jobs: List[str]) -> List[str]:
     return filled
 
 
-def _question(asked: Json) -> List[str]:
-    """The queue's command; where it wants jobs, those of every run that is not finished."""
-    runs = [run for run in asked["runs"] if not os.path.exists(RunFolder(run["path"]).done)]
-    jobs = [job for run in runs for job in (run.get("job") or "").split()]
+def _about_jobs(words: List[str], runs: List[Json]) -> List[str]:
+    """The queue's command where it wants jobs: those of every run that is not finished."""
+    unfinished = [run for run in runs if not os.path.exists(RunFolder(run["path"]).done)]
+    jobs = [job for run in unfinished for job in _jobs_of(run)]
     # A queue asked about nothing would tell of everybody's jobs.
-    return _filled(asked["queue"], jobs) if jobs or "{jobs}" not in asked["queue"] else ["true"]
+    return _filled(words, jobs) if jobs else ["true"]
+
+
+def _jobs_of(run: Json) -> List[str]:
+    return (run.get("job") or "").split()
 
 
 def _mentioned(queue: str) -> Set[str]:
