@@ -1,5 +1,6 @@
 """Words in, words out: the command line. Each family of commands is imported when it is used."""
 
+import gc
 import os
 import sys
 
@@ -88,9 +89,15 @@ def _status(words: list[str]) -> int:
     from rabaska.remote import calls
 
     calls.begin(occasion(everything=bool(words)))
+    gc.disable()  # what lives for a tenth of a second has nothing to throw away
+    from rabaska.cli.later import import_later
+
+    import_later("inspect")  # for dataclasses, which need it only where no docstring is
     from rabaska.cli.quick import status
 
-    return status(everything=bool(words))
+    exit_code = status(everything=bool(words))
+    gc.freeze()  # not even when it ends
+    return exit_code
 
 
 def occasion(*, everything: bool) -> str:

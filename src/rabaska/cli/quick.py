@@ -33,4 +33,4 @@ def _prepare_to_show() -> None:
     """Import what is only needed once the clusters have answered."""
     importlib.import_module("rabaska.cli.show")
     importlib.import_module("rabaska.journeys.reading")
-    importlib.import_module("rabaska.knowledge.waiting")
+    importlib.import_module("rabaska.knowledge.waiting").waiting_for("")

@@ -123,8 +123,7 @@ def run_status(run: RunStatus) -> None:
 
 
 def runs_table(runs: Sequence[RunStatus]) -> None:
-    for line in standing.many_runs(runs, colours=_colours()):
-        print(line)
+    print("\n".join(standing.many_runs(runs, colours=_colours())))
 
 
 def _colours() -> bool:

@@ -60,6 +60,8 @@ class Tier:
 
 @dataclass(frozen=True)
 class Cluster:
+    """A place that runs jobs: how to reach it, how it schedules, where it stores."""
+
     name: str
     title: str
     scheduler: str  # a name in `schedulers`

@@ -97,6 +97,8 @@ _UNFINISHED = {
 
 @dataclass(frozen=True)
 class JobStatus:
+    """How a job stands at its cluster."""
+
     state: JobState
     spelled: str = ""  # as the cluster wrote it
     reason: str = ""

@@ -61,6 +61,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Checkpoint:
+    """The newest valid state that a run could go on from."""
+
     path: str
     size: int  # bytes
     written: float  # seconds since 1970

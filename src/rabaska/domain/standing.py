@@ -34,6 +34,8 @@ class Facts:
 
 @dataclass(frozen=True)
 class Standing:
+    """What the facts come to, and what to do about it."""
+
     state: RunState
     reason: str = ""
     hint: str = ""

@@ -7,6 +7,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Home:
+    """Its rooms, by name."""
+
     folder: Path
 
     @property

@@ -1,6 +1,7 @@
 """The index of runs: one small file each, newest last."""
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -31,14 +32,16 @@ def forget(folder: Path, name: str) -> None:
 
 def remembered(folder: Path) -> list[RunRecord]:
     """Every run this computer knows, oldest first; a damaged record is passed over."""
-    found = (_read(path) for path in folder.glob("*.json"))
+    # Names, not paths, which take twice as long: there may be hundreds.
+    names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208
+    found = (_read(f"{folder}/{name}") for name in names if name.endswith(".json"))
     return sorted((record for record in found if record), key=lambda record: record.created)
 
 
-def _read(path: Path) -> RunRecord | None:
+def _read(path: str) -> RunRecord | None:
     try:
-        value = json.loads(path.read_bytes())
-        return RunRecord(**value)
+        with open(path, "rb") as file:  # noqa: PTH123
+            return RunRecord(**json.load(file))
     except (OSError, ValueError, TypeError):
         return None
 

@@ -54,6 +54,8 @@ _MARK = "slurm"  # begins each of our lines, so that banners cannot be taken for
 
 @dataclass(frozen=True)
 class Slurm:
+    """How Slurm spells things at one site."""
+
     gpus_as_gres: bool = False  # `--gres=gpu:2`, for sites older than `--gpus-per-node`
 
     @property
