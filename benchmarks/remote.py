@@ -27,6 +27,7 @@ NAME = "commands over ssh"
 STARTS_ALLOWED = 8  # times `python -c pass`, over a bare `ssh host squeue`
 SECONDS_ALLOWED = 1.5  # over a bare `ssh host sbatch`
 RUNS = 200
+_NEVER_COMPILED = "PYTHONDONTWRITEBYTECODE"
 STILL_WAITING = 5
 
 PROFILE = """
@@ -56,7 +57,10 @@ class Desk:
     @property
     def environment(self) -> dict[str, str]:
         own = {"RABASKA_HOME": str(self.folder / "home"), "XDG_RUNTIME_DIR": str(self.folder)}
-        return {**os.environ, **own}
+        # Compiled once, as an installed program is, wherever these sources are.
+        own["PYTHONPYCACHEPREFIX"] = str(self.folder / "compiled")
+        kept = {name: value for name, value in os.environ.items() if name != _NEVER_COMPILED}
+        return {**kept, **own}
 
     def rabaska(self, *words: str) -> str:
         program = str(Path(sys.executable).with_name("rabaska"))
