@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rabaska.training.watching.counting import Count
 from rabaska.training.watching.lines import Lines, rank
 from rabaska.training.watching.pytorch import counted, timed
-from rabaska.training.watching.saving import whole
+from rabaska.training.watching.saving import Sparing, whole
 from rabaska.training.watching.watcher import Watcher
 
 SOURCES = Path(__file__).parents[2] / "src"
@@ -288,6 +288,38 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path):
 
     assert target.read_bytes() == b"before"
     assert os.listdir(tmp_path) == ["model.pt"]
+
+
+def test_a_flood_of_small_new_files_does_not_wait_for_the_disk(tmp_path, monkeypatch):
+    """Thousands of arrays that are data are saved by the functions that save checkpoints."""
+    waited = []
+    monkeypatch.setattr(os, "fsync", waited.append)
+    save = whole(dump, 1, "path", lambda seconds: None)
+
+    for number in range(200):
+        save(number, tmp_path / f"{number}.pkl")
+    flood = len(waited)
+    save(bytes(2_000_000), tmp_path / "large.pkl")
+    save("anew", tmp_path / "0.pkl")
+
+    assert flood < 200
+    assert len(waited) - flood == 4  # each file, and its folder
+    assert pickle.loads((tmp_path / "199.pkl").read_bytes()) == 199
+    assert len(os.listdir(tmp_path)) == 201
+
+
+def test_small_files_that_come_now_and_then_are_durable():
+    clock = Clock()
+    sparing = Sparing(clock)
+
+    checkpoint = [sparing.worth(1000, False) for _ in range(20)]
+    flood = [sparing.worth(1000, False) for _ in range(1000)]
+    clock.now += 60
+    later = [sparing.worth(1000, False) for _ in range(20)]
+
+    assert all(checkpoint)
+    assert not any(flood)
+    assert all(later)
 
 
 def test_a_saver_that_adds_an_ending_keeps_it(tmp_path):

@@ -2,6 +2,9 @@
 
 The program's own function writes into a new folder beside the target, and what it left there takes
 the target's place by a rename. File objects, devices and paths elsewhere are left alone.
+
+To wait for the disk costs more than all else. Data may be written by the same functions, thousands
+of small new files in a row; those are only renamed. A kill cannot cut them, a power failure could.
 """
 
 import contextlib
@@ -15,12 +18,17 @@ from typing import Any, Callable, Optional, Sequence, Tuple
 PARTIAL = ".partial"  # no checkpoint is looked for in such a folder
 _number = itertools.count(1)
 
+_LARGE = 1 << 20  # bytes; from there on, writing takes as long as waiting
+_AT_ONCE = 20  # small files of one checkpoint
+_PER_SECOND = 1.0  # small files that are saved steadily
+
 Save = Callable[..., Any]
 Told = Callable[[float], None]  # seconds that a save took
 
 
 def whole(save: Save, place: int, keyword: str, told: Told, endings: Sequence[str] = ()) -> Save:
     """`save`, whose path is its argument `keyword`, or the one in that `place`."""
+    sparing = Sparing()
 
     @functools.wraps(save)
     def saved(*given: Any, **named: Any) -> Any:
@@ -36,7 +44,7 @@ def whole(save: Save, place: int, keyword: str, told: Told, endings: Sequence[st
                 named[keyword] = inside
             else:
                 given = (*given[:place], inside, *given[place + 1 :])
-            return _in_its_room(save, given, named, target, partial)
+            return _in_its_room(functools.partial(save, *given, **named), target, partial, sparing)
         finally:
             told(time.perf_counter() - began)
 
@@ -70,24 +78,53 @@ def _replaceable(target: str) -> bool:
         return True
 
 
-def _in_its_room(save: Save, given: Any, named: Any, target: str, partial: str) -> Any:
+class Sparing:
+    """Says which saves are worth the wait for the disk: all but a flood of small new files."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._at = clock()
+        self._left = float(_AT_ONCE)
+
+    def worth(self, size: int, replaces: bool) -> bool:
+        if size >= _LARGE or replaces:
+            return True
+        now = self._clock()
+        self._left = min(_AT_ONCE, self._left + (now - self._at) * _PER_SECOND)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+def _in_its_room(save: Save, target: str, partial: str, sparing: Sparing) -> Any:
     folder = os.path.dirname(target)
     try:
-        result = save(*given, **named)
+        result = save()
         for name in sorted(os.listdir(partial)):
             fresh, old = os.path.join(partial, name), os.path.join(folder, name)
-            _keep_mode(fresh, old)
-            _sync(fresh)
+            replaces = _keep_mode(fresh, old)
+            durable = sparing.worth(os.path.getsize(fresh), replaces)
+            if durable:
+                _sync(fresh)
             os.replace(fresh, old)
-        _sync(folder)
+            if durable:
+                _sync(folder)
     finally:
         _remove(partial)
     return result
 
 
-def _keep_mode(fresh: str, old: str) -> None:
+def _keep_mode(fresh: str, old: str) -> bool:
+    """Give the new file the mode of the old one; False when there is no old one."""
+    try:
+        mode = stat.S_IMODE(os.stat(old).st_mode)
+    except OSError:
+        return False
     with contextlib.suppress(OSError):
-        os.chmod(fresh, stat.S_IMODE(os.stat(old).st_mode))
+        os.chmod(fresh, mode)
+    return True
 
 
 def _sync(path: str) -> None:
