@@ -38,7 +38,7 @@ kills: $(VENV)/.installed
 
 # Trainings interrupted in every way, compared with one that was not; the last line counts.
 campaign: $(VENV)/.with-torch
-	OMP_NUM_THREADS=1 $(BIN)/python tests/training/exact/campaign.py --kills $(or $(KILLS),1000)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.exact.campaign --kills $(or $(KILLS),1000)
 
 # The same: a hundred thousand damaged answers for the readers of each scheduler.
 parsers: $(VENV)/.installed

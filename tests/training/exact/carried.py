@@ -1,70 +1,125 @@
-"""The campaign's runs of the cluster `here`, whose program or agent is killed at any moment."""
+"""Runs that rabaska carries to a cluster, killed at any moment and helped by nobody."""
 
-import json
-import os
 import shutil
-import signal
-import sys
 import time
-from collections import Counter
 from pathlib import Path
 
-import plain
+from tests.training.exact import harm, plain
 
 import rabaska
 from rabaska.domain.runs import RunState
+from rabaska.node.record import events, links
+from rabaska.node.record.runfolder import RunFolder
+
+VICTIMS = ("program", "writer", "agent")
+PATIENCE = 60.0  # seconds until the next link has begun
 
 SETTINGS = """
 name = "campaign"
 command = "{python} train.py {{checkpoints}} {words}"
 
 [resources]
-walltime = "1h"
+walltime = "15m"
+memory = "3 GB"
 
 [chain]
 links = 20
 
-[environment]
-variables = {{ OMP_NUM_THREADS = "1" }}
+[environment.variables]
+OMP_NUM_THREADS = "1"
+RABASKA_LEASE_SECONDS = "4"
 """
 
 
-def one_run(folder, words, chance, kills):
-    """What a run left that was killed `kills` times, and the counts of what was done to it."""
-    os.environ["RABASKA_HOME"] = str(folder / "home")
-    project = folder / "project"
-    project.mkdir(parents=True)
-    shutil.copy(plain.__file__, project / "train.py")
-    (project / "rabaska.toml").write_text(
-        SETTINGS.format(python=sys.executable, words=" ".join(words))
-    )
-    run, done = rabaska.run(project).run, Counter()
-    while (told := rabaska.status(run)).state is not RunState.FINISHED:
-        if told.state.over:
-            rabaska.resume(run)
-        elif told.links and done["kills on here"] < kills:
-            time.sleep(chance.uniform(0.0, 4.0))
-            done += kill(told, chance.choice(["program", "agent"]))
-        else:
-            time.sleep(0.5)
-    left = Path(told.path) / "output" / ".."
-    return ((left / "checkpoints" / "weights").read_text(),
-            (left / "output" / "metrics.jsonl").read_text()), done  # fmt: skip
+class Carried:
+    """One run; `done` counts what is done to it."""
+
+    def __init__(self, cluster, folder, words, chance, done):
+        self.cluster = cluster
+        self.chance = chance
+        self.done = done
+        self.name = rabaska.run(project(folder, cluster, words), on=cluster.cluster).run
+        self.run = RunFolder(str(cluster.path(rabaska.status(self.name).path)))
+        self.interrupted = 0  # the number of the link that was killed last
+        self.in_vain = False  # it had saved nothing new
+
+    def to_its_end(self, kills):
+        """What the run left that was killed so many times, or why it left nothing."""
+        for _ in range(kills):
+            self.interrupt()
+        ended = rabaska.wait(self.name)
+        if ended.state is not RunState.FINISHED:
+            return f"{ended.state.value}: {ended.reason}"
+        return self.left()
+
+    def interrupt(self):
+        """Kill one of the next link's processes, unless the run ends before."""
+        if not self.until(self.begun, PATIENCE):
+            return
+        victim = self.chance.choice(VICTIMS)
+        before, partial = self.saved(), self.saved("*.partial")
+        # A chain gives up after three links in a row that saved nothing, and is right to.
+        if self.in_vain or self.chance.random() < 0.7:
+            self.until(lambda: self.saved() - before, PATIENCE)
+        time.sleep(self.chance.uniform(0.0, 1.0))
+        if victim == "writer":
+            self.until(lambda: self.saved("*.partial") - partial, 3.0)
+        self.in_vain = not self.saved() - before
+        if not self.kill(victim):
+            return
+        if victim != "agent":  # the writer is a thread of the program: it dies at work or at rest
+            victim = "writer" if self.saved("*.partial") - partial else "program"
+        self.done[self.cluster.place, "kills"] += 1
+        self.done[self.cluster.place, "kills", victim] += 1
+        if not self.in_vain and self.chance.random() < 0.3:
+            self.in_vain = harm.damage(self.checkpoints(), self.chance)
+            self.done[self.cluster.place, "damages"] += self.in_vain
+
+    def begun(self):
+        """Whether a link goes on that was not interrupted yet."""
+        number = self.run.holder()
+        begun = links.read_begun(self.run, number) if number > self.interrupted else None
+        return begun is not None and links.read_ended(self.run, number) is None
+
+    def kill(self, victim):
+        """Whether there was somebody to kill."""
+        number = self.run.holder()
+        begun = links.read_begun(self.run, number)
+        pid = begun.pid if victim == "agent" else self.program(number)
+        if pid is None or links.read_ended(self.run, number) is not None:
+            return False
+        self.interrupted = number
+        return self.cluster.kill(begun.host, pid)
+
+    def program(self, number):
+        """The pid of a link's program; None when it has not started."""
+        told = [event for event in events.read(self.run) if event["event"] == "started"]
+        return next((event["pid"] for event in told if event["link"] == number), None)
+
+    def saved(self, names="ckpt-*[0-9]"):
+        return {path.name for path in self.checkpoints().glob(names)}
+
+    def checkpoints(self):
+        return Path(self.run.checkpoints(self.run.holder()))
+
+    def until(self, condition, seconds):
+        """Wait for it; False when the run, or the time, is over before."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if Path(self.run.done).exists() or time.monotonic() > end:
+                return False
+            time.sleep(0.002)
+        return True
+
+    def left(self):
+        losses = Path(self.run.output(self.run.holder())) / "metrics.jsonl"
+        return (self.checkpoints() / "weights").read_text(), losses.read_text()
 
 
-def kill(told, victim):
-    link = told.links[-1]
-    pid = link.pid if victim == "agent" else program_of(told.path, link.number)
-    if link.how or pid is None:
-        return Counter()  # it is over, or has not begun
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return Counter()
-    return Counter({"kills on here": 1, f"kills of the {victim} there": 1})
-
-
-def program_of(path, number):
-    lines = (Path(path) / "events.jsonl").read_text().splitlines()
-    started = [event for event in map(json.loads, lines) if event["event"] == "started"]
-    return next((event["pid"] for event in started if event["link"] == number), None)
+def project(folder, cluster, words):
+    made = folder / "project"
+    made.mkdir(parents=True)
+    shutil.copy(plain.__file__, made / "train.py")
+    settings = SETTINGS.format(python=cluster.python, words=" ".join(words))
+    (made / "rabaska.toml").write_text(settings)
+    return made
