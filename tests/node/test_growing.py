@@ -126,3 +126,15 @@ def test_a_link_that_somebody_ended_adds_nothing(agents_for, scheduler, tmp_path
 
     assert agents.ended(1).how == "killed"
     assert submitted(tmp_path) == []
+
+
+def test_a_link_whose_program_alone_was_killed_is_followed_by_another(
+    agents_for, scheduler, tmp_path
+):
+    killed = GOES_ON.replace("raise SystemExit(85)", "os.kill(os.getpid(), 9)")
+    agents = agents_for(killed, command=COMMAND, links=1, growth=Growth(None, scheduler()))
+
+    agents.link()
+
+    assert agents.ended(1).how == "killed"
+    assert len(submitted(tmp_path)) == 1

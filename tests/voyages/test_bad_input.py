@@ -84,7 +84,7 @@ def test_a_program_that_crashes_at_once_ends_its_chain_after_one_link(user):
 def test_a_program_that_never_saves_ends_its_chain_at_the_first_limit(user):
     user.write("train.py", "import time; time.sleep(60)")
 
-    user.types("run", "--wait", "--walltime", "2s", code=143)
+    user.types("run", "--wait", "--walltime", "2s", code=14)
 
     told = user.status()
     assert told["state"] == "failed"

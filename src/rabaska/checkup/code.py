@@ -216,9 +216,10 @@ def _speaks_of_bf16(node: ast.AST) -> bool:
 def _chain(subject: Subject) -> Iterator[Finding]:
     """Several links need a program that saves and goes on."""
     script, project = subject.script, subject.project
-    if script is None or project.chain.links < 2:
+    links = max(project.chain.links, project.chain.at_most or 1)
+    if script is None or links < 2:
         return
-    where = f"{script.name}; [chain] links = {project.chain.links}"
+    where = f"{script.name}; {links} links in [chain]"
     saves = any(_SAVES.search(name) for name in script.calls)
     if not saves and not any(write.checkpoint for write in script.writes):
         yield Finding(

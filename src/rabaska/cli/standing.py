@@ -76,7 +76,8 @@ def _took(link: Link, now: float) -> str:
 def _run_row(run: RunStatus) -> list[object]:
     last = steps_of(run.links[-1]) if run.links else ""
     state = Painted(run.state.value, _COLOURS[run.state])
-    return [run.name, run.cluster, state, f"{len(run.links)}/{run.links_asked}", last, run.reason]
+    links = run.links_asked + (run.extended.links if run.extended else 0)
+    return [run.name, run.cluster, state, f"{len(run.links)}/{links}", last, run.reason]
 
 
 def _footnotes(run: RunStatus) -> Iterator[str]:

@@ -46,7 +46,8 @@ def newest_job(report: Report, there: Station) -> JobId | None:
             links += [job] if job else []
             if not submission.get("after"):
                 break
-    return together(links[::-1]) if links else None
+    # A link that was added to a job of this computer has its number.
+    return together(list(dict.fromkeys(reversed(links)))) if links else None
 
 
 def stands(record: RunRecord, answer: Answer, there: Station, *, explained: bool) -> RunStatus:

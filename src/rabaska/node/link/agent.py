@@ -150,7 +150,7 @@ def carry(work: Work) -> int:
     cutting.damage_if_planned(work)
     ending.write_end(work, found, end)
     if end.how != chain.SUPERSEDED:
-        ending.conclude(work, end.how)
+        ending.conclude(work, end)
     if end.stop is not None and end.stop.scheduler_ends:
         time.sleep(_UNTIL_ENDED)
     return ending.exit_code(end)

@@ -61,7 +61,7 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
         say("the end of link {} could not be recorded: {}".format(work.link, problem))
 
 
-def conclude(work: Work, how: str) -> None:
+def conclude(work: Work, end: End) -> None:
     """Say at once when the chain is over, rather than leave it to the next link; else see to it."""
     verdict = links.verdict_on(work.run, work.plan.patterns)
     if verdict.decision in (chain.FINISHED, chain.GIVE_UP):
@@ -70,7 +70,7 @@ def conclude(work: Work, how: str) -> None:
         say("giving up: {}".format(verdict.reason))
         work.diary.note("gave up", reason=verdict.reason, hint=verdict.hint)
     if verdict.decision == chain.GO_ON:
-        growing.see_to_next(work, how)
+        growing.see_to_next(work, end)
 
 
 def cancel_rest(environment: Mapping[str, str]) -> None:

@@ -14,17 +14,20 @@ from ..record import chain, growth, jobs, links, metrics
 from ..record.events import say
 from ..record.outlook import outlook
 from .job import Work
+from .program import End
 
 _PATIENCE = 120.0  # seconds with a scheduler that does not answer
-_GOES_ON = (chain.TIME_LIMIT, chain.ASKED_TO_GO_ON)  # else somebody may have meant to end it
+_GOES_ON = (chain.TIME_LIMIT, chain.ASKED_TO_GO_ON)
 # Slurm hands all variables on to what a job submits; these would tell it that it is this job.
 _OF_THIS_JOB, _OF_THE_SITE = "SLURM_", ("SLURM_CONF",)
 
 
-def see_to_next(work: Work, how: str) -> None:
-    """At the end of a link by its time limit: if none follows, add one or say how to."""
+def see_to_next(work: Work, end: End) -> None:
+    """At the end of a link: if none follows and nobody meant to end it, add one or say how to."""
     there = max(work.link, jobs.links_there(work.run))
-    if how not in _GOES_ON or work.link < there:
+    # A program may be killed for its memory; what ends its job is asked for by somebody.
+    by_itself = end.how in _GOES_ON or (end.how == chain.KILLED and end.stop is None)
+    if not by_itself or work.link < there:
         return
     why_not = grow(work, "link {} is over, and there is work left".format(work.link))
     if why_not:

@@ -73,7 +73,8 @@ class Pace:
             return
         if not self._warned and passed >= _EARLY:
             self._warn(seen, terms)
-        if not self._grown and passed >= _ENOUGH:
+        # Near its end the link has other things to do, and sees to the next one when it is over.
+        if not self._grown and _ENOUGH <= passed < 1 - _EARLY:
             self._grow(seen, terms)
 
     def _note(self, now: float) -> List[Json]:
