@@ -92,7 +92,8 @@ def _submitted(work: Work, words: List[str]) -> str:
         return "{} did not answer".format(words[0])
     if process.returncode == 0:
         return ""
-    return "{} said: {}".format(words[0], " ".join((complained or said).decode().split()))
+    text = (complained or said).decode("utf-8", "replace")
+    return "{} said: {}".format(words[0], " ".join(text.split()))
 
 
 def _environment(own: Mapping[str, str]) -> Dict[str, str]:
@@ -109,5 +110,8 @@ def tell(work: Work, why: str, links: int) -> None:
     told = "this was the last link, and there is work left ({}); `{}` goes on".format(why, command)
     say(told)
     work.diary.note("not extended", why=why, command=command)
-    with open(work.run.log(work.link), "ab") as log:
-        log.write("\nrabaska: {}\n".format(told).encode("utf-8", "replace"))
+    try:
+        with open(work.run.log(work.link), "ab") as log:
+            log.write("\nrabaska: {}\n".format(told).encode("utf-8", "replace"))
+    except OSError:
+        pass  # a full disk; it was said, and `status` knows it too
