@@ -8,14 +8,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import groupby, zip_longest
 from typing import Generic, TypeVar
 
-from rabaska.packing import lanes
-
 T = TypeVar("T")
 
 _THREADS = 64
 _CHUNK = 8
 _MANY = 8192  # files that are asked for before the first of them is wanted
-_MOST_BYTES = 64 * 2**20 // lanes.COUNT  # held at once, about
+_MOST_BYTES = 64 * 2**20  # held at once, about
 
 _Asked = list[tuple[int, list[bytes], Future[list[T]]]]  # in the order of places
 

@@ -17,7 +17,7 @@ from rabaska.packing.cutting import Cut, Load, cuts, load_of, sampled, stem, tar
 from rabaska.packing.describing import describe
 from rabaska.packing.draft import Columns, columns, draft, tail
 from rabaska.packing.headers import BLOCK, padding
-from rabaska.packing.lanes import Begin, digests
+from rabaska.packing.lanes import digests
 from rabaska.packing.listing import Listing, unreadable
 from rabaska.packing.memory import Kept, Memory, whole
 from rabaska.packing.reading import at_once
@@ -189,23 +189,27 @@ class _Plan(NamedTuple):
         return self.kept.get(self.vouchers[cut.number][0]) if self.vouchers else None
 
 
-def _write_shards(job: Job, parts: list[Cut], plan: _Plan) -> list[Written]:
-    def write(cut: Cut, begin: Begin) -> Iterator[Packed | Written]:
+def _write(job: Job, cuts: Sequence[Cut], plan: _Plan) -> Iterator[Packed | Written]:
+    """Write the shards of these cuts in turn, or take over what was made of them before."""
+    begin = digests()
+    writers = []
+    for cut in cuts:
         kept = plan.kept_for(cut)
-        if kept is not None:
-            return reuse.take_over(job, cut, kept, plan.vouchers[cut.number])
-        return write_cut(job, cut, begin)
+        if kept is None:
+            writers.append(write_cut(job, cut, begin))
+        else:
+            writers.append(reuse.take_over(job, cut, kept, plan.vouchers[cut.number]))
+    return in_turn(writers)
 
-    def work(cuts: Sequence[Cut]) -> Iterator[Packed | Written]:
-        begin = digests()
-        return in_turn([write(cut, begin) for cut in cuts])
 
+def _write_shards(job: Job, parts: list[Cut], plan: _Plan) -> list[Written]:
     written: dict[int, Written] = {}
     done_files = done_bytes = 0
     total_files = job.made.layout.files
     # The largest first, so that in the end all workers are done at about the same time.
     tasks = sorted(parts, key=lambda cut: cut.begin - cut.end)
-    for word in share(work, side_by_side(tasks, plan.wish.workers), plan.wish.workers):
+    groups = side_by_side(tasks, plan.wish.workers)
+    for word in share(lambda cuts: _write(job, cuts, plan), groups, plan.wish.workers):
         if isinstance(word, Packed):
             done_files, done_bytes = done_files + word.files, done_bytes + word.bytes
             total = done_bytes if done_files == total_files else max(plan.total, done_bytes)
