@@ -24,7 +24,7 @@ def kill(pid):
 def damage(folder, chance):
     """Damage the newest checkpoint; False when there is none, or it was damaged before."""
     newest = max(folder.glob("ckpt-*[0-9]"), default=None)
-    if newest is None:
+    if newest is None or not (newest / "COMMIT.json").exists():
         return False
     how = chance.choice(DAMAGES)
     victim = chance.choice([path for path in sorted(newest.iterdir()) if path.is_file()])
