@@ -70,7 +70,7 @@ $(VENV)/.with-torch: $(VENV)/.installed
 	@touch $@
 
 # The compiled part of packing, which is optional.
-$(VENV)/.with-speed: $(VENV)/.installed speed/rabaska_speed.c speed/pyproject.toml
+$(VENV)/.with-speed: $(VENV)/.installed $(wildcard speed/*.c) speed/speed.h speed/pyproject.toml
 	$(BIN)/python -m pip install --quiet ./speed
 	@touch $@
 

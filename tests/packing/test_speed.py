@@ -23,7 +23,7 @@ from rabaska.packing.lanes import HELD, Lanes
 from rabaska.packing.names import Names, names_of
 from rabaska.packing.taking import SMALL, Portion
 
-SOURCE = Path(__file__).parents[2] / "speed" / "rabaska_speed.c"
+SOURCES = sorted((Path(__file__).parents[2] / "speed").glob("*.c"))
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
 
 sizes = st.sampled_from([0, 1, 15, 16, 63, 64, 65, 511, 512, 513, 5000, SMALL - 1, SMALL])
@@ -41,7 +41,7 @@ def built(tmp_path_factory):
     words = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
     if sys.platform == "darwin":
         words += ["-undefined", "dynamic_lookup"]
-    subprocess.run([compiler, *words, f"-I{headers}", SOURCE, "-o", module], check=True)
+    subprocess.run([compiler, *words, f"-I{headers}", *SOURCES, "-o", module], check=True)
     return module
 
 

@@ -1,0 +1,120 @@
+/* The names of the files in a folder that holds nothing else. */
+
+#include "speed.h"
+
+#include <dirent.h>
+#include <errno.h>
+
+typedef struct {
+    const char *text; /* known once all are read */
+    size_t at, length;
+} name;
+
+typedef struct {
+    char *text;
+    name *names;
+    size_t used, room, count, most;
+} folder;
+
+static int add_name(folder *into, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (into->used + length > into->room) {
+        char *larger = realloc(into->text, into->room = 2 * into->room + length + 4096);
+        if (larger == NULL)
+            return 0;
+        into->text = larger;
+    }
+    if (into->count == into->most) {
+        name *larger = realloc(into->names, (into->most = 2 * into->most + 64) * sizeof(name));
+        if (larger == NULL)
+            return 0;
+        into->names = larger;
+    }
+    memcpy(into->text + into->used, text, length);
+    into->names[into->count++] = (name){NULL, into->used, length};
+    into->used += length;
+    return 1;
+}
+
+static int by_bytes(const void *one, const void *other)
+{
+    const name *first = one, *second = other;
+    size_t both = first->length < second->length ? first->length : second->length;
+    int found = memcmp(first->text, second->text, both);
+    return found ? found : (first->length > second->length) - (first->length < second->length);
+}
+
+/* Reads a folder in order; 0 if that fails, or if it holds anything but plain files. */
+static int read_leaf(const char *path, folder *into)
+{
+    DIR *stream = opendir(path);
+    struct dirent *entry;
+    int plain = stream != NULL;
+
+    while (plain && (errno = 0, entry = readdir(stream)) != NULL)
+        if (entry->d_type == DT_REG)
+            plain = add_name(into, entry->d_name);
+        else
+            plain = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+    plain = plain && errno == 0;
+    if (stream != NULL)
+        closedir(stream);
+    for (size_t place = 0; place < into->count; place++)
+        into->names[place].text = into->text + into->names[place].at;
+    if (plain && into->count)
+        qsort(into->names, into->count, sizeof(name), by_bytes);
+    return plain;
+}
+
+PyDoc_STRVAR(leaf_doc,
+"leaf(path, prefix) -> (text, lengths, crcs) or None\n\n"
+"The names of the files in a folder in the order of their bytes, each after `prefix`: one text,\n"
+"and the length and crc32 (uint32) of each. None if it holds anything else or cannot be read.");
+
+static PyObject *leaf(PyObject *module, PyObject *arguments)
+{
+    PyObject *text = NULL, *lengths = NULL, *crcs = NULL, *answer = NULL;
+    const char *path, *prefix;
+    Py_ssize_t before;
+    folder found = {0};
+    int plain;
+
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "yy#:leaf", &path, &prefix, &before))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    plain = read_leaf(path, &found);
+    Py_END_ALLOW_THREADS
+    if (plain) {
+        Py_ssize_t count = (Py_ssize_t)found.count;
+        text = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)found.used + count * before);
+        lengths = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(uint32_t));
+        crcs = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(uint32_t));
+    }
+    if (text != NULL && lengths != NULL && crcs != NULL) {
+        char *at = PyBytes_AS_STRING(text);
+        for (size_t place = 0; place < found.count; place++) {
+            const name *one = found.names + place;
+            size_t length = (size_t)before + one->length;
+            memcpy(at, prefix, (size_t)before);
+            memcpy(at + before, one->text, one->length);
+            ((uint32_t *)PyBytes_AS_STRING(lengths))[place] = (uint32_t)length;
+            ((uint32_t *)PyBytes_AS_STRING(crcs))[place] = crc_of(0, (unsigned char *)at, length);
+            at += length;
+        }
+        answer = PyTuple_Pack(3, text, lengths, crcs);
+    }
+    Py_XDECREF(text);
+    Py_XDECREF(lengths);
+    Py_XDECREF(crcs);
+    free(found.text);
+    free(found.names);
+    return plain ? answer : Py_NewRef(Py_None);
+}
+
+PyMethodDef of_folders[] = {
+    {"leaf", leaf, METH_VARARGS, leaf_doc},
+    {NULL, NULL, 0, NULL},
+};

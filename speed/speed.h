@@ -1,0 +1,27 @@
+/* What the parts of the compiled module know of one another. */
+
+#ifndef SPEED_H
+#define SPEED_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define INTRINSICS 1
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+void prepare_crc(void);
+uint32_t crc_of(uint32_t crc, const unsigned char *data, size_t size);
+
+/* Whether this processor has instructions for sha256. */
+int can_digest(void);
+
+extern PyMethodDef of_sums[], of_digests[], of_folders[], of_files[];
+
+#endif
