@@ -85,6 +85,27 @@ def test_a_model_spread_over_processes_is_killed_and_goes_on_exactly(tmp_path):
     assert left_by(cut) == left_by(whole)
 
 
+@pytest.mark.thorough
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_model_spread_over_processes_is_trained_to_the_end_on_a_full_disk(tmp_path):
+    whole, full = tmp_path / "whole", tmp_path / "full"
+    assert started("sharded.py", whole, ranks=2).returncode == 0
+    full.mkdir()
+    # Room for one checkpoint and its folder, the losses, the weights and the disk's own root.
+    files = 4 + len(list(max(whole.glob("ckpt-*[0-9]")).rglob("*")))
+    mount = ["mount", "-t", "tmpfs", "-o", f"nr_inodes={files}", "tmpfs", full]
+    subprocess.run(mount, check=True)
+    try:
+        (full / "weights").touch()
+        trained = started("sharded.py", full, ranks=2)
+
+        assert trained.returncode == 0
+        assert b"could not be saved: No space left" in trained.stderr
+        assert left_by(full) == left_by(whole)
+    finally:
+        subprocess.run(["umount", "--lazy", full], check=True)
+
+
 def test_another_number_of_processes_is_refused(tmp_path, undisturbed):
     assert train(tmp_path, "--stop-after", "5") == GO_ON
 

@@ -4,7 +4,7 @@ import os
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from rabaska.node import files
+from rabaska.node import files, partial
 from rabaska.node.saves import commit
 from rabaska.training import generators, lazily, metrics, reading, sharded, state, writer
 from rabaska.training.crew import Crew
@@ -80,9 +80,7 @@ class Checkpoints:
         self, step: int, parts: state.Parts, own: Own, each: List[generators.State]
     ) -> None:
         """Every rank writes its own part into a folder that the first one begins and commits."""
-        making = None
-        if self._crew.first and not writer.is_made(self.folder, step):
-            making = writer.begin(self.folder, step)
+        making = self._begun(step)
         folder = self._crew.from_first(making and making.path)
         if folder is None:
             return
@@ -93,6 +91,16 @@ class Checkpoints:
             return
         save = self._snapshot(step, parts, own, each)
         self._writer.start(save._replace(begun=writer.Begun(making, written)))
+
+    def _begun(self, step: int) -> Optional[partial.PartialFolder]:
+        """The folder that all ranks write to; None when there is nothing to write, or no room."""
+        if not self._crew.first or writer.is_made(self.folder, step):
+            return None
+        try:
+            return writer.begin(self.folder, step)
+        except OSError as problem:
+            self._tell(problem)
+            return None
 
     def _snapshot(
         self, step: int, parts: state.Parts, own: Own, each: List[generators.State]
@@ -129,8 +137,11 @@ class Checkpoints:
     def surface(self) -> None:
         """Tell what went wrong in the background."""
         problem = self._writer.problem()
-        if problem is None:
-            return
+        if problem is not None:
+            self._tell(problem)
+
+    def _tell(self, problem: BaseException) -> None:
+        """A full disk is told; anything else ends the training."""
         if isinstance(problem, OSError) and problem.errno in commit.NO_SPACE:
             self._say(
                 "a checkpoint could not be saved: {}; the training goes on and the older "

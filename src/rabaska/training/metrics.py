@@ -35,15 +35,18 @@ class Metrics:
     def log(self, line: Dict[str, Any]) -> None:
         with self._lock:
             self._waiting += (json.dumps(line) + "\n").encode("utf-8")
-            try:
-                self._flush()
-            except OSError as problem:
-                if problem.errno not in NO_SPACE:
-                    raise
+            self._flush_if_there_is_room()
 
     def _flush(self) -> None:
         while self._waiting:
             self._waiting = self._waiting[os.write(self._file, self._waiting) :]
+
+    def _flush_if_there_is_room(self) -> None:
+        try:
+            self._flush()
+        except OSError as problem:
+            if problem.errno not in NO_SPACE:
+                raise
 
     def sync(self) -> None:
         with self._lock:
@@ -51,4 +54,5 @@ class Metrics:
         os.fsync(self._file)
 
     def close(self) -> None:
+        self._flush_if_there_is_room()
         os.close(self._file)
