@@ -77,6 +77,29 @@ def test_shards_are_copied_with_what_describes_them(made, tmp_path):
         assert (Path(staged) / path.name).read_bytes() == path.read_bytes()
 
 
+def test_a_process_that_may_open_few_files_stages_many_below_where_it_stands(tmp_path):
+    for number in range(900):
+        path = tmp_path / "source" / ("flat" if number % 3 else f"flat/{number}") / f"{number}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"%d" % number * number)
+    made = pack(tmp_path / "source", tmp_path / "packs", Wish("toy", shard_size=50_000))
+    script = (
+        "import os, sys; from rabaska.node.data.stage import stage\n"
+        "opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(20)]\n"
+        "for descriptor in opened[::2]:\n    os.close(descriptor)\n"  # numbers with gaps
+        "print(stage(*sys.argv[1:]))\n"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", script, made.folder, "node"], cwd=tmp_path,
+        check=True, capture_output=True, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200)),
+    )  # fmt: skip
+
+    staged = tmp_path / ended.stdout.strip()
+    assert contents(staged) == contents(tmp_path / "source")
+
+
 @MODES
 def test_what_is_staged_already_is_used_again(made, tmp_path, mode):
     first = stage(str(made[1]), str(tmp_path / "node"), mode)
@@ -124,6 +147,20 @@ def test_a_damaged_shard_is_named_and_nothing_is_left(copy, tmp_path, mode, name
         stage(str(copy), str(tmp_path / "node"), mode)
 
     assert os.listdir(tmp_path / "node") == []
+
+
+@MODES
+def test_the_compiled_part_checks_where_this_python_has_it(made, tmp_path, mode):
+    (tmp_path / "rabaska_speed.py").write_text("def crc32(data, value=0):\n    return 7\n")
+    program = "import sys; from rabaska.node.data.stage import stage; print(stage(*sys.argv[1:]))"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program, made[1], tmp_path / "node", mode],
+        check=False, capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+
+    assert ended.returncode == 1
+    assert "is damaged: it was read twice" in ended.stderr
 
 
 @MODES

@@ -39,8 +39,11 @@ def begin(parent: str, name: str) -> PartialFolder:
         os.close(lock)
 
 
-def finish(partial: PartialFolder, target: str) -> bool:
-    """Rename `partial` to `target`; False, and nothing left, if somebody else was quicker."""
+def finish(partial: PartialFolder, target: str, *, durable: bool = True) -> bool:
+    """Rename `partial` to `target`; False, and nothing left, if somebody else was quicker.
+
+    What need not be `durable` may be gone again after the power failed.
+    """
     try:
         os.rename(partial.path, target)
     except OSError as problem:
@@ -49,7 +52,8 @@ def finish(partial: PartialFolder, target: str) -> bool:
         abandon(partial)
         return False
     os.close(partial.lock)
-    sync_folder(os.path.dirname(target) or ".")
+    if durable:
+        sync_folder(os.path.dirname(target) or ".")
     return True
 
 

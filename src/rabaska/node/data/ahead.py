@@ -1,12 +1,33 @@
 """Several reads at once, their results in order: one stream of a shared file system is slow."""
 
 import queue
+import resource
 import threading
+import time
 from typing import Any, Callable, Iterator, List, Sequence, Tuple
 
 STREAMS = 8  # reads under way at once
+_SLOW = 200e6  # bytes per second: what comes more slowly is read in several streams
+# What other threads wait for does not count, where the system can tell.
+_WHOSE = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
 
 _Slot = Tuple[threading.Event, List[Any]]
+
+
+class Watch:
+    """Tells whether storage keeps us waiting; other work on the processor does not count."""
+
+    def __init__(self) -> None:
+        self._begun, self._waits = time.monotonic(), _waits()
+
+    def was_slow(self, size: int) -> bool:
+        """Whether so many bytes took long since the watch was made."""
+        return size < _SLOW * (time.monotonic() - self._begun) and _waits() > self._waits
+
+
+def _waits() -> int:
+    """How often we gave up the processor by ourselves."""
+    return resource.getrusage(_WHOSE).ru_nvcsw
 
 
 def ahead(

@@ -2,15 +2,16 @@
 
 import io
 import os
-import zlib
 from typing import Iterator, List, NamedTuple, Union
 
-from .ahead import ahead
+from .ahead import Watch, ahead
 from .packs import BLOCK, DamagedPack, Manifest
+from .sums import crc32
 
+STREAMS = 16
 _PIECE = 2**20
+_ROOM = 2**18  # small enough to stay in the processor's cache between reading, summing and writing
 _PAGE = 2**16  # the largest that processors in clusters use
-_STREAMS = 16
 
 
 class Block(NamedTuple):
@@ -30,15 +31,24 @@ def blocks_of(manifest: Manifest, numbers: List[int]) -> List[Block]:
 
 
 def copy_blocks(
-    pack_folder: str, target: str, manifest: Manifest, blocks: List[Block]
+    pack_folder: str, target: str, manifest: Manifest, blocks: List[Block], streams: int = STREAMS
 ) -> Iterator[Block]:
-    """Copy blocks into files of `target` that are as long as their shards; each when it is done."""
+    """Copy blocks into files of `target` that are as long as their shards; each when it is done.
+
+    One after the other, which is quickest, until one keeps us waiting; then in several streams.
+    """
 
     def copy(block: Block) -> Block:
         _copy_block(pack_folder, target, manifest, block)
         return block
 
-    return ahead(copy, blocks, _STREAMS)
+    done, slow = 0, False
+    while done < len(blocks) and not slow:
+        watch, block = Watch(), copy(blocks[done])
+        done, slow = done + 1, watch.was_slow(block.size)
+        yield block
+    if done < len(blocks):
+        yield from ahead(copy, blocks[done:], streams)
 
 
 def _copy_block(pack_folder: str, target: str, manifest: Manifest, block: Block) -> None:
@@ -56,16 +66,16 @@ def _copy_block(pack_folder: str, target: str, manifest: Manifest, block: Block)
 
 
 def _copied(reading: io.RawIOBase, writing: int, block: Block) -> int:
-    """Copy one block and return its crc32; through memory that stays in the processor's cache."""
+    """Copy one block and return its crc32."""
     crc, offset = 0, block.number * BLOCK
     end = offset + block.size
-    room = memoryview(bytearray(min(_PIECE, block.size)))
+    room = memoryview(bytearray(min(_ROOM, block.size)))
     reading.seek(offset)
     while offset < end:
         count = reading.readinto(room[: end - offset])
         if not count:
             return -1  # cut short
-        crc = zlib.crc32(room[:count], crc)
+        crc = crc32(room[:count], crc)
         write_at(writing, room[:count], offset)
         offset += count
     return crc
@@ -84,7 +94,7 @@ def checked_block(pack_folder: str, manifest: Manifest, number: int, block: int)
                 range(offset, offset + size, _PIECE),
             )
             content = b"".join(pieces)
-            if zlib.crc32(content) == shard.crcs[block]:
+            if crc32(content) == shard.crcs[block]:
                 return content
             forget(reading, offset, size)
     finally:

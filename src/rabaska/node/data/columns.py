@@ -39,9 +39,9 @@ class Files(NamedTuple):
 class Places(NamedTuple):
     """Where some files lie."""
 
-    offsets: List[int]
-    sizes: List[int]
-    shards: List[int]
+    offsets: "array[int]"
+    sizes: "array[int]"
+    shards: "array[int]"
 
 
 def files_in(index: Index, begin: int, end: int) -> Files:
@@ -66,9 +66,7 @@ def files_in(index: Index, begin: int, end: int) -> Files:
 
 def places_in(index: Index, begin: int, end: int) -> Places:
     longs, words = _columns(index, "Q", begin, end), _columns(index, "I", begin, end)
-    return Places(
-        longs[_OFFSET::8].tolist(), longs[_SIZE::8].tolist(), words[_SHARD::16].tolist()
-    )  # fmt: skip
+    return Places(longs[_OFFSET::8], longs[_SIZE::8], words[_SHARD::16])
 
 
 def steps(index: Index, step: int = _STEP) -> Iterator[Tuple[int, int]]:

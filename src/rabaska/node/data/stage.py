@@ -2,12 +2,12 @@
 
 import hashlib
 import os
-from typing import Callable, Iterator, Optional, Tuple
+from typing import Callable, Iterator, List, Optional, Tuple
 
 from .. import partial
-from . import unpack
+from . import unpack, workers
 from .ahead import ahead
-from .blocks import blocks_of, copy_blocks, damaged, forget
+from .blocks import STREAMS, Block, blocks_of, copy_blocks, damaged, forget
 from .inspection import open_manifest, open_sealed
 from .packs import INDEX, MANIFEST, Manifest, load_manifest
 
@@ -15,6 +15,7 @@ FILES = "files"
 SHARDS = "shards"
 
 _PIECE = 2**20
+_COPIERS = 4  # processes that fill the memory's bandwidth, or nearly
 
 Progress = Callable[[int, int], None]  # files and bytes staged so far
 
@@ -43,7 +44,7 @@ def stage(
         partial.abandon(folder)
         raise
     # Not synced: after a crash of the node, nobody trusts its local storage anyway.
-    partial.finish(folder, target)
+    partial.finish(folder, target, durable=False)
     return target
 
 
@@ -79,15 +80,23 @@ def _unpack(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple
 
 
 def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
-    """Copy shards, several blocks at once, then what describes them."""
+    """Copy shards, a share of their blocks in each process, and in one more what describes them."""
     for shard in manifest.shards:
         with open(os.path.join(target, shard.name), "wb") as stream:
             stream.truncate(shard.size)
+    count = min(workers.available(), _COPIERS)
+
+    def work(lot: Optional[List[Block]]) -> Iterator[Tuple[int, int]]:
+        if lot is None:
+            describe(pack_folder, target, manifest)
+            yield manifest.files, 0
+        else:
+            for block in copy_blocks(pack_folder, target, manifest, lot, STREAMS // count):
+                yield 0, block.size
+
     blocks = blocks_of(manifest, list(range(len(manifest.shards))))
-    for block in copy_blocks(pack_folder, target, manifest, blocks):
-        yield 0, block.size
-    describe(pack_folder, target, manifest)
-    yield manifest.files, 0
+    lots = [blocks[first::count] for first in range(count)]
+    yield from workers.share(work, [None, *lots], len(lots) + 1)
 
 
 def describe(pack_folder: str, target: str, manifest: Manifest) -> None:

@@ -1,7 +1,6 @@
 """A pack back into the folder it was, found by the index: no tar header is read."""
 
 import os
-import zlib
 from typing import Iterator, List, NamedTuple, Set, Tuple, Union
 
 from . import workers
@@ -9,14 +8,13 @@ from .blocks import checked_block, damaged, forget, write_at
 from .columns import Files, Places, files_in, places_in, steps
 from .inspection import misplaced, refuse_bad_files, refuse_bad_parents, refuse_bad_tree, twin
 from .packs import BLOCK, Entry, Index, Manifest, Shard
+from .sums import crc32
 from .windows import groups, read_at, windows
+from .writing import CREATE, Writer
 
-_SPAN_FILES = 2000
+_SPAN_FILES = 1000
 _SPAN_BYTES = 32 * 2**20
 _LARGE = 2 * BLOCK  # files from this size on are written by several processes
-# Never through a link, never over something that is there.
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class Span(NamedTuple):
@@ -52,7 +50,7 @@ def unpack(
 ) -> Iterator[Tuple[int, int]]:
     """Write the whole pack into the empty folder `target`; how many files and bytes, as it goes."""
     names, _ = refuse_bad_tree(index, manifest)
-    place = _Place(os.path.abspath(pack_folder), target, manifest, index, names)
+    place = _Place(os.path.abspath(pack_folder), os.path.abspath(target), manifest, index, names)
     folders = list(index.folders())
     for entry in folders:
         os.mkdir(_path(target, entry), 0o700)
@@ -77,7 +75,7 @@ def _work(place: _Place, task: Task) -> Iterator[Tuple[int, int]]:
     if isinstance(task, Piece):
         yield 0, _write_piece(place, task)
     else:
-        yield from _write_span(place, task)
+        yield _write_span(place, task)
 
 
 def _path(target: str, entry: Entry) -> bytes:
@@ -89,10 +87,11 @@ def _tasks(index: Index, manifest: Manifest) -> Tuple[List[Task], List[int]]:
     tasks, large = [], []  # type: List[Task], List[int]
     for begin, end in steps(index, _SPAN_FILES):
         found = places_in(index, begin, end)
-        if max(found.shards) >= len(manifest.shards):
+        shards = set(found.shards)
+        if max(shards) >= len(manifest.shards):
             raise misplaced(index.entry(begin).name)
-        if sum(found.sizes) < _SPAN_BYTES and len(set(found.shards)) == 1:
-            tasks.append(Span(found.shards[0], begin, end))
+        if sum(found.sizes) < _SPAN_BYTES and len(shards) == 1:
+            tasks.append(Span(shards.pop(), begin, end))
         else:
             large += _cut(found, begin, index, manifest, tasks)
     return tasks, large
@@ -120,13 +119,13 @@ def _cut(
         tasks.append(Span(shard, begin, first + len(found.sizes)))
 
 
-def _write_span(place: _Place, span: Span) -> Iterator[Tuple[int, int]]:
+def _write_span(place: _Place, span: Span) -> Tuple[int, int]:
     shard = place.manifest.shards[span.shard]
     path = os.path.join(place.pack_folder, shard.name)
     found = files_in(place.contents, span.begin, span.end)
     _refuse(place, found, shard, span.shard)
     source = os.open(path, os.O_RDONLY)
-    writer = _Writer()
+    writer = Writer()
     together = list(groups(found))
     try:
         for (begin, end), window in zip(together, windows(path, found, together)):
@@ -134,10 +133,10 @@ def _write_span(place: _Place, span: Span) -> Iterator[Tuple[int, int]]:
             for number in _wrong(found, begin, contents):
                 contents[number] = _read_again(source, path, found, begin + number)
             writer.write(found, begin, contents)
-            yield end - begin, sum(found.sizes[begin:end])
     finally:
         writer.close()
         os.close(source)
+    return len(found.names), sum(found.sizes)
 
 
 def _refuse(place: _Place, found: Files, shard: Shard, number: int) -> None:
@@ -156,54 +155,17 @@ def _contents(found: Files, begin: int, end: int, window: memoryview) -> List[me
 def _wrong(found: Files, begin: int, contents: List[memoryview]) -> List[int]:
     """Which of the contents are not what was packed."""
     crcs = found.crcs[begin : begin + len(contents)]
-    if list(map(zlib.crc32, contents)) == crcs:
+    if list(map(crc32, contents)) == crcs:
         return []
-    return [
-        number for number, content in enumerate(contents) if zlib.crc32(content) != crcs[number]
-    ]
+    return [number for number, content in enumerate(contents) if crc32(content) != crcs[number]]
 
 
 def _read_again(source: int, path: str, found: Files, number: int) -> memoryview:
     forget(source, found.offsets[number], found.sizes[number])
     content = read_at(source, found.sizes[number], found.offsets[number])
-    if zlib.crc32(content) != found.crcs[number]:
+    if crc32(content) != found.crcs[number]:
         raise damaged(os.path.dirname(path), os.path.basename(path))
     return memoryview(content)
-
-
-class _Writer:
-    """Writes files into the folder it stands in, one folder below it after the other."""
-
-    def __init__(self) -> None:
-        self._folder = -1
-
-    def write(self, found: Files, begin: int, contents: List[memoryview]) -> None:
-        end = begin + len(contents)
-        columns = (found.parents, found.bases, found.modes, found.times)
-        above, folder = None, self._folder
-        for content, parent, base, mode, time in zip(contents, *(c[begin:end] for c in columns)):
-            if parent != above:
-                above, folder = parent, self._enter(parent)
-            try:
-                target = os.open(base, _CREATE, mode, dir_fd=folder)
-            except FileExistsError:
-                raise twin(os.path.join(parent, base))
-            try:
-                if os.write(target, content) != len(content):
-                    write_at(target, content, 0)
-                os.utime(target, ns=(time, time))
-            finally:
-                os.close(target)
-
-    def _enter(self, name: bytes) -> int:
-        self.close()
-        self._folder = os.open(name or b".", _FOLDER)
-        return self._folder
-
-    def close(self) -> None:
-        if self._folder >= 0:
-            os.close(self._folder)
-            self._folder = -1
 
 
 def _make_room(place: _Place, position: int) -> None:
@@ -213,7 +175,7 @@ def _make_room(place: _Place, position: int) -> None:
     _refuse(place, found, place.manifest.shards[number], number)
     path = os.path.join(os.fsencode(place.target), found.names[0])
     try:
-        target = os.open(path, _CREATE, 0o600)
+        target = os.open(path, CREATE, 0o600)
     except FileExistsError:
         raise twin(found.names[0])
     os.ftruncate(target, found.sizes[0])

@@ -2,14 +2,12 @@
 
 import io
 import os
-import time
 from typing import Iterator, List, Tuple
 
-from .ahead import ahead
+from .ahead import Watch, ahead
 from .columns import Files
 
 _WINDOW = 2**20
-_WAIT = 0.005  # seconds for one window; what takes longer is read in several streams
 
 Group = Tuple[int, int]  # files from here to there
 
@@ -30,12 +28,12 @@ def windows(path: str, found: Files, together: List[Group]) -> Iterator[memoryvi
     One after the other into the same memory, which is quickest, until one keeps us waiting.
     """
     room = bytearray(max(_span(found, group)[1] for group in together))
-    done, spent = 0, 0.0
+    done, slow = 0, False
     with open(path, "rb", buffering=0) as source:
-        while done < len(together) and spent < _WAIT:
-            begun = time.monotonic()
+        while done < len(together) and not slow:
+            watch = Watch()
             window = _filled(source, memoryview(room), *_span(found, together[done]))
-            done, spent = done + 1, time.monotonic() - begun
+            done, slow = done + 1, watch.was_slow(len(window))
             yield window
     if done < len(together):
         yield from ahead(lambda group: _window(path, *_span(found, group)), together[done:])

@@ -1,5 +1,6 @@
 """Work shared among a few processes, each of which takes the next task when it is free."""
 
+import gc
 import os
 import pickle
 import select
@@ -76,6 +77,7 @@ def _begin(work: Work, tasks: Sequence[Any], tickets: int, others: List[int]) ->
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and ends us
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        gc.disable()  # looking for cycles, of which we make none, would copy memory that we share
         for pipe in [reading] + others:
             os.close(pipe)
         _toil(work, tasks, tickets, writing)
