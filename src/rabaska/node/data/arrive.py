@@ -16,7 +16,7 @@ from .. import files, partial
 from . import stage
 from .blocks import blocks_of, copy_blocks
 from .inspection import open_manifest
-from .packs import DamagedPack, Manifest
+from .packs import INDEX, MANIFEST, DamagedPack, Manifest
 
 ENDING = ".arriving"
 SOURCE = "arriving-from"  # in the folder: where the whole pack lies
@@ -45,6 +45,8 @@ def _make(pack_folder: str, target: str, manifest: Manifest) -> None:
     folder = partial.begin(target_parent, os.path.basename(target))
     try:
         stage.describe(pack_folder, folder.path, manifest)
+        for name in (INDEX, MANIFEST):
+            files.sync_file(os.path.join(folder.path, name))
         files.write_whole(os.path.join(folder.path, SOURCE), os.fsencode(pack_folder))
     except BaseException:
         partial.abandon(folder)
@@ -125,6 +127,8 @@ def _bring(pack_folder: str, target: str, manifest: Manifest, numbers: List[int]
             pass
         for number in numbers:
             name = manifest.shards[number].name
+            # A shared copy is kept for days: a crash of the node must not leave a shard of zeros.
+            files.sync_file(os.path.join(coming, name))
             os.rename(os.path.join(coming, name), os.path.join(target, name))
     finally:
         partial.remove_tree(coming)
