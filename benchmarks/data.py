@@ -141,6 +141,7 @@ def make_files(folder: Path, count: int, folders: int, size: int) -> Path:
         if number < folders:
             path.parent.mkdir(parents=True)
         path.write_bytes(content[: size // 2 + chance.randrange(size)])
+    os.sync()  # or the disk would still be busy with them while others are measured
     return folder
 
 
