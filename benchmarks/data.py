@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -292,7 +292,7 @@ class Bench:
         )  # fmt: skip
         return float(json.loads(ended.stdout.strip().splitlines()[-1]))
 
-    def _rates(self, act: str, folder: Path, asked: dict[str, float], work: str,
+    def _rates(self, act: str, folder: Path, asked: Mapping[str, float | None], work: str,
                *, cold: bool = False) -> Iterator[Row]:  # fmt: skip
         def seconds(kind: str) -> Work:
             def once() -> float:
@@ -312,7 +312,7 @@ class Bench:
         yield from self._rates("random", self._with_peers(), asked, "read, random, one process")
 
     def loading(self) -> Iterator[Row]:
-        asked = {"webdataset": 4.0, "litdata": 1.3, "files": 2.5}
+        asked = {"webdataset": 4.0, "litdata": 1.3, "files": 2.5, "nothing": None}
         yield from self._rates("loader", self._with_peers(), asked, "read, DataLoader, 2 workers")
 
     def reading_cold(self) -> Iterator[Row]:

@@ -6,7 +6,8 @@
     readers.py resume KIND FOLDER             seconds to the first batch at 90 % of an epoch
     readers.py index PATH                     seconds to open, and MB of private memory of a reader
 
-KIND is rabaska, webdataset, litdata or files; the last two are made by `make`.
+KIND is rabaska, webdataset, litdata, files, or nothing: samples that are there already, so that
+what is left is the DataLoader's own work.
 """
 
 import glob
@@ -71,9 +72,25 @@ class Files:
         return self._decode(content) if self._decode else content
 
 
+class Nothing:
+    """As many samples as there are files, of their middle size, and no reading at all."""
+
+    def __init__(self, folder):
+        self._length = len(file_names(folder))
+        self._samples = [(os.urandom(2000), 0) for _ in range(BATCH)]
+
+    def __len__(self):
+        return self._length
+
+    def __getitems__(self, places):
+        return self._samples[: len(places)]
+
+
 def dataset(kind, folder, decode=None):
     if kind == "files":
         return Files(folder, decode)
+    if kind == "nothing":
+        return Nothing(folder)
     if kind == "rabaska":
         from rabaska.training import PackedDataset
 
