@@ -217,6 +217,8 @@ def _walltime(seconds: float) -> str:
 
 
 def _said(seconds: float) -> str:
+    if seconds < 10:
+        return "{:.2g} s".format(seconds)
     if seconds < 120:
         return "{:.0f} s".format(seconds)
     if seconds < 7200:
