@@ -60,9 +60,13 @@ def _write_here(found: Files, begin: int, contents: List[memoryview]) -> None:
 
 
 def _close(opened: List[int]) -> None:
-    """Close files in one call if nothing else lies between them: numbers are given in order."""
-    if opened[-1] - opened[0] < len(opened):
-        os.closerange(opened[0], opened[-1] + 1)
+    """Close files, in one call if their numbers follow one another.
+
+    They do, unless a thread that reads ahead opened or closed something meanwhile.
+    """
+    first, last = min(opened), max(opened)
+    if last - first < len(opened):
+        os.closerange(first, last + 1)
     else:
         for target in opened:
             os.close(target)
