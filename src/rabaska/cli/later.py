@@ -1,6 +1,29 @@
 """Modules that others import and hardly ever use."""
 
 import sys
+<<<<<<< HEAD
+from importlib import import_module
+from types import ModuleType
+
+
+def import_later(name: str) -> None:
+    """Let `import name` cost nothing until something in it is used.
+
+    Not by importlib's LazyLoader: what it makes is loaded by the next `import` already.
+    """
+    if name in sys.modules:
+        return
+    stand_in = ModuleType(name)
+
+    def load(attribute: str) -> object:
+        del stand_in.__dict__["__getattr__"]
+        sys.modules.pop(name, None)
+        stand_in.__dict__.update(vars(import_module(name)))
+        return getattr(stand_in, attribute)
+
+    stand_in.__getattr__ = load  # type: ignore[method-assign]
+    sys.modules[name] = stand_in
+=======
 from importlib.util import LazyLoader, find_spec, module_from_spec
 
 
@@ -12,3 +35,4 @@ def import_later(name: str) -> None:
     spec.loader = LazyLoader(spec.loader)
     sys.modules[name] = module = module_from_spec(spec)
     spec.loader.exec_module(module)
+>>>>>>> origin/main
