@@ -4,11 +4,7 @@ import subprocess
 import sys
 
 ON_THE_WAY = """
-<<<<<<< HEAD
 import sys
-=======
-import dataclasses, sys
->>>>>>> origin/main
 from rabaska.cli.later import import_later
 import_later("inspect")
 import rabaska.cli.quick, rabaska.cli.show, rabaska.journeys.reading, rabaska.knowledge.waiting
@@ -24,14 +20,9 @@ def printed_after_it(code: str) -> list[str]:
 
 
 def test_every_noun_on_the_way_has_a_docstring():
-<<<<<<< HEAD
     """Without one, dataclasses writes it, and uses inspect to do so."""
     nouns = """
 import dataclasses
-=======
-    """Without one, dataclasses writes it, and imports inspect, ast and dis to do so."""
-    nouns = """
->>>>>>> origin/main
 for module in [each for name, each in sys.modules.items() if name.startswith("rabaska")]:
     for noun in vars(module).values():
         if dataclasses.is_dataclass(noun) and (noun.__doc__ or "(").startswith(f"{noun.__name__}("):
@@ -42,11 +33,7 @@ for module in [each for name, each in sys.modules.items() if name.startswith("ra
 
 
 def test_what_takes_long_to_import_is_left_out():
-<<<<<<< HEAD
     heavy = "print(*{'ast', 'click', 'pydantic', 'rich', 'subprocess'} & set(sys.modules))"
-=======
-    heavy = "print(*{'click', 'rich', 'pydantic', 'subprocess', 'tomlkit'} & set(sys.modules))"
->>>>>>> origin/main
 
     assert printed_after_it(heavy) == []
 

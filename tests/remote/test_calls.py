@@ -104,14 +104,11 @@ def test_a_question_that_would_fill_the_pipe_waits_for_its_asker(sockets: str) -
     call.end()
 
 
-<<<<<<< HEAD
 @given(st.binary())
 def test_what_was_not_asked_ahead_is_left_as_it_is(feed: bytes) -> None:
     assert calls.unasked(feed, b"") == feed
 
 
-=======
->>>>>>> origin/main
 @given(LINES, LINES)
 def test_each_line_of_a_question_is_asked_once(question: list[str], asked: list[str]) -> None:
     left = calls.unasked(as_bytes(question), as_bytes(asked))

@@ -88,11 +88,7 @@ class Call:
         self.errors.close()
 
 
-<<<<<<< HEAD
 _ahead: dict[str, Call] = {}  # what was begun and not adopted yet, by its name
-=======
-_ahead: dict[str, Call] = {}  # what was begun and not adopted yet, by their names
->>>>>>> origin/main
 
 
 def begin(occasion: str) -> None:
@@ -120,17 +116,10 @@ def handed_over(script: str) -> bytes:
 
 def unasked(question: bytes, asked: bytes) -> bytes:
     """The lines of a question that are still to be asked: each line asks for itself."""
-<<<<<<< HEAD
     if not asked:
         return question
     known = set(asked.splitlines())
     return b"".join(line + b"\n" for line in question.splitlines() if line not in known)
-=======
-    known = set(asked.splitlines())
-    return b"".join(
-        line for line in question.splitlines(keepends=True) if line.rstrip(b"\n") not in known
-    )
->>>>>>> origin/main
 
 
 def note(occasion: str, words: list[str], script: str, sockets: str, question: bytes) -> None:

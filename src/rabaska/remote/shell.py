@@ -114,11 +114,7 @@ class Shell:
                     return far
             call.wait()
             raise not_begun(far.host, far.complaint())
-<<<<<<< HEAD
         except BaseException:  # Ctrl-C too
-=======
-        except BaseException:  # Ctrl-C
->>>>>>> origin/main
             call.end()
             raise
 
