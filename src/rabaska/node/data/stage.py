@@ -80,23 +80,20 @@ def _unpack(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple
 
 
 def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
-    """Copy shards, a share of their blocks in each process, and in one more what describes them."""
+    """Copy shards, a share of their blocks in each process, then what describes them."""
     for shard in manifest.shards:
         with open(os.path.join(target, shard.name), "wb") as stream:
             stream.truncate(shard.size)
+    blocks = blocks_of(manifest, list(range(len(manifest.shards))))
     count = min(workers.available(), _COPIERS)
 
-    def work(lot: Optional[List[Block]]) -> Iterator[Tuple[int, int]]:
-        if lot is None:
-            describe(pack_folder, target, manifest)
-            yield manifest.files, 0
-        else:
-            for block in copy_blocks(pack_folder, target, manifest, lot, STREAMS // count):
-                yield 0, block.size
+    def copy(lot: List[Block]) -> Iterator[Tuple[int, int]]:
+        for block in copy_blocks(pack_folder, target, manifest, lot, STREAMS // count):
+            yield 0, block.size
 
-    blocks = blocks_of(manifest, list(range(len(manifest.shards))))
-    lots = [blocks[first::count] for first in range(count)]
-    yield from workers.share(work, [None, *lots], len(lots) + 1)
+    yield from workers.share(copy, [blocks[first::count] for first in range(count)], count)
+    describe(pack_folder, target, manifest)
+    yield manifest.files, 0
 
 
 def describe(pack_folder: str, target: str, manifest: Manifest) -> None:
