@@ -89,12 +89,11 @@ class Reader:
         Every piece but the last is full. It is gone when one is asked for that comes after `HELD`
         others, be they of this file or of the next.
         """
-        read, piece = 0, memoryview(b"first")
+        read, size = 0, file.status.st_size
         try:
             descriptor = os.open(file.name, self._flags)
             try:
-                while read < file.status.st_size and piece:
-                    piece = _filled(next(self._buffers), descriptor)
+                while read < size and (piece := _filled(next(self._buffers), descriptor)):
                     read += len(piece)
                     yield piece
                 read += len(os.read(descriptor, 1))  # a file that grew shows itself
@@ -103,7 +102,7 @@ class Reader:
                 os.close(descriptor)
         except OSError as problem:
             raise self._unreadable(file.name, problem) from problem
-        if read != file.status.st_size or _version(status) != _version(file.status):
+        if read != size or _version(status) != _version(file.status):
             raise self.changed(file.name)
 
     def changed(self, name: bytes) -> DatasetError:

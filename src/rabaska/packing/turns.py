@@ -12,8 +12,8 @@ _OFTEN = 0.05  # seconds between two words about progress
 
 
 def side_by_side(cuts: Sequence[Cut], workers: int) -> list[Sequence[Cut]]:
-    """Which cuts are written in turn; the last ones alone, so that all workers end together."""
-    paired = max(0, len(cuts) - 2 * workers) // lanes.COUNT * lanes.COUNT
+    """Which cuts are written in turn; what is too little for all workers alike, alone."""
+    paired = len(cuts) - len(cuts) % (lanes.COUNT * workers)
     return [
         *(cuts[place : place + lanes.COUNT] for place in range(0, paired, lanes.COUNT)),
         *([cut] for cut in cuts[paired:]),
