@@ -9,22 +9,11 @@ from pathlib import Path
 
 from tests.lab import Lab
 from tests.lab.install import unavailable
+from tests.real.conftest import PROFILE
 from tests.real.torch_env import torch_environment
 from tests.training.exact import harm
 
 from rabaska.remote.connection import Connection
-
-PROFILE = """
-title = "the lab"
-scheduler = "slurm"
-
-[reach]
-host = "lab"
-options = ["-F", "{config}"]
-
-[storage]
-store = "$SCRATCH/rabaska"
-"""
 
 no_slurm = unavailable  # why there can be none on this computer
 
@@ -70,8 +59,9 @@ def slurm(scratch):
     home = scratch / "home-of-slurm"
     os.environ["RABASKA_HOME"] = str(home)
     with sockets() as folder, Lab() as lab:
+        profile = PROFILE.format(config=lab.ssh_config, store="$SCRATCH/rabaska")
         (home / "clusters").mkdir(parents=True)
-        (home / "clusters" / "lab.toml").write_text(PROFILE.format(config=lab.ssh_config))
+        (home / "clusters" / "lab.toml").write_text(profile)
         try:
             yield Slurm(lab)
         finally:
