@@ -10,6 +10,8 @@ import sys
 import time
 import traceback
 
+import numpy.random  # noqa: F401
+import torch._dynamo  # noqa: F401 (optimizers import it, which takes longer than a link)
 from tests.training.exact import harm, plain
 
 PLACE = "forked"
