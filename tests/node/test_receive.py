@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from rabaska.node.login import receive
+from rabaska.packing.bundle import bundle
 
 
 def ask(act, order, feed=b"", path=None):
@@ -61,6 +62,19 @@ def test_what_is_there_already_counts_as_new_so_that_nobody_cleans_it_away(tmp_p
     ask("begin", [{"target": str(there), "files": [["shard", 10]]}])
 
     assert there.stat().st_mtime > 1000
+
+
+def test_the_program_counts_as_new_too_also_when_its_compiled_copy_is_asked(tmp_path):
+    program = bundle(tmp_path)
+    use = "import sys; sys.path.insert(0, sys.argv[1]); from rabaska.node{0}; {1}"
+    ready = use.format(" import compiled", "compiled.make_ready()")
+    subprocess.run([sys.executable, "-Ic", ready, program], check=True)
+    os.utime(program, (1000, 1000))
+
+    ask = use.format(".login import receive", "receive.begin([])")
+    subprocess.run([sys.executable, "-Ic", ask, f"{program}.compiled"], check=True)
+
+    assert program.stat().st_mtime > 1000
 
 
 def test_bytes_are_added_to_what_is_there_and_the_whole_is_proven(tmp_path):

@@ -13,20 +13,19 @@ import zipfile
 from io import BytesIO
 
 from . import files
-from .itself import own_path
+from .itself import COMPILED, own_path
 
-ENDING = ".compiled"  # after the program's own name
 _UNCHECKED = 1  # no hash of the source needs to be compared, for it cannot change: PEP 552
 
 
 def make_ready() -> None:
     """Write the copy beside the program, unless it is there or cannot be."""
     own = own_path()
-    if own.endswith(ENDING) or not os.path.isfile(own) or sys.version_info < (3, 7):
+    if own.endswith(COMPILED) or not os.path.isfile(own) or sys.version_info < (3, 7):
         return
     try:
-        if not os.path.exists(own + ENDING):
-            files.write_whole(own + ENDING, _with_compiled(own))
+        if not os.path.exists(own + COMPILED):
+            files.write_whole(own + COMPILED, _with_compiled(own))
     except OSError:
         return  # a full disk: the next one will try again
 

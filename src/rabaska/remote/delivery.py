@@ -8,7 +8,7 @@ from rabaska.domain.amounts import say_size
 from rabaska.errors import CommandFailed, DamagedPack, NoSpace
 from rabaska.remote import rsync
 from rabaska.remote.freight import Freight, freight, question
-from rabaska.remote.place import Delivered, Moved, NodeSide, Parcel, quoted
+from rabaska.remote.place import Delivered, Moved, NodeSide, Parcel
 from rabaska.remote.refusals import ConnectionLost, refuse_full_disk
 from rabaska.remote.sending import prove, send
 from rabaska.remote.shell import Shell
@@ -53,8 +53,7 @@ def deliver(
 def _missing(parcels: Sequence[Parcel], node: NodeSide) -> tuple[list[Freight], Mapping[str, Any]]:
     """One question for all: what is missing of those that are missing, and how it is there."""
     asked = json.dumps([question(parcel) for parcel in parcels]).encode()
-    script = quoted([*node.node, "receive", "begin", str(len(asked))])
-    outcome = node.run(script, feed=asked)
+    outcome = node.run(node.quickly("receive", "begin", str(len(asked))), feed=asked)
     if outcome.exit_code != 0:
         refuse_full_disk(outcome.complaint)
         raise CommandFailed("the cluster did not tell what it has", why=outcome.complaint)

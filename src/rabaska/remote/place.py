@@ -54,6 +54,9 @@ class NodeSide(Protocol):
     def node(self) -> tuple[str, ...]:
         """The words that start it."""
 
+    def quickly(self, *words: str) -> str:
+        """The script that asks it something, by the shortest way."""
+
     def run(self, script: str, *, feed: bytes = b"") -> Outcome:
         """Run a script that uses it; it is sent first where it is missing."""
 

@@ -17,7 +17,7 @@ def send(
 ) -> list[str]:
     """Send what is missing; the files that are damaged there."""
     order = json.dumps([each.order() for each in missing]).encode()
-    with shell.started(quoted([*node.node, "receive", "take", str(len(order))])) as far:
+    with shell.started(node.quickly("receive", "take", str(len(order)))) as far:
         far.write(order)
         # If the far end does not listen any more, how it ended says why.
         with suppress(BrokenPipeError):
@@ -46,11 +46,11 @@ def _damaged(answer: str | bytes) -> list[str]:
     return [name or target for target, names in damaged.items() for name in names]
 
 
-def _chunks(missing: Sequence[Freight]) -> Iterator[tuple[bytes, int]]:
+def _chunks(missing: Sequence[Freight]) -> Iterator[tuple[bytes | memoryview, int]]:
     """What goes over the line, and for how many bytes of a file it stands."""
     for each in missing:
         for piece in each.pieces:
-            for chunk in piece.chunks(receive.CHUNK):
+            for chunk in piece.chunks(receive.CHUNK if each.squeezed else receive.PIECE):
                 yield receive.squeezed(chunk) if each.squeezed else chunk, len(chunk)
 
 

@@ -6,6 +6,7 @@ Two senders may write the same partial at once: both write the same bytes to the
 """
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -15,14 +16,17 @@ import sys
 import zlib
 from typing import Any, Dict, List, NamedTuple
 
-from ..data.room import free_here, prepare_stripes
 from ..files import PARTIAL, is_still_there, native, remove_if_there, sync_folder
-from ..itself import own_path
+from ..itself import program_path
 
 NO_SPACE = 75  # the exit code of `take` when the disk or a quota is full
 CUT = 76  # when the sender stopped in the middle, or must ask again
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-CHUNK = 1 << 20
+CHUNK = 1 << 20  # bytes that are compressed together
+PIECE = 256 << 10  # bytes that stay in the processor's cache until they are hashed and written
+_STRETCH = 2 << 20  # bytes that the disk is given at once
+_PIPE = 1 << 20  # bytes that may wait for us; with the usual 64 KiB sshd waits instead
+_SET_PIPE_SIZE = 1031  # on Linux; Python has a name for it since 3.10
 _LENGTH = struct.Struct("<I")
 _SENDER = 0  # the descriptor that bytes come from
 
@@ -95,21 +99,24 @@ def _parcels(order: List[Json]) -> List[Parcel]:
     ]
 
 
-def _read(length: int) -> bytearray:
+def _read(length: int) -> memoryview:
     """So many bytes from the sender, and not one more."""
-    data = bytearray(length)
-    view, done = memoryview(data), 0
-    while done < length:
-        came = os.readv(_SENDER, [view[done:]])
+    return _filled(memoryview(bytearray(length)))
+
+
+def _filled(room: memoryview) -> memoryview:
+    done = 0
+    while done < len(room):
+        came = os.readv(_SENDER, [room[done:]])
         if not came:
             raise SenderGone()
         done += came
-    return data
+    return room
 
 
 def begin(order: List[Json]) -> Json:
     """What is missing, and whether there is room; if so, the folders for it are made."""
-    is_still_there(own_path())
+    is_still_there(program_path())
     missing = [parcel for parcel in _parcels(order) if not is_still_there(parcel.target)]
     arrived = {parcel.told: [parcel.arrived(file) for file in parcel.files] for parcel in missing}
     room = _make_room(missing) if missing else {}
@@ -117,6 +124,8 @@ def begin(order: List[Json]) -> Json:
 
 
 def _make_room(missing: List[Parcel]) -> Json:
+    from ..data.room import free_here  # `take` does not wait for it
+
     needed_bytes = needed_files = 0
     for parcel in missing:
         needed_bytes += sum(file.size - parcel.arrived(file) for file in parcel.files)
@@ -136,6 +145,8 @@ def _make_room(missing: List[Parcel]) -> Json:
 
 def _make_folders(parcel: Parcel) -> int:
     """Over how many servers Lustre will spread its large files, if it was told so now."""
+    from ..data.room import prepare_stripes
+
     stripes = None
     os.makedirs(os.path.dirname(parcel.partial), exist_ok=True)
     if not parcel.files or not parcel.files[0].name:
@@ -154,6 +165,7 @@ def take(order: List[Json]) -> Json:
     The answer names the files that were not what they should be; they must be sent again.
     """
     damaged = {}
+    _widen_pipe()
     for parcel in _parcels(order):
         wrong = [file.name for file in parcel.files if not _take_one(parcel, file)]
         if wrong:
@@ -163,16 +175,23 @@ def take(order: List[Json]) -> Json:
     return {"damaged": damaged}
 
 
-def squeezed(chunk: bytes) -> bytes:
+def _widen_pipe() -> None:
+    try:
+        fcntl.fcntl(_SENDER, _SET_PIPE_SIZE, _PIPE)
+    except OSError:
+        pass  # no pipe, or too many large ones: it is slower
+
+
+def squeezed(chunk: memoryview) -> bytes:
     """A chunk as it travels when it is worth compressing: its length there, then itself."""
     small = zlib.compress(chunk, 1)
     return _LENGTH.pack(len(small)) + small
 
 
-def _chunk(parcel: Parcel, left: int) -> bytearray:
-    """The next chunk of a file of which so many bytes are still to come."""
+def _chunk(parcel: Parcel, left: int, room: memoryview) -> memoryview:
+    """The next chunk of a file of which so many bytes are still to come; in `room` if it fits."""
     if not parcel.squeezed:
-        return _read(min(CHUNK, left))
+        return _filled(room[:left])
     length = _LENGTH.unpack(_read(_LENGTH.size))[0]
     try:
         whole = zlib.decompressobj().decompress(_read(min(length, 2 * CHUNK)), min(CHUNK, left))
@@ -180,7 +199,7 @@ def _chunk(parcel: Parcel, left: int) -> bytearray:
         raise SenderGone()
     if not whole:
         raise SenderGone()
-    return bytearray(whole)
+    return memoryview(whole)
 
 
 def _take_one(parcel: Parcel, file: File) -> bool:
@@ -192,11 +211,13 @@ def _take_one(parcel: Parcel, file: File) -> bool:
         for start in range(0, known, CHUNK):
             digest.update(stream.read(min(CHUNK, known - start)))
         stream.seek(known)
+        room = memoryview(bytearray(PIECE))
         while left:
-            piece = _chunk(parcel, left)
-            digest.update(piece)
+            piece = _chunk(parcel, left, room)
             _write(stream, piece)
+            digest.update(piece)
             left -= len(piece)
+            _begin_to_write_out(descriptor, file.size - left, len(piece))
         stream.truncate(file.size)
         os.fsync(descriptor)
     if digest.hexdigest() == file.sha256:
@@ -205,11 +226,21 @@ def _take_one(parcel: Parcel, file: File) -> bool:
     return False
 
 
-def _write(stream: Any, piece: bytearray) -> None:
+def _begin_to_write_out(descriptor: int, end: int, new: int) -> None:
+    """Set the disk to work whenever a stretch is full, so that fsync finds little left to do."""
+    full = end - end % _STRETCH
+    if full <= end - new:
+        return
+    try:
+        os.posix_fadvise(descriptor, full - _STRETCH, _STRETCH, os.POSIX_FADV_DONTNEED)
+    except (AttributeError, OSError):
+        pass  # a system that takes no advice writes later
+
+
+def _write(stream: Any, piece: memoryview) -> None:
     """A raw file may take less than it is given when the disk is nearly full."""
-    view = memoryview(piece)
-    while view:
-        view = view[stream.write(view) :]
+    while piece:
+        piece = piece[stream.write(piece) :]
 
 
 def _put_in_place(parcel: Parcel) -> None:
