@@ -1,7 +1,6 @@
 """Where samples come from: the shards of a pack, or the files of a folder."""
 
 import os
-import sys
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -17,6 +16,7 @@ from rabaska.node.data.packs import (
     Index,
     shard_name,
 )
+from rabaska.training import lazily
 from rabaska.training.warming import warm
 
 Sample = Tuple[bytes, int]
@@ -26,6 +26,7 @@ _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
 
 # offset, size, shard and class stand at these places of a record; see node/data/packs.py
 _FIELDS = {"offset": ("<u8", 0), "size": ("<u8", 8), "shard": ("<u4", 40), "label": ("<i4", 56)}
+_PLACES = (0, 1, 6, 10)  # of the same, in an unpacked record
 
 
 def is_pack(path: str) -> bool:
@@ -38,7 +39,7 @@ class PackSource:
     def __init__(self, path: str) -> None:
         self._path = path
         self._index = Index(os.path.join(path, INDEX))
-        self._columns: Any = None
+        self._columns: Optional[List[Any]] = None
         self._shards: Dict[int, int] = {}
         self._elsewhere = _elsewhere(path)
         self._looked: Dict[int, float] = {}
@@ -66,7 +67,7 @@ class PackSource:
 
     def samples(self, positions: List[int]) -> List[Sample]:
         """A batch, in the order in which it was asked for."""
-        offsets, sizes, shards, labels = zip(*self._places(positions))
+        offsets, sizes, shards, labels = self._places(positions)
         for shard in set(shards):
             self._descriptor(shard)
         if sum(sizes) >= _LARGE_BATCH:
@@ -76,23 +77,25 @@ class PackSource:
             return list(zip(contents, labels))
         opened = map(self._shards.__getitem__, shards)
         contents = list(map(os.pread, opened, sizes, offsets))
-        if tuple(map(len, contents)) != sizes:
+        if list(map(len, contents)) != sizes:
             contents = list(map(self._read, shards, sizes, offsets))
         return list(zip(contents, labels))
 
-    def _places(self, positions: List[int]) -> List[Tuple[int, int, int, int]]:
-        """Offset, size, shard and class of each of the samples."""
-        if self._columns is None and "numpy" in sys.modules:
-            self._columns = _columns(self._index)
+    def _places(self, positions: List[int]) -> List[List[int]]:
+        """Offsets, sizes, shards and classes of the samples."""
+        numpy = lazily.numpy()
+        if numpy is None:
+            records = list(map(self._index.record, positions))
+            return [[record[place] for record in records] for place in _PLACES]
         if self._columns is None:
-            records = map(self._index.record, positions)
-            return [(record[0], record[1], record[6], record[10]) for record in records]
-        found: List[Tuple[int, int, int, int]] = self._columns[positions].tolist()
-        return found
+            self._columns = _columns(self._index, numpy)
+        # Column by column: for all at once NumPy would make a record of each sample.
+        wanted = numpy.asarray(positions, numpy.intp)
+        return [column[wanted].tolist() for column in self._columns]
 
     def shards_of(self, positions: List[int]) -> List[int]:
         """The shard in which each of the samples lies."""
-        return [shard for _, _, shard, _ in self._places(positions)]
+        return self._places(positions)[2]
 
     def arrived(self) -> List[bool]:
         """Which shards are here already, and not only where they come from."""
@@ -142,17 +145,16 @@ def _read(descriptor: int, shard: int, size: int, offset: int) -> bytes:
     return content
 
 
-def _columns(index: Index) -> Any:
-    """The records of files as a NumPy array over the mapped index, for programs that use NumPy."""
-    import numpy
-
+def _columns(index: Index, numpy: Any) -> List[Any]:
+    """Offsets, sizes, shards and classes of all samples: arrays over the mapped index."""
     kind = numpy.dtype({
         "names": list(_FIELDS),
         "formats": [form for form, _ in _FIELDS.values()],
         "offsets": [place for _, place in _FIELDS.values()],
         "itemsize": RECORD.size,
     })  # fmt: skip
-    return numpy.frombuffer(index.map, kind, index.layout.files, HEADER.size)
+    records = numpy.frombuffer(index.map, kind, index.layout.files, HEADER.size)
+    return [records[name] for name in _FIELDS]
 
 
 def _elsewhere(path: str) -> Optional[str]:
