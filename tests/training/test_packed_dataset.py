@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import pickle
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,37 @@ def test_shards_and_files_give_the_same_sequence(staged):
     assert list(shards) == list(files)
     assert list(shards.names) == list(files.names)
     assert shards.names[-3:] == files.names[-3:]
+
+
+@BOTH
+def test_nothing_lies_in_no_shard_and_everything_in_one_after_the_other(staged, mode):
+    dataset = PackedDataset(staged[mode])
+
+    shards = dataset.shards_of(range(len(dataset)))
+
+    assert dataset.shards_of([]) == []
+    assert shards == sorted(shards)
+    assert len(set(shards)) == len(list(Path(staged[mode]).glob("shard-*.tar")) or [0])
+
+
+def test_a_program_with_numpy_is_given_the_same_samples(staged):
+    program = (
+        "import sys; sys.modules['numpy'] = {}\n"
+        "from rabaska.training import PackedDataset\n"
+        "dataset = PackedDataset(sys.argv[1])\n"
+        "print(dataset.__getitems__(list(range(len(dataset)))[::-1]))"
+    )
+    words = [sys.executable, "-c"]
+
+    told = {
+        subprocess.run(
+            [*words, program.format(numpy), staged["shards"]], check=True, capture_output=True
+        ).stdout
+        for numpy in ("None", "__import__('numpy')")
+    }
+
+    assert len(told) == 1
+    assert told != {b"[]\n"}
 
 
 @BOTH

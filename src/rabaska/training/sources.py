@@ -1,7 +1,9 @@
 """Where samples come from: the shards of a pack, or the files of a folder."""
 
 import os
+import struct
 import time
+from itertools import repeat
 from typing import Any, Dict, List, Optional, Tuple
 
 from rabaska.node.data.ahead import ahead
@@ -26,7 +28,7 @@ _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
 
 # offset, size, shard and class stand at these places of a record; see node/data/packs.py
 _FIELDS = {"offset": ("<u8", 0), "size": ("<u8", 8), "shard": ("<u4", 40), "label": ("<i4", 56)}
-_PLACES = (0, 1, 6, 10)  # of the same, in an unpacked record
+_RECORD = struct.Struct("<QQ24xI12xi4x")  # the same four
 
 
 def is_pack(path: str) -> bool:
@@ -85,8 +87,9 @@ class PackSource:
         """Offsets, sizes, shards and classes of the samples."""
         numpy = lazily.numpy()
         if numpy is None:
-            records = list(map(self._index.record, positions))
-            return [[record[place] for record in records] for place in _PLACES]
+            places = [HEADER.size + position * RECORD.size for position in positions]
+            records = map(_RECORD.unpack_from, repeat(self._index.map), places)
+            return list(map(list, zip(*records)))
         if self._columns is None:
             self._columns = _columns(self._index, numpy)
         # Column by column: for all at once NumPy would make a record of each sample.
@@ -95,7 +98,7 @@ class PackSource:
 
     def shards_of(self, positions: List[int]) -> List[int]:
         """The shard in which each of the samples lies."""
-        return self._places(positions)[2]
+        return self._places(positions)[2] if positions else []
 
     def arrived(self) -> List[bool]:
         """Which shards are here already, and not only where they come from."""
