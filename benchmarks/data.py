@@ -171,13 +171,14 @@ class Bench:
         return next(store.glob("data-*"))
 
     def _fresh(self, work: Work, *, cold: bool = False) -> Work:
-        """The work, with nothing left of what was written before."""
+        """The work, with nothing left of what was written before, nor to be written still."""
 
         def once() -> float:
             for left in self._memory.iterdir():
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
             if cold:
                 empty_caches()
+            os.sync()
             return work()
 
         return once
