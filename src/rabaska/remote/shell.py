@@ -38,7 +38,7 @@ class Shell:
         """
         words = self._words(f"( {_SCRIPT} ); code=$?; echo; echo {_END} $code")
         with self._bash(words, script) as far:
-            if again:
+            if again and feed != far.call.asked:  # else it is noted so
                 calls.note(again, words, script, self.connection.folder, feed)
             output = far.call.answer(calls.unasked(feed, far.call.asked))
             outcome = read_outcome(output, far.complaint())
