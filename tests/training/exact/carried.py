@@ -45,9 +45,13 @@ class Carried:
 
     def to_its_end(self, kills):
         """What the run left that was killed so many times, or why it left nothing."""
-        for _ in range(kills):
-            self.interrupt()
-        ended = rabaska.wait(self.name)
+        try:
+            for _ in range(kills):
+                self.interrupt()
+            ended = rabaska.wait(self.name)
+        except KeyboardInterrupt:
+            rabaska.cancel(self.name)
+            raise
         if ended.state is not RunState.FINISHED:
             return f"{ended.state.value}: {ended.reason}"
         return self.left()

@@ -52,7 +52,10 @@ class Forked:
         if full and self.chance.random() < 0.5:
             time.sleep(self.chance.uniform(0.2, 0.6))
             harm.fill(ballast)
-        self.interrupt(pid, folder)
+        try:
+            self.interrupt(pid, folder)
+        finally:
+            harm.kill(-pid)  # what is left of it, and of its workers
         ballast.unlink(missing_ok=True)
         failed = log.read_text().count("could not be saved: No space left")
         self.done["saves without space"] += failed
@@ -83,7 +86,6 @@ class Forked:
             harm.kill(pid)
             victim = "program"
         ended(pid)
-        harm.kill(-pid)  # what is left of its workers
         if victim == "program" and set(folder.glob("*.partial")) - partial:
             victim = "writer"  # which is a thread: a kill ends it in the middle of its work
         self.done[PLACE, "kills", victim] += 1
