@@ -79,6 +79,31 @@ def test_five_links_of_twenty_minutes_finish_one_run(make_lab, make_voyager):
     voyager.lab.wait_until(lambda: not waiting_or_running(voyager))
 
 
+GOES_ON = """
+import os
+path = os.path.join(os.environ["RABASKA_OUTPUT"], "checkpoint-1.json")
+links = [*open(path), "one more\\n"] if os.path.exists(path) else ["the first\\n"]
+with open(path, "w") as stream:
+    stream.writelines(links)
+raise SystemExit(0 if len(links) == 4 else 85)
+"""
+
+
+def test_a_chain_that_is_too_short_grows_from_inside_its_jobs(voyager):
+    voyager.write("train.py", GOES_ON)
+    voyager.settings(command='"python3 train.py"', links="2\nat_most = 9")
+
+    run = voyager.run()
+    told = voyager.until(over, run)
+
+    assert told["state"] == "finished", voyager.types("logs", run).output
+    assert [link["how"] for link in told["links"]] == ["asked to go on"] * 3 + ["finished"]
+    assert told["extended"]["links"] == len(events(voyager, run, "extended")) == 2
+    # An array of two, and then one job after another.
+    assert len(jobs_of(voyager, run)) == 3
+    assert len({link["job"] for link in told["links"]}) == 4
+
+
 def test_the_rest_of_the_chain_is_cancelled_when_the_program_finishes_early(voyager):
     voyager.settings(links=5)
 
