@@ -138,3 +138,16 @@ def test_a_link_whose_program_alone_was_killed_is_followed_by_another(
 
     assert agents.ended(1).how == "killed"
     assert len(submitted(tmp_path)) == 1
+
+
+def test_where_no_answer_was_recorded_the_links_that_were_asked_for_are_awaited(
+    agents_for, scheduler, tmp_path
+):
+    agents = agents_for(GOES_ON, command=COMMAND, links=2, growth=Growth(None, scheduler()))
+
+    agents.link()
+    before = submitted(tmp_path)
+    agents.link()
+
+    assert before == []
+    assert len(submitted(tmp_path)) == 1

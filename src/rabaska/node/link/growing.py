@@ -24,7 +24,7 @@ _OF_THIS_JOB, _OF_THE_SITE = "SLURM_", ("SLURM_CONF",)
 
 def see_to_next(work: Work, end: End) -> None:
     """At the end of a link: if none follows and nobody meant to end it, add one or say how to."""
-    there = max(work.link, jobs.links_there(work.run))
+    there = last_link(work)
     # A program may be killed for its memory; what ends its job is asked for by somebody.
     by_itself = end.how in _GOES_ON or (end.how == chain.KILLED and end.stop is None)
     if not by_itself or work.link < there:
@@ -34,6 +34,11 @@ def see_to_next(work: Work, end: End) -> None:
         ended = links.read_ended(work.run, work.link)
         told = foretold(work, ended.checkpoint if ended else None)
         tell(work, why_not, int(told.get("links") or 0) - there)
+
+
+def last_link(work: Work) -> int:
+    """The last that is submitted; where no answer was recorded, as many as were asked for."""
+    return max(work.link, jobs.links_there(work.run) or work.plan.links)
 
 
 def foretold(work: Work, saved: links.Saved) -> Json:
@@ -46,7 +51,7 @@ def foretold(work: Work, saved: links.Saved) -> Json:
 
 def grow(work: Work, why: str) -> str:
     """Submit one more link, to begin after this one; why not, if it could not be."""
-    there = max(work.link, jobs.links_there(work.run))
+    there = last_link(work)
     hindered = growth.hindrance(work.plan, metrics.tail(work.run, work.link), there)
     if hindered:
         return hindered

@@ -11,7 +11,7 @@ import time
 from typing import Callable, List, Optional, Tuple
 
 from ..files import Json
-from ..record import forecast, jobs, links, metrics, progress
+from ..record import forecast, links, metrics, progress
 from ..record.events import say
 from ..record.outlook import terms_of
 from . import growing
@@ -102,12 +102,12 @@ class Pace:
 
     def _grow(self, seen: forecast.Pace, terms: forecast.Terms) -> None:
         """See to the next link, if this is the last in the queue and will not be enough."""
-        work, there = self._work, jobs.links_there(self._work.run)
+        work, there = self._work, growing.last_link(self._work)
         if work.link < there:
             return
         saved = self._has_saved()
         told = forecast.forecast(seen, terms, saved)
-        if (saved or seen.save_every is not None) and (told.links or 0) > max(there, work.link):
+        if (saved or seen.save_every is not None) and (told.links or 0) > there:
             self._grown = True
             # Why it could not be is said at the end of the link, where it is tried again.
             growing.grow(work, forecast.shortage(told, there))
