@@ -66,8 +66,10 @@ def test_a_dry_run_prints_plan_and_script_and_touches_nothing(user):
     before = sorted(user.project.rglob("*"))
 
     said = user.types("run", "--dry-run", "--walltime", "2h")
+    growing = user.types("run", "--dry-run", "--walltime", "2h", "--at-most", "9")
 
-    assert "up to 3 of 2 h" in said.output.replace("120 min", "2 h")
+    assert re.search(r"up to 3 of 2 h\s*\n", said.output.replace("120 min", "2 h"))
+    assert "and more as needed, 9 at most" in growing.output
     assert "#!/bin/bash" in said.output
     assert sorted(user.project.rglob("*")) == before
     assert not user.home.exists()

@@ -209,7 +209,7 @@ def voyage(told: "Voyage") -> None:
         "data": ", ".join(f"{each.pack} as {each.mode}" for each in plan.datasets) or "none",
         "staged into": _staged_into(plan),
         "code": f"snapshot {plan.code[:12]}",
-        "links": f"up to {spec.links} of {say_duration(spec.resources.walltime)}",
+        "links": _links(told),
         "asked to save": f"{say_duration(spec.warn_before)} before the limit, by {plan.signal}",
         "GPUs": f"{spec.resources.gpus} {spec.resources.gpu_model}".strip(),
         "checkpoints": " ".join(plan.patterns),
@@ -218,6 +218,17 @@ def voyage(told: "Voyage") -> None:
     }
     console().print(_table((name, text) for name, text in rows.items() if text))
     data(f"\n# {'-' * 30} job.sh {'-' * 30}\n{told.script}")
+
+
+def _links(told: "Voyage") -> str:
+    """How many are queued, and how many there may be."""
+    from rabaska.node.record.growth import limit
+
+    links, plan = told.spec.links, told.plan
+    each = say_duration(told.spec.resources.walltime)
+    most = limit(plan, []) if plan.growth.words else links
+    more = f", and more as needed, {most} at most" if most > links else ""
+    return f"up to {links} of {each}{more}"
 
 
 def _staged_into(plan: "Plan") -> str:
