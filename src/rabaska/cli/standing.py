@@ -99,7 +99,7 @@ def _footnotes(run: RunStatus) -> Iterator[str]:
 
 
 def _staged(dataset: Staged) -> str:
-    told = f"{dataset.name} {say_size(dataset.bytes)} {dataset.where}"
+    told = f"{dataset.name} ({say_size(dataset.bytes)}) {dataset.where}"
     if dataset.arriving:
         return f"{told}, arriving while the program runs"
     if dataset.seconds < 1:
