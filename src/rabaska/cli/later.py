@@ -15,9 +15,11 @@ def import_later(name: str) -> None:
     stand_in = ModuleType(name)
 
     def load(attribute: str) -> object:
-        del stand_in.__dict__["__getattr__"]
-        sys.modules.pop(name, None)
+        # In this order, another thread that comes meanwhile finds all it needs, too.
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
         stand_in.__dict__.update(vars(import_module(name)))
+        stand_in.__dict__.pop("__getattr__", None)
         return getattr(stand_in, attribute)
 
     stand_in.__getattr__ = load  # type: ignore[method-assign]
