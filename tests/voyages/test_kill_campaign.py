@@ -6,11 +6,11 @@
 import json
 import os
 import random
-import signal
 import time
 from pathlib import Path
 
 import pytest
+from tests.training.exact.harm import kill
 
 import rabaska
 from rabaska.domain.runs import RunState
@@ -101,14 +101,6 @@ def test_no_kill_loses_a_run_or_a_checkpoint_or_lets_two_programs_write(user, wi
     assert ended.state is RunState.FINISHED
     assert not Path(f"{witness}.two-writers").exists()
     print("kills:", kills, "links of the last run:", len(ended.links))
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def checked(run, user, witness):
