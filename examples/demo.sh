@@ -18,7 +18,7 @@ say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() { printf '$ %s\n' "$*"; "$@"; }
 
 say "1. A project: a script, its requirements, a folder of small files"
-show python make_data.py data
+show python make_data.py
 
 say "2. rabaska looks at it and writes rabaska.toml"
 show rabaska init --yes
