@@ -38,8 +38,8 @@ def test_it_is_said_where_the_data_is():
 
     lines = list(one_run(replace(RUN, data=data), colours=False))
 
-    assert "data: cats 1.2 GB in memory, staged in 3 s" in lines
-    assert "data: dogs 9 bytes on a disk, arriving while the program runs" in lines
+    assert "data: cats (1.2 GB) in memory, staged in 3 s" in lines
+    assert "data: dogs (9 bytes) on a disk, arriving while the program runs" in lines
 
 
 def test_an_overview_has_a_row_for_each_run():
