@@ -8,22 +8,33 @@ import sys
 
 import pytest
 
-from rabaska.node.login import receive
+from rabaska.node.login import receive, sender, taking
 from rabaska.packing.bundle import bundle
 
 
-def ask(act, order, feed=b"", path=None):
-    """Give an order to the node side and return its exit code and its answer."""
-    text = json.dumps(order).encode()
+def converse(*said, path=None):
+    """Say words and bytes to the node side and return its exit code and its answers."""
     done = subprocess.run(
-        [sys.executable, "-m", "rabaska.node", "receive", act, str(len(text))],
-        input=text + feed,
+        [sys.executable, "-m", "rabaska.node", "receive"],
+        input=b"".join(said),
         capture_output=True,
         check=False,
         env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}"} if path else None,
     )
-    answer = json.loads(done.stdout) if done.returncode == 0 else done.stderr.decode()
-    return done.returncode, answer
+    lines = done.stdout.decode("ascii").splitlines()
+    return done.returncode, [json.loads(line.partition(sender.ANSWER)[2]) for line in lines]
+
+
+def ask(question, path=None):
+    """What is missing, from a sender that hangs up then."""
+    _, (answer,) = converse(sender.word(question), path=path)
+    return answer
+
+
+def send(order, feed=b""):
+    """The exit code of a whole conversation, and its last answer."""
+    code, answers = converse(sender.word(order), sender.word(order), feed)
+    return code, answers[-1]
 
 
 def order_for(target, content, comes=None):
@@ -47,9 +58,8 @@ def test_what_is_missing_is_told_for_all_parcels_in_one_answer(tmp_path):
         for name in ("there", "half", "absent")
     ]
 
-    code, answer = ask("begin", parcels)
+    answer = ask(parcels)
 
-    assert code == 0
     assert answer["missing"] == {str(tmp_path / "half"): [3], str(tmp_path / "absent"): [0]}
     assert (answer["room"]["bytes"], answer["room"]["short"]) == (17, [])
 
@@ -59,7 +69,7 @@ def test_what_is_there_already_counts_as_new_so_that_nobody_cleans_it_away(tmp_p
     there.mkdir()
     os.utime(there, (1000, 1000))
 
-    ask("begin", [{"target": str(there), "files": [["shard", 10]]}])
+    ask([{"target": str(there), "files": [["shard", 10]]}])
 
     assert there.stat().st_mtime > 1000
 
@@ -71,7 +81,7 @@ def test_the_program_counts_as_new_too_also_when_its_compiled_copy_is_asked(tmp_
     subprocess.run([sys.executable, "-Ic", ready, program], check=True)
     os.utime(program, (1000, 1000))
 
-    ask = use.format(".login import receive", "receive.begin([])")
+    ask = use.format(".login import receive", "receive.missing([])")
     subprocess.run([sys.executable, "-Ic", ask, f"{program}.compiled"], check=True)
 
     assert program.stat().st_mtime > 1000
@@ -79,12 +89,10 @@ def test_the_program_counts_as_new_too_also_when_its_compiled_copy_is_asked(tmp_
 
 def test_bytes_are_added_to_what_is_there_and_the_whole_is_proven(tmp_path):
     target, content = tmp_path / "pack", os.urandom(3_000_000)
-    ask("begin", order_for(target, content))
+    ask(order_for(target, content))
     (tmp_path / "pack.partial" / "shard").write_bytes(content[:1_234_567])
 
-    code, answer = ask(
-        "take", order_for(target, content, len(content) - 1_234_567), content[1_234_567:]
-    )
+    code, answer = send(order_for(target, content, len(content) - 1_234_567), content[1_234_567:])
 
     assert (code, answer) == (0, {"damaged": {}})
     assert (target / "shard").read_bytes() == content
@@ -93,9 +101,9 @@ def test_bytes_are_added_to_what_is_there_and_the_whole_is_proven(tmp_path):
 
 def test_a_sender_that_stops_leaves_what_came_and_no_final_name(tmp_path):
     target, content = tmp_path / "pack", os.urandom(3_000_000)
-    ask("begin", order_for(target, content))
+    ask(order_for(target, content))
 
-    code, _ = ask("take", order_for(target, content), content[:2_500_000])
+    code, _ = send(order_for(target, content), content[:2_500_000])
 
     arrived = (tmp_path / "pack.partial" / "shard").read_bytes()
     assert code == receive.CUT
@@ -106,9 +114,9 @@ def test_a_sender_that_stops_leaves_what_came_and_no_final_name(tmp_path):
 
 def test_a_file_that_is_not_what_it_should_be_is_named_and_removed(tmp_path):
     target, content = tmp_path / "pack", b"as it should be"
-    ask("begin", order_for(target, content))
+    ask(order_for(target, content))
 
-    code, answer = ask("take", order_for(target, content), b"as it shouldn't")
+    code, answer = send(order_for(target, content), b"as it shouldn't")
 
     assert (code, answer) == (0, {"damaged": {str(target): ["shard"]}})
     assert not target.exists()
@@ -117,10 +125,10 @@ def test_a_file_that_is_not_what_it_should_be_is_named_and_removed(tmp_path):
 
 def test_a_partial_longer_than_the_file_is_cut_to_its_size(tmp_path):
     target, content = tmp_path / "pack", b"short"
-    ask("begin", order_for(target, content))
+    ask(order_for(target, content))
     (tmp_path / "pack.partial" / "shard").write_bytes(b"short and then some")
 
-    code, answer = ask("take", order_for(target, content, comes=0))
+    code, answer = send(order_for(target, content, comes=0))
 
     assert (code, answer) == (0, {"damaged": {}})
     assert (target / "shard").read_bytes() == content
@@ -130,10 +138,10 @@ def test_a_parcel_that_somebody_else_completed_is_asked_after_again(tmp_path):
     target, content = tmp_path / "pack", b"content"
     target.mkdir()
 
-    code, _ = ask("take", order_for(target, content), content)
+    code, _ = send(order_for(target, content), content)
 
     assert code == receive.CUT
-    assert ask("begin", order_for(target, content))[1]["missing"] == {}
+    assert ask(order_for(target, content))["missing"] == {}
 
 
 def test_accents_survive_a_login_node_that_speaks_ascii(tmp_path, monkeypatch):
@@ -141,8 +149,8 @@ def test_accents_survive_a_login_node_that_speaks_ascii(tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     target, content = tmp_path / "josé" / "pack", b"content"
 
-    _, answer = ask("begin", order_for(target, content))
-    ask("take", order_for(target, content), content)
+    answer = ask(order_for(target, content))
+    send(order_for(target, content), content)
 
     assert answer["missing"] == {str(target): [0]}
     assert (target / "shard").read_bytes() == content
@@ -155,7 +163,7 @@ def test_large_files_are_spread_over_the_servers_of_lustre(tmp_path, size, strip
     fake(tools, "lfs", f'[ "$1" = setstripe ] && echo "$@" >> {tmp_path}/called')
     parcel = {"target": str(tmp_path / "packs" / "pack"), "files": [["shard", size]]}
 
-    _, answer = ask("begin", [parcel], path=tools)
+    answer = ask([parcel], path=tools)
 
     called = (tmp_path / "called").read_text()
     assert called == f"setstripe -c {stripes} {tmp_path}/packs/pack.partial\n"
@@ -166,7 +174,7 @@ def test_elsewhere_no_stripes_are_set(tmp_path):
     tools = tmp_path / "tools"
     fake(tools, "lfs", f"touch {tmp_path}/called")
 
-    ask("begin", [{"target": str(tmp_path / "pack"), "files": [["shard", 10]]}], path=tools)
+    ask([{"target": str(tmp_path / "pack"), "files": [["shard", 10]]}], path=tools)
 
     assert (tmp_path / "pack.partial").is_dir()
     assert not (tmp_path / "called").exists()
@@ -178,7 +186,7 @@ def test_a_quota_is_a_limit_like_a_disk(tmp_path):
     fake(tools, "lfs", 'echo "/lustre 990* 900 1000 6d 20 0 0 -"')
     parcel = {"target": str(tmp_path / "packs" / "pack"), "files": [["shard", 20_000]]}
 
-    _, answer = ask("begin", [parcel], path=tools)
+    answer = ask([parcel], path=tools)
 
     short = {"limit": "quota (lfs)", "unit": "bytes", "free": 10_240}
     assert answer["room"]["short"] == [short, short]  # the user's and the group's
@@ -189,22 +197,20 @@ def test_a_quota_command_that_fails_is_no_limit(tmp_path):
     tools = tmp_path / "tools"
     fake(tools, "quota", "echo 'quota: cannot find mount point'; exit 1")
 
-    _, answer = ask(
-        "begin", [{"target": str(tmp_path / "pack"), "files": [["shard", 10]]}], path=tools
-    )
+    answer = ask([{"target": str(tmp_path / "pack"), "files": [["shard", 10]]}], path=tools)
 
     assert answer["room"]["short"] == []
 
 
 def test_what_comes_compressed_is_inflated_before_it_is_proven(tmp_path):
     content = b"a line of text\n" * 200_000
-    chunks = [content[at : at + receive.CHUNK] for at in range(0, len(content), receive.CHUNK)]
+    chunks = [content[at : at + taking.CHUNK] for at in range(0, len(content), taking.CHUNK)]
     order = order_for(tmp_path / "pack", content)
     order[0]["squeezed"] = True
-    feed = b"".join(map(receive.squeezed, chunks))
-    ask("begin", order_for(tmp_path / "pack", content))
+    feed = b"".join(map(taking.squeezed, chunks))
+    ask(order_for(tmp_path / "pack", content))
 
-    assert ask("take", order, feed) == (0, {"damaged": {}})
+    assert send(order, feed) == (0, {"damaged": {}})
     assert (tmp_path / "pack" / "shard").read_bytes() == content
     assert len(feed) < len(content) / 10
 
@@ -213,7 +219,7 @@ def test_what_comes_compressed_is_inflated_before_it_is_proven(tmp_path):
 def test_compressed_bytes_that_are_damaged_are_a_cut(tmp_path, feed):
     order = order_for(tmp_path / "pack", b"content")
     order[0]["squeezed"] = True
-    ask("begin", order_for(tmp_path / "pack", b"content"))
+    ask(order_for(tmp_path / "pack", b"content"))
 
-    assert ask("take", order, feed)[0] == receive.CUT
+    assert send(order, feed)[0] == receive.CUT
     assert not (tmp_path / "pack").exists()

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,31 @@ def test_a_folder_arrives_whole_and_the_second_time_nothing_is_sent(station, the
     assert os.listdir(there / "packs") == ["pack-1"]
 
 
+def test_a_push_is_one_call(station, tmp_path, monkeypatch):
+    pack = folder_of(tmp_path / "pack", [3 * MB, 10])
+    station.run("true")  # our program is there
+    notes = noted_calls(tmp_path / "bin", monkeypatch)
+
+    station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
+    first = notes.read_text().splitlines()
+    station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
+    both = notes.read_text().splitlines()
+
+    assert (len(first), len(both)) == (1, 2)
+
+
+def noted_calls(folder, monkeypatch):
+    """Where an `ssh` that comes before the real one notes each call."""
+    folder.mkdir()
+    notes = folder / "notes"
+    (folder / "ssh").write_text(
+        f'#!/bin/sh\necho "$@" >> {notes}\nexec {shutil.which("ssh")} "$@"\n'
+    )
+    (folder / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    return notes
+
+
 class Cutter:
     """Cuts every ssh connection now and then, at random moments of a transfer."""
 
@@ -125,6 +151,22 @@ def test_a_push_cut_at_random_moments_goes_on_where_it_was(lab, station, there, 
     assert cutter.cuts == 4
     # What was under way in pipes and windows is lost with the connection, and nothing else.
     assert cutter.repeated <= cutter.cuts * 8 * MB
+
+
+def test_a_push_cut_between_the_answer_and_the_order_asks_again(lab, station, there, tmp_path):
+    pack = folder_of(tmp_path / "pack", [3 * MB])
+    cuts = []
+
+    def cut_once():  # this is asked when the order is written
+        if not cuts:
+            cuts.append(lab.kill_ssh_connections())
+        return False
+
+    parcel = Parcel(pack, f"{station.store}/packs/pack", shrinks=cut_once)
+    delivered = station.place.deliver([parcel], station)
+
+    assert delivered.missing == 3 * MB
+    assert contents(there / "packs/pack") == contents(pack)
 
 
 @pytest.mark.slow
@@ -168,7 +210,8 @@ def deliver_with_nothing_arriving(station, pack, cut):
     station.place.deliver([Parcel(pack, target)], station, cut_and_remove)
 
 
-def test_what_arrived_wrong_is_found_and_sent_again(station, there, tmp_path):
+@pytest.mark.parametrize("way", ["stream", "rsync"])
+def test_what_arrived_wrong_is_found_and_sent_again(lab, station, there, tmp_path, way):
     pack = folder_of(tmp_path / "pack", [2 * MB, 2 * MB])
     partial = there / "packs/pack.partial"
     partial.mkdir(parents=True)
@@ -176,9 +219,11 @@ def test_what_arrived_wrong_is_found_and_sent_again(station, there, tmp_path):
     (partial / "shard-00001.tar").write_bytes(b"x" * 2 * MB)
     belongs_to_the_user(there)
 
-    station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
+    place = place_for(way, lab, station, tmp_path)
+    place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
 
     assert contents(there / "packs/pack") == contents(pack)
+    close(place.transfer)
 
 
 def test_a_source_that_is_not_what_its_digest_says_never_appears(station, there, tmp_path):
@@ -187,6 +232,19 @@ def test_a_source_that_is_not_what_its_digest_says_never_appears(station, there,
 
     with pytest.raises(DamagedPack, match=r"shard-00000.tar arrived damaged, 3 times"):
         station.place.deliver([parcel], station)
+
+    assert not (there / "packs/pack").exists()
+
+
+def test_a_source_that_shrinks_meanwhile_is_not_waited_for(station, there, tmp_path):
+    pack = folder_of(tmp_path / "pack", [5 * MB])
+    shard = pack / "shard-00000.tar"
+    parcel = Parcel(
+        pack, f"{station.store}/packs/pack", {shard.name: packs_node.sha256_of(str(shard))}
+    )
+
+    with pytest.raises(DamagedPack, match=r"shard-00000.tar arrived damaged"):
+        station.place.deliver([parcel], station, lambda *_: os.truncate(shard, MB))
 
     assert not (there / "packs/pack").exists()
 
@@ -209,16 +267,25 @@ def test_permissions_and_group_are_the_far_sides_own(lab, station, there, tmp_pa
     pack = folder_of(tmp_path / "pack", [10])
     (pack / "shard-00000.tar").chmod(0o600)
     os.chown(pack / "shard-00000.tar", 12345, 12345)
-    login = station.place.connection
-    place = Ssh(login, transfer_of(lab, tmp_path, login) if way == "rsync" else None)
+    place = place_for(way, lab, station, tmp_path)
 
     place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
 
     found = (there / "packs/pack/shard-00000.tar").stat()
     assert stat.S_IMODE(found.st_mode) == 0o644
     assert found.st_gid == there.parent.stat().st_gid
-    if place.transfer:
-        place.transfer.close()
+    close(place.transfer)
+
+
+def place_for(way, lab, station, tmp_path):
+    """The station's place, with a host for transfers where rsync is to be used."""
+    login = station.place.connection
+    return Ssh(login, transfer_of(lab, tmp_path, login) if way == "rsync" else None)
+
+
+def close(transfer):
+    if transfer:
+        transfer.close()
 
 
 def transfer_of(lab, tmp_path, login):
@@ -258,14 +325,25 @@ def test_a_shell_that_prints_a_banner_spoils_nothing(make_lab, make_station, tmp
     Ssh(station.place.connection, dtn).deliver(
         [Parcel(pack, f"{station.store}/packs/again")], station
     )
+    chatty = with_chatty_python(lab, station)
+    chatty.place.deliver([Parcel(pack, f"{station.store}/packs/thrice")], chatty)
     station.place.bring(f"{station.store}/packs/again", tmp_path / "fetched", station)
     printed = b"".join(station.place.stream("echo one; echo two"))
 
-    assert contents(lab.path(station.store) / "packs/pack") == contents(pack)
+    for name in ("pack", "thrice"):
+        assert contents(lab.path(station.store) / "packs" / name) == contents(pack)
     assert contents(tmp_path / "fetched") == contents(pack)
     assert printed == b"one\ntwo\n"
     assert station.place.run("echo three").output == "three\n"
     dtn.close()
+
+
+def with_chatty_python(lab, station):
+    """The station with a Python that says something first, as a site's wrapper may."""
+    python = lab.path(station.store) / "python"
+    python.write_text('#!/bin/sh\nprintf "hello\\nand "\nexec python3 "$@"\n')
+    python.chmod(0o755)
+    return replace(station, python=f"{station.store}/python")
 
 
 def test_too_many_bytes_are_refused_before_the_first_is_sent(make_lab, make_station, tmp_path):

@@ -15,14 +15,13 @@ from rabaska.journeys.program import node_program
 from rabaska.records import clusters
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
-from rabaska.remote.place import Outcome, Place, quoted, surely
+from rabaska.remote.place import NO_PROGRAM, Outcome, Place, quoted, surely
 from rabaska.schedulers.protocol import Scheduler
 from rabaska.settings.profile_files import profile_files
 
 if TYPE_CHECKING:
     from rabaska.domain.seen import Seen
 
-_NO_PROGRAM = 97  # the exit code by which a script tells that our node side is not there yet
 _WAY_IN = (
     "import gc, os, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); "
     "from rabaska.node.__main__ import main; "
@@ -65,13 +64,18 @@ class Station:
         Asking and doing are one round trip, because it is nearly always there. For `again`
         see `Place.run`.
         """
-        program = quoted([self.node[-1]])
-        guarded = f"[ -e {program} ] || exit {_NO_PROGRAM}\n{script}"
-        outcome = self.place.run(guarded, feed=feed, again=again)
-        if outcome.exit_code != _NO_PROGRAM:
+        outcome = self.place.run(self.guarded(script), feed=feed, again=again)
+        if outcome.exit_code != NO_PROGRAM:
             return outcome
+        self.send_program()
+        return self.place.run(self.guarded(script), feed=feed)
+
+    def guarded(self, script: str) -> str:
+        """A script that uses our node side, and does nothing where it is missing."""
+        return f"[ -e {quoted([self.node[-1]])} ] || exit {NO_PROGRAM}\n{script}"
+
+    def send_program(self) -> None:
         self.place.send(self.program, self.node[-1])
-        return self.place.run(guarded, feed=feed)
 
     def quickly(self, *words: str) -> str:
         """The script of a word that is asked often, run by the compiled copy where there is one.

@@ -54,13 +54,12 @@ class Freight:
     def missing(self) -> int:
         return sum(piece.missing for piece in self.pieces)
 
-    def order(self, *, arrived: bool = False) -> dict[str, Any]:
+    def order(self) -> dict[str, Any]:
         """What the far end must know to take it: names, sizes, proofs, and what will come."""
         return {
             "target": self.parcel.target,
             "files": [
-                [each.name, each.size, self._sha256(each), 0 if arrived else each.missing]
-                for each in self.pieces
+                [each.name, each.size, self._sha256(each), each.missing] for each in self.pieces
             ],
             "squeezed": self.squeezed,
         }

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from rabaska.remote.refusals import ConnectionLost
 
+NO_PROGRAM = 97  # how a guarded script ends where our own program is not there yet
 _TRIES = 4  # more in a row say that the connection is gone for good
 
 Moved = Callable[[int, int], None]  # bytes moved so far, bytes in all
@@ -56,6 +57,12 @@ class NodeSide(Protocol):
 
     def quickly(self, *words: str) -> str:
         """The script that asks it something, by the shortest way."""
+
+    def guarded(self, script: str) -> str:
+        """A script that uses it, and does nothing where it is missing; see NO_PROGRAM."""
+
+    def send_program(self) -> None:
+        """Send it there."""
 
     def run(self, script: str, *, feed: bytes = b"") -> Outcome:
         """Run a script that uses it; it is sent first where it is missing."""

@@ -1,63 +1,111 @@
-"""The missing bytes of many files through one command, which proves them as they come."""
+"""The conversation of a push: what is missing there, the bytes that are, and what arrived whole."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from io import BufferedWriter
+from typing import Any
 
-from rabaska.errors import CommandFailed
-from rabaska.node.login import receive
-from rabaska.remote.freight import Freight
-from rabaska.remote.place import NodeSide, quoted
+from rabaska.domain.amounts import say_size
+from rabaska.errors import CommandFailed, NoSpace
+from rabaska.node.login import receive, sender, taking
+from rabaska.remote.freight import Freight, freight, question
+from rabaska.remote.place import NO_PROGRAM, NodeSide, Parcel
 from rabaska.remote.refusals import lost, refuse_full_disk
-from rabaska.remote.shell import Shell, Started
+from rabaska.remote.shell import LOST, Shell, Started
 
 
-def send(
-    missing: Sequence[Freight], shell: Shell, node: NodeSide, told: Callable[[int], None]
-) -> list[str]:
-    """Send what is missing; the files that are damaged there."""
-    order = json.dumps([each.order() for each in missing]).encode()
-    with shell.started(node.quickly("receive", "take", str(len(order)))) as far:
-        far.write(order)
+class NoProgram(CommandFailed):
+    """Our program is not there, so nothing was asked."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A far end that told what it has and waits for an order."""
+
+    far: Started
+    missing: Sequence[Freight]
+    stripes: int  # over how many servers Lustre spreads it, if it was told so now
+    has_rsync: bool
+
+    @cached_property
+    def left(self) -> int:
+        """Bytes that are missing."""
+        return sum(each.missing for each in self.missing)
+
+    def send(self, told: Callable[[int], None]) -> list[str]:
+        """Send what is missing and have all of it proven; the files that are damaged there."""
+        if not self.missing:
+            return []
+        self.far.write(sender.word([each.order() for each in self.missing]))
         # If the far end does not listen any more, how it ended says why.
         with suppress(BrokenPipeError):
             sent = 0
-            for chunk, length in _chunks(missing):
-                far.feed.write(chunk)
+            for length in _sent(self.missing, self.far.feed):
                 sent += length
                 told(sent)
-            far.feed.flush()
-        _look_at_end(far)
-        return _damaged(far.output.read())
+            self.far.feed.flush()
+        self.far.call.hang_up()
+        damaged = _answer(self.far)["damaged"]
+        return [name or target for target, names in damaged.items() for name in names]
 
 
-def prove(missing: Sequence[Freight], node: NodeSide) -> list[str]:
-    """Have proven what came another way; the files that are damaged there."""
-    order = json.dumps([each.order(arrived=True) for each in missing]).encode()
-    outcome = node.run(quoted([*node.node, "receive", "take", str(len(order))]), feed=order)
-    if outcome.exit_code != 0:
-        refuse_full_disk(outcome.complaint)
-        raise CommandFailed("what was sent could not be proven there", why=outcome.complaint)
-    return _damaged(outcome.output)
+@contextmanager
+def asked(parcels: Sequence[Parcel], shell: Shell, node: NodeSide) -> Iterator[Asked]:
+    """One question for all parcels; the far end waits for an order as long as the block lasts."""
+    with shell.started(node.guarded(node.quickly("receive"))) as far:
+        far.write(sender.word([question(parcel) for parcel in parcels]))
+        answer = _answer(far)
+        _refuse_without_room(answer["room"])
+        missing = [
+            freight(parcel, answer["missing"][parcel.target])
+            for parcel in parcels
+            if parcel.target in answer["missing"]
+        ]
+        yield Asked(far, missing, answer["room"].get("stripes", 0), answer["rsync"])
 
 
-def _damaged(answer: str | bytes) -> list[str]:
-    damaged = json.loads(answer)["damaged"]
-    return [name or target for target, names in damaged.items() for name in names]
+def _answer(far: Started) -> dict[str, Any]:
+    """The next answer; where none comes, how the far end ended says why."""
+    for line in far.output:
+        _, meant, text = line.partition(sender.ANSWER.encode())
+        if meant and text.endswith(b"\n"):
+            answer: dict[str, Any] = json.loads(text)
+            return answer
+    raise _ending(far)
 
 
-def _chunks(missing: Sequence[Freight]) -> Iterator[tuple[bytes | memoryview, int]]:
-    """What goes over the line, and for how many bytes of a file it stands."""
+def _ending(far: Started) -> Exception:
+    code, said = far.ended(), far.complaint()
+    if code in (receive.CUT, LOST):
+        return lost(far.host, said, "a transfer")
+    refuse_full_disk(said)
+    kind = NoProgram if code == NO_PROGRAM else CommandFailed
+    return kind(f"a transfer failed on {far.host}", why=said or f"exit code {code}")
+
+
+def _refuse_without_room(room: Mapping[str, Any]) -> None:
+    if not room.get("short"):
+        return
+    short = room["short"][0]
+    if short["unit"] == "bytes":
+        needed, free = say_size(room["bytes"]), say_size(short["free"])
+    else:
+        needed, free = f"{room['files']:,} files", f"{short['free']:,} files"
+    raise NoSpace(
+        "there is not enough room on the cluster; nothing was sent",
+        why=f"{needed} would come and the {short['limit']} there has room for {free}",
+        hint="remove what is no longer needed there, or name another `store` "
+        "under [storage] in the cluster's profile",
+    )
+
+
+def _sent(missing: Sequence[Freight], feed: BufferedWriter) -> Iterator[int]:
+    """Send every file; the bytes of it that went each time."""
     for each in missing:
         for piece in each.pieces:
-            for chunk in piece.chunks(receive.CHUNK if each.squeezed else receive.PIECE):
-                yield receive.squeezed(chunk) if each.squeezed else chunk, len(chunk)
-
-
-def _look_at_end(far: Started) -> None:
-    code = far.ended()
-    if code == receive.NO_SPACE:
-        refuse_full_disk(far.complaint())
-    if code == receive.CUT:
-        raise lost(far.host, far.complaint(), "a transfer")
-    far.expect_success("a transfer")
+            for chunk in piece.chunks(taking.CHUNK if each.squeezed else taking.PIECE):
+                feed.write(taking.squeezed(chunk) if each.squeezed else chunk)
+                yield len(chunk)

@@ -57,9 +57,8 @@ class Ssh:
     ) -> Delivered:
         from rabaska.remote.delivery import deliver  # `status` shall not wait for it
 
-        # Hosts made for transfers are made for rsync, and may have no Python worth the name.
-        prefer_rsync = self.transfer is not None
-        return deliver(parcels, self._freight, node, moved or _untold, prefer_rsync=prefer_rsync)
+        transfer = Shell(self.transfer) if self.transfer else None
+        return deliver(parcels, Shell(self.connection), node, moved or _untold, transfer)
 
     def bring(
         self,
@@ -72,11 +71,8 @@ class Ssh:
     ) -> int:
         from rabaska.remote.bringing import bring
 
-        return bring(source, target, self._freight, node, leave_out, moved or _untold)
-
-    @property
-    def _freight(self) -> Shell:
-        return Shell(self.transfer or self.connection)
+        freight = Shell(self.transfer or self.connection)
+        return bring(source, target, freight, node, leave_out, moved or _untold)
 
 
 def _untold(_done: int, _total: int) -> None: ...
