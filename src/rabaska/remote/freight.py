@@ -1,14 +1,19 @@
 """What is missing of a parcel there, file by file."""
 
+import errno
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Any
 
 from rabaska.node import files
 from rabaska.node.data import packs
 from rabaska.remote.place import Parcel
+
+_TOLD = 256 << 10  # bytes; ssh takes them in smaller sips, and a bar is not drawn for each
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,17 @@ class Piece:
     @property
     def missing(self) -> int:
         return self.size - self.arrived
+
+    def poured(self, feed: BufferedWriter) -> Iterator[int]:
+        """Give what is missing to a pipe; how many bytes went, each time it is worth telling."""
+        untold, left = 0, self.missing
+        with self.path.open("rb", buffering=0) as stream:
+            stream.seek(self.arrived)
+            while left and (went := _pour(stream, feed, left)):
+                left, untold = left - went, untold + went
+                if untold >= _TOLD or not left:
+                    yield untold
+                    untold = 0
 
     def chunks(self, length: int) -> Iterator[memoryview]:
         """What is missing, `length` bytes at a time, each in the place of the one before."""
@@ -94,3 +110,18 @@ def _files(parcel: Parcel) -> Iterator[tuple[str, Path]]:
     for path in sorted(parcel.source.rglob("*")):
         if path.is_file():
             yield path.relative_to(parcel.source).as_posix(), path
+
+
+def _pour(stream: FileIO, feed: BufferedWriter, most: int) -> int:
+    """Move some bytes from a file into a pipe; they are not copied if the system can help it."""
+    try:
+        feed.flush()
+        return os.splice(stream.fileno(), feed.fileno(), most)
+    except AttributeError:
+        pass  # macOS
+    except OSError as problem:
+        if problem.errno not in (errno.EINVAL, errno.ENOSYS):
+            raise
+    piece = stream.read(min(most, _TOLD))
+    feed.write(piece)
+    return len(piece)

@@ -11,7 +11,7 @@ from typing import Any
 from rabaska.domain.amounts import say_size
 from rabaska.errors import CommandFailed, NoSpace
 from rabaska.node.login import receive, sender, taking
-from rabaska.remote.freight import Freight, freight, question
+from rabaska.remote.freight import Freight, Piece, freight, question
 from rabaska.remote.place import NO_PROGRAM, NodeSide, Parcel
 from rabaska.remote.refusals import lost, refuse_full_disk
 from rabaska.remote.shell import LOST, Shell, Started
@@ -106,6 +106,10 @@ def _sent(missing: Sequence[Freight], feed: BufferedWriter) -> Iterator[int]:
     """Send every file; the bytes of it that went each time."""
     for each in missing:
         for piece in each.pieces:
-            for chunk in piece.chunks(taking.CHUNK if each.squeezed else taking.PIECE):
-                feed.write(taking.squeezed(chunk) if each.squeezed else chunk)
-                yield len(chunk)
+            yield from _squeezed(piece, feed) if each.squeezed else piece.poured(feed)
+
+
+def _squeezed(piece: Piece, feed: BufferedWriter) -> Iterator[int]:
+    for chunk in piece.chunks(taking.CHUNK):
+        feed.write(taking.squeezed(chunk))
+        yield len(chunk)
