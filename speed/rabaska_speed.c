@@ -1,11 +1,12 @@
-/* What rabaska.packing does in Python, for many small files at once and without the GIL: the same
-   bytes, sooner. Nothing here decides anything; what is not small and ordinary is left to Python. */
+/* What rabaska.packing and rabaska.node.data do in Python, for many small files at once and without
+   the GIL: the same bytes, sooner. Nothing here decides anything; what is not small and ordinary is
+   left to Python. */
 
 #include "speed.h"
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, .m_name = "rabaska_speed", .m_size = 0,
-    .m_doc = "Small files into tar form, many at a time.",
+    .m_doc = "Small files into tar form and back, many at a time.",
 };
 
 PyMODINIT_FUNC PyInit_rabaska_speed(void)
@@ -16,6 +17,7 @@ PyMODINIT_FUNC PyInit_rabaska_speed(void)
     if (module != NULL &&
         (PyModule_AddFunctions(module, of_sums) < 0 || PyModule_AddFunctions(module, of_files) < 0 ||
          PyModule_AddFunctions(module, of_folders) < 0 ||
+         PyModule_AddFunctions(module, of_unpacking) < 0 ||
          (can_digest() && PyModule_AddFunctions(module, of_digests) < 0)))
         Py_CLEAR(module);
     return module;

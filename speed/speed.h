@@ -22,6 +22,6 @@ uint32_t crc_of(uint32_t crc, const unsigned char *data, size_t size);
 /* Whether this processor has instructions for sha256. */
 int can_digest(void);
 
-extern PyMethodDef of_sums[], of_digests[], of_folders[], of_files[];
+extern PyMethodDef of_sums[], of_digests[], of_folders[], of_files[], of_unpacking[];
 
 #endif

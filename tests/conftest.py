@@ -1,6 +1,11 @@
 """What holds for every test: none is counted that did not run."""
 
+import importlib.util
+import shutil
 import signal
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -67,3 +72,26 @@ def pytest_sessionfinish(session, exitstatus):
     passed, skipped = (len(reporter.stats.get(how, [])) for how in ("passed", "skipped"))
     if exitstatus == 0 and (passed < wanted or skipped):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def compiled_part(tmp_path_factory):
+    """What `pip install rabaska[speed]` brings, as a file that can be imported."""
+    compiler, headers = shutil.which("cc"), Path(sysconfig.get_paths()["include"])
+    if not compiler or not (headers / "Python.h").exists():
+        pytest.skip("needs a C compiler and the headers of Python")
+    module = tmp_path_factory.mktemp("speed") / "rabaska_speed.so"
+    words = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    if sys.platform == "darwin":
+        words += ["-undefined", "dynamic_lookup"]
+    sources = sorted((TESTS.parent / "speed").glob("*.c"))
+    subprocess.run([compiler, *words, f"-I{headers}", *sources, "-o", module], check=True)
+    return module
+
+
+@pytest.fixture(scope="session")
+def compiled(compiled_part):
+    spec = importlib.util.spec_from_file_location("rabaska_speed", compiled_part)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

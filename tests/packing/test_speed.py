@@ -1,12 +1,10 @@
 """The compiled part gives what Python gives, byte for byte."""
 
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import zlib
 from array import array
@@ -23,36 +21,12 @@ from rabaska.packing.lanes import HELD, Lanes
 from rabaska.packing.names import Names, names_of
 from rabaska.packing.taking import SMALL, Portion
 
-SOURCES = sorted((Path(__file__).parents[2] / "speed").glob("*.c"))
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
 
 sizes = st.sampled_from([0, 1, 15, 16, 63, 64, 65, 511, 512, 513, 5000, SMALL - 1, SMALL])
 files = st.dictionaries(
     trees.names, st.tuples(sizes, trees.file_modes, trees.times), min_size=1, max_size=8
 )
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    compiler, headers = shutil.which("cc"), Path(sysconfig.get_paths()["include"])
-    if not compiler or not (headers / "Python.h").exists():
-        pytest.skip("needs a C compiler and the headers of Python")
-    module = tmp_path_factory.mktemp("speed") / "rabaska_speed.so"
-    words = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    if sys.platform == "darwin":
-        words += ["-undefined", "dynamic_lookup"]
-    subprocess.run([compiler, *words, f"-I{headers}", *SOURCES, "-o", module], check=True)
-    return module
-
-
-@pytest.fixture(scope="module")
-def compiled(built):
-    spec = importlib.util.spec_from_file_location("rabaska_speed", built)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def taken(compiled, names: list[bytes]) -> Portion:
@@ -158,7 +132,7 @@ def test_a_portion_ends_where_its_room_does(compiled, tmp_path):
     assert (used, len(crcs) // 4) == (2 * 1536, 2)
 
 
-def test_a_pack_is_the_same_with_and_without_it(built, tmp_path):
+def test_a_pack_is_the_same_with_and_without_it(compiled_part, tmp_path):
     for number in range(3000):
         path = tmp_path / "data" / f"class {number % 7}" / f"{number}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -183,7 +157,7 @@ def test_a_pack_is_the_same_with_and_without_it(built, tmp_path):
 
     python, c = (
         packed("import sys; sys.modules['rabaska_speed'] = None\n", "one", ""),
-        packed("", "two", str(built.parent)),
+        packed("", "two", str(compiled_part.parent)),
     )
 
     assert python[0] == c[0]

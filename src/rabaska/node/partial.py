@@ -4,7 +4,6 @@ import errno
 import fcntl
 import os
 import re
-import shutil
 import stat
 import time
 from typing import Callable, Iterator, List, NamedTuple, Optional
@@ -129,6 +128,8 @@ def _lock(descriptor: int) -> Optional[bool]:
 
 def remove_tree(path: str) -> None:
     """Remove `path` and all below it, folders that are read-only included."""
+    import shutil  # only here: it brings every compressor along
+
     try:
         shutil.rmtree(path)
     except FileNotFoundError:

@@ -8,9 +8,25 @@ from typing import Any, Iterator, List, NamedTuple, Tuple
 from .packs import HEADER, RECORD, DamagedPack, Index
 
 _STEP = 4096  # records, so that memory does not grow with the number of files
-# Where the columns stand in a record, counted in words of eight and of four bytes.
-_OFFSET, _SIZE, _TIME, _NAME = 0, 1, 2, 3
-_LENGTH, _TARGET, _SHARD, _CRC, _MODE, _KIND = range(8, 14)
+
+
+class Span(NamedTuple):
+    """Files that lie side by side in an index and in one shard."""
+
+    shard: int
+    begin: int
+    end: int
+
+
+class Word(NamedTuple):
+    """Where a column stands in a record, counted in words of its kind."""
+
+    kind: Any  # as `struct` spells it
+    place: int
+
+
+OFFSET, SIZE, _TIME, _NAME = Word("Q", 0), Word("Q", 1), Word("q", 2), Word("Q", 3)
+_LENGTH, _TARGET, SHARD, _CRC, _MODE, _KIND = (Word("I", place) for place in range(8, 14))
 
 
 class Files(NamedTuple):
@@ -36,37 +52,36 @@ class Files(NamedTuple):
         return Files(before, *columns)
 
 
-class Places(NamedTuple):
-    """Where some files lie."""
-
-    offsets: "array[int]"
-    sizes: "array[int]"
-    shards: "array[int]"
-
-
 def files_in(index: Index, begin: int, end: int) -> Files:
     """The files from `begin` to `end`, whose names were found to follow one another."""
-    longs, words = _columns(index, "Q", begin, end), _columns(index, "I", begin, end)
-    ends = list(accumulate([names_end(index, begin)] + words[_LENGTH::16].tolist()))
+    lengths = column(index, _LENGTH, begin, end)
+    ends = list(accumulate([names_end(index, begin)] + lengths))
     if (
-        ends[:-1] != longs[_NAME::8].tolist() or any(words[_TARGET::16])
-        or ends[-1] > index.layout.names
+        ends[:-1] != column(index, _NAME, begin, end)
+        or any(column(index, _TARGET, begin, end)) or ends[-1] > index.layout.names
     ):  # fmt: skip
         raise wrong_name()
     text, first = index.text(ends[0], ends[-1]), ends[0]
     names = [text[start - first : stop - first] for start, stop in zip(ends, ends[1:])]
     parents, _, bases = zip(*[name.rpartition(b"/") for name in names])
-    times = _columns(index, "q", begin, end)[_TIME::8]
     return Files(
         index.entry(begin - 1).name if begin else b"", names, list(parents), list(bases),
-        longs[_OFFSET::8].tolist(), longs[_SIZE::8].tolist(), times.tolist(),
-        *(words[place::16].tolist() for place in (_SHARD, _CRC, _MODE, _KIND)),
+        *(column(index, word, begin, end)
+          for word in (OFFSET, SIZE, _TIME, SHARD, _CRC, _MODE, _KIND)),
     )  # fmt: skip
 
 
-def places_in(index: Index, begin: int, end: int) -> Places:
-    longs, words = _columns(index, "Q", begin, end), _columns(index, "I", begin, end)
-    return Places(longs[_OFFSET::8], longs[_SIZE::8], words[_SHARD::16])
+def column(index: Index, word: Word, begin: int, end: int) -> List[int]:
+    """One word of each record, taken out of the map where it lies."""
+    first, last = (HEADER.size + place * RECORD.size for place in (begin, end))
+    if sys.byteorder == "big":
+        swapped = array(word.kind, index.map[first:last])
+        swapped.byteswap()
+        return swapped[word.place :: RECORD.size // swapped.itemsize].tolist()
+    # Nothing may point into the map any more when it is closed.
+    with memoryview(index.map) as whole, whole[first:last] as records:
+        with records.cast(word.kind) as words:
+            return words[word.place :: RECORD.size // words.itemsize].tolist()
 
 
 def steps(index: Index, step: int = _STEP) -> Iterator[Tuple[int, int]]:
@@ -76,7 +91,7 @@ def steps(index: Index, step: int = _STEP) -> Iterator[Tuple[int, int]]:
 
 
 def total_size(index: Index) -> int:
-    return sum(sum(_columns(index, "Q", *step)[_SIZE::8]) for step in steps(index))
+    return sum(sum(column(index, SIZE, *step)) for step in steps(index))
 
 
 def names_end(index: Index, position: int) -> int:
@@ -89,12 +104,3 @@ def names_end(index: Index, position: int) -> int:
 
 def wrong_name() -> DamagedPack:
     return DamagedPack("a record of the index points to the wrong name")
-
-
-def _columns(index: Index, kind: str, begin: int, end: int) -> "array[int]":
-    """The records as words, of which every eighth or sixteenth makes a column."""
-    first, last = (HEADER.size + place * RECORD.size for place in (begin, end))
-    words = array(kind, index.map[first:last])
-    if sys.byteorder == "big":
-        words.byteswap()
-    return words

@@ -229,8 +229,8 @@ def _mapped(stream: BinaryIO, path: str) -> mmap.mmap:
 
 
 def sha256_of(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as stream:
-        for piece in iter(lambda: stream.read(2**20), b""):
-            digest.update(piece)
+    digest, room = hashlib.sha256(), memoryview(bytearray(2**18))
+    with open(path, "rb", buffering=0) as stream:
+        for count in iter(lambda: stream.readinto(room), 0):
+            digest.update(room[:count])
     return digest.hexdigest()

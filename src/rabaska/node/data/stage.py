@@ -6,15 +6,15 @@ from typing import Callable, Iterator, List, Optional, Tuple
 
 from .. import partial
 from . import unpack, workers
-from .ahead import ahead
 from .blocks import STREAMS, Block, blocks_of, copy_blocks, damaged, forget
 from .inspection import open_manifest, open_sealed
 from .packs import INDEX, MANIFEST, Manifest, load_manifest
+from .windows import windows
 
 FILES = "files"
 SHARDS = "shards"
 
-_PIECE = 2**20
+_PIECE = 2**18  # small enough to stay in the processor's cache between reading and digesting
 _COPIERS = 4  # processes that fill the memory's bandwidth, or nearly
 
 Progress = Callable[[int, int], None]  # files and bytes staged so far
@@ -80,7 +80,7 @@ def _unpack(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple
 
 
 def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
-    """Copy shards, a share of their blocks in each process, then what describes them."""
+    """Copy shards, a share of their blocks in each process, and here what describes them."""
     for shard in manifest.shards:
         with open(os.path.join(target, shard.name), "wb") as stream:
             stream.truncate(shard.size)
@@ -91,8 +91,8 @@ def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[
         for block in copy_blocks(pack_folder, target, manifest, lot, STREAMS // count):
             yield 0, block.size
 
-    yield from workers.share(copy, [blocks[first::count] for first in range(count)], count)
-    describe(pack_folder, target, manifest)
+    lots = [blocks[first::count] for first in range(count)]
+    yield from workers.share(copy, lots, count, lambda: describe(pack_folder, target, manifest))
     yield manifest.files, 0
 
 
@@ -103,20 +103,22 @@ def describe(pack_folder: str, target: str, manifest: Manifest) -> None:
             writing.write(reading.read())
     if load_manifest(target) != manifest:
         raise damaged(pack_folder, MANIFEST)
-    with open(os.path.join(pack_folder, INDEX), "rb") as reading:
-        for _ in range(2):
-            copied = _copy_index(reading.fileno(), os.path.join(target, INDEX), manifest.index_size)
-            if copied == manifest.index_sha256:
-                return
+    index = os.path.join(pack_folder, INDEX)
+    for _ in range(2):
+        copied = _copy_index(index, os.path.join(target, INDEX), manifest.index_size)
+        if copied == manifest.index_sha256:
+            return
+        with open(index, "rb") as reading:
             forget(reading.fileno(), 0, 0)
     raise damaged(pack_folder, INDEX)
 
 
-def _copy_index(reading: int, target: str, size: int) -> str:
-    """Copy the index, several pieces at once, and return its sha256."""
-    digest, places = hashlib.sha256(), range(0, size, _PIECE)
+def _copy_index(source: str, target: str, size: int) -> str:
+    """Copy the index and return its sha256."""
+    digest = hashlib.sha256()
+    wanted = [(place, min(_PIECE, size - place)) for place in range(0, size, _PIECE)]
     with open(target, "wb") as writing:
-        for piece in ahead(lambda place: os.pread(reading, _PIECE, place), places):
+        for piece in windows(source, wanted):
             digest.update(piece)
             writing.write(piece)
     return digest.hexdigest()

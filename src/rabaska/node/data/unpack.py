@@ -3,26 +3,18 @@
 import os
 from typing import Iterator, List, NamedTuple, Set, Tuple, Union
 
-from . import workers
+from . import swiftly, workers
 from .blocks import checked_block, damaged, forget, write_at
-from .columns import Files, Places, files_in, places_in, steps
+from .columns import OFFSET, SHARD, SIZE, Files, Span, column, files_in, steps
 from .inspection import misplaced, refuse_bad_files, refuse_bad_parents, refuse_bad_tree, twin
 from .packs import BLOCK, Entry, Index, Manifest, Shard
 from .sums import crc32
-from .windows import groups, read_at, windows
-from .writing import CREATE, Writer
+from .windows import groups, parts, read_at, windows
+from .writing import CREATE, FOLDER, Writer
 
 _SPAN_FILES = 1000
 _SPAN_BYTES = 32 * 2**20
 _LARGE = 2 * BLOCK  # files from this size on are written by several processes
-
-
-class Span(NamedTuple):
-    """Files that lie side by side in the index and in one shard: the work of one process."""
-
-    shard: int
-    begin: int
-    end: int
 
 
 class Piece(NamedTuple):
@@ -32,7 +24,7 @@ class Piece(NamedTuple):
     block: int
 
 
-Task = Union[Span, Piece]
+Task = Union[Span, Piece]  # of one process
 
 
 class _Place(NamedTuple):
@@ -86,23 +78,23 @@ def _tasks(index: Index, manifest: Manifest) -> Tuple[List[Task], List[int]]:
     """Spans of small files and pieces of large ones; and where the large files are."""
     tasks, large = [], []  # type: List[Task], List[int]
     for begin, end in steps(index, _SPAN_FILES):
-        found = places_in(index, begin, end)
-        shards = set(found.shards)
+        shards = set(column(index, SHARD, begin, end))
         if max(shards) >= len(manifest.shards):
             raise misplaced(index.entry(begin).name)
-        if sum(found.sizes) < _SPAN_BYTES and len(shards) == 1:
+        if len(shards) == 1 and sum(column(index, SIZE, begin, end)) < _SPAN_BYTES:
             tasks.append(Span(shards.pop(), begin, end))
         else:
-            large += _cut(found, begin, index, manifest, tasks)
+            large += _cut(index, begin, end, manifest, tasks)
     return tasks, large
 
 
 def _cut(
-    found: Places, first: int, index: Index, manifest: Manifest, tasks: List[Task]
+    index: Index, first: int, last: int, manifest: Manifest, tasks: List[Task]
 ) -> Iterator[int]:
     """Add the tasks of files that are too much for one span; where the large ones are."""
-    begin, size, shard = first, 0, found.shards[0]
-    for position, (offset, length, number) in enumerate(zip(*found), first):
+    offsets, sizes, shards = (column(index, word, first, last) for word in (OFFSET, SIZE, SHARD))
+    begin, size, shard = first, 0, shards[0]
+    for position, (offset, length, number) in enumerate(zip(offsets, sizes, shards), first):
         if offset + length > manifest.shards[number].size:
             raise misplaced(index.entry(position).name)
         alone = length >= _LARGE
@@ -115,28 +107,38 @@ def _cut(
             yield position
             begin, length = position + 1, 0
         shard, size = number, size + length
-    if first + len(found.sizes) > begin:
-        tasks.append(Span(shard, begin, first + len(found.sizes)))
+    if last > begin:
+        tasks.append(Span(shard, begin, last))
 
 
 def _write_span(place: _Place, span: Span) -> Tuple[int, int]:
     shard = place.manifest.shards[span.shard]
     path = os.path.join(place.pack_folder, shard.name)
-    found = files_in(place.contents, span.begin, span.end)
-    _refuse(place, found, shard, span.shard)
-    source = os.open(path, os.O_RDONLY)
-    writer = Writer()
-    together = list(groups(found))
+    top = os.open(".", FOLDER)
     try:
-        for (begin, end), window in zip(together, windows(path, found, together)):
+        done = swiftly.write(place.contents, span, path, shard.size, top)
+        if span.begin + done < span.end:
+            _write_plainly(place, span._replace(begin=span.begin + done), path, top)
+    finally:
+        os.close(top)
+    sizes = column(place.contents, SIZE, span.begin, span.end)
+    return len(sizes), sum(sizes)
+
+
+def _write_plainly(place: _Place, span: Span, path: str, top: int) -> None:
+    found = files_in(place.contents, span.begin, span.end)
+    _refuse(place, found, place.manifest.shards[span.shard], span.shard)
+    together = list(groups(found))
+    writer = Writer(top)
+    source = os.open(path, os.O_RDONLY)
+    try:
+        for (begin, end), window in zip(together, windows(path, parts(found, together))):
             contents = _contents(found, begin, end, window)
             for number in _wrong(found, begin, contents):
                 contents[number] = _read_again(source, path, found, begin + number)
             writer.write(found, begin, contents)
     finally:
-        writer.close()
         os.close(source)
-    return len(found.names), sum(found.sizes)
 
 
 def _refuse(place: _Place, found: Files, shard: Shard, number: int) -> None:

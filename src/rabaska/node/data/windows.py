@@ -1,48 +1,52 @@
-"""Many small files read at once: the window of a shard in which they lie."""
+"""Parts of a file read one after the other: the windows of a shard in which small files lie."""
 
 import io
 import os
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 from .ahead import Watch, ahead
 from .columns import Files
 
-_WINDOW = 2**20
+WINDOW = 2**20  # bytes; a larger file is a window of its own
 
 Group = Tuple[int, int]  # files from here to there
+Part = Tuple[int, int]  # from there on so many bytes
 
 
 def groups(found: Files) -> Iterator[Group]:
     """Neighbours that are read at once; a file larger than a window stands alone."""
     begin, start = 0, found.offsets[0]
     for number, (offset, size) in enumerate(zip(found.offsets, found.sizes)):
-        if not 0 <= offset + size - start <= _WINDOW and number > begin:
+        if not 0 <= offset + size - start <= WINDOW and number > begin:
             yield begin, number
             begin, start = number, offset
     yield begin, len(found.names)
 
 
-def windows(path: str, found: Files, together: List[Group]) -> Iterator[memoryview]:
-    """The window of each group, shorter where the shard ends; it may change with the next one.
+def parts(found: Files, together: List[Group]) -> List[Part]:
+    """The windows in which these groups lie."""
+    ends = [(group[0], group[1] - 1) for group in together]
+    return [
+        (found.offsets[first], found.offsets[last] + found.sizes[last] - found.offsets[first])
+        for first, last in ends
+    ]
+
+
+def windows(path: str, wanted: Sequence[Part]) -> Iterator[memoryview]:
+    """Each part of the file, shorter where it ends; it may change with the next one.
 
     One after the other into the same memory, which is quickest, until one keeps us waiting.
     """
-    room = bytearray(max(_span(found, group)[1] for group in together))
+    room = bytearray(max((size for _, size in wanted), default=0))
     done, slow = 0, False
     with open(path, "rb", buffering=0) as source:
-        while done < len(together) and not slow:
+        while done < len(wanted) and not slow:
             watch = Watch()
-            window = _filled(source, memoryview(room), *_span(found, together[done]))
+            window = _filled(source, memoryview(room), *wanted[done])
             done, slow = done + 1, watch.was_slow(len(window))
             yield window
-    if done < len(together):
-        yield from ahead(lambda group: _window(path, *_span(found, group)), together[done:])
-
-
-def _span(found: Files, group: Group) -> Tuple[int, int]:
-    """Where the window begins, and how long it is."""
-    start, last = found.offsets[group[0]], group[1] - 1
-    return start, found.offsets[last] + found.sizes[last] - start
+    if done < len(wanted):
+        yield from ahead(lambda part: _window(path, *part), wanted[done:])
 
 
 def _filled(source: io.RawIOBase, room: memoryview, start: int, size: int) -> memoryview:

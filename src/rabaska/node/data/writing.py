@@ -11,14 +11,14 @@ from .inspection import twin
 _TOGETHER = 128  # files that are open at once: systems allow 256 or more
 # Never through a link, never over something that is there.
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class Writer:
-    """Writes files below the folder in which this process stands, and wanders to do so."""
+    """Writes files below an open folder, and wanders to do so; the process stands in it first."""
 
-    def __init__(self) -> None:
-        self._top = os.open(".", _FOLDER)
+    def __init__(self, top: int) -> None:
+        self._top = top
         self._parent = b""
 
     def write(self, found: Files, begin: int, contents: List[memoryview]) -> None:
@@ -28,13 +28,10 @@ class Writer:
 
     def _enter(self, parent: bytes) -> None:
         if parent != self._parent:
-            folder = os.open(parent or b".", _FOLDER, dir_fd=self._top)
+            folder = os.open(parent or b".", FOLDER, dir_fd=self._top)
             os.fchdir(folder)
             os.close(folder)
             self._parent = parent
-
-    def close(self) -> None:
-        os.close(self._top)
 
 
 def _portions(parents: List[bytes], begin: int, end: int) -> Iterator[Tuple[int, int]]:
