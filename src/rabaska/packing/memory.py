@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from rabaska.node import files
 from rabaska.node.data import packs
-from rabaska.node.data.inspection import refuse_wrong_sizes
 from rabaska.node.data.packs import HEADER, RECORD, Index, Shard
+from rabaska.node.data.sealed import refuse_wrong_sizes
 from rabaska.packing.shards import Written, part_name, records_name
 
 _FOLDER = ".listings"

@@ -1,17 +1,18 @@
 """Several reads at once, their results in order: one stream of a shared file system is slow."""
 
-import queue
 import resource
-import threading
 import time
-from typing import Any, Callable, Iterator, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Sequence, Tuple
+
+if TYPE_CHECKING:
+    import queue
 
 STREAMS = 8  # reads under way at once
 _SLOW = 200e6  # bytes per second: what comes more slowly is read in several streams
 # What other threads wait for does not count, where the system can tell.
 _WHOSE = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
 
-_Slot = Tuple[threading.Event, List[Any]]
+_Slot = Tuple[Any, List[Any]]  # an event, and what came
 
 
 class Watch:
@@ -37,6 +38,9 @@ def ahead(
     if len(tasks) == 1:
         yield read(tasks[0])
         return
+    import queue  # only here: where storage is quick, nobody needs threads
+    import threading
+
     asked = queue.Queue()  # type: queue.Queue[Any]
     slots = []  # type: List[_Slot]
     streams = min(streams, len(tasks))
@@ -79,10 +83,7 @@ def _result(slot: _Slot) -> Any:
 
 def _dismiss(asked: "queue.Queue[Any]", streams: int) -> None:
     """Take back what nobody began, and send the threads home."""
-    try:
-        while True:
-            asked.get_nowait()
-    except queue.Empty:
-        pass
+    with asked.mutex:
+        asked.queue.clear()
     for _ in range(streams):
         asked.put(None)

@@ -15,8 +15,8 @@ from typing import Iterator, List
 from .. import files, partial
 from . import stage
 from .blocks import blocks_of, copy_blocks
-from .inspection import open_manifest
 from .packs import INDEX, MANIFEST, DamagedPack, Manifest
+from .sealed import open_manifest
 
 ENDING = ".arriving"
 SOURCE = "arriving-from"  # in the folder: where the whole pack lies

@@ -6,8 +6,12 @@ from itertools import accumulate
 from typing import Any, Iterator, List, NamedTuple, Tuple
 
 from .packs import HEADER, RECORD, DamagedPack, Index
+from .windows import Part
 
+WINDOW = 2**20  # bytes of neighbours that are read at once
 _STEP = 4096  # records, so that memory does not grow with the number of files
+
+Group = Tuple[int, int]  # files from here to there
 
 
 class Span(NamedTuple):
@@ -69,6 +73,25 @@ def files_in(index: Index, begin: int, end: int) -> Files:
         *(column(index, word, begin, end)
           for word in (OFFSET, SIZE, _TIME, SHARD, _CRC, _MODE, _KIND)),
     )  # fmt: skip
+
+
+def groups(found: Files) -> Iterator[Group]:
+    """Neighbours that are read at once; a file larger than a window stands alone."""
+    begin, start = 0, found.offsets[0]
+    for number, (offset, size) in enumerate(zip(found.offsets, found.sizes)):
+        if not 0 <= offset + size - start <= WINDOW and number > begin:
+            yield begin, number
+            begin, start = number, offset
+    yield begin, len(found.names)
+
+
+def parts(found: Files, together: List[Group]) -> List[Part]:
+    """The windows in which these groups lie."""
+    ends = [(group[0], group[1] - 1) for group in together]
+    return [
+        (found.offsets[first], found.offsets[last] + found.sizes[last] - found.offsets[first])
+        for first, last in ends
+    ]
 
 
 def column(index: Index, word: Word, begin: int, end: int) -> List[int]:

@@ -7,18 +7,8 @@ from operator import add, le, lt, or_
 from typing import Iterable, List, Set, Tuple
 
 from .columns import Files, files_in, names_end, steps, total_size, wrong_name
-from .packs import (  # fmt: skip
-    FILE,
-    FOLDER,
-    INDEX,
-    LINK,
-    DamagedPack,
-    Entry,
-    Index,
-    Manifest,
-    load_manifest,
-    sha256_of,
-)
+from .packs import FILE, FOLDER, LINK, DamagedPack, Entry, Index, Manifest, sha256_of
+from .sealed import open_sealed
 
 _TAR_BLOCK = 512
 _NO_NAMES = {b"", b".", b".."}
@@ -41,22 +31,6 @@ def open_pack(folder: str) -> Tuple[Manifest, Index]:
     return manifest, index
 
 
-def open_manifest(folder: str) -> Manifest:
-    """The manifest of a pack whose parts are all there, and as long as it says."""
-    manifest = load_manifest(folder)
-    refuse_wrong_sizes(folder, manifest)
-    return manifest
-
-
-def open_sealed(folder: str) -> Tuple[Manifest, Index]:
-    """Both as they were made; what the index says was not looked at, so nothing may be written."""
-    manifest = open_manifest(folder)
-    path = os.path.join(folder, INDEX)
-    if sha256_of(path) != manifest.index_sha256:
-        raise DamagedPack("the index in {} was damaged".format(folder))
-    return manifest, Index(path)
-
-
 def verify(folder: str) -> List[str]:
     """Everything that is wrong with the pack in `folder`, one sentence each; reads every byte."""
     try:
@@ -69,22 +43,6 @@ def verify(folder: str) -> List[str]:
         if sha256_of(os.path.join(folder, shard.name)) != shard.sha256:
             problems.append("{} in {} was damaged".format(shard.name, folder))
     return problems
-
-
-def refuse_wrong_sizes(folder: str, manifest: Manifest) -> None:
-    # Sizes first: a transfer cut short is the common case, and this costs no reading.
-    _refuse_wrong_size(os.path.join(folder, INDEX), manifest.index_size)
-    for shard in manifest.shards:
-        _refuse_wrong_size(os.path.join(folder, shard.name), shard.size)
-
-
-def _refuse_wrong_size(path: str, size: int) -> None:
-    try:
-        found = os.stat(path).st_size
-    except FileNotFoundError:
-        raise DamagedPack("{} is missing".format(path))
-    if found != size:
-        raise DamagedPack("{} has {} bytes, not {}".format(path, found, size))
 
 
 def refuse_harm(index: Index, manifest: Manifest) -> None:

@@ -5,10 +5,10 @@ import os
 from typing import Callable, Iterator, List, Optional, Tuple
 
 from .. import partial
-from . import unpack, workers
+from . import workers
 from .blocks import STREAMS, Block, blocks_of, copy_blocks, damaged, forget
-from .inspection import open_manifest, open_sealed
 from .packs import INDEX, MANIFEST, Manifest, load_manifest
+from .sealed import open_manifest
 from .windows import windows
 
 FILES = "files"
@@ -72,11 +72,9 @@ def _tell(steps: Iterator[Tuple[int, int]], progress: Optional[Progress]) -> Non
 
 
 def _unpack(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
-    index = open_sealed(pack_folder)[1]
-    try:
-        yield from unpack.unpack(pack_folder, target, manifest, index)
-    finally:
-        index.close()
+    from . import unpack  # only here: whoever takes shards as they are waits for none of it
+
+    return unpack.unpack(pack_folder, target, manifest)
 
 
 def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
@@ -91,9 +89,21 @@ def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[
         for block in copy_blocks(pack_folder, target, manifest, lot, STREAMS // count):
             yield 0, block.size
 
-    lots = [blocks[first::count] for first in range(count)]
-    yield from workers.share(copy, lots, count, lambda: describe(pack_folder, target, manifest))
+    yield from workers.share(
+        copy, _lots(blocks, count), count, lambda: describe(pack_folder, target, manifest)
+    )
     yield manifest.files, 0
+
+
+def _lots(blocks: List[Block], count: int) -> List[List[Block]]:
+    """The blocks in so many lots of about as many bytes."""
+    lots = [[] for _ in range(count)]  # type: List[List[Block]]
+    sizes = [0] * count
+    for block in blocks:
+        lot = sizes.index(min(sizes))
+        lots[lot].append(block)
+        sizes[lot] += block.size
+    return lots
 
 
 def describe(pack_folder: str, target: str, manifest: Manifest) -> None:

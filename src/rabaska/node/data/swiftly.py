@@ -8,9 +8,9 @@ from bisect import bisect_right
 from operator import add
 from typing import Iterator, List
 
-from .columns import OFFSET, SIZE, Span, column
+from .columns import OFFSET, SIZE, WINDOW, Group, Span, column
 from .packs import Index
-from .windows import WINDOW, Group, windows
+from .windows import windows
 
 try:
     from rabaska_speed import unpack as _unpack
@@ -45,7 +45,7 @@ def write(index: Index, span: Span, path: str, size: int, top: int) -> int:
 
 
 def _groups(offsets: List[int], ends: List[int]) -> Iterator[Group]:
-    """As `windows.groups` for files that lie in order."""
+    """As `columns.groups` for files that lie in order."""
     first = 0
     while first < len(ends):
         last = max(first + 1, bisect_right(ends, offsets[first] + WINDOW, first))

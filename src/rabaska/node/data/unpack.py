@@ -5,11 +5,12 @@ from typing import Iterator, List, NamedTuple, Set, Tuple, Union
 
 from . import swiftly, workers
 from .blocks import checked_block, damaged, forget, write_at
-from .columns import OFFSET, SHARD, SIZE, Files, Span, column, files_in, steps
+from .columns import OFFSET, SHARD, SIZE, Files, Span, column, files_in, groups, parts, steps
 from .inspection import misplaced, refuse_bad_files, refuse_bad_parents, refuse_bad_tree, twin
 from .packs import BLOCK, Entry, Index, Manifest, Shard
+from .sealed import open_sealed
 from .sums import crc32
-from .windows import groups, parts, read_at, windows
+from .windows import read_at, windows
 from .writing import CREATE, FOLDER, Writer
 
 _SPAN_FILES = 1000
@@ -37,10 +38,18 @@ class _Place(NamedTuple):
     folders: Set[bytes]
 
 
-def unpack(
+def unpack(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
+    """Write the whole pack into the empty folder `target`; how many files and bytes, as it goes."""
+    index = open_sealed(pack_folder)[1]
+    try:
+        yield from _unpack(pack_folder, target, manifest, index)
+    finally:
+        index.close()
+
+
+def _unpack(
     pack_folder: str, target: str, manifest: Manifest, index: Index
 ) -> Iterator[Tuple[int, int]]:
-    """Write the whole pack into the empty folder `target`; how many files and bytes, as it goes."""
     names, _ = refuse_bad_tree(index, manifest)
     place = _Place(os.path.abspath(pack_folder), os.path.abspath(target), manifest, index, names)
     folders = list(index.folders())

@@ -1,35 +1,12 @@
-"""Parts of a file read one after the other: the windows of a shard in which small files lie."""
+"""Parts of a file, one after the other: from slow storage in several streams."""
 
 import io
 import os
-from typing import Iterator, List, Sequence, Tuple
+from typing import Iterator, Sequence, Tuple
 
 from .ahead import Watch, ahead
-from .columns import Files
 
-WINDOW = 2**20  # bytes; a larger file is a window of its own
-
-Group = Tuple[int, int]  # files from here to there
 Part = Tuple[int, int]  # from there on so many bytes
-
-
-def groups(found: Files) -> Iterator[Group]:
-    """Neighbours that are read at once; a file larger than a window stands alone."""
-    begin, start = 0, found.offsets[0]
-    for number, (offset, size) in enumerate(zip(found.offsets, found.sizes)):
-        if not 0 <= offset + size - start <= WINDOW and number > begin:
-            yield begin, number
-            begin, start = number, offset
-    yield begin, len(found.names)
-
-
-def parts(found: Files, together: List[Group]) -> List[Part]:
-    """The windows in which these groups lie."""
-    ends = [(group[0], group[1] - 1) for group in together]
-    return [
-        (found.offsets[first], found.offsets[last] + found.sizes[last] - found.offsets[first])
-        for first, last in ends
-    ]
 
 
 def windows(path: str, wanted: Sequence[Part]) -> Iterator[memoryview]:
