@@ -37,10 +37,10 @@ def _deliver(
                 if least is None or there.left < least:
                     tries, least = 0, there.left
                 told = _telling(there.missing, moved)
-                goes_round = transfer is not None and there.left > 0
-                damaged = [] if goes_round else there.send(told)
-            if transfer and goes_round:
-                shell, transfer = _by_rsync(there, shell, transfer, told), None
+                carrier = transfer if there.left else None  # bytes that are there need a proof only
+                damaged = [] if carrier else there.send(told)
+            if carrier:
+                shell, transfer = _by_rsync(there, shell, carrier, told), None
                 continue
         except ConnectionLost:
             tries += 1

@@ -47,7 +47,7 @@ class Asked:
                 sent += length
                 told(sent)
             self.far.feed.flush()
-        self.far.call.hang_up()
+        self.far.call.hang_up()  # or it would wait for the rest of a file that became shorter
         damaged = _answer(self.far)["damaged"]
         return [name or target for target, names in damaged.items() for name in names]
 
