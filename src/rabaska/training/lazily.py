@@ -12,3 +12,9 @@ def torch() -> Any:
 def numpy() -> Optional[Any]:
     """NumPy, if the program uses it: what was never imported has drawn no random numbers."""
     return sys.modules.get("numpy")
+
+
+def in_worker() -> bool:
+    """Whether this process makes batches for a DataLoader."""
+    asked = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
+    return asked is not None and asked() is not None

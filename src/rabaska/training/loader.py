@@ -23,7 +23,7 @@ class Reseeded:
 
     def __getitem__(self, turn: Turn) -> Any:
         seed = generators.seed_for(self._seed, "batch", turn.epoch, turn.number)
-        if lazily.torch().utils.data.get_worker_info() is not None:
+        if lazily.in_worker():
             generators.seed(seed)
             return self._batch(turn.samples)
         with generators.borrowed(seed), _one_thread():

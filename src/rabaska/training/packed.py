@@ -3,8 +3,9 @@
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
+from rabaska.training import lazily
 from rabaska.training.decoding import decoded
-from rabaska.training.sources import FolderSource, PackSource, Sample, is_pack
+from rabaska.training.sources import FolderSource, PackSource, is_pack
 
 Transform = Callable[[Any], Any]
 Source = Union[PackSource, FolderSource]
@@ -45,7 +46,8 @@ class PackedDataset:
 
     def __getitem__(self, position: int) -> Tuple[Any, int]:
         place = _within(position, len(self))
-        return self._made(place, self._source.sample(place))
+        content, label = self._source.sample(place)
+        return self._made(place, content), label
 
     def __getitems__(self, positions: Sequence[int]) -> List[Tuple[Any, int]]:
         """A whole batch at once, as a DataLoader asks for it."""
@@ -54,16 +56,16 @@ class PackedDataset:
             return []
         if min(positions) < 0 or max(positions) >= length:
             positions = [_within(position, length) for position in positions]
-        samples = self._source.samples(list(positions))
-        if self.transform is None and not self.decode:
-            return samples
-        return [self._made(place, sample) for place, sample in zip(positions, samples)]
+        contents: List[Any]
+        contents, labels = self._source.columns(list(positions))
+        if self.transform is not None or self.decode:
+            contents = list(map(self._made, positions, contents))
+        return _to_send(contents, labels) if lazily.in_worker() else list(zip(contents, labels))
 
-    def _made(self, position: int, sample: Sample) -> Tuple[Any, int]:
-        content: Any = sample[0]
+    def _made(self, position: int, content: Any) -> Any:
         if self.decode:
             content = decoded(self.names[position], content)
-        return (self.transform(content) if self.transform else content), sample[1]
+        return self.transform(content) if self.transform else content
 
     def __iter__(self) -> Iterator[Tuple[Any, int]]:
         return (self[position] for position in range(len(self)))
@@ -108,6 +110,13 @@ class _Names(Sequence[str]):
         if isinstance(position, slice):
             return [self[place] for place in range(*position.indices(len(self)))]
         return os.fsdecode(self._source.name(_within(position, len(self))))
+
+
+def _to_send(contents: List[Any], labels: List[int]) -> List[Tuple[Any, int]]:
+    # Not at the top: it brings multiprocessing, which programs without workers do not need.
+    from rabaska.training.handover import Batch
+
+    return Batch(contents, labels)
 
 
 def _within(position: int, length: int) -> int:

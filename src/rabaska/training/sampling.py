@@ -1,7 +1,7 @@
 """In which order samples are seen: shuffled, shared among ranks, resumed in the middle, exactly."""
 
 import random
-from typing import Any, Dict, Iterator, List, Sequence, Sized
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Sized
 
 _SHARDS_MIXED = 8  # shards whose samples are mixed when the order follows arrival
 
@@ -24,6 +24,7 @@ class Order:
         self._by_arrival = by_arrival
         self._done = 0
         self.epoch = 0
+        _numpy()  # before there are workers, or each would import it for itself
 
     def set_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
@@ -61,14 +62,15 @@ class Order:
         ]
 
     def _shuffled(self, positions: Sequence[int], salt: int) -> List[int]:
-        try:
-            import numpy
-        except ImportError:
+        numpy = _numpy()
+        if numpy is None:
             shuffled = list(positions)
             random.Random("{}/{}/{}".format(self._seed, self.epoch, salt)).shuffle(shuffled)
             return shuffled
         source = numpy.random.Generator(numpy.random.PCG64([self._seed, self.epoch, salt]))
-        mixed: List[int] = source.permutation(numpy.asarray(positions)).tolist()
+        # Of a number it makes the same, without going over a range one by one.
+        wanted = len(positions) if isinstance(positions, range) else positions
+        mixed: List[int] = source.permutation(wanted).tolist()
         return mixed
 
     def state_dict(self) -> Dict[str, Any]:
@@ -77,3 +79,11 @@ class Order:
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._seed = state["seed"]
         self.resume(state["epoch"], state["done"])
+
+
+def _numpy() -> Optional[Any]:
+    try:
+        import numpy.random
+    except ImportError:
+        return None
+    return numpy

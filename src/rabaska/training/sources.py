@@ -22,6 +22,7 @@ from rabaska.training import lazily
 from rabaska.training.warming import warm
 
 Sample = Tuple[bytes, int]
+Columns = Tuple[List[bytes], List[int]]  # what samples hold, and their classes
 
 _LARGE_BATCH = 8 * 2**20  # bytes from which on several reads at once pay, on slow storage above all
 _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
@@ -67,21 +68,21 @@ class PackSource:
         record = self._index.record(position)
         return self._read(record[6], record[1], record[0]), record[10]
 
-    def samples(self, positions: List[int]) -> List[Sample]:
+    def columns(self, positions: List[int]) -> Columns:
         """A batch, in the order in which it was asked for."""
         offsets, sizes, shards, labels = self._places(positions)
         for shard in set(shards):
             self._descriptor(shard)
-        if sum(sizes) >= _LARGE_BATCH:
+        size = sum(sizes)
+        if size >= _LARGE_BATCH:
             places = list(zip(shards, sizes, offsets))
             # What is open stays open meanwhile: only this thread looks for shards that arrived.
-            contents = list(ahead(lambda place: _read(self._shards[place[0]], *place), places))
-            return list(zip(contents, labels))
+            return list(ahead(lambda place: _read(self._shards[place[0]], *place), places)), labels
         opened = map(self._shards.__getitem__, shards)
         contents = list(map(os.pread, opened, sizes, offsets))
-        if list(map(len, contents)) != sizes:
+        if sum(map(len, contents)) != size:
             contents = list(map(self._read, shards, sizes, offsets))
-        return list(zip(contents, labels))
+        return contents, labels
 
     def _places(self, positions: List[int]) -> List[List[int]]:
         """Offsets, sizes, shards and classes of the samples."""
@@ -208,8 +209,9 @@ class FolderSource:
         first, inside, _ = name.partition(b"/")
         return content, self._labels[first] if inside else NO_CLASS
 
-    def samples(self, positions: List[int]) -> List[Sample]:
-        return [self.sample(position) for position in positions]
+    def columns(self, positions: List[int]) -> Columns:
+        samples = list(map(self.sample, positions))
+        return [content for content, _ in samples], [label for _, label in samples]
 
 
 def _raise(problem: OSError) -> None:
