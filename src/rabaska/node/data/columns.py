@@ -52,7 +52,7 @@ class Files(NamedTuple):
         begin = self.shards.index(number)
         end = len(self.shards) - self.shards[::-1].index(number)
         before = self.names[begin - 1] if begin else self.before
-        columns: List[Any] = [column[begin:end] for column in self[1:]]
+        columns: List[Any] = [each[begin:end] for each in self[1:]]
         return Files(before, *columns)
 
 
@@ -87,11 +87,8 @@ def groups(found: Files) -> Iterator[Group]:
 
 def parts(found: Files, together: List[Group]) -> List[Part]:
     """The windows in which these groups lie."""
-    ends = [(group[0], group[1] - 1) for group in together]
-    return [
-        (found.offsets[first], found.offsets[last] + found.sizes[last] - found.offsets[first])
-        for first, last in ends
-    ]
+    offsets, sizes = found.offsets, found.sizes
+    return [(offsets[a], offsets[b - 1] + sizes[b - 1] - offsets[a]) for a, b in together]
 
 
 def column(index: Index, word: Word, begin: int, end: int) -> List[int]:
