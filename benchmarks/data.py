@@ -37,6 +37,7 @@ PACK = "import sys; from pathlib import Path; from rabaska.packing.pack import W
 # The same as if the compiled part were not installed.
 PLAIN = f"import sys; sys.modules['rabaska_speed'] = None; {PACK}"
 STAGE = "import sys; from rabaska.node.data.stage import stage; stage(*sys.argv[1:])"
+REST = 1  # seconds in which the system frees what was removed, which it does on both processors
 PARTS = (
     "packing", "packing_slowly", "staging", "staging_slowly",
     "reading", "loading", "reading_cold", "decoding", "resuming", "opening",
@@ -171,7 +172,7 @@ class Bench:
         return next(store.glob("data-*"))
 
     def _fresh(self, work: Work, *, cold: bool = False) -> Work:
-        """The work, with nothing left of what was written before, nor to be written still."""
+        """The work, with nothing left of what was written before, nor to be written or freed."""
 
         def once() -> float:
             for left in self._memory.iterdir():
@@ -179,6 +180,7 @@ class Bench:
             if cold:
                 empty_caches()
             os.sync()
+            time.sleep(REST)
             return work()
 
         return once

@@ -1,4 +1,4 @@
-/* crc32: eight bytes at a time by tables, or 64 by the multiplication of polynomials. */
+/* crc32: eight bytes at a time by tables, or 64 and 128 by the multiplication of polynomials. */
 
 #include "speed.h"
 
@@ -35,16 +35,41 @@ static uint32_t by_tables(uint32_t crc, const unsigned char *data, size_t size)
 
 #ifdef INTRINSICS
 /* "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009. */
-__attribute__((target("pclmul,sse4.1"))) static uint32_t
-by_folding(uint32_t crc, const unsigned char *data, size_t size)
+#define FOLDING target("pclmul,sse4.1")
+#define FOLDING_WIDE target("pclmul,sse4.1,avx2,vpclmulqdq")
+
+/* Lanes that follow one another, and then `size` bytes at `at`, as one crc. */
+__attribute__((FOLDING)) static uint32_t reduced(const __m128i *lanes, int count, const __m128i *at,
+                                                 size_t size)
 {
-    const __m128i by_512 = _mm_set_epi64x(0x01c6e41596, 0x0154442bd4);
     const __m128i by_128 = _mm_set_epi64x(0x00ccaa009e, 0x01751997d0);
     const __m128i by_64 = _mm_set_epi64x(0, 0x0163cd6124);
     const __m128i reducing = _mm_set_epi64x(0x01f7011641, 0x01db710641);
     const __m128i mask = _mm_setr_epi32(-1, 0, -1, 0);
+    __m128i sum = lanes[0];
+
+    for (int lane = 1; lane < count + (int)(size / 16); lane++) {
+        __m128i low = _mm_clmulepi64_si128(sum, by_128, 0x00);
+        __m128i high = _mm_clmulepi64_si128(sum, by_128, 0x11);
+        __m128i next = lane < count ? lanes[lane] : _mm_loadu_si128(at++);
+        sum = _mm_xor_si128(_mm_xor_si128(low, high), next);
+    }
+    /* 128 bits to 64, then to 32. */
+    sum = _mm_xor_si128(_mm_srli_si128(sum, 8), _mm_clmulepi64_si128(sum, by_128, 0x10));
+    sum = _mm_xor_si128(_mm_srli_si128(sum, 4),
+                        _mm_clmulepi64_si128(_mm_and_si128(sum, mask), by_64, 0x00));
+    __m128i part = _mm_clmulepi64_si128(_mm_and_si128(sum, mask), reducing, 0x10);
+    part = _mm_clmulepi64_si128(_mm_and_si128(part, mask), reducing, 0x00);
+    uint32_t crc = (uint32_t)_mm_extract_epi32(_mm_xor_si128(sum, part), 1);
+    return by_tables(crc, (const unsigned char *)at, size % 16);
+}
+
+__attribute__((FOLDING)) static uint32_t by_folding(uint32_t crc, const unsigned char *data,
+                                                    size_t size)
+{
+    const __m128i by_512 = _mm_set_epi64x(0x01c6e41596, 0x0154442bd4);
     const __m128i *at = (const __m128i *)data;
-    __m128i lanes[4], sum;
+    __m128i lanes[4];
 
     for (int lane = 0; lane < 4; lane++)
         lanes[lane] = _mm_loadu_si128(at++);
@@ -55,30 +80,44 @@ by_folding(uint32_t crc, const unsigned char *data, size_t size)
             __m128i high = _mm_clmulepi64_si128(lanes[lane], by_512, 0x11);
             lanes[lane] = _mm_xor_si128(_mm_xor_si128(low, high), _mm_loadu_si128(at++));
         }
-    sum = lanes[0];
-    for (int lane = 1; lane < 4 + (int)(size / 16); lane++) {
-        __m128i low = _mm_clmulepi64_si128(sum, by_128, 0x00);
-        __m128i high = _mm_clmulepi64_si128(sum, by_128, 0x11);
-        __m128i next = lane < 4 ? lanes[lane] : _mm_loadu_si128(at++);
-        sum = _mm_xor_si128(_mm_xor_si128(low, high), next);
-    }
-    /* 128 bits to 64, then to 32. */
-    sum = _mm_xor_si128(_mm_srli_si128(sum, 8), _mm_clmulepi64_si128(sum, by_128, 0x10));
-    sum = _mm_xor_si128(_mm_srli_si128(sum, 4),
-                        _mm_clmulepi64_si128(_mm_and_si128(sum, mask), by_64, 0x00));
-    __m128i part = _mm_clmulepi64_si128(_mm_and_si128(sum, mask), reducing, 0x10);
-    part = _mm_clmulepi64_si128(_mm_and_si128(part, mask), reducing, 0x00);
-    crc = (uint32_t)_mm_extract_epi32(_mm_xor_si128(sum, part), 1);
-    return by_tables(crc, (const unsigned char *)at, size % 16);
+    return reduced(lanes, 4, at, size);
 }
 
-static int can_fold;
+/* The same with lanes of twice the width, which newer processors multiply in the same time. */
+__attribute__((FOLDING_WIDE)) static uint32_t by_folding_wide(uint32_t crc,
+                                                              const unsigned char *data,
+                                                              size_t size)
+{
+    const __m256i by_1024 =
+        _mm256_broadcastsi128_si256(_mm_set_epi64x(0x014a7fe880, 0x01e88ef372));
+    const __m256i *at = (const __m256i *)data;
+    __m256i lanes[4];
+    __m128i narrow[8];
+
+    for (int lane = 0; lane < 4; lane++)
+        lanes[lane] = _mm256_loadu_si256(at++);
+    lanes[0] = _mm256_xor_si256(lanes[0], _mm256_zextsi128_si256(_mm_cvtsi32_si128((int)crc)));
+    for (size -= 128; size >= 128; size -= 128)
+        for (int lane = 0; lane < 4; lane++) {
+            __m256i low = _mm256_clmulepi64_epi128(lanes[lane], by_1024, 0x00);
+            __m256i high = _mm256_clmulepi64_epi128(lanes[lane], by_1024, 0x11);
+            lanes[lane] = _mm256_xor_si256(_mm256_xor_si256(low, high), _mm256_loadu_si256(at++));
+        }
+    memcpy(narrow, lanes, sizeof narrow);
+    return reduced(narrow, 8, (const __m128i *)at, size);
+}
+
+enum { WIDE_FROM = 4096 }; /* bytes; for fewer, bringing eight lanes together costs what it saves */
+
+static int can_fold, can_fold_wide;
 #endif
 
 uint32_t crc_of(uint32_t crc, const unsigned char *data, size_t size)
 {
     crc = ~crc;
 #ifdef INTRINSICS
+    if (can_fold_wide && size >= WIDE_FROM)
+        return ~by_folding_wide(crc, data, size);
     if (can_fold && size >= 64)
         return ~by_folding(crc, data, size);
 #endif
@@ -137,6 +176,8 @@ void prepare_crc(void)
     make_tables();
 #ifdef INTRINSICS
     can_fold = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+    can_fold_wide =
+        can_fold && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq");
 #endif
 }
 
