@@ -191,6 +191,8 @@ def first(_kind, folder):
 
 def resume(kind, folder):
     """Seconds until the first batch: `fresh` at the beginning, `rabaska` at 90 % of an epoch."""
+    import torch.utils.data  # noqa: F401 (it takes a second, which is neither's)
+
     from rabaska.training import Order
 
     data = dataset("rabaska", folder)

@@ -41,9 +41,9 @@ class Order:
         positions = self._positions()
         share = len(self._dataset) // self._ranks  # the same for each rank, or some would wait
         mine = positions[self._rank : share * self._ranks : self._ranks]
-        return iter(mine[self._done :])
+        return iter(_listed(mine[self._done :]))
 
-    def _positions(self) -> List[int]:
+    def _positions(self) -> Sequence[int]:
         count = len(self._dataset)
         shards_of = getattr(self._dataset, "shards_of", None)
         if not self._by_arrival or self.epoch > 0 or shards_of is None:
@@ -58,10 +58,10 @@ class Order:
         return [
             position
             for number, group in sorted(groups.items())
-            for position in self._shuffled(group, number)
+            for position in _listed(self._shuffled(group, number))
         ]
 
-    def _shuffled(self, positions: Sequence[int], salt: int) -> List[int]:
+    def _shuffled(self, positions: Sequence[int], salt: int) -> Sequence[int]:
         numpy = _numpy()
         if numpy is None:
             shuffled = list(positions)
@@ -70,7 +70,7 @@ class Order:
         source = numpy.random.Generator(numpy.random.PCG64([self._seed, self.epoch, salt]))
         # Of a number it makes the same, without going over a range one by one.
         wanted = len(positions) if isinstance(positions, range) else positions
-        mixed: List[int] = source.permutation(wanted).tolist()
+        mixed: Sequence[int] = source.permutation(wanted)
         return mixed
 
     def state_dict(self) -> Dict[str, Any]:
@@ -79,6 +79,12 @@ class Order:
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         self._seed = state["seed"]
         self.resume(state["epoch"], state["done"])
+
+
+def _listed(positions: Any) -> List[int]:
+    """As numbers of Python, which a DataLoader and its workers are quickest with."""
+    numbers: List[int] = positions.tolist() if hasattr(positions, "tolist") else positions
+    return numbers
 
 
 def _numpy() -> Optional[Any]:
