@@ -34,9 +34,9 @@ INSTALL = (
      "boto3", "obstore"],
 )  # fmt: skip
 PACK = "import sys; from pathlib import Path; from rabaska.packing.pack import Wish, pack; pack(Path(sys.argv[1]), Path(sys.argv[2]), Wish('data'))"  # noqa: E501
-# The same as if the compiled part were not installed.
-PLAIN = f"import sys; sys.modules['rabaska_speed'] = None; {PACK}"
 STAGE = "import sys; from rabaska.node.data.stage import stage; stage(*sys.argv[1:])"
+# Before either of them: as if the compiled part were not installed.
+PLAIN = "import sys; sys.modules['rabaska_speed'] = None; "
 REST = 1  # seconds in which the system frees what was removed, which it does on both processors
 PARTS = (
     "packing", "packing_slowly", "staging", "staging_slowly",
@@ -214,7 +214,7 @@ class Bench:
         count = 100_000 // self._scale
         yield self._packing(self._small, f"pack {count} files of 2 KB", 1.4)
         work = f"pack {count} files of 2 KB, without C"
-        yield self._packing(self._small, work, None, program=PLAIN)
+        yield self._packing(self._small, work, None, program=PLAIN + PACK)
         yield self._packing(self._small, f"pack {count} files of 2 KB, cold", 2.5, cold=True)
         yield self._packing(large, f"pack {2000 // self._scale} files of 1 MB", 1.0)
         shutil.rmtree(large)
@@ -226,14 +226,16 @@ class Bench:
             yield self._packing(mount, f"pack {count} files, 1 ms per call", 12)
         shutil.rmtree(source)
 
-    def _staging(self, mode: str, place: Path, work: str, at_least: float) -> Row:
+    def _staging(
+        self, mode: str, place: Path, work: str, at_least: float | None, program: str = STAGE
+    ) -> Row:
         tar = self._disk / "x.tar"
         if not tar.exists():
             wall(["tar", "cf", tar, "-C", self._small, "."])
 
         def ours() -> float:
             target = place / "ours"
-            spent = wall([sys.executable, "-c", STAGE, self._packed, target, mode])
+            spent = wall([sys.executable, "-c", program, self._packed, target, mode])
             shutil.rmtree(target)
             return spent
 
@@ -250,7 +252,9 @@ class Bench:
 
     def staging(self) -> Iterator[Row]:
         count = 100_000 // self._scale
-        yield self._staging("files", self._memory, f"stage {count} files, memory", 2.4)
+        work = f"stage {count} files, memory"
+        yield self._staging("files", self._memory, work, 2.4)
+        yield self._staging("files", self._memory, f"{work}, without C", None, PLAIN + STAGE)
         with fresh_ext4(self._disk) as ext4:
             yield self._staging("files", ext4, f"stage {count} files, ext4", 2.2)
         yield self._staging("shards", self._memory, "stage shards", 10)

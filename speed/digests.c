@@ -112,7 +112,7 @@ static PyObject *digest(PyObject *module, PyObject *arguments)
         Py_BEGIN_ALLOW_THREADS
         (both ? digest_two : digest_one)(words, bytes, (size_t)data[0].len / DIGEST_BLOCK);
         Py_END_ALLOW_THREADS
-        answer = Py_NewRef(Py_None);
+        answer = Py_BuildValue("");
     }
     for (int lane = 0; lane < 2; lane++) {
         PyBuffer_Release(states + lane);

@@ -111,7 +111,7 @@ static PyObject *leaf(PyObject *module, PyObject *arguments)
     Py_XDECREF(crcs);
     free(found.text);
     free(found.names);
-    return plain ? answer : Py_NewRef(Py_None);
+    return plain ? answer : Py_BuildValue("");
 }
 
 PyMethodDef of_folders[] = {

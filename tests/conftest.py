@@ -1,15 +1,13 @@
 """What holds for every test: none is counted that did not run."""
 
 import importlib.util
-import shutil
 import signal
-import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.compiling import compile_for
 
 TESTS = Path(__file__).parent
 
@@ -77,16 +75,7 @@ def pytest_sessionfinish(session, exitstatus):
 @pytest.fixture(scope="session")
 def compiled_part(tmp_path_factory):
     """What `pip install rabaska[speed]` brings, as a file that can be imported."""
-    compiler, headers = shutil.which("cc"), Path(sysconfig.get_paths()["include"])
-    if not compiler or not (headers / "Python.h").exists():
-        pytest.skip("needs a C compiler and the headers of Python")
-    module = tmp_path_factory.mktemp("speed") / "rabaska_speed.so"
-    words = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    if sys.platform == "darwin":
-        words += ["-undefined", "dynamic_lookup"]
-    sources = sorted((TESTS.parent / "speed").glob("*.c"))
-    subprocess.run([compiler, *words, f"-I{headers}", *sources, "-o", module], check=True)
-    return module
+    return compile_for(sys.executable, tmp_path_factory.mktemp("speed"))
 
 
 @pytest.fixture(scope="session")
