@@ -4,7 +4,7 @@
     readers.py random|loader|jpeg KIND FOLDER samples per second
     readers.py first KIND FOLDER              seconds to the first batch
     readers.py resume KIND FOLDER             seconds to the first batch at 90 % of an epoch
-    readers.py index PATH                     seconds to open, and MB of private memory of a reader
+    readers.py index PATH                     seconds to open, and MB of private memory of a worker
 
 KIND is rabaska, webdataset, litdata, files, or nothing: samples that are there already, so that
 what is left is the DataLoader's own work.
@@ -12,6 +12,7 @@ what is left is the DataLoader's own work.
 
 import glob
 import json
+import multiprocessing
 import os
 import random
 import sys
@@ -205,19 +206,38 @@ def resume(kind, folder):
 
 
 def index(path):
-    """How long a pack takes to open, and what a reader of it has for itself beyond the start."""
+    """How long a pack takes to open, and what a worker that reads it has for itself.
+
+    The index is mapped, and belongs to nobody alone as soon as there are two workers.
+    """
     from rabaska.training import PackedDataset
 
-    before = private_memory()
     begun = time.perf_counter()
     data = PackedDataset(path, ahead=False)
     opened = time.perf_counter() - begun
-    order = random.Random(SEED)
-    for _ in range(2000):
-        data.__getitems__([order.randrange(len(data)) for _ in range(BATCH)])
-    grown = private_memory() - before
+    workers = [multiprocessing.Pipe() for _ in range(WORKERS)]
+    for seed, (_, end) in enumerate(workers):
+        multiprocessing.get_context("fork").Process(target=worker, args=(data, seed, end)).start()
+    for ours, _ in workers:
+        ours.recv()  # it has read
+    for ours, _ in workers:
+        ours.send("how much?")
+    grown = max(ours.recv() for ours, _ in workers)
+    for ours, _ in workers:
+        ours.send("thanks")
     print(json.dumps({"seconds": opened, "megabytes": grown / 1e6, "samples": len(data)}))
     return 0
+
+
+def worker(data, seed, asked):
+    before = private_memory()
+    order = random.Random(seed)
+    for _ in range(2000):
+        data.__getitems__([order.randrange(len(data)) for _ in range(BATCH)])
+    asked.send("read")
+    asked.recv()
+    asked.send(private_memory() - before)
+    asked.recv()
 
 
 def private_memory():

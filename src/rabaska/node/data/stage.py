@@ -78,28 +78,28 @@ def _unpack(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple
 
 
 def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
-    """Copy shards, a share of their blocks in each process, and here what describes them."""
+    """Copy shards, a share of their blocks in each process; the first also describes them."""
     for shard in manifest.shards:
         with open(os.path.join(target, shard.name), "wb") as stream:
             stream.truncate(shard.size)
-    blocks = blocks_of(manifest, list(range(len(manifest.shards))))
     count = min(workers.available(), _COPIERS)
+    lots = _lots(manifest, count)
 
     def copy(lot: List[Block]) -> Iterator[Tuple[int, int]]:
+        if lot is lots[0]:
+            describe(pack_folder, target, manifest)
         for block in copy_blocks(pack_folder, target, manifest, lot, STREAMS // count):
             yield 0, block.size
 
-    yield from workers.share(
-        copy, _lots(blocks, count), count, lambda: describe(pack_folder, target, manifest)
-    )
+    yield from workers.share(copy, lots, count)
     yield manifest.files, 0
 
 
-def _lots(blocks: List[Block], count: int) -> List[List[Block]]:
-    """The blocks in so many lots of about as many bytes."""
+def _lots(manifest: Manifest, count: int) -> List[List[Block]]:
+    """All blocks in so many lots that take about as long, with the index in the first."""
     lots = [[] for _ in range(count)]  # type: List[List[Block]]
-    sizes = [0] * count
-    for block in blocks:
+    sizes = [manifest.index_size] + [0] * (count - 1)
+    for block in blocks_of(manifest, list(range(len(manifest.shards)))):
         lot = sizes.index(min(sizes))
         lots[lot].append(block)
         sizes[lot] += block.size

@@ -31,14 +31,11 @@ def available() -> int:
         return os.cpu_count() or 1
 
 
-def share(
-    work: Work, tasks: Sequence[Any], count: int, meanwhile: Callable[[], None] = lambda: None
-) -> Iterator[Any]:
+def share(work: Work, tasks: Sequence[Any], count: int) -> Iterator[Any]:
     """What `work(task)` yields for every task, in the order in which it comes.
 
-    This process does something `meanwhile`, before it listens. The first exception in a worker is
-    raised here, after the others were ended. A worker whose parent is gone ends at its next
-    message.
+    The first exception in a worker is raised here, after the others were ended. A worker whose
+    parent is gone ends at its next message.
     """
     count = max(1, min(count, len(tasks), _MOST_WORKERS))
     tickets = _tickets(min(len(tasks), _TICKETS), count)
@@ -47,7 +44,6 @@ def share(
         for _ in range(count):
             pipe, pid = _begin(work, tasks, tickets, list(crew))
             crew[pipe] = pid
-        meanwhile()
         yield from _messages(crew)
     finally:
         os.close(tickets)
