@@ -6,10 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK = 512, NAME_ROOM = 100, NUMBERS = 5, RECORD = 64, PERMISSIONS = 0777 };
+enum { NAME_ROOM = 100, NUMBERS = 5 };
 
 static const int64_t LATEST_TIME = 077777777777; /* the most that plain tar can say */
-static const int64_t SECOND = 1000000000;
 
 static void octal(char *field, int digits, uint64_t value)
 {

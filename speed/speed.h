@@ -16,6 +16,10 @@
 #include <immintrin.h>
 #endif
 
+/* Of tar, of an index, of a mode, and of times. */
+enum { BLOCK = 512, RECORD = 64, PERMISSIONS = 0777 };
+static const int64_t SECOND = 1000000000;
+
 void prepare_crc(void);
 uint32_t crc_of(uint32_t crc, const unsigned char *data, size_t size);
 

@@ -10,10 +10,8 @@
 #endif
 #include <unistd.h>
 
-enum { BLOCK = 512, HEADER = 64, RECORD = 64, PERMISSIONS = 0777, LONGEST_BASE = 255 };
+enum { HEADER = 64, LONGEST_BASE = 255 };
 enum { TOGETHER = 128 }; /* files that are open at once: systems allow 256 or more */
-
-static const int64_t SECOND = 1000000000;
 
 /* Never through a link, never over something that is there. */
 static const int CREATE = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
