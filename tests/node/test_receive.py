@@ -51,6 +51,7 @@ def fake(folder, name, script):
 
 def test_what_is_missing_is_told_for_all_parcels_in_one_answer(tmp_path):
     (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "shard").write_bytes(b"0123456789")
     (tmp_path / "half.partial").mkdir()
     (tmp_path / "half.partial" / "shard").write_bytes(b"123")
     parcels = [
@@ -67,6 +68,7 @@ def test_what_is_missing_is_told_for_all_parcels_in_one_answer(tmp_path):
 def test_what_is_there_already_counts_as_new_so_that_nobody_cleans_it_away(tmp_path):
     there = tmp_path / "there"
     there.mkdir()
+    (there / "shard").write_bytes(b"0123456789")
     os.utime(there, (1000, 1000))
 
     ask([{"target": str(there), "files": [["shard", 10]]}])
@@ -134,9 +136,64 @@ def test_a_partial_longer_than_the_file_is_cut_to_its_size(tmp_path):
     assert (target / "shard").read_bytes() == content
 
 
+@pytest.mark.parametrize("left", [None, b"first ha"])
+def test_what_a_site_deleted_of_a_parcel_is_missing_and_the_rest_is_not(tmp_path, left):
+    target, kept, lost = tmp_path / "pack", b"kept", b"first half, second half"
+    target.mkdir()
+    (target / "kept").write_bytes(kept)
+    if left is not None:
+        (target / "lost").write_bytes(left)
+    there = len(left or b"")
+    order = [{"target": str(target), "files": [
+        ["kept", len(kept), hashlib.sha256(kept).hexdigest(), 0],
+        ["lost", len(lost), hashlib.sha256(lost).hexdigest(), len(lost) - there],
+    ]}]  # fmt: skip
+
+    missing = ask(order)["missing"]
+    code, answer = send(order, lost[there:])
+
+    assert missing == {str(target): [len(kept), there]}
+    assert (code, answer) == (0, {"damaged": {}})
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == {
+        "kept": kept, "lost": lost,
+    }  # fmt: skip
+    assert os.listdir(tmp_path) == ["pack"]
+
+
+def test_what_is_left_of_a_parcel_goes_when_somebody_sends_it_anew(tmp_path):
+    target, content = tmp_path / "pack", b"content"
+    target.mkdir()
+    (tmp_path / "pack.partial").mkdir()
+    (tmp_path / "pack.partial" / "shard").write_bytes(content[:3])
+
+    missing = ask(order_for(target, content))["missing"]
+    code, _ = send(order_for(target, content, comes=len(content) - 3), content[3:])
+
+    assert missing == {str(target): [3]}
+    assert code == 0
+    assert (target / "shard").read_bytes() == content
+
+
+def test_a_parcel_in_doubt_is_proven_again_and_what_is_damaged_named(tmp_path):
+    target, content = tmp_path / "pack", b"as it should be"
+    target.mkdir()
+    (target / "shard").write_bytes(b"as it shouldn't")
+    doubted = [{**each, "doubted": True} for each in order_for(target, content, comes=0)]
+
+    before = ask(order_for(target, content))["missing"]
+    missing = ask(doubted)["missing"]
+    code, answer = send(doubted)
+
+    assert before == {}
+    assert missing == {str(target): [len(content)]}
+    assert (code, answer) == (0, {"damaged": {str(target): ["shard"]}})
+    assert not target.exists()
+
+
 def test_a_parcel_that_somebody_else_completed_is_asked_after_again(tmp_path):
     target, content = tmp_path / "pack", b"content"
     target.mkdir()
+    (target / "shard").write_bytes(content)
 
     code, _ = send(order_for(target, content), content)
 

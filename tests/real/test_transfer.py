@@ -109,6 +109,34 @@ def test_a_push_is_one_call(station, tmp_path, monkeypatch):
     assert (len(first), len(both)) == (1, 2)
 
 
+def test_only_the_file_that_the_site_deleted_is_sent_again(station, there, tmp_path):
+    pack = folder_of(tmp_path / "pack", [3 * MB, 10, 2 * MB])
+    parcel = Parcel(pack, f"{station.store}/packs/pack")
+
+    station.place.deliver([parcel], station)
+    (there / "packs/pack/shard-00002.tar").unlink()
+    again = station.place.deliver([parcel], station)
+
+    assert again.missing == 2 * MB
+    assert contents(there / "packs/pack") == contents(pack)
+    assert os.listdir(there / "packs") == ["pack"]
+
+
+def test_a_copy_in_doubt_is_mended_by_sending_what_is_damaged(station, there, tmp_path):
+    pack = folder_of(tmp_path / "pack", [3 * MB, MB])
+    parcel = Parcel(pack, f"{station.store}/packs/pack")
+
+    station.place.deliver([parcel], station)
+    damaged = there / "packs/pack/shard-00001.tar"
+    damaged.write_bytes(bytes(MB))
+    station.place.deliver([parcel], station)
+    unnoticed = damaged.read_bytes() == bytes(MB)
+    station.place.deliver([replace(parcel, doubted=True)], station)
+
+    assert unnoticed
+    assert contents(there / "packs/pack") == contents(pack)
+
+
 def noted_calls(folder, monkeypatch):
     """Where an `ssh` that comes before the real one notes each call."""
     folder.mkdir()

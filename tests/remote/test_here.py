@@ -8,7 +8,7 @@ import pytest
 
 from rabaska.errors import NoSpace
 from rabaska.remote.here import Here
-from rabaska.remote.place import quoted
+from rabaska.remote.place import Parcel, quoted
 
 
 @pytest.fixture
@@ -49,6 +49,22 @@ def test_a_folder_is_sent_whole_and_only_once(here, tmp_path):
 
     assert (target / "shard").read_bytes() == b"x" * 1000
     assert os.listdir(target.parent) == ["pack"]
+
+
+@pytest.mark.parametrize("doubted", [False, True])
+def test_a_copy_that_lost_a_file_or_is_in_doubt_is_made_again(here, tmp_path, doubted):
+    pack, copy = tmp_path / "pack", tmp_path / "store" / "pack"
+    pack.mkdir()
+    for name in ("first", "second"):
+        (pack / name).write_bytes(b"x" * 1000)
+    parcel = Parcel(pack, str(copy), doubted=doubted)
+
+    here.deliver([parcel])
+    (copy / "first").write_bytes(b"y" * 1000) if doubted else (copy / "first").unlink()
+    again = here.deliver([parcel])
+
+    assert again.missing == 2000
+    assert [path.read_bytes() for path in sorted(copy.iterdir())] == [b"x" * 1000] * 2
 
 
 def test_fetching_never_overwrites_something_newer_and_skips_what_is_here(here, tmp_path):

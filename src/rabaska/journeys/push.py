@@ -1,12 +1,17 @@
 """Push: what a run needs and its cluster does not have yet."""
 
+from pathlib import Path
+
 from rabaska.domain.amounts import say_size
 from rabaska.journeys.station import Station
 from rabaska.journeys.telling import Teller, telling
 from rabaska.node.data.packs import INDEX, load_manifest
+from rabaska.node.record.plan import Plan
+from rabaska.packing.memory import whole
 from rabaska.packing.pack import Pack
 from rabaska.packing.snapshot import Snapshot
 from rabaska.packing.squeezing import pays, shrinks_to
+from rabaska.records.home import Home
 from rabaska.remote.place import Parcel
 
 
@@ -15,8 +20,8 @@ def push(station: Station, snapshot: Snapshot, packs: tuple[Pack, ...], teller: 
 
     All are asked after in one question: a project that did not change needs no more than that.
     """
-    code = Parcel(snapshot.path, f"{station.store}/code/{snapshot.path.name}")
-    data = [_parcel(pack, f"{station.store}/packs/{pack.identity}") for pack in packs]
+    code = _code(snapshot.path, station)
+    data = [parcel_of(pack.folder, station) for pack in packs]
     moved = telling(f"sending to {station.cluster.name}", teller)
     sent = station.place.deliver([code, *data], station, moved)
     if sent.missing and not station.cluster.is_here:
@@ -24,12 +29,28 @@ def push(station: Station, snapshot: Snapshot, packs: tuple[Pack, ...], teller: 
         teller.step(f"sent to {station.cluster.name}: {say_size(sent.missing)}{spread}")
 
 
-def _parcel(pack: Pack, target: str) -> Parcel:
-    manifest = load_manifest(str(pack.folder))
+def complete(station: Station, plan: Plan, home: Home) -> None:
+    """Send what its site deleted of what a run needs, as far as this computer still has it."""
+    code = home.store / "code" / f"{plan.code}.tar"
+    data = [home.store / "packs" / each.pack for each in plan.datasets]
+    parcels = [_code(code, station)] if code.is_file() else []
+    parcels += [parcel_of(pack, station) for pack in data if whole(pack)]
+    if parcels:
+        station.place.deliver(parcels, station)
+
+
+def _code(snapshot: Path, station: Station) -> Parcel:
+    return Parcel(snapshot, f"{station.store}/code/{snapshot.name}")
+
+
+def parcel_of(pack: Path, station: Station, *, doubted: bool = False) -> Parcel:
+    """A pack on its way; when the copy there is `doubted`, it is proven byte by byte."""
+    manifest = load_manifest(str(pack))
     digests = {shard.name: shard.sha256 for shard in manifest.shards}
     return Parcel(
-        pack.folder,
-        target,
+        pack,
+        f"{station.store}/packs/{pack.name}",
         {**digests, INDEX: manifest.index_sha256},
-        shrinks=lambda: pays(shrinks_to(str(pack.folder))),
+        doubted,
+        shrinks=lambda: pays(shrinks_to(str(pack))),
     )

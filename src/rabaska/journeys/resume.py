@@ -7,6 +7,7 @@ from rabaska.domain.jobs import JobId, JobSpec
 from rabaska.domain.runs import RunState
 from rabaska.errors import CommandFailed, WrongUse
 from rabaska.journeys.growth import MORE
+from rabaska.journeys.push import complete
 from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.status import status
 from rabaska.journeys.submit import more_script, script, spec_of, submit
@@ -25,6 +26,7 @@ def resume(record: RunRecord, home: Home, *, links: int | None = None) -> JobId:
         raise WrongUse(f"run {record.name} is {now.state.value}; there is nothing to resume")
     there = station_of(record, home)
     plan = read_plan(record, there)
+    complete(there, plan, home)
     spec = spec_of(plan, there, links=links or plan.links)
     name = _write_script(plan, there, spec)
     job = submit(spec, there, script_name=name, resume=True)

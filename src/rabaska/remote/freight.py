@@ -100,7 +100,7 @@ def freight(parcel: Parcel, arrived: Sequence[int]) -> Freight:
 def question(parcel: Parcel) -> dict[str, Any]:
     """The parcel as the far end reads it to say how much of it is there."""
     listed = [[name, path.stat().st_size] for name, path in _files(parcel)]
-    return {"target": parcel.target, "files": listed}
+    return {"target": parcel.target, "files": listed, "doubted": parcel.doubted}
 
 
 def _files(parcel: Parcel) -> Iterator[tuple[str, Path]]:

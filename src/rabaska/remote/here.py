@@ -63,8 +63,9 @@ class Here:
         node: NodeSide | None = None,
         moved: Moved | None = None,
     ) -> Delivered:
-        missing = [parcel for parcel in parcels if not Path(parcel.target).exists()]
+        missing = [parcel for parcel in parcels if parcel.doubted or not _is_whole(parcel)]
         for parcel in missing:
+            remove(Path(parcel.target))
             self.send(parcel.source, parcel.target)
         return Delivered(sum(_size(parcel.source) for parcel in missing))
 
@@ -133,6 +134,12 @@ def is_newer(mtime_ns: int, size: int, path: Path) -> bool:
     # A log that grew within one tick of the clock has the same time and another size.
     same_time = mtime_ns == here.st_mtime_ns
     return mtime_ns > here.st_mtime_ns or (same_time and size != here.st_size)
+
+
+def _is_whole(parcel: Parcel) -> bool:
+    """Whether nothing of it is missing: sites delete files that nobody read lately."""
+    target = Path(parcel.target)
+    return target.exists() and _size(target) == _size(parcel.source)
 
 
 def _size(path: Path) -> int:

@@ -36,6 +36,8 @@ class Parcel:
     target: str
     # The sha256 of files inside, by name, where they are known; the others are computed.
     digests: Mapping[str, str] = field(default_factory=dict)
+    # Whether what is there was found damaged: then all of it is proven again.
+    doubted: bool = False
     # Whether it is worth compressing on its way; asked only if it has to travel.
     shrinks: Callable[[], bool] = lambda: False
 

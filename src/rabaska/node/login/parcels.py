@@ -19,6 +19,7 @@ class Parcel(NamedTuple):
     told: str  # the target as the sender spells it
     files: List[File]
     squeezed: bool = False  # its bytes come compressed, chunk by chunk
+    doubted: bool = False  # what is here was found damaged, so all of it has to be proven again
 
     @property
     def target(self) -> str:
@@ -32,22 +33,37 @@ class Parcel(NamedTuple):
     def is_there(self) -> bool:
         return os.path.exists(self.target)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all its files are in their places: sites delete those that nobody read lately."""
+        return all(_size(_inside(self.target, file)) == file.size for file in self.files)
+
     def path(self, file: File) -> str:
-        return os.path.join(self.partial, native(file.name)) if file.name else self.partial
+        return _inside(self.partial, file)
 
     def arrived(self, file: File) -> int:
         """How many bytes of a file are here; all of it may still be wrong."""
-        try:
-            return min(os.path.getsize(self.path(file)), file.size)
-        except OSError:
-            return 0
+        return min(max(_size(self.path(file)), 0), file.size)
+
+
+def _inside(parcel: str, file: File) -> str:
+    return os.path.join(parcel, native(file.name)) if file.name else parcel
+
+
+def _size(path: str) -> int:
+    """-1 when there is no such file."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return -1
 
 
 def parcels(told: List[Json]) -> List[Parcel]:
     """Those of a question or an order."""
     return [
         Parcel(
-            each["target"], [File(*fields) for fields in each["files"]], each.get("squeezed", False)
+            each["target"], [File(*fields) for fields in each["files"]],
+            each.get("squeezed", False), each.get("doubted", False),
         )
         for each in told
-    ]
+    ]  # fmt: skip

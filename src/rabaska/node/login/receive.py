@@ -48,10 +48,22 @@ def _taken(order: List[Json]) -> Json:
 def missing(question: List[Json]) -> Json:
     """What is missing, and whether there is room; if so, the folders for it are made."""
     is_still_there(program_path())
-    absent = [parcel for parcel in parcels(question) if not is_still_there(parcel.target)]
+    absent = [parcel for parcel in parcels(question) if not _is_here(parcel)]
     arrived = {parcel.told: [parcel.arrived(file) for file in parcel.files] for parcel in absent}
     room = _make_room(absent) if absent else {}
     return {"missing": arrived, "room": room, "rsync": _has("rsync")}
+
+
+def _is_here(parcel: Parcel) -> bool:
+    """Whether nothing of it need come; if something must, what is here is where it shall grow."""
+    if not is_still_there(parcel.target):
+        return False
+    if parcel.is_whole and not parcel.doubted:
+        return True
+    from .taking import take_down
+
+    take_down(parcel)
+    return False
 
 
 def _has(program: str) -> bool:

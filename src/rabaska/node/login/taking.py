@@ -115,6 +115,14 @@ def _put_in_place(parcel: Parcel) -> None:
     sync_folder(os.path.dirname(parcel.target))
 
 
+def take_down(parcel: Parcel) -> None:
+    """Make what is in place partial again, so that it is completed and proven as if it came now."""
+    if os.path.exists(parcel.partial):
+        _drop(parcel.target)
+    else:
+        os.rename(parcel.target, parcel.partial)
+
+
 def _drop(path: str) -> None:
     if os.path.isdir(path):
         import shutil
