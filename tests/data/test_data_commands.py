@@ -2,11 +2,16 @@
 
 import json
 import os
+import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from rabaska.cli import main
+from rabaska.node.data.extract import extract
 from rabaska.packing.pack import Wish, pack
 
 
@@ -80,10 +85,20 @@ def test_one_file_is_printed_as_it_was(made, capfd):
     assert capfd.readouterr().out == "dogs/1.jpg" * 100
 
 
-def test_a_file_that_is_not_there_is_named(made, capfd):
-    assert rabaska("cat", "animals", "dogs/7.jpg") == 4
+@pytest.mark.parametrize("word", ["ls", "cat", "extract"])
+def test_a_file_that_is_not_there_is_named(made, capfd, word):
+    assert rabaska(word, "animals", "dogs/7.jpg") == 4
 
     assert "dogs/7.jpg" in capfd.readouterr().err
+
+
+def test_nothing_is_taken_out_when_one_of_the_names_is_wrong(made, tmp_path, capfd):
+    wanted = ("cats", "dogs/7.jpg", "--into", str(tmp_path / "out"))
+
+    assert rabaska("extract", "animals", *wanted) == 4
+
+    assert "dogs/7.jpg" in capfd.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_unknown_pack_says_which_there_are(made, capfd):
@@ -103,6 +118,63 @@ def test_a_folder_is_taken_out_with_modes_times_and_links(made, tmp_path):
     assert not (tmp_path / "out" / "dogs").exists()
 
 
+def test_folders_keep_their_modes_and_times(tmp_path, monkeypatch):
+    monkeypatch.setenv("RABASKA_HOME", str(tmp_path / "home"))
+    inner = tmp_path / "source" / "outer" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "x").write_text("x")
+    for folder, mode, seconds in ((inner, 0o500, 1000), (inner.parent, 0o750, 2000)):
+        folder.chmod(mode)
+        os.utime(folder, (seconds, seconds))
+    pack(tmp_path / "source", tmp_path / "home" / "store" / "packs", Wish("it"))
+
+    assert rabaska("extract", "it", "--into", str(tmp_path / "out")) == 0
+
+    for name, mode, seconds in (("outer/inner", 0o500, 1000), ("outer", 0o750, 2000)):
+        found = (tmp_path / "out" / name).stat()
+        assert (found.st_mode & 0o777, found.st_mtime) == (mode, seconds)
+
+
+def test_taking_out_again_brings_what_is_missing_and_leaves_the_rest(made, tmp_path, capfd):
+    out = tmp_path / "out"
+    assert rabaska("extract", "animals", "--into", str(out)) == 0
+    kept = (out / "cats/1.jpg").stat()
+    (out / "cats/2.jpg").unlink()
+
+    assert rabaska("extract", "animals", "--into", str(out)) == 0
+
+    assert (out / "cats/1.jpg").stat() == kept
+    assert (out / "cats/2.jpg").read_text() == "cats/2.jpg" * 100
+    assert sorted(os.listdir(out)) == ["cats", "dogs"]
+
+
+@pytest.mark.slow
+def test_taking_out_killed_at_any_moment_leaves_only_whole_files(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(2000):
+        (source / f"{number:04d}").write_bytes(os.urandom(2000))
+    made = pack(source, tmp_path / "packs", Wish("it")).folder
+    program = (
+        "import sys; from rabaska.node.data.extract import extract\n"
+        "print('ready', flush=True); extract(*sys.argv[1:])"
+    )
+
+    for attempt in range(20):
+        command = [sys.executable, "-c", program, made, tmp_path / "out"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as taking:
+            assert taking.stdout is not None
+            taking.stdout.readline()
+            time.sleep(0.01 * attempt)
+            taking.kill()
+        for path in (tmp_path / "out").glob("[0-9]*"):
+            assert path.read_bytes() == (source / path.name).read_bytes()
+
+    extract(str(made), str(tmp_path / "out"))
+    found = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("[0-9]*")}
+    assert found == {path.name: path.read_bytes() for path in source.iterdir()}
+
+
 def test_nothing_is_overwritten(made, tmp_path, capfd):
     (tmp_path / "out" / "dogs").mkdir(parents=True)
     (tmp_path / "out" / "dogs" / "1.jpg").write_text("mine")
@@ -110,6 +182,7 @@ def test_nothing_is_overwritten(made, tmp_path, capfd):
     assert rabaska("extract", "animals", "--into", str(tmp_path / "out")) == 4
 
     assert (tmp_path / "out" / "dogs" / "1.jpg").read_text() == "mine"
+    assert os.listdir(tmp_path / "out") == ["dogs"]
     assert "already there" in capfd.readouterr().err
 
 
@@ -131,6 +204,63 @@ def test_a_whole_pack_is_said_to_be_whole(made, capfd):
     assert rabaska("verify", "animals") == 0
 
     assert "is whole" in capfd.readouterr().err
+
+
+def test_without_a_name_all_packs_are_verified_also_one_that_lost_a_shard(made, tmp_path, capfd):
+    other = pack(tmp_path / "source/cats", made.parent, Wish("cats")).folder
+    (other / "shard-00000.tar").unlink()
+
+    assert rabaska("verify", "--json") == 5
+
+    told = capfd.readouterr()
+    verdicts = {one["pack"]: one["problems"] for one in json.loads(told.out)}
+    assert verdicts[made.name] == []
+    assert "shard-00000.tar is missing" in verdicts[other.name][0]
+    assert f"remove {other}" in " ".join(told.err.split())
+
+
+def test_a_pack_made_again_after_the_advice_of_verify_is_whole(made, tmp_path, monkeypatch):
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "rabaska.toml").write_text(
+        'command = "true"\n[data.animals]\npath = "../source"\n'
+    )  # fmt: skip
+    monkeypatch.chdir(project)
+    shard = made / "shard-00000.tar"
+    shard.write_bytes(bytes(shard.stat().st_size))
+    assert rabaska("verify") == 5
+
+    shutil.rmtree(made)
+    with pytest.raises(SystemExit):
+        main(["pack"])
+
+    assert rabaska("verify") == 0
+
+
+def test_a_shard_that_cannot_be_read_is_a_problem_of_its_own(made, monkeypatch, capfd):
+    (made / "shard-00000.tar").unlink()
+    (made / "shard-00000.tar").mkdir()
+    monkeypatch.setattr("rabaska.node.data.sealed.refuse_wrong_sizes", lambda *_: None)
+
+    assert rabaska("verify", "animals") == 5
+
+    assert "Is a directory" in capfd.readouterr().err
+
+
+def test_only_a_copy_can_be_mended(made, capfd):
+    assert rabaska("verify", "--mend") == 2
+    (made / "shard-00000.tar").write_bytes(b"")
+    assert rabaska("verify", "animals", "--on", "here", "--mend") == 5
+
+    assert "cannot be mended from itself" in capfd.readouterr().err
+
+
+def test_a_cluster_without_a_copy_says_so(made, capfd, tmp_path):
+    made.rename(tmp_path / made.name)
+
+    assert rabaska("verify", str(tmp_path / made.name), "--on", "here") == 2
+
+    assert "here has no copy of" in capfd.readouterr().err
 
 
 def test_many_small_files_should_be_packed(made, tmp_path, capfd):

@@ -8,9 +8,9 @@ import pytest
 from benchmarks.slow_disk.mount import slow_disk, unavailable
 
 from rabaska.node.data import arrive
-from rabaska.node.data.inspection import verify
 from rabaska.node.data.packs import DamagedPack
 from rabaska.node.data.stage import stage
+from rabaska.node.data.verify import verify
 from rabaska.packing.pack import Wish, pack
 from rabaska.training import PackedDataset
 

@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rabaska.node.data import packs
-from rabaska.node.data.inspection import leads_out, open_pack, verify
+from rabaska.node.data.inspection import leads_out, open_pack
 from rabaska.node.data.packs import FILE, FOLDER, LINK, DamagedPack, Index
 from rabaska.node.data.stage import stage
+from rabaska.node.data.verify import verify
 
 
 def refusal(folder: Path, tmp_path: Path) -> str:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from rabaska.node import partial
-from rabaska.node.data.inspection import verify
 from rabaska.node.data.packs import DamagedPack, Index, load_manifest
 from rabaska.node.data.stage import remove, stage
+from rabaska.node.data.verify import verify
 from rabaska.packing.pack import Wish, pack
 
 PYTHONS = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))

@@ -13,9 +13,9 @@ import trees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node.data.inspection import verify
 from rabaska.node.data.packs import Index
 from rabaska.node.data.stage import stage
+from rabaska.node.data.verify import verify
 from rabaska.packing.pack import Wish, pack
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])

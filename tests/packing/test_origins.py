@@ -11,8 +11,8 @@ import pytest
 import trees
 
 from rabaska.errors import DatasetError
-from rabaska.node.data.inspection import verify
 from rabaska.node.data.stage import stage
+from rabaska.node.data.verify import verify
 from rabaska.packing.origins import pack_origin
 from rabaska.packing.pack import Pack, Wish
 from rabaska.training import PackedDataset

@@ -19,9 +19,9 @@ import trees
 
 from rabaska.errors import DatasetError, NoSpace
 from rabaska.node import partial
-from rabaska.node.data.inspection import verify
 from rabaska.node.data.packs import Index
 from rabaska.node.data.stage import stage
+from rabaska.node.data.verify import verify
 from rabaska.packing.cutting import target_size
 from rabaska.packing.pack import Progress, Wish, pack
 from rabaska.packing.space import space_needed

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.data.inspection import verify
+from rabaska.node.data.verify import verify
 from rabaska.packing.pack import Wish, pack
 
 SHARD = 100_000

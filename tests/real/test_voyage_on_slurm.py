@@ -101,6 +101,31 @@ def test_a_cancelled_run_leaves_the_queue_and_can_go_on(lab, voyager):
     assert told["links"][-1]["resumed_from"].startswith("output/checkpoint-")
 
 
+def test_a_damaged_copy_is_mended_and_what_the_site_deleted_is_sent_by_resume(lab, voyager):
+    voyager.run("--", "--gate", voyager.gate)
+    voyager.until(saved)
+    voyager.types("cancel")
+    voyager.until(lambda status: status["state"] == "cancelled")
+    store = lab.path(voyager.store)
+    (shard,) = store.glob("packs/*/shard-00000.tar")
+
+    shard.write_bytes(bytes(shard.stat().st_size))
+    damage = voyager.types("data", "verify", "--on", "lab", code=5)
+    mended = voyager.types("data", "verify", "--on", "lab", "--mend")
+    whole = voyager.types("data", "verify", "--on", "lab")
+    shard.unlink()
+    for code in store.glob("code/*.tar"):
+        code.unlink()
+    voyager.let_go()
+    voyager.types("resume")
+    voyager.types("wait")
+
+    assert "--on lab --mend" in damage.errors
+    assert "mended on lab" in mended.errors
+    assert "is whole" in whole.errors
+    assert voyager.status()["state"] == "finished"
+
+
 def test_a_run_that_waits_is_cancelled_before_it_begins(lab, voyager):
     voyager.add_settings('[cluster.lab]\nnative = ["--hold"]\n')
     voyager.run()

@@ -5,16 +5,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from rabaska.cli import show
 from rabaska.cli.columns import columns
-from rabaska.cli.words import json_option
+from rabaska.cli.words import json_option, quiet_option
 from rabaska.domain.amounts import say_seconds, say_size
-from rabaska.errors import DamagedPack
+from rabaska.errors import DamagedPack, WrongUse
 from rabaska.journeys import data as journey
 from rabaska.node.data.packs import FOLDER, LINK
 from rabaska.packing.advice import Advice
 from rabaska.records.home import home
+
+_NO_PACK = "there is no pack yet; `rabaska pack` makes one of every dataset"
 
 
 @click.group()
@@ -22,26 +25,57 @@ def data() -> None:
     """Look into packs without unpacking them, check them, or ask whether packing pays."""
 
 
+def _complete_pack(
+    _ctx: click.Context, _param: click.Parameter, typed: str
+) -> list[CompletionItem]:
+    names = {one.name for one in journey.kept(Path.cwd(), home())}
+    return [CompletionItem(name) for name in sorted(names) if name.startswith(typed)]
+
+
 @data.command("verify")
-@click.argument("pack")
-@click.option("--on", default="", metavar="CLUSTER", help="Check the copy on that cluster.")
-def verify(pack: str, *, on: str) -> None:
-    """Compare every byte of a pack with what its manifest says."""
-    if on:
-        problems = journey.verify_on(pack, on, home())
-    else:
-        problems = journey.verify(journey.pack_called(pack, home()))
-    if problems:
-        raise DamagedPack(
-            f"{pack} is damaged",
-            why="; ".join(problems),
-            hint="`rabaska pack` makes it again from the dataset",
-        )
-    show.note(f"{pack} is whole")
+@click.argument("names", nargs=-1, metavar="[PACK]...", shell_complete=_complete_pack)
+@click.option("--on", default="", metavar="CLUSTER", help="Check the copies on that cluster.")
+@click.option("--mend", is_flag=True, help="With --on: send what is damaged there again.")
+@quiet_option
+@json_option
+def verify(names: tuple[str, ...], *, on: str, mend: bool, quiet: bool, as_json: bool) -> None:
+    """Compare every byte of packs with what their manifests say; without PACK, all the project's.
+
+    Exits with 5 if one of them is damaged.
+    """
+    if mend and not on:
+        raise WrongUse("`--mend` needs `--on CLUSTER`", why="only a copy is mended, from yours")
+    packs = [journey.pack_called(name, home()) for name in names]
+    packs = packs or journey.folders_of(Path.cwd(), home())
+    with show.steps(quiet=quiet or as_json) as told:
+        verdicts = journey.verify_on(packs, on, home()) if on else journey.verify(packs, told)
+        for one in verdicts:
+            if not one.problems:
+                told.step(f"{one.pack} is whole")
+        damaged = [one for one in verdicts if one.problems]
+        if mend and damaged:
+            journey.mend_on([one.folder for one in damaged], on, home(), told)
+            told.step(f"mended on {on}: {', '.join(one.pack for one in damaged)}")
+    if as_json:
+        show.json(verdicts)
+    elif not verdicts:
+        show.note(_NO_PACK)
+    if damaged and not mend:
+        raise _damage(damaged, on)
+
+
+def _damage(damaged: list[journey.Verdict], on: str) -> DamagedPack:
+    first = damaged[0]
+    sent_again = f"`rabaska data verify {first.pack} --on {on} --mend` sends it again"
+    return DamagedPack(
+        " and ".join(f"{one.pack} is damaged" for one in damaged),
+        why="; ".join(problem for one in damaged for problem in one.problems),
+        hint=sent_again if on else journey.made_again(first.folder),
+    )
 
 
 @data.command("ls")
-@click.argument("pack", default="")
+@click.argument("pack", default="", shell_complete=_complete_pack)
 @click.argument("below", default="")
 @json_option
 def ls(pack: str, below: str, *, as_json: bool) -> None:
@@ -65,7 +99,7 @@ def _list_packs(*, as_json: bool) -> None:
         show.json(found)
         return
     if not found:
-        show.note("there is no pack yet; `rabaska pack` makes one of every dataset")
+        show.note(_NO_PACK)
         return
     rows = [
         (one.name, f"{one.files:,}", say_size(one.bytes), one.digest[:12], one.folder)
@@ -77,7 +111,7 @@ def _list_packs(*, as_json: bool) -> None:
 
 
 @data.command("cat")
-@click.argument("pack")
+@click.argument("pack", shell_complete=_complete_pack)
 @click.argument("name")
 def cat(pack: str, name: str) -> None:
     """Print one file of a pack."""
@@ -86,13 +120,18 @@ def cat(pack: str, name: str) -> None:
 
 
 @data.command("extract")
-@click.argument("pack")
+@click.argument("pack", shell_complete=_complete_pack)
 @click.argument("names", nargs=-1)
 @click.option("--into", type=click.Path(path_type=Path), default=Path(), help="Where to put them.")
-def extract(pack: str, names: tuple[str, ...], *, into: Path) -> None:
-    """Take files or folders out of a pack; without names, all of it."""
-    count = journey.extract(journey.pack_called(pack, home()), names, into)
-    show.note(f"extracted {count:,} files into {into.absolute()}")
+@quiet_option
+def extract(pack: str, names: tuple[str, ...], *, into: Path, quiet: bool) -> None:
+    """Take files or folders out of a pack; without names, all of it.
+
+    Nothing is overwritten; after an interruption, the same words go on where it stopped.
+    """
+    with show.steps(quiet=quiet) as told:
+        count = journey.extract(journey.pack_called(pack, home()), names, into, told)
+        told.step(f"extracted {count:,} files into {into.absolute()}")
 
 
 @data.command("advise")

@@ -9,8 +9,12 @@ from pathlib import Path
 from rabaska.domain.placing import place
 from rabaska.domain.speeds import TierSpeed, best_mode
 from rabaska.errors import DamagedPack, DatasetError, SettingsError, WrongUse
+from rabaska.journeys.push import parcel_of
 from rabaska.journeys.station import Station, station
-from rabaska.node.data import inspection, look, measure, packs
+from rabaska.journeys.telling import Teller, telling
+from rabaska.node.data import extract as taking
+from rabaska.node.data import look, measure, packs
+from rabaska.node.data import verify as checking
 from rabaska.node.data.packs import MANIFEST, Entry
 from rabaska.packing.advice import Advice
 from rabaska.packing.advice import advise as measured
@@ -30,15 +34,29 @@ class Kept:
     folder: Path
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What was found when every byte of a pack was read."""
+
+    pack: str
+    folder: Path  # on this computer, also of a copy elsewhere
+    problems: list[str]
+
+
 def kept(folder: Path, home: Home) -> list[Kept]:
     """The packs of the project around `folder`, or all of them where there is no project."""
-    names = _names(folder)
-    found = [whole(path.parent) for path in sorted((home.store / "packs").glob(f"*/{MANIFEST}"))]
     return [
         Kept(one.name, one.files, one.bytes, one.digest, home.store / "packs" / one.identity)
-        for one in found
-        if one and (names is None or one.name in names)
+        for one in map(whole, folders_of(folder, home))
+        if one
     ]
+
+
+def folders_of(folder: Path, home: Home) -> list[Path]:
+    """Where these packs lie, damaged ones included."""
+    names = _names(folder)
+    found = sorted(path.parent for path in (home.store / "packs").glob(f"*/{MANIFEST}"))
+    return [path for path in found if names is None or path.name.rpartition("-")[0] in names]
 
 
 def _names(folder: Path) -> set[str] | None:
@@ -67,18 +85,46 @@ def pack_called(name: str, home: Home) -> Path:
     )
 
 
-def verify(pack: Path) -> list[str]:
-    """Everything that is wrong with the pack; reads every byte."""
-    return inspection.verify(os.fspath(pack))
+def verify(packs: Sequence[Path], teller: Teller) -> list[Verdict]:
+    """What is wrong with each pack; reads every byte."""
+    verdicts = []
+    for pack in packs:
+        progress = telling(f"reading {pack.name}", teller)
+        verdicts.append(Verdict(pack.name, pack, checking.verify(os.fspath(pack), progress)))
+    return verdicts
 
 
-def verify_on(name: str, cluster: str, home: Home) -> list[str]:
-    """The same for the pack of that name on a cluster."""
+def verify_on(packs: Sequence[Path], cluster: str, home: Home) -> list[Verdict]:
+    """The same for the copies of these packs that a cluster has."""
     there = station(cluster, home)
-    pack = pack_called(name, home).name
-    outcome = there.ask("verify", f"{there.store}/packs/{pack}")
-    problems: list[str] = json.loads(outcome.output)
-    return problems
+    copies = [f"{there.store}/packs/{pack.name}" for pack in packs]
+    answers = [json.loads(there.ask("verify", copy).output) for copy in copies]
+    if packs and all(problems is None for problems in answers):
+        raise WrongUse(
+            f"{cluster} has no copy of {' or '.join(pack.name for pack in packs)}",
+            hint=f"`rabaska run --on {cluster}` brings one along",
+        )
+    return [
+        Verdict(pack.name, pack, problems)
+        for pack, problems in zip(packs, answers, strict=True)
+        if problems is not None
+    ]
+
+
+def mend_on(packs: Sequence[Path], cluster: str, home: Home, teller: Teller) -> None:
+    """Send what is damaged of these packs on a cluster again."""
+    there = station(cluster, home)
+    parcels = [parcel_of(pack, there, doubted=True) for pack in packs]
+    for parcel in parcels:
+        if there.cluster.is_here and parcel.source.samefile(parcel.target):
+            raise DamagedPack(
+                f"{parcel.source.name} cannot be mended from itself", hint=made_again(parcel.source)
+            )
+    there.place.deliver(parcels, there, telling(f"sending to {cluster}", teller))
+
+
+def made_again(pack: Path) -> str:
+    return f"remove {pack}; then `rabaska pack` makes it again from the dataset"
 
 
 def entries(pack: Path, below: str) -> Iterator[Entry]:
@@ -91,10 +137,11 @@ def content(pack: Path, name: str) -> Iterator[bytes]:
         yield from look.pieces(os.fspath(pack), os.fsencode(name))
 
 
-def extract(pack: Path, names: Sequence[str], target: Path) -> int:
+def extract(pack: Path, names: Sequence[str], target: Path, teller: Teller) -> int:
     with _told(pack):
         wanted = [os.fsencode(name.strip("/")) for name in names]
-        return look.extract(os.fspath(pack), os.fspath(target), wanted)
+        progress = telling(f"extracting {pack.name}", teller)
+        return taking.extract(os.fspath(pack), os.fspath(target), wanted, progress)
 
 
 def advise(folder: Path, home: Home, on: str = "") -> Advice:
@@ -140,9 +187,7 @@ class _told:  # noqa: N801 -- reads as a word in `with _told(pack):`
 
     def __exit__(self, _kind: object, problem: object, _trace: object) -> None:
         if isinstance(problem, packs.DamagedPack):
-            raise DamagedPack(
-                str(problem), hint="`rabaska pack` makes it again from the dataset"
-            ) from problem
+            raise DamagedPack(str(problem), hint=made_again(self._pack)) from problem
         if isinstance(problem, look.NotInPack):
             raise DatasetError(
                 f"{self._pack.name}: {problem}", hint="`rabaska data ls` lists what it holds"

@@ -9,7 +9,7 @@ WORDS = {
     "report": ".login.report",
     "survey": ".login.survey",
     "tail": ".login.tail",
-    "verify": ".data.inspection",
+    "verify": ".data.verify",
     "measure": ".data.measure",
     "task": ".link.task",
     "everywhere": ".link.everywhere",

@@ -1,23 +1,15 @@
 """Whether a pack can be trusted: nothing is written from one that is damaged or means harm."""
 
-import json
-import os
 from functools import reduce
 from operator import add, le, lt, or_
-from typing import Iterable, List, Set, Tuple
+from typing import Iterable, Set, Tuple
 
 from .columns import Files, files_in, names_end, steps, total_size, wrong_name
-from .packs import FILE, FOLDER, LINK, DamagedPack, Entry, Index, Manifest, sha256_of
+from .packs import FILE, FOLDER, LINK, DamagedPack, Entry, Index, Manifest
 from .sealed import open_sealed
 
 _TAR_BLOCK = 512
 _NO_NAMES = {b"", b".", b".."}
-
-
-def main(argv: List[str]) -> int:
-    """`verify FOLDER`: print what is wrong with the pack there, as a JSON list."""
-    print(json.dumps(verify(argv[0])))
-    return 0
 
 
 def open_pack(folder: str) -> Tuple[Manifest, Index]:
@@ -29,20 +21,6 @@ def open_pack(folder: str) -> Tuple[Manifest, Index]:
         index.close()
         raise
     return manifest, index
-
-
-def verify(folder: str) -> List[str]:
-    """Everything that is wrong with the pack in `folder`, one sentence each; reads every byte."""
-    try:
-        manifest, index = open_pack(folder)
-    except (DamagedPack, OSError) as problem:
-        return [str(problem)]
-    index.close()
-    problems = []
-    for shard in manifest.shards:
-        if sha256_of(os.path.join(folder, shard.name)) != shard.sha256:
-            problems.append("{} in {} was damaged".format(shard.name, folder))
-    return problems
 
 
 def refuse_harm(index: Index, manifest: Manifest) -> None:

@@ -1,14 +1,13 @@
-"""A look into a pack without unpacking it: what it holds, one file of it, a part of its tree."""
+"""A look into a pack without unpacking it: what it holds, and the content of one file."""
 
 import os
 import zlib
-from typing import Iterator, List, Optional
+from typing import Iterator
 
-from .blocks import damaged, write_at
+from .blocks import damaged
 from .inspection import open_pack
-from .packs import FILE, FOLDER, Entry, Manifest
+from .packs import Entry, Manifest
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _PIECE = 4 * 2**20
 
 
@@ -19,12 +18,16 @@ class NotInPack(Exception):
 def entries(folder: str, below: bytes = b"") -> Iterator[Entry]:
     """Everything in the pack, or what is called `below` and all that lies in it."""
     _, index = open_pack(folder)
+    found = not below
     try:
         for entry in index.entries(0, len(index)):
             if not below or entry.name == below or entry.name.startswith(below + b"/"):
+                found = True
                 yield entry
     finally:
         index.close()
+    if not found:
+        raise NotInPack("it holds nothing called {}".format(os.fsdecode(below)))
 
 
 def pieces(folder: str, name: bytes) -> Iterator[bytes]:
@@ -36,10 +39,11 @@ def pieces(folder: str, name: bytes) -> Iterator[bytes]:
         index.close()
     if found is None:
         raise NotInPack("there is no file {} in it".format(os.fsdecode(name)))
-    yield from _content(folder, manifest, found)
+    yield from content_of(folder, manifest, found)
 
 
-def _content(folder: str, manifest: Manifest, entry: Entry) -> Iterator[bytes]:
+def content_of(folder: str, manifest: Manifest, entry: Entry) -> Iterator[bytes]:
+    """The same of an entry of an index."""
     shard = manifest.shards[entry.shard].name
     crc = done = 0
     source = os.open(os.path.join(folder, shard), os.O_RDONLY)
@@ -54,47 +58,3 @@ def _content(folder: str, manifest: Manifest, entry: Entry) -> Iterator[bytes]:
         os.close(source)
     if crc != entry.crc:
         raise damaged(folder, shard)
-
-
-def extract(folder: str, target: str, below: Optional[List[bytes]] = None) -> int:
-    """Write the files called `below`, or all, under `target`; how many. Nothing is overwritten."""
-    manifest, index = open_pack(folder)
-    try:
-        chosen = [
-            entry for entry in index.entries(0, len(index))
-            if not below or any(_is_in(entry.name, one) for one in below)
-        ]  # fmt: skip
-    finally:
-        index.close()
-    if not chosen:
-        raise NotInPack("it holds nothing of that name")
-    root = os.fsencode(target)
-    for entry in chosen:
-        inside = entry.name if entry.kind == FOLDER else os.path.dirname(entry.name)
-        os.makedirs(os.path.join(root, inside), exist_ok=True)
-    for entry in chosen:
-        if entry.kind == FILE:
-            _write(folder, manifest, entry, os.path.join(root, entry.name))
-        elif entry.kind != FOLDER:
-            os.symlink(entry.target, os.path.join(root, entry.name))
-    return sum(entry.kind == FILE for entry in chosen)
-
-
-def _is_in(name: bytes, one: bytes) -> bool:
-    return name == one or name.startswith(one + b"/")
-
-
-def _write(folder: str, manifest: Manifest, entry: Entry, path: bytes) -> None:
-    descriptor = os.open(path, _CREATE, 0o600)
-    try:
-        offset = 0
-        for piece in _content(folder, manifest, entry):
-            write_at(descriptor, piece, offset)
-            offset += len(piece)
-        os.fchmod(descriptor, entry.mode)
-        os.utime(descriptor, ns=(entry.mtime_ns, entry.mtime_ns))
-    except BaseException:
-        os.unlink(path)
-        raise
-    finally:
-        os.close(descriptor)
