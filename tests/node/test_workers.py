@@ -21,6 +21,21 @@ def test_every_task_is_done_once(tasks, count):
     assert os.getpid() not in {pid for _, pid in messages}
 
 
+def test_a_process_draws_tasks_as_it_goes_and_none_is_drawn_twice():
+    def work(mine):
+        first = next(mine)
+        yield [first]
+        if first == 0:
+            signal.pause()  # the other one does all the rest
+        yield list(mine)
+
+    messages = workers.draw(work, range(100), 2)
+    drawn = [next(messages) for _ in range(3)]
+    messages.close()
+
+    assert sorted(drawn) == [[0], [1], list(range(2, 100))]
+
+
 def test_long_messages_arrive_whole():
     def talk(task):
         yield bytes([task]) * 300_000

@@ -2,7 +2,8 @@
 
 import resource
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Sequence, Tuple
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, List, Tuple
 
 if TYPE_CHECKING:
     import queue
@@ -32,31 +33,37 @@ def _waits() -> int:
 
 
 def ahead(
-    read: Callable[[Any], Any], tasks: Sequence[Any], streams: int = STREAMS
+    read: Callable[[Any], Any], tasks: Iterable[Any], streams: int = STREAMS
 ) -> Iterator[Any]:
-    """`read(task)` of every task, in their order; never more than `streams` results are waiting."""
-    if len(tasks) == 1:
-        yield read(tasks[0])
+    """`read(task)` of every task, in their order; never more than `streams` results are waiting.
+
+    Tasks are taken only when they are begun: others may draw from the same.
+    """
+    left = iter(tasks)
+    first = list(islice(left, streams))
+    if len(first) < 2:
+        yield from map(read, chain(first, left))
         return
     import queue  # only here: where storage is quick, nobody needs threads
     import threading
 
     asked = queue.Queue()  # type: queue.Queue[Any]
     slots = []  # type: List[_Slot]
-    streams = min(streams, len(tasks))
-    for _ in range(streams):
+    for _ in first:
         threading.Thread(target=_answer, args=(read, asked), daemon=True).start()
+
+    def begin(some: Iterable[Any]) -> None:
+        for task in some:
+            slots.append((threading.Event(), []))
+            asked.put((task, slots[-1]))
+
     try:
-        for number, task in enumerate(tasks):
-            slot = (threading.Event(), [])  # type: _Slot
-            slots.append(slot)
-            asked.put((task, slot))
-            if number >= streams - 1:
-                yield _result(slots.pop(0))
+        begin(first)
         while slots:
             yield _result(slots.pop(0))
+            begin(islice(left, 1))
     finally:
-        _dismiss(asked, streams)
+        _dismiss(asked, len(first))
 
 
 def _answer(read: Callable[[Any], Any], asked: "queue.Queue[Any]") -> None:

@@ -2,7 +2,7 @@
 
 import io
 import os
-from typing import Iterator, List, NamedTuple, Union
+from typing import Iterable, Iterator, List, NamedTuple, Union
 
 from .ahead import Watch, ahead
 from .packs import BLOCK, DamagedPack, Manifest
@@ -31,8 +31,9 @@ def blocks_of(manifest: Manifest, numbers: List[int]) -> List[Block]:
 
 
 def copy_blocks(
-    pack_folder: str, target: str, manifest: Manifest, blocks: List[Block], streams: int = STREAMS
-) -> Iterator[Block]:
+    pack_folder: str, target: str, manifest: Manifest, blocks: Iterable[Block],
+    streams: int = STREAMS,
+) -> Iterator[Block]:  # fmt: skip
     """Copy blocks into files of `target` that are as long as their shards; each when it is done.
 
     One after the other, which is quickest, until one keeps us waiting; then in several streams.
@@ -42,13 +43,14 @@ def copy_blocks(
         _copy_block(pack_folder, target, manifest, block)
         return block
 
-    done, slow = 0, False
-    while done < len(blocks) and not slow:
-        watch, block = Watch(), copy(blocks[done])
-        done, slow = done + 1, watch.was_slow(block.size)
+    left = iter(blocks)
+    for block in left:
+        watch = Watch()
+        copy(block)
+        slow = watch.was_slow(block.size)
         yield block
-    if done < len(blocks):
-        yield from ahead(copy, blocks[done:], streams)
+        if slow:
+            yield from ahead(copy, left, streams)
 
 
 def _copy_block(pack_folder: str, target: str, manifest: Manifest, block: Block) -> None:

@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from typing import Callable, Iterator, List, Optional, Tuple
+from itertools import chain, islice
+from typing import Callable, Iterator, Optional, Tuple
 
 from .. import partial
 from . import workers
@@ -15,6 +16,7 @@ FILES = "files"
 SHARDS = "shards"
 
 _PIECE = 2**18  # small enough to stay in the processor's cache between reading and digesting
+_DESCRIPTION = Block(-1, 0, 0)  # manifest and index, among blocks
 _COPIERS = 4  # processes that fill the memory's bandwidth, or nearly
 
 Progress = Callable[[int, int], None]  # files and bytes staged so far
@@ -78,32 +80,24 @@ def _unpack(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple
 
 
 def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[Tuple[int, int]]:
-    """Copy shards, a share of their blocks in each process; the first also describes them."""
+    """Copy shards, each process the next block that nobody has begun."""
     for shard in manifest.shards:
         with open(os.path.join(target, shard.name), "wb") as stream:
             stream.truncate(shard.size)
     count = min(workers.available(), _COPIERS)
-    lots = _lots(manifest, count)
+    blocks = blocks_of(manifest, list(range(len(manifest.shards))))
 
-    def copy(lot: List[Block]) -> Iterator[Tuple[int, int]]:
-        if lot is lots[0]:
+    def copy(mine: Iterator[Block]) -> Iterator[Tuple[int, int]]:
+        first = list(islice(mine, 1))
+        if first == [_DESCRIPTION]:
             describe(pack_folder, target, manifest)
-        for block in copy_blocks(pack_folder, target, manifest, lot, STREAMS // count):
+            first = []
+        drawn = chain(first, mine)
+        for block in copy_blocks(pack_folder, target, manifest, drawn, STREAMS // count):
             yield 0, block.size
 
-    yield from workers.share(copy, lots, count)
+    yield from workers.draw(copy, [_DESCRIPTION] + blocks, count)
     yield manifest.files, 0
-
-
-def _lots(manifest: Manifest, count: int) -> List[List[Block]]:
-    """All blocks in so many lots that take about as long, with the index in the first."""
-    lots = [[] for _ in range(count)]  # type: List[List[Block]]
-    sizes = [manifest.index_size] + [0] * (count - 1)
-    for block in blocks_of(manifest, list(range(len(manifest.shards)))):
-        lot = sizes.index(min(sizes))
-        lots[lot].append(block)
-        sizes[lot] += block.size
-    return lots
 
 
 def describe(pack_folder: str, target: str, manifest: Manifest) -> None:

@@ -17,6 +17,7 @@ _LENGTH = struct.Struct("<I")
 _END = b"\xff" * _LENGTH.size
 
 Work = Callable[[Any], Iterator[Any]]
+Drawing = Callable[[Iterator[Any]], Iterator[Any]]
 
 
 class WorkerLost(OSError):
@@ -32,7 +33,12 @@ def available() -> int:
 
 
 def share(work: Work, tasks: Sequence[Any], count: int) -> Iterator[Any]:
-    """What `work(task)` yields for every task, in the order in which it comes.
+    """What `work(task)` yields for every task, in the order in which it comes; see `draw`."""
+    return draw(lambda mine: (said for task in mine for said in work(task)), tasks, count)
+
+
+def draw(work: Drawing, tasks: Sequence[Any], count: int) -> Iterator[Any]:
+    """What `work(mine)` yields in each process, where going over `mine` takes the next task.
 
     The first exception in a worker is raised here, after the others were ended. A worker whose
     parent is gone ends at its next message.
@@ -65,7 +71,7 @@ def _tickets(count: int, crew: int) -> int:
     return reading
 
 
-def _begin(work: Work, tasks: Sequence[Any], tickets: int, others: List[int]) -> Tuple[int, int]:
+def _begin(work: Drawing, tasks: Sequence[Any], tickets: int, others: List[int]) -> Tuple[int, int]:
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # The child takes no lock that a thread of ours could hold, so forking is safe here.
@@ -88,19 +94,22 @@ def _begin(work: Work, tasks: Sequence[Any], tickets: int, others: List[int]) ->
     raise AssertionError("unreachable")
 
 
-def _toil(work: Work, tasks: Sequence[Any], tickets: int, writing: int) -> None:
+def _toil(work: Drawing, tasks: Sequence[Any], tickets: int, writing: int) -> None:
     try:
-        for ticket in iter(lambda: os.read(tickets, _LENGTH.size), _END):
-            # One ticket stands for several tasks when there are more tasks than tickets.
-            for task in tasks[_LENGTH.unpack(ticket)[0] :: _TICKETS]:
-                for message in work(task):
-                    _send(writing, message)
+        for message in work(_drawn(tasks, tickets)):
+            _send(writing, message)
     except BrokenPipeError:
         return
     except Exception as problem:
         _send(writing, problem)
     else:
         _send(writing, None)
+
+
+def _drawn(tasks: Sequence[Any], tickets: int) -> Iterator[Any]:
+    for ticket in iter(lambda: os.read(tickets, _LENGTH.size), _END):
+        # One ticket stands for several tasks when there are more tasks than tickets.
+        yield from tasks[_LENGTH.unpack(ticket)[0] :: _TICKETS]
 
 
 def _send(pipe: int, message: Any) -> None:
