@@ -1,6 +1,7 @@
 """A dataset as a sequence of (content, class), read in place from a pack or from a plain folder."""
 
 import os
+import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from rabaska.training import lazily
@@ -40,6 +41,8 @@ class PackedDataset:
         self.classes = [os.fsdecode(name) for name in self._source.classes]
         self.class_to_idx = {name: place for place, name in enumerate(self.classes)}
         self.names = _Names(self._source)
+        if "multiprocessing" in sys.modules:
+            _batch()  # before there are workers, or each would import it for itself
 
     def __len__(self) -> int:
         return len(self._source)
@@ -60,7 +63,7 @@ class PackedDataset:
         contents, labels = self._source.columns(list(positions))
         if self.transform is not None or self.decode:
             contents = list(map(self._made, positions, contents))
-        return _to_send(contents, labels) if lazily.in_worker() else list(zip(contents, labels))
+        return (_batch() if lazily.in_worker() else _pairs)(contents, labels)
 
     def _made(self, position: int, content: Any) -> Any:
         if self.decode:
@@ -112,11 +115,16 @@ class _Names(Sequence[str]):
         return os.fsdecode(self._source.name(_within(position, len(self))))
 
 
-def _to_send(contents: List[Any], labels: List[int]) -> List[Tuple[Any, int]]:
+def _pairs(contents: List[Any], labels: List[int]) -> List[Tuple[Any, int]]:
+    return list(zip(contents, labels))
+
+
+def _batch() -> Callable[[List[Any], List[int]], List[Tuple[Any, int]]]:
+    """The kind of batch that a worker sends."""
     # Not at the top: it brings multiprocessing, which programs without workers do not need.
     from rabaska.training.handover import Batch
 
-    return Batch(contents, labels)
+    return Batch
 
 
 def _within(position: int, length: int) -> int:

@@ -71,7 +71,8 @@ class PackSource:
     def columns(self, positions: List[int]) -> Columns:
         """A batch, in the order in which it was asked for."""
         offsets, sizes, shards, labels = self._places(positions)
-        for shard in set(shards):
+        # Those that are open need no look, unless some have not arrived yet.
+        for shard in set(shards).difference(() if self._looked else self._shards):
             self._descriptor(shard)
         size = sum(sizes)
         if size >= _LARGE_BATCH:
