@@ -186,6 +186,41 @@ def test_nothing_is_overwritten(made, tmp_path, capfd):
     assert "already there" in capfd.readouterr().err
 
 
+def test_a_place_that_can_be_no_folder_is_told(made, tmp_path, capfd):
+    (tmp_path / "file").write_text("mine")
+
+    assert rabaska("extract", "animals", "--into", str(tmp_path / "file" / "out")) == 4
+
+    assert "Not a directory" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_on_a_full_disk_what_is_complete_stays_and_the_rest_comes_later(tmp_path, capfd):
+    for name in ("1", "2", "3"):
+        (tmp_path / "source" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "source" / name).write_bytes(os.urandom(500_000))
+    made = pack(tmp_path / "source", tmp_path / "packs", Wish("it")).folder
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk]
+    if subprocess.run(mount, check=False).returncode:
+        pytest.skip("this machine does not let us mount")
+
+    try:
+        assert rabaska("extract", str(made), "--into", str(disk)) == 6
+        left = {path.name: path.read_bytes() for path in disk.iterdir()}
+        subprocess.run(["mount", "-o", "remount,size=9m", disk], check=True)
+        assert rabaska("extract", str(made), "--into", str(disk)) == 0
+        at_last = {path.name: path.read_bytes() for path in disk.iterdir()}
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+    whole = {path.name: path.read_bytes() for path in (tmp_path / "source").iterdir()}
+    assert left.items() < whole.items()
+    assert at_last == whole
+    assert "no space left" in capfd.readouterr().err
+
+
 def test_damage_is_found_by_verify_cat_and_extract(made, tmp_path, capfd):
     shard = made / "shard-00000.tar"
     content = bytearray(shard.read_bytes())

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from rabaska.packing.advice import Advice
 from rabaska.packing.advice import advise as measured
 from rabaska.packing.memory import whole
 from rabaska.records.home import Home
+from rabaska.remote.here import no_space
 from rabaska.settings.project import find, load
 
 
@@ -141,7 +143,10 @@ def extract(pack: Path, names: Sequence[str], target: Path, teller: Teller) -> i
     with _told(pack):
         wanted = [os.fsencode(name.strip("/")) for name in names]
         progress = telling(f"extracting {pack.name}", teller)
-        return taking.extract(os.fspath(pack), os.fspath(target), wanted, progress)
+        try:
+            return taking.extract(os.fspath(pack), os.fspath(target), wanted, progress)
+        except OSError as problem:
+            raise no_space(problem, target) from problem
 
 
 def advise(folder: Path, home: Home, on: str = "") -> Advice:
@@ -177,24 +182,22 @@ def _tiers(there: Station) -> tuple[TierSpeed, ...]:
     return tuple(TierSpeed(tier=name, **figures) for name, figures in told.items())
 
 
-class _told:  # noqa: N801 -- reads as a word in `with _told(pack):`
+@contextmanager
+def _told(pack: Path) -> Iterator[None]:
     """Turns what the node side raises into what a user is told."""
-
-    def __init__(self, pack: Path) -> None:
-        self._pack = pack
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: object, problem: object, _trace: object) -> None:
-        if isinstance(problem, packs.DamagedPack):
-            raise DamagedPack(str(problem), hint=made_again(self._pack)) from problem
-        if isinstance(problem, look.NotInPack):
-            raise DatasetError(
-                f"{self._pack.name}: {problem}", hint="`rabaska data ls` lists what it holds"
-            ) from problem
-        if isinstance(problem, FileExistsError):
-            raise DatasetError(
-                f"{problem.filename} is already there",
-                why="nothing is overwritten",
-                hint="choose another folder with `--into`",
-            ) from problem
+    try:
+        yield
+    except packs.DamagedPack as problem:
+        raise DamagedPack(str(problem), hint=made_again(pack)) from problem
+    except look.NotInPack as problem:
+        raise DatasetError(
+            f"{pack.name}: {problem}", hint="`rabaska data ls` lists what it holds"
+        ) from problem
+    except FileExistsError as problem:
+        raise DatasetError(
+            f"{problem.filename} is already there",
+            why="nothing is overwritten",
+            hint="choose another folder with `--into`",
+        ) from problem
+    except OSError as problem:
+        raise DatasetError(f"{problem.filename or pack}: {problem.strerror}") from problem

@@ -30,8 +30,8 @@ def extract(
         chosen = _chosen(index, below)
         root = os.fsencode(os.path.abspath(target))
         missing = [place for place in chosen if not _is_there(root, index.entry(place))]
-        for entry in map(index.entry, missing):
-            os.makedirs(_folder(root, entry), exist_ok=True)
+        for path in sorted({_folder(root, index.entry(place)) for place in missing}):
+            os.makedirs(path, exist_ok=True)
         files = [place for place in missing if place < index.layout.files]
         steps = _write_files(folder, root, manifest, index, files)
         _tell(steps, sum(index.entry(place).size for place in files), progress)
