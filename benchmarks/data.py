@@ -83,6 +83,8 @@ def install_peers() -> None:
         for words in INSTALL:
             subprocess.run([python, "-m", "pip", "install", "--quiet", *words], check=True)
         subprocess.run([python, "-c", wanted], check=True)
+    # The environment in which a training would have it.
+    subprocess.run([python, "-m", "pip", "install", "--quiet", HERE.parent / "speed"], check=True)
     for program in ("tar", "cp"):
         if shutil.which(program) is None:
             raise RuntimeError(f"{program} is missing")

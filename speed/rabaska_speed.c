@@ -1,5 +1,5 @@
-/* What rabaska.packing and rabaska.node.data do in Python, for many small files at once and without
-   the GIL: the same bytes, sooner. Nothing here decides anything; what is not small and ordinary is
+/* What rabaska.packing, rabaska.node.data and rabaska.training do in Python, for many small files at
+   once and without the GIL: the same bytes, sooner. Nothing here decides anything; what is not small and ordinary is
    left to Python. */
 
 #include "speed.h"
@@ -18,6 +18,7 @@ PyMODINIT_FUNC PyInit_rabaska_speed(void)
         (PyModule_AddFunctions(module, of_sums) < 0 || PyModule_AddFunctions(module, of_files) < 0 ||
          PyModule_AddFunctions(module, of_folders) < 0 ||
          PyModule_AddFunctions(module, of_unpacking) < 0 ||
+         PyModule_AddFunctions(module, of_reading) < 0 ||
          (can_digest() && PyModule_AddFunctions(module, of_digests) < 0)))
         Py_CLEAR(module);
     return module;

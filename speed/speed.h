@@ -17,8 +17,18 @@
 #endif
 
 /* Of tar, of an index, of a mode, and of times. */
-enum { BLOCK = 512, RECORD = 64, PERMISSIONS = 0777 };
+enum { BLOCK = 512, HEADER = 64, RECORD = 64, PERMISSIONS = 0777 };
 static const int64_t SECOND = 1000000000;
+
+/* A number as it stands in an index. */
+static inline uint64_t number(const unsigned char *at, int bytes)
+{
+    uint64_t value = 0;
+
+    while (bytes--)
+        value = value << 8 | at[bytes];
+    return value;
+}
 
 void prepare_crc(void);
 uint32_t crc_of(uint32_t crc, const unsigned char *data, size_t size);
@@ -26,6 +36,7 @@ uint32_t crc_of(uint32_t crc, const unsigned char *data, size_t size);
 /* Whether this processor has instructions for sha256. */
 int can_digest(void);
 
-extern PyMethodDef of_sums[], of_digests[], of_folders[], of_files[], of_unpacking[];
+extern PyMethodDef of_sums[], of_digests[], of_folders[], of_files[], of_unpacking[],
+    of_reading[];
 
 #endif

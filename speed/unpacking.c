@@ -10,7 +10,7 @@
 #endif
 #include <unistd.h>
 
-enum { HEADER = 64, LONGEST_BASE = 255 };
+enum { LONGEST_BASE = 255 };
 enum { TOGETHER = 128 }; /* files that are open at once: systems allow 256 or more */
 
 /* Never through a link, never over something that is there. */
@@ -42,15 +42,6 @@ typedef struct {
     const unsigned char *contents[TOGETHER];
     int count;
 } Portion;
-
-static uint64_t number(const unsigned char *at, int bytes)
-{
-    uint64_t value = 0;
-
-    while (bytes--)
-        value = value << 8 | at[bytes];
-    return value;
-}
 
 static int is_step(const char *part, size_t length)
 {

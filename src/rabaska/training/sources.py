@@ -3,6 +3,7 @@
 import os
 import struct
 import time
+from array import array
 from itertools import repeat
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -18,13 +19,14 @@ from rabaska.node.data.packs import (
     Index,
     shard_name,
 )
-from rabaska.training import lazily
+from rabaska.training import lazily, swiftly
 from rabaska.training.warming import warm
 
 Sample = Tuple[bytes, int]
 Columns = Tuple[List[bytes], List[int]]  # what samples hold, and their classes
 
 _LARGE_BATCH = 8 * 2**20  # bytes from which on several reads at once pay, on slow storage above all
+_NOT_OPEN = -1
 _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
 
 # offset, size, shard and class stand at these places of a record; see node/data/packs.py
@@ -43,7 +45,7 @@ class PackSource:
         self._path = path
         self._index = Index(os.path.join(path, INDEX))
         self._columns: Optional[List[Any]] = None
-        self._shards: Dict[int, int] = {}
+        self._shards = array("i", [_NOT_OPEN]) * self._shard_count()  # descriptors
         self._elsewhere = _elsewhere(path)
         self._looked: Dict[int, float] = {}
         self.classes = [
@@ -62,7 +64,8 @@ class PackSource:
         warm([os.path.join(self._path, shard_name(n)) for n in range(self._shard_count())])
 
     def _shard_count(self) -> int:
-        return self._index.record(len(self) - 1)[6] + 1 if len(self) else 0
+        # Each holds a file at least, whatever a damaged index says.
+        return min(self._index.record(len(self) - 1)[6] + 1, len(self)) if len(self) else 0
 
     def sample(self, position: int) -> Sample:
         record = self._index.record(position)
@@ -70,9 +73,14 @@ class PackSource:
 
     def columns(self, positions: List[int]) -> Columns:
         """A batch, in the order in which it was asked for."""
+        if swiftly.samples and not self._looked:
+            found: Optional[Columns] = swiftly.samples(
+                self._index.map, len(self), positions, self._shards, _LARGE_BATCH
+            )
+            if found:
+                return found
         offsets, sizes, shards, labels = self._places(positions)
-        # Those that are open need no look, unless some have not arrived yet.
-        for shard in set(shards).difference(() if self._looked else self._shards):
+        for shard in set(shards):
             self._descriptor(shard)
         size = sum(sizes)
         if size >= _LARGE_BATCH:
@@ -111,8 +119,8 @@ class PackSource:
         return _read(self._descriptor(shard), shard, size, offset)
 
     def _descriptor(self, shard: int) -> int:
-        descriptor = self._shards.get(shard)
-        if descriptor is not None and (not self._looked or not self._is_due(shard)):
+        descriptor = self._shards[shard]
+        if descriptor != _NOT_OPEN and (not self._looked or not self._is_due(shard)):
             return descriptor
         return self._open(shard)
 
@@ -130,14 +138,15 @@ class PackSource:
                 raise
             opened = os.open(os.path.join(self._elsewhere, name), os.O_RDONLY | os.O_CLOEXEC)
             self._looked[shard] = time.monotonic() + _LOOK_AGAIN
-        if shard in self._shards:
+        if self._shards[shard] != _NOT_OPEN:
             os.close(self._shards[shard])
         self._shards[shard] = opened
         return opened
 
     def __del__(self) -> None:
-        for descriptor in getattr(self, "_shards", {}).values():
-            os.close(descriptor)
+        for descriptor in getattr(self, "_shards", ()):
+            if descriptor != _NOT_OPEN:
+                os.close(descriptor)
 
 
 def _read(descriptor: int, shard: int, size: int, offset: int) -> bytes:
