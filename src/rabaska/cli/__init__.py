@@ -77,6 +77,11 @@ def _exit_code(words: list[str]) -> int:
         return _any_command(words)
     except KeyboardInterrupt:
         return _stopped()
+    except RuntimeError as problem:
+        # What Python before 3.12 makes of a Ctrl-C that comes while a class is being made.
+        if not isinstance(problem.__cause__, KeyboardInterrupt):
+            raise
+        return _stopped()
     except RabaskaError as problem:
         from rabaska.cli import show
 
