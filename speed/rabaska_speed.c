@@ -1,6 +1,6 @@
 /* What rabaska.packing, rabaska.node.data and rabaska.training do in Python, for many small files at
-   once and without the GIL: the same bytes, sooner. Nothing here decides anything; what is not small and ordinary is
-   left to Python. */
+   once and without the GIL: the same bytes, sooner. Nothing here decides anything; what is not small
+   and ordinary is left to Python. */
 
 #include "speed.h"
 

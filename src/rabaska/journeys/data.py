@@ -114,14 +114,16 @@ def verify_on(packs: Sequence[Path], cluster: str, home: Home) -> list[Verdict]:
 
 
 def mend_on(packs: Sequence[Path], cluster: str, home: Home, teller: Teller) -> None:
-    """Send what is damaged of these packs on a cluster again."""
+    """Send what is damaged of these packs on a cluster again, if ours are whole."""
+    for ours in verify(packs, teller):
+        if ours.problems:
+            raise DamagedPack(
+                f"{ours.pack} is damaged on this computer, too",
+                why="; ".join(ours.problems),
+                hint=made_again(ours.folder),
+            )
     there = station(cluster, home)
     parcels = [parcel_of(pack, there, doubted=True) for pack in packs]
-    for parcel in parcels:
-        if there.cluster.is_here and parcel.source.samefile(parcel.target):
-            raise DamagedPack(
-                f"{parcel.source.name} cannot be mended from itself", hint=made_again(parcel.source)
-            )
     there.place.deliver(parcels, there, telling(f"sending to {cluster}", teller))
 
 
@@ -200,4 +202,5 @@ def _told(pack: Path) -> Iterator[None]:
             hint="choose another folder with `--into`",
         ) from problem
     except OSError as problem:
-        raise DatasetError(f"{problem.filename or pack}: {problem.strerror}") from problem
+        where = os.fsdecode(problem.filename or pack)
+        raise DatasetError(f"{where}: {problem.strerror}") from problem
