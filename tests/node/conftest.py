@@ -1,6 +1,5 @@
 """Fixtures of the node side: its zipapp, agents for a program, a disk that is soon full."""
 
-import subprocess
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import pytest
 from agents import Agents, make_run
+from tests import disks
 
 from rabaska.packing.bundle import bundle
 
@@ -44,11 +44,5 @@ def agents_for(tmp_path: Path, zipapp: Path) -> Iterator[Any]:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of two megabytes."""
-    folder = tmp_path / "small disk"
-    folder.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)]
-    mounted = subprocess.run(words, check=False, capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("only root may mount a small disk")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with disks.small_disk(tmp_path / "small disk", "2m") as folder:
+        yield folder

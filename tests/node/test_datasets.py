@@ -1,12 +1,12 @@
 """Where the datasets of a run are put on its node."""
 
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 from made_runs import PLAN
+from tests.disks import small_disk
 
 from rabaska.node.data.tiers import DISK, LEFT, MEMORY, NoRoom
 from rabaska.node.link import datasets
@@ -100,23 +100,14 @@ def test_a_folder_that_the_node_does_not_have_is_none(monkeypatch, tmp_path):
     assert datasets.known(Nearby("$RAMDISK/x")) == Nearby()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 @pytest.mark.parametrize("mode", ["files", "shards"])
 def test_what_fits_nowhere_is_refused_as_files_and_read_in_place_as_shards(place, tmp_path, mode):
-    small = tmp_path / "small"
-    small.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", small]
-    if subprocess.run(mount, check=False).returncode:
-        pytest.skip("this machine does not let us mount")
-
-    try:
+    with small_disk(tmp_path / "small", "16k") as small:
         if mode == "files":
             with pytest.raises(NoRoom, match="30 files"):
                 place(mode, local=str(small))
         else:
             assert place(mode, local=str(small)).where == LEFT
-    finally:
-        subprocess.run(["umount", "-l", small], check=True)
 
 
 def test_a_plan_without_nearby_folders_can_be_read():

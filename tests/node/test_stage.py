@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.disks import small_disk
 
 from rabaska.node import partial
 from rabaska.node.data.packs import DamagedPack, Index, load_manifest
@@ -192,20 +193,12 @@ def test_no_space_passes_on_and_leaves_nothing(made, tmp_path, mode):
     assert os.listdir(tmp_path / "node") == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 @MODES
 def test_a_full_disk_leaves_nothing(made, tmp_path, mode):
-    (tmp_path / "node").mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path / "node"]
-    if subprocess.run(mount, check=False).returncode:
-        pytest.skip("this machine does not let us mount")
-
-    try:
+    with small_disk(tmp_path / "node", "1m") as node:
         with pytest.raises(OSError, match="No space left"):
-            stage(str(made[1]), str(tmp_path / "node"), mode)
-        left = os.listdir(tmp_path / "node")
-    finally:
-        subprocess.run(["umount", tmp_path / "node"], check=True)
+            stage(str(made[1]), str(node), mode)
+        left = os.listdir(node)
 
     assert left == []
 

@@ -1,9 +1,7 @@
 """Where a pack goes on its node."""
 
-import os
-import subprocess
-
 import pytest
+from tests.disks import small_disk
 
 from rabaska.node.data.memory import free_memory
 from rabaska.node.data.tiers import DISK, MEMORY, Tier, choose, kind_of, tiers_here
@@ -41,17 +39,10 @@ def test_a_folder_that_is_not_there_is_no_tier(tmp_path):
     assert [tier.folder for tier in found] == [str(tmp_path)]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 def test_a_disk_that_lies_in_memory_is_called_so(tmp_path):
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path]
-    if subprocess.run(mount, check=False).returncode:
-        pytest.skip("this machine does not let us mount")
-
-    try:
+    with small_disk(tmp_path, "1m"):
         kind = kind_of(str(tmp_path / "below"))
         found = tiers_here("", str(tmp_path))
-    finally:
-        subprocess.run(["umount", "-l", tmp_path], check=True)
 
     assert kind == MEMORY
     assert [tier.kind for tier in found] == [MEMORY]
