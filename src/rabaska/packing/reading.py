@@ -1,7 +1,8 @@
 """Files read one after the other where that is fast, and many at once where each one takes long.
 
-A cold disk and a shared file system answer slowly but answer many; a warm cache is quickest
-without threads, which only take turns.
+A warm cache is quickest without threads, which only take turns. A cold disk takes long to read
+from, but not to open files: the system is told what comes, and fetches it meanwhile. Where opening
+takes as long, as on a shared file system, only threads help.
 """
 
 import os
@@ -9,6 +10,7 @@ import resource
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import cycle
 from typing import NamedTuple, TypeVar
 
@@ -26,6 +28,7 @@ _WHOLE = 2**20  # below this size a file is read whole by one of many
 _PIECE = 2**18  # small enough for a few to stay in the processor's cache
 _THREADS = 32
 _SLOW = 40e-6  # seconds for a file; a warm one takes 5 to 20
+_CAN_TELL = hasattr(os, "posix_fadvise")  # not on macOS
 # A file may have become a link, or a pipe that would block, since it was listed.
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -52,6 +55,7 @@ class Reader:
         """All files in their order, some at a time."""
         done, few = 0, _FIRST
         some: Read | None = None
+        foresight: _Foresight | None = None
         while done < len(names):
             clock = _Clock()
             if isinstance(some, Large):  # its neighbour is likely large as well
@@ -61,7 +65,9 @@ class Reader:
             waited = clock.waited(_count(some))
             done, few = done + _count(some), _FEW
             yield some
-            if waited:
+            if waited and foresight is None:
+                foresight = _Foresight(names, done, self._flags)
+            if foresight is not None and not foresight.keeps_ahead(done):
                 from rabaska.packing.abreast import Abreast  # takes long to import
 
                 yield from Abreast(self._all, _size).results(names[done:])
@@ -127,6 +133,38 @@ class Reader:
 
     def _unreadable(self, name: bytes, problem: OSError) -> DatasetError:
         return unreadable(os.fsdecode(os.path.join(self._source, name)), problem)
+
+
+class _Foresight:
+    """Has the system fetch the files that are read next: a disk brings many as soon as one."""
+
+    def __init__(self, names: list[bytes], told: int, flags: int) -> None:
+        self._names = names
+        self._told = told  # so many of them need not be announced any more
+        self._flags = flags
+        self._few = _FIRST
+
+    def keeps_ahead(self, done: int) -> bool:
+        """Announce what comes after the first `done`; False if that alone makes us wait."""
+        if not _CAN_TELL:
+            return False
+        if self._told >= min(done + _FEW, len(self._names)):
+            return True
+        begin = max(self._told, done)
+        coming = self._names[begin : begin + self._few]
+        clock = _Clock()
+        for name in coming:
+            self._announce(name)
+        self._told, self._few = begin + len(coming), 2 * _FEW
+        return not clock.waited(len(coming))
+
+    def _announce(self, name: bytes) -> None:
+        with suppress(OSError):  # who reads it says so
+            descriptor = os.open(name, self._flags)
+            try:
+                os.posix_fadvise(descriptor, 0, SMALL, os.POSIX_FADV_WILLNEED)
+            finally:
+                os.close(descriptor)
 
 
 def _filled(buffer: memoryview, descriptor: int) -> memoryview:
