@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rabaska.packing import taking
 from rabaska.packing.lanes import HELD, Lanes
-from rabaska.packing.names import Names, names_of
+from rabaska.packing.names import Names, leaf_of, names_of
 from rabaska.packing.taking import SMALL, Portion
 
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
@@ -67,9 +67,10 @@ def test_the_files_of_a_folder_are_listed_in_the_same_order(compiled, names, pre
             Path(os.fsdecode(os.path.join(os.fsencode(folder), name))).touch()
 
         text, lengths, crcs = compiled.leaf(os.fsencode(folder), prefix)
+        in_python = leaf_of(os.fsencode(folder), prefix)
 
     expected = names_of([prefix + name for name in sorted(names)])
-    assert Names(text, array("I", lengths), array("I", crcs)) == expected
+    assert Names(text, array("I", lengths), array("I", crcs)) == in_python == expected
 
 
 @given(st.binary(max_size=2000), st.integers(1, 5), st.integers(0, 2**32 - 1))
@@ -117,7 +118,8 @@ def test_what_is_no_ordinary_file_is_left_to_python(compiled, make, tmp_path):
         pytest.skip("the folder for tests has too long a name")
 
     assert (compiled.leaf(bytes(tmp_path), b"") is None) == (make != "nothing")
-    assert compiled.leaf(bytes(tmp_path / "nowhere"), b"") is None
+    assert (leaf_of(bytes(tmp_path), b"") is None) == (make != "nothing")
+    assert compiled.leaf(bytes(tmp_path / "nowhere"), b"") is leaf_of(b"nowhere", b"") is None
     assert len(taken(compiled, names).names) == len(taking.take(names, FLAGS).names) == 1
     assert taken(compiled, names[1:]).names == taking.take(names[1:], FLAGS).names == []
 

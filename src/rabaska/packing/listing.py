@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rabaska.errors import DatasetError
+from rabaska.node.data.ahead import ahead
 from rabaska.node.data.inspection import leads_out
 from rabaska.node.data.packs import FOLDER, LINK
 from rabaska.packing.headers import PERMISSIONS
@@ -38,11 +39,13 @@ class Listing:
         self.folders: list[Found] = []
         self._source = source
         self._follow = follow_links
+        self._looks_ahead = False  # in one folder at a time, or there might be too many threads
 
     def __iter__(self) -> Iterator[Names]:
         """Names of files, many at a time; all of them in the order of their bytes."""
-        above = [_identity(os.stat(self._source))]
-        levels = [self._items(b"")]
+        root = self._seen(b"")
+        above = [_identity(root.status)]
+        levels = [self._items(root)]
         while levels:
             item = next(levels[-1], None)
             if isinstance(item, Names):
@@ -51,28 +54,53 @@ class Listing:
                 levels.pop()
                 above.pop()
             else:
-                here = self._add_folder(item)
-                _refuse_loop(item, here, above)
-                above.append(here)
-                levels.append(self._items(item + b"/"))
+                self._add_folder(item)
+                _refuse_loop(item, above)
+                above.append(_identity(item.status))
+                levels.append(self._items(item))
 
-    def _items(self, prefix: bytes) -> Iterator[Names | bytes]:
-        """What one folder holds: runs of files, and between them the names of folders."""
-        plain = leaf(os.path.join(self._source, prefix), prefix)
-        if plain is not None:
-            yield plain
+    def _items(self, folder: "_Seen") -> Iterator["Names | _Seen"]:
+        """What one folder holds: runs of files, and between them its folders."""
+        if folder.files is not None:
+            yield folder.files
             return
+        prefix = folder.inside
         files, folders = self._scan(prefix)
         # What is in a folder is named `folder/…`, so that is where the folder belongs.
+        names = sorted([*files, *(below + b"/" for below in folders)])
+        seen = self._all_seen([prefix + name[:-1] for name in names if name.endswith(b"/")])
         run: list[bytes] = []
-        for name in sorted([*files, *(folder + b"/" for folder in folders)]):
+        for name in names:
             if not name.endswith(b"/"):
                 run.append(prefix + name)
                 continue
             yield names_of(run)
             run = []
-            yield prefix + name[:-1]
+            yield next(seen)
         yield names_of(run)
+
+    def _all_seen(self, folders: list[bytes]) -> Iterator["_Seen"]:
+        """Each of them; several are looked at once if the first one holds nothing but files.
+
+        So it is with classes, of which there may be thousands. Elsewhere we would look in vain.
+        """
+        for place, name in enumerate(folders):
+            seen = self._seen(name)
+            yield seen
+            if seen.files is not None and not self._looks_ahead:
+                self._looks_ahead = True
+                yield from ahead(self._seen, folders[place + 1 :])
+                self._looks_ahead = False
+                return
+
+    def _seen(self, name: bytes) -> "_Seen":
+        path = os.path.join(self._source, name)
+        try:
+            status = os.stat(path)
+        except OSError as problem:
+            raise unreadable(os.fsdecode(path), problem) from problem
+        inside = name and name + b"/"
+        return _Seen(name, inside, status, leaf(path, inside))
 
     def _scan(self, prefix: bytes) -> tuple[list[bytes], list[bytes]]:
         """Names of files and of folders; links are noted. The kind comes with the name."""
@@ -117,15 +145,18 @@ class Listing:
         mode = status.st_mode & PERMISSIONS
         self.links.append(Found(name, LINK, status.st_mtime_ns, mode, target))
 
-    def _add_folder(self, name: bytes) -> tuple[int, int]:
-        path = os.path.join(self._source, name)
-        try:
-            status = os.stat(path)
-        except OSError as problem:
-            raise unreadable(os.fsdecode(path), problem) from problem
-        mode = status.st_mode & PERMISSIONS
-        self.folders.append(Found(name, FOLDER, status.st_mtime_ns, mode, b""))
-        return _identity(status)
+    def _add_folder(self, seen: "_Seen") -> None:
+        mode = seen.status.st_mode & PERMISSIONS
+        self.folders.append(Found(seen.name, FOLDER, seen.status.st_mtime_ns, mode, b""))
+
+
+class _Seen(NamedTuple):
+    """A folder that was looked into."""
+
+    name: bytes
+    inside: bytes  # how the names of what it holds begin
+    status: os.stat_result
+    files: Names | None  # if it holds nothing else
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
@@ -157,11 +188,11 @@ def _refuse_leaving(source: bytes, path: bytes, name: bytes, target: bytes) -> N
     )
 
 
-def _refuse_loop(name: bytes, here: tuple[int, int], above: list[tuple[int, int]]) -> None:
-    if here not in above:
+def _refuse_loop(seen: _Seen, above: list[tuple[int, int]]) -> None:
+    if _identity(seen.status) not in above:
         return
     raise DatasetError(
-        f"{os.fsdecode(name)} is a link to a folder that holds it",
+        f"{os.fsdecode(seen.name)} is a link to a folder that holds it",
         why="following it would never end",
         hint="remove the link, or set `follow_links = false` for this dataset",
     )

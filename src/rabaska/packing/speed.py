@@ -5,7 +5,7 @@ from array import array
 from typing import Any
 
 from rabaska.packing import crc, taking
-from rabaska.packing.names import Names
+from rabaska.packing.names import Names, leaf_of
 from rabaska.packing.taking import SMALL, Portion
 
 try:
@@ -31,16 +31,11 @@ def _records(portion: Portion, labels: "array[int]", offset: int, names_at: int)
 
 
 def _leaf(path: bytes, prefix: bytes) -> Names | None:
-    """The files of a folder that holds nothing else, in order; None if it does, or may."""
     found = rabaska_speed.leaf(path, prefix)
     return Names(found[0], array("I", found[1]), array("I", found[2])) if found else None
 
 
-def _no_leaf(_path: bytes, _prefix: bytes) -> Names | None:
-    return None
-
-
-leaf = _leaf if hasattr(rabaska_speed, "leaf") else _no_leaf
+leaf = _leaf if hasattr(rabaska_speed, "leaf") else leaf_of
 take = _take if rabaska_speed else taking.take
 records = _records if rabaska_speed else taking.records
 crc32 = rabaska_speed.crc32 if rabaska_speed else zlib.crc32
