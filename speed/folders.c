@@ -8,13 +8,25 @@
 typedef struct {
     const char *text; /* known once all are read */
     size_t at, length;
+    uint64_t start; /* its first bytes, as a number that sorts like them: most names differ there */
 } name;
+
+enum { START = sizeof(uint64_t) };
 
 typedef struct {
     char *text;
     name *names;
     size_t used, room, count, most;
 } folder;
+
+static uint64_t start_of(const char *text, size_t length)
+{
+    uint64_t start = 0;
+
+    for (size_t place = 0; place < START; place++)
+        start = start << 8 | (place < length ? (unsigned char)text[place] : 0);
+    return start;
+}
 
 static int add_name(folder *into, const char *text)
 {
@@ -33,7 +45,7 @@ static int add_name(folder *into, const char *text)
         into->names = larger;
     }
     memcpy(into->text + into->used, text, length);
-    into->names[into->count++] = (name){NULL, into->used, length};
+    into->names[into->count++] = (name){NULL, into->used, length, start_of(text, length)};
     into->used += length;
     return 1;
 }
@@ -41,6 +53,8 @@ static int add_name(folder *into, const char *text)
 static int by_bytes(const void *one, const void *other)
 {
     const name *first = one, *second = other;
+    if (first->start != second->start)
+        return first->start < second->start ? -1 : 1;
     size_t both = first->length < second->length ? first->length : second->length;
     int found = memcmp(first->text, second->text, both);
     return found ? found : (first->length > second->length) - (first->length < second->length);

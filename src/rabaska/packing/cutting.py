@@ -7,7 +7,7 @@ largest hash in it where it was: the shards before and after stay the same, byte
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate, compress, count
+from itertools import accumulate
 from typing import NamedTuple
 
 _SMALLEST, _LARGEST = 16 * 2**20, 2**30
@@ -53,7 +53,7 @@ def sampled(hashes: Sequence[int]) -> list[int]:
     if len(hashes) <= 2 * _SAMPLED:
         return list(range(len(hashes)))
     limit = _FULL_HASH >> ((len(hashes) // _SAMPLED).bit_length() - 1)
-    return list(compress(count(), map(limit.__gt__, hashes))) or [0]
+    return [place for place, hash_ in enumerate(hashes) if hash_ < limit] or [0]
 
 
 def load_of(places: list[int], weights: list[int]) -> Load:

@@ -18,6 +18,8 @@ from rabaska.packing.headers import PERMISSIONS
 from rabaska.packing.names import Names, names_of
 from rabaska.packing.speed import leaf
 
+_FEW, _FEW_NAMES = 4, 2000  # folders that one thread looks into at a time, and their files
+
 _Entry = os.DirEntry[bytes]
 
 
@@ -89,9 +91,16 @@ class Listing:
             yield seen
             if seen.files is not None and not self._looks_ahead:
                 self._looks_ahead = True
-                yield from ahead(self._seen, folders[place + 1 :])
+                # Handing over a few names takes as long as finding them.
+                few = min(_FEW, _FEW_NAMES // (len(seen.files.lengths) + 1) + 1)
+                rest = range(place + 1, len(folders), few)
+                for some in ahead(self._some_seen, [folders[at : at + few] for at in rest]):
+                    yield from some
                 self._looks_ahead = False
                 return
+
+    def _some_seen(self, folders: list[bytes]) -> list["_Seen"]:
+        return [self._seen(name) for name in folders]
 
     def _seen(self, name: bytes) -> "_Seen":
         path = os.path.join(self._source, name)
