@@ -365,7 +365,7 @@ class Bench:
         found = json.loads(ended.stdout)
         seconds, megabytes = found["seconds"], found["megabytes"]
         yield Row(f"open an index of {count}", "50 ms", seconds, 0.05, 0.05 / seconds, 1)
-        yield Row(f"memory of a reader of {count}", "20 MB", megabytes, 20, 20 / megabytes, 1)
+        yield Row(f"memory of a reader of {count}", "20 MB", megabytes, 20, 20 / megabytes, 1, "MB")
 
 
 if __name__ == "__main__":

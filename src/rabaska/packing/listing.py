@@ -90,14 +90,20 @@ class Listing:
             seen = self._seen(name)
             yield seen
             if seen.files is not None and not self._looks_ahead:
-                self._looks_ahead = True
-                # Handing over a few names takes as long as finding them.
-                few = min(_FEW, _FEW_NAMES // (len(seen.files.lengths) + 1) + 1)
-                rest = range(place + 1, len(folders), few)
-                for some in ahead(self._some_seen, [folders[at : at + few] for at in rest]):
-                    yield from some
-                self._looks_ahead = False
+                yield from self._seen_ahead(folders[place + 1 :], len(seen.files.lengths))
                 return
+
+    def _seen_ahead(self, folders: list[bytes], files: int) -> Iterator["_Seen"]:
+        """Each of them, which hold about so many files."""
+        # Handing over a few names takes as long as finding them.
+        few = min(_FEW, _FEW_NAMES // (files + 1) + 1)
+        some = [folders[place : place + few] for place in range(0, len(folders), few)]
+        self._looks_ahead = True
+        try:
+            for seen in ahead(self._some_seen, some):
+                yield from seen
+        finally:
+            self._looks_ahead = False
 
     def _some_seen(self, folders: list[bytes]) -> list["_Seen"]:
         return [self._seen(name) for name in folders]
