@@ -12,7 +12,7 @@ from .login import Login, add_user
 from .modules import install_modules
 from .nodes import Nodes
 from .site import Site
-from .world import LabBroken, World
+from .world import FILL, LabBroken, World
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -238,5 +238,4 @@ class Lab:
     def _fill(self, folder: str, limit: str, leave: int) -> None:
         if not limit:
             raise LabBroken(f"{folder} has no size limit in this site, so it cannot be filled")
-        script = 'fallocate -l $(($(stat -f -c "%a * %S" "$0") - $1)) "$0/filler"'
-        self.world.run(["bash", "-c", script, folder, str(leave)])
+        self.world.run(["bash", "-c", FILL, folder, str(leave)])

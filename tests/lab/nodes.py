@@ -4,7 +4,7 @@ import os
 import signal
 
 from .site import Site
-from .world import Daemon, LabBroken, World, command_name, descendants
+from .world import FILL, Daemon, LabBroken, World, command_name, descendants
 
 
 class Nodes:
@@ -53,11 +53,7 @@ class Nodes:
 
     def fill_disk(self, name: str, *, leave: int = 0) -> None:
         """Fill the node's local disk but for `leave` bytes."""
-        script = """
-            free=$(($(stat -f -c '%a * %S' /lscratch) - $0))
-            [ $free -le 0 ] || fallocate -l $free /lscratch/filler
-        """
-        self.run(name, ["bash", "-c", script, str(leave)])
+        self.run(name, ["bash", "-c", FILL, "/lscratch", str(leave)])
 
     def free_disk(self, name: str) -> None:
         self.run(name, ["rm", "-f", "/lscratch/filler"])

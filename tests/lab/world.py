@@ -18,6 +18,13 @@ ENVIRONMENT = {"PATH": SEARCHED, "LANG": "C.UTF-8", "HOME": "/root"}
 # These stand between a process we start and the program we mean; signals stop at them.
 DOORKEEPERS = {"nsenter", "unshare"}
 
+# Fills the storage $0 but for $1 bytes; again and again, because others may write to it meanwhile.
+FILL = """
+    while free=$(($(stat -f -c '%a * %S' "$0") - $1)); [ $free -gt 0 ]; do
+        fallocate -l $free "$0/filler" && break
+    done
+"""
+
 
 class LabBroken(Exception):
     """The lab itself failed; the message holds the end of the log that tells why."""
