@@ -322,3 +322,28 @@ def test_native_options_come_from_the_profile_the_project_and_the_command_line(v
     shown = voyager.types("run", "--on", "lab", "--dry-run", "--native=--nice=3").output
 
     assert re.findall(r"#SBATCH --nice=(\d)", shown) == ["1", "2", "3"]
+
+
+# One process fails; the others would go on, and do not want to be stopped.
+FAILING = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+time.sleep(2)
+if os.environ["RANK"] == "3":
+    raise ValueError("no such column")
+time.sleep(600)
+"""
+
+
+def test_a_process_that_fails_is_the_cause_though_the_others_are_killed_after_it(voyager):
+    project(voyager, FAILING, "srun", more="[chain]\nlinks = 3")
+
+    run = voyager.run()
+    told = voyager.until(lambda one: one["state"] not in ("queued", "running"), run, 90)
+    log = voyager.types("logs", run).output
+
+    assert [link["how"] for link in told["links"]] == ["crashed"], f"{told}\n{log}"
+    assert told["state"] == "failed"
+    assert told["links"][0]["reason"] == (
+        "process 3 on sdumont3171 failed first: the program ended with exit code 1"
+    )

@@ -20,6 +20,7 @@ from . import (
     datasets,
     ending,
     everywhere,
+    failures,
     interrupts,
     launch,
     outside,
@@ -206,6 +207,7 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
     gauge.start(may_write=lambda: not work.lease.lost())
     outside.try_once(work)
     end = program.watch(process, ask, noting(work), work.job.patience)
+    end = failures.blamed(end, failures.first(work.run.failures(work.link)))
     saver.end()
     gauge.end()
     end_stragglers(work, process)
@@ -229,7 +231,10 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
     how = work.plan.launch
     where = launch.allocation(os.environ, work.job.name, socket.gethostname())
     words = command.words_for(work.plan.command, work.plan.resume, places)
-    words = launch.launched(words, how, where, launch.task_words(work.plan.signal))
+    failed = work.run.failures(work.link)
+    failures.forget(failed)
+    task = launch.task_words(work.plan.signal, failed if launch.by_srun(how) else None)
+    words = launch.launched(words, how, where, task)
     given = dict(os.environ, **work.plan.variables)
     told = ready.told_to_program(work, os.path.dirname(code))
     told.update(launch.variables(how, where, given))

@@ -59,6 +59,11 @@ def through_tasks(how: Launch) -> bool:
     return how.form in (TORCHRUN, SRUN) or (how.form == MPI and how.mpi != MPIRUN)
 
 
+def by_srun(how: Launch) -> bool:
+    """Whether srun starts several tasks, of which it ends all when one fails."""
+    return through_tasks(how) and (how.form != TORCHRUN or how.nodes > 1)
+
+
 def srun(how: Launch, tasks: int) -> List[str]:
     """One srun over all nodes; when one process fails, the others do not wait for it in vain."""
     words = ["srun", "--nodes={}".format(how.nodes), "--ntasks={}".format(how.nodes * tasks)]
@@ -123,6 +128,7 @@ def rank(environment: Mapping[str, str]) -> Dict[str, str]:
     return {ours: environment[theirs] for ours, theirs in names.items() if theirs in environment}
 
 
-def task_words(signal: str) -> List[str]:
+def task_words(signal: str, failures: Optional[str]) -> List[str]:
     """Our own `task`, run by the Python that runs the agent; every node has it."""
-    return [sys.executable, own_path(), "task", "--signal", signal]
+    words = [sys.executable, own_path(), "task", "--signal", signal]
+    return words + ["--failures", failures] if failures else words

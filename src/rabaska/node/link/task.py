@@ -1,11 +1,12 @@
 """A task: stands between srun (or the agent) and one process of the program.
 
-`task --signal NAME [--ranks] [--below] -- COMMAND…`
+`task --signal NAME [--failures FILE] [--ranks] [--below] -- COMMAND…`
 
 srun answers SIGTERM by killing its tasks, and Slurm's own signals reach every process of a step,
 data loaders included. So the agent speaks through standard input instead, which srun passes on to
 every task: a line asks the program to stop, and the end of the input, which comes with the end
-of the agent too, ends it at once.
+of the agent too, ends it at once. What fails by itself is noted: srun only tells how the last
+process ended, which it killed after the first had failed.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import sys
 from typing import Callable, List, Optional
 
 from .. import processes
-from . import launch, program
+from . import failures, launch, program
 
 _LOOK = 0.1  # seconds
 
@@ -25,6 +26,7 @@ _LOOK = 0.1  # seconds
 def main(argv: List[str]) -> int:
     words = argparse.ArgumentParser(prog="task")
     words.add_argument("--signal", default="TERM")
+    words.add_argument("--failures", help="the file that names who failed")
     words.add_argument("--ranks", action="store_true", help="set RANK and its like from srun's")
     words.add_argument("--below", action="store_true", help="ask the children of the command")
     words.add_argument("command", nargs="+")
@@ -32,8 +34,10 @@ def main(argv: List[str]) -> int:
     environment = dict(os.environ)
     if asked.ranks:
         environment.update(launch.rank(os.environ))
+    disturbed = []  # type: List[int]
     for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGHUP"):
-        signal.signal(getattr(signal, name), _pass_over)
+        # Slurm signals whole steps; the program has its own answer, and the task waits for it.
+        signal.signal(getattr(signal, name), lambda number, _: disturbed.append(number))
     processes.become_reaper()
     try:
         child = program.start_below(asked.command, environment)
@@ -43,11 +47,11 @@ def main(argv: List[str]) -> int:
     number = getattr(signal, "SIG" + asked.signal)
     code = watch(child, lambda: ask(child.pid, number, asked.below))
     processes.end_tree(child.pid, 0)
-    return code if code >= 0 else 128 - code
-
-
-def _pass_over(number: int, frame: object) -> None:
-    """Slurm signals whole steps; the program has its own answer, and the task waits for it."""
+    code = code if code >= 0 else 128 - code
+    if code and asked.failures and not disturbed:
+        rank = None if asked.below else environment.get("SLURM_PROCID")
+        failures.note(asked.failures, code, rank)
+    return code
 
 
 def watch(child: "subprocess.Popen[bytes]", ask: Callable[[], None]) -> int:

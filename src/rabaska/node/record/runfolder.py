@@ -85,6 +85,9 @@ class RunFolder(NamedTuple):
     def ended(self, link: int) -> str:
         return os.path.join(self.link(link), "ended.json")
 
+    def failures(self, link: int) -> str:
+        return os.path.join(self.link(link), "failures.jsonl")
+
     def heartbeat(self, link: int) -> str:
         return os.path.join(self.link(link), "heartbeat")
 
