@@ -9,6 +9,7 @@ from mmap import ACCESS_COPY, mmap
 
 import pytest
 
+from rabaska.errors import DatasetError
 from rabaska.packing import reading
 from rabaska.packing.reading import Reader
 from rabaska.packing.taking import Portion
@@ -95,5 +96,5 @@ def test_without_a_way_to_tell_the_system_threads_read(names, monkeypatch):
 def test_a_file_that_vanished_before_it_was_announced_is_named(names, monkeypatch):
     with_clock(monkeypatch, chain([True], repeat(False)))
     os.unlink(names[-1])
-    with pytest.raises(Exception, match=r"1999\.txt vanished"):
+    with pytest.raises(DatasetError, match=r"1999\.txt vanished"):
         list(portions(names))

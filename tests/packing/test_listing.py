@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rabaska.errors import DatasetError
 from rabaska.packing import listing
 from rabaska.packing.listing import Listing
 
@@ -71,5 +72,5 @@ def test_a_class_that_cannot_be_read_is_named(tmp_path, monkeypatch):
         return status(path)
 
     monkeypatch.setattr(listing.os, "stat", refused)
-    with pytest.raises(Exception, match=r"005 cannot be read"):
+    with pytest.raises(DatasetError, match=r"005 cannot be read"):
         listed(tmp_path)

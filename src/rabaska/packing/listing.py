@@ -66,7 +66,7 @@ class Listing:
         if folder.files is not None:
             yield folder.files
             return
-        prefix = folder.inside
+        prefix = folder.prefix
         files, folders = self._scan(prefix)
         # What is in a folder is named `folder/…`, so that is where the folder belongs.
         names = sorted([*files, *(below + b"/" for below in folders)])
@@ -114,8 +114,8 @@ class Listing:
             status = os.stat(path)
         except OSError as problem:
             raise unreadable(os.fsdecode(path), problem) from problem
-        inside = name and name + b"/"
-        return _Seen(name, inside, status, leaf(path, inside))
+        prefix = name and name + b"/"
+        return _Seen(name, prefix, status, leaf(path, prefix))
 
     def _scan(self, prefix: bytes) -> tuple[list[bytes], list[bytes]]:
         """Names of files and of folders; links are noted. The kind comes with the name."""
@@ -169,7 +169,7 @@ class _Seen(NamedTuple):
     """A folder that was looked into."""
 
     name: bytes
-    inside: bytes  # how the names of what it holds begin
+    prefix: bytes  # of the names of what it holds
     status: os.stat_result
     files: Names | None  # if it holds nothing else
 

@@ -232,7 +232,7 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
     where = launch.allocation(os.environ, work.job.name, socket.gethostname())
     words = command.words_for(work.plan.command, work.plan.resume, places)
     failed = work.run.failures(work.link)
-    failures.forget(failed)
+    files.remove_if_there(failed)  # of an earlier attempt
     task = launch.task_words(work.plan.signal, failed if launch.by_srun(how) else None)
     words = launch.launched(words, how, where, task)
     given = dict(os.environ, **work.plan.variables)

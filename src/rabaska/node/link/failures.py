@@ -22,11 +22,6 @@ def note(path: str, code: int, rank: Optional[str]) -> None:
         pass
 
 
-def forget(path: str) -> None:
-    """What is noted there is of an earlier attempt."""
-    files.remove_if_there(path)
-
-
 def first(path: str) -> Optional[Failure]:
     for line in files.read_lines(path):
         if isinstance(line.get("code"), int):
