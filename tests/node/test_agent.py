@@ -68,6 +68,16 @@ def test_a_program_that_ends_well_finishes_the_run(agents_for: Any) -> None:
     assert Path(agents.run.output_link, "result").read_text() == "3"
 
 
+def test_who_failed_in_an_earlier_attempt_at_a_link_is_not_blamed_again(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "3"})
+    Path(agents.run.link(1)).mkdir(parents=True)
+    files.append_line(agents.run.failures(1), {"host": "n1", "code": 9, "rank": 3})
+
+    agents.link()
+
+    assert agents.ended(1).how == chain.FINISHED
+
+
 def test_after_the_run_is_done_later_links_do_nothing(agents_for: Any) -> None:
     agents = agents_for(COUNTER, variables={"TOTAL": "1"})
     agents.link()
