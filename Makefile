@@ -3,26 +3,39 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Two workers: the suite is built for two cores, and its jobs take time limits in seconds.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test thorough test-real check bench docs golden kills campaign frameworks parsers lab clean
+.PHONY: demo test fresh thorough test-real test-torque test-pbs test-pythons check static needs bench docs golden kills campaign \
+	frameworks parsers lab clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-output
 
-# A busy computer can make a limit of seconds too short: what failed runs once more, alone.
-test: $(VENV)/.with-torch check
-	$(PYTEST) -m slow || $(BIN)/python -m pytest -m slow --last-failed --last-failed-no-failures none
+test: needs $(VENV)/.with-torch $(VENV)-frameworks/.installed static
+	$(BIN)/python -m tests.suite
 
-check: $(VENV)/.installed
+# The two commands of the README, in a clone of HEAD on a Debian that has nothing else; needs root on Debian.
+fresh:
+	tests/bare/in-bare-debian sh -c "make demo && make test"
+
+check: static
+	$(PYTEST) -m "not slow"
+
+static: $(VENV)/.installed
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/vermin --quiet --no-tips --violations -t=3.6- src/rabaska/node
 	$(BIN)/vermin --quiet --no-tips --violations -t=3.8- src/rabaska/training
-	$(PYTEST) -m "not slow"
+
+# What the tests need from the system, all of it before the first of them.
+needs:
+	@$(PYTHON) -m tests.needs
+
+# What promises to run under every Python, under each that is here.
+test-pythons: $(VENV)/.with-torch
+	$(PYTEST) -m pythons
 
 # All of them: also those that prove at length what shorter ones prove already.
 thorough: $(VENV)/.with-torch
@@ -31,6 +44,16 @@ thorough: $(VENV)/.with-torch
 # Only the tests on a real Slurm; none of them may be missing.
 test-real: $(VENV)/.with-torch
 	CI=true $(PYTEST) -m real --at-least 40
+
+# The journeys on a Torque that somebody installed: Debian has none.
+test-torque: $(VENV)/.installed
+	@$(BIN)/python -m tests.pbs_family.labs torque
+	BATCH_SYSTEM=torque $(BIN)/python -m pytest tests/pbs_family
+
+# The same on an OpenPBS.
+test-pbs: $(VENV)/.with-torch
+	@$(BIN)/python -m tests.pbs_family.labs pbs
+	BATCH_SYSTEM=pbs $(BIN)/python -m pytest tests/pbs_family
 
 # The long form of a test that the suite runs briefly.
 kills: $(VENV)/.installed

@@ -142,12 +142,10 @@ def test_slurm_sends_its_letters(lab: Lab) -> None:
 
 
 def test_a_job_that_takes_too_much_memory_is_killed(lab: Lab) -> None:
-    if not lab.world.cgroups:
-        pytest.skip("this machine has no cgroups of version 1, which Slurm 22.05 needs for this")
-
     job = lab.sbatch("#!/bin/bash\npython3 -c 'bytearray(300_000_000)'", "--mem=100")
 
-    lab.wait_for_state(job, "OUT_OF_MEMORY")
+    # Slurm 22.05 holds nobody to it where the machine has no cgroups of version 1.
+    lab.wait_for_state(job, "OUT_OF_MEMORY" if lab.world.cgroups else "COMPLETED")
 
 
 # Sites that differ
@@ -389,7 +387,16 @@ def test_a_missing_lab_skips_tests_but_fails_them_in_ci(monkeypatch: pytest.Monk
 
 def test_without_root_it_says_why_there_is_no_lab(lab: Lab) -> None:
     script = "from tests.lab import unavailable; print(unavailable())"
-    words = ["setpriv", "--reuid=65534", "--clear-groups", "/usr/bin/python3", "-B", "-c", script]
+    words = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "/usr/bin/python3",
+        "-B",
+        "-c",
+        script,
+    ]
 
     told = subprocess.run(words, check=True, cwd=REPOSITORY, capture_output=True, text=True)
 
