@@ -8,7 +8,17 @@
 
 enum { NAME_ROOM = 100, NUMBERS = 5 };
 
-static const int64_t LATEST_TIME = 077777777777; /* the most that plain tar can say */
+/* What a pack keeps of a mode: whether its owner may run the file. */
+static int kept_mode(int64_t mode)
+{
+    return mode & S_IXUSR ? PROGRAM : PLAIN;
+}
+
+/* As Python counts it; what is more than 64 bits hold, wraps. */
+static int64_t nanoseconds(struct timespec time)
+{
+    return (int64_t)((uint64_t)time.tv_sec * (uint64_t)SECOND + (uint64_t)time.tv_nsec);
+}
 
 static void octal(char *field, int digits, uint64_t value)
 {
@@ -18,8 +28,7 @@ static void octal(char *field, int digits, uint64_t value)
     }
 }
 
-static void write_header(char *block, const char *name, size_t length, int64_t size, int mode,
-                         int64_t seconds)
+static void write_header(char *block, const char *name, size_t length, int64_t size, int mode)
 {
     unsigned sum = 0;
 
@@ -28,7 +37,7 @@ static void write_header(char *block, const char *name, size_t length, int64_t s
     octal(block + 100, 7, (uint64_t)mode);
     memcpy(block + 108, "0000000\0000000000", 15);
     octal(block + 124, 11, (uint64_t)size);
-    octal(block + 136, 11, (uint64_t)seconds);
+    octal(block + 136, 11, TIME);
     memset(block + 148, ' ', 8);
     block[156] = '0';
     memcpy(block + 257, "ustar\00000", 8);
@@ -56,7 +65,6 @@ static size_t take_one(PyObject *name, int flags, int64_t small, char *tar, size
     const char *path = PyBytes_AS_STRING(name);
     size_t length = (size_t)PyBytes_GET_SIZE(name), taken = 0, whole;
     struct stat found;
-    int64_t seconds;
     int file;
 
     if (!is_plain(path, length) || (file = open(path, flags)) < 0)
@@ -67,20 +75,19 @@ static size_t take_one(PyObject *name, int flags, int64_t small, char *tar, size
 #else
         struct timespec modified = found.st_mtim, changed = found.st_ctim;
 #endif
-        seconds = modified.tv_sec;
         whole = BLOCK + ((size_t)found.st_size + BLOCK - 1) / BLOCK * BLOCK;
         /* One byte more than it has, so that a file that grew shows itself. */
-        if (seconds >= 0 && seconds <= LATEST_TIME && whole + 1 <= room &&
+        if (whole + 1 <= room &&
             read(file, tar + BLOCK, (size_t)found.st_size + 1) == found.st_size) {
             size_t end = BLOCK + (size_t)found.st_size;
-            write_header(tar, path, length, found.st_size, found.st_mode & PERMISSIONS, seconds);
+            write_header(tar, path, length, found.st_size, kept_mode(found.st_mode));
             memset(tar + end, 0, whole - end);
             *crc = crc_of(0, (unsigned char *)tar + BLOCK, (size_t)found.st_size);
             facts[0] = found.st_size;
-            facts[1] = seconds * SECOND + modified.tv_nsec;
+            facts[1] = nanoseconds(modified);
             facts[2] = found.st_mode;
-            facts[3] = found.st_ino > INT64_MAX ? INT64_MAX : (int64_t)found.st_ino;
-            facts[4] = (int64_t)changed.tv_sec * SECOND + changed.tv_nsec;
+            facts[3] = (int64_t)found.st_ino;
+            facts[4] = nanoseconds(changed);
             taken = whole;
         }
     }
@@ -184,12 +191,12 @@ static PyObject *records(PyObject *module, PyObject *arguments)
             uint32_t length = ((const uint32_t *)lengths.buf)[place];
             at = put(at, offset + header, 8);
             at = put(at, size, 8);
-            at = put(at, (uint64_t)fact[1], 8);
+            at = put(at, (uint64_t)TIME * (uint64_t)SECOND, 8);
             at = put(at, names_at, 8);
             at = put(at, length, 4);
             at = put(at, 0, 8); /* no target, no shard yet */
             at = put(at, ((const uint32_t *)crcs.buf)[place], 4);
-            at = put(at, (uint64_t)fact[2] & PERMISSIONS, 4);
+            at = put(at, (uint64_t)kept_mode(fact[2]), 4);
             at = put(at, 0, 4); /* a file */
             at = put(at, (uint64_t)((const int32_t *)labels.buf)[place], 4);
             at = put(at, 0, 4);

@@ -15,7 +15,8 @@ PyMODINIT_FUNC PyInit_rabaska_speed(void)
 
     prepare_crc();
     if (module != NULL &&
-        (PyModule_AddFunctions(module, of_sums) < 0 || PyModule_AddFunctions(module, of_files) < 0 ||
+        (PyModule_AddIntConstant(module, "FORMAT", FORMAT) < 0 ||
+         PyModule_AddFunctions(module, of_sums) < 0 || PyModule_AddFunctions(module, of_files) < 0 ||
          PyModule_AddFunctions(module, of_folders) < 0 ||
          PyModule_AddFunctions(module, of_unpacking) < 0 ||
          PyModule_AddFunctions(module, of_reading) < 0 ||

@@ -16,6 +16,9 @@
 #include <immintrin.h>
 #endif
 
+/* Of packs: the format that is made and read here; what it says of each file's time and mode. */
+enum { FORMAT = 2, TIME = 315532800, PLAIN = 0644, PROGRAM = 0755 };
+
 /* Of tar, of an index, of a mode, and of times. */
 enum { BLOCK = 512, HEADER = 64, RECORD = 64, PERMISSIONS = 0777 };
 static const int64_t SECOND = 1000000000;

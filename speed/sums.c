@@ -107,7 +107,7 @@ __attribute__((FOLDING_WIDE)) static uint32_t by_folding_wide(uint32_t crc,
     return reduced(narrow, 8, (const __m128i *)at, size);
 }
 
-enum { WIDE_FROM = 4096 }; /* bytes; for fewer, bringing eight lanes together costs what it saves */
+enum { WIDE_FROM = 1024 }; /* bytes; for fewer, bringing eight lanes together costs what it saves */
 
 static int can_fold, can_fold_wide;
 #endif

@@ -64,8 +64,8 @@ def test_any_tree_is_unpacked_by_tar_as_it_was(tree, shard_size):
                 ["tar", "xpf", shard, "-C", place / "unpacked"], check=True, stderr=subprocess.PIPE
             )
 
-        unpacked = trees.described(place / "unpacked", times=False)
-        assert unpacked == trees.described(place / "source", times=False)
+        unpacked = trees.described(place / "unpacked")
+        assert unpacked == trees.described(place / "source")
 
 
 @few

@@ -5,7 +5,7 @@ from zlib import crc32
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.packing.cutting import Cut, cuts, load_of, sampled, stem
+from rabaska.packing.cutting import Cut, cuts, load_of, parts_of, sampled, stem
 
 weights = st.lists(st.integers(512, 5000), min_size=1, max_size=400)
 
@@ -72,3 +72,23 @@ def test_few_of_many_files_are_asked_for_their_size():
 
     assert 500 < len(sampled(hashes)) < 4000
     assert sampled(hashes[:50]) == list(range(50))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([b"a.x", b"b.y", b"c"]), st.integers(1, 3000)), min_size=1),
+    st.integers(1, 2000),
+    st.sampled_from([0, 512, 5000]),
+)
+def test_parts_hold_every_file_once_and_large_ones_begin_and_end_one(files, size, end):
+    names = [b"%04d/%s" % (place // 2, name) for place, (name, _) in enumerate(files)]
+    lengths = [length for _, length in files]
+
+    found = parts_of(names, lengths, size, end)
+
+    places = [place for begin, stop in found for place in range(begin, stop)]
+    assert places == list(range(len(names)))
+    for begin, stop in found:
+        for place in (place for place in range(begin, stop) if lengths[place] >= size):
+            # The files of one sample stay together: a large one follows those before it.
+            assert place == begin or stem(names[place]) == stem(names[place - 1])
+            assert {stem(name) for name in names[place:stop]} == {stem(names[place])}

@@ -1,6 +1,8 @@
 """Folders of files are looked into several at once: each one takes long on a shared file system."""
 
+import errno
 import os
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -10,7 +12,7 @@ import pytest
 
 from rabaska.errors import DatasetError
 from rabaska.packing import listing
-from rabaska.packing.listing import Listing
+from rabaska.packing.listing import Listing, unreadable
 
 
 def with_classes(folder: Path, count: int) -> Path:
@@ -74,3 +76,33 @@ def test_a_class_that_cannot_be_read_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(listing.os, "stat", refused)
     with pytest.raises(DatasetError, match=r"005 cannot be read"):
         listed(tmp_path)
+
+
+@pytest.mark.parametrize(("number", "hint"), [
+    (errno.EACCES, "chmod u+r"), (errno.EPERM, "chmod u+r"), (errno.ENOENT, "command again"),
+    (errno.ENOTDIR, "run the command again"), (errno.EISDIR, "run the command again"),
+    (errno.ESTALE, "run the command again"), (errno.EIO, "another disk"),
+    (errno.ELOOP, "remove the link"), (errno.ENAMETOOLONG, "shorten its names"),
+    (errno.EMFILE, "ulimit -n"), (errno.ETIMEDOUT, "later"), (errno.ENODEV, "its disk"),
+])  # fmt: skip
+def test_each_way_in_which_reading_fails_has_its_own_hint(number, hint):
+    said = unreadable("/data/it", OSError(number, os.strerror(number)))
+
+    assert hint in said.hint
+    assert ("chmod" in said.hint) == (number in (errno.EACCES, errno.EPERM))
+    assert "/data/it" in said.what
+    assert said.why
+
+
+def test_a_tree_deeper_than_a_path_may_be_long_is_said_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(25):  # each step is short enough, all of them are not
+        os.mkdir("d" * 200)
+        os.chdir("d" * 200)
+    os.chdir(tmp_path)
+
+    with pytest.raises(DatasetError, match="longer than the system takes") as caught:
+        list(Listing(os.fsencode(tmp_path)))
+
+    assert "chmod" not in caught.value.hint
+    subprocess.run(["rm", "-r", tmp_path / ("d" * 200)], check=True)

@@ -19,6 +19,7 @@ import trees
 
 from rabaska.errors import DatasetError, NoSpace
 from rabaska.node import partial
+from rabaska.node.data import packs
 from rabaska.node.data.packs import Index
 from rabaska.node.data.stage import stage
 from rabaska.node.data.verify import verify
@@ -90,7 +91,7 @@ def test_shards_are_balanced_and_follow_one_another(tmp_path, store):
 def test_a_file_larger_than_a_shard_is_not_cut(source, store):
     made = pack(source, store, Wish("animals", shard_size=600))
 
-    assert made.shards == 3
+    assert made.shards == 4  # the last one holds the folders
     assert verify(str(made.folder)) == []
 
 
@@ -138,19 +139,81 @@ def test_a_sparse_file_is_packed_as_plain_data(source, store, tmp_path):
     assert (Path(staged) / "sparse").read_bytes() == bytes(5 * 2**20) + b"end"
 
 
-def test_times_beyond_what_an_index_can_say_become_the_last_it_can(source, store):
-    try:
-        os.utime(source / "cats/1.jpg", (10**10, 10**10))
-    except (OSError, OverflowError):
-        pytest.skip("this file system ends earlier")
-    if (source / "cats/1.jpg").stat().st_mtime < 10**10:
-        pytest.skip("this file system ends earlier")
-
+def test_a_copy_of_a_dataset_is_the_same_pack_whatever_its_times_and_modes(source, store, tmp_path):
+    age(source)
+    (source / "cats/1.jpg").chmod(0o755)
     made = pack(source, store, Wish("animals"))
+    shutil.copytree(source, tmp_path / "copy", copy_function=shutil.copy)  # as `cp -r`
+    for path in source.rglob("*"):
+        os.utime(path, (10**9, 10**9))
+        path.chmod(0o700 if path.is_dir() or path == source / "cats/1.jpg" else 0o600)
+    os.utime(source / "cats", (10**10, 10**10))
 
-    index = Index(str(made.folder / "index"))
-    assert next(index.files()).mtime_ns == 2**63 - 1
-    index.close()
+    touched = pack(source, store, Wish("animals"))
+    copied = pack(tmp_path / "copy", store, Wish("animals"))
+
+    assert made.identity == touched.identity == copied.identity
+    assert (made.new, touched.new, copied.new) == (True, False, False)
+    assert len(list(store.glob("animals-*"))) == 1
+
+
+def test_a_program_in_a_dataset_stays_one(source, store, tmp_path):
+    (source / "cats/1.jpg").chmod(0o711)
+    before = pack(source, store, Wish("animals"))
+    staged = Path(stage(str(before.folder), str(tmp_path / "node")))
+    (source / "cats/1.jpg").chmod(0o644)
+
+    after = pack(source, store, Wish("animals"))
+
+    assert (staged / "cats/1.jpg").stat().st_mode & 0o777 == 0o755
+    assert (staged / "dogs/1.jpg").stat().st_mode & 0o777 == 0o644
+    assert {path.lstat().st_mtime for path in staged.rglob("*")} == {packs.TIME}
+    assert after.identity != before.identity
+
+
+@pytest.mark.parametrize("seconds", [-(10**9), 10**10, 2**33])
+def test_a_time_that_no_tar_can_say_does_no_harm(source, store, seconds):
+    """Times after 2262 are more nanoseconds than 64 bits hold."""
+    before = pack(source, store, Wish("animals"))
+    os.utime(source / "cats/1.jpg", (seconds, seconds))
+
+    after = pack(source, store, Wish("animals"))
+
+    assert after.identity == before.identity
+    assert verify(str(after.folder)) == []
+
+
+@pytest.mark.parametrize("when", ["its times show it", "they do not"])
+def test_a_damaged_pack_is_made_good_by_packing_again(source, store, when):
+    age(source)
+    made = pack(source, store, Wish("animals", shard_size=1000))
+    shard = made.folder / "shard-00001.tar"
+    status = shard.stat()
+    content = bytearray(shard.read_bytes())
+    content[600] ^= 1
+    shard.write_bytes(content)
+    if when == "they do not":
+        os.utime(shard, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    again = pack(source, store, Wish("animals", shard_size=1000))
+
+    assert again.identity == made.identity
+    assert verify(str(again.folder)) == []
+
+
+def test_a_damaged_shard_is_not_taken_over_into_the_next_pack(source, store):
+    age(source)
+    made = pack(source, store, Wish("animals", shard_size=1000))
+    for shard in made.folder.glob("shard-*.tar"):
+        content = bytearray(shard.read_bytes())
+        content[600] ^= 1
+        shard.write_bytes(content)
+    (source / "new").write_text("another file")
+
+    after = pack(source, store, Wish("animals", shard_size=1000))
+
+    assert after.identity != made.identity
+    assert verify(str(after.folder)) == []
 
 
 def test_a_name_of_255_bytes_in_deep_folders_survives(source, store, tmp_path):
@@ -305,6 +368,15 @@ def test_a_link_that_leads_out_is_refused_with_a_way_out(source, store, target):
 
     assert "cats/out" in error.what
     assert "follow_links" in error.hint
+
+
+def test_a_dataset_may_itself_be_a_link(source, store, tmp_path):
+    """As `data -> /big/disk/data` often is."""
+    os.symlink(source, tmp_path / "data")
+
+    through = pack(tmp_path / "data", store, Wish("animals"))
+
+    assert through.identity == pack(source, store, Wish("animals")).identity
 
 
 def test_followed_links_are_packed_as_what_they_point_to(source, store, tmp_path):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -46,6 +47,40 @@ def test_a_changed_file_costs_its_own_shard_only(source, tmp_path):
     assert not after.reused
     assert verify(str(after.folder)) == []
     fresh = pack(source, tmp_path / "elsewhere", Wish("toy", shard_size=SHARD))
+    assert fresh.identity == after.identity
+
+
+@pytest.mark.parametrize("count", [10, 3000])
+@pytest.mark.parametrize("new", ["folder/a", "folder/z", "zz/new folder", "big"])
+def test_a_small_file_beside_a_large_one_does_not_have_the_large_one_written(tmp_path, new, count):
+    """Whether the sizes of all files are asked for, or those of some."""
+    source = tmp_path / "source"
+    (source / "folder").mkdir(parents=True)
+    for number in range(count):
+        (source / "folder" / f"s{number:05d}").write_bytes(b"%d" % number)
+    # Of many files, those whose names have small hashes are asked for their sizes: not these.
+    large = [
+        name for name in (f"l{n}" for n in range(99)) if crc32(f"folder/{name}".encode()) >> 31
+    ]
+    for name in large[:3]:
+        (source / "folder" / name).write_bytes(bytes(20 * 2**20))
+    time.sleep(2.1)
+    before = pack(source, tmp_path / "packs", Wish("toy"))
+    (source / new).parent.mkdir(exist_ok=True)
+    (source / new).write_bytes(b"small")
+    time.sleep(0.1)
+
+    after = pack(source, tmp_path / "packs", Wish("toy"))
+
+    shared = inodes(before.folder) & inodes(after.folder)
+    new_bytes = sum(
+        path.stat().st_size
+        for path in after.folder.glob("shard-*.tar")
+        if path.stat().st_ino not in shared
+    )
+    assert new_bytes < 20 * 2**20
+    assert verify(str(after.folder)) == []
+    fresh = pack(source, tmp_path / "elsewhere", Wish("toy"))
     assert fresh.identity == after.identity
 
 

@@ -22,7 +22,7 @@ def test_every_cut_is_written_once_and_every_worker_has_its_share(count, workers
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20), max_size=3))
 def test_words_about_progress_are_summed_up_and_results_kept(steps):
-    results = [Written(number, [], "", 0) for number in range(len(steps))]
+    results = [Written(number, []) for number in range(len(steps))]
     writers = [
         iter([*(Packed(*step) for step in each), result])
         for each, result in zip(steps, results, strict=True)

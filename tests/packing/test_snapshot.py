@@ -57,8 +57,8 @@ def test_one_changed_letter_gives_another_digest(project, tmp_path):
 
 def test_a_program_stays_executable(project, tmp_path):
     with tarfile.open(snapshot(project, tmp_path / "code").path) as tar:
-        assert tar.getmember("train.py").mode == 0o755
-        assert tar.getmember("model/net.py").mode == 0o644
+        assert tar.getmember("train.py").mode == 0o700
+        assert tar.getmember("model/net.py").mode == 0o600
 
 
 @pytest.mark.parametrize("pattern", ["data", "data/*", "*.jpg", "data/cats"])
@@ -86,18 +86,71 @@ def test_a_folder_that_version_control_does_not_know_is_taken_whole(project, tmp
     assert "model/net.py" in names(taken)
 
 
-def test_links_inside_stay_links_and_files_outside_come_along(project, tmp_path):
-    (tmp_path / "shared.py").write_text("shared")
+def test_links_inside_stay_links(project, tmp_path):
     os.symlink("net.py", project / "model/latest.py")
-    os.symlink("../../shared.py", project / "model/shared.py")
+    os.symlink(project / "train.py", project / "model/start.py")
 
     taken = snapshot(project, tmp_path / "code")
 
     with tarfile.open(taken.path) as tar:
         assert tar.getmember("model/latest.py").linkname == "net.py"
-        shared = tar.extractfile("model/shared.py")
-        assert shared is not None
-        assert shared.read() == b"shared"
+        start = tar.extractfile("model/start.py")
+        assert start is not None
+        assert start.read() == b"train.py"  # its path means nothing elsewhere
+
+
+@pytest.mark.parametrize("listed", [None, lambda _: ["train.py", "out/notes.txt"]])
+@pytest.mark.parametrize("target", ["../../id_rsa", "{}/id_rsa", "../out/again"])
+def test_a_link_out_of_the_project_is_refused(project, tmp_path, target, listed):
+    (tmp_path / "id_rsa").write_text("PRIVATE KEY")
+    (project / "out").mkdir()
+    os.symlink(target.format(tmp_path), project / "out/notes.txt")
+    os.symlink(tmp_path / "id_rsa", project / "out/again")
+
+    with pytest.raises(DatasetError) as caught:
+        snapshot(project, tmp_path / "code", listed=listed)
+
+    assert "leads out of the project" in caught.value.what
+    assert "exclude" in caught.value.hint
+    assert not list(tmp_path.glob("code/*.tar"))
+
+
+def test_a_file_below_a_link_out_of_the_project_is_refused_too(project, tmp_path):
+    """git lists what it tracks, also below a folder that became a link since."""
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys/net.py").write_text("PRIVATE KEY")
+    os.symlink(tmp_path / "keys", project / "pkg")
+
+    with pytest.raises(DatasetError, match="pkg is a link that leads out of the project"):
+        snapshot(project, tmp_path / "code", listed=lambda _: ["train.py", "pkg/net.py"])
+
+
+def test_a_link_that_is_excluded_is_not_refused(project, tmp_path):
+    os.symlink("/etc/hostname", project / "model/elsewhere")
+
+    taken = snapshot(project, tmp_path / "code", exclude=["model/elsewhere"])
+
+    assert "model/elsewhere" not in names(taken)
+
+
+def test_a_project_may_itself_be_reached_by_a_link(project, tmp_path):
+    os.symlink(project, tmp_path / "short")
+
+    taken = snapshot(tmp_path / "short", tmp_path / "code", exclude=["data"])
+
+    assert taken.digest == snapshot(project, tmp_path / "code", exclude=["data"]).digest
+
+
+@pytest.mark.parametrize("pattern", ["/results", "{}/results"])
+def test_a_pattern_from_the_root_leaves_deeper_names_alone(project, tmp_path, pattern):
+    for folder in ("results", "mypkg/results"):
+        (project / folder).mkdir(parents=True)
+        (project / folder / "made.py").touch()
+
+    taken = names(snapshot(project, tmp_path / "code", exclude=[pattern.format(project)]))
+
+    assert "mypkg/results/made.py" in taken
+    assert "results/made.py" not in taken
 
 
 def test_a_link_to_a_folder_outside_is_refused_with_a_way_out(project, tmp_path):

@@ -67,7 +67,7 @@ def make(tree, folder: bytes, *, backwards: bool = False) -> None:
         os.utime(path, ns=(time, time), follow_symlinks=False)
 
 
-def described(folder, *, times: bool = True):
+def described(folder):
     """Everything below `folder` that a pack promises to keep."""
     root = os.fsencode(folder)
     found = {}
@@ -75,12 +75,11 @@ def described(folder, *, times: bool = True):
         for name in folders + files:
             path = os.path.join(parent, name)
             status = os.lstat(path)
-            kind = stat.S_IFMT(status.st_mode)
-            content = None
+            content, runs = None, False
             if stat.S_ISLNK(status.st_mode):
                 content = os.readlink(path)
             elif stat.S_ISREG(status.st_mode):
                 content = Path(os.fsdecode(path)).read_bytes()
-            time = status.st_mtime_ns if times else status.st_mtime_ns // 10**9
-            found[os.path.relpath(path, root)] = (kind, status.st_mode & 0o777, time, content)
+                runs = bool(status.st_mode & stat.S_IXUSR)
+            found[os.path.relpath(path, root)] = (stat.S_IFMT(status.st_mode), runs, content)
     return found

@@ -4,7 +4,6 @@ import hashlib
 import os
 import shutil
 import tarfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from zlib import crc32
@@ -45,7 +44,7 @@ def is_compressed(path: Path) -> bool:
 def index_in_place(archive: Path, name: str, folder: Path) -> packs.Manifest:
     """Make `folder` a pack whose only shard is the archive itself; only its headers are parsed."""
     entries = _entries(archive)
-    _link(archive, folder / packs.shard_name(0))
+    link_or_copy(archive, folder / packs.shard_name(0))
     shard, crcs = _checksums(folder / packs.shard_name(0), [e for e in entries if e.kind == FILE])
     labels = _labels(entries)
     names, records = [], []
@@ -71,51 +70,29 @@ def index_in_place(archive: Path, name: str, folder: Path) -> packs.Manifest:
     return manifest
 
 
-def unpack(archive: Path, folder: Path) -> None:
-    """Unpack an archive that may be hostile: nothing leaves `folder`."""
-    try:
-        if archive.suffix == ".zip":
-            with zipfile.ZipFile(archive) as zipped:
-                for member in zipped.infolist():
-                    _refuse_name(archive, member.filename)
-                zipped.extractall(folder)  # noqa: S202 -- every name was looked at
-        else:
-            with tarfile.open(archive) as tar:
-                tar.extractall(  # noqa: S202 -- every member is looked at
-                    folder, filter=lambda member, to: _harmless(archive, member, to)
-                )
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, RuntimeError, UnicodeError) as problem:
-        raise _unfit(archive, str(problem)) from problem
-
-
-def _harmless(archive: Path, member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
-    _refuse_name(archive, member.name)
-    return tarfile.data_filter(member, folder)
-
-
 def _entries(archive: Path) -> list[Entry]:
     """What the tar holds, with the folders that its names imply."""
     found: dict[bytes, Entry] = {}
     try:
         with tarfile.open(archive, "r:") as tar:
             for member in tar:
-                name = os.fsencode(_cleaned(archive, member.name))
+                name = os.fsencode(cleaned(archive, member.name))
                 if name in found and not member.isdir():
                     raise NeedsUnpacking(member.name)
                 if name:
                     found[name] = _entry(archive, name, member)
                 tar.members = []  # type: ignore[attr-defined]  # it would keep every header
     except (tarfile.TarError, EOFError, UnicodeError) as problem:
-        raise _unfit(archive, str(problem)) from problem
+        raise unfit(archive, str(problem)) from problem
     if not any(entry.kind == FILE for entry in found.values()):
-        raise _unfit(archive, "there is no file in it")
+        raise unfit(archive, "there is no file in it")
     for name in list(found):
         for above in PurePosixPath(os.fsdecode(name)).parents:
             parent = os.fsencode(str(above))
             if parent != b"." and parent not in found:
                 found[parent] = Entry(parent, FOLDER, 0, 0, 0, 0o755, 0, 0, NO_CLASS, b"")
             elif parent != b"." and found[parent].kind != FOLDER:
-                raise _unfit(archive, f"{os.fsdecode(name)} lies in something that is no folder")
+                raise unfit(archive, f"{os.fsdecode(name)} lies in something that is no folder")
     return list(found.values())
 
 
@@ -126,39 +103,39 @@ def _entry(archive: Path, name: bytes, member: tarfile.TarInfo) -> Entry:
     if member.issym():
         target = os.fsencode(member.linkname)
         if leads_out(name, target):
-            raise _unfit(archive, f"the link {member.name} leads out of it")
+            raise unfit(archive, f"the link {member.name} leads out of it")
         return Entry(name, LINK, 0, 0, time, mode, 0, 0, NO_CLASS, target)
     if member.islnk() or member.issparse():
         raise NeedsUnpacking(member.name)
     if not member.isreg():
-        raise _unfit(archive, f"{member.name} is a device or a pipe, not a file")
+        raise unfit(archive, f"{member.name} is a device or a pipe, not a file")
     end = member.offset_data + member.size
     if end > archive.stat().st_size:
-        raise _unfit(archive, f"{member.name} is said to be longer than the archive")
+        raise unfit(archive, f"{member.name} is said to be longer than the archive")
     return Entry(name, FILE, member.offset_data, member.size, time, mode, 0, 0, NO_CLASS, b"")
 
 
-def _cleaned(archive: Path, name: str) -> str:
-    _refuse_name(archive, name)
+def cleaned(archive: Path, name: str) -> str:
+    refuse_name(archive, name)
     return "/".join(part for part in name.split("/") if part not in ("", "."))
 
 
-def _refuse_name(archive: Path, name: str) -> None:
+def refuse_name(archive: Path, name: str) -> None:
     if name.startswith("/") or ".." in name.split("/") or "\0" in name:
-        raise _unfit(archive, f"{name!r} leads out of it")
+        raise unfit(archive, f"{name!r} leads out of it")
 
 
-def _unfit(archive: Path, why: str) -> DatasetError:
+def unfit(archive: Path, why: str) -> DatasetError:
     return DatasetError(
         f"{archive} cannot be packed", why=why, hint="unpack it yourself and name the folder"
     )
 
 
-def _link(archive: Path, target: Path) -> None:
+def link_or_copy(source: Path | str, target: Path | str) -> None:
     try:
-        os.link(archive, target)
+        os.link(source, target)
     except OSError:  # on another disk, or a file system without hard links
-        shutil.copyfile(archive, target)
+        shutil.copyfile(source, target)
 
 
 def _checksums(path: Path, entries: list[Entry]) -> tuple[Shard, dict[bytes, int]]:

@@ -31,15 +31,22 @@ class Load(NamedTuple):
 
     places: list[int]
     weights: list[int]
+    others: list[int]  # what each file after such a one is taken to weigh
     before: list[int]
 
     def bytes_before(self, place: int) -> int:
         knot = max(bisect_right(self.places, place) - 1, 0)
-        return self.before[knot] + (place - self.places[knot]) * self.weights[knot]
+        after = place - self.places[knot]
+        own = self.weights[knot] - self.others[knot] if after > 0 else 0
+        return self.before[knot] + own + after * self.others[knot]
 
     def place_after(self, size: int) -> int:
         knot = max(bisect_right(self.before, size) - 1, 0)
-        return int(self.places[knot] + (size - self.before[knot]) // self.weights[knot])
+        left = size - self.before[knot]
+        if 0 <= left < self.weights[knot]:
+            return self.places[knot]
+        own = self.weights[knot] - self.others[knot] if left > 0 else 0
+        return int(self.places[knot] + (left - own) // self.others[knot])
 
 
 def target_size(length: int) -> int:
@@ -57,13 +64,21 @@ def sampled(hashes: Sequence[int]) -> list[int]:
 
 
 def load_of(places: list[int], weights: list[int]) -> Load:
-    """The load when the file at each place weighs so much, and those after it the same."""
-    first = places[0] * weights[0]
+    """The load when the file at each place weighs so much, and those after it the same.
+
+    A large one stands for itself alone: it would weigh many times as much with each file that is
+    added after it, and move every border.
+    """
+    usual = next((weight for weight in weights if weight < _SMALLEST), _SMALLEST)
+    others = []
+    for weight in weights:
+        usual = weight if weight < _SMALLEST else usual
+        others.append(usual)
     steps = (
-        (after - place) * weight
-        for place, after, weight in zip(places, places[1:], weights, strict=False)
+        weight + (after - place - 1) * other
+        for place, after, weight, other in zip(places, places[1:], weights, others, strict=False)
     )
-    return Load(places, weights, list(accumulate(steps, initial=first)))
+    return Load(places, weights, others, list(accumulate(steps, initial=places[0] * others[0])))
 
 
 def cuts(
@@ -90,6 +105,50 @@ def cuts(
         Cut(number, begin, end, end == files)
         for number, (begin, end) in enumerate(zip(begins, ends, strict=True))
     ]
+
+
+class Filling:
+    """A shard that is filled with files, until the next one had better begin another.
+
+    A file of the size of a shard is alone in its own, which stays whatever is added next to it.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.most = 2 * size
+        self._size = size
+        self._filled = 0
+        self._large = False
+
+    def is_full(self, length: int) -> bool:
+        """Whether a file of so many bytes should begin the next shard."""
+        if not self._filled:
+            return False
+        return self._large or length >= self._size or self._filled + length > self.most
+
+    def add(self, length: int, files: int = 1) -> None:
+        self._filled += length
+        self._large = self._large or (files == 1 and length >= self._size)
+
+
+def parts_of(
+    names: Sequence[bytes], lengths: Sequence[int], size: int, end: int
+) -> list[tuple[int, int]]:
+    """From where to where the files of a cut become one shard, when they take so many bytes of tar.
+
+    `end` is how many bytes of links and folders follow; a last pair without files is for them.
+    """
+    filling = Filling(size)
+    if sum(lengths) + end <= filling.most and max(lengths) < size:
+        return [(0, len(names))]
+    begins = [0]
+    for place, length in enumerate(lengths):
+        if filling.is_full(length) and stem(names[place]) != stem(names[place - 1]):
+            begins.append(place)
+            filling = Filling(size)
+        filling.add(length)
+    if end and filling.is_full(end):
+        begins.append(len(names))
+    return list(zip(begins, [*begins[1:], len(names)], strict=True))
 
 
 def _first_of_sample(place: int, begin: int, together: Callable[[int], bool]) -> int:

@@ -22,7 +22,7 @@ def describe(made: Draft, name: str, written: list[Written], end: list[bytes]) -
     shards: list[packs.Shard] = []
     records: list[str] = []
     for cut in written:
-        for part, shard in enumerate(cut.shards):
+        for part, (shard, _, _) in enumerate(cut.parts):
             named = shard._replace(name=packs.shard_name(len(shards)))
             os.rename(os.path.join(made.folder, shard.name), os.path.join(made.folder, named.name))
             shards.append(named)

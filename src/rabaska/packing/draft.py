@@ -13,7 +13,16 @@ from itertools import accumulate
 from mmap import ACCESS_READ, mmap
 from typing import BinaryIO
 
-from rabaska.node.data.packs import FOLDER, LINK, NO_CLASS, RECORD, Layout
+from rabaska.node.data.packs import (
+    FOLDER,
+    FOLDER_MODE,
+    LINK,
+    LINK_MODE,
+    NO_CLASS,
+    RECORD,
+    TIME,
+    Layout,
+)
 from rabaska.packing import headers
 from rabaska.packing.listing import Found, Listing
 
@@ -116,7 +125,8 @@ def drop(made: Draft, parts: Iterable[str]) -> None:
 def tail(made: Draft) -> tuple[bytes, list[bytes]]:
     """Links and folders as the end of the last shard, and as records of the index.
 
-    Folders come last, so that `tar xf` sets their times after it wrote what is in them.
+    Folders come last, so that `tar xf` sets their times after it wrote what is in them. What the
+    disk says of their times and modes does not count.
     """
     place = made.classes
     entries = (*made.links, *made.folders)
@@ -126,7 +136,7 @@ def tail(made: Draft) -> tuple[bytes, list[bytes]]:
         blocks.append(_header(entry))
         label = place.get(entry.name.partition(b"/")[0], NO_CLASS)
         records.append(RECORD.pack(
-            0, 0, entry.mtime_ns, at, len(entry.name), len(entry.target), 0, 0, entry.mode,
+            0, 0, TIME * 10**9, at, len(entry.name), len(entry.target), 0, 0, _mode(entry),
             entry.kind, label, 0,
         ))  # fmt: skip
         at += len(entry.name) + len(entry.target)
@@ -138,7 +148,11 @@ def _header(entry: Found) -> bytes:
     return headers.header(
         entry.name + (b"/" if folder else b""),
         kind=headers.FOLDER if folder else headers.LINK,
-        mode=entry.mode,
-        mtime=entry.mtime_ns // 10**9,
+        mode=_mode(entry),
+        mtime=TIME,
         target=entry.target if entry.kind == LINK else b"",
     )
+
+
+def _mode(entry: Found) -> int:
+    return FOLDER_MODE if entry.kind == FOLDER else LINK_MODE

@@ -1,13 +1,15 @@
 """POSIX tar headers built by hand, the same bytes for the same file on every machine.
 
-`tarfile` spends ten times longer on a small file than it takes to read it. Owners are always 0
-and times are whole seconds; what tar cannot say (nanoseconds) stands in the index of the pack.
+`tarfile` spends ten times longer on a small file than it takes to read it. Owners are always 0.
 """
 
+import stat
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 from operator import add, and_
 from zlib import adler32
+
+from rabaska.node.data.packs import PLAIN, PROGRAM
 
 PERMISSIONS = 0o777  # set-user-id and its kin mean nothing to a training program
 BLOCK = 512
@@ -32,9 +34,21 @@ _FILE_SUM = _FIXED_SUM + FILE[0] - 1
 _NULS = [bytes(_NAME_ROOM - length) for length in range(_NAME_ROOM + 1)]
 
 
+def kept_modes(modes: Iterable[int]) -> list[int]:
+    """What a pack keeps of files' modes: whether their owner may run them."""
+    return [PROGRAM if mode & stat.S_IXUSR else PLAIN for mode in modes]
+
+
 def padding(size: int) -> int:
     """Bytes of zeros that fill the last block of `size` bytes."""
     return -size % BLOCK
+
+
+def length(name: bytes, size: int) -> int:
+    """How many bytes of tar a file takes."""
+    plain = size <= LARGEST_SIZE and len(name) <= _NAME_ROOM and name.isascii()
+    before = BLOCK if plain else len(header(name, size=size))
+    return before + size + padding(size)
 
 
 def header(

@@ -14,7 +14,6 @@ from rabaska.errors import DatasetError
 from rabaska.node.data.ahead import ahead
 from rabaska.node.data.inspection import leads_out
 from rabaska.node.data.packs import FOLDER, LINK
-from rabaska.packing.headers import PERMISSIONS
 from rabaska.packing.names import Names, names_of
 from rabaska.packing.speed import leaf
 
@@ -24,12 +23,10 @@ _Entry = os.DirEntry[bytes]
 
 
 class Found(NamedTuple):
-    """A link or a folder, as it was when it was listed."""
+    """A link or a folder."""
 
     name: bytes  # relative to the folder that is listed
     kind: int
-    mtime_ns: int
-    mode: int
     target: bytes
 
 
@@ -156,13 +153,10 @@ class Listing:
         except OSError as problem:
             raise unreadable(os.fsdecode(entry.path), problem) from problem
         _refuse_leaving(self._source, entry.path, name, target)
-        status = entry.stat(follow_symlinks=False)
-        mode = status.st_mode & PERMISSIONS
-        self.links.append(Found(name, LINK, status.st_mtime_ns, mode, target))
+        self.links.append(Found(name, LINK, target))
 
     def _add_folder(self, seen: "_Seen") -> None:
-        mode = seen.status.st_mode & PERMISSIONS
-        self.folders.append(Found(seen.name, FOLDER, seen.status.st_mtime_ns, mode, b""))
+        self.folders.append(Found(seen.name, FOLDER, b""))
 
 
 class _Seen(NamedTuple):
@@ -215,20 +209,44 @@ def _refuse_loop(seen: _Seen, above: list[tuple[int, int]]) -> None:
 
 def unreadable(path: str, problem: OSError) -> DatasetError:
     """The error for a file or folder of a dataset that cannot be read."""
-    if isinstance(problem, FileNotFoundError):
-        return DatasetError(
-            f"{path} vanished while the dataset was packed",
-            why="it was listed a moment ago, or is a link to nothing",
-            hint="run the command again when no program changes the folder",
-        )
-    if problem.errno == errno.ELOOP:
-        return DatasetError(
-            f"{path} is a link that leads back to itself",
-            why=problem.strerror or str(problem),
-            hint="remove the link",
-        )
-    return DatasetError(
-        f"{path} cannot be read",
-        why=problem.strerror or str(problem),
-        hint="make it readable with `chmod u+r`, or remove it from the dataset's folder",
-    )
+    what, hint = _TROUBLE.get(problem.errno or 0, ("cannot be read", _OTHER))
+    if problem.errno == errno.ENOENT:
+        why = "it was listed a moment ago, or is a link to nothing"
+    else:
+        why = problem.strerror or str(problem)
+    return DatasetError(f"{path} {what}", why=why, hint=hint)
+
+
+_LEAVE_OUT = "remove it from the dataset's folder"
+_AGAIN = "run the command again when no program changes the folder"
+_OTHER = f"if its disk is in order, run the command again; else {_LEAVE_OUT}"
+_PERMISSION = (
+    "cannot be read",
+    f"make it readable with `chmod u+r` (folders: `u+rx`), or {_LEAVE_OUT}",
+)
+_GONE = ("vanished while the dataset was packed", _AGAIN)
+_CHANGED = ("is not any more what it was when it was listed", _AGAIN)
+_DISK = (
+    "cannot be read from its disk",
+    f"copy what can still be read to another disk, or {_LEAVE_OUT}; the system's log says more",
+)
+# What a system says of a file or folder that it does not hand out, and what to do about it.
+_TROUBLE = {
+    errno.EACCES: _PERMISSION,
+    errno.EPERM: _PERMISSION,
+    errno.ENOENT: _GONE,
+    errno.ENOTDIR: _CHANGED,
+    errno.EISDIR: _CHANGED,
+    errno.ENXIO: _CHANGED,
+    errno.ESTALE: ("was removed or replaced on its server while the dataset was packed", _AGAIN),
+    errno.EIO: _DISK,
+    getattr(errno, "EUCLEAN", errno.EIO): _DISK,  # a damaged file system; not on macOS
+    errno.ETIMEDOUT: ("is on a server that does not answer", "run the command again later"),
+    errno.ELOOP: ("is a link that leads back to itself", "remove the link"),
+    errno.ENAMETOOLONG: (
+        "has a path that is longer than the system takes",
+        "move the dataset to a folder nearer to the root, or shorten its names",
+    ),
+    errno.EMFILE: ("cannot be opened", "allow more open files with `ulimit -n`"),
+    errno.ENFILE: ("cannot be opened", "too many files are open on this computer; try again later"),
+}

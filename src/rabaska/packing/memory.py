@@ -3,37 +3,48 @@
 import hashlib
 import json
 import os
+import time
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from rabaska.node import files
 from rabaska.node.data import packs
+from rabaska.node.data.blocks import is_as_made
 from rabaska.node.data.packs import HEADER, RECORD, Index, Shard
 from rabaska.node.data.sealed import refuse_wrong_sizes
-from rabaska.packing.shards import Written, part_name, records_name
+from rabaska.packing.shards import Part, Written, part_name, records_name
 
 _FOLDER = ".listings"
 _NOTE = "done-"
 # File systems count time in steps of up to two seconds. A file changed within such a step before
 # it was read could change again without its time showing it.
 _STEP = 2 * 10**9
+_TICK = 0.02  # seconds; the systems that count no whole seconds count steps shorter than that
+
+_Facts = list[int]  # about a shard: they change when anybody writes to it
 
 
 class Kept(NamedTuple):
-    """Shards that hold a cut already: files of `folder`, and where their index records are."""
+    """A shard that is there already: a file of `folder`, and where its index records are."""
 
     folder: str
-    shards: list[Shard]
-    records: list[tuple[str, int, int]]  # for each shard: file, begin, end
+    shard: Shard
+    records: tuple[str, int, int]  # file, begin, end
+    facts: _Facts | None = None  # as they were when it was known to be good
 
 
 class Recalled(NamedTuple):
     manifest: packs.Manifest
-    vouchers: list[str]  # of each cut; "" for one that its times could not vouch for
+    vouchers: list[str]  # of each shard; "" for one that its times could not vouch for
     kept: dict[str, Kept]
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nobody wrote to the pack since it was made."""
+        return len(self.kept) == len(self.vouchers) and all(map(_is_known, self.kept.values()))
 
 
 @dataclass(frozen=True)
@@ -50,23 +61,24 @@ class Memory:
             manifest = whole(self.store / str(known["pack"])) if known else None
             if known is None or manifest is None:
                 return None
-            vouchers = [voucher for voucher, _, _ in known["cuts"]]
-            folder = self.store / manifest.identity
-            return Recalled(manifest, vouchers, _kept(folder, manifest, known["cuts"]))
-        except (ValueError, KeyError, TypeError):  # a memory that cannot be read is no memory
-            return None
+            kept = _kept(self.store / manifest.identity, manifest, known["shards"])
+            return Recalled(manifest, [voucher for voucher, _ in known["shards"]], kept)
+        except (ValueError, KeyError, TypeError, IndexError):
+            return None  # a memory that cannot be read is no memory
 
-    def keep(self, written: Sequence[Written], identity: str, begun: int) -> None:
+    def keep(self, written: Sequence[Written], manifest: packs.Manifest, begun: int) -> None:
         """Remember what was packed, but for what its times cannot vouch for."""
-        cuts, first = [], 0
-        for cut in written:
-            voucher = cut.voucher if cut.newest + _STEP <= begun else ""
-            cuts.append([voucher, first, len(cut.shards)])
-            first += len(cut.shards)
-        if not any(voucher for voucher, _, _ in cuts):
+        parts = [part for cut in written for part in cut.parts]
+        if not any(_is_old(part, begun) for part in parts):
             return
+        folder = self.store / manifest.identity
+        facts = _facts_of([folder / shard.name for shard in manifest.shards])
+        shards = [
+            [part.voucher if _is_old(part, begun) else "", fact]
+            for part, fact in zip(parts, facts, strict=True)
+        ]
         self._path.parent.mkdir(exist_ok=True)
-        files.write_json(str(self._path), {"pack": identity, "cuts": cuts})
+        files.write_json(str(self._path), {"pack": manifest.identity, "shards": shards})
 
     @property
     def _path(self) -> Path:
@@ -84,8 +96,40 @@ def whole(folder: Path) -> packs.Manifest | None:
     return manifest if manifest.identity == folder.name else None
 
 
+def is_good(kept: Kept) -> bool:
+    """Whether the shard is as it was made: nobody wrote to it since, or all of it was read."""
+    return _is_known(kept) or is_as_made(kept.folder, kept.shard)
+
+
+def _is_known(kept: Kept) -> bool:
+    try:
+        return kept.facts is not None and kept.facts == _facts(Path(kept.folder, kept.shard.name))
+    except OSError:
+        return False
+
+
+def _facts(path: Path) -> _Facts:
+    found = path.stat()
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+
+
+def _facts_of(paths: Sequence[Path]) -> list[_Facts | None]:
+    """The facts about shards that are good now; None where the clock of the disk is too coarse.
+
+    Whoever writes to one of them after this, changes its facts.
+    """
+    time.sleep(_TICK)
+    found = [_facts(path) for path in paths]
+    coarse = all(changed % 10**9 == 0 for _, _, changed, _ in found)
+    return [None] * len(found) if coarse else list(found)
+
+
+def _is_old(part: Part, begun: int) -> bool:
+    return part.newest + _STEP <= begun
+
+
 def _kept(
-    folder: Path, manifest: packs.Manifest, cuts: Iterable[tuple[str, int, int]]
+    folder: Path, manifest: packs.Manifest, shards: Sequence[tuple[str, _Facts | None]]
 ) -> dict[str, Kept]:
     path = os.path.join(folder, packs.INDEX)
     index = Index(path)
@@ -100,23 +144,22 @@ def _kept(
     places = [HEADER.size + begin * RECORD.size for begin in begins]
     return {
         voucher: Kept(
-            str(folder),
-            manifest.shards[first : first + count],
-            [(path, places[n], places[n + 1]) for n in range(first, first + count)],
+            str(folder), manifest.shards[n], (path, places[n], places[n + 1]), facts
         )
-        for voucher, first, count in cuts
+        for n, (voucher, facts) in enumerate(shards)
         if voucher
-    }
+    }  # fmt: skip
 
 
 def note(folder: str, written: Written, begun: int) -> None:
     """Leave word in a pack being made that one cut of it is done."""
-    if written.newest + _STEP > begun:
-        return
-    value = {"voucher": written.voucher, "shards": [list(shard) for shard in written.shards]}
+    parts = [
+        [part.voucher, list(part.shard)] if _is_old(part, begun) else ["", []]
+        for part in written.parts
+    ]
     path = os.path.join(folder, f"{_NOTE}{written.number:05d}.json")
     with open(f"{path}.new", "w", encoding="ascii") as stream:
-        json.dump({**value, "cut": written.number}, stream)
+        json.dump({"cut": written.number, "parts": parts}, stream)
     os.replace(f"{path}.new", path)
 
 
@@ -125,23 +168,18 @@ def notes(folder: str) -> list[str]:
 
 
 def left_behind(folder: str) -> dict[str, Kept]:
-    """What a packer that was killed had finished in `folder`."""
+    """What a packer that was killed had finished in `folder`; who uses it reads it first."""
     found = {}
     for name in notes(folder):
         try:
             value = files.read_json(os.path.join(folder, name)) or {}
-            shards = [Shard(*shard) for shard in value["shards"]]
-            kept = Kept(folder, shards, [
-                _records(folder, value["cut"], part) for part in range(len(shards))
-            ])  # fmt: skip
+            for part, (voucher, shard) in enumerate(value["parts"]):
+                if voucher:
+                    records = _records(folder, value["cut"], part)
+                    named = Shard(*shard)._replace(name=part_name(value["cut"], part))
+                    found[str(voucher)] = Kept(folder, named, records)
         except (ValueError, KeyError, TypeError, OSError):
             continue
-        sizes = [
-            os.path.getsize(os.path.join(folder, part_name(value["cut"], part)))
-            for part in range(len(shards))
-        ]
-        if sizes == [shard.size for shard in shards]:
-            found[str(value["voucher"])] = kept
     return found
 
 

@@ -15,6 +15,7 @@ from rabaska.packing.memory import whole
 from rabaska.packing.pack import Pack, Wish, pack, put_in_place
 from rabaska.packing.refusals import refuse_name
 from rabaska.packing.space import space_needed
+from rabaska.packing.unpacking import unpack
 
 
 def pack_origin(sources: Sequence[Path], store: Path, wish: Wish) -> Pack:
@@ -35,7 +36,7 @@ def pack_origin(sources: Sequence[Path], store: Path, wish: Wish) -> Pack:
 def _tar(archive: Path, store: Path, wish: Wish) -> Pack:
     known = _recall(archive, store, wish)
     if known:
-        return _described(known, store, reused=True)
+        return replace(_described(known, store, reused=True), new=False)
     status = archive.stat()
     folder = partial.begin(str(store), wish.name)
     try:
@@ -50,18 +51,18 @@ def _tar(archive: Path, store: Path, wish: Wish) -> Pack:
     except BaseException:
         partial.abandon(folder)
         raise
-    put_in_place(folder, store / manifest.identity)
+    placed = put_in_place(folder, manifest)
     _remember(archive, store, wish, manifest.identity)
-    return _described(manifest, store, reused=False)
+    return replace(_described(manifest, store, reused=False), **placed._asdict())
 
 
 def _unpacked(archive: Path, store: Path, wish: Wish) -> Pack:
     known = _recall(archive, store, wish)
     if known:
-        return _described(known, store, reused=True)
+        return replace(_described(known, store, reused=True), new=False)
     folder = partial.begin(str(store), f"unpacked-{wish.name}")
     try:
-        archives.unpack(archive, Path(folder.path))
+        unpack(archive, Path(folder.path))
         made = pack(Path(folder.path), store, replace(wish, follow_links=False))
     finally:
         partial.abandon(folder)

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from rabaska.errors import DatasetError
 from rabaska.node import files, partial
 from rabaska.node.data import packs
+from rabaska.node.data.blocks import is_as_made
 from rabaska.node.data.workers import WorkerLost, available, share
 from rabaska.node.partial import PartialFolder
 from rabaska.packing import memory, reuse
@@ -22,6 +24,7 @@ from rabaska.packing.listing import Listing, unreadable
 from rabaska.packing.memory import Kept, Memory, whole
 from rabaska.packing.reading import at_once
 from rabaska.packing.refusals import refuse_name, refuse_unfit
+from rabaska.packing.reuse import Vouched
 from rabaska.packing.samples import Samples, samples_among
 from rabaska.packing.shards import Job, Packed, Written, write_cut
 from rabaska.packing.space import space_needed
@@ -45,9 +48,11 @@ class Pack:
     files: int
     bytes: int
     shards: int
-    reused: bool
+    reused: bool  # whether its files were not even read again
     samples: Samples | None = None  # if asked for
     stripes: int | None = None  # on Lustre: over how many servers each shard is spread
+    new: bool = True  # whether no pack of the same content was there
+    damaged: bool = False  # whether the one that was there was damaged, so this one replaced it
 
 
 @dataclass(frozen=True)
@@ -118,16 +123,19 @@ def _pack_in(folder: PartialFolder, source: Path, wish: Wish, remains: list[Part
     kept = dict(known.kept) if known else {}
     for rest in remains:
         kept.update(memory.left_behind(rest.path))
-    vouchers = _vouchers(job, parts, wish) if kept else {}
-    if known and [voucher for voucher, _ in vouchers.values()] == known.vouchers:
+    vouched = _vouched(job, parts, wish) if kept else []
+    same = known is not None and [part.voucher for part in vouched] == known.vouchers
+    if known and same and known.untouched:
         partial.abandon(folder)
-        return _described(known.manifest, store, found, reused=True)
+        return replace(_described(known.manifest, store, found, reused=True), new=False)
+    parts = [part.cut for part in vouched] or parts
     stripes = _spread(folder.path, size)
-    written = _write_shards(job, parts, _Plan(wish, total, kept, vouchers))
+    written = _write_shards(job, parts, _Plan(wish, total, kept, vouched))
     manifest = describe(made, wish.name, written, records)
-    put_in_place(folder, store / manifest.identity)
-    remembered.keep(written, manifest.identity, begun)
-    return replace(_described(manifest, store, found, reused=False), stripes=stripes)
+    placed = put_in_place(folder, manifest)
+    remembered.keep(written, manifest, begun)
+    described = _described(manifest, store, found, reused=False)
+    return replace(described, stripes=stripes if placed.new else None, **placed._asdict())
 
 
 def _spread(folder: str, size: int) -> int | None:
@@ -162,12 +170,16 @@ def _cuts(listed: Columns, load: Load, size: int) -> list[Cut]:
     return cuts(listed.hashes, load, size, together=together)
 
 
-def _vouchers(job: Job, parts: list[Cut], wish: Wish) -> dict[int, tuple[str, int]]:
-    """For each cut: what vouches for its files as they are now."""
-    found = {}
-    for number, voucher, newest in share(lambda part: reuse.vouch(job, part), parts, wish.workers):
-        found[number] = voucher, newest
-    return dict(sorted(found.items()))
+def _vouched(job: Job, parts: list[Cut], wish: Wish) -> list[Vouched]:
+    """What will be shards, in order and numbered, with what vouches for them now."""
+    found = sorted(share(lambda part: reuse.vouch(job, part), parts, wish.workers), key=_place)
+    return [
+        part._replace(cut=part.cut._replace(number=number)) for number, part in enumerate(found)
+    ]
+
+
+def _place(part: Vouched) -> tuple[int, int]:
+    return part.cut.begin, part.cut.end
 
 
 def _described(
@@ -183,10 +195,10 @@ class _Plan(NamedTuple):
     wish: Wish
     total: int  # bytes, about
     kept: dict[str, Kept]
-    vouchers: dict[int, tuple[str, int]]
+    vouched: list[Vouched]  # by the number of their cuts, if anything is kept
 
     def kept_for(self, cut: Cut) -> Kept | None:
-        return self.kept.get(self.vouchers[cut.number][0]) if self.vouchers else None
+        return self.kept.get(self.vouched[cut.number].voucher) if self.vouched else None
 
 
 def _write(job: Job, cuts: Sequence[Cut], plan: _Plan) -> Iterator[Packed | Written]:
@@ -198,7 +210,7 @@ def _write(job: Job, cuts: Sequence[Cut], plan: _Plan) -> Iterator[Packed | Writ
         if kept is None:
             writers.append(write_cut(job, cut, begin))
         else:
-            writers.append(reuse.take_over(job, cut, kept, plan.vouchers[cut.number]))
+            writers.append(reuse.take_over(job, plan.vouched[cut.number], kept, begin))
     return in_turn(writers)
 
 
@@ -216,18 +228,42 @@ def _write_shards(job: Job, parts: list[Cut], plan: _Plan) -> list[Written]:
             plan.wish.progress(Progress(done_files, done_bytes, total_files, total))
         else:
             # Here and not in the worker, which can go on meanwhile.
-            for shard in word.shards:
-                files.sync_file(os.path.join(job.made.folder, shard.name))
+            for part in word.parts:
+                files.sync_file(os.path.join(job.made.folder, part.shard.name))
             memory.note(job.made.folder, word, job.begun)
             written[word.number] = word
     return [written[cut.number] for cut in parts]
 
 
-def put_in_place(folder: PartialFolder, target: Path) -> None:
-    if target.exists() and whole(target) is None:
-        # Somebody damaged it; ours is as good as new. The old one is swept next time.
-        target.rename(target.with_name(partial.odd_name(target.name)))
-    partial.finish(folder, str(target))
+class Placed(NamedTuple):
+    """What came of giving a pack its name."""
+
+    new: bool  # else it was there already, and good
+    damaged: bool  # whether a damaged one was in its place
+
+
+def put_in_place(folder: PartialFolder, manifest: packs.Manifest) -> Placed:
+    target = Path(folder.path).with_name(manifest.identity)
+    damaged = target.exists() and not _is_good(target, folder, manifest)
+    if not damaged:
+        return Placed(partial.finish(folder, str(target)), damaged=False)
+    # Somebody damaged it; ours is as good as new.
+    aside = target.rename(target.with_name(partial.odd_name(target.name)))
+    new = partial.finish(folder, str(target))
+    with suppress(OSError):  # then it is swept next time
+        partial.remove_tree(str(aside))
+    return Placed(new, damaged)
+
+
+def _is_good(target: Path, ours: PartialFolder, manifest: packs.Manifest) -> bool:
+    """Whether a pack of the same name holds the same, byte for byte; shards that we linked do."""
+    if whole(target) is None or packs.sha256_of(str(target / packs.INDEX)) != manifest.index_sha256:
+        return False
+    return all(
+        (target / shard.name).samefile(Path(ours.path, shard.name))
+        or is_as_made(str(target), shard)
+        for shard in manifest.shards
+    )
 
 
 def _interrupted(source: Path, problem: WorkerLost) -> DatasetError:

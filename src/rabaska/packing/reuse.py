@@ -4,19 +4,39 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from rabaska.node.data.packs import NO_CLASS, RECORD, Shard
-from rabaska.packing.cutting import Cut
+from rabaska.packing import headers
+from rabaska.packing.cutting import Cut, parts_of
 from rabaska.packing.draft import columns
+from rabaska.packing.lanes import Begin
 from rabaska.packing.listing import unreadable
-from rabaska.packing.memory import Kept
+from rabaska.packing.memory import Kept, is_good
 from rabaska.packing.reading import at_once
-from rabaska.packing.shards import Job, Packed, Written, part_name, records_name
-from rabaska.packing.taking import FACTS, numbers
+from rabaska.packing.shards import (
+    Job,
+    Packed,
+    Part,
+    Written,
+    part_name,
+    records_name,
+    vouched,
+    write_cut,
+)
+from rabaska.packing.taking import CHANGED, FACTS, SIZE, numbers
 
 
-def vouch(job: Job, cut: Cut) -> Iterator[tuple[int, str, int]]:
-    """The number of the cut, its voucher as packing it now would give, and its latest change."""
+class Vouched(NamedTuple):
+    """What will be one shard, as its files are now."""
+
+    cut: Cut
+    voucher: str
+    newest: int  # ns: the latest change of any of its files
+
+
+def vouch(job: Job, cut: Cut) -> Iterator[Vouched]:
+    """The shards that a cut becomes, each with the voucher that packing it now would give."""
     os.chdir(job.source)
     with columns(job.made) as listed:
         names = listed.name_list(cut.begin, cut.end)
@@ -29,35 +49,44 @@ def vouch(job: Job, cut: Cut) -> Iterator[tuple[int, str, int]]:
         return found
 
     rows = at_once(facts, names)
-    voucher = hashlib.sha256(hashlib.sha256(numbers(rows)).digest() + b"".join(names))
-    if cut.last:
-        voucher.update(job.end)
-    yield cut.number, voucher.hexdigest(), max(row[4] for row in rows)
+    end = job.end if cut.last else b""
+    lengths = list(map(headers.length, names, (row[SIZE] for row in rows)))
+    pairs = parts_of(names, lengths, job.size, len(end))
+    for begin, stop in pairs:
+        last = (begin, stop) == pairs[-1]
+        voucher = vouched(
+            hashlib.sha256(numbers(rows[begin:stop])).digest(),
+            hashlib.sha256(b"".join(names[begin:stop])).digest(),
+            end if last else b"",
+        )
+        newest = max((row[CHANGED] for row in rows[begin:stop]), default=0)
+        part = Cut(cut.number, cut.begin + begin, cut.begin + stop, cut.last and last)
+        yield Vouched(part, voucher, newest)
 
 
-def take_over(job: Job, cut: Cut, kept: Kept, known: tuple[str, int]) -> Iterator[Packed | Written]:
-    """Put the shards that hold this cut already, and their records, into the pack being made."""
+def take_over(job: Job, vouched: Vouched, kept: Kept, begin: Begin) -> Iterator[Packed | Written]:
+    """Put a shard that is there already, and its records, into the pack being made.
+
+    One that was damaged since is written anew.
+    """
+    cut = vouched.cut
+    if not is_good(kept):
+        yield from write_cut(job, cut, begin)
+        return
     with columns(job.made) as listed:
         names = listed.name_list(cut.begin, cut.end)
         at = listed.start(cut.begin)
-    shards, done, size = [], 0, 0
-    for part, (shard, (path, begin, end)) in enumerate(
-        zip(kept.shards, kept.records, strict=True)
-    ):  # fmt: skip
-        with open(path, "rb") as stream:
-            stream.seek(begin)
-            old = stream.read(end - begin)
-        here = names[done : done + len(old) // RECORD.size]
-        records = _renewed(old, here, at, job.classes)
-        with open(_path(job, records_name(cut.number, part)), "wb") as stream:
-            stream.write(records)
-        _link(os.path.join(kept.folder, shard.name), _path(job, part_name(cut.number, part)))
-        shards.append(Shard(part_name(cut.number, part), *shard[1:]))
-        done += len(here)
-        at += sum(map(len, here))
-        size += sum(record[1] for record in RECORD.iter_unpack(old))
-    yield Packed(done, size)
-    yield Written(cut.number, shards, *known)
+    path, first, last = kept.records
+    with open(path, "rb") as stream:
+        stream.seek(first)
+        old = stream.read(last - first)
+    with open(_path(job, records_name(cut.number, 0)), "wb") as stream:
+        stream.write(_renewed(old, names, at, job.classes))
+    name = part_name(cut.number, 0)
+    _link(os.path.join(kept.folder, kept.shard.name), _path(job, name))
+    yield Packed(len(names), sum(record[1] for record in RECORD.iter_unpack(old)))
+    shard = Shard(name, *kept.shard[1:])
+    yield Written(cut.number, [Part(shard, vouched.voucher, vouched.newest)])
 
 
 def _renewed(old: bytes, names: list[bytes], at: int, classes: dict[bytes, int]) -> bytes:

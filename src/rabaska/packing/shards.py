@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rabaska.node.data.packs import NO_CLASS, Shard
 from rabaska.packing import headers
-from rabaska.packing.cutting import Cut, stem
+from rabaska.packing.cutting import Cut, Filling, stem
 from rabaska.packing.draft import Draft, columns
 from rabaska.packing.lanes import Begin
 from rabaska.packing.reading import Large, Read, Reader
@@ -26,13 +26,19 @@ class Packed(NamedTuple):
     bytes: int
 
 
+class Part(NamedTuple):
+    """A shard, and what vouches for it."""
+
+    shard: Shard
+    voucher: str  # changes when the name, size, time, mode or inode of a file in it does
+    newest: int  # ns: the latest change of any of its files
+
+
 class Written(NamedTuple):
     """What became of one cut: a shard, or several if its files are larger than was thought."""
 
     number: int
-    shards: list[Shard]
-    voucher: str  # changes when a file's name, size, time, mode or inode does
-    newest: int  # ns: the latest change of any of its files
+    parts: list[Part]
 
 
 class Job(NamedTuple):
@@ -69,7 +75,7 @@ def write_cut(job: Job, cut: Cut, begin: Begin) -> Iterator[Packed | Written]:
     try:
         for read in reader.portions(names):
             yield from writer.add(read, reader)
-        yield writer.finished(b"".join(names))
+        yield writer.finished()
     finally:
         writer.close()
 
@@ -82,21 +88,16 @@ class _Writer:
         self._cut = cut
         self._digest = begin
         self._names_at = names_at
-        self._facts = hashlib.sha256()
-        self._newest = 0
         self._last_name = b""
-        self._shards: list[Shard] = []
-        self._records: list[bytes] = []
-        self._file = self._begin()
+        self._newest = 0
+        self._parts: list[Part] = []
+        self._begin()
 
     def add(self, read: Read, reader: Reader) -> Iterator[Packed]:
         """Add files that were just read; a large one is read here, with a word at each piece."""
         portion = head_of(read) if isinstance(read, Large) else read
-        newest = max(portion.column(CHANGED))
-        if newest >= self._job.begun:
+        if max(portion.column(CHANGED)) >= self._job.begun:
             self._look_again(portion, reader)
-        self._facts.update(portion.facts)
-        self._newest = max(self._newest, newest)
         if isinstance(read, Large):
             yield from self._add_large(read, portion, reader)
         else:
@@ -104,21 +105,24 @@ class _Writer:
             yield Packed(len(portion.names), sum(portion.column(SIZE)))
 
     def _add(self, portion: Portion) -> None:
-        if self._is_full(len(portion.tar)):
-            if len(portion.names) > 1:
-                for one in portion.one_by_one():
-                    self._add(one)
-                return
-            self._make_room(portion.names[0])
+        if len(portion.names) > 1 and not self._holds(portion):
+            for one in portion.one_by_one():
+                self._add(one)
+            return
+        self._make_room(portion.names[0], len(portion.tar), len(portion.names))
         self._note(portion)
         self._file.add(portion.tar)
+
+    def _holds(self, portion: Portion) -> bool:
+        """Whether many files fit into this shard, whichever of them is the last."""
+        largest = portion.header + max(portion.column(SIZE)) + headers.BLOCK
+        return largest < self._job.size and not self._filling.is_full(len(portion.tar))
 
     def _add_large(self, file: Large, head: Portion, reader: Reader) -> Iterator[Packed]:
         """Copy a file in pieces; its record is noted when its crc32 is known."""
         size = file.status.st_size
         pad = headers.padding(size)
-        if self._is_full(head.header + size + pad):
-            self._make_room(file.name)
+        self._make_room(file.name, head.header + size + pad)
         offset = self._file.size
         self._file.add(head.tar)
         crc, rest = 0, b""
@@ -131,22 +135,21 @@ class _Writer:
         self._note(head._replace(crcs=array("I", [crc32(rest, crc)])), offset)
         yield Packed(1, 0)
 
-    def _is_full(self, length: int) -> bool:
-        """Whether so many bytes more would be too many for this shard."""
-        return self._file.size + length > 2 * self._job.size
-
-    def _make_room(self, name: bytes) -> None:
-        """Begin the next part, unless it would part a sample."""
-        if self._file.size and stem(name) != stem(self._last_name):
+    def _make_room(self, name: bytes, length: int, files: int = 1) -> None:
+        """Begin the next part if so many bytes need one, unless it would part a sample."""
+        if self._filling.is_full(length) and stem(name) != stem(self._last_name):
             self._end_part()
-            self._records = []
-            self._file = self._begin()
+            self._begin()
+        self._filling.add(length, files)
 
     def _note(self, portion: Portion, offset: int | None = None) -> None:
         """Note the records of files that begin at `offset`, or where the shard ends now."""
         begin = self._file.size if offset is None else offset
         labels = self._labels(portion.names)
         self._records.append(records(portion, labels, begin, self._names_at))
+        self._facts.update(portion.facts)
+        self._names.update(b"".join(portion.names))
+        self._newest = max([self._newest, *portion.column(CHANGED)])
         self._names_at += sum(map(len, portion.names))
         self._last_name = portion.names[-1]
 
@@ -177,28 +180,40 @@ class _Writer:
             if changed <= now or same != one:
                 raise reader.changed(one.names[0])
 
-    def finished(self, names: bytes) -> Written:
-        voucher = hashlib.sha256(self._facts.digest() + names)
-        if self._cut.last:
-            self._file.add(self._job.end)
-            voucher.update(self._job.end)
-        self._end_part()
-        return Written(self._cut.number, self._shards, voucher.hexdigest(), self._newest)
+    def finished(self) -> Written:
+        end = self._job.end if self._cut.last else b""
+        if end and self._filling.is_full(len(end)):
+            self._end_part()
+            self._begin()
+        self._file.add(end)
+        self._end_part(end)
+        return Written(self._cut.number, self._parts)
 
     def close(self) -> None:
         self._file.close()
 
-    def _begin(self) -> ShardFile:
-        name = part_name(self._cut.number, len(self._shards))
-        return ShardFile(os.path.join(self._job.made.folder, name), self._digest())
+    def _begin(self) -> None:
+        name = part_name(self._cut.number, len(self._parts))
+        self._file = ShardFile(os.path.join(self._job.made.folder, name), self._digest())
+        self._filling = Filling(self._job.size)
+        self._records: list[bytes] = []
+        self._facts, self._names = hashlib.sha256(), hashlib.sha256()
+        self._newest = 0
 
-    def _end_part(self) -> None:
+    def _end_part(self, end: bytes = b"") -> None:
+        """End the shard; `end` is what it holds besides files."""
         self._file.add(headers.END)
-        name = records_name(self._cut.number, len(self._shards))
+        name = records_name(self._cut.number, len(self._parts))
         with open(os.path.join(self._job.made.folder, name), "wb") as stream:
             stream.writelines(self._records)
-        self._shards.append(self._file.finished())
+        voucher = vouched(self._facts.digest(), self._names.digest(), end)
+        self._parts.append(Part(self._file.finished(), voucher, self._newest))
         self._file.close()
+
+
+def vouched(facts: bytes, names: bytes, end: bytes) -> str:
+    """The voucher of a shard: digests of its files' facts and names, and its links and folders."""
+    return hashlib.sha256(facts + names + end).hexdigest()
 
 
 def head_of(file: Large) -> Portion:

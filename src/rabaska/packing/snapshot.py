@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from rabaska.domain.amounts import say_size
+from rabaska.domain.secrets import blanked, file_looks_secret, file_may_be_key, is_private_key
 from rabaska.errors import DatasetError
 from rabaska.node import files, partial
+from rabaska.node.data import packs
 from rabaska.packing import headers
 from rabaska.packing.space import space_needed
 
@@ -25,6 +27,8 @@ LEFT_OUT = (
 )  # fmt: skip
 # What says "this folder can be made again": a virtual environment, a cache (bford.info/cachedir).
 _MARKERS = ("pyvenv.cfg", "CACHEDIR.TAG")
+_SETTINGS = "rabaska.toml"
+_BEGINNING = 4096  # bytes that tell a private key from a certificate
 
 Listed = Callable[[Path], Iterable[str] | None]
 
@@ -35,6 +39,7 @@ class Snapshot:
     path: Path
     files: int
     bytes: int
+    withheld: tuple[str, ...] = ()  # files that may hold secrets, and did not come along
 
 
 @dataclass(frozen=True)
@@ -47,20 +52,49 @@ class _Member:
 
 
 def snapshot(
-    folder: Path, store_code: Path, *, exclude: Sequence[str] = (), listed: Listed | None = None
+    folder: Path,
+    store_code: Path,
+    *,
+    exclude: Sequence[str] = (),
+    include: Sequence[str] = (),
+    listed: Listed | None = None,
 ) -> Snapshot:
     """Keep the code in `folder` as `<store_code>/<digest>.tar` and say what it holds.
 
     Times and owners are left out, so an untouched checkout always has the same digest.
-    `exclude` holds paths or patterns; `listed` gives the names that version control would keep,
-    or None when it does not know this folder.
+    `exclude` holds patterns as in .gitignore: one that begins with `/` or has a `/` inside is
+    meant from `folder` on, another one at any depth. `listed` gives the names that version control
+    would keep, or None when it does not know this folder. What may hold secrets comes along only if
+    it fits a pattern of `include`.
     """
-    members = sorted(_members(folder, exclude, listed), key=lambda member: os.fsencode(member.name))
+    found = sorted(_members(folder, exclude, listed), key=lambda member: os.fsencode(member.name))
+    asked_for = _patterns(folder, include)
+    withheld = [each for each in found if each.name not in asked_for and _may_be_secret(each)]
+    members = [member for member in found if member not in withheld]
     _refuse_too_much(folder, members)
     with space_needed(store_code, f"copy the code in {folder}"):
         digest = _keep(members, store_code)
     path = store_code / f"{digest}.tar"
-    return Snapshot(digest, path, len(members), sum(member.size for member in members))
+    size, names = sum(member.size for member in members), tuple(each.name for each in withheld)
+    return Snapshot(digest, path, len(members), size, names)
+
+
+def _may_be_secret(member: _Member) -> bool:
+    """By its name, by the name of what it is a link to, or because a private key is in it."""
+    if member.target is not None:
+        return False  # what it leads to is a member itself
+    if file_looks_secret(member.name) or file_looks_secret(member.path.name):
+        return True
+    if not file_may_be_key(member.name):
+        return False
+    with suppress(OSError), member.path.open("rb") as stream:
+        return is_private_key(stream.read(_BEGINNING))
+    return False
+
+
+def is_as_named(archive: Path) -> bool:
+    """Whether a snapshot is there, and its digest is still its name."""
+    return archive.is_file() and packs.sha256_of(str(archive)).startswith(archive.stem)
 
 
 def _keep(members: Iterable[_Member], store_code: Path) -> str:
@@ -100,13 +134,16 @@ def _pieces(member: _Member) -> Iterator[bytes]:
         return
     yield headers.header(name, size=member.size, mode=member.mode)
     content = _content(member)
+    if member.name == _SETTINGS:
+        content = blanked(content)  # its variables travel apart; the job does not read it
     yield content
     yield bytes(headers.padding(len(content)))
 
 
 def _content(member: _Member) -> bytes:
     try:
-        with member.path.open("rb") as stream:
+        # Not through a link that was put there since we looked.
+        with open(os.open(member.path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
             content = stream.read(member.size + 1)
     except OSError as problem:
         raise DatasetError(
@@ -124,7 +161,7 @@ def _content(member: _Member) -> bytes:
 
 
 def _members(folder: Path, exclude: Sequence[str], listed: Listed | None) -> Iterator[_Member]:
-    unwanted = _patterns(folder, exclude)
+    unwanted = _patterns(folder, [*LEFT_OUT, *exclude])
     names = listed(folder) if listed else None
     found = _walk(folder, "", unwanted) if names is None else _known(folder, names, unwanted)
     for name in found:
@@ -133,41 +170,52 @@ def _members(folder: Path, exclude: Sequence[str], listed: Listed | None) -> Ite
             yield member
 
 
-def _patterns(folder: Path, exclude: Sequence[str]) -> tuple[str, ...]:
-    """What is left out, as patterns relative to `folder`."""
-    inside = []
-    for pattern in exclude:
-        path = Path(pattern)
-        if path.is_absolute():
-            with suppress(ValueError):
-                inside.append(path.relative_to(folder.absolute()).as_posix())
+@dataclass(frozen=True)
+class _Patterns:
+    """Files that are meant: by their name alone at any depth, or by their path in the project."""
+
+    names: tuple[str, ...]
+    paths: tuple[str, ...]
+
+    def __contains__(self, name: object) -> bool:
+        path = str(name)
+        base = path.rpartition("/")[2]
+        return any(fnmatchcase(base, pattern) for pattern in self.names) or any(
+            fnmatchcase(path, pattern) for pattern in self.paths
+        )
+
+
+def _patterns(folder: Path, patterns: Sequence[str]) -> _Patterns:
+    names: list[str] = []
+    paths: list[str] = []
+    for pattern in patterns:
+        path = PurePosixPath(pattern)
+        if path.is_relative_to(folder.absolute()):
+            paths.append(path.relative_to(folder.absolute()).as_posix())
+        elif path.is_absolute():
+            paths.append(path.relative_to("/").as_posix())
         else:
-            inside.append(path.as_posix())
-    return (*LEFT_OUT, *inside)
+            (paths if len(path.parts) > 1 else names).append(path.as_posix())
+    return _Patterns(tuple(names), tuple(paths))
 
 
-def _unwanted(name: str, patterns: Iterable[str]) -> bool:
-    base = name.rpartition("/")[2]
-    return any(fnmatchcase(name, pattern) or fnmatchcase(base, pattern) for pattern in patterns)
-
-
-def _known(folder: Path, names: Iterable[str], unwanted: Sequence[str]) -> Iterator[str]:
+def _known(folder: Path, names: Iterable[str], unwanted: _Patterns) -> Iterator[str]:
     """What version control lists, without what is left out at any depth."""
     for name in names:
         parts = name.split("/")
         outer = ("/".join(parts[: depth + 1]) for depth in range(len(parts)))
-        if not any(_unwanted(part, unwanted) for part in outer) and os.path.lexists(folder / name):
+        if not any(part in unwanted for part in outer) and os.path.lexists(folder / name):
             if (folder / name).is_dir() and not (folder / name).is_symlink():
                 yield from _walk(folder, name, unwanted)  # a submodule is listed as one name
             else:
                 yield name
 
 
-def _walk(folder: Path, below: str, unwanted: Sequence[str]) -> Iterator[str]:
+def _walk(folder: Path, below: str, unwanted: _Patterns) -> Iterator[str]:
     with os.scandir(folder / below) as entries:
         for entry in entries:
             name = f"{below}/{entry.name}" if below else entry.name
-            if _unwanted(name, unwanted):
+            if name in unwanted:
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 yield name
@@ -178,25 +226,39 @@ def _walk(folder: Path, below: str, unwanted: Sequence[str]) -> Iterator[str]:
 def _member(folder: Path, name: str) -> _Member | None:
     """`name` as it will travel; None for what is not code, such as a socket."""
     path = folder / name
+    _refuse_outside(folder, name)
     if path.is_symlink():
         target = os.readlink(path)
         inside = os.path.normpath(os.path.join(os.path.dirname(name), target))
         if not os.path.isabs(target) and not inside.startswith(".."):
             return _Member(name, path, 0, 0o777, target)
-        if path.is_dir():
-            raise DatasetError(
-                f"{name} is a link to a folder outside the project",
-                why=f"it points to {target}, which is not there on a cluster",
-                hint="name it under [data] or `exclude` in rabaska.toml",
-            )
+        path = path.resolve()  # inside, as was found, though it is written as if outside
     try:
         found = path.stat()
     except OSError:
         return None  # a link to nothing: nothing travels
     if not stat.S_ISREG(found.st_mode):
         return None
-    mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
+    mode = 0o700 if found.st_mode & stat.S_IXUSR else 0o600
     return _Member(name, path, found.st_size, mode, None)
+
+
+def _refuse_outside(folder: Path, name: str) -> None:
+    """Refuse a link whose content lies elsewhere: nobody meant to send that with the code."""
+    path = folder / name
+    found = os.path.realpath(path)
+    if Path(found).is_relative_to(os.path.realpath(folder)) or not os.path.lexists(found):
+        return
+    link = next(above for above in (path, *path.parents) if above.is_symlink())
+    if Path(found).is_dir():
+        hint = "name it under [data] or `exclude` in rabaska.toml"
+    else:
+        hint = "copy the file into the project, or name the link under `exclude` in rabaska.toml"
+    raise DatasetError(
+        f"{link.relative_to(folder)} is a link that leads out of the project",
+        why=f"it points to {os.readlink(link)}; only what lies in {folder} is sent",
+        hint=hint,
+    )
 
 
 def _refuse_too_much(folder: Path, members: Sequence[_Member]) -> None:

@@ -4,6 +4,7 @@ import zlib
 from array import array
 from typing import Any
 
+from rabaska.node.data.packs import FORMAT
 from rabaska.packing import crc, taking
 from rabaska.packing.names import Names, leaf_of
 from rabaska.packing.taking import SMALL, Portion
@@ -12,6 +13,8 @@ try:
     import rabaska_speed
 except ImportError:  # it is optional: only speed is lost
     rabaska_speed = None
+if getattr(rabaska_speed, "FORMAT", None) != FORMAT:
+    rabaska_speed = None  # installed with another rabaska, it would make other packs
 
 _ROOM = 2 * SMALL  # of one portion; what is read should still be in the cache when it is summed
 

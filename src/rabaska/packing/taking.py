@@ -14,9 +14,10 @@ from operator import attrgetter
 from typing import NamedTuple
 from zlib import crc32
 
+from rabaska.node.data import packs
 from rabaska.node.data.packs import FILE, RECORD
 from rabaska.packing import headers
-from rabaska.packing.headers import BLOCK, PERMISSIONS
+from rabaska.packing.headers import BLOCK
 
 SMALL = 2**18  # files below this size are taken many at a time
 # What vouches for a file: it changes when the content does.
@@ -26,8 +27,7 @@ PADS = [bytes(-size % BLOCK) for size in range(BLOCK)]
 
 _AT_ONCE = 64  # files that are open at the same time
 _NUMBERS = len((SIZE, TIME, MODE, INODE, CHANGED))
-_LARGEST_NUMBER = 2**63 - 1
-_SECOND = 10**9
+_HALF = 2**63  # larger numbers are taken as C takes them, so that two of them stay two
 
 
 class Portion(NamedTuple):
@@ -60,7 +60,7 @@ def numbers(rows: Iterable[tuple[int, ...]]) -> "array[int]":
     try:
         return array("q", plain)
     except OverflowError:  # the number of a file on some file systems, or a time after 2262
-        return array("q", [min(number, _LARGEST_NUMBER) for number in plain])
+        return array("q", [(number + _HALF) % (2 * _HALF) - _HALF for number in plain])
 
 
 def take(names: list[bytes], flags: int) -> Portion:
@@ -78,9 +78,8 @@ def take(names: list[bytes], flags: int) -> Portion:
 
 def alone(name: bytes, status: os.stat_result, content: bytes) -> Portion:
     """One file that was read whole; tar may need more than a plain header for it."""
-    size, mode = status.st_size, status.st_mode & PERMISSIONS
-    seconds = status.st_mtime_ns // _SECOND
-    header = headers.header(name, size=size, mode=mode, mtime=seconds)
+    size, (mode,) = status.st_size, headers.kept_modes([status.st_mode])
+    header = headers.header(name, size=size, mode=mode, mtime=packs.TIME)
     tar = b"".join((header, content, PADS[size % BLOCK]))
     return Portion(
         [name], tar, numbers([FACTS(status)]), array("I", [crc32(content)]), len(header)
@@ -94,10 +93,10 @@ def records(portion: Portion, labels: "array[int]", offset: int, names_at: int) 
     steps = [portion.header + size + -size % BLOCK for size in sizes[:-1]]
     offsets = accumulate(steps, initial=offset + portion.header)
     places = accumulate(lengths[:-1], initial=names_at)
-    modes = [mode & PERMISSIONS for mode in portion.column(MODE)]
+    modes = headers.kept_modes(portion.column(MODE))
     zeros = repeat(0)
     return b"".join(map(
-        RECORD.pack, offsets, sizes, portion.column(TIME), places, lengths, zeros, zeros,
+        RECORD.pack, offsets, sizes, repeat(packs.TIME * 10**9), places, lengths, zeros, zeros,
         portion.crcs, modes, repeat(FILE), labels, zeros,
     ))  # fmt: skip
 
@@ -125,31 +124,26 @@ def _read(names: list[bytes], flags: int) -> tuple[list[os.stat_result], list[by
 
 def _ordinary(names: list[bytes], facts: "array[int]", contents: list[bytes]) -> int:
     """How many of them, from the first on, are small and ordinary files."""
-    sizes, times, modes = (facts[fact::_NUMBERS] for fact in (SIZE, TIME, MODE))
+    sizes, modes = (facts[fact::_NUMBERS] for fact in (SIZE, MODE))
     if not sizes:
         return 0
-    latest = (headers.LATEST_TIME + 1) * _SECOND - 1
     if (
         list(map(len, contents)) == sizes.tolist()
-        and min(times) >= 0 and max(times) <= latest
         and all(map(stat.S_ISREG, set(modes)))
         and headers.are_plain(names)
     ):  # fmt: skip
         return len(sizes)
     odd = (
-        len(content) != size or not 0 <= time <= latest or not stat.S_ISREG(mode)
-        or not headers.are_plain([name])
-        for name, content, size, time, mode in zip(
-            names, contents, sizes, times, modes, strict=False
-        )
-    )  # fmt: skip
+        len(content) != size or not stat.S_ISREG(mode) or not headers.are_plain([name])
+        for name, content, size, mode in zip(names, contents, sizes, modes, strict=False)
+    )
     return next(compress(count(), odd), len(contents))
 
 
 def _portion(names: list[bytes], facts: "array[int]", contents: list[bytes]) -> Portion:
     sizes = facts[SIZE::_NUMBERS].tolist()
-    modes = [mode & PERMISSIONS for mode in facts[MODE::_NUMBERS]]
-    seconds = [time // _SECOND for time in facts[TIME::_NUMBERS]]
+    modes = headers.kept_modes(facts[MODE::_NUMBERS])
+    seconds = [packs.TIME] * len(sizes)
     pads = map(PADS.__getitem__, [size % BLOCK for size in sizes])
     columns = (*headers.plain_headers(names, sizes, modes, seconds), contents, pads)
     tar = b"".join(chain.from_iterable(zip(*columns, strict=True)))
