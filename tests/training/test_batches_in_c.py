@@ -2,13 +2,15 @@
 
 import os
 import random
+import time
 from array import array
 
 import pytest
 
-from rabaska.node.data.packs import INDEX, Index, shard_name
+from rabaska.node.data import proof
+from rabaska.node.data.packs import INDEX, Index, load_manifest, shard_name
 from rabaska.packing.pack import Wish, pack
-from rabaska.training import PackedDataset, swiftly
+from rabaska.training import DamagedData, PackedDataset, sources, swiftly
 
 COUNT = 300
 
@@ -38,8 +40,8 @@ def asked(made, compiled):
     shards = sorted(made.glob("shard-*.tar"))
     opened = array("i", [os.open(path, os.O_RDONLY) for path in shards])
 
-    def asked(positions, files=COUNT, most=10**9, opened=opened):
-        return compiled.samples(index.map, files, positions, opened, most)
+    def asked(positions, files=COUNT, most=10**9, opened=opened, proven=b""):
+        return compiled.samples(index.map, files, positions, opened, most, proven)
 
     yield asked
     for descriptor in opened:
@@ -93,6 +95,86 @@ def test_a_shard_that_was_cut_short_is_named_as_without_it(made, tmp_path, compi
 
     with pytest.raises(OSError, match=r"shard-00000\.tar was cut short"):
         data.__getitems__(range(COUNT))
+
+
+def test_a_changed_byte_is_left_to_python_unless_the_shard_was_proven(made, tmp_path, compiled):
+    place = damaged_copy(made, tmp_path)
+    index = Index(str(tmp_path / INDEX))
+    shards = sorted(tmp_path.glob("shard-*.tar"))
+    opened = array("i", [os.open(path, os.O_RDONLY) for path in shards])
+
+    def asked(proven):
+        return compiled.samples(index.map, COUNT, [place], opened, 10**9, proven)
+
+    assert asked(b"") is asked(bytes(len(shards))) is None
+    assert asked(b"\1" * len(shards)) is not None
+    for descriptor in opened:
+        os.close(descriptor)
+    index.close()
+
+
+def damaged_copy(made, folder) -> int:
+    """A copy of the pack in which one byte was changed; the position of the sample with it."""
+    for path in made.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    index = Index(str(folder / INDEX))
+    place, entry = next((n, entry) for n, entry in enumerate(index.files()) if entry.size == 3000)
+    index.close()
+    with (folder / shard_name(entry.shard)).open("r+b") as stream:
+        stream.seek(entry.offset + 1000)
+        byte = stream.read(1)[0]
+        stream.seek(entry.offset + 1000)
+        stream.write(bytes([byte ^ 1]))
+    return place
+
+
+@pytest.mark.parametrize("way", ["C", "Python"])
+def test_a_changed_byte_is_named_and_noted_where_it_was_staged(
+    made, tmp_path, compiled, monkeypatch, way
+):
+    monkeypatch.setattr(swiftly, "samples", compiled.samples if way == "C" else None)
+    place = damaged_copy(made, tmp_path)
+    data = PackedDataset(tmp_path)
+
+    with pytest.raises(DamagedData, match=r"shard-\d+\.tar is damaged: .* not what was packed"):
+        data[place]
+    assert proof.damage(str(tmp_path)) is None  # nobody staged it, so the pack stays as it is
+
+    proof.begin(str(tmp_path), load_manifest(str(tmp_path)))
+    with pytest.raises(DamagedData):
+        PackedDataset(tmp_path).__getitems__(range(COUNT))
+    assert "shard-" in proof.damage(str(tmp_path))
+
+
+@pytest.mark.parametrize("way", ["C", "Python"])
+def test_a_shard_that_was_changed_after_it_was_proven_is_compared_again(
+    made, tmp_path, compiled, monkeypatch, way
+):
+    monkeypatch.setattr(swiftly, "samples", compiled.samples if way == "C" else None)
+    proof.begin(str(tmp_path), load_manifest(str(made)), proven=True)
+    time.sleep(0.02)
+    place = damaged_copy(made, tmp_path)
+
+    with pytest.raises(DamagedData):
+        PackedDataset(tmp_path).__getitems__([place])
+
+
+@pytest.mark.parametrize("way", ["C", "Python"])
+def test_what_was_wrong_only_in_memory_is_read_again(made, tmp_path, compiled, monkeypatch, way):
+    monkeypatch.setattr(swiftly, "samples", compiled.samples if way == "C" else None)
+    place = damaged_copy(made, tmp_path)
+    expected = PackedDataset(made)[place]
+    data = PackedDataset(tmp_path)
+    real = sources.forget
+
+    def forget(descriptor, offset, size):  # as if the disk had the right bytes
+        real(descriptor, offset, size)
+        for path in made.iterdir():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+
+    monkeypatch.setattr(sources, "forget", forget)
+
+    assert data.__getitems__([place]) == [expected]
 
 
 def test_a_dataset_gives_the_same_with_it(made, plain, compiled, monkeypatch):

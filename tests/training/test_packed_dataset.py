@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.needs.pythons import interpreters
 
 from rabaska.node.data.stage import stage
 from rabaska.packing.bundle import bundle
 from rabaska.packing.pack import Wish, pack
 from rabaska.training import PackedDataset
+
+PYTHONS = interpreters(since=(3, 8))
 
 BOTH = pytest.mark.parametrize("mode", ["files", "shards"])
 
@@ -160,15 +163,8 @@ def test_a_shard_cut_short_is_an_error_and_not_a_short_sample(staged, tmp_path):
         list(PackedDataset(copy))
 
 
-@pytest.mark.parametrize(
-    "python",
-    [
-        path
-        for path in sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))
-        if path.parents[1].name.split(".")[1] not in ("6", "7")
-    ],
-    ids=lambda path: path.parents[1].name,
-)
+@pytest.mark.pythons
+@pytest.mark.parametrize("python", PYTHONS.values(), ids=map("{0[0]}.{0[1]}".format, PYTHONS))
 def test_every_python_from_3_8_reads_a_pack_without_any_other_package(staged, tmp_path, python):
     program = (
         "import sys; from rabaska.training import PackedDataset; d = PackedDataset(sys.argv[1])\n"

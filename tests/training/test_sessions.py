@@ -181,6 +181,18 @@ def test_the_deadline_is_kept_without_any_signal(tmp_path: Path, monkeypatch: An
     assert commit.newest_first(str(tmp_path))[0].step == session.steps > 0
 
 
+def test_a_clock_that_is_set_ahead_is_no_deadline(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("RABASKA_DEADLINE", str(time.time() + 600))
+
+    with training.session(tmp_path) as session:
+        ahead = time.time() + 3600
+        monkeypatch.setattr(time, "time", lambda: ahead)
+        for _ in session.loader(Numbers(), batch_size=4, epochs=1):
+            session.step()
+
+    assert session.steps > 0
+
+
 def test_an_interval_in_time_is_kept(tmp_path: Path) -> None:
     every = timedelta(seconds=0.01)
     with training.session(tmp_path, save_every=every) as session:

@@ -1,5 +1,6 @@
 """Zero-code watching without PyTorch: what is counted, how saves are whole, who comes first."""
 
+import io
 import itertools
 import json
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.needs.pythons import interpreters
 
 from rabaska.training.watching.counting import Count
 from rabaska.training.watching.lines import Lines, rank
@@ -262,7 +264,7 @@ def dump(content, path):
 
 
 def save_with(save, *given, **named):
-    return whole(save, 1, "path", lambda seconds: None)(*given, **named)
+    return whole(save, 1, "path", lambda *_: None)(*given, **named)
 
 
 def test_a_save_replaces_the_file_and_leaves_nothing_else(tmp_path):
@@ -294,7 +296,7 @@ def test_a_flood_of_small_new_files_does_not_wait_for_the_disk(tmp_path, monkeyp
     """Thousands of arrays that are data are saved by the functions that save checkpoints."""
     waited = []
     monkeypatch.setattr(os, "fsync", waited.append)
-    save = whole(dump, 1, "path", lambda seconds: None)
+    save = whole(dump, 1, "path", lambda *_: None)
 
     for number in range(200):
         save(number, tmp_path / f"{number}.pkl")
@@ -324,7 +326,7 @@ def test_small_files_that_come_now_and_then_are_durable():
 
 def test_a_saver_that_adds_an_ending_keeps_it(tmp_path):
     numpy = pytest.importorskip("numpy")
-    savez = whole(numpy.savez, 0, "file", lambda seconds: None)
+    savez = whole(numpy.savez, 0, "file", lambda *_: None)
 
     savez(tmp_path / "weights", a=numpy.zeros(3))
 
@@ -343,6 +345,91 @@ def test_a_link_is_followed_and_a_device_is_left_alone(tmp_path):
     assert pickle.loads((tmp_path / "epoch-1.pt").read_bytes()) == 1
 
 
+def test_a_file_that_the_program_may_not_write_is_left_alone(ordinary_folder):
+    target = ordinary_folder / "precious.pt"
+    target.write_bytes(b"before")
+    target.chmod(0o444)
+
+    with pytest.raises(PermissionError) as refused:
+        save_with(dump, 1, target)
+
+    assert refused.value.filename == str(target)
+    assert target.read_bytes() == b"before"
+    assert os.listdir(ordinary_folder) == ["precious.pt"]
+
+
+def test_a_file_is_written_in_a_folder_that_takes_no_other(ordinary_folder):
+    target = ordinary_folder / "model.pt"
+    target.write_bytes(b"before")
+    ordinary_folder.chmod(0o555)
+
+    save_with(dump, 1, target)
+
+    ordinary_folder.chmod(0o755)
+    assert pickle.loads(target.read_bytes()) == 1
+    assert os.listdir(ordinary_folder) == ["model.pt"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has files of two users")
+def test_a_file_of_somebody_else_stays_theirs(tmp_path):
+    target = tmp_path / "model.pt"
+    target.write_bytes(b"before")
+    os.chown(target, 12345, 54321)
+    target.chmod(0o660)
+
+    save_with(dump, 1, target)  # as root, who may give it away
+    found = target.stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (12345, 54321, 0o660)
+
+    target.chmod(0o666)
+    tmp_path.chmod(0o777)
+    for above in (path for path in tmp_path.parents if "pytest-" in str(path)):
+        above.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        save_with(dump, 2, target)
+    finally:
+        os.seteuid(0)
+    found = target.stat()
+    assert (found.st_uid, found.st_gid) == (12345, 54321)
+    assert pickle.loads(target.read_bytes()) == 2
+
+
+def test_a_second_name_keeps_the_older_save(tmp_path):
+    """As programs do that keep `best.pt` as another name of `last.pt`."""
+    save_with(dump, 1, tmp_path / "last.pt")
+    os.link(tmp_path / "last.pt", tmp_path / "best.pt")
+
+    save_with(dump, 2, tmp_path / "last.pt")
+
+    assert pickle.loads((tmp_path / "best.pt").read_bytes()) == 1
+    assert pickle.loads((tmp_path / "last.pt").read_bytes()) == 2
+
+
+def test_a_link_to_a_file_that_may_not_be_written_is_left_alone(ordinary_folder):
+    (ordinary_folder / "release.pt").write_bytes(b"before")
+    (ordinary_folder / "release.pt").chmod(0o400)
+    (ordinary_folder / "last.pt").symlink_to("release.pt")
+
+    with pytest.raises(PermissionError):
+        save_with(dump, 1, ordinary_folder / "last.pt")
+
+    assert (ordinary_folder / "release.pt").read_bytes() == b"before"
+
+
+def test_attributes_of_a_file_are_kept(tmp_path):
+    target = tmp_path / "model.pt"
+    target.write_bytes(b"before")
+    try:
+        os.setxattr(target, "user.origin", b"mine")
+    except OSError:
+        pytest.skip("this file system has no attributes")
+
+    save_with(dump, 1, target)
+
+    assert os.getxattr(target, "user.origin") == b"mine"
+
+
 def test_a_missing_folder_is_the_programs_own_error(tmp_path):
     with pytest.raises(FileNotFoundError) as problem:
         save_with(dump, 1, tmp_path / "nowhere" / "model.pt")
@@ -358,7 +445,7 @@ def dump(content, path):
     with open(path, "wb") as stream:
         pickle.dump(content, stream)
 
-save = whole(dump, 1, "path", lambda seconds: None)
+save = whole(dump, 1, "path", lambda *_: None)
 number = 0
 while True:
     number += 1
@@ -451,6 +538,80 @@ def test_a_program_that_does_odd_things_is_not_broken(tmp_path):
     assert (said.returncode, said.stdout, said.stderr) == (0, "as ever", "")
 
 
+SAVER = """
+import os
+def save_file(tensors, filename):
+    print("partial" if ".partial" in str(filename) else "plain", end=" ")
+    open(filename, "w").close()
+"""
+WAYS = {
+    "looked for first": """
+import importlib.util
+assert importlib.util.find_spec("safetensors.torch")
+assert importlib.util.find_spec("safetensors.torch")
+from safetensors.torch import save_file
+""",
+    "by name": """
+import importlib
+save_file = importlib.import_module("safetensors.torch").save_file
+""",
+    "under another name": "import safetensors.torch as st; save_file = st.save_file",
+    "by pkgutil": """
+import pkgutil, safetensors
+[name for _, name, _ in pkgutil.walk_packages(safetensors.__path__, "safetensors.")]
+save_file = pkgutil.resolve_name("safetensors.torch:save_file") \\
+    if hasattr(pkgutil, "resolve_name") else __import__("safetensors.torch").torch.save_file
+""",
+    "loaded again": """
+import importlib, safetensors.torch
+save_file = importlib.reload(safetensors.torch).save_file
+""",
+    "removed and imported again": """
+import sys, safetensors.torch
+del sys.modules["safetensors.torch"]
+from safetensors.torch import save_file
+""",
+    "from its spec": """
+import importlib.util
+spec = importlib.util.find_spec("safetensors.torch")
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+save_file = module.save_file
+""",
+    "lazily": """
+import importlib.util, sys
+spec = importlib.util.find_spec("safetensors.torch")
+spec.loader = importlib.util.LazyLoader(spec.loader)
+module = importlib.util.module_from_spec(spec)
+sys.modules["safetensors.torch"] = module
+spec.loader.exec_module(module)
+save_file = module.save_file
+""",
+    "after it failed": """
+import os
+os.environ["FAILS"] = "1"
+try:
+    import safetensors.torch
+except ZeroDivisionError:
+    del os.environ["FAILS"]
+from safetensors.torch import save_file
+""",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_is_watched_however_it_is_imported(tmp_path, way):
+    (tmp_path / "safetensors").mkdir()
+    (tmp_path / "safetensors" / "__init__.py").write_text("")
+    fails = 'import os\nif "FAILS" in os.environ: 1 / 0\n'
+    (tmp_path / "safetensors" / "torch.py").write_text(fails + SAVER)
+
+    said = python(f"{WAYS[way]}\nsave_file({{}}, 'x.safetensors')", tmp_path)
+
+    assert (said.stdout, said.stderr) == ("partial ", "")
+    assert (tmp_path / "x.safetensors").exists()
+
+
 FAKE = """
 class DataLoader:
     pass
@@ -471,10 +632,11 @@ def test_what_goes_wrong_with_us_is_noted_and_passed_over(tmp_path):
     assert "_BaseDataLoaderIter" in noted["off"]
 
 
-OLD = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))
+PYTHONS = interpreters()
 
 
-@pytest.mark.parametrize("interpreter", OLD, ids=lambda path: path.parts[-3])
+@pytest.mark.pythons
+@pytest.mark.parametrize("interpreter", PYTHONS.values(), ids=map("{0[0]}.{0[1]}".format, PYTHONS))
 def test_every_python_starts_as_ever(tmp_path, interpreter):
     (tmp_path / "sitecustomize.py").write_text("SITE = True\n")
     environment = {"PYTHONPATH": f"{FIRST}{os.pathsep}{tmp_path}", "RABASKA_WATCH": "1"}
@@ -486,3 +648,75 @@ def test_every_python_starts_as_ever(tmp_path, interpreter):
 
     assert said.stdout.startswith("True")
     assert said.stderr == ""
+
+
+def noted(folder: Path) -> list[tuple[str, int]]:
+    text = (folder / "saved.jsonl").read_text() if (folder / "saved.jsonl").exists() else ""
+    return [(told["path"], told["steps"]) for told in map(json.loads, text.splitlines())]
+
+
+def a_link(folder: Path) -> Watcher:
+    for name in ("output", "checkpoints", "local/code"):
+        (folder / name).mkdir(parents=True)
+    return Watcher(
+        {
+            "RABASKA_SAVED": str(folder / "saved.jsonl"), "RABASKA_LINK": "2",
+            "RABASKA_OUTPUT": str(folder / "output"), "RABASKA_LOCAL": str(folder / "local"),
+            "RABASKA_CHECKPOINTS": str(folder / "checkpoints"),
+        }
+    )  # fmt: skip
+
+
+def test_what_the_program_saves_after_its_first_step_is_noted_in_order(tmp_path: Path) -> None:
+    watcher = a_link(tmp_path)
+    save = whole(dump, 1, "path", watcher.saved)
+
+    save({}, tmp_path / "output/before.pt")
+    watcher.count.steps = 3
+    save({}, tmp_path / "output/last.pt")
+    save({}, tmp_path / "local/code/best.pt")
+    (tmp_path / "local/code/linked.pt").symlink_to(tmp_path / "checkpoints/real.pt")
+    watcher.count.steps = 4
+    save({}, tmp_path / "local/code/linked.pt")
+    save({}, tmp_path / "elsewhere.pt")
+    save({}, tmp_path / "output/last.pt")
+    with pytest.raises(OSError, match="No such file"):
+        save({}, tmp_path / "output/no/folder.pt")
+
+    assert noted(tmp_path) == [
+        ("output/last.pt", 3), ("output/best.pt", 3), ("checkpoints/real.pt", 4),
+        ("output/last.pt", 4),
+    ]  # fmt: skip
+
+
+def test_an_open_file_is_noted_once_for_all_that_is_written_to_it(tmp_path: Path) -> None:
+    watcher = a_link(tmp_path)
+    save = whole(pickle.dump, 1, "file", watcher.saved)
+    watcher.count.steps = 3
+
+    with (tmp_path / "output/last.pt").open("wb") as stream:
+        save(1, stream)
+        save(2, stream)
+    save(3, io.BytesIO())
+
+    assert noted(tmp_path) == [("output/last.pt", 3)]
+    assert not watcher.count.off
+
+
+def test_a_note_that_cannot_be_written_is_left_out(tmp_path: Path) -> None:
+    watcher = a_link(tmp_path)
+    watcher.count.steps = 3
+    (tmp_path / "saved.jsonl").mkdir()
+
+    whole(dump, 1, "path", watcher.saved)({}, tmp_path / "output/last.pt")
+
+    assert (tmp_path / "output/last.pt").exists()
+    assert not watcher.count.off
+
+
+@pytest.mark.parametrize(("length", "batch_size"), [(10**10, None), (10**8, 100), (10**6, 5000)])
+def test_a_length_that_stands_for_no_end_is_no_epoch(length, batch_size):
+    iterator = Iterator(length)
+    iterator._index_sampler = type("Sampler", (), {"batch_size": batch_size})()
+
+    assert Count().sweep(iterator, 0.0).length is None

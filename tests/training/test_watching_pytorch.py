@@ -256,3 +256,36 @@ def test_frameworks_are_watched_as_they_are(tmp_path, program, saves):
     assert told["batches"] == pytest.approx(30, abs=3)  # one of each epoch may be fetched ahead
     assert told["saves"] == saves
     assert not list(tmp_path.rglob("*.partial"))
+
+
+SAVES_THREE = """
+import os, torch
+output = os.environ["RABASKA_OUTPUT"]
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for name in ("one", "two", "three"):
+    model(torch.ones(1, 4)).sum().backward()
+    optimizer.step()
+    torch.save({"model": model.state_dict(), "name": name}, os.path.join(output, name + ".pt"))
+# What a program stores besides; the first is downloaded, as far as anybody can tell.
+for name in ("net.pth", "embeddings.npz", "cache.pkl"):
+    with open(os.path.join(output, name), "wb") as stream:
+        stream.write(open(os.path.join(output, "one.pt"), "rb").read() + b".")
+"""
+
+
+def test_the_state_saved_last_comes_before_newer_files_that_the_program_did_not_save(tmp_path):
+    from rabaska.node.saves import checkpoints
+
+    (tmp_path / "output").mkdir()
+    variables = {
+        "RABASKA_OUTPUT": str(tmp_path / "output"), "RABASKA_SAVED": str(tmp_path / "saved.jsonl"),
+        "RABASKA_CHECKPOINTS": "", "RABASKA_LOCAL": "",
+    }  # fmt: skip
+
+    done = run(tmp_path, SAVES_THREE, **variables)
+
+    assert done.returncode == 0, done.stderr
+    found = checkpoints.newest_valid(str(tmp_path), [])
+    assert found is not None
+    assert found.path == "output/three.pt"

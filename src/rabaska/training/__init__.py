@@ -11,11 +11,18 @@ if TYPE_CHECKING:
     from rabaska.training.packed import PackedDataset, folder
     from rabaska.training.sampling import Order
     from rabaska.training.sessions import Session, session
-    from rabaska.training.trouble import CannotResume, NotSaveable, SaveFailed, Trouble, WrongUse
+    from rabaska.training.trouble import (
+        CannotResume,
+        DamagedData,
+        NotSaveable,
+        SaveFailed,
+        Trouble,
+        WrongUse,
+    )
 
 __all__ = [
-    "CannotResume", "NotSaveable", "Order", "PackedDataset", "SaveFailed", "Session", "Trouble",
-    "WrongUse", "folder", "session",
+    "CannotResume", "DamagedData", "NotSaveable", "Order", "PackedDataset", "SaveFailed",
+    "Session", "Trouble", "WrongUse", "folder", "session",
 ]  # fmt: skip
 
 _ROOMS = {

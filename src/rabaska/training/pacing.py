@@ -17,7 +17,7 @@ class Pace:
         self._save_every = save_every
         self._crew = crew
         self._asked = asking.Asked()
-        self._deadline = timing.own_deadline()
+        self._deadline = timing.counted(timing.own_deadline(), time.time(), time.monotonic())
         self._saved_at = self._stepped_at = time.monotonic()
         self._step_took = 0.0  # seconds
         self._cost = 0.0  # seconds that the last save took from the training
@@ -63,7 +63,7 @@ class Pace:
 
     def _must_stop(self, writing: float) -> bool:
         return bool(self._asked) or timing.time_to_stop(
-            time.time(), self._deadline, self._cost + writing, self._step_took
+            time.monotonic(), self._deadline, self._cost + writing, self._step_took
         )
 
     def why_it_stops(self) -> str:

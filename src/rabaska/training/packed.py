@@ -54,13 +54,16 @@ class PackedDataset:
 
     def __getitems__(self, positions: Sequence[int]) -> List[Tuple[Any, int]]:
         """A whole batch at once, as a DataLoader asks for it."""
-        length = len(self)
         if not len(positions):
             return []
-        if min(positions) < 0 or max(positions) >= length:
-            positions = [_within(position, length) for position in positions]
+        found = self._source.at_once(positions)
+        if found is None:
+            length = len(self)
+            if min(positions) < 0 or max(positions) >= length:
+                positions = [_within(position, length) for position in positions]
+            found = self._source.columns(list(positions))
         contents: List[Any]
-        contents, labels = self._source.columns(list(positions))
+        contents, labels = found
         if self.transform is not None or self.decode:
             contents = list(map(self._made, positions, contents))
         return (_batch() if lazily.in_worker() else _pairs)(contents, labels)

@@ -1,14 +1,17 @@
 """Where samples come from: the shards of a pack, or the files of a folder."""
 
+import mmap
 import os
 import struct
 import time
 from array import array
 from itertools import repeat
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from rabaska.node.data import proof
 from rabaska.node.data.ahead import ahead
 from rabaska.node.data.arrive import SOURCE
+from rabaska.node.data.blocks import forget, is_as_made
 from rabaska.node.data.packs import (
     FOLDER,
     HEADER,
@@ -16,10 +19,15 @@ from rabaska.node.data.packs import (
     MANIFEST,
     NO_CLASS,
     RECORD,
+    DamagedPack,
     Index,
+    load_manifest,
     shard_name,
 )
+from rabaska.node.data.sums import crc32
+from rabaska.node.data.windows import read_at
 from rabaska.training import lazily, swiftly
+from rabaska.training.trouble import DamagedData
 from rabaska.training.warming import warm
 
 Sample = Tuple[bytes, int]
@@ -32,6 +40,7 @@ _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
 # offset, size, shard and class stand at these places of a record; see node/data/packs.py
 _FIELDS = {"offset": ("<u8", 0), "size": ("<u8", 8), "shard": ("<u4", 40), "label": ("<i4", 56)}
 _RECORD = struct.Struct("<QQ24xI12xi4x")  # the same four
+_SUM = struct.Struct("<44xI16x")  # the crc32
 
 
 def is_pack(path: str) -> bool:
@@ -39,7 +48,11 @@ def is_pack(path: str) -> bool:
 
 
 class PackSource:
-    """Samples found by the index and read from the shards, without a seek that workers share."""
+    """Samples found by the index and read from the shards, without a seek that workers share.
+
+    Each is compared with the crc32 that the index has of it, unless its whole shard was proven on
+    this node.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -47,6 +60,7 @@ class PackSource:
         self._columns: Optional[List[Any]] = None
         self._shards = array("i", [_NOT_OPEN]) * self._shard_count()  # descriptors
         self._elsewhere = _elsewhere(path)
+        self._proven = _proven(path, len(self._shards))
         self._looked: Dict[int, float] = {}
         self.classes = [
             entry.name for entry in self._index.folders()
@@ -60,38 +74,68 @@ class PackSource:
         return self._index.entry(position).name
 
     def warm(self) -> None:
-        """Ask for all shards to be read ahead, if they fit into memory beside everything else."""
-        warm([os.path.join(self._path, shard_name(n)) for n in range(self._shard_count())])
+        """Ask for all shards to be read ahead, if they fit into memory beside everything else.
+
+        Where nobody proves them, that is done along with it.
+        """
+        path, then = self._path, None
+        if isinstance(self._proven, bytes) and self._proven:
+            proven = self._proven = mmap.mmap(-1, len(self._proven))  # workers see it too
+            then = lambda: _prove(path, proven)  # noqa: E731
+        warm([os.path.join(path, shard_name(n)) for n in range(self._shard_count())], then)
 
     def _shard_count(self) -> int:
         # Each holds a file at least, whatever a damaged index says.
         return min(self._index.record(len(self) - 1)[6] + 1, len(self)) if len(self) else 0
 
     def sample(self, position: int) -> Sample:
-        record = self._index.record(position)
-        return self._read(record[6], record[1], record[0]), record[10]
+        offset, size, _, _, _, _, shard, crc, _, _, label, _ = self._index.record(position)
+        content = self._read(shard, size, offset)
+        if not self._is_proven(shard) and crc32(content) != crc:
+            content = self._read_again(position)
+        return content, label
+
+    def at_once(self, positions: Sequence[int]) -> Optional[Columns]:
+        """A batch by the compiled part, if it is here and nothing is odd, such as a position."""
+        if swiftly.samples is None or self._looked:
+            return None
+        found: Optional[Columns] = swiftly.samples(
+            self._index.map, len(self), positions, self._shards, _LARGE_BATCH, self._proven
+        )
+        return found
 
     def columns(self, positions: List[int]) -> Columns:
         """A batch, in the order in which it was asked for."""
-        if swiftly.samples and not self._looked:
-            found: Optional[Columns] = swiftly.samples(
-                self._index.map, len(self), positions, self._shards, _LARGE_BATCH
-            )
-            if found:
-                return found
         offsets, sizes, shards, labels = self._places(positions)
-        for shard in set(shards):
+        used = set(shards)
+        for shard in used:
             self._descriptor(shard)
+        contents = self._contents(offsets, sizes, shards)
+        if not all(map(self._is_proven, used)):
+            self._compare(positions, contents)
+        return contents, labels
+
+    def _compare(self, positions: List[int], contents: List[bytes]) -> None:
+        """Compare samples with their sums, and read once more what is not as it was packed."""
+        places = [HEADER.size + position * RECORD.size for position in positions]
+        crcs = [found[0] for found in map(_SUM.unpack_from, repeat(self._index.map), places)]
+        if list(map(crc32, contents)) == crcs:
+            return
+        for number, content in enumerate(contents):
+            if crc32(content) != crcs[number]:
+                contents[number] = self._read_again(positions[number])
+
+    def _contents(self, offsets: List[int], sizes: List[int], shards: List[int]) -> List[bytes]:
         size = sum(sizes)
         if size >= _LARGE_BATCH:
             places = list(zip(shards, sizes, offsets))
             # What is open stays open meanwhile: only this thread looks for shards that arrived.
-            return list(ahead(lambda place: _read(self._shards[place[0]], *place), places)), labels
+            return list(ahead(lambda place: self._read_at(self._shards[place[0]], *place), places))
         opened = map(self._shards.__getitem__, shards)
         contents = list(map(os.pread, opened, sizes, offsets))
         if sum(map(len, contents)) != size:
             contents = list(map(self._read, shards, sizes, offsets))
-        return contents, labels
+        return contents
 
     def _places(self, positions: List[int]) -> List[List[int]]:
         """Offsets, sizes, shards and classes of the samples."""
@@ -115,8 +159,36 @@ class PackSource:
         paths = (os.path.join(self._path, shard_name(n)) for n in range(self._shard_count()))
         return [os.path.exists(path) for path in paths]
 
+    def _is_proven(self, shard: int) -> bool:
+        """Whether all of a shard was compared; not if it is read from where it comes from."""
+        return self._proven[shard] == 1 and shard not in self._looked
+
     def _read(self, shard: int, size: int, offset: int) -> bytes:
-        return _read(self._descriptor(shard), shard, size, offset)
+        return self._read_at(self._descriptor(shard), shard, size, offset)
+
+    def _read_at(self, descriptor: int, shard: int, size: int, offset: int) -> bytes:
+        content = read_at(descriptor, size, offset)
+        if len(content) < size:
+            raise self._damaged("{} was cut short".format(shard_name(shard)))
+        return content
+
+    def _read_again(self, position: int) -> bytes:
+        """A sample that was wrong: from the disk, and then from a file that is opened anew."""
+        offset, size, _, _, _, _, shard, crc = self._index.record(position)[:8]
+        for find in (self._descriptor, self._open):
+            descriptor = find(shard)
+            forget(descriptor, offset, size)
+            content = self._read_at(descriptor, shard, size, offset)
+            if crc32(content) == crc:
+                return content
+        said = "{} is damaged: {} is not what was packed"
+        raise self._damaged(said.format(shard_name(shard), os.fsdecode(self.name(position))))
+
+    def _damaged(self, what: str) -> DamagedData:
+        proof.note_damage(self._path, what)  # the program may hide what we raise
+        run = os.environ.get("RABASKA_RUN", "")
+        hint = "`rabaska explain {}` names the command that repairs it".format(run) if run else ""
+        return DamagedData(what, "it was read twice from {}".format(self._path), hint)
 
     def _descriptor(self, shard: int) -> int:
         descriptor = self._shards[shard]
@@ -133,6 +205,8 @@ class PackSource:
         try:
             opened = os.open(os.path.join(self._path, name), os.O_RDONLY | os.O_CLOEXEC)
             self._looked.pop(shard, None)
+            if _changed_since_proof(opened, self._path):
+                self._proven = bytes(len(self._proven))  # from now on all are compared
         except FileNotFoundError:
             if self._elsewhere is None:
                 raise
@@ -149,14 +223,33 @@ class PackSource:
                 os.close(descriptor)
 
 
-def _read(descriptor: int, shard: int, size: int, offset: int) -> bytes:
-    content = os.pread(descriptor, size, offset)
-    while len(content) < size:
-        more = os.pread(descriptor, size - len(content), offset + len(content))
-        if not more:
-            raise OSError("{} was cut short".format(shard_name(shard)))
-        content += more
-    return content
+def _proven(path: str, shards: int) -> Any:
+    """Which shards are proven, as whoever staged them writes it down: a byte for each."""
+    try:
+        with open(os.path.join(path, proof.PROVEN), "rb") as stream:
+            found = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        return found if len(found) >= shards else bytes(shards)
+    except (OSError, ValueError):
+        return bytes(shards)
+
+
+def _changed_since_proof(shard: int, path: str) -> bool:
+    """Whether somebody wrote to an open shard after the last one was proven."""
+    try:
+        proven = os.stat(os.path.join(path, proof.PROVEN)).st_mtime_ns
+    except OSError:
+        return False  # then nobody proved it for us
+    return os.fstat(shard).st_ctime_ns > proven
+
+
+def _prove(path: str, proven: "mmap.mmap") -> None:
+    """Read all shards; a damaged one is left to whoever reads a sample of it."""
+    try:
+        for number, shard in enumerate(load_manifest(path).shards[: len(proven)]):
+            if is_as_made(path, shard):
+                proven[number] = 1
+    except (DamagedPack, OSError):
+        pass
 
 
 def _columns(index: Index, numpy: Any) -> List[Any]:
@@ -218,6 +311,9 @@ class FolderSource:
             content = stream.read()
         first, inside, _ = name.partition(b"/")
         return content, self._labels[first] if inside else NO_CLASS
+
+    def at_once(self, positions: Sequence[int]) -> Optional[Columns]:
+        return None
 
     def columns(self, positions: List[int]) -> Columns:
         samples = list(map(self.sample, positions))

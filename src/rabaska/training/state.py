@@ -32,7 +32,8 @@ def encoded(parts: Parts, own: Dict[str, Any], each: List[State]) -> Tuple[Any, 
 
 
 def _state_of(part: Any) -> Any:
-    return part if isinstance(part, dict) else part.state_dict()
+    # A dictionary of whatever class: it is filled again, not made again.
+    return dict(part) if isinstance(part, dict) else part.state_dict()
 
 
 def restore(saved: Parts, parts: Parts) -> None:

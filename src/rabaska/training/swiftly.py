@@ -1,8 +1,15 @@
 """A whole batch read in one call, where this Python has the compiled part of rabaska."""
 
+from rabaska.node.data.packs import FORMAT
+
+samples = None
 try:
-    from rabaska_speed import samples
-except ImportError:  # it is optional, and may be older: only speed is lost
-    samples = None
+    import rabaska_speed
+
+    # One that was installed with another rabaska would check nothing.
+    if getattr(rabaska_speed, "FORMAT", None) == FORMAT:
+        samples = rabaska_speed.samples
+except ImportError:  # it is optional: only speed is lost
+    pass
 
 __all__ = ["samples"]

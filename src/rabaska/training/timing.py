@@ -31,6 +31,11 @@ def deadline(environment: Mapping[str, str]) -> Optional[float]:
     return None if end is None else end - _SLURM_MARGIN
 
 
+def counted(deadline: Optional[float], now: float, counter: float) -> Optional[float]:
+    """`deadline` by a counter that nobody sets; `now` is the time of day when it says `counter`."""
+    return None if deadline is None else counter + deadline - now
+
+
 def _number(text: Optional[str]) -> Optional[float]:
     try:
         return float(text) if text else None

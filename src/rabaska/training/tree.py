@@ -5,10 +5,10 @@ is told by its name in the file of tensors.
 """
 
 import base64
-from collections import OrderedDict
-from typing import Any, Callable, Dict, List, Tuple
+from collections import deque
+from typing import Any, Callable, Dict, Tuple
 
-from rabaska.training import lazily, sharded
+from rabaska.training import containers, lazily, sharded
 from rabaska.training.trouble import NotSaveable
 
 Json = Any
@@ -30,35 +30,47 @@ class _Encoder:
     def encode(self, value: Any, name: str) -> Json:
         if value is None or isinstance(value, (bool, int, float, str)):
             return _plain(value)
-        if isinstance(value, dict):
-            return self._dict(value, name)
-        if isinstance(value, list):
-            return [self.encode(one, _below(name, place)) for place, one in enumerate(value)]
         if isinstance(value, self._torch.Tensor):
             if sharded.is_sharded(value):
                 return {"is": "sharded", "of": self._sharded(value.detach(), name)}
             return {"is": "tensor", "of": self._tensor(value, name)}
+        found = self._container(value, name)
+        if found is not None:
+            return found
         kind, content = self._rare(value, name)
         return {"is": kind, "of": content}
 
-    def _dict(self, value: Dict[Any, Any], name: str) -> Json:
-        kind = "ordered" if isinstance(value, OrderedDict) else "dict"
-        if all(type(key) is str for key in value):
-            content: Json = {key: self.encode(one, _below(name, key)) for key, one in value.items()}
+    def _container(self, value: Any, name: str) -> Json:
+        """None when `value` is no container."""
+        found = containers.taken(value)
+        if found is None:
+            if isinstance(value, (dict, list, tuple, set, frozenset, deque)):
+                why, hint = containers.why_not(value)
+                raise NotSaveable("`{}` cannot be saved".format(name), why=why, hint=hint)
+            return None
+        if found.pairs is not None:
+            content = self._pairs(found.pairs, name)
         else:
-            content = [
-                [self.encode(key, _below(name, "key")), self.encode(one, _below(name, key))]
-                for key, one in value.items()
-            ]
-        return {"is": kind, "of": content}
+            items = enumerate(found.items or ())
+            content = [self.encode(one, _below(name, place)) for place, one in items]
+        if found.kind == "list":
+            return content
+        told = {"is": found.kind, "of": content}
+        return told if found.about is None else dict(told, about=found.about)
+
+    def _pairs(self, value: Dict[Any, Any], name: str) -> Json:
+        if all(type(key) is str for key in value):
+            return {key: self.encode(one, _below(name, key)) for key, one in value.items()}
+        return [
+            [self.encode(key, _below(name, "key")), self.encode(one, _below(name, key))]
+            for key, one in value.items()
+        ]
 
     def _rare(self, value: Any, name: str) -> Tuple[str, Json]:
         torch, numpy = self._torch, lazily.numpy()
-        if isinstance(value, (tuple, set, frozenset)):
-            kind = next(k for k in (tuple, frozenset, set) if isinstance(value, k)).__name__
-            return kind, [self.encode(one, _below(name, n)) for n, one in enumerate(value)]
         if isinstance(value, (bytes, bytearray)):
-            return "bytes", base64.b64encode(value).decode("ascii")
+            kind = "bytearray" if isinstance(value, bytearray) else "bytes"
+            return kind, base64.b64encode(value).decode("ascii")
         if isinstance(value, complex):
             return "complex", [value.real, value.imag]
         if isinstance(value, (torch.dtype, torch.device)):
@@ -133,10 +145,13 @@ def decode(value: Json, tensor: Callable[[Json], Any]) -> Any:
     kind, content = value["is"], value["of"]
     if kind in ("tensor", "sharded"):
         return tensor(content)
-    if kind in ("dict", "ordered"):
+    if containers.is_of_pairs(kind):
         pairs = content.items() if isinstance(content, dict) else content
-        made = ((_key(key, tensor), decode(one, tensor)) for key, one in pairs)
-        return OrderedDict(made) if kind == "ordered" else dict(made)
+        made = {_key(key, tensor): decode(one, tensor) for key, one in pairs}
+        return containers.made_of_pairs(kind, value.get("about"), made)
+    if containers.is_of_items(kind):
+        items = [decode(one, tensor) for one in content]
+        return containers.made_of_items(kind, value.get("about"), items)
     return _decode_rare(kind, content, tensor)
 
 
@@ -145,11 +160,9 @@ def _key(key: Json, tensor: Callable[[Json], Any]) -> Any:
 
 
 def _decode_rare(kind: str, content: Json, tensor: Callable[[Json], Any]) -> Any:
-    if kind in ("tuple", "set", "frozenset"):
-        inside: List[Any] = [decode(one, tensor) for one in content]
-        return {"tuple": tuple, "set": set, "frozenset": frozenset}[kind](inside)
-    if kind == "bytes":
-        return base64.b64decode(content)
+    if kind in ("bytes", "bytearray"):
+        found = base64.b64decode(content)
+        return bytearray(found) if kind == "bytearray" else found
     if kind == "complex":
         return complex(*content)
     if kind == "dtype":

@@ -26,5 +26,9 @@ class SaveFailed(Trouble):
     """A checkpoint could not be written, for another reason than a full disk."""
 
 
+class DamagedData(Trouble, OSError):
+    """A sample is not what was packed."""
+
+
 class WrongUse(Trouble):
     """The session was asked for something it cannot do."""

@@ -6,7 +6,7 @@ may do so.
 
 import os
 import threading
-from typing import List
+from typing import Callable, List, Optional
 
 from rabaska.node.data.memory import free_memory
 
@@ -14,8 +14,11 @@ _PIECE = 8 * 2**20
 _SHARE = 0.5  # of the memory that is free
 
 
-def warm(paths: List[str]) -> None:
-    """Begin to read these files into the system's cache, unless they would not fit."""
+def warm(paths: List[str], then: Optional[Callable[[], None]] = None) -> None:
+    """Begin to read these files into the system's cache, unless they would not fit.
+
+    What shall be done `then`, is done by the same thread.
+    """
     if not hasattr(os, "posix_fadvise"):
         return
     try:
@@ -24,10 +27,10 @@ def warm(paths: List[str]) -> None:
         return
     if sum(sizes) > _SHARE * free_memory():
         return
-    threading.Thread(target=_read_ahead, args=(paths, sizes), daemon=True).start()
+    threading.Thread(target=_read_ahead, args=(paths, sizes, then), daemon=True).start()
 
 
-def _read_ahead(paths: List[str], sizes: List[int]) -> None:
+def _read_ahead(paths: List[str], sizes: List[int], then: Optional[Callable[[], None]]) -> None:
     for path, size in zip(paths, sizes):
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -38,3 +41,5 @@ def _read_ahead(paths: List[str], sizes: List[int]) -> None:
                 os.posix_fadvise(descriptor, offset, _PIECE, os.POSIX_FADV_WILLNEED)
         finally:
             os.close(descriptor)
+    if then is not None:
+        then()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.lab import Lab
 from tests.lab.install import unavailable
+from tests.needs import torch_env
 from tests.real.conftest import PROFILE
-from tests.real.torch_env import torch_environment
 from tests.training.exact import harm
 
 from rabaska.remote.connection import Connection
@@ -36,7 +36,7 @@ class Slurm:
 
     def __init__(self, lab):
         self.lab = lab
-        self.python = torch_environment() / "bin" / "python"
+        self.python = torch_env.build() / "bin" / "python"
 
     def path(self, path):
         return self.lab.path(path)

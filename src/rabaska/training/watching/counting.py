@@ -9,6 +9,8 @@ followed by steps: those of a validation are not.
 import time
 from typing import Any, Callable, Dict, Optional, Tuple
 
+_NO_END = 10**9  # samples: who asks a sampler for more wants to be asked to stop
+
 
 class Sweep:
     """One iteration over a loader; it stays with the iterator, which is the program's own."""
@@ -17,7 +19,7 @@ class Sweep:
 
     def __init__(self, iterator: Any, steps: int) -> None:
         self.sampler: Any = getattr(iterator, "_index_sampler", None)
-        self.length = _length(iterator)  # batches
+        self.length = _length(iterator, self.sampler)  # batches
         self.handed_out: int = iterator._num_yielded
         self.first = 0  # the batch that was first trained with, from 1
         self.then = steps  # that were done when it handed out its last batch
@@ -148,8 +150,11 @@ class Count:
         return told
 
 
-def _length(iterator: Any) -> Optional[int]:
+def _length(iterator: Any, sampler: Any) -> Optional[int]:
+    """Batches in an epoch; None for a stream, and for a number that only stands for no end."""
     try:
-        return len(iterator) or None
+        length = len(iterator)
     except TypeError:
-        return None  # a stream, whose end nobody knows
+        return None
+    samples = length * (getattr(sampler, "batch_size", None) or 1)
+    return length if 0 < length < _NO_END // 100 and samples < _NO_END else None

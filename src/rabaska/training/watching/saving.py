@@ -8,9 +8,11 @@ of small new files in a row; those are only renamed. A kill cannot cut them, a p
 """
 
 import contextlib
+import errno
 import functools
 import itertools
 import os
+import shutil
 import stat
 import time
 from typing import Any, Callable, Optional, Sequence, Tuple
@@ -23,7 +25,7 @@ _AT_ONCE = 20  # small files of one checkpoint
 _PER_SECOND = 1.0  # small files that are saved steadily
 
 Save = Callable[..., Any]
-Told = Callable[[float], None]  # seconds that a save took
+Told = Callable[[float, Any], None]  # seconds that a save took, and where to; None: it failed
 
 
 def whole(save: Save, place: int, keyword: str, told: Told, endings: Sequence[str] = ()) -> Save:
@@ -32,21 +34,24 @@ def whole(save: Save, place: int, keyword: str, told: Told, endings: Sequence[st
 
     @functools.wraps(save)
     def saved(*given: Any, **named: Any) -> Any:
-        began = time.perf_counter()
+        began, written = time.perf_counter(), None
         path = named.get(keyword) if keyword in named or len(given) <= place else given[place]
         room = _room(path, tuple(endings))
         try:
             if room is None:
-                return save(*given, **named)
+                result, written = save(*given, **named), path
+                return result
             target, partial = room
             inside = os.path.join(partial, os.path.basename(target))
             if keyword in named:
                 named[keyword] = inside
             else:
                 given = (*given[:place], inside, *given[place + 1 :])
-            return _in_its_room(functools.partial(save, *given, **named), target, partial, sparing)
+            write = functools.partial(save, *given, **named)
+            result, written = _in_its_room(write, target, partial, sparing), target
+            return result
         finally:
-            told(time.perf_counter() - began)
+            told(time.perf_counter() - began, written)
 
     return saved
 
@@ -72,10 +77,22 @@ def _room(path: Any, endings: Tuple[str, ...]) -> Optional[Tuple[str, str]]:
 
 
 def _replaceable(target: str) -> bool:
+    """Whether a rename may do what the program could have done by writing.
+
+    A file that it may not write must refuse it in its own words, and one of somebody else, in a
+    folder that both write to, must stay theirs. A second name of a file keeps the older save.
+    """
     try:
-        return stat.S_ISREG(os.stat(target).st_mode)
+        found = os.stat(target)
     except FileNotFoundError:
         return True
+    own = found.st_uid == os.geteuid() or os.geteuid() == 0
+    return stat.S_ISREG(found.st_mode) and own and _may_write(target)
+
+
+def _may_write(path: str) -> bool:
+    by_effect = os.access in os.supports_effective_ids
+    return os.access(path, os.W_OK, effective_ids=by_effect)
 
 
 class Sparing:
@@ -104,11 +121,11 @@ def _in_its_room(save: Save, target: str, partial: str, sparing: Sparing) -> Any
         result = save()
         for name in sorted(os.listdir(partial)):
             fresh, old = os.path.join(partial, name), os.path.join(folder, name)
-            replaces = _keep_mode(fresh, old)
+            replaces = _made_alike(fresh, old)
             durable = sparing.worth(os.path.getsize(fresh), replaces)
             if durable:
                 _sync(fresh)
-            os.replace(fresh, old)
+            _put_in_place(fresh, old)
             if durable:
                 _sync(folder)
     finally:
@@ -116,15 +133,35 @@ def _in_its_room(save: Save, target: str, partial: str, sparing: Sparing) -> Any
     return result
 
 
-def _keep_mode(fresh: str, old: str) -> bool:
-    """Give the new file the mode of the old one; False when there is no old one."""
+def _made_alike(fresh: str, old: str) -> bool:
+    """Give the new file owner, mode and rights of the old one; False when there is no old one."""
     try:
-        mode = stat.S_IMODE(os.stat(old).st_mode)
+        found = os.stat(old)
     except OSError:
         return False
+    now = os.stat(fresh)
+    if (now.st_uid, now.st_gid) != (found.st_uid, found.st_gid):
+        with contextlib.suppress(OSError):  # a group that we have left
+            os.chown(fresh, found.st_uid, found.st_gid)
     with contextlib.suppress(OSError):
-        os.chmod(fresh, mode)
+        os.chmod(fresh, stat.S_IMODE(found.st_mode))
+    if hasattr(os, "listxattr"):
+        # Lists of access rights among them. Some file systems have none.
+        with contextlib.suppress(OSError):
+            for name in os.listxattr(old):
+                os.setxattr(fresh, name, os.getxattr(old, name))
     return True
+
+
+def _put_in_place(fresh: str, old: str) -> None:
+    try:
+        os.replace(fresh, old)
+    except OSError as problem:
+        # A file that is mounted by itself, as containers do, can be written and not replaced.
+        if problem.errno not in (errno.EBUSY, errno.EXDEV):
+            raise
+        shutil.copyfile(fresh, old)
+        _sync(old)
 
 
 def _sync(path: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Callable, Mapping
 
 from rabaska.training.watching.counting import Count
 from rabaska.training.watching.lines import Lines
+from rabaska.training.watching.saved import SavedFiles
 
 # What programs call the number of epochs that they want.
 _EPOCHS = ("epochs", "num_epochs", "n_epochs", "max_epochs", "nb_epochs", "num_train_epochs")
@@ -17,6 +18,7 @@ class Watcher:
         self.count = Count()
         self.hook: Any = None  # on the optimizers, as long as nothing is compiled
         self._lines = Lines(environment)
+        self._files = SavedFiles(environment)
         os.register_at_fork(after_in_child=self.count.begin)
         atexit.register(self.tell)
 
@@ -43,8 +45,11 @@ class Watcher:
         except Exception:
             return
 
-    def saved(self, seconds: float) -> None:
+    def saved(self, seconds: float, path: Any = None) -> None:
+        """A save is over; `path` is where, if it may be the state of the training."""
         self.safely(self.count.save, seconds)
+        if path is not None:
+            self.safely(self._files.note, path, self.count.steps)
 
     def wants(self, asked: Any) -> None:
         """Note how many epochs there shall be, if `asked` has a word for it."""

@@ -31,9 +31,9 @@ class Waiting:
         self._watcher = None  # type: Optional[Watcher]
 
     def find_spec(self, name, path=None, target=None):  # type: (str, Any, Any) -> Any
+        # Each time: a program may only look whether a module is there, or load it anew.
         if name not in self._names:
             return None
-        self._names.discard(name)
         spec = self._found(name, path, target)
         if spec is not None and hasattr(spec.loader, "exec_module"):
             self._attach_after(spec.loader)
