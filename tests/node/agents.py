@@ -1,5 +1,6 @@
 """Agents as real processes of the zipapp, on a run folder with its code snapshot."""
 
+import hashlib
 import io
 import os
 import subprocess
@@ -27,17 +28,27 @@ def snapshot_tar(path: Path, code: dict[str, str]) -> None:
 def make_run(store: Path, code: dict[str, str], **changes: Any) -> RunFolder:
     """A run that has not begun, with `code` as its snapshot and the plan changed by `changes`."""
     fields: dict[str, Any] = {
-        "run": "digits-7f3a", "command": [sys.executable, "train.py"], "resume": [], "code": "c0de",
+        "run": "digits-7f3a", "command": [sys.executable, "train.py"], "resume": [],
         "datasets": [], "patterns": ["*.npz", "*.txt"], "keep": [], "variables": {},
         "walltime": 60.0, "grace": 4.0, "signal": "TERM", "links": 3, "progress": "", "about": {},
     }  # fmt: skip
+    made = store / "code" / "made.tar"
+    snapshot_tar(made, code)
+    fields["code"] = hashlib.sha256(made.read_bytes()).hexdigest()[:32]
+    made.rename(made.with_name(fields["code"] + ".tar"))
     fields.update(changes)
     run = RunFolder(str(store / "runs" / fields["run"]))
     for folder in (run.logs, run.output(0), run.checkpoints(0), os.path.join(run.path, "links")):
         os.makedirs(folder)
     files.write_json(run.plan, plan.to_json(plan.Plan(**fields)))
-    snapshot_tar(store / "code" / (fields["code"] + ".tar"), code)
     return run
+
+
+def code_of(run: RunFolder) -> str:
+    """The archive of a run's code."""
+    wanted = plan.load(run)
+    assert wanted is not None
+    return run.code(wanted.code)
 
 
 @dataclass
@@ -51,6 +62,13 @@ class Agents:
     started: list["subprocess.Popen[str]"] = field(default_factory=list)
 
     def start(self, **variables: str) -> "subprocess.Popen[str]":
+        return self._start(["run", self.run.path], variables)
+
+    def start_inside(self, *words: str) -> "subprocess.Popen[str]":
+        """A command as in `rabaska shell`."""
+        return self._start(["inside", self.run.path, "--", *words], {})
+
+    def _start(self, words: list[str], variables: dict[str, str]) -> "subprocess.Popen[str]":
         local = self.local / str(len(self.started))
         local.mkdir(parents=True)
         environment = {
@@ -61,11 +79,12 @@ class Agents:
             **variables,
         }
         agent = subprocess.Popen(
-            [self.python, str(self.zipapp), "run", self.run.path],
+            [self.python, str(self.zipapp), *words],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            errors="surrogateescape",
         )
         self.started.append(agent)
         return agent

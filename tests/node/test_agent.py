@@ -3,15 +3,17 @@
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import Agents
+from agents import Agents, code_of
 
 from rabaska.node import files, processes
 from rabaska.node.record import chain, links, plan
@@ -90,7 +92,9 @@ def test_after_the_run_is_done_later_links_do_nothing(agents_for: Any) -> None:
 
 
 def test_a_chain_goes_on_past_the_time_limit_from_the_newest_checkpoint(agents_for: Any) -> None:
-    agents = agents_for(COUNTER, variables={"TOTAL": "50"}, walltime=2.5, grace=1.0)
+    agents = agents_for(
+        COUNTER, variables={"TOTAL": "50"}, walltime=2.5, grace=1.0, resumes=plan.VARIABLE
+    )
 
     agents.link()
     code, said = agents.link()
@@ -238,7 +242,7 @@ def test_without_time_left_the_program_is_not_started(agents_for: Any) -> None:
 
 def test_staging_that_takes_longer_than_the_time_limit_is_broken_off(agents_for: Any) -> None:
     agents = agents_for("print('started')", walltime=2.0, grace=0.5)
-    snapshot = agents.run.code("c0de")
+    snapshot = code_of(agents.run)
     os.unlink(snapshot)
     os.mkfifo(snapshot)  # whoever opens it waits for ever
 
@@ -346,6 +350,66 @@ def test_a_damaged_pack_is_named(agents_for: Any, dataset: plan.StagedData, tmp_
     assert shard.name in agents.ended(1).reason
 
 
+READERS = {
+    "by PackedDataset": """
+        from rabaska.training import PackedDataset
+        for sample in PackedDataset():
+            pass
+        print("all read")
+    """,
+    "and hides what was raised": """
+        import time
+        from rabaska.training import PackedDataset
+        data = PackedDataset()
+        while True:
+            try:
+                data[0], data[1]
+            except Exception:
+                time.sleep(0.01)
+    """,
+    "by itself": """
+        import os
+        with open(os.path.join(os.environ["RABASKA_DATA"], "shard-00000.tar"), "rb") as shard:
+            shard.read()
+    """,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_damaged_shards_end_the_link_with_their_name_and_the_repair(
+    agents_for: Any, dataset: plan.StagedData, tmp_path: Path, reader: str
+) -> None:
+    shards = dataset._replace(mode="shards")
+    agents = agents_for(textwrap.dedent(READERS[reader]), datasets=[shards], walltime=20.0)
+    shard = next((tmp_path / "store/packs").glob("*/*.tar"))
+    with shard.open("r+b") as stream:
+        stream.seek(513)
+        stream.write(b"!")
+
+    code, said = agents.link()
+
+    ended = agents.ended(1)
+    assert code == 1
+    assert ended.how == chain.DAMAGED_DATA
+    assert dataset.pack in ended.reason
+    assert "shard-00000.tar" in ended.reason
+    assert f"rabaska data verify {dataset.pack} --repair" in (ended.remedy or "")
+    assert "giving up" in said
+
+
+def test_data_that_is_as_it_was_packed_is_proven_and_nothing_is_said(
+    agents_for: Any, dataset: plan.StagedData
+) -> None:
+    shards = dataset._replace(mode="shards")
+    agents = agents_for(textwrap.dedent(READERS["by PackedDataset"]), datasets=[shards])
+
+    code, _ = agents.link()
+
+    assert code == 0
+    assert agents.ended(1).how == chain.FINISHED
+    assert "all read" in Path(agents.run.log(1)).read_text()
+
+
 def test_an_unknown_placeholder_is_named(agents_for: Any) -> None:
     agents = agents_for("", command=["echo", "{dat}"])
 
@@ -358,13 +422,49 @@ def test_an_unknown_placeholder_is_named(agents_for: Any) -> None:
 
 def test_a_missing_snapshot_is_named(agents_for: Any) -> None:
     agents = agents_for("")
-    os.unlink(agents.run.code("c0de"))
+    archive = code_of(agents.run)
+    os.unlink(archive)
 
     code, _ = agents.link()
 
     assert code == 1
     assert agents.ended(1).how == chain.STAGING_FAILED
-    assert "c0de.tar" in agents.ended(1).reason
+    assert archive in agents.ended(1).reason
+
+
+def test_a_damaged_snapshot_is_named_and_set_aside_to_be_sent_again(agents_for: Any) -> None:
+    agents = agents_for("print('sum: 1')")
+    archive = Path(code_of(agents.run))
+    archive.write_bytes(archive.read_bytes().replace(b"sum: 1", b"sum: 2"))
+
+    code, _ = agents.link()
+
+    assert code == 1
+    assert agents.ended(1).how == chain.STAGING_FAILED
+    assert f"{archive} is damaged" in agents.ended(1).reason
+    assert "rabaska resume" in (agents.ended(1).remedy or "")
+    assert not os.path.exists(agents.run.log(1))
+    assert not archive.exists()
+
+
+def test_a_damaged_program_of_ours_is_named(agents_for: Any, tmp_path: Path) -> None:
+    agents = agents_for("print('started')")
+    program = tmp_path / agents.zipapp.name
+    program.write_bytes(_with_another_date(agents.zipapp.read_bytes()))
+    agents.zipapp = program
+
+    code, said = agents.link()
+
+    assert code == 1
+    assert f"{program} is damaged" in said
+    assert "rabaska resume" in said
+    assert not os.path.exists(agents.run.log(1))
+
+
+def _with_another_date(zipped: bytes) -> bytes:
+    """Damage that Python does not see."""
+    place = zipped.rindex(b"PK\x01\x02") + 12
+    return zipped[:place] + b"\x01" + zipped[place + 1 :]
 
 
 def test_a_folder_that_is_no_run_is_refused(agents_for: Any) -> None:
@@ -389,6 +489,159 @@ def test_a_job_told_to_end_lets_the_program_save_and_the_next_link_goes_on(agent
     assert agents.ended(1).how == chain.KILLED
     assert "SIGTERM" in agents.ended(1).reason
     assert agents.ended(1).progressed
+
+
+# Saves and exits 0 as soon as it is asked, as a good program does.
+SAVES_WHEN_ASKED = """
+import os, signal, sys, time
+def save(*_):
+    with open(os.path.join(os.environ["RABASKA_CHECKPOINTS"], "last.txt"), "w") as stream:
+        stream.write("1")
+    os._exit(0)
+signal.signal(signal.SIGTERM, save)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_program_that_was_terminated_with_its_agent_is_not_finished(agents_for: Any) -> None:
+    agents = agents_for(SAVES_WHEN_ASKED)
+    agent = agents.start()
+    wait_until(lambda: os.path.exists(agents.run.log(1)) and "ready" in agents.log(1))
+    (program,) = processes.children(agent.pid)
+
+    # The scheduler signals both at once; the program is over before the agent looks again.
+    agent.send_signal(signal.SIGSTOP)
+    os.kill(program, signal.SIGTERM)
+    wait_until(lambda: processes.start_id(program) is None)
+    agent.send_signal(signal.SIGTERM)
+    agent.send_signal(signal.SIGCONT)
+    agent.wait(20)
+
+    assert agents.ended(1).how == chain.KILLED
+    assert agents.ended(1).exit_code == 0
+    assert agents.ended(1).progressed
+    assert not os.path.exists(agents.run.done)
+
+
+def test_a_program_that_is_over_before_the_signal_reaches_its_agent_is_not_finished(
+    agents_for: Any,
+) -> None:
+    agents = agents_for(SAVES_WHEN_ASKED)
+    agent = agents.start()
+    wait_until(lambda: os.path.exists(agents.run.log(1)) and "ready" in agents.log(1))
+    (program,) = processes.children(agent.pid)
+
+    os.kill(program, signal.SIGTERM)
+    wait_until(lambda: processes.start_id(program) is None)
+    agent.send_signal(signal.SIGTERM)
+    agent.wait(20)
+
+    assert agents.ended(1).how == chain.KILLED
+    assert not os.path.exists(agents.run.done)
+
+
+def test_a_suspended_job_goes_on_when_it_wakes(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "60"})
+    agent = agents.start(RABASKA_LEASE_SECONDS="1.2")
+    wait_until(lambda: os.path.exists(agents.run.log(1)) and "step 3" in agents.log(1))
+    stopped = [agent.pid, *processes.children(agent.pid)]
+
+    processes.signal_all(stopped, signal.SIGSTOP)
+    time.sleep(2.5)
+    processes.signal_all(stopped, signal.SIGCONT)
+    agent.wait(30)
+
+    assert agents.ended(1).how == chain.FINISHED
+
+
+def test_a_suspended_job_whose_run_was_taken_over_ends_when_it_wakes(agents_for: Any) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "100000"})
+    agent = agents.start(RABASKA_LEASE_SECONDS="1.2")
+    wait_until(lambda: os.path.exists(agents.run.log(1)) and "step 3" in agents.log(1))
+    stopped = [agent.pid, *processes.children(agent.pid)]
+
+    processes.signal_all(stopped, signal.SIGSTOP)
+    os.rename(agents.run.carried(1), agents.run.carried(2))
+    time.sleep(2.5)
+    processes.signal_all(stopped, signal.SIGCONT)
+    agent.wait(30)
+
+    assert agents.ended(1).how == chain.SUPERSEDED
+
+
+def test_a_job_suspended_while_it_saves_has_its_time_to_save(agents_for: Any) -> None:
+    program = """
+import os, signal, time
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+print("ready", flush=True)
+while not asked:
+    time.sleep(0.05)
+print("saving", flush=True)
+time.sleep(1.5)
+with open(os.path.join(os.environ["RABASKA_CHECKPOINTS"], "last.txt"), "w") as stream:
+    stream.write("1")
+"""
+    agents = agents_for(program, grace=4.0)
+    agent = agents.start()
+    wait_until(lambda: os.path.exists(agents.run.log(1)) and "ready" in agents.log(1))
+    agent.send_signal(signal.SIGTERM)
+    wait_until(lambda: "saving" in agents.log(1))
+    stopped = [agent.pid, *processes.children(agent.pid)]
+
+    processes.signal_all(stopped, signal.SIGSTOP)
+    time.sleep(4.0)
+    processes.signal_all(stopped, signal.SIGCONT)
+    agent.wait(30)
+
+    assert agents.ended(1).exit_code == 0
+    assert agents.ended(1).progressed
+
+
+@pytest.mark.parametrize("with_program", [True, False])
+def test_a_job_that_is_ended_because_its_run_is_cancelled_is_cancelled(
+    agents_for: Any, with_program: bool
+) -> None:
+    agents = agents_for(COUNTER, variables={"TOTAL": "100000"})
+    agent = agents.start()
+    wait_until(lambda: os.path.exists(agents.run.log(1)) and "step 1" in agents.log(1))
+    told = processes.children(agent.pid) if with_program else []
+
+    # The agent wakes to the signal, and not to a renewal of its lease that finds STOP.
+    Path(agents.run.stop).touch()
+    for process in [*told, agent.pid]:
+        os.kill(process, signal.SIGTERM)
+    agent.wait(20)
+
+    assert agents.ended(1).how == chain.CANCELLED
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_was_written_in_a_shell_is_kept_when_its_allocation_ends(
+    agents_for: Any, number: signal.Signals
+) -> None:
+    agents = agents_for("")
+    shell = agents.start_inside("sh", "-c", "echo 1 >notes.txt; echo ready; exec sleep 600")
+    assert shell.stdout.readline() == "ready\n"
+
+    shell.send_signal(number)
+    shell.send_signal(number)
+    said, _ = shell.communicate(timeout=20)
+
+    assert shell.returncode == 128 + number
+    assert Path(agents.run.output(0), "notes.txt").read_text() == "1\n"
+    assert "could not keep" not in said
+
+
+def test_what_cannot_be_kept_of_a_shell_is_said(agents_for: Any) -> None:
+    agents = agents_for("")
+    Path(agents.run.output(0), "plots").write_text("a file")
+    shell = agents.start_inside("sh", "-c", "mkdir plots; echo 1 >plots/loss.txt")
+
+    said, _ = shell.communicate(timeout=20)
+
+    assert "could not keep plots/loss.txt" in said
 
 
 def test_a_run_that_is_asked_to_stop_stops(agents_for: Any) -> None:
@@ -561,3 +814,50 @@ def test_agents_killed_at_any_moment_lose_nothing_and_never_run_two_programs(
     assert Path(agents.run.output_link, "result").read_text() == "120"
     killed = [link for link in agents.run.links() if links.read_ended(agents.run, link) is None]
     assert len(killed) >= 5
+
+
+def test_a_bad_node_does_not_end_a_chain_and_is_avoided(agents_for: Any, tmp_path: Path) -> None:
+    agents = agents_for(
+        """
+        import os, sys
+        with open(os.path.join(os.environ["RABASKA_CHECKPOINTS"], "last.txt"), "a") as stream:
+            stream.write("x")
+        sys.exit(85 if os.environ["RABASKA_LINK"] == "1" else 0)
+        """
+    )
+    host = socket.gethostname().partition(".")[0]
+    bad = {
+        "RABASKA_SETUP_FAILED": "`module load python` failed",
+        "RABASKA_EXCLUDE": f"sh -c 'echo NODES >> {tmp_path}/excluded'",
+        "RABASKA_NODES": f"printf '%s,8,gpu\\n' {host} other",
+    }
+
+    agents.link(RABASKA_EXCLUDE=bad["RABASKA_EXCLUDE"])
+    alone = agents.link(**{**bad, "RABASKA_NODES": f"printf '%s,8,gpu\\nother,8,\\n' {host}"})[1]
+    _, said = agents.link(**bad)
+    agents.link()
+
+    assert [agents.ended(link).how for link in (1, 2, 3, 4)] == [
+        chain.ASKED_TO_GO_ON, chain.STAGING_FAILED, chain.STAGING_FAILED, chain.FINISHED,
+    ]  # fmt: skip
+    assert (tmp_path / "excluded").read_text() == f"{host}\n"
+    assert f"will not run on {host}" in said
+    assert "no other node here is like it" in alone
+
+
+def test_three_bad_nodes_in_a_row_end_a_chain(agents_for: Any) -> None:
+    agents = agents_for(
+        """
+        import os, sys
+        if os.environ["RABASKA_LINK"] == "1":
+            with open(os.path.join(os.environ["RABASKA_CHECKPOINTS"], "last.txt"), "w") as stream:
+                stream.write("x")
+        sys.exit(3)
+        """
+    )
+
+    for _ in range(5):
+        _, said = agents.link()
+
+    assert agents.run.links() == [1, 2, 3, 4]
+    assert "3 links in a row" in said

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.data import arrive
+from rabaska.node.data import arrive, proof
 from rabaska.node.data.packs import load_manifest
 from rabaska.packing.pack import Wish, pack
-from rabaska.training import PackedDataset
+from rabaska.training import DamagedData, PackedDataset
 
 
 @pytest.fixture
@@ -68,9 +68,29 @@ def test_a_damaged_shard_is_never_put_in_place_and_it_is_said_why(made, tmp_path
 
     there = Path(arrive.begin(str(made), str(tmp_path / "node")))
 
-    wait_for((there / arrive.PROBLEM).exists)
-    assert "shard-00001.tar" in (there / arrive.PROBLEM).read_text()
+    wait_for((there / proof.DAMAGED).exists)
+    assert "shard-00001.tar" in (proof.damage(str(there)) or "")
     assert not (there / "shard-00001.tar").exists()
+    with pytest.raises(DamagedData, match=r"shard-00001\.tar"):
+        list(PackedDataset(there))
+
+
+def test_shards_that_arrived_are_proven_and_those_of_another_day_anew(made, tmp_path):
+    manifest = load_manifest(str(made))
+    there = Path(arrive.begin(str(made), str(tmp_path / "node")))
+    proven = b"\1" * len(manifest.shards)
+    wait_for(lambda: (there / proof.PROVEN).read_bytes() == proven)
+    shard = there / "shard-00002.tar"
+    content = bytearray(shard.read_bytes())
+    content[700] ^= 1
+    shard.write_bytes(content)
+    arrive.end()
+
+    arrive.begin(str(made), str(tmp_path / "node"))
+
+    wait_for(lambda: (there / proof.PROVEN).read_bytes() == proven)
+    assert shard.read_bytes() == (made / shard.name).read_bytes()  # it came once more
+    assert proof.damage(str(there)) is None
 
 
 def test_ending_leaves_a_folder_that_can_be_removed(made, tmp_path):

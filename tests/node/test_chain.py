@@ -42,11 +42,11 @@ def test_it_never_goes_on_after_three_links_without_progress(history: list[Link]
         assert decision != chain.GO_ON
 
 
-@given(histories, st.sampled_from((chain.CRASHED, chain.STAGING_FAILED)))
-def test_its_own_fault_without_progress_ends_the_chain_at_once(
-    history: list[Link], how: str
+@given(st.lists(st.sampled_from(ENDS), max_size=2), st.sampled_from(chain.ITS_OWN_FAULT))
+def test_its_own_fault_before_any_progress_ends_the_chain_at_once(
+    before: list[str], how: str
 ) -> None:
-    history = [*history, Link(len(history) + 1, how)]
+    history = links(*((earlier, False) for earlier in before), (how, False))
 
     decided = verdict(history)
 
@@ -55,20 +55,19 @@ def test_its_own_fault_without_progress_ends_the_chain_at_once(
     assert decided.hint
 
 
-@given(st.lists(st.sampled_from(ENDS), max_size=2), st.sampled_from(chain.SHORT_OF_TIME))
-def test_a_limit_that_no_link_ever_met_ends_the_chain_at_once(before: list[str], how: str) -> None:
-    history = links(*((earlier, False) for earlier in before), (how, False))
+@given(
+    st.lists(st.tuples(st.sampled_from((chain.TIME_LIMIT, chain.KILLED)), st.booleans())),
+    st.sampled_from(chain.ITS_OWN_FAULT),
+)
+def test_what_earlier_links_could_do_is_tried_again_but_not_for_ever(
+    before: list[tuple[str, bool]], how: str
+) -> None:
+    """One bad node does not end a chain."""
+    good, bad = [*before, (chain.TIME_LIMIT, True)], (how, False)
 
-    assert verdict(history).decision == chain.GIVE_UP
-
-
-@given(st.sampled_from(chain.SHORT_OF_TIME))
-def test_a_limit_that_an_earlier_link_met_is_tried_again_but_not_for_ever(how: str) -> None:
-    saved, missed = (chain.TIME_LIMIT, True), (how, False)
-
-    assert verdict(links(saved, missed)).decision == chain.GO_ON
-    assert verdict(links(saved, missed, missed)).decision == chain.GO_ON
-    assert verdict(links(saved, missed, missed, missed)).decision == chain.GIVE_UP
+    assert verdict(links(*good, bad)).decision == chain.GO_ON
+    assert verdict(links(*good, bad, bad)).decision == chain.GO_ON
+    assert verdict(links(*good, bad, bad, bad)).decision == chain.GIVE_UP
 
 
 @given(histories, st.sampled_from([how for how in ENDS if how != chain.FINISHED]))
@@ -129,3 +128,15 @@ def test_the_pace_of_a_link_that_saved_nothing_makes_reason_and_remedy() -> None
         "link 1 reached its time limit and nothing was saved: one epoch takes 3 h"
     )
     assert decided.hint == "save every 500 steps"
+
+
+@given(histories, st.sampled_from([how for how in ENDS if how != chain.FINISHED]), st.booleans())
+def test_a_link_that_started_over_ends_the_chain_whatever_it_saved(
+    history: list[Link], how: str, saved: bool
+) -> None:
+    over = Link(len(history) + 1, how, saved, started_over="link 2 began again", remedy="load it")
+
+    decided = verdict([*history, over])
+
+    assert decided == chain.Verdict(chain.GIVE_UP, "it starts over: link 2 began again", "load it")
+    assert verdict([*history, over], forgiven=over.number).decision == chain.GO_ON

@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import subprocess
 import sys
 import time
@@ -10,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rabaska.node.saves import checkpoints
-from rabaska.node.saves.checkpoints import Checkpoint
+from rabaska.node.saves.order import Checkpoint
 
 NOW = 1_700_000_000 * 10**9
 SECOND = 10**9
@@ -123,13 +120,12 @@ def test_unfinished_files_are_never_candidates(tmp_path: Path, ending: str) -> N
     assert (tmp_path / f"step-2.npz{ending}").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
-def test_a_file_that_cannot_be_read_is_left_where_it_is(tmp_path: Path) -> None:
-    save(tmp_path, "step-1.npz", at=100)
-    save(tmp_path, "step-2.npz", at=200).chmod(0)
+def test_a_file_that_cannot_be_read_is_left_where_it_is(ordinary_folder: Path) -> None:
+    save(ordinary_folder, "step-1.npz", at=100)
+    save(ordinary_folder, "step-2.npz", at=200).chmod(0)
 
-    assert chosen(tmp_path, "*.npz") == "step-1.npz"
-    assert (tmp_path / "step-2.npz").exists()
+    assert chosen(ordinary_folder, "*.npz") == "step-1.npz"
+    assert (ordinary_folder / "step-2.npz").exists()
 
 
 def test_dangling_links_and_pipes_are_passed_over(tmp_path: Path) -> None:
@@ -145,67 +141,6 @@ def test_names_that_are_not_text_are_found(tmp_path: Path) -> None:
     save(tmp_path, name)
 
     assert chosen(tmp_path, "*.npz") == name
-
-
-SAVED_TOGETHER = [
-    # what was written (in this order, one second apart), what a program continues from
-    (["last.pt", "best.pt"], "last.pt"),
-    (["checkpoint.pth.tar", "model_best.pth.tar"], "checkpoint.pth.tar"),
-    (["model.pt", "optimizer.pt"], "model.pt"),
-    (["model.pt", "optimizer.pt", "scheduler.pt", "rng_state.pth"], "model.pt"),
-    (["checkpoint.pt", "model.pt"], "checkpoint.pt"),
-    (["epoch=3-step=400.ckpt", "best-epoch=3.ckpt"], "epoch=3-step=400.ckpt"),
-    (["latest/model.pt", "best/model.pt"], "latest/model.pt"),
-    (["epoch-9.npz", "epoch-10.npz"], "epoch-10.npz"),
-    (["model_1.pt", "model_2.pt", "model_final.pt"], "model_2.pt"),
-    (["best.pt"], "best.pt"),
-    (["optimizer.pt"], "optimizer.pt"),
-]
-
-
-@pytest.mark.parametrize(("names", "expected"), SAVED_TOGETHER, ids=str)
-def test_of_files_saved_together_the_one_made_for_continuing_wins(
-    names: list[str], expected: str
-) -> None:
-    written = [Checkpoint(f"output/{n}", 1, NOW + i * SECOND) for i, n in enumerate(names)]
-
-    assert checkpoints.in_order(iter(written))[0].path == f"output/{expected}"
-
-
-def test_a_much_newer_plain_name_beats_an_old_milestone() -> None:
-    milestone = Checkpoint("output/epoch-10.pt", 1, NOW)
-    newest = Checkpoint("output/model.pt", 1, NOW + 3600 * SECOND)
-
-    assert checkpoints.in_order(iter([milestone, newest])) == [newest, milestone]
-
-
-def test_an_optimizer_alone_comes_last_however_new_it_is() -> None:
-    model = Checkpoint("output/model.pt", 1, NOW)
-    optimizer = Checkpoint("output/optimizer.pt", 1, NOW + 3600 * SECOND)
-
-    assert checkpoints.in_order(iter([optimizer, model])) == [model, optimizer]
-
-
-def test_files_of_one_moment_are_ordered_by_number_not_by_letter() -> None:
-    written = [Checkpoint(f"checkpoints/step-{n}.npz", 1, NOW) for n in (9, 100, 10)]
-
-    ordered = checkpoints.in_order(iter(written))
-
-    assert [re.findall(r"\d+", one.path) for one in ordered] == [["100"], ["10"], ["9"]]
-
-
-@given(
-    st.lists(
-        st.builds(
-            Checkpoint,
-            path=st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
-            size=st.integers(0),
-            mtime_ns=st.integers(0, 2**63),
-        )
-    )
-)
-def test_every_candidate_is_tried_exactly_once(found: list[Checkpoint]) -> None:
-    assert sorted(checkpoints.in_order(iter(found))) == sorted(found)
 
 
 @pytest.mark.parametrize(
@@ -306,3 +241,32 @@ def test_a_narrower_pattern_leaves_such_folders_alone(tmp_path: Path) -> None:
     save(tmp_path, "output/state.npz", at=1)
 
     assert chosen(tmp_path, "state.npz") == "output/state.npz"
+
+
+SAFETENSORS = (2).to_bytes(8, "little") + b"{}"
+MAY_BE_EMPTY = [
+    {".metadata": b"x", "__0_0.distcp": b"x" * 1000, "__1_0.distcp": b""},
+    {"trainer_state.json": b"{}", "model.safetensors": SAFETENSORS, "merges.txt": b""},
+    {"trainer_state.json": b"{}", "model.safetensors": SAFETENSORS, "added_tokens.json": b""},
+]
+MUST_HOLD_DATA = [
+    {".metadata": b"", "__0_0.distcp": b"x" * 1000},
+    {"trainer_state.json": b"", "model.safetensors": SAFETENSORS},
+    {"trainer_state.json": b"{}", "model.safetensors": b""},
+    {"trainer_state.json": b"{}", "model.safetensors": SAFETENSORS, "optimizer.pt": b""},
+]
+
+
+@pytest.mark.parametrize("files", MAY_BE_EMPTY + MUST_HOLD_DATA, ids=str)
+def test_a_folder_is_damaged_by_empty_files_that_must_hold_data(
+    tmp_path: Path, files: dict[str, bytes]
+) -> None:
+    folder = tmp_path / "output/checkpoint-500"
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+    found = checkpoints.newest_valid(str(tmp_path), [])
+
+    assert (found is not None) == (files in MAY_BE_EMPTY)
+    assert folder.exists() == (files in MAY_BE_EMPTY)

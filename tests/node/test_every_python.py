@@ -5,7 +5,6 @@ Each test runs the zipapp itself, as a process of the interpreter it is about.
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -15,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.needs.pythons import interpreters
 
 from rabaska.node.record import plan
 from rabaska.packing.pack import Wish, pack
 
-OLDEST = (3, 6)
-NEWEST = (3, 13)
 TRAINING_SINCE = (3, 8)
 
 # Saves at step 5; the first link then sleeps until it is killed, the second goes on to step 10.
@@ -57,32 +55,8 @@ COMMAND = ["train.py", "--data", "{data}", "--save", "{checkpoints}", "--output"
            "--resume", "{checkpoint}"]  # fmt: skip
 
 
-def found_interpreters() -> dict[tuple[int, int], str]:
-    """Each version of Python on this computer that the node side promises to run under."""
-    places = sorted((Path.home() / ".pyenv" / "versions").glob("*/bin/python3"))
-    places += sorted(Path("/usr/bin").glob("python3*"))
-    named = (shutil.which(f"python3.{minor}") for minor in range(OLDEST[1], NEWEST[1] + 1))
-    places += [Path(path) for path in named if path]
-    found: dict[tuple[int, int], str] = {}
-    for place in places:
-        version = version_of(place)
-        if version is not None and OLDEST <= version <= NEWEST:
-            found.setdefault(version, str(place))
-    return dict(sorted(found.items()))
-
-
-def version_of(path: Path) -> tuple[int, int] | None:
-    """None when it is no interpreter: `python3-config`, or a shim without a Python behind it."""
-    ask = "import sys; print(*sys.version_info[:2])"
-    try:
-        told = subprocess.run([path, "-c", ask], check=False, capture_output=True, text=True)
-        major, minor = told.stdout.split()
-        return int(major), int(minor)
-    except (OSError, ValueError):
-        return None
-
-
-INTERPRETERS = found_interpreters()
+pytestmark = pytest.mark.pythons
+INTERPRETERS = {version: str(path) for version, path in interpreters().items()}
 
 
 @pytest.fixture(params=list(INTERPRETERS), ids=lambda version: "python{}.{}".format(*version))
@@ -260,3 +234,49 @@ def test_a_run_with_accents_finishes_where_the_job_speaks_ascii_only(
     report = json.loads(told(python, zipapp, "report", agents.run.path))
     assert report["verdict"]["decision"] == "finished"
     assert "\\xc3\\xa9t\\xc3\\xa9" in report["tail"]
+
+
+NAMED_OF_ANOTHER_AGE = """
+import os, sys
+folder = os.fsencode(os.environ["RABASKA_CHECKPOINTS"])
+if "RABASKA_CHECKPOINT" in os.environ:
+    with open(os.fsencode(os.environ["RABASKA_CHECKPOINT"]), "rb") as stream:
+        sys.stdout.write("found {}".format(stream.read()))
+    sys.exit(0)
+name = NAME
+with open(os.path.join(folder, name + b".txt"), "wb") as stream:
+    stream.write(b"42")
+with open(name + b".csv", "wb") as stream:
+    stream.write(b"1")
+sys.exit(85)
+"""
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+@pytest.mark.parametrize("name", [b"mod\xe8le", "modèle".encode()])
+@pytest.mark.parametrize("python", [min(INTERPRETERS), max(INTERPRETERS)], ids=str)
+def test_a_link_goes_on_from_a_name_that_is_no_text(
+    python: tuple[int, int], locale: str, name: bytes, agents_for: Any
+) -> None:
+    python = INTERPRETERS[python]
+    program = NAMED_OF_ANOTHER_AGE.replace("NAME", repr(name))
+    agents = agents_for(program, command=[python, "train.py", "{checkpoint}"], patterns=["*.txt"])
+    agents.python = python
+    # As a job has it: newer Pythons would turn C into UTF-8 by themselves.
+    plain = {"LC_ALL": locale, "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+    first, second = agents.link(**plain), agents.link(**plain)
+
+    assert (first[0], second[0]) == (0, 0), first[1] + second[1]
+    assert "found b'42'" in agents.log(2)
+    assert agents.ended(2).how == "finished"
+    output = os.listdir(os.fsencode(agents.run.output(2)))
+    assert name + b".csv" in output
+    # What is recorded is the same name, whatever the locale was.
+    resumed = "checkpoints/" + os.fsdecode(name) + ".txt"
+    assert json.loads(Path(agents.run.begun(2)).read_text())["resumed_from"] == resumed
+    report = subprocess.run(
+        [python, str(agents.zipapp), "report", agents.run.path], check=True, capture_output=True,
+        env={**os.environ, **plain},
+    )  # fmt: skip
+    assert json.loads(report.stdout)["links"][1]["resumed_from"] == resumed

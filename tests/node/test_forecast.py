@@ -178,7 +178,7 @@ def test_speed_is_that_of_the_last_lines():
     each=st.floats(1, 1e5),
     every=st.none() | st.floats(1, 1e5),
     usable=st.floats(0, 1e6),
-    total=st.integers(1, 1000),
+    total=st.integers(1, 300),  # less than a year, beyond which nothing is foretold
 )
 def test_as_many_links_as_are_foretold_are_enough_and_no_fewer(each, every, usable, total):
     terms = Terms(1, 0.0, 0.0, usable)
@@ -191,3 +191,15 @@ def test_as_many_links_as_are_foretold_are_enough_and_no_fewer(each, every, usab
     elif told.links > 1:
         assert (told.links - 1) * kept < total * (1 + 1e-6)
         assert (told.links - 1) * kept + usable / each >= total * (1 - 1e-6)
+
+
+def test_nothing_is_foretold_for_a_time_that_nobody_plans_for():
+    year = forecast(Pace("epoch", 0.0, 0.0, 86400.0, 0.0, 400.0, None), Terms(1, 0.0, 0.0, 3600.0))
+
+    assert (year.links, year.finishes) == (None, None)
+
+
+def test_an_epoch_that_only_stands_for_no_end_is_not_foretold():
+    line = {"time": 100.0, "began": 0.0, "steps": 50, "batches": 50, "length": 10**8, "each": 2.0}
+
+    assert pace([{**line, "epochs": 0, "batch": 50, "pid": 1}], 0.0, []) is None

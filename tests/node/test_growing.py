@@ -84,11 +84,41 @@ def test_nothing_is_submitted_by_a_link_that_others_follow(agents_for, scheduler
 
 
 @pytest.mark.parametrize(
+    ("queue", "grown"), [("echo 13.control", 0), ("true", 1), ("false", 0), ("no-such-qselect", 0)]
+)
+def test_links_that_still_wait_are_counted_and_not_those_that_were_submitted(
+    agents_for, scheduler, tmp_path, queue, grown
+):
+    agents = agents_for(GOES_ON, command=COMMAND, links=4, growth=Growth(4, scheduler()))
+    line = {"submission": "a", "links": 4, "after_link": 0, "exit_code": 0}
+    Path(agents.run.jobs).write_text(json.dumps(line) + "\n")
+
+    agents.link(RABASKA_WAITING=queue)
+
+    assert len(submitted(tmp_path)) == grown
+
+
+@pytest.mark.parametrize("find", [(), ("false",)], ids=["", "nor answers who looks for jobs"])
+def test_a_server_that_is_down_is_asked_again(agents_for, scheduler, tmp_path, find):
+    down = 'echo "qsub: cannot connect to server control (errno=15010)" >&2; exit 255'
+    once = f"[ $(wc -l <{tmp_path}/submitted) -gt 1 ] || {{ {down}; }}; echo 43"
+    agents = agents_for(
+        GOES_ON, command=COMMAND, links=1, growth=Growth(None, scheduler(once), find)
+    )
+
+    _, said = agents.link()
+
+    assert len(submitted(tmp_path)) == 2
+    assert "the chain grows by a link" in said
+    assert not agents.events("not extended")
+
+
+@pytest.mark.parametrize(
     ("growth", "command", "why"),
     [
         (Growth(1), COMMAND, "it may have 1 link"),
         (Growth(5, why_not="no job may submit another on trillium"), COMMAND, "on trillium"),
-        (Growth(None), COMMAND[:2], "nothing tells that the program goes on from a checkpoint"),
+        (Growth(None), COMMAND[:2], "nothing shows that the program goes on from a checkpoint"),
         (Growth(5, ["no-such-sbatch"]), COMMAND, "no-such-sbatch is not there on this node"),
     ],
 )

@@ -15,7 +15,13 @@ from rabaska.node.data.packs import FILE, FOLDER, LINK
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a cage")
 
-CAGE = 'mount -o remount,bind,ro / && mount -t tmpfs tmpfs "$1" && shift && exec "$@"'
+# Every mount is made read-only, not the root's alone: the folder of the tests may lie on another.
+CAGE = """
+    while read -r _ _ _ _ point _; do
+        case $point in /proc*|/sys*) ;; *) mount -o remount,bind,ro "$point" || exit ;; esac
+    done < /proc/self/mountinfo
+    mount -t tmpfs tmpfs "$1" && shift && exec "$@"
+"""
 DEVICE, PIPE = 3, 4
 STAGE = """
 import json, os, sys

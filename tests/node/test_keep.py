@@ -121,7 +121,8 @@ def test_showing_twice_the_same_place_is_harmless(place: Place) -> None:
 
 
 def test_a_file_that_does_not_fit_leaves_the_older_one_and_keeps_the_others(place: Place) -> None:
-    (place.output / "big").write_text("older")
+    (place.code / "big").write_text("older")
+    place.keep({})
     (place.code / "big").write_bytes(b"x" * 100_000)
     (place.code / "small").write_text("fits")
     script = (

@@ -125,18 +125,36 @@ def test_the_end_of_the_job_is_read_as_schedulers_write_it(tmp_path, text, ends)
 # Says when it is asked; its child, as of a data loader, would die of the same signal.
 PROGRAM = """
 import os, signal, subprocess, sys, time
-signal.signal(signal.SIGUSR1, lambda *_: (print("asked", flush=True), sys.exit(7)))
+signal.signal(signal.SIGUSR1, lambda *_: (os.write(1, b"asked\\n"), sys.exit(7)))
 print("ready", os.environ.get("RANK"), os.getpid(), flush=True)
 time.sleep(60)
 """
 
 
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """A test that fails leaves no process for the next one to stumble over."""
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
 def task(*words):
     own = [sys.executable, "-m", "rabaska.node", "task", "--signal", "USR1", *words, "--"]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [*own, sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         env={**os.environ, "SLURM_PROCID": "3", "SLURM_LOCALID": "1"}, text=True,
     )  # fmt: skip
+    STARTED.append(process)
+    return process
 
 
 def alive(pid):
@@ -244,6 +262,17 @@ def test_the_links_that_wait_are_cancelled_when_the_run_is_finished(agents, tmp_
     assert mark.exists()
 
 
+@pytest.mark.parametrize(
+    ("left", "said"), [("true", False), ("echo 13.control", True), ("false", True)]
+)
+def test_links_that_are_gone_are_not_said_to_be_left(agents, tmp_path, left, said):
+    agents.run = make_run(tmp_path, {"train.py": ""})
+
+    _, told = agents.link(RABASKA_CANCEL_REST="false", RABASKA_WAITING=left)
+
+    assert ("could not be cancelled" in told) == said
+
+
 def test_the_links_that_wait_stay_while_there_is_work_left(agents, tmp_path):
     agents.run = make_run(tmp_path, {"train.py": "open('a.npz', 'w'); raise SystemExit(85)"})
     mark = tmp_path / "cancelled"
@@ -294,3 +323,27 @@ def test_a_holder_of_another_submission_keeps_the_run(agents, tmp_path):
     assert exit_code == 75
     assert "held by link 1" in said
     assert not lease.ask_to_hand_over(agents.run, 1, "13_1")
+
+
+def test_mpirun_is_told_of_the_nodes_and_how_to_reach_them(tmp_path):
+    how = Launch("mpi", 2, 2, mpi="mpirun", reach="pbsdsh")
+    given = {"PBS_NODEFILE": "/var/spool/pbs/aux/7", "OMPI_MCA_plm_rsh_agent": "the site's own"}
+
+    told = launch.mpi_variables(how, str(tmp_path), given)
+
+    assert told["OMPI_MCA_orte_default_hostfile"] == "/var/spool/pbs/aux/7"
+    assert "OMPI_MCA_plm_rsh_agent" not in told
+    assert told["PRTE_MCA_plm_ssh_agent"] == f"sh {tmp_path}/rsh.sh"
+    assert ' rsh --reach pbsdsh "$@"' in (tmp_path / "rsh.sh").read_text()
+    assert launch.mpi_variables(how._replace(nodes=1), str(tmp_path), given) == {}
+    assert launch.mpi_variables(how._replace(reach="srun"), str(tmp_path), given) == {}
+
+
+def test_without_srun_our_own_starter_reaches_every_node():
+    how = Launch("torchrun", nodes=2, tasks=4, reach="pbsdsh")
+
+    words = launch.launched(["python", "a.py"], how, WHERE, TASK)
+
+    assert words[2:7] == ["spread", "--reach=pbsdsh", "--nodes=2", "--tasks=1", "--"]
+    assert words[7:11] == [*TASK, "--below"]
+    assert launch.by_starter(how)

@@ -48,7 +48,9 @@ def test_what_follows_an_offset_is_given_and_the_whole_is_vouched_for(tmp_path):
 
     assert json.loads(head) == {"size": known[0], "mtime_ns": known[1], "offset": 2_999_000}
     assert rest[:1000] == content[-1000:]
-    assert json.loads(rest[1000:]) == {"sha256": hashlib.sha256(content).hexdigest()}
+    assert json.loads(rest[1000:]) == {
+        "sha256": hashlib.sha256(content).hexdigest(), "changed": False, "problem": "",
+    }  # fmt: skip
 
 
 def test_a_file_that_changed_is_given_from_its_beginning(tmp_path):
@@ -72,3 +74,16 @@ def test_a_file_that_is_gone_is_told_and_the_others_follow(tmp_path):
 def test_a_folder_that_is_not_there_has_an_exit_code_of_its_own(tmp_path):
     assert offered("list", tmp_path / "renamed").returncode == offer.GONE
     assert given(tmp_path / "renamed").returncode == offer.GONE
+
+
+def test_what_cannot_be_read_is_told_with_its_reason(ordinary_folder, capfdbinary):
+    (ordinary_folder / "closed").mkdir(mode=0)
+    (ordinary_folder / "secret.pt").touch(mode=0)
+
+    listed = {each["path"]: each.get("problem") for each in offer.listing(str(ordinary_folder))}
+    offer._give(str(ordinary_folder), "secret.pt", (0, 0), 0)
+    told = json.loads(capfdbinary.readouterr().out)
+
+    (ordinary_folder / "closed").chmod(0o700)
+    assert listed == {"closed/": "Permission denied", "secret.pt": None}
+    assert (told["size"], told["problem"]) == (-1, "Permission denied")

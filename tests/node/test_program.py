@@ -27,13 +27,20 @@ def python(tmp_path: Path, text: str, **variables: str) -> "program.subprocess.P
     )
 
 
+def test_a_variable_with_which_it_cannot_start_is_named(tmp_path: Path) -> None:
+    with pytest.raises(program.NotStarted, match="the variable MUCH has 200,005 bytes"):
+        python(tmp_path, "", MUCH="x" * 200_000)
+
+    assert "the variable MUCH" in (tmp_path / "log").read_text()
+
+
 def test_what_it_prints_is_appended_to_the_log(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("before\n")
 
     process = python(
         tmp_path, "import sys; print('out', flush=True); print('err', file=sys.stderr)"
     )
-    end = program.watch(process, signal.SIGTERM, lambda: None, 1.0)
+    end = program.watch(process, signal.SIGTERM, lambda: None, lambda: 1.0)
 
     assert end.how == chain.FINISHED
     assert (tmp_path / "log").read_text() == "before\nout\nerr\n"
@@ -41,7 +48,7 @@ def test_what_it_prints_is_appended_to_the_log(tmp_path: Path) -> None:
 
 def test_it_starts_in_its_folder_with_nothing_to_read(tmp_path: Path) -> None:
     process = python(tmp_path, "import os, sys; print(os.getcwd(), repr(sys.stdin.read()))")
-    program.watch(process, signal.SIGTERM, lambda: None, 1.0)
+    program.watch(process, signal.SIGTERM, lambda: None, lambda: 1.0)
 
     assert (tmp_path / "log").read_text() == f"{tmp_path} ''\n"
 
@@ -67,7 +74,7 @@ def test_it_is_killed_when_it_does_not_stop_in_time(tmp_path: Path) -> None:
     process = python(tmp_path, "import signal, time; signal.signal(15, 1); time.sleep(60)")
     time.sleep(0.5)
 
-    end = program.watch(process, signal.SIGTERM, lambda: LIMIT, 0.3)
+    end = program.watch(process, signal.SIGTERM, lambda: LIMIT, lambda: 0.3)
 
     assert end == program.End(chain.TIME_LIMIT, LIMIT.reason, None, signal.SIGKILL, LIMIT)
 
@@ -76,7 +83,7 @@ def test_it_is_killed_at_once_when_the_run_was_lost(tmp_path: Path) -> None:
     lost = Stop(chain.SUPERSEDED, "another link holds the run now", at_once=True)
     process = python(tmp_path, "import signal, time; signal.signal(15, 1); time.sleep(60)")
 
-    end = program.watch(process, signal.SIGTERM, lambda: lost, 1e6)
+    end = program.watch(process, signal.SIGTERM, lambda: lost, lambda: 1e6)
 
     assert end.how == chain.SUPERSEDED
 

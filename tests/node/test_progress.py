@@ -130,3 +130,11 @@ def test_no_bytes_make_a_span_raise(tmp_path: Path, content: bytes, size: int) -
     found = progress.span(str(log), "", size)
 
     assert (found.first_step is None) == (found.last_step is None)
+
+
+def test_our_own_words_in_a_log_are_no_progress(tmp_path):
+    log = tmp_path / "link-002.log"
+    log.write_text("step 10\nstep 20\n\nrabaska: it starts over: link 2 began again at step 0\n")
+
+    for pattern in ("", r"step\s*(?P<step>\d+)"):
+        assert progress.span(str(log), pattern)[:2] == (10, 20)

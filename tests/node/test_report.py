@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,7 @@ def test_a_chain_is_told_link_by_link_with_the_steps_it_made_again(tmp_path: Pat
     second = begin_link(run)
     print_log(run, second, "resuming from step 40\n")
     print_log(run, second, "".join(f"step {n} loss {1 / n}\n" for n in range(41, 101)))
-    saved = {"path": "checkpoints/step-100.npz", "size": 7, "mtime_ns": 5 * 10**9}
-    end_link(run, second, chain.FINISHED, checkpoint=saved)
+    end_link(run, second, chain.FINISHED, checkpoint=saved_by(run, second, "step-100.npz"))
     files.write_whole(run.done, "")
 
     told = report(run.path)
@@ -129,6 +129,29 @@ def test_the_checkpoint_of_a_running_link_is_found_and_nothing_is_renamed(tmp_pa
         "written": 1000.0,
     }
     assert len(os.listdir(run.checkpoints(link))) == 2
+
+
+def saved_by(run: RunFolder, link: int, name: str) -> dict[str, Any]:
+    """The record of a checkpoint that is really there."""
+    path = Path(run.checkpoints(link), name)
+    path.write_bytes(b"content")
+    os.utime(path, (5, 5))
+    return {"path": f"checkpoints/{name}", "size": 7, "mtime_ns": 5 * 10**9}
+
+
+@pytest.mark.parametrize("harm", [os.unlink, lambda path: os.truncate(path, 0)])
+def test_a_checkpoint_that_is_empty_or_gone_is_not_called_the_newest_valid_one(
+    tmp_path: Path, harm: Callable[[str], None]
+) -> None:
+    run = make_run(tmp_path)
+    link = begin_link(run)
+    np.savez(Path(run.checkpoints(link), "step-1.npz"), step=np.array(1))
+    end_link(run, link, chain.KILLED, checkpoint=saved_by(run, link, "step-2.npz"))
+    harm(os.path.join(run.checkpoints(link), "step-2.npz"))
+
+    told = report(run.path)
+
+    assert told["checkpoint"]["path"] == "checkpoints/step-1.npz"
 
 
 def test_a_run_that_gave_up_says_why_and_shows_the_last_lines(tmp_path: Path) -> None:

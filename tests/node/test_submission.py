@@ -7,13 +7,18 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from rabaska.node import files, processes
+from rabaska.node.login.submission import OTHERS
+from rabaska.node.login.unanswered import evidence, waiting
 from rabaska.node.record import links
+from rabaska.node.record.jobs import submissions
 from rabaska.node.record.runfolder import RunFolder
+from rabaska.schedulers import SCHEDULERS, named
 
 # A scheduler in two commands: what is submitted is a line of `queue`, the answer is as told.
 SUBMIT = """#!/bin/sh
@@ -76,15 +81,100 @@ def test_a_job_that_was_taken_without_an_answer_is_found_and_not_submitted_again
     assert cluster.tries == 1
 
 
+def minutes_ago(cluster):
+    """As if the last submission, and its answer, were from before a queue's longest delay."""
+    last = submissions(cluster.run)[-1]
+    past = {"submission": last["submission"], "time": time.time() - 90}
+    files.append_line(cluster.run.jobs, {**past, "answered": past["time"]})
+
+
 @pytest.mark.slow
-def test_a_job_that_was_not_taken_is_submitted_again_once(cluster):
+def test_what_timed_out_is_not_submitted_again_before_a_queue_had_time_to_show_it(cluster):
+    cluster.behaves(TAKEN.replace("{folder}/queue", "{folder}/hidden"), TIMED_OUT)
+
+    first = cluster.submit()
+    soon = cluster.submit("--resume")
+    state = waiting(cluster.run)["state"]
+    minutes_ago(cluster)
+    (cluster.folder / "hidden").replace(cluster.folder / "queue")
+    later = cluster.submit("--resume")
+
+    assert (first.returncode, soon.returncode, state) == (75, 75, "lost")
+    assert (later.returncode, later.stdout) == (0, "41\n")
+    assert cluster.tries == 1
+
+
+@pytest.mark.slow
+def test_what_timed_out_and_was_not_taken_can_be_submitted_again_later(cluster):
+    cluster.behaves("echo Checking the balance of def-ada", TIMED_OUT)
+    first = cluster.submit()
+    minutes_ago(cluster)
+    state = waiting(cluster.run)["state"]
+    cluster.behaves(TAKEN, ANSWERED)
+
+    later = cluster.submit("--resume")
+
+    assert (first.returncode, state) == (75, "not taken")
+    assert (later.returncode, later.stdout) == (0, "42\n")
+
+
+@pytest.mark.slow
+def test_what_never_reached_the_controller_is_submitted_again_once(cluster):
+    down = TIMED_OUT.replace(
+        "Socket timed out on send/recv operation",
+        "Unable to contact slurm controller (connect failure)",
+    )
     flaky = "if [ $(wc -l < {folder}/tries) = 1 ]; then\n%s\nfi\n%s\n%s"
-    cluster.behaves(":", flaky % (TIMED_OUT, TAKEN, ANSWERED))
+    cluster.behaves(":", flaky % (down, TAKEN, ANSWERED))
 
     done = cluster.submit()
 
     assert (done.returncode, done.stdout) == (0, "42\n")
     assert cluster.tries == 2
+
+
+def test_a_greeting_of_a_killed_command_is_no_job(cluster):
+    cluster.behaves("echo Checking 2 balances of def-ada", KILLED)
+    cluster.submit("--mark", "m")
+
+    wait_for(lambda: waiting(cluster.run)["state"] != "under way")
+
+    assert waiting(cluster.run)["state"] == "lost"
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_the_id_that_a_killed_command_printed_is_read_as_its_scheduler_spells_it(tmp_path, name):
+    said = {"moab": "\nMoab.41\n", "sqsub": "submitted as jobid 41\n", "sge": "41.1-3:1\n"}
+    said |= {"slurm": "41;narval\n", "pbs": "41[].pbs01\n", "local": "here job 41\n"}
+    run = RunFolder(str(tmp_path))
+    Path(run.submissions).mkdir()
+    for noise, more in (("", ""), ("Project 12 is charged.\n", "Have a nice day\n")):
+        text = noise + said.get(name, "41.hades\n") + more
+        Path(run.submissions, "m.out").write_text(text)
+        read = named(name, program=("x",), queue="/q").read_job_id
+        assert read(evidence(run, "m") + "\n") == read(text) is not None
+
+
+def test_where_no_queue_can_be_asked_only_its_user_can_say_that_there_is_no_job(cluster):
+    cluster.behaves(":", TIMED_OUT)
+    ours = ["submit", cluster.run.path, "--resume", "--", str(cluster.folder / "submit"), "x"]
+    words = [sys.executable, "-m", "rabaska.node", *ours]
+    first = subprocess.run(words, check=False)
+    past = {"time": time.time() - 9000, "answered": time.time() - 9000}
+    mark = submissions(cluster.run)[-1]["submission"]
+    files.append_line(cluster.run.jobs, {"submission": mark, **past})
+
+    again = subprocess.run(words, check=False)
+    before = waiting(cluster.run)
+    Path(cluster.run.stop).touch()
+    cancelled = waiting(cluster.run)["state"]
+    cluster.behaves(TAKEN, ANSWERED)
+    last = subprocess.run(words, check=False)
+
+    assert (first.returncode, again.returncode, last.returncode) == (75, 75, 0)
+    assert (before["state"], before["findable"], cancelled) == ("lost", False, "not taken")
+    assert cluster.tries == 2
+    assert not os.path.exists(cluster.run.stop)
 
 
 def test_a_plain_refusal_is_not_tried_again(cluster):
@@ -95,6 +185,7 @@ def test_a_plain_refusal_is_not_tried_again(cluster):
     assert done.returncode == 1
     assert "Invalid account" in done.stderr
     assert cluster.tries == 1
+    assert not os.listdir(cluster.run.submissions)  # an answer leaves nothing behind
 
 
 def intend(cluster: Cluster, mark: str) -> None:
@@ -148,7 +239,8 @@ def test_more_links_are_submitted_when_the_job_of_a_killed_submission_ran_alread
     assert cluster.tries == 1
 
 
-KILLED = "kill -9 $PPID; sleep 1"
+# The process that submits, and the one that waits for it.
+KILLED = "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat) $PPID; sleep 1"
 
 
 @pytest.mark.parametrize("taken", [TAKEN, ":"], ids=["taken", "not taken"])
@@ -156,6 +248,7 @@ def test_a_submission_that_is_killed_before_its_record_is_never_made_twice(clust
     cluster.behaves(taken, KILLED)
 
     first = cluster.submit("--once", "--after", "40", "--mark", "m")
+    minutes_ago(cluster)
     cluster.behaves(TAKEN, ANSWERED)
     again = [cluster.submit("--once", "--after", "40", "--mark", "m") for _ in range(2)]
 
@@ -198,3 +291,148 @@ def test_who_lost_the_connection_asks_again_and_gets_the_answer_of_the_first(clu
 
     assert (told, later.stdout) == ("17\n", "17\n")
     assert cluster.tries == 0
+
+
+SLOW = "sleep 4"  # a scheduler that takes its time
+
+
+def wait_for(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def kill_ours(process):
+    """The process that waits and the one that submits, but not the scheduler's own command."""
+    for pid in (process.pid, *descendants(process.pid)[:1]):
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_a_command_whose_starters_were_killed_is_waited_for_and_its_answer_found(cluster):
+    cluster.behaves(SLOW, TAKEN + "\n" + ANSWERED)
+    cluster.script("find", "#!/bin/sh\n")  # the queue never shows it
+    first = subprocess.Popen(cluster.words("--since", "", "--mark", "m"))
+    wait_for(lambda: cluster.tries)
+    kill_ours(first)
+
+    told = waiting(cluster.run)
+    second = cluster.submit("--resume", "--since", "m")
+
+    assert told["state"] == "under way"
+    assert (second.returncode, second.stdout) == (0, "41\n")
+    assert cluster.tries == 1
+
+
+def test_of_two_that_submit_at_once_one_does(cluster):
+    cluster.behaves(TAKEN, ANSWERED)
+    words = [cluster.words("--resume", "--since", "", "--mark", mark) for mark in "abcdefgh"]
+
+    begun = [subprocess.Popen(each, stdout=subprocess.PIPE, text=True) for each in words]
+    said = [process.communicate()[0] for process in begun]
+
+    assert cluster.tries == 1
+    assert {process.returncode for process in begun} <= {0, OTHERS}
+    assert "41\n" in said
+
+
+def test_who_was_overtaken_before_it_began_submits_nothing(cluster):
+    """The laptop was killed when it had just asked; `resume` came before the asked one began."""
+    cluster.behaves(TAKEN, ANSWERED)
+    resumed = cluster.submit("--resume", "--since", "")
+
+    late = cluster.submit("--since", "")
+    more = cluster.submit("--resume", "--since", submissions(cluster.run)[0]["submission"])
+
+    assert (resumed.returncode, late.returncode, more.returncode) == (0, OTHERS, 0)
+    assert cluster.tries == 2
+
+
+def test_where_jobs_carry_no_mark_the_one_that_nobody_was_told_is_ours(cluster):
+    cluster.behaves('echo "41.hades named" >> {folder}/queue', "echo 41.hades")
+    cluster.submit()
+    cluster.behaves('echo "42.hades named" >> {folder}/queue', KILLED)
+    killed = cluster.submit("--resume")
+
+    found = cluster.submit("--resume")
+
+    assert killed.returncode == -signal.SIGKILL
+    assert (found.returncode, found.stdout) == (0, "42.hades\n")
+    assert cluster.tries == 2
+
+
+def test_a_job_that_left_the_queue_is_known_by_the_link_it_began(cluster):
+    cluster.behaves(":", KILLED)
+    cluster.submit("--mark", "m")
+    Path(cluster.run.link(1)).mkdir(parents=True)
+    links.write_begun(cluster.run, links.Begun(1, "17_1", "h", "b", 1, None, 1.0))
+
+    wait_for(lambda: waiting(cluster.run)["state"] == "found")
+    assert submissions(cluster.run)[-1]["said"] == "17\n"
+    assert waiting(cluster.run) is None
+
+
+def test_what_another_login_node_began_is_not_taken_for_lost(cluster):
+    elsewhere = {"submission": "m", "host": "login2", "boot": "another", "pid": 1, "started": "1"}
+    files.append_line(cluster.run.jobs, {**elsewhere, "time": time.time()})
+    young = waiting(cluster.run)["state"]
+    files.append_line(cluster.run.jobs, {**elsewhere, "time": time.time() - 3600})
+
+    assert (young, waiting(cluster.run)["state"]) == ("under way", "not taken")
+
+
+@pytest.mark.parametrize("everything", [False, True], ids=["ours", "everything"])
+def test_killed_at_any_moment_a_run_gets_one_job(tmp_path, everything):
+    """Our own processes, or those of the scheduler's command too; then somebody resumes it."""
+
+    def outcome(number):
+        cluster = Cluster(tmp_path / str(number))
+        cluster.behaves("sleep 0.1\n" + TAKEN + "\nsleep 0.1", ANSWERED)
+        first = subprocess.Popen(cluster.words("--since", ""), stdout=subprocess.DEVNULL)
+        if number:  # else before anything was written down
+            wait_for(lambda: os.path.exists(cluster.run.jobs))
+        time.sleep(number * 0.025)
+        ended = [first.pid, *descendants(first.pid)]
+        for pid in ended if everything else ended[:2]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        first.wait()
+        last = (submissions(cluster.run) or [{"submission": ""}])[-1]
+        if last.get("exit_code") is None:
+            if last["submission"]:
+                minutes_ago(cluster)
+            resumed = cluster.submit("--resume", "--since", last["submission"])
+            assert (resumed.returncode, resumed.stdout.strip()[:1]) == (0, "4"), resumed
+        return len((cluster.folder / "queue").read_text().splitlines())
+
+    with ThreadPoolExecutor(12) as at_once:
+        assert list(at_once.map(outcome, range(12))) == [1] * 12
+
+
+def descendants(pid):
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except FileNotFoundError:
+        return []
+    return [each for child in map(int, children) for each in (child, *descendants(child))]
+
+
+def test_a_line_that_a_full_disk_cut_short_is_an_error(tmp_path):
+    """Where a quota or a disk ends in the middle of a line, write() takes a part of it."""
+    path, limit = (
+        tmp_path / "lines",
+        (
+            "import resource, signal, sys; from rabaska.node import files\n"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50))\n"
+            "files.append_line(sys.argv[1], {'said': 'x' * 20})\n"
+            "files.append_line(sys.argv[1], {'said': 'y' * 20})\n"
+        ),
+    )
+    done = subprocess.run([sys.executable, "-c", limit, path], stderr=subprocess.PIPE, check=False)
+
+    assert done.returncode == 1
+    assert b"OSError" in done.stderr
+    files.append_line(str(path), {"said": "z"})
+    assert [line["said"] for line in files.read_lines(str(path))] == ["x" * 20, "z"]

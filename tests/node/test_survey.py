@@ -1,6 +1,7 @@
 """One answer for many runs: their reports, the queue, and its history where it is needed."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -171,3 +172,27 @@ def test_history_is_asked_after_a_partial_answer_and_not_after_none(
     *_, answer = answers(question, {"path": run.path, "job": "7"})
 
     assert (answer["history"] is not None) == asked
+
+
+def test_a_run_folder_made_a_moment_ago_is_about_to_be_submitted(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    young, _ = told({"path": run.path})
+    long_ago = time.time() - 60
+    os.utime(run.plan, (long_ago, long_ago))
+    old, _ = told({"path": run.path})
+
+    assert young["submitting"]["state"] == "under way"
+    assert old["submitting"] is None
+
+
+def test_the_answer_of_a_lost_submission_is_found_and_written_down(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    find = ["echo", "17 rabaska-abc"]
+    files.append_line(run.jobs, {"submission": "abc", "time": time.time(), "find": find})
+
+    found, _ = told({"path": run.path})
+    later, _ = told({"path": run.path})
+
+    assert found["submitting"]["state"] == "found"
+    assert found["jobs"][-1]["said"] == "17\n"
+    assert later["submitting"] is None

@@ -4,16 +4,25 @@ import importlib
 import sys
 from typing import List, Optional
 
+from . import printing
+
 WORDS = {
     "run": ".link.agent",
     "report": ".login.report",
+    "runs": ".login.listing",
     "survey": ".login.survey",
     "tail": ".login.tail",
     "verify": ".data.verify",
     "measure": ".data.measure",
     "task": ".link.task",
+    "space": ".link.space",
     "everywhere": ".link.everywhere",
+    "spread": ".link.spread",
+    "companion": ".link.companion",
+    "rsh": ".link.rsh",
+    "create": ".login.creation",
     "submit": ".login.submission",
+    "leave": ".login.leave",
     "receive": ".login.receive",
     "offer": ".login.offer",
     "here": ".here.commands",
@@ -21,10 +30,14 @@ WORDS = {
     "beside": ".link.beside",
     "wheels": ".environment.wheels",
     "freeze": ".environment.frozen",
+    "venv": ".environment.venv",
 }
 
 
 def main(argv: Optional[List[str]] = None) -> int:
+    if argv is None:
+        # What the laptop and job logs expect, in whatever locale a job finds itself.
+        printing.can_say_every_name("utf-8")
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] not in WORDS:
         said = "unknown word {!r}".format(words[0]) if words else "no word given"

@@ -3,11 +3,14 @@
 import errno
 import json
 import os
-from typing import Any, Dict, Iterator, Optional, Union
+import sys
+from typing import Any, Callable, Dict, Iterator, Optional, Union
 
 PARTIAL = ".partial"
 
 Json = Dict[str, Any]
+
+_UTF_8 = sys.getfilesystemencoding().lower().replace("-", "") == "utf8"
 
 
 def native(name: str) -> str:
@@ -16,6 +19,52 @@ def native(name: str) -> str:
     Python 3.6 where the locale is C could otherwise not open what has an accent.
     """
     return os.fsdecode(name.encode("utf-8", "surrogateescape"))
+
+
+def _everywhere(value: Any, spell: Callable[[str], str]) -> Any:
+    """`value` of JSON, with every text in it spelled so."""
+    if isinstance(value, str):
+        return spell(value)
+    if isinstance(value, list):
+        return [_everywhere(one, spell) for one in value]
+    if isinstance(value, dict):
+        return {spell(name): _everywhere(one, spell) for name, one in value.items()}
+    return value
+
+
+def portable(name: str) -> str:
+    """A name as every Python understands it: UTF-8, and single bytes only where it is none.
+
+    Python in a job whose locale is C knows the letter é as two bytes that are no text.
+    """
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
+def to_json(value: Json, indent: Optional[int] = None) -> str:
+    text = json.dumps(value, indent=indent, sort_keys=True)
+    if "\\ud" not in text:  # as almost always: no name in it is anything but text
+        return text
+    return json.dumps(_everywhere(value, _portable), indent=indent, sort_keys=True)
+
+
+def _portable(text: str) -> str:
+    try:
+        return portable(text)
+    except UnicodeEncodeError:
+        return text  # half a character, which is no byte of a name
+
+
+def from_json(text: str) -> Any:
+    value = json.loads(text)
+    # Where names are UTF-8, as nearly everywhere, they are spelled as JSON has them.
+    return value if _UTF_8 else _everywhere(value, _native)
+
+
+def _native(text: str) -> str:
+    try:
+        return native(text)
+    except UnicodeEncodeError:
+        return text
 
 
 def is_still_there(path: str) -> bool:
@@ -68,14 +117,14 @@ def write_whole(path: str, content: Union[str, bytes]) -> None:
 
 
 def write_json(path: str, value: Json) -> None:
-    write_whole(path, json.dumps(value, indent=1, sort_keys=True) + "\n")
+    write_whole(path, to_json(value, indent=1) + "\n")
 
 
 def read_json(path: str) -> Optional[Json]:
     """The object in `path`, or None when there is no such file."""
     try:
         with open(path, encoding="utf-8") as stream:
-            value = json.load(stream)
+            value = from_json(stream.read())
     except OSError as problem:
         if problem.errno in (errno.ENOENT, errno.ENOTDIR):
             return None
@@ -85,16 +134,23 @@ def read_json(path: str) -> Optional[Json]:
 
 def append_line(path: str, value: Json) -> None:
     """Append `value` as one JSON line, durably, healing the half line a killed writer left."""
-    line = (json.dumps(value, sort_keys=True) + "\n").encode("utf-8")
+    line = (to_json(value) + "\n").encode("utf-8")
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         end = os.lseek(descriptor, 0, os.SEEK_END)
         if end and os.pread(descriptor, 1, end - 1) != b"\n":
             line = b"\n" + line
-        os.write(descriptor, line)
+        _write_all(descriptor, line)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    """A disk that fills up takes a part, and refuses only the next."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def read_lines(path: str) -> Iterator[Json]:
@@ -106,7 +162,7 @@ def read_lines(path: str) -> Iterator[Json]:
     with stream:
         for line in stream:
             try:
-                value = json.loads(line.decode("utf-8"))
+                value = from_json(line.decode("utf-8"))
             except ValueError:
                 continue
             if isinstance(value, dict):

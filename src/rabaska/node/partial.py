@@ -26,13 +26,20 @@ def odd_name(name: str) -> str:
     return "{}.{}{}".format(name, os.urandom(6).hex(), PARTIAL)
 
 
+def is_odd(name: str) -> bool:
+    return _ODD_NAME.search(name) is not None
+
+
 def begin(parent: str, name: str) -> PartialFolder:
     """A new folder of our own in `parent`; call `finish` or `abandon` with it."""
     while True:
         path = os.path.join(parent, odd_name(name))
         os.mkdir(path)
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        # A sweeper may have come between the making of the folder and its lock.
+        # A sweeper may come between the making of the folder and its lock.
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
         if _lock(lock) is not False and os.path.exists(path):
             return PartialFolder(path, lock)
         os.close(lock)
@@ -97,7 +104,7 @@ def sweep(parent: str, spare: Optional[Callable[[str], object]] = None) -> None:
 def _odd_folders(parent: str) -> Iterator[str]:
     for name in os.listdir(parent):
         path = os.path.join(parent, name)
-        if _ODD_NAME.search(name) and not os.path.islink(path) and os.path.isdir(path):
+        if is_odd(name) and not os.path.islink(path) and os.path.isdir(path):
             yield path
 
 

@@ -9,12 +9,14 @@ import fcntl
 import os
 import signal
 import sys
+import time
 from contextlib import contextmanager
-from typing import Iterator, List
+from typing import Callable, Iterator, List
 
 from .. import files, partial
-from . import stage
-from .blocks import blocks_of, copy_blocks
+from . import proof, stage
+from .blocks import blocks_of, copy_blocks, is_as_made
+from .memory import free_memory
 from .packs import INDEX, MANIFEST, DamagedPack, Manifest
 from .sealed import open_manifest
 
@@ -22,6 +24,7 @@ ENDING = ".arriving"
 SOURCE = "arriving-from"  # in the folder: where the whole pack lies
 PROBLEM = "arriving-stopped"  # in the folder: why no more shards come
 _COMING = "coming"  # in the folder: shards that are not whole yet
+_READ_THROUGH = 0.5  # of the free memory
 _AT_ONCE = 4  # shards that are copied together, so that several storage targets are used
 
 _carriers = []  # type: List[int]
@@ -34,9 +37,16 @@ def begin(pack_folder: str, target_parent: str) -> str:
     target = os.path.join(target_parent, manifest.identity + ENDING)
     if not os.path.isdir(target):
         _make(pack_folder, target, manifest)
-    if _missing(target, manifest):
-        _carriers.append(_start(pack_folder, target, manifest))
+    else:
+        proof.begin(target, manifest)  # what was proven days ago is proven anew
+    _carriers.append(_start(lambda: carry(pack_folder, target, manifest)))
     return target
+
+
+def begin_proof(folder: str) -> None:
+    """Have a process of ours read all shards of a folder that is read where it lies."""
+    manifest = open_manifest(folder)
+    _carriers.append(_start(lambda: proof.prove(folder, manifest)))
 
 
 def _make(pack_folder: str, target: str, manifest: Manifest) -> None:
@@ -45,6 +55,7 @@ def _make(pack_folder: str, target: str, manifest: Manifest) -> None:
     folder = partial.begin(target_parent, os.path.basename(target))
     try:
         stage.describe(pack_folder, folder.path, manifest)
+        proof.begin(folder.path, manifest)
         for name in (INDEX, MANIFEST):
             files.sync_file(os.path.join(folder.path, name))
         files.write_whole(os.path.join(folder.path, SOURCE), os.fsencode(pack_folder))
@@ -71,7 +82,21 @@ def end() -> None:
             pass
 
 
-def _start(pack_folder: str, target: str, manifest: Manifest) -> int:
+def finish(patience: float) -> None:
+    """Wait for the processes that still fill or prove folders, but not for ever."""
+    until = time.monotonic() + patience
+    while _carriers and time.monotonic() < until:
+        try:
+            if os.waitpid(_carriers[-1], os.WNOHANG)[0]:
+                _carriers.pop()
+                continue
+        except ChildProcessError:
+            _carriers.pop()
+            continue
+        time.sleep(0.02)
+
+
+def _start(work: Callable[[], None]) -> int:
     pid = os.fork()
     if pid:
         return pid
@@ -79,7 +104,7 @@ def _start(pack_folder: str, target: str, manifest: Manifest) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.nice(5)  # the training comes first
-        carry(pack_folder, target, manifest)
+        work()
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
@@ -93,12 +118,41 @@ def carry(pack_folder: str, target: str, manifest: Manifest) -> None:
         with _alone(target):
             partial.remove_tree(os.path.join(target, _COMING))
             files.remove_if_there(os.path.join(target, PROBLEM))
+            _prove_arrived(target, manifest)
             missing = _missing(target, manifest)
             for first in range(0, len(missing), _AT_ONCE):
                 _bring(pack_folder, target, manifest, missing[first : first + _AT_ONCE])
-    except (OSError, DamagedPack) as problem:
+    except DamagedPack as problem:
         if os.path.isdir(target):  # otherwise the job is over
+            proof.note_damage(target, str(problem))
+    except OSError as problem:
+        if os.path.isdir(target):
             files.write_whole(os.path.join(target, PROBLEM), str(problem))
+
+
+def stopped(folder: str) -> str:
+    """Why no more shards come, if so: they are read from where the pack lies."""
+    try:
+        with open(os.path.join(folder, PROBLEM)) as stream:
+            return stream.read()
+    except OSError:
+        return ""
+
+
+def _prove_arrived(target: str, manifest: Manifest) -> None:
+    """Prove what came for an earlier job; a shard that is damaged here comes once more.
+
+    What is larger than memory would only be read for this: its samples are compared one by one.
+    """
+    if sum(shard.size for shard in manifest.shards) > _READ_THROUGH * free_memory():
+        return
+    for number, shard in enumerate(manifest.shards):
+        if not os.path.exists(os.path.join(target, shard.name)):
+            continue
+        if is_as_made(target, shard):
+            proof.mark(target, number)
+        else:
+            os.unlink(os.path.join(target, shard.name))
 
 
 @contextmanager
@@ -130,5 +184,6 @@ def _bring(pack_folder: str, target: str, manifest: Manifest, numbers: List[int]
             # A shared copy is kept for days: a crash of the node must not leave a shard of zeros.
             files.sync_file(os.path.join(coming, name))
             os.rename(os.path.join(coming, name), os.path.join(target, name))
+            proof.mark(target, number)
     finally:
         partial.remove_tree(coming)

@@ -5,7 +5,7 @@ import os
 from typing import Iterable, Iterator, List, NamedTuple, Union
 
 from .ahead import Watch, ahead
-from .packs import BLOCK, DamagedPack, Manifest
+from .packs import BLOCK, DamagedPack, Manifest, Shard
 from .sums import crc32
 
 STREAMS = 16
@@ -80,6 +80,35 @@ def _copied(reading: io.RawIOBase, writing: int, block: Block) -> int:
         crc = crc32(room[:count], crc)
         write_at(writing, room[:count], offset)
         offset += count
+    return crc
+
+
+def is_as_made(folder: str, shard: Shard) -> bool:
+    """Whether every block of a shard is what it was when it was made."""
+    try:
+        with open(os.path.join(folder, shard.name), "rb", buffering=0) as reading:
+            if os.fstat(reading.fileno()).st_size != shard.size:
+                return False
+            return all(
+                _block_sum(reading, number) == crc or _block_sum(reading, number, again=True) == crc
+                for number, crc in enumerate(shard.crcs)
+            )
+    except OSError:
+        return False
+
+
+def _block_sum(reading: io.RawIOBase, number: int, *, again: bool = False) -> int:
+    """The crc32 of a block; `again` from the disk, not from what the system remembers of it."""
+    if again:
+        forget(reading.fileno(), number * BLOCK, BLOCK)
+    crc, left = 0, BLOCK
+    room = memoryview(bytearray(_ROOM))
+    reading.seek(number * BLOCK)
+    while left:
+        count = reading.readinto(room[:left])
+        if not count:
+            break
+        crc, left = crc32(room[:count], crc), left - count
     return crc
 
 

@@ -20,12 +20,16 @@ from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Tuple
 
 from .. import files
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 INDEX = "index"
 BLOCK = 16 * 2**20  # shards are checked and copied in blocks of this size
 
 FILE, LINK, FOLDER = 0, 1, 2
+# What a pack says of every file's time and mode, whatever the disk says: a copy of a dataset is the
+# same dataset. The time is the first that a zip can hold, in seconds.
+TIME = 315532800
+PLAIN, PROGRAM, FOLDER_MODE, LINK_MODE = 0o644, 0o755, 0o755, 0o777
 NO_CLASS = -1
 
 MAGIC = b"RABASKA\0"
@@ -38,6 +42,8 @@ RECORD = struct.Struct("<QQqQIIIIIIiI")
 
 class DamagedPack(Exception):
     """A pack is not what its manifest says, or was made to do harm."""
+
+    remedy = ""  # what to do about it, where that is known
 
 
 class Shard(NamedTuple):

@@ -9,12 +9,11 @@ renamed first: nobody ever finds half of one.
 
 import fcntl
 import os
-import stat
 import time
 from typing import NamedTuple, Optional
 
-from .. import partial
-from . import arrive
+from .. import partial, private
+from . import arrive, proof
 from .room import disk_room
 
 _KEPT = 3 * 24 * 3600  # seconds that a copy is kept though nobody reads it
@@ -40,6 +39,10 @@ def begin(pack_folder: str, root: str, size: int) -> Optional[Use]:
     except OSError:  # a file system without locks
         return None
     os.utime(path)
+    if proof.damage(_copy(path)) is not None:
+        os.close(lock)
+        _evict_one(path)  # unless somebody still reads it, who will find out too
+        return None
     if not os.path.isdir(_copy(path)):
         evict(home, size)
     return Use(arrive.begin(pack_folder, home), lock, path)
@@ -47,7 +50,7 @@ def begin(pack_folder: str, root: str, size: int) -> Optional[Use]:
 
 def leave(use: Use, *, keep: bool) -> None:
     """End the use; the copy goes with its last reader, unless it is kept for the next."""
-    if not keep:
+    if not keep or proof.damage(use.folder) is not None:
         _remove_unread(use.path, use.lock)
     os.close(use.lock)
 
@@ -90,15 +93,10 @@ def own_folder(root: str, name: str) -> Optional[partial.PartialFolder]:
 def _home(root: str) -> Optional[str]:
     """Our own folder in a place where others may make folders too."""
     home = os.path.join(root, "rabaska-{}".format(os.getuid()))
-    try:
-        os.mkdir(home, 0o700)
-    except FileExistsError:
-        pass
-    except OSError:
-        return None
-    found = os.lstat(home)
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    return home if ours and not found.st_mode & 0o022 else None
+    why = private.claim(home)
+    if why:
+        print("rabaska: {} is not used: {}".format(home, why), flush=True)
+    return None if why else home
 
 
 def _copy(lock_path: str) -> str:

@@ -6,10 +6,10 @@ from itertools import chain, islice
 from typing import Callable, Iterator, Optional, Tuple
 
 from .. import partial
-from . import workers
+from . import proof, workers
 from .blocks import STREAMS, Block, blocks_of, copy_blocks, damaged, forget
 from .packs import INDEX, MANIFEST, Manifest, load_manifest
-from .sealed import open_manifest
+from .sealed import open_manifest, open_sealed
 from .windows import windows
 
 FILES = "files"
@@ -52,11 +52,13 @@ def stage(
 
 def link(pack_folder: str, target_parent: str) -> str:
     """A folder that shows the pack where it lies; the path that the program shall read."""
-    manifest = open_manifest(pack_folder)
+    manifest, index = open_sealed(pack_folder)
+    index.close()
     target = os.path.join(target_parent, manifest.identity)
     os.mkdir(target)
     for name in [INDEX, MANIFEST] + [shard.name for shard in manifest.shards]:
         os.symlink(os.path.join(os.path.abspath(pack_folder), name), os.path.join(target, name))
+    proof.begin(target, manifest)
     return target
 
 
@@ -97,6 +99,7 @@ def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[
             yield 0, block.size
 
     yield from workers.draw(copy, [_DESCRIPTION] + blocks, count)
+    proof.begin(target, manifest, proven=True)
     yield manifest.files, 0
 
 

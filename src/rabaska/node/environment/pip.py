@@ -7,20 +7,33 @@ import subprocess
 import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
+# Debian's own Python has a `venv` that does not work, for want of `ensurepip`. Fedora keeps the
+# wheels of ensurepip elsewhere.
 _FACTS = """
-import json, os, platform, sys
+import glob, json, os, platform, sys
 try:
     from pip import __version__ as pip
 except ImportError:
     pip = ""
+bundled, venv = [], False
+try:
+    import ensurepip
+    for place in (os.path.join(os.path.dirname(ensurepip.__file__), "_bundled"),
+                  "/usr/share/python-wheels"):
+        bundled += sorted(glob.glob(os.path.join(place, "pip-*.whl")))
+    import venv as module
+    venv = bool(bundled)
+except ImportError:
+    pass
 print(json.dumps([platform.python_version(), platform.machine(), "-".join(platform.libc_ver()),
-                  pip, os.path.dirname(sys.executable)]))
+                  pip, os.path.dirname(sys.executable), (bundled + [""])[0], venv]))
 """
 _PIPE = subprocess.PIPE
 _QUIET = ("--disable-pip-version-check", "--no-input")
 _HASTE = ("--retries", "1", "--timeout", "15")  # a login node without internet says so soon
+_ELSEWHERE = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT")
 _AT_ONCE = 4  # questions side by side; a login node is shared
 
 
@@ -33,6 +46,17 @@ class Python(NamedTuple):
     libc: str  # "glibc-2.36"
     pip: str  # its version, or "" where there is none
     folder: str
+    wheel: str = ""  # which pip is run from, where none is installed
+    venv: bool = True  # whether it makes virtual environments
+
+    @property
+    def runs_pip(self) -> List[str]:
+        """The words before those of pip."""
+        return (
+            [self.command, os.path.join(self.wheel, "pip")]
+            if self.wheel
+            else [self.command, "-m", "pip"]
+        )
 
 
 class Package(NamedTuple):
@@ -53,10 +77,14 @@ class Answer(NamedTuple):
 
 
 class NoPython(Exception):
-    """The interpreter that was asked for is not there, or has no pip."""
+    """The interpreter that was asked for is not there."""
 
 
-def describe(command: str) -> Python:
+def describe(command: str, sent: str = "") -> Python:
+    """The interpreter, with its own pip, or else one from a wheel: ensurepip's, or that was `sent`.
+
+    Its `pip` is empty where there is none of all these.
+    """
     try:
         words = [command, "-c", _FACTS]
         done = subprocess.run(words, check=False, stdout=_PIPE, stderr=_PIPE)
@@ -64,10 +92,22 @@ def describe(command: str) -> Python:
         raise NoPython("{}: {}".format(command, problem.strerror))
     if done.returncode != 0:
         raise NoPython("{}: {}".format(command, done.stderr.decode("utf-8", "replace").strip()))
-    version, machine, libc, pip, folder = json.loads(done.stdout.decode("utf-8"))
+    version, machine, libc, pip, folder, bundled, venv = json.loads(done.stdout.decode("utf-8"))
+    wheel = ""
     if not pip:
-        raise NoPython("{} (Python {}) has no pip".format(command, version))
-    return Python(command, version, machine, libc, pip, folder)
+        wheel = bundled or (sent if os.path.exists(sent) else "")
+        pip = version_inside(wheel) if wheel else ""
+    return Python(command, version, machine, libc, pip, folder, wheel, venv)
+
+
+def version_inside(wheel: str) -> str:
+    """The version of the pip in a wheel, whatever the wheel is called."""
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            found = re.match(r"pip-([\w.]+)\.dist-info/", name)
+            if found:
+                return found.group(1)
+    raise NoPython("{} holds no pip".format(wheel))
 
 
 def resolve(python: Python, requirements: str, places: List[str], online: bool = False) -> Answer:
@@ -141,8 +181,12 @@ def unfindable(python: Python, requirements: str, places: List[str]) -> List[str
 
 def _is_findable(python: Python, line: str, places: List[str]) -> bool:
     with tempfile.TemporaryDirectory(prefix="rabaska-") as folder:
+        # Others can read a command line, and an address may hold a token; the folder is ours alone.
+        file = os.path.join(folder, "requirements.txt")
+        with open(file, "w", encoding="utf-8") as stream:
+            stream.write(line + "\n")
         words = ["download", "--quiet", "--no-deps", "--dest", folder]
-        return run(python, words + sources(places, False) + [line])[0] == 0
+        return run(python, words + sources(places, False) + ["--requirement", file])[0] == 0
 
 
 def lines(requirements: str) -> List[str]:
@@ -164,12 +208,26 @@ def sources(places: List[str], online: bool) -> List[str]:
 
 def run(python: Python, words: List[str]) -> Tuple[int, str]:
     """pip's exit code and what it complained of."""
-    command = [python.command, "-m", "pip", words[0]] + list(_QUIET) + words[1:]
+    command = python.runs_pip + [words[0]] + list(_QUIET) + words[1:]
     done = subprocess.run(
-        command, check=False, stdin=subprocess.DEVNULL, stdout=_PIPE, stderr=_PIPE
+        command,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=_PIPE,
+        stderr=_PIPE,
+        env=unbiased(os.environ),
     )
     said = done.stderr.decode("utf-8", "replace").strip()
     return done.returncode, "\n".join(_told_once(said)) or "exit code {}".format(done.returncode)
+
+
+def unbiased(environment: Mapping[str, str]) -> Dict[str, str]:
+    """Variables without what a user told pip for other occasions: where to install, and where not.
+
+    `require-virtualenv` and `user` stand in many settings files, over which variables win.
+    """
+    own = {name: text for name, text in environment.items() if name not in _ELSEWHERE}
+    return dict(own, PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0")
 
 
 def _told_once(said: str) -> List[str]:

@@ -16,6 +16,9 @@ from . import pip
 from .pip import Answer, Package, Python
 
 NOT_FOUND = 3  # exit code: some packages are nowhere; standard output says which
+NEEDS_PIP = 4  # there is no pip, or no way to bring one into an environment: it must be sent
+FACTS = "--facts"  # only what Python is there, and whether it needs pip
+VENV, VIRTUALENV, BY_HAND = "venv", "virtualenv", "by hand"  # what makes the environment
 
 
 class Wanted(NamedTuple):
@@ -32,6 +35,11 @@ class Wanted(NamedTuple):
     def archive(self) -> str:
         return self.path("tar")
 
+    @property
+    def pip(self) -> str:
+        """A wheel of pip, where it was sent."""
+        return self.path("pip")
+
     def path(self, kind: str) -> str:
         return os.path.join(self.envs, "{}.{}".format(self.digest, kind))
 
@@ -41,13 +49,16 @@ def main(argv: List[str]) -> int:
     wanted = wanted._replace(wheelhouse=[_expanded(place) for place in wanted.wheelhouse])
     os.makedirs(wanted.envs, exist_ok=True)
     known = files.read_json(wanted.path("json"))
-    if known is not None:
+    if known is not None and FACTS not in argv:
         return _print(known)
     try:
-        python = pip.describe(wanted.python)
+        python = pip.describe(wanted.python, wanted.pip)
     except pip.NoPython as problem:
         sys.stderr.write("{}\n".format(problem))
         return 1
+    if needs_pip(wanted, python) or FACTS in argv:
+        _print(_facts(wanted, python))
+        return NEEDS_PIP if needs_pip(wanted, python) else 0
     # Collecting takes minutes, and login nodes end what takes long: the next one cleans up.
     partial.sweep(wanted.envs)
     workshop = partial.begin(wanted.envs, wanted.digest)
@@ -55,6 +66,11 @@ def main(argv: List[str]) -> int:
         return find(wanted, python, workshop.path)
     finally:
         partial.abandon(workshop)
+
+
+def needs_pip(wanted: Wanted, python: Python) -> bool:
+    lacks = not python.pip or _maker(python) == BY_HAND
+    return lacks and not os.path.exists(wanted.pip)
 
 
 def find(wanted: Wanted, python: Python, workshop: str) -> int:
@@ -146,8 +162,14 @@ def _facts(wanted: Wanted, python: Python) -> Dict[str, Any]:
         "python": python.version,
         "machine": python.machine,
         "libc": python.libc,
-        "maker": "virtualenv" if _has_virtualenv(python) else "venv",
+        "maker": _maker(python),
     }
+
+
+def _maker(python: Python) -> str:
+    if _has_virtualenv(python):
+        return VIRTUALENV
+    return VENV if python.venv else BY_HAND
 
 
 def _has_virtualenv(python: Python) -> bool:

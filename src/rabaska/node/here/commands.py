@@ -21,6 +21,7 @@ from .sweep import sweep
 def main(arguments: List[str]) -> int:
     """Run one command and return its exit code; a refusal is one plain line on stderr and 1."""
     words = _parser().parse_args(arguments)
+    before = os.umask(0o077)  # of the keeper too; a job's script gets the user's own
     try:
         if not words.queue:
             raise Refused("no queue is named; give --queue FOLDER or set RABASKA_QUEUE")
@@ -28,7 +29,9 @@ def main(arguments: List[str]) -> int:
         queues.make(queue)
         _sweep_unless_busy(queue)
         if words.command == "submit":
-            return submit(queue, words.script)
+            return submit(queue, words.script, words.mark)
+        if words.command == "marks":
+            return marks(queue)
         if words.command == "more":
             return more(queue, words.job, words.mark)
         if words.command == "status":
@@ -37,9 +40,11 @@ def main(arguments: List[str]) -> int:
     except (Refused, OSError) as problem:
         print("here: {}".format(problem), file=sys.stderr)
         return 1
+    finally:
+        os.umask(before)
 
 
-def submit(queue: Queue, script: str) -> int:
+def submit(queue: Queue, script: str, mark: str = "") -> int:
     """Queue a script, start its keeper, and print `here job <id>`."""
     text = _text_of(script)
     asked = read(os.fsdecode(text))  # as paths are, so that a path in it names the same file
@@ -50,7 +55,7 @@ def submit(queue: Queue, script: str) -> int:
     # Locked before the record appears: who finds the record finds its keeper alive.
     lock = locks.hold(queue.keeper(number))
     assert lock is not None
-    job = _job(number, asked, [able.gpu(slot) for slot in range(able.slots)])
+    job = _job(number, asked, [able.gpu(slot) for slot in range(able.slots)], mark)
     files.write_whole(queue.script(number), text)
     queues.write_job(queue, job)
     queues.activate(queue, number)
@@ -68,6 +73,15 @@ def more(queue: Queue, number: int, mark: str) -> int:
             raise Refused("job {} is over, and nothing can follow it".format(number))
         queues.add_link(queue, number, re.sub(r"\W", "-", mark))
     print("here job {}".format(number))
+    return 0
+
+
+def marks(queue: Queue) -> int:
+    """Print a line for each mark under which something was submitted: its job, and the mark."""
+    for number in queue.jobs():
+        job = queues.read_job(queue, number)
+        for mark in queues.marks(queue, job) if job else []:
+            print("{} {}".format(number, mark))
     return 0
 
 
@@ -105,12 +119,16 @@ def _parser() -> argparse.ArgumentParser:
     for name, what in (
         ("submit", "queue a job script and print the number of the job"),
         ("more", "let a job that is not over run its script once more"),
+        ("marks", "list what submissions were called, and their jobs"),
         ("status", "show how jobs stand, one line for each link"),
         ("cancel", "end jobs, or keep them from starting"),
     ):
         command = commands.add_parser(name, description=what)
         command.add_argument("--queue", default=os.environ.get("RABASKA_QUEUE", ""))
+        if name == "marks":
+            continue
         if name == "submit":
+            command.add_argument("--mark", default="", help="what to call the submission")
             command.add_argument("script")
         elif name == "more":
             command.add_argument("--mark", required=True, help="said twice, it counts once")
@@ -140,13 +158,14 @@ def _make_output_folder(asked: Asked) -> None:
         os.makedirs(folder, exist_ok=True)
 
 
-def _job(number: int, asked: Asked, slots: List[str]) -> Job:
+def _job(number: int, asked: Asked, slots: List[str], mark: str) -> Job:
     return Job(
         id=number,
         folder=os.getcwd(),
         token=uuid.uuid4().hex,
         slots=slots,
         submitted=time.time(),
+        mark=mark,
         **asked._asdict()
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ import time
 import traceback
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .. import processes
+from .. import processes, umask
 from . import elements, line, locks, sweep
 from . import queue as queues
 from .directives import output_path
@@ -130,6 +130,7 @@ def _start(queue: Queue, job: Job, link: int, begun: Begun) -> "subprocess.Popen
             stdout=output,
             stderr=output,
             start_new_session=True,
+            preexec_fn=umask.restore,  # noqa: PLW1509 (there is one thread)
         )
     finally:
         os.close(output)
@@ -147,7 +148,7 @@ def _environment(job: Job, link: int, begun: Begun) -> Dict[str, str]:
     )
     environment.pop("RABASKA_JOB_ENDS", None)
     if begun["ends"] is not None:
-        environment["RABASKA_JOB_ENDS"] = str(int(begun["ends"]))
+        environment["RABASKA_JOB_ENDS"] = "{:.3f}".format(begun["ends"])
     gpus = [job.slots[slot] for slot in begun["slots"] if job.slots[slot]]
     if gpus:
         # nvidia-smi counts by bus, CUDA by speed unless it is told otherwise.

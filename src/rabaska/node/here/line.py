@@ -5,10 +5,10 @@ its next link before a younger job begins.
 """
 
 import os
-import tempfile
 import time
 from typing import Any, Callable, Dict, List, Optional, Set
 
+from .. import private
 from . import locks, sweep
 from . import queue as queues
 from .queue import Job, Queue
@@ -72,7 +72,14 @@ def _record(job: Job, link: int, slots: List[int]) -> Dict[str, Any]:
     now = time.time()
     return {
         "slots": slots,
-        "local": os.path.join(tempfile.gettempdir(), name),
+        "local": os.path.join(_temporary(), name),
         "started": now,
         "ends": now + job.time if job.time else None,
     }
+
+
+def _temporary() -> str:
+    """The folder for temporary files, or the usual one where others could meddle with it."""
+    chosen = os.environ.get("TMPDIR") or "/tmp"
+    usable = os.path.isdir(chosen) and os.access(chosen, os.W_OK) and not private.danger(chosen)
+    return chosen if usable else "/tmp"

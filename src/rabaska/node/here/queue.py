@@ -22,6 +22,7 @@ class Job(NamedTuple):
     token: str  # unguessable; tags its processes and names its local folders
     slots: List[str]  # every slot of this computer: its GPU, or ""
     submitted: float
+    mark: str = ""  # what its submission was called
 
     @property
     def need(self) -> int:
@@ -140,6 +141,12 @@ def links(queue: Queue, job: Job) -> int:
 def add_link(queue: Queue, job: int, mark: str) -> None:
     """One more element; saying so again with the same mark adds nothing."""
     files.write_whole(queue.file(job, _MORE + mark), "")
+
+
+def marks(queue: Queue, job: Job) -> List[str]:
+    """What the submission of the job was called, and those that added elements to it."""
+    added = [name[len(_MORE) :] for name in _names(queue.folder(job.id)) if name.startswith(_MORE)]
+    return [mark for mark in [job.mark] + added if mark and not mark.endswith(files.PARTIAL)]
 
 
 def waits(queue: Queue, job: Job) -> bool:

@@ -4,18 +4,18 @@ import os
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from contextlib import contextmanager
-from typing import Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional
 
-from .. import files, processes
+from .. import files, itself, processes
 from ..data import packs, room, stage
-from ..record import chain, events, lease, links, plan
+from ..record import chain, events, lease, links, plan, resumption, secrets, tracks
 from ..record.events import Diary, say
 from ..record.runfolder import RunFolder
 from . import (
     command,
+    copying,
     cutting,
     datasets,
     ending,
@@ -26,18 +26,31 @@ from . import (
     outside,
     pace,
     program,
+    pythons,
     ready,
     rescue,
     setup,
     snapshot,
+    space,
     watching,
 )
+from .deadline import Deadline
 from .interrupts import BrokenOff, Interrupts, Stop
-from .job import Job, Look, Work, job_from, reasons_to_stop
+from .job import (
+    Job,
+    Work,
+    for_records,
+    job_from,
+    patience,
+    reasons_to_stop,
+    say_in_log,
+    told_to_end,
+)
 from .program import End
 
 HELD_BY_ANOTHER = 75  # "try again later", as sysexits.h spells it
 
+_ANOTHER_LOOK = 0.5  # seconds; this node may remember for a while what others changed
 _UNTIL_ENDED = 120.0  # seconds for a scheduler that said it would end the job
 _RESERVED = 16384  # bytes set aside, so that a full disk cannot swallow the record of the end
 
@@ -47,6 +60,11 @@ def main(argv: List[str]) -> int:
         say("usage: run RUNFOLDER")
         return 2
     run = RunFolder(os.path.realpath(argv[0]))
+    if itself.is_damaged():
+        # Not by us: jobs that run may still load parts of it.
+        said = "{} is damaged; remove it, and `rabaska resume {}` sends it again"
+        say(said.format(itself.program_path(), run.name))
+        return ending.NOT_READY
     try:
         wanted = plan.load(run)
     except (plan.WrongFormat, ValueError, KeyError, TypeError) as problem:
@@ -70,7 +88,7 @@ def main(argv: List[str]) -> int:
 def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -> int:
     """Carry the run one link further, if there is anything left to do."""
     if os.path.exists(run.done) or os.path.exists(run.stop):
-        return nothing_to_do(run, links.verdict_on(run, wanted.patterns))
+        return nothing_to_do(run, resumption.verdict_on(run, wanted))
     holding = None  # type: Optional[lease.Lease]
     while holding is None:
         turn = lease.wait_for_turn(run, lease.seconds(), lambda: bool(signals.received()))
@@ -78,11 +96,13 @@ def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -
             turn = taken_over(run, turn, job, signals, wanted.grace)
         if not turn.free:
             return held_by_another(run, turn.link)
-        verdict = links.verdict_on(run, wanted.patterns)
+        verdict = resumption.verdict_on(run, wanted)
         if verdict.decision not in (chain.GO_ON, chain.NOT_BEGUN):
             return nothing_to_do(run, verdict)
         program.end_left_by(program.tag(run, turn.link))
         holding = lease.claim(run, turn.link, job.name, lease.seconds())
+        if holding is None:
+            time.sleep(_ANOTHER_LOOK)
     return carry_held(run, wanted, job, signals, holding)
 
 
@@ -100,9 +120,12 @@ def carry_held(
     run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts, holding: lease.Lease
 ) -> int:
     diary = Diary(run, holding.link, may_write=lambda: not holding.lost())
-    look = cutting.planned_for(run, wanted, holding.link, reasons_to_stop(holding, signals, job))
+    deadline = Deadline(job.due, wanted.grace, holding.clock.slept, os.environ)
+    reasons = reasons_to_stop(holding, signals, deadline)
+    look = cutting.planned_for(run, wanted, holding.link, reasons)
+    told = told_to_end(run, signals, deadline)
     try:
-        return carry(Work(run, wanted, job, holding, diary, look))
+        return carry(Work(run, wanted, job, holding, diary, deadline, look, told))
     finally:
         holding.end()
 
@@ -137,10 +160,13 @@ def carry(work: Work) -> int:
     try:
         files.write_whole(reserve, b"\0" * _RESERVED)
         watching.clear(work.carried)
+        copying.recover(work.carried)
         found = ready.choose_checkpoint(work)
         announce(work, found)
         setup.check(os.environ, work.run, work.link, work.job.name)
-        with local_space(work.job) as local, everywhere.left_clean(work, local):
+        # A folder that every job finds could have been prepared by somebody on another node.
+        agreed = work.plan.launch.nodes > 1 and bool(work.plan.nearby.shared)
+        with local_space(work.job, agreed) as local, everywhere.left_clean(work, local):
             end = run_program(work, local, found)
     except OSError as problem:
         end = End(chain.STAGING_FAILED, str(problem))
@@ -158,28 +184,32 @@ def carry(work: Work) -> int:
 
 
 @contextmanager
-def local_space(job: Job) -> Iterator[str]:
+def local_space(job: Job, everywhere: bool = False) -> Iterator[str]:
     """A new folder on the node-local storage that the job was given, removed afterwards."""
-    if job.local:
-        os.makedirs(job.local, exist_ok=True)
-    local = tempfile.mkdtemp(prefix="rabaska-", dir=job.local or None)
+    given = space.given(os.environ)  # the job script put the environment there
+    made = given or space.make(job.local, everywhere=everywhere)
+    local = space.job_folder(made)
     try:
         yield local
     finally:
         try:
             datasets.leave()
             stage.remove(local)
+            if not given:
+                space.remove(made)
         except OSError as problem:
             say("{} could not be removed: {}".format(local, problem))
 
 
 def announce(work: Work, found: links.Saved) -> None:
-    start = "continuing from {}".format(found["path"]) if found else "from the beginning"
+    given = found["path"] if found and resumption.given(work.plan) else None
+    start = "from the beginning"
+    if found:
+        start = "continuing from {}" if given else "with {} in its folder"
+        start = start.format(found["path"])
     host = socket.gethostname()
     say("link {} of {} on {}, {}".format(work.link, work.run.name, host, start))
-    work.diary.note(
-        "claimed", job=work.job.name, host=host, resumed_from=found["path"] if found else None
-    )
+    work.diary.note("claimed", job=work.job.name, host=host, resumed_from=given)
 
 
 def run_program(work: Work, local: str, found: links.Saved) -> End:
@@ -190,8 +220,10 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
         with interrupts.broken_off_when(work.look), room.named_when_full(local):
             before = ready.unpack_code(work, code)
             elsewhere = everywhere.begin_staging(work, local)
-            places = ready.places(work, datasets.stage_data(work, local), found)
+            data = datasets.stage_data(work, local)
+            places = ready.places(work, data, found)
             everywhere.finish_staging(elsewhere)
+        tracks.remember(work.run, work.link, tracks.look(work.carried, work.plan.patterns))
         process = start_program(work, code, places)
     except BrokenOff as broken:
         processes.end_all(lambda: processes.descendants(os.getpid()), 0)
@@ -199,19 +231,25 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
     except program.NotStarted as problem:
         return End(chain.CRASHED, problem.reason, problem.code)
     except (snapshot.WrongSnapshot, packs.DamagedPack, command.UnknownPlaceholder) as wrong:
-        return End(chain.STAGING_FAILED, str(wrong))
+        return End(chain.STAGING_FAILED, str(wrong), remedy=getattr(wrong, "remedy", ""))
     ask = int(getattr(signal, "SIG" + work.plan.signal))
-    saver = rescue.Rescue(code, work.carried, work.plan.patterns, before)
+    said = ending.kept_elsewhere(work)
+    saver = rescue.Rescue(code, work.carried, work.plan.patterns, before, not_rescued(work), said)
     saver.start(rescue.seconds(), may_write=lambda: not work.lease.lost())
     gauge = pace.Pace(work)
     gauge.start(may_write=lambda: not work.lease.lost())
     outside.try_once(work)
-    end = program.watch(process, ask, noting(work), work.job.patience)
+    clock, grace = work.lease.clock.now, work.plan.grace
+    noted = Noting(work, data)
+    end = program.watch(process, ask, noted.look, lambda: patience(grace, saver.needed()), clock)
+    end = program.asked_meanwhile(end, work.told)
     end = failures.blamed(end, failures.first(work.run.failures(work.link)))
+    end = of_data(work, data, end)
     saver.end()
     gauge.end()
+    until = noted.ends(end.stop)
     end_stragglers(work, process)
-    ending.keep_results(work, code, before)
+    ending.keep_results(work, code, before, going=lambda: clock() < until)
     return end
 
 
@@ -233,15 +271,22 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
     words = command.words_for(work.plan.command, work.plan.resume, places)
     failed = work.run.failures(work.link)
     files.remove_if_there(failed)  # of an earlier attempt
-    task = launch.task_words(work.plan.signal, failed if launch.by_srun(how) else None)
+    task = launch.task_words(work.plan.signal, failed if launch.by_starter(how) else None)
     words = launch.launched(words, how, where, task)
     given = dict(os.environ, **work.plan.variables)
+    given.update(secrets.load(work.run, list(work.plan.secrets)))
     told = ready.told_to_program(work, os.path.dirname(code))
     told.update(launch.variables(how, where, given))
+    told.update(launch.mpi_variables(how, work.run.path, given))
     environment = command.environment(places, given, told)
     environment = watching.environment(environment, work.run, work.plan)
     processes.become_reaper()
     os.makedirs(work.run.logs, exist_ok=True)
+    instead = pythons.told(words, environment)
+    if instead:
+        say(instead)
+        program.say_in_log(work.run.log(work.link), instead)
+    environment = pythons.provide(environment, work.run)
     with work.lease.quiet:
         log, listens = work.run.log(work.link), launch.through_tasks(how)
         process = program.start(words, code, environment, log, listens)
@@ -251,19 +296,56 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
     return process
 
 
-def noting(work: Work) -> Look:
-    """`work.look`, which also notes the first reason it sees."""
-    seen = []  # type: List[Stop]
+def of_data(work: Work, data: Dict[str, str], end: End) -> End:
+    """The end, unless the program was given damaged data: then that is how the link ended."""
+    for why in datasets.not_arriving(data):
+        say(why)
+        work.diary.note("not arriving", why=why)
+    if end.how == chain.FINISHED:
+        datasets.finish_proof()
+    found = datasets.damaged(work.plan, data)
+    if found is None or end.how in (chain.SUPERSEDED, chain.CANCELLED):
+        return end
+    return end._replace(how=chain.DAMAGED_DATA, reason=found.reason, remedy=found.remedy)
 
-    def look() -> Optional[Stop]:
-        stop = work.look()
-        if stop is not None and not seen:
-            seen.append(stop)
+
+class Noting:
+    """`work.look`, and a look at the data; it also notes the first reason it sees, and when."""
+
+    def __init__(self, work: Work, data: Dict[str, str]) -> None:
+        self._work = work
+        self._data = data
+        self._asked = None  # type: Optional[float]
+
+    def look(self) -> Optional[Stop]:
+        stop = self._work.look()
+        if stop is None:
+            found = datasets.damaged(self._work.plan, self._data)
+            stop = Stop(chain.DAMAGED_DATA, found.reason) if found else None
+        if stop is not None and self._asked is None:
+            self._asked = self._work.lease.clock.now()
             say("asking the program to stop: {}".format(stop.reason))
-            work.diary.note("asked to stop", why=stop.reason)
+            self._work.diary.note("asked to stop", why=stop.reason)
         return stop
 
-    return look
+    def ends(self, stop: Optional[Stop]) -> float:
+        """Until when results are kept, by the clock of the lease: the rest is for the records."""
+        grace, now = self._work.plan.grace, self._work.lease.clock.now()
+        left = grace - for_records(grace)
+        if stop is None or stop.how == chain.TIME_LIMIT:
+            return now + max(0.0, self._work.deadline.left() + left)
+        # Nobody says how long a job that is told to end has; `grace` is what was asked for.
+        return (now if self._asked is None else self._asked) + left
+
+
+def not_rescued(work: Work) -> rescue.Report:
+    def report(path: str, why: str) -> None:
+        hint = "save to {output} or {checkpoints}, which outlive the job"
+        told = "{} beside the code could not be copied to safety so far: {}; {}"
+        say_in_log(work, told.format(path, why, hint))
+        work.diary.note("not rescued", path=path, why=why, hint=hint)
+
+    return report
 
 
 def end_stragglers(work: Work, process: "subprocess.Popen[bytes]") -> None:

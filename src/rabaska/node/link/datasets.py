@@ -5,13 +5,24 @@ import time
 from typing import Callable, Dict, List, NamedTuple, Optional
 
 from .. import partial
-from ..data import arrive, packs, shared, stage, tiers
+from ..data import arrive, packs, proof, shared, stage, tiers
+from ..data.memory import free_memory
 from ..record.events import say
 from ..record.plan import Nearby, Plan, StagedData
 from ..record.runfolder import RunFolder
 from .job import Work
 
+_READ_THROUGH = 0.5  # of the free memory: what is larger is compared as it is read, and only then
+_PROOF_PATIENCE = 30.0  # seconds that a finished program waits until all its data is proven
+
 _held: List[Callable[[], None]] = []
+
+
+class Damaged(NamedTuple):
+    """A dataset that is not what was packed."""
+
+    reason: str
+    remedy: str
 
 
 class Placed(NamedTuple):
@@ -75,12 +86,45 @@ def place(run: RunFolder, plan: Plan, local: str, *, freely: bool = False) -> Li
     placed = []
     for dataset in plan.datasets:
         began, pack = time.monotonic(), run.pack(dataset.pack)
-        target = os.path.join(local, "data", dataset.name)
+        # Not "data": a program that reads `../data` gets a link of that name beside its code.
+        target = os.path.join(local, "staged", dataset.name)
         os.makedirs(target, exist_ok=True)
-        ask = Ask(dataset, pack, packs.load_manifest(pack), target)
-        put = _place_freely(ask, nearby) if freely else _place_locally(ask)
+        try:
+            ask = Ask(dataset, pack, packs.load_manifest(pack), target)
+            put = _place_freely(ask, nearby) if freely else _place_locally(ask)
+        except packs.DamagedPack as problem:
+            problem.remedy = _repair(plan, dataset.pack)
+            raise
         placed.append(put._replace(seconds=round(time.monotonic() - began, 3)))
     return placed
+
+
+def damaged(plan: Plan, data: Dict[str, str]) -> Optional[Damaged]:
+    """What was found wrong, on this node, with the datasets that the program reads."""
+    for dataset in plan.datasets:
+        why = proof.damage(data.get(dataset.name, ""))
+        if why is not None:
+            reason = "data {}: pack {} is damaged: {}".format(dataset.name, dataset.pack, why)
+            return Damaged(reason, _repair(plan, dataset.pack))
+    return None
+
+
+def _repair(plan: Plan, pack: str) -> str:
+    cluster = plan.about.get("cluster", "here")
+    on = "" if cluster == "here" else " --on {}".format(cluster)
+    return "`rabaska data verify {}{} --repair`, then `rabaska resume {}`".format(
+        pack, on, plan.run
+    )
+
+
+def not_arriving(data: Dict[str, str]) -> List[str]:
+    """What keeps shards from arriving, though the program goes on without."""
+    found = ((name, arrive.stopped(path)) for name, path in data.items())
+    return ["data {}: no more shards arrive: {}".format(*each) for each in found if each[1]]
+
+
+def finish_proof() -> None:
+    arrive.finish(_PROOF_PATIENCE)
 
 
 def leave() -> None:
@@ -111,7 +155,10 @@ def _place_freely(ask: Ask, nearby: Nearby) -> Placed:
         own = ask.target if tier.folder == disk else _own_folder(ask, tier.folder)
         return _placed(ask, stage.stage(ask.pack, own), tiers.kind_of(own))
     if tier is None or tiers.on_one_disk(ask.pack, tier.folder):
-        return _placed(ask, stage.link(ask.pack, ask.target), tiers.LEFT)
+        left = stage.link(ask.pack, ask.target)
+        if ask.size < _READ_THROUGH * free_memory():
+            arrive.begin_proof(left)
+        return _placed(ask, left, tiers.LEFT)
     return _placed(ask, _arriving(ask, tier, nearby), tier.kind, arriving=True)
 
 

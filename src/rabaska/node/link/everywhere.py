@@ -1,6 +1,7 @@
 """The other nodes of a job: code and data staged on each of them, and nothing left behind.
 
-`stage RUNFOLDER LINK LOCAL` and `leave RUNFOLDER LINK LOCAL` are run by srun, once on every node.
+`stage RUNFOLDER LINK LOCAL` and `leave RUNFOLDER LINK LOCAL` are run once on every node,
+by srun or our own `spread`.
 Node-local space has the same path everywhere. Where it is there already, this is the first node,
 whose agent stages for itself, or a storage that all nodes share: then nothing is to be done.
 """
@@ -17,7 +18,7 @@ from ..data import packs, stage
 from ..record import plan
 from ..record.events import say
 from ..record.runfolder import RunFolder
-from . import datasets, launch, program, ready, snapshot
+from . import datasets, launch, program, ready, snapshot, space
 from .job import Work
 
 _PATIENCE = 60.0  # seconds with nodes that do not answer
@@ -35,12 +36,15 @@ def main(argv: List[str]) -> int:
 
 def stage_here(run: RunFolder, link: int, local: str) -> int:
     wanted = plan.load(run)
-    if os.path.isdir(local) or wanted is None:
+    if wanted is None:
         return 0
-    os.makedirs(local, 0o700)
-    with open(_made_by(local), "w"):
-        pass
     try:
+        space.make_at(os.path.dirname(local))
+        if os.path.isdir(local):
+            return 0
+        space.job_folder(os.path.dirname(local))
+        with open(_made_by(local), "w"):
+            pass
         ready.place_code(run, wanted, run.carried(link), os.path.join(local, "code"))
         datasets.place(run, wanted, local)
     except (OSError, snapshot.WrongSnapshot, packs.DamagedPack) as problem:
@@ -53,6 +57,7 @@ def leave_here(run: RunFolder, link: int, local: str) -> int:
     program.end_left_by(program.tag(run, link))
     if os.path.exists(_made_by(local)):
         stage.remove(local)
+    space.remove_guest(os.path.dirname(local))
     return 0
 
 
@@ -100,11 +105,13 @@ def _leave(words: List[str]) -> None:
         say("other nodes could not be cleaned up: {}".format(problem))
         return
     if code != 0:
-        say("other nodes could not be cleaned up: srun gave {}".format(code))
+        say("other nodes could not be cleaned up: exit code {}".format(code))
 
 
 def _on_every_node(work: Work, word: str, local: str) -> List[str]:
-    # Beside whatever step of the job may still be there.
-    words = launch.srun(work.plan.launch, tasks=1) + ["--overlap"]
+    how = work.plan.launch
+    words = launch.on_all(how, tasks=1)
+    if how.reach == launch.SRUN:
+        words.append("--overlap")  # beside whatever step of the job may still be there
     words += [sys.executable, itself.own_path(), "everywhere", word]
     return words + [work.run.path, str(work.link), local]

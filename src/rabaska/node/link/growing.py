@@ -5,18 +5,22 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 import uuid
-from typing import Dict, List, Mapping
+from typing import Dict, List, Mapping, Optional
 
 from ..files import Json
 from ..itself import own_path
-from ..record import chain, growth, jobs, links, metrics
+from ..record import chain, growth, jobs, links, metrics, resumption
 from ..record.events import say
 from ..record.outlook import outlook
-from .job import Work
+from .job import Work, say_in_log
 from .program import End
 
 _PATIENCE = 120.0  # seconds with a scheduler that does not answer
+_LOOK = 30.0  # seconds with a queue that is only looked at
+_PAUSE = 3.0  # seconds between two tries
+_LAST_SECONDS = 3.0  # of a job, in which nothing is begun
 _GOES_ON = (chain.TIME_LIMIT, chain.ASKED_TO_GO_ON)
 # Slurm hands all variables on to what a job submits; these would tell it that it is this job.
 _OF_THIS_JOB, _OF_THE_SITE = "SLURM_", ("SLURM_CONF",)
@@ -27,9 +31,13 @@ def see_to_next(work: Work, end: End) -> None:
     there = last_link(work)
     # A program may be killed for its memory; what ends its job is asked for by somebody.
     by_itself = end.how in _GOES_ON or (end.how == chain.KILLED and end.stop is None)
+    by_itself = by_itself or end.how in chain.ITS_OWN_FAULT  # of a node, where earlier ones went on
     if not by_itself or work.link < there:
         return
-    why_not = grow(work, "link {} is over, and there is work left".format(work.link))
+    why_not = grow(work, "link {} is over, and there is work left".format(work.link), there)
+    while no_answer(why_not) and _may_wait(work):
+        time.sleep(_PAUSE)
+        why_not = grow(work, "link {} is over, and there is work left".format(work.link), there)
     if why_not:
         ended = links.read_ended(work.run, work.link)
         told = foretold(work, ended.checkpoint if ended else None)
@@ -37,8 +45,32 @@ def see_to_next(work: Work, end: End) -> None:
 
 
 def last_link(work: Work) -> int:
+    """The last of the chain: this one and those that wait, where the queue tells.
+
+    What was submitted may be gone: OpenPBS deletes with a link all that wait for it. A queue that
+    does not answer is taken for what was submitted, or asked for.
+    """
+    waiting = links_waiting(os.environ)
+    return submitted_links(work) if waiting is None else work.link + waiting
+
+
+def submitted_links(work: Work) -> int:
     """The last that is submitted; where no answer was recorded, as many as were asked for."""
     return max(work.link, jobs.links_there(work.run) or work.plan.links)
+
+
+def links_waiting(environment: Mapping[str, str]) -> Optional[int]:
+    """How many links of the run the queue still has, this one left out; None: nobody knows."""
+    words = shlex.split(environment.get("RABASKA_WAITING", ""))
+    if not words:
+        return None
+    try:
+        asked = subprocess.run(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=_LOOK, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return len(asked.stdout.split(b"\n")) - 1 if asked.returncode == 0 else None
 
 
 def foretold(work: Work, saved: links.Saved) -> Json:
@@ -49,10 +81,25 @@ def foretold(work: Work, saved: links.Saved) -> Json:
         return {}  # a line of the program's own; nothing depends on it
 
 
-def grow(work: Work, why: str) -> str:
-    """Submit one more link, to begin after this one; why not, if it could not be."""
-    there = last_link(work)
-    hindered = growth.hindrance(work.plan, metrics.tail(work.run, work.link), there)
+def no_answer(complaint: str) -> bool:
+    """Whether the scheduler was not there: then the same words may be said again."""
+    return jobs.NO_ANSWER.search(complaint) is not None
+
+
+def _may_wait(work: Work) -> bool:
+    """A server that is started anew is waited for, as long as this job lasts."""
+    ends = work.job.due + work.plan.grace - _LAST_SECONDS
+    return time.monotonic() + _PAUSE < ends and not os.path.exists(work.run.stop)
+
+
+def grow(work: Work, why: str, there: int) -> str:
+    """Submit one more link than are `there`, to begin after this one; why not, if it could not."""
+    began = resumption.judged(work.run, work.link, work.plan)
+    if began.state == resumption.STARTED_OVER:
+        return began.why
+    lines = metrics.tail(work.run, work.link)
+    shown = resumption.seen_to_continue(work.run, work.plan)
+    hindered = growth.hindrance(work.plan, lines, there, shown)
     if hindered:
         return hindered
     words = [word.replace("{after}", _own_job(work)) for word in work.plan.growth.words]
@@ -113,10 +160,5 @@ def tell(work: Work, why: str, links: int) -> None:
     """How its user adds links: where the job prints, and where the program did."""
     command = growth.command(work.plan.run, links)
     told = "this was the last link, and there is work left ({}); `{}` goes on".format(why, command)
-    say(told)
+    say_in_log(work, told)
     work.diary.note("not extended", why=why, command=command)
-    try:
-        with open(work.run.log(work.link), "ab") as log:
-            log.write("\nrabaska: {}\n".format(told).encode("utf-8", "replace"))
-    except OSError:
-        pass  # a full disk; it was said, and `status` knows it too

@@ -13,10 +13,10 @@ import sys
 import time
 from typing import Dict, List
 
-from .. import processes
-from ..record import events, plan
+from .. import processes, umask
+from ..record import events, plan, secrets
 from ..record.runfolder import RunFolder
-from . import command, datasets, keep, ready, snapshot
+from . import command, datasets, keep, pythons, ready, setup, snapshot
 from .agent import local_space
 from .job import Job, job_from
 
@@ -33,6 +33,13 @@ def main(argv: List[str]) -> int:
         return 1
     for number in _ENDS:
         signal.signal(number, _leave)
+    try:
+        return open_inside(run, wanted, words)
+    finally:
+        setup.clean(os.environ)
+
+
+def open_inside(run: RunFolder, wanted: plan.Plan, words: List[str]) -> int:
     job = job_from(os.environ, wanted, time.time())
     with local_space(job) as local:
         code = os.path.join(local, "code")
@@ -47,14 +54,38 @@ def main(argv: List[str]) -> int:
         if not words:
             greet(job, code, command.words_for(wanted.command, [], places))
             words = _shell(local, environment)
-        ended = _run(words, code, environment)
-        keep.keep_new(code, run.carried(0), before)
-    return ended
+        try:
+            return _run(words, code, environment)
+        finally:
+            try:
+                _ignore_signals()
+            finally:  # also when one came just before
+                _keep(code, run.carried(0), before)
 
 
 def _leave(number: int, _frame: object) -> None:
-    """The allocation ends: leave by way of every `finally`."""
+    """The allocation ends: leave by way of every `finally`, which no other signal cuts short."""
+    _ignore_signals()
     sys.exit(128 + number)
+
+
+def _ignore_signals() -> None:
+    for number in _ENDS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _keep(code: str, carried: str, before: snapshot.Listing) -> None:
+    """Keep what was written beside the code, and say what could not be kept."""
+
+    def said(path: str, place: str) -> None:
+        events.say("{} is kept as {}: the output has another one already".format(path, place))
+
+    try:
+        problems = keep.keep_new(code, carried, before, said=said).problems
+    except OSError as problem:
+        problems = [str(problem)]
+    for why in problems:
+        events.say("could not keep {}".format(why))
 
 
 def _environment(
@@ -65,7 +96,9 @@ def _environment(
         "RABASKA_DEADLINE": "{:.3f}".format(job.ask_at),
         "RABASKA_LOCAL": local,
     }
-    return command.environment(places, dict(os.environ, **wanted.variables), told)
+    given = dict(os.environ, **wanted.variables)
+    given.update(secrets.load(run, list(wanted.secrets)))
+    return pythons.provide(command.environment(places, given, told), run)
 
 
 def greet(job: Job, code: str, words: List[str]) -> None:
@@ -92,7 +125,12 @@ def _run(words: List[str], code: str, environment: Dict[str, str]) -> int:
     # Ctrl-C is for the program; a handler, unlike "ignore", is not passed on to it.
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     try:
-        process = subprocess.Popen(words, cwd=code, env=environment)
+        process = subprocess.Popen(
+            words,
+            cwd=code,
+            env=environment,
+            preexec_fn=umask.restore,  # noqa: PLW1509 (there is one thread)
+        )
     except OSError as problem:
         events.say("cannot start {}: {}".format(words[0], problem.strerror))
         return 127

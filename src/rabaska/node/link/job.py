@@ -1,25 +1,29 @@
 """The job an agent runs in: what its script says of it, and when its program must stop."""
 
+import os
 import time
 from typing import Callable, Mapping, NamedTuple, Optional
 
 from ..record import chain
-from ..record.events import Diary
+from ..record.events import Diary, say
 from ..record.lease import Lease
 from ..record.plan import Plan
 from ..record.runfolder import RunFolder
 from . import interrupts
+from .deadline import Deadline, moment
 from .interrupts import Interrupts, Stop
 
 _NEAR = 90.0  # seconds; Slurm may send its warning up to a minute early (sbatch(1), --signal)
+
+_CANCELLED = Stop(chain.CANCELLED, "somebody asked the run to stop")
 
 Look = Callable[[], Optional[Stop]]  # for a reason to stop
 
 
 class Job(NamedTuple):
     name: str  # as its scheduler calls it
-    ask_at: float  # when the program is asked to stop, seconds since 1970
-    patience: float  # how long it then has, before results are kept and the records written
+    ask_at: float  # when the program is asked to stop, seconds since 1970; for people
+    due: float  # the same by the monotonic clock: that of the day may be set
     local: str  # node-local folder, or ""
     one_at_a_time: bool = False  # the scheduler runs no two links of one submission at once
 
@@ -32,7 +36,9 @@ class Work(NamedTuple):
     job: Job
     lease: Lease
     diary: Diary
+    deadline: Deadline
     look: Look
+    told: Look  # whether the job was told to end, whatever the clock says
 
     @property
     def link(self) -> int:
@@ -43,33 +49,30 @@ class Work(NamedTuple):
         return self.run.carried(self.link)
 
 
+def say_in_log(work: Work, text: str) -> None:
+    """A line for the user: where the job prints, and where the program did."""
+    say(text)
+    try:
+        with open(work.run.log(work.link), "ab") as log:
+            log.write("\nrabaska: {}\n".format(text).encode("utf-8", "replace"))
+    except OSError:
+        pass  # a full disk; it was said
+
+
 def job_from(environment: Mapping[str, str], wanted: Plan, now: float) -> Job:
-    ends = _moment(environment.get("RABASKA_JOB_ENDS", "").strip())
+    ends = moment(environment.get("RABASKA_JOB_ENDS", ""))
     if ends is None or ends <= now:
         ends = now + wanted.walltime
-    margin = min(wanted.grace / 4, 10.0)
     return Job(
         name=environment.get("RABASKA_JOB", ""),
         ask_at=ends - wanted.grace,
-        patience=wanted.grace - margin,
+        due=time.monotonic() + ends - wanted.grace - now,
         local=environment.get("RABASKA_LOCAL", ""),
         one_at_a_time=bool(environment.get("RABASKA_ONE_AT_A_TIME")),
     )
 
 
-def _moment(text: str) -> Optional[float]:
-    """Seconds since 1970, or local time as Slurm prints it; None for anything else."""
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
-    except ValueError:
-        return None  # such as "N/A", or nothing where the queue did not answer
-
-
-def reasons_to_stop(holding: Lease, signals: Interrupts, job: Job) -> Look:
+def reasons_to_stop(holding: Lease, signals: Interrupts, deadline: Deadline) -> Look:
     """Looks in order of urgency: the run was lost, it was cancelled, the job ends."""
 
     def look() -> Optional[Stop]:
@@ -80,13 +83,40 @@ def reasons_to_stop(holding: Lease, signals: Interrupts, job: Job) -> Look:
         if holding.successor:
             return Stop(chain.KILLED, "the scheduler started another job for the run")
         if holding.stop_asked:
-            return Stop(chain.CANCELLED, "somebody asked the run to stop")
-        return _end_of_job(signals.received(), job.ask_at - time.time())
+            return _CANCELLED
+        return _end_of_job(holding.run, signals.received(), deadline.left())
 
     return look
 
 
-def _end_of_job(received: str, left: float) -> Optional[Stop]:
+def patience(grace: float, copying: float) -> float:
+    """Seconds that the program has to save, of its `grace`.
+
+    The rest is for what lies beside its code, which took `copying` seconds the last time, and for
+    the records. Half is the program's own in any case.
+    """
+    return grace - min(grace / 2, max(copying, min(grace / 4, 10.0)) + for_records(grace))
+
+
+def for_records(grace: float) -> float:
+    """Seconds in which a link writes how it ended."""
+    return min(grace / 10, 5.0)
+
+
+def told_to_end(run: RunFolder, signals: Interrupts, deadline: Deadline) -> Look:
+    """Looks only for what was said to the job, and not at the clock."""
+
+    def look() -> Optional[Stop]:
+        received = signals.received()
+        return _end_of_job(run, received, deadline.left()) if received else None
+
+    return look
+
+
+def _end_of_job(run: RunFolder, received: str, left: float) -> Optional[Stop]:
+    # Who cancels a run writes STOP and has the job ended at once, before the lease looks for it.
+    if received and os.path.exists(run.stop):
+        return _CANCELLED
     warned = received in interrupts.WARNINGS and left <= _NEAR
     if received and not warned:
         # Preemption comes with a warning too. Who leaves by himself then is not queued again.

@@ -1,15 +1,20 @@
-"""How the program's processes are started: once, by torchrun, by srun, or by MPI.
+"""How the program's processes are started: once, by torchrun, one for each task, or by MPI.
 
-Every form but the plain one goes through our own `task` (see there), one for each process that
-srun or mpirun starts, so that a program on many nodes is asked to stop as gently as one here.
+What reaches every node is srun, or our own `spread` where there is none. Every form but the plain
+one goes through our own `task` (see there), one for each process that these start, so that a
+program on many nodes is asked to stop as gently as one here.
 """
 
+import os
 import re
+import shlex
 import sys
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
+from .. import files
 from ..itself import own_path
 from ..record.plan import Launch
+from . import companion, reaching
 
 PROGRAM = "program"
 TORCHRUN = "torchrun"
@@ -19,6 +24,12 @@ MPIRUN = "mpirun"
 
 _PYTHON = re.compile(r"(.*/)?(python|pypy)[0-9.]*")
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")  # options of Python that take another word
+_RANKS = {
+    "RANK": (companion.PROCESS, "SLURM_PROCID"),
+    "LOCAL_RANK": (companion.LOCAL, "SLURM_LOCALID"),
+    "GROUP_RANK": (companion.NODE, "SLURM_NODEID"),
+}
+_RSH = '#!/bin/sh\nexec {} "$@"\n'
 _FIRST_PORT, _PORTS = 10000, 20000  # below what systems hand out by themselves
 
 
@@ -41,10 +52,10 @@ def launched(words: List[str], how: Launch, where: Allocation, task: List[str]) 
     """The words that start `words` as `how` says; `task` are those of our own wrapper."""
     if how.form == TORCHRUN:
         words = torchrun(words, how, where)
-        starter = srun(how, tasks=1) if how.nodes > 1 else []
+        starter = on_all(how, tasks=1) if how.nodes > 1 else []
         return starter + task + ["--below", "--"] + words
     if how.form == SRUN:
-        return srun(how, how.tasks) + task + ["--ranks", "--"] + words
+        return on_all(how, how.tasks) + task + ["--ranks", "--"] + words
     if how.form == MPI and how.mpi == MPIRUN:
         # mpirun passes its input on to the first process only; signals reach them all.
         return [MPIRUN, "-n", str(how.nodes * how.tasks)] + words
@@ -59,9 +70,19 @@ def through_tasks(how: Launch) -> bool:
     return how.form in (TORCHRUN, SRUN) or (how.form == MPI and how.mpi != MPIRUN)
 
 
-def by_srun(how: Launch) -> bool:
-    """Whether srun starts several tasks, of which it ends all when one fails."""
+def by_starter(how: Launch) -> bool:
+    """Whether srun or `spread` starts several tasks, of which it ends all when one fails."""
     return through_tasks(how) and (how.form != TORCHRUN or how.nodes > 1)
+
+
+def on_all(how: Launch, tasks: int) -> List[str]:
+    """What starts a command `tasks` times on every node."""
+    return srun(how, tasks) if how.reach == SRUN else spread(how, tasks)
+
+
+def spread(how: Launch, tasks: int) -> List[str]:
+    words = [sys.executable, own_path(), "spread", "--reach=" + how.reach]
+    return words + ["--nodes={}".format(how.nodes), "--tasks={}".format(tasks), "--"]
 
 
 def srun(how: Launch, tasks: int) -> List[str]:
@@ -123,9 +144,40 @@ def variables(how: Launch, where: Allocation, given: Mapping[str, str]) -> Dict[
 
 
 def rank(environment: Mapping[str, str]) -> Dict[str, str]:
-    """What `srun` calls this process, in the words of torch.distributed."""
-    names = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "GROUP_RANK": "SLURM_NODEID"}
-    return {ours: environment[theirs] for ours, theirs in names.items() if theirs in environment}
+    """What srun or `spread` calls this process, in the words of torch.distributed."""
+    return {
+        ours: environment[theirs]
+        for ours, names in _RANKS.items()
+        for theirs in names
+        if theirs in environment
+    }
+
+
+def number_of(environment: Mapping[str, str]) -> Optional[str]:
+    """Which of all processes this is, from 0."""
+    return rank(environment).get("RANK")
+
+
+def mpi_variables(how: Launch, folder: str, given: Mapping[str, str]) -> Dict[str, str]:
+    """What mpirun needs to find the job's other nodes, where it was not built for the scheduler.
+
+    What it starts on other nodes looks for its starter there too, so `folder` is on shared storage.
+    Open MPI that knows the scheduler passes over both; before version 5 they begin with OMPI.
+    """
+    several = how.form == MPI and how.mpi == MPIRUN and how.nodes > 1
+    if not several or how.reach != reaching.PBSDSH or not given.get("PBS_NODEFILE"):
+        return {}
+    path = os.path.join(folder, "rsh.sh")
+    ours = [sys.executable, own_path(), "rsh", "--reach", how.reach]
+    files.write_whole(path, _RSH.format(" ".join(map(shlex.quote, ours))).encode())
+    agent = "sh " + path
+    told = {
+        "OMPI_MCA_plm_rsh_agent": agent,
+        "OMPI_MCA_orte_default_hostfile": given["PBS_NODEFILE"],
+        "PRTE_MCA_plm_ssh_agent": agent,
+        "PRTE_MCA_prte_default_hostfile": given["PBS_NODEFILE"],
+    }
+    return {name: text for name, text in told.items() if name not in given}
 
 
 def task_words(signal: str, failures: Optional[str]) -> List[str]:

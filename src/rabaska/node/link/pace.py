@@ -102,15 +102,15 @@ class Pace:
 
     def _grow(self, seen: forecast.Pace, terms: forecast.Terms) -> None:
         """See to the next link, if this is the last in the queue and will not be enough."""
-        work, there = self._work, growing.last_link(self._work)
+        work, there = self._work, growing.submitted_links(self._work)
         if work.link < there:
             return
         saved = self._has_saved()
         told = forecast.forecast(seen, terms, saved)
         if (saved or seen.save_every is not None) and (told.links or 0) > there:
-            self._grown = True
             # Why it could not be is said at the end of the link, where it is tried again.
-            growing.grow(work, forecast.shortage(told, there))
+            complaint = growing.grow(work, forecast.shortage(told, there), there)
+            self._grown = not growing.no_answer(complaint)
 
     def _has_saved(self) -> bool:
         work = self._work

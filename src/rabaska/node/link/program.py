@@ -7,7 +7,7 @@ import subprocess
 import time
 from typing import Callable, Dict, List, NamedTuple, Optional
 
-from .. import processes
+from .. import processes, umask, variables
 from ..record import chain
 from ..record.runfolder import RunFolder
 from .interrupts import Stop
@@ -18,6 +18,7 @@ NOT_FOUND = 127  # as shells say it
 NOT_EXECUTABLE = 126
 
 _LOOK = 0.1  # seconds between two looks at the program
+_SETTLE = 0.2  # seconds in which a signal that the program got first reaches the agent as well
 _LAST_WORDS = 2.0  # seconds for processes that outlive the program
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 # A shell reports a child that died of signal n as 128 + n.
@@ -41,6 +42,7 @@ class End(NamedTuple):
     exit_code: Optional[int] = None
     signal: Optional[int] = None
     stop: Optional[Stop] = None  # why it had been asked to stop, if it had
+    remedy: str = ""  # what to do about it, where that is known
 
 
 def start(
@@ -55,9 +57,17 @@ def start(
     try:
         return start_below(words, environment, folder, stdin, descriptor)
     except NotStarted as problem:
-        # The first place where anybody looks is the log.
-        os.write(descriptor, "rabaska: {}\n".format(problem.reason).encode("utf-8", "replace"))
+        say_in_log(log, problem.reason)
         raise
+    finally:
+        os.close(descriptor)
+
+
+def say_in_log(log: str, text: str) -> None:
+    """Say something where anybody looks first, between what the program prints."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.write(descriptor, "rabaska: {}\n".format(text).encode("utf-8", "replace"))
     finally:
         os.close(descriptor)
 
@@ -70,6 +80,7 @@ def start_below(
     output: Optional[int] = None,
 ) -> "subprocess.Popen[bytes]":
     """Start a process that does not outlive this one."""
+    before = umask.restored(_die_with(os.getpid()), environment)
     try:
         return subprocess.Popen(
             words,
@@ -78,13 +89,16 @@ def start_below(
             stdin=stdin,
             stdout=output,
             stderr=output,
-            preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509 (the caller holds threads still)
+            preexec_fn=before,  # noqa: PLW1509 (the caller holds threads still)
         )
     except OSError as problem:
-        raise _not_started(words[0], problem)
+        raise _not_started(words[0], problem, environment)
 
 
-def _not_started(word: str, problem: OSError) -> NotStarted:
+def _not_started(word: str, problem: OSError, environment: Dict[str, str]) -> NotStarted:
+    if problem.errno == errno.E2BIG:
+        why = variables.too_long(environment) or "its words and variables are too long together"
+        return NotStarted(NOT_EXECUTABLE, "cannot execute {}: {}".format(word, why))
     if problem.errno == errno.ENOENT:
         return NotStarted(NOT_FOUND, "command not found: {}".format(word))
     return NotStarted(NOT_EXECUTABLE, "cannot execute {}: {}".format(word, problem.strerror))
@@ -108,24 +122,48 @@ def _die_with(agent: int) -> Callable[[], None]:
     return before
 
 
-def watch(process: "subprocess.Popen[bytes]", ask: int, look: Look, patience: float) -> End:
+def watch(
+    process: "subprocess.Popen[bytes]",
+    ask: int,
+    look: Look,
+    patience: Callable[[], float],
+    clock: Callable[[], float] = time.monotonic,
+) -> End:
     """Wait for the program's end; when `look` sees a reason, ask it by signal `ask` to stop.
 
-    What has not ended `patience` seconds after that is killed, with all that it started.
+    What has not ended `patience` seconds after that, by `clock`, is killed, with all that it
+    started; how many these are is asked when it is asked to stop.
     """
     asked = None  # type: Optional[Stop]
     kill_at = 0.0
     while process.poll() is None:
         stop = look()
         if stop is not None and asked is None:
-            asked, kill_at = stop, time.monotonic() + patience
+            asked, kill_at = stop, clock() + patience()
             if not stop.at_once:
                 ask_to_stop(process, ask)
-        if asked is not None and (time.monotonic() >= kill_at or (stop and stop.at_once)):
+        if asked is not None and (clock() >= kill_at or (stop and stop.at_once)):
             _end(process)
         processes.reap_adopted(process.pid)
         time.sleep(_LOOK)
     return explained(process.returncode, asked)
+
+
+def asked_meanwhile(end: End, told: Look) -> End:
+    """`end`, unless the job was `told` to end too late for the agent to ask the program.
+
+    A scheduler signals agent and program together. A program that saves and exits 0 at once is
+    not finished, though the agent, which looks now and then, never asked it.
+    """
+    until = time.monotonic() + _SETTLE
+    while end.stop is None:
+        stop = told()
+        if stop is not None:
+            return end._replace(how=stop.how, reason=stop.reason, stop=stop)
+        if time.monotonic() >= until:
+            break
+        time.sleep(_SETTLE / 10)
+    return end
 
 
 def ask_to_stop(process: "subprocess.Popen[bytes]", number: int) -> None:

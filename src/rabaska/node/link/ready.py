@@ -1,9 +1,10 @@
 """What a program needs before it starts: its checkpoint, its code, what it is told."""
 
 import os
+import time
 from typing import Dict, Optional
 
-from ..record import links, metrics
+from ..record import links, metrics, patterns, resumption
 from ..record.events import say
 from ..record.plan import Plan
 from ..record.runfolder import RunFolder
@@ -19,10 +20,15 @@ def choose_checkpoint(work: Work) -> links.Saved:
         work.diary.note("checkpoint damaged", path=path, why=why)
 
     found = links.newest(work.run, work.link, work.plan.patterns, damaged)
+    if found is None and work.link > 1:
+        # Whoever was killed could not look for it; see `ending.unfitting`.
+        missing = patterns.learn(work.run, work.link - 1, work.plan.patterns)
+        known = work.plan.patterns + ([missing.pattern] if missing else [])
+        found = links.newest(work.run, work.link, known, damaged) if missing else None
     begun = links.read_begun(work.run, work.link)
     if begun is not None:
         begun = begun._replace(
-            resumed_from=found["path"] if found else None,
+            resumed_from=found["path"] if found and resumption.given(work.plan) else None,
             checkpoint_seen=found,
             epoch=_epoch(work, found),
             until=work.job.ask_at,
@@ -48,6 +54,7 @@ def unpack_code(work: Work, code: str) -> snapshot.Listing:
 
 
 def place_code(run: RunFolder, plan: Plan, carried: str, code: str) -> None:
+    snapshot.refuse_damaged(run.code(plan.code), plan)
     snapshot.unpack(run.code(plan.code), code)
     keep.show(code, carried, plan.keep)
 
@@ -66,7 +73,7 @@ def told_to_program(work: Work, local: str) -> Dict[str, str]:
     return {
         "RABASKA_RUN": work.run.name,
         "RABASKA_LINK": str(work.link),
-        "RABASKA_DEADLINE": "{:.3f}".format(work.job.ask_at),
+        "RABASKA_DEADLINE": "{:.3f}".format(time.time() + work.deadline.left()),
         "RABASKA_LOCAL": local,
         program.TAG: program.tag(work.run, work.link),
     }

@@ -1,20 +1,31 @@
 """Checkpoints written beside the code, brought to safety while the program still runs.
 
 The code lies on node-local storage, which is gone after a kill. A program that saves there knows
-no better, and would lose all it did.
+no better, and would lose all it did. The newest save comes first, with all that belongs to it; then
+small new files, such as a table of losses.
 """
 
 import os
 import threading
-from typing import Callable, Iterator, List, Optional, Tuple
+import time
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from .. import files
-from ..saves import checkpoints, validity
-from ..saves.checkpoints import Checkpoint
-from . import keep
+from ..saves import checkpoints, order, saved, units, validity
+from ..saves.order import Checkpoint
+from ..saves.units import Unit
+from . import copies, copying, keep
 from .snapshot import Listing
 
 EVERY = 15.0  # seconds
+SMALL = 1 << 20  # bytes
+_QUIET = 1.0  # seconds for which a folder that nobody finishes by a mark must stay the same
+_TRIES = 3  # in one sweep, with a save that changes while it is copied
+_MISSED = 3  # sweeps in a row, after which it is said
+_SPARE = 1.5  # how much longer than the last time a copy may take
+
+State = Tuple[int, int]  # size and time
+Report = Callable[[str, str], None]  # path, why it could not be rescued
 
 
 def seconds() -> float:
@@ -24,69 +35,192 @@ def seconds() -> float:
 class Rescue:
     """Copies the newest valid checkpoint beside the code to the output, now and then."""
 
-    def __init__(self, code: str, carried: str, patterns: List[str], before: Listing) -> None:
+    def __init__(
+        self,
+        code: str,
+        carried: str,
+        patterns: List[str],
+        before: Listing,
+        report: Report = lambda path, why: None,
+        said: copies.Said = copies.unsaid,
+    ) -> None:
         self._code = code
         self._carried = carried
         self._patterns = patterns
         self._before = before
-        self._last = None  # type: Optional[Checkpoint]
+        self._report = report
+        self._said = said
+        self._copied = {}  # type: Dict[str, State]
+        self._rescued = []  # type: List[Unit]
+        self._missed = 0
+        self._took = 0.0  # seconds, for the last save
         self._over = threading.Event()
         self._thread = None  # type: Optional[threading.Thread]
 
     def start(self, every: float, may_write: Callable[[], bool]) -> None:
         def keep_sweeping() -> None:
             while not self._over.wait(every):
-                try:
-                    if may_write():
-                        self.sweep()
-                except OSError:
-                    pass  # tried again; what cannot be kept at the end of the link is told
+                if may_write():
+                    self.sweep(quiet=min(_QUIET, every))
 
         self._thread = threading.Thread(target=keep_sweeping, name="rescue", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
+        """Stop: a copy under way is broken off, because the last one has a better order."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
 
-    def sweep(self) -> Optional[str]:
-        """Copy the newest valid checkpoint, if it is another than the last time: its path."""
-        found = self._newest()
-        if found is None or found == self._last:
-            return None
-        source, target = os.path.join(self._code, found.path), self._kept(found)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        keep.copy_whole(source, target, still=lambda: _state(source) == found[1:])
-        keep.remember(self._carried, [found.path])
-        self._follow_deletion()
-        self._last = found
-        return found.path
+    def needed(self) -> float:
+        """Seconds that copying one more save may take, after the program's end."""
+        return self._took * _SPARE
 
-    def _newest(self) -> Optional[Checkpoint]:
-        for candidate in checkpoints.in_order(self._new()):
+    def sweep(self, quiet: float = 0.0) -> Optional[str]:
+        """Copy the newest save, if it is another than the last time: what was chosen of it."""
+        path = ""
+        try:
+            for _ in range(_TRIES):
+                try:
+                    path = self._sweep(quiet) or ""
+                    break
+                except copying.Changed as problem:
+                    failed = problem  # type: OSError
+            else:
+                raise failed
+            self._missed = 0
+            self._copy_small()
+        except copying.OutOfTime:
+            pass  # the program is over: what it left is kept in another way
+        except OSError as problem:
+            self._missed += 1
+            if self._missed == _MISSED:
+                why = problem.strerror or str(problem)
+                self._report(os.path.relpath(problem.filename or self._code, self._code), why)
+        return path or None
+
+    def _sweep(self, quiet: float) -> Optional[str]:
+        known = units.libraries(self._code)
+        found = list(self._new())
+        watched = saved.beside_code(saved.read(self._carried))
+        for chosen in order.in_order(found, watched):
             # A file that is being written fails here, or changes while it is copied.
-            if validity.check(os.path.join(self._code, candidate.path), deep=False) is None:
-                return candidate
+            if self._is_damaged(chosen.path):
+                continue
+            unit = units.unit_of(chosen, found, self._code, known)
+            now = self._states(unit)
+            if all(self._copied.get(path) == state for path, state in now.items()):
+                break
+            marked = chosen.path == unit.folder
+            if unit.folder and not marked and not self._is_quiet(unit, now, quiet):
+                continue
+            self._copy(unit, now)
+            self._follow_deletions(unit)
+            return chosen.path
         return None
 
+    def _is_damaged(self, path: str) -> bool:
+        try:
+            return validity.check(os.path.join(self._code, path), deep=False) is not None
+        except OSError:
+            return True  # replaced or deleted since it was listed
+
     def _new(self) -> Iterator[Checkpoint]:
-        for candidate in checkpoints.candidates(self._code, self._patterns):
-            # What is a link was written to the output in the first place.
-            linked = os.path.islink(os.path.join(self._code, candidate.path))
-            if not linked and self._before.get(candidate.path) != candidate[1:]:
-                yield candidate
+        for one in checkpoints.everything(self._code, self._patterns):
+            path = os.path.join(self._code, one.path)
+            if os.path.isdir(path):
+                if any(self._is_new(os.path.join(one.path, name)) for name in copying.states(path)):
+                    yield one
+            elif self._is_new(one.path):
+                yield one
 
-    def _follow_deletion(self) -> None:
-        """A program that deletes old checkpoints does not want their copies either."""
-        last = self._last
-        if last is not None and not os.path.lexists(os.path.join(self._code, last.path)):
-            files.remove_if_there(self._kept(last))
+    def _is_new(self, path: str) -> bool:
+        """Not as it was before; what is a link was written to the output in the first place."""
+        there = os.path.join(self._code, path)
+        return not os.path.islink(there) and self._before.get(path) != _state(there)
 
-    def _kept(self, checkpoint: Checkpoint) -> str:
-        return os.path.join(self._carried, "output", checkpoint.path)
+    def _states(self, unit: Unit) -> Dict[str, Optional[State]]:
+        return {path: _state(os.path.join(self._code, path)) for path in unit.files}
+
+    def _is_quiet(self, unit: Unit, before: Dict[str, Optional[State]], quiet: float) -> bool:
+        if quiet:
+            self._over.wait(quiet)
+        inside = os.path.join(self._code, unit.folder)
+        names = {os.path.join(unit.folder, name) for name in copying.states(inside)}
+        return names == set(before) and self._states(unit) == before
+
+    def _copy(self, unit: Unit, now: Dict[str, Optional[State]]) -> None:
+        began = time.monotonic()
+        known = self._known()
+        for path in [unit.folder] if unit.folder else unit.files:
+            self._copy_one(path, known, bool(unit.folder))
+        known.remember(unit.files)
+        self._copied.update((path, state) for path, state in now.items() if state is not None)
+        self._took = time.monotonic() - began
+
+    def _known(self) -> copies.Copies:
+        return copies.Copies(self._code, self._carried, self._said)
+
+    def _copy_one(self, path: str, known: copies.Copies, is_folder: bool = False) -> None:
+        output = os.path.join(self._carried, "output")
+        keep.copy_unit(self._code, output, path, self._going, known, is_folder)
+
+    def _going(self) -> bool:
+        return not self._over.is_set()
+
+    def _copy_small(self) -> None:
+        """Small files that are new since the last time; a large one waits for the end."""
+        copied, folders = [], units.libraries(self._code)
+        known = self._known()
+        for path in keep.new_files(self._code, self._before):
+            there = os.path.join(self._code, path)
+            state = _state(there)
+            if state is None or state[0] > SMALL or self._copied.get(path) == state:
+                continue
+            if os.path.islink(there) or units.root(path, folders):
+                continue  # a folder that is one save comes complete, and not file by file
+            if checkpoints.matches(path, self._patterns) and self._is_damaged(path):
+                continue  # it is being written
+            try:
+                self._copy_one(path, known)
+            except copying.Changed:
+                continue  # it is being written to
+            self._copied[path] = state
+            copied.append(path)
+        if copied:
+            known.remember(copied)
+
+    def _follow_deletions(self, newest: Unit) -> None:
+        """A program that deletes old checkpoints does not want their copies either.
+
+        One that moved them to the output itself does: what is no longer our copy stays.
+        """
+        known = self._known()
+        written = set(newest.files)
+        self._rescued = [unit for unit in self._rescued if written.isdisjoint(unit.files)]
+        for unit in list(self._rescued):
+            there = [os.path.join(self._code, path) for path in unit.files]
+            if any(map(os.path.lexists, there)):
+                continue
+            self._rescued.remove(unit)
+            for path in [unit.folder] if unit.folder else unit.files:
+                self._remove_copy(path, known)
+        self._rescued.append(newest)
+
+    def _remove_copy(self, path: str, known: copies.Copies) -> None:
+        place = known.place_of(path)
+        if not known.are_ours(path, place):
+            return
+        target = os.path.join(self._carried, "output", place)
+        if os.path.isdir(target) and not os.path.islink(target):
+            copying.remove_folder(target)
+        else:
+            files.remove_if_there(target)
 
 
-def _state(path: str) -> Tuple[int, int]:
-    status = os.stat(path)
+def _state(path: str) -> Optional[State]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
     return status.st_size, status.st_mtime_ns

@@ -3,12 +3,11 @@
 import os
 from typing import Mapping
 
-from ..data import stage
 from ..record.events import say
 from ..record.runfolder import RunFolder
+from . import space
 
 FAILED = "RABASKA_SETUP_FAILED"  # set by the script to the step that failed
-FOLDER = "RABASKA_ENV"  # an environment on node-local storage, made for this job alone
 
 _LAST_WORDS = 4000  # bytes of what the script printed
 
@@ -42,12 +41,10 @@ def last_words(path: str) -> bytes:
 
 def clean(environment: Mapping[str, str]) -> None:
     """Remove the environment; sites without a space for each job would keep it for ever."""
-    folder = environment.get(FOLDER)
-    if not folder or not os.path.isdir(folder):
+    folder = space.given(environment)
+    if not folder:
         return
     try:
-        stage.remove(folder)
-        if not environment.get("RABASKA_LOCAL"):
-            os.rmdir(os.path.dirname(folder))  # the script made it for lack of a better one
+        space.remove(folder)
     except OSError as problem:
         say("{} could not be removed: {}".format(folder, problem))

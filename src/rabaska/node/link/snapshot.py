@@ -1,15 +1,52 @@
 """The code snapshot, unpacked onto node-local storage; hostile archives are refused."""
 
+import hashlib
 import os
 import tarfile
 from typing import Dict, Tuple
+
+from ..record.plan import Plan
+
+_DIGITS = 32  # of the digest that an archive is called by
 
 
 class WrongSnapshot(Exception):
     """The archive holds what no snapshot holds."""
 
+    remedy = ""
+
+
+class DamagedSnapshot(WrongSnapshot):
+    """The archive is not what was sent."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.remedy = remedy
+
 
 Listing = Dict[str, Tuple[int, int]]  # path → size and modification time, as unpacked
+
+
+def refuse_damaged(archive: str, plan: Plan) -> None:
+    """Raise DamagedSnapshot unless the archive has the digest of the plan.
+
+    It is set aside then, so that whoever submits the run again finds it missing and sends it.
+    """
+    digest, room = hashlib.sha256(), memoryview(bytearray(2**18))
+    with open(archive, "rb", buffering=0) as stream:
+        for count in iter(lambda: stream.readinto(room), 0):
+            digest.update(room[:count])
+    if digest.hexdigest()[:_DIGITS] == plan.code:
+        return
+    try:
+        os.rename(archive, archive + ".damaged")
+    except OSError:
+        pass  # another link of the run was quicker, or may not change the store
+    here = plan.about.get("cluster") == "here"
+    raise DamagedSnapshot(
+        "the code archive {} is damaged: its digest is not its name".format(archive),
+        "`rabaska run` makes a new one" if here else "`rabaska resume` sends it again",
+    )
 
 
 def unpack(archive: str, folder: str) -> Listing:
@@ -69,6 +106,9 @@ def listing(folder: str) -> Listing:
         links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
         for name in names + links:
             path = os.path.join(parent, name)
-            status = os.lstat(path)
+            try:
+                status = os.lstat(path)
+            except FileNotFoundError:
+                continue  # a program that runs has removed it
             found[os.path.relpath(path, folder)] = (status.st_size, status.st_mtime_ns)
     return found

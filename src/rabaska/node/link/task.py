@@ -49,7 +49,7 @@ def main(argv: List[str]) -> int:
     processes.end_tree(child.pid, 0)
     code = code if code >= 0 else 128 - code
     if code and asked.failures and not disturbed:
-        rank = None if asked.below else environment.get("SLURM_PROCID")
+        rank = None if asked.below else launch.number_of(environment)
         failures.note(asked.failures, code, rank)
     return code
 

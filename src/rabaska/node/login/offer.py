@@ -3,12 +3,17 @@
 `offer list FOLDER` prints one JSON line for each file. `offer give FOLDER` reads a JSON list of
 [path, size, mtime_ns, offset] and answers each with a line, bytes, and another line:
 
-    {"size": …, "mtime_ns": …, "offset": …}  the file as it is now, size -1 when it is gone;
+    {"size": …, "mtime_ns": …, "offset": …}  the file as it is now, size -1 when it is gone, or
+                                             cannot be read, and then with "problem";
                                              offset 0 when it is not the file that was meant
     <size - offset bytes>
-    {"sha256": …}                            of the whole file; empty if it shrank meanwhile
+    {"sha256": …, "changed": …, "problem": …}  of the whole file; empty if it shrank meanwhile or
+                                             could not be read; whether it changed meanwhile
+
+What cannot be read has a "problem" in the list, too.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -41,54 +46,83 @@ def main(words: List[str]) -> int:
 
 def listing(folder: str) -> Iterator[Json]:
     """Every file and symbolic link below `folder`; folders are made as files need them."""
-    for parent, folders, names in os.walk(folder):
+    unread = []  # type: List[OSError]
+    for parent, folders, names in os.walk(folder, onerror=unread.append):
         linked = [name for name in folders if os.path.islink(os.path.join(parent, name))]
         for name in sorted(names + linked):
             path = os.path.join(parent, name)
             entry = _entry(path, os.path.relpath(path, folder))
             if entry:
                 yield entry
+    for problem in unread:
+        if not is_gone(problem):
+            yield _unread(os.path.relpath(str(problem.filename), folder) + "/", problem)
+
+
+def is_gone(problem: OSError) -> bool:
+    """Whether it was removed meanwhile, as programs do; anything else must be said."""
+    return problem.errno in (errno.ENOENT, errno.ENOTDIR)
+
+
+def changed(before: os.stat_result, after: os.stat_result) -> bool:
+    """Whether somebody wrote into an open file between two looks at it."""
+    return (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns)
 
 
 def _entry(path: str, name: str) -> Optional[Json]:
     try:
         found = os.lstat(path)
         link = os.readlink(path) if stat.S_ISLNK(found.st_mode) else None
-    except FileNotFoundError:
-        return None
+    except OSError as problem:
+        return None if is_gone(problem) else _unread(name, problem)
     if link is None and not stat.S_ISREG(found.st_mode):
         return None  # sockets and pipes are nothing to bring home
     return {"path": name, "size": found.st_size, "mtime_ns": found.st_mtime_ns, "link": link}
 
 
+def _unread(name: str, problem: OSError) -> Json:
+    return {"path": name, "size": 0, "mtime_ns": 0, "link": None, "problem": _said(problem)}
+
+
+def _said(problem: OSError) -> str:
+    return problem.strerror or str(problem)
+
+
 def _give(folder: str, path: str, known: Tuple[int, int], offset: int) -> None:
     try:
         stream = open(os.path.join(folder, native(path)), "rb")
-    except OSError:
-        _tell({"size": -1, "mtime_ns": 0, "offset": 0})
+    except OSError as problem:
+        said = "" if is_gone(problem) else _said(problem)
+        _tell({"size": -1, "mtime_ns": 0, "offset": 0, "problem": said})
         return
     with stream:
         found = os.fstat(stream.fileno())
         if (found.st_size, found.st_mtime_ns) != known:
             offset = 0
         _tell({"size": found.st_size, "mtime_ns": found.st_mtime_ns, "offset": offset})
-        _tell({"sha256": _send(stream, offset, found.st_size)})
+        digest, said = _send(stream, offset, found.st_size)
+        is_other = changed(found, os.fstat(stream.fileno()))
+        _tell({"sha256": digest, "changed": is_other, "problem": said})
 
 
-def _send(stream: BinaryIO, offset: int, size: int) -> str:
-    """Send what follows `offset`; the digest of the whole file, or "" if it shrank."""
-    digest, done = hashlib.sha256(), 0
+def _send(stream: BinaryIO, offset: int, size: int) -> Tuple[str, str]:
+    """Send what follows `offset`; the digest of the whole file, "" if it shrank or could not be
+    read, and why not."""
+    digest, done, said = hashlib.sha256(), 0, ""
     while done < size:
         end = offset if done < offset else size
-        piece = stream.read(min(_CHUNK, end - done))
+        try:
+            piece = stream.read(min(_CHUNK, end - done))
+        except OSError as problem:
+            piece, said = b"", _said(problem)
         if not piece:
             _fill(size - max(done, offset))
-            return ""
+            return "", said
         digest.update(piece)
         if done >= offset:
             sys.stdout.buffer.write(piece)
         done += len(piece)
-    return digest.hexdigest()
+    return digest.hexdigest(), ""
 
 
 def _fill(length: int) -> None:

@@ -7,16 +7,15 @@ hundreds of runs. A folder that is half made or damaged gives a line with `probl
 """
 
 import argparse
-import json
 import os
 import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import files
-from ..record import chain, events, lease, links, metrics, plan, progress
+from ..record import chain, events, lease, links, metrics, plan, progress, resumption
 from ..record.outlook import outlook, saving
 from ..record.runfolder import RunFolder
-from ..saves import checkpoints
+from ..saves import checkpoints, order, validity
 
 TAIL_LINES = 20
 TAIL_BYTES = 16 * 1024
@@ -34,7 +33,7 @@ def main(argv: List[str]) -> int:
     words.add_argument("runs", nargs="*", metavar="RUNFOLDER")
     asked = words.parse_args(argv)
     for path in asked.runs + (runs_of(asked.all) if asked.all else []):
-        sys.stdout.write(json.dumps(report(path, asked.tail), sort_keys=True) + "\n")
+        sys.stdout.write(files.to_json(report(path, asked.tail)) + "\n")
         sys.stdout.flush()
     return 0
 
@@ -57,13 +56,14 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
     if asked is None and not problems:
         there = os.path.isdir(run.path)
         problems.append("it has no run.json" if there else "there is no such folder")
-    patterns, pattern = (asked.patterns, asked.progress) if asked else ([], "")
+    patterns = asked.patterns if asked else []
     alive = _attempt(problems, "the holder", None, _holder_alive, run)
     saved = _attempt(problems, "checkpoints", None, _saved, run, patterns)
-    each = _attempt(problems, "links", [], _links, run, alive, pattern)
+    each = _attempt(problems, "links", [], _links, run, alive, asked)
     lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
     return {
         "run": asked.run if asked else run.name,
+        "id": asked.id if asked else None,
         "path": run.path,
         "about": asked.about if asked else {},
         "walltime": asked.walltime if asked else None,
@@ -71,7 +71,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "jobs": _attempt(problems, "jobs.jsonl", [], _jobs, run),
         "done": os.path.exists(run.done),
         "stop": os.path.exists(run.stop),
-        "verdict": _attempt(problems, "the chain", None, _verdict, run, alive, saved),
+        "verdict": _attempt(problems, "the chain", None, _verdict, run, asked, alive, saved),
         "links": [link for link, _ in each],
         "data": _attempt(problems, "events.jsonl", [], _staged, run),
         "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
@@ -126,29 +126,28 @@ def _holder_alive(run: RunFolder) -> Optional[bool]:
     return lease.holder_alive(run, run.holder())
 
 
-def _verdict(run: RunFolder, alive: Optional[bool], saved: Optional[Json]) -> Json:
+def _verdict(
+    run: RunFolder, asked: Optional[plan.Plan], alive: Optional[bool], saved: Optional[Json]
+) -> Json:
     # A holder on another machine counts as running: only the scheduler, or a whole lease of
     # watching, could say otherwise.
-    history = links.history(run, lambda: saved, last_is_over=alive is False)
-    decided = chain.verdict(
-        history,
-        done=os.path.exists(run.done),
-        stopped=os.path.exists(run.stop),
-        forgiven=links.forgiven(run),
-    )
+    decided = resumption.verdict(run, asked, lambda: saved, last_is_over=alive is False)
     return dict(decided._asdict())
 
 
 def _links(
-    run: RunFolder, alive: Optional[bool], pattern: str
+    run: RunFolder, alive: Optional[bool], asked: Optional[plan.Plan]
 ) -> List[Tuple[Json, progress.Found]]:
     """Each link with the metrics its log ended with, oldest first."""
+    pattern = asked.progress if asked else ""
     told = []  # type: List[Tuple[Json, progress.Found]]
     before = progress.Span(None, None, None, {})
     holder = run.holder()
     for number in sorted(set(run.links()) | set(range(1, holder + 1))):
         span = progress.span(run.log(number), pattern)
         link = _link(run, number, alive if number == holder else False)
+        if asked is not None:
+            link.update(_beginning(run, number, asked))
         link.update(first_step=span.first_step, last_step=span.last_step, epoch=span.epoch)
         every = span.every or before.every or 1
         link["steps_redone"] = steps_redone(before.last_step, span.first_step, every)
@@ -170,6 +169,20 @@ def _link(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
     return told
 
 
+def _beginning(run: RunFolder, number: int, asked: plan.Plan) -> Json:
+    """Whether the link went on from a checkpoint: as its program was told, and as it shows."""
+    begun = links.read_begun(run, number)
+    if begun is None or begun.checkpoint_seen is None:
+        return {}
+    judged = resumption.judged(run, number, asked)
+    told = {"checkpoint_found": begun.checkpoint_seen["path"], "started_over": ""}
+    if judged.state == chain.STARTED_OVER:
+        told.update(started_over=judged.why, resumed_from="")
+    if judged.state == resumption.CONTINUED:
+        told["resumed_from"] = told["checkpoint_found"]
+    return told
+
+
 def steps_redone(last_before: Optional[int], first: Optional[int], every: int) -> Optional[int]:
     """How many steps a link made again, as far as was printed; None when either is unknown.
 
@@ -184,11 +197,23 @@ def _saved(run: RunFolder, patterns: List[str]) -> Optional[Json]:
     """The newest checkpoint: as the last link recorded it, else as a quick look finds it."""
     holder = run.holder()
     ended = links.read_ended(run, holder)
-    if ended is not None and ended.checkpoint is not None:
-        return ended.checkpoint
     folder = run.carried(holder)
+    if ended is not None and ended.checkpoint is not None and _is_there(folder, ended.checkpoint):
+        return ended.checkpoint
     found = checkpoints.newest_valid(folder, patterns, set_aside=False, deep=False)
     return None if found is None else dict(found._asdict())
+
+
+def _is_there(folder: str, saved: Json) -> bool:
+    """Whether a checkpoint is still as it was recorded: it may have been emptied or deleted."""
+    path = os.path.join(folder, saved["path"])
+    try:
+        if os.path.isdir(path):
+            return validity.check(path) is None
+        status = os.stat(path)
+    except OSError:
+        return False
+    return (status.st_size, status.st_mtime_ns) == (saved["size"], saved["mtime_ns"])
 
 
 def _shown(saved: Json) -> Json:
@@ -211,7 +236,7 @@ def newest_log(run: RunFolder) -> str:
     except OSError:
         return ""
     of_links = [name for name in names if name.startswith("link-") and name.endswith(".log")]
-    chosen = max(of_links, key=checkpoints.natural, default="")
+    chosen = max(of_links, key=order.natural, default="")
     # A job that fails before its first link says why to the scheduler only.
     of_jobs = [name for name in names if name.startswith("job-")]
     chosen = chosen or max(

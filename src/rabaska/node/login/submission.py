@@ -1,53 +1,37 @@
 """Submit a job and remember it in the run folder, whatever becomes of the laptop meanwhile.
 
-`submit RUNFOLDER --links N [--resume] [--after JOB] [--mark MARK] [--once] [--find WORDS] -- …`
-runs the scheduler's own submit command. With `--after` it is one more link of the chain that JOB
-belongs to. The intention is written before it and the answer after it, so that a submission whose
-answer was lost can be told from one that never happened.
+`submit RUNFOLDER --links N [--resume] [--after JOB] [--mark MARK] [--since MARK] [--once]
+[--find WORDS] -- …` runs the scheduler's own submit command. With `--after` it is one more link of
+the chain that JOB belongs to. The intention is written before it and the answer after it, by a
+process of its own that no Ctrl-C and no lost connection ends.
 
-A scheduler that did not answer may have taken the job all the same. So each submission carries a
-mark (`{submission}` in the command becomes it), and before a second try the queue is asked for that
-mark: WORDS print a line for each job, its id first and its mark somewhere in it. Who lost the
-connection while we were at it says the same words with the same MARK again, and gets the answer.
-With `--once` nothing is submitted under a MARK for which that may have happened before.
+A submission that nobody answered may have been taken all the same (see `unanswered`): it is
+waited for, or looked for in the queue, and not made again before a queue had time to show it.
+Each carries a mark (`{submission}` in the command becomes it). Who lost the connection while we
+were at it says the same words with the same MARK again, and gets the answer. With `--once` nothing
+is submitted under a MARK for which that may have happened before. With `--since` nothing is
+submitted if somebody else was quicker: the last submission that the asker knows of is not the last
+one any more.
 """
 
 import argparse
 import os
-import re
 import shlex
-import subprocess
+import socket
 import sys
 import time
+import traceback
 import uuid
-from typing import List, NamedTuple, Optional
+from typing import Callable, List, Optional
 
 from .. import files, processes
 from ..record import links
-from ..record.jobs import submissions
+from ..record.jobs import NO_ANSWER, NOT_KNOWN, NOT_SENT, submissions
 from ..record.runfolder import RunFolder
+from .unanswered import Answer, clear, looked_for, remember, run_noting, settled
 
 MARK = "{submission}"
-NOT_KNOWN = 75  # "try again later", as sysexits.h spells it
-
-_LOOKS = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between looks at a queue that may lag behind
-_PAUSE = 0.2  # seconds between looks at a submission that is under way
-_ANSWERS = 3  # how many times the queue must say no before it is believed
-_NO_ANSWER = re.compile(
-    r"timed? ?out|unable to contact|connect|communication|transport|socket|try again|temporar",
-    re.IGNORECASE,
-)
-
-
-class Answer(NamedTuple):
-    exit_code: int
-    said: str
-    complained: str
-
-    @property
-    def uncertain(self) -> bool:
-        """Whether the job may be in the queue although the command failed."""
-        return self.exit_code != 0 and bool(_NO_ANSWER.search(self.complained + self.said))
+OTHERS = 76  # somebody else submitted the run meanwhile
 
 
 def main(argv: List[str]) -> int:
@@ -57,91 +41,152 @@ def main(argv: List[str]) -> int:
     words.add_argument("--resume", action="store_true")
     words.add_argument("--after", default="", metavar="JOB")
     words.add_argument("--mark", default="")
+    words.add_argument("--since", metavar="MARK")
     words.add_argument("--once", action="store_true")
     words.add_argument("--find", default="", metavar="WORDS")
     words.add_argument("command", nargs="+")
     asked = words.parse_args(argv)
-    run, find, mark = RunFolder(asked.run), shlex.split(asked.find), asked.mark or uuid.uuid4().hex
+    asked.find, asked.mark = shlex.split(asked.find), asked.mark or uuid.uuid4().hex
+    run = RunFolder(asked.run)
 
-    answer = answered(run, mark)
+    answer = answered(run, asked.mark)
     if asked.once and (answer is None or answer.exit_code != 0):
-        answer = tried_before(run, mark, asked.command)
-    elif answer is None and find and not asked.after:
-        answer = unanswered(run)
+        answer = tried_before(run, asked.mark, asked.command)
+    elif answer is None and not asked.after:
+        answer = lost_before(run)
+        if answer is not None and answer.exit_code == 0 and asked.resume:
+            files.remove_if_there(run.stop)
     if answer is None:
-        files.append_line(run.jobs, _intention(run, mark, asked, find))
-        answer = submitted([word.replace(MARK, mark) for word in asked.command], find, mark)
-        remember(run, mark, answer, after=asked.after)
+        complaint = _in_a_process_of_its_own(lambda: _submit(run, asked))
+        answer = answered(run, asked.mark)
+        if answer is None and complaint:
+            answer = Answer(1, "", complaint)
+    if answer is None:  # the process was killed
+        answer = _found(run, settled(run, asked.mark)) or Answer(1, "", _KILLED)
     sys.stdout.write(answer.said)
     sys.stderr.write(answer.complained)
     return answer.exit_code
 
 
-def _intention(run: RunFolder, mark: str, asked: argparse.Namespace, find: List[str]) -> files.Json:
+_KILLED = "the process that submits was killed, and no job was taken\n"
+
+
+def _in_a_process_of_its_own(work: Callable[[], None]) -> str:
+    """Do `work` where no signal to our group reaches it, and wait for it; what went wrong."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        complaint = ""
+        try:
+            os.close(reading)
+            os.setsid()
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(nowhere, stream)  # who listens to us does not wait for it
+            work()
+        except BaseException:
+            complaint = traceback.format_exc()
+        finally:
+            os.write(writing, complaint.encode("utf-8", "replace"))
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as complaint_of:
+        return complaint_of.read().decode("utf-8", "replace")
+
+
+def _submit(run: RunFolder, asked: argparse.Namespace) -> None:
+    os.makedirs(run.submissions, exist_ok=True)
+    files.append_line(run.jobs, _intention(run, asked))
+    quicker = _quicker(run, asked)
+    if quicker:
+        answer = Answer(OTHERS, "", "somebody else submitted it meanwhile\n")
+    else:
+        if asked.resume:
+            files.remove_if_there(run.stop)  # by who submits it, never by who comes too late
+        command = [word.replace(MARK, asked.mark) for word in asked.command]
+        answer = submitted(run, command, asked.find, asked.mark)
+    remember(run, asked.mark, answer, after=asked.after)
+    recorded = [one["submission"] for one in submissions(run) if one.get("exit_code") is not None]
+    if asked.mark in recorded:  # else what was noted remains
+        clear(run, asked.mark)
+
+
+def _intention(run: RunFolder, asked: argparse.Namespace) -> files.Json:
     return {
-        "submission": mark,
+        "submission": asked.mark,
         "time": time.time(),
         "links": asked.links,
         "resume": asked.resume,
         "after_link": run.holder(),
         "after": asked.after,
-        "find": find,
+        "find": asked.find,
+        "command": asked.command[0],
+        "host": socket.gethostname(),
         "boot": processes.boot_id(),
         "pid": os.getpid(),
         "started": processes.start_id(os.getpid()),
     }
 
 
-def remember(run: RunFolder, mark: str, answer: Answer, after: str = "") -> None:
-    told = {"submission": mark, "after": after}  # type: files.Json
-    told.update(answer._asdict())
-    files.append_line(run.jobs, told)
+def _quicker(run: RunFolder, asked: argparse.Namespace) -> bool:
+    """Whether another one was made, or may have been, since the last that the asker knew."""
+    if asked.since is None:
+        return False
+    possible = (0, None, NOT_KNOWN)
+    marks = [
+        each["submission"]
+        for each in submissions(run)
+        if each.get("exit_code") in possible or each["submission"] == asked.since
+    ]
+    first = marks.index(asked.since) + 1 if asked.since in marks else 0
+    return bool(marks[first : marks.index(asked.mark)])
 
 
-def submitted(command: List[str], find: List[str], mark: str) -> Answer:
-    """Submit, and try again only when the queue says that the first came to nothing."""
-    answer = _run(command)
-    if not find or not answer.uncertain:
+def submitted(run: RunFolder, command: List[str], find: List[str], mark: str) -> Answer:
+    """Submit. Where no answer came, the job is looked for; `status` goes on with that.
+
+    Only what never reached a server is said a second time.
+    """
+    answer = run_noting(run, command, mark)
+    if not _is_uncertain(answer):
         return answer
-    looked = look_for(find, mark)
-    if looked is None:
-        return _not_known(answer.complained)
-    if looked:
-        return Answer(0, looked + "\n", answer.complained)
-    again = _run(command)
-    looked = look_for(find, mark) if again.uncertain else None
-    return Answer(0, looked + "\n", again.complained) if looked else again
+    job = looked_for(run, find, mark)
+    if not job and find and _was_not_sent(answer.complained):
+        answer = run_noting(run, command, mark)
+        if not _is_uncertain(answer):
+            return answer
+        job = looked_for(run, find, mark)
+    return Answer(0, job + "\n", answer.complained) if job else not_known(answer.complained)
 
 
-def look_for(find: List[str], mark: str) -> Optional[str]:
-    """The job that carries `mark`; "" when the queue has none, None when it does not answer."""
-    answers = 0
-    for pause in _LOOKS:
-        time.sleep(pause)
-        told = _run(find)
-        if told.exit_code != 0:
-            continue
-        answers += 1
-        for line in told.said.splitlines():
-            if mark in line:
-                return line.split()[0]
-        if answers == _ANSWERS:
-            return ""
-    return None
+# Slurm: nobody listened when it connected. A failure to send or to receive is told otherwise.
+_NOT_REACHED = "Unable to contact slurm controller (connect failure)"
+
+
+def _was_not_sent(complaint: str) -> bool:
+    return _NOT_REACHED in complaint and not NO_ANSWER.search(complaint.replace(_NOT_REACHED, ""))
+
+
+def _is_uncertain(answer: Answer) -> bool:
+    """Whether the job may be in the queue although the command failed."""
+    said = answer.complained + answer.said
+    return answer.exit_code != 0 and bool(NO_ANSWER.search(said)) and NOT_SENT not in said
 
 
 def answered(run: RunFolder, mark: str) -> Optional[Answer]:
     """What the submission with this mark was told; one that is under way is waited for."""
-    last = _settled(run, mark)
+    last = settled(run, mark)
     if last.get("exit_code") is None:
         return None
     return Answer(last["exit_code"], last["said"], last["complained"])
 
 
-def unanswered(run: RunFolder) -> Optional[Answer]:
-    """The last submission, if its answer was lost but the queue has its job waiting."""
-    last = _settled(run)
-    if not last.get("find") or last.get("exit_code") not in (None, NOT_KNOWN):
+def lost_before(run: RunFolder) -> Optional[Answer]:
+    """The answer that was lost of the last submission, unless a link ran as that job already.
+
+    None when it came to nothing, and the next may be made.
+    """
+    last = settled(run)
+    if not last or last.get("exit_code") not in (None, NOT_KNOWN):
         return None
     answer = _found(run, last)
     if answer is None or answer.exit_code != 0:
@@ -154,21 +199,21 @@ def tried_before(run: RunFolder, mark: str, command: List[str]) -> Optional[Answ
 
     Where no queue can be asked, only a scheduler that is told the mark may hear it again.
     """
-    last = _settled(run, mark)
+    last = settled(run, mark)
     if not last or last.get("exit_code") not in (None, NOT_KNOWN):
         return None
-    if last.get("find"):
-        return _found(run, last)
     told = any(MARK in word for word in command)
-    return None if told else _not_known("the answer to it was lost")
+    if last.get("find") or not told:
+        return _found(run, last)
+    return None
 
 
 def _found(run: RunFolder, last: files.Json) -> Optional[Answer]:
-    """The job of a submission that was not answered, if the queue has it."""
-    mark = str(last["submission"])
-    job = look_for([str(word) for word in last["find"]], mark)
+    """The job of a submission that was not answered; None when it was not taken."""
+    mark = str(last.get("submission", ""))
+    job = looked_for(run, [str(word) for word in last.get("find") or []], mark)
     if job is None:
-        return _not_known("the queue does not answer")
+        return not_known(str(last.get("complained") or _NO_WORD))
     if not job:
         return None
     answer = Answer(0, job + "\n", "")
@@ -176,34 +221,17 @@ def _found(run: RunFolder, last: files.Json) -> Optional[Answer]:
     return answer
 
 
-def _settled(run: RunFolder, mark: str = "") -> files.Json:
-    """The last submission, or the one with this mark, when nobody on this computer is at it."""
-    while True:
-        each = [one for one in submissions(run) if mark in ("", one["submission"])]
-        last = each[-1] if each else {}
-        if last.get("exit_code") is not None or not _under_way(last):
-            return last
-        time.sleep(_PAUSE)
+_NO_WORD = "no answer was recorded, and the queue shows no job so far; try again in a minute"
 
 
-def _under_way(intention: files.Json) -> bool:
-    if intention.get("boot") != processes.boot_id():
-        return False  # on another login node, or before this one was started anew
-    return processes.is_alive(int(intention["pid"]), str(intention["started"]))
-
-
-def _not_known(said: str) -> Answer:
-    why = "nobody knows yet whether the job was taken; `rabaska resume` asks the queue again"
+def not_known(said: str) -> Answer:
+    why = "nobody knows yet whether the job was taken; `rabaska status` asks the queue again"
     return Answer(NOT_KNOWN, "", "{}\n{}\n".format(said.strip(), why))
 
 
 def _has_begun(run: RunFolder, job: str) -> bool:
     """Whether a link ran as this job already: then more links are really wanted."""
     begun = (links.read_begun(run, number) for number in run.links())
-    return any(one is not None and (one.job or "").partition("_")[0] == job for one in begun)
-
-
-def _run(words: List[str]) -> Answer:
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    output, errors = (text.decode("utf-8", "replace") for text in process.communicate())
-    return Answer(process.returncode, output, errors)
+    return any(
+        one is not None and (one.job or "").partition("_")[0] in job.split() for one in begun
+    )

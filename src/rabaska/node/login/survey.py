@@ -10,7 +10,8 @@ and about runs on standard input, a line for each, as they come:
 
 It prints the report of each run as a JSON line, again for one that ended while the queue was
 asked, then a line with the scheduler's own words:
-{"now": …, "queue": {"exit_code", "said", "complained"}, "history": the same or null}.
+{"now": …, "queue": {"exit_code", "said", "complained", "asked"}, "history": the same or null},
+where "asked" are the jobs by which the queue was asked.
 
 The queue is asked while the folders are read. Its history is asked only about jobs that the
 queue no longer mentions and that left no record of their end: databases are slow, or down.
@@ -23,12 +24,14 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Set, Tuple
 
+from ..record import jobs
 from ..record.runfolder import RunFolder
 
 Json = Dict[str, Any]
 
 QUEUE_PATIENCE = 30.0  # seconds; squeue gives up by itself when it hears nothing
 HISTORY_PATIENCE = 15.0
+JUST_MADE = 5.0  # seconds between a run folder and the first sign of its submission
 NO_ANSWER = 124  # as timeout(1) spells it
 
 
@@ -44,7 +47,9 @@ def main(argv: List[str]) -> int:
     for run in open_runs:
         if mark_of(RunFolder(run["path"])):
             _say(_told(run, asked["tail"]))
-    open_jobs = [job for run in open_runs for job in _jobs_of(run)]
+    said["asked"] = _asked(runs) if wants_jobs else []
+    # A queue that is asked by id is told apart from its history by another option of its command.
+    open_jobs = said["asked"] or [job for run in open_runs for job in _ids_of(run)]
     answered = said["exit_code"] in asked.get("answers", [0])
     history = _history(asked["history"], open_jobs, said["said"]) if answered else None
     _say({"now": time.time(), "queue": said, "history": history})
@@ -79,9 +84,23 @@ def _told(run: Json, tail: int) -> Json:
     mark = mark_of(folder)
     if mark and mark == run.get("mark"):
         return {"path": run["path"], "mark": mark}
+    submitting = _submitting(folder)  # it may find an answer, and write it down
     told = _report(folder, tail)
-    told["mark"] = mark
+    told.update(mark=mark, submitting=submitting)
     return told
+
+
+def _submitting(run: RunFolder) -> Optional[Json]:
+    """What is known of a submission without an answer."""
+    try:
+        if jobs.is_unanswered(run):
+            from .unanswered import waiting
+
+            return waiting(run)
+        return _about_to_be(run)
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # damaged: the full report says how
+    return None
 
 
 def _report(run: RunFolder, tail: int) -> Json:
@@ -99,13 +118,21 @@ def _report(run: RunFolder, tail: int) -> Json:
     return told
 
 
+def _about_to_be(run: RunFolder) -> Optional[Json]:
+    """A folder that was made a moment ago: its submission is on its way, or came to nothing."""
+    if run.holder() or os.path.exists(run.jobs) or not os.path.exists(run.plan):
+        return None
+    made = os.stat(run.plan).st_mtime
+    return {"state": "under way", "time": made} if 0 <= time.time() - made < JUST_MADE else None
+
+
 def mark_of(run: RunFolder) -> Optional[str]:
     """Changes whenever a run that is over changes; None while a link may be at work.
 
     Whatever happens to a run that is over begins with a submission or a claim.
     """
     done, ended = _time_of(run.done), _time_of(run.ended(run.holder()))
-    if not (done or ended):
+    if not (done or ended) or (not done and jobs.is_unanswered(run)):
         return None
     carried = _time_of(os.path.join(run.path, "carried"))
     return "-".join((_time_of(run.jobs), _time_of(run.stop), done, carried, ended))
@@ -163,13 +190,17 @@ def _filled(words: List[str], jobs: List[str]) -> List[str]:
 
 def _about_jobs(words: List[str], runs: List[Json]) -> List[str]:
     """The queue's command where it wants jobs: those of every run that is not finished."""
-    unfinished = [run for run in runs if not os.path.exists(RunFolder(run["path"]).done)]
-    jobs = [job for run in unfinished for job in _jobs_of(run)]
+    ids = _asked(runs)
     # A queue asked about nothing would tell of everybody's jobs.
-    return _filled(words, jobs) if jobs else ["true"]
+    return _filled(words, ids) if ids else ["true"]
 
 
-def _jobs_of(run: Json) -> List[str]:
+def _asked(runs: List[Json]) -> List[str]:
+    unfinished = [run for run in runs if not os.path.exists(RunFolder(run["path"]).done)]
+    return [job for run in unfinished for job in _ids_of(run)]
+
+
+def _ids_of(run: Json) -> List[str]:
     return (run.get("job") or "").split()
 
 

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import BinaryIO, List, Optional
 
-from ..record import chain, lease, links, plan
+from ..record import chain, lease, links, plan, resumption
 from ..record.runfolder import RunFolder
 from ..saves import checkpoints
 
@@ -135,9 +135,7 @@ def is_over(run: RunFolder) -> bool:
         return True
     if lease.holder_alive(run, run.holder()) is not False:
         return False
-    history = links.history(run, lambda: _newest(run))
-    stopped = os.path.exists(run.stop)
-    decided = chain.verdict(history, stopped=stopped, forgiven=links.forgiven(run))
+    decided = resumption.verdict(run, plan.load(run), lambda: _newest(run))
     return decided.decision in (chain.FINISHED, chain.GIVE_UP)
 
 

@@ -26,6 +26,7 @@ def report_untouched(run: RunFolder) -> Optional[Json]:
         return None
     return {
         "run": asked.run,
+        "id": asked.id,
         "path": run.path,
         "about": asked.about,
         "walltime": asked.walltime,

@@ -14,9 +14,12 @@ CANCELLED = "cancelled"
 ASKED_TO_GO_ON = "asked to go on"
 SUPERSEDED = "superseded"
 STAGING_FAILED = "staging failed"
+DAMAGED_DATA = "damaged data"
 NO_TIME_LEFT = "no time left"
 LOST = "lost"  # it began, left no record of its end, and its holder is gone
 RUNNING = "running"
+# How a link began that had a checkpoint to go on from, and did not.
+STARTED_OVER = "started over"
 
 # What is decided.
 NOT_BEGUN = "not begun"
@@ -25,11 +28,10 @@ GIVE_UP = "give up"
 
 GO_ON_EXIT_CODE = 85  # a program's way to say "there is more to do, start me again"
 
-# The same program ends in the same way again: another job would be spent for nothing.
+# The same program ends in the same way again: another job would be spent for nothing. Unless an
+# earlier link could do it: then a bad or busy node, or slow storage, is the likelier reason.
 ITS_OWN_FAULT = (CRASHED, TIME_LIMIT, NO_TIME_LEFT, STAGING_FAILED)
-# Unless an earlier link could do it: then a busy node or slow storage is the likelier reason.
-SHORT_OF_TIME = (TIME_LIMIT, NO_TIME_LEFT)
-PATIENCE = 3  # links in a row that others ended before anything was saved
+PATIENCE = 3  # links in a row that ended before anything was saved
 
 
 class Link(NamedTuple):
@@ -41,7 +43,8 @@ class Link(NamedTuple):
     reason: str = ""
     exit_code: Optional[int] = None
     signal: Optional[int] = None
-    remedy: str = ""  # what to do about it, where its pace told
+    remedy: str = ""  # what to do about it, where its pace or its beginning told
+    started_over: str = ""  # what shows that it did not go on from its checkpoint
 
 
 class Verdict(NamedTuple):
@@ -68,10 +71,14 @@ def verdict(
         return Verdict(FINISHED, "the program finished")
     if last.number <= forgiven:
         return Verdict(GO_ON, "the run was taken up again after link {}".format(forgiven))
+    if last.how == DAMAGED_DATA:
+        return _give_up(last)  # whatever it saved: the next link would read the same
+    if last.started_over:
+        # What it saved is the same again: no number of links would finish the run.
+        return Verdict(GIVE_UP, "it starts over: " + last.started_over, last.remedy)
     if last.progressed:
         return Verdict(GO_ON, "link {} saved progress".format(last.number))
-    unlucky = last.how in SHORT_OF_TIME and any(link.progressed for link in links)
-    if last.how in ITS_OWN_FAULT and not unlucky:
+    if last.how in ITS_OWN_FAULT and not any(link.progressed for link in links):
         return _give_up(last)
     return _after_interruption(last, [link for link in links if link.number > forgiven])
 
@@ -83,6 +90,9 @@ def _after_interruption(last: Link, links: List[Link]) -> Verdict:
         if link.progressed:
             break
         fruitless += 1
+    if fruitless < PATIENCE and last.how in ITS_OWN_FAULT:
+        reason = "link {} failed ({}) where earlier links did not; another one is tried"
+        return Verdict(GO_ON, reason.format(last.number, last.reason or last.how))
     if fruitless < PATIENCE:
         return Verdict(GO_ON, "link {} was interrupted ({})".format(last.number, last.how))
     return Verdict(
@@ -111,11 +121,17 @@ def _give_up(last: Link) -> Verdict:
             "link {} had no time left to train: {}".format(last.number, said),
             "ask for a longer time limit with `--walltime`",
         )
+    if last.how == DAMAGED_DATA:
+        return Verdict(
+            GIVE_UP,
+            "link {} read damaged data: {}".format(last.number, said),
+            last.remedy or "`rabaska data verify` names what is damaged",
+        )
     if last.how == STAGING_FAILED:
         return Verdict(
             GIVE_UP,
             "link {} could not be made ready: {}".format(last.number, said),
-            "put that right, then `rabaska resume`",
+            last.remedy or "put that right, then `rabaska resume`",
         )
     return Verdict(
         GIVE_UP,

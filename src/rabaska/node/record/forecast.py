@@ -13,6 +13,8 @@ from . import metrics
 
 EPOCH, STEP = "epoch", "step"
 _A_MOMENT = 0.1  # seconds, in which nothing is trained
+_NO_END = 60 * 86400.0  # seconds: an epoch that takes longer is no epoch, but a stream
+_TOO_FAR = 366 * 86400.0  # seconds: what is foretold for then is worth nothing
 _SPARE = 1.1  # of the time that was measured: a slower node, a full disk
 _SAVES = 4  # in a link, so that losing what came after the last one does not hurt
 _NEARLY = 0.05  # an interval that differs less from whole epochs is meant to be one
@@ -91,6 +93,8 @@ def _of_watched(line: Json, start: float, command: List[str]) -> Optional[Pace]:
     # The first batch of all takes longer than others, and tells nothing of them.
     warm = "each" in line and line.get("length")
     seconds = line["each"] * line["length"] if warm else spent / epochs
+    if seconds > _NO_END:
+        return None
     saves = line.get("saves", 0)
     every = (line["saved"] - line["began"]) / saves if saves else None
     if line.get("anywhere"):
@@ -160,6 +164,8 @@ def _end(seen: Pace, terms: Terms, kept: float) -> Tuple[Optional[int], Optional
     if seen.total is None:
         return None, None
     left = max(0.0, seen.total - seen.done) * seen.seconds
+    if left > _TOO_FAR:
+        return None, None
     if seen.at + left <= terms.begun + terms.seconds:
         return terms.link, seen.at + left
     if kept <= 0:

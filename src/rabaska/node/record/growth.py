@@ -8,34 +8,49 @@ import shlex
 from typing import List
 
 from ..files import Json
-from . import metrics
+from . import metrics, plan
 from .plan import Plan
 
 USUAL = 30  # links, of a run whose user did not say how many
+TRIED = 2  # that it takes to see whether a program goes on, where its source does not show it
 
 
-def limit(asked: Plan, lines: List[Json]) -> int:
-    """How many links the run may have in all; `lines` are those of a link in metrics.jsonl."""
+def limit(asked: Plan, lines: List[Json], shown: bool = False) -> int:
+    """How many links the run may have in all; `lines` are those of a link in metrics.jsonl.
+
+    `shown`: one of its links was seen to go on from a checkpoint.
+    """
     said = asked.growth.at_most
     if said is None:
-        said = USUAL if goes_on(asked, lines) else 0
+        said = USUAL if goes_on(asked, lines, shown) else TRIED if _may_go_on(asked) else 0
     return max(said, asked.links)
 
 
-def goes_on(asked: Plan, lines: List[Json]) -> bool:
+def goes_on(asked: Plan, lines: List[Json], shown: bool = False) -> bool:
     """Whether it is known to go on from a checkpoint: else each link would begin anew."""
-    told = any("{checkpoint}" in word for word in asked.command)
     own = metrics.watched(lines)
-    return told or bool(asked.resume) or bool(own and own[-1].get("anywhere"))
+    if shown or (own and own[-1].get("anywhere")):
+        return True
+    if asked.resumes in (plan.NOT, plan.WEIGHTS, plan.UNREAD):
+        return False
+    return _is_told(asked) or asked.resumes in (plan.ITSELF, plan.VARIABLE)
 
 
-def hindrance(asked: Plan, lines: List[Json], there: int) -> str:
+def _may_go_on(asked: Plan) -> bool:
+    return asked.resumes == plan.UNREAD and _is_told(asked)
+
+
+def _is_told(asked: Plan) -> bool:
+    return bool(asked.resume) or any("{checkpoint}" in word for word in asked.command)
+
+
+def hindrance(asked: Plan, lines: List[Json], there: int, shown: bool = False) -> str:
     """Why no link may be added to the `there` that were submitted; "" when one may."""
-    most = limit(asked, lines)
+    most = limit(asked, lines, shown)
     if there < most:
         return asked.growth.why_not
-    if asked.growth.at_most is None and not goes_on(asked, lines):
-        return "nothing tells that the program goes on from a checkpoint"
+    if asked.growth.at_most is None and not goes_on(asked, lines, shown):
+        return "nothing shows that the program goes on from a checkpoint"
     return "it may have {} link{}".format(most, "s" if most > 1 else "")
 
 

@@ -1,10 +1,19 @@
 """jobs.jsonl: what was submitted for a run, and what the scheduler answered."""
 
+import re
 from typing import Dict, List
 
 from .. import files
 from . import links
 from .runfolder import RunFolder
+
+NOT_KNOWN = 75  # the answer while nobody knows it: "try again later", as sysexits.h spells it
+# What schedulers' commands say when their server is not there.
+NO_ANSWER = re.compile(
+    r"timed? ?out|unable to contact|connect|communication|transport|socket|try again|temporar",
+    re.IGNORECASE,
+)
+NOT_SENT = "cannot connect to server"  # PBS and Torque: there was nobody who could have taken it
 
 
 def submissions(run: RunFolder) -> List[files.Json]:
@@ -13,6 +22,12 @@ def submissions(run: RunFolder) -> List[files.Json]:
     for line in files.read_lines(run.jobs):
         found.setdefault(str(line.get("submission")), {}).update(line)
     return list(found.values())
+
+
+def is_unanswered(run: RunFolder) -> bool:
+    """Whether nobody knows yet what became of the last submission."""
+    each = submissions(run)
+    return bool(each) and each[-1].get("exit_code") in (None, NOT_KNOWN)
 
 
 def links_there(run: RunFolder) -> int:

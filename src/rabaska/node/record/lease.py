@@ -1,24 +1,33 @@
 """Who holds a run: exactly one agent at a time, and a stale one can no longer write.
 
 What the program writes lies in `carried/<n>/`, where n is the link that holds the run. The next
-link claims the run by renaming that folder to `carried/<n+1>/`: of several contenders one rename
-succeeds, and the paths of a holder that was thought dead stop resolving. No clock of another
-machine is ever compared with ours.
+link claims the run by renaming that folder to `carried/<n+1>/`, and the paths of a holder that was
+thought dead stop resolving. No clock of another machine is ever compared with ours.
+
+A node may remember for a minute what a folder held (NFS does), so neither a rename nor a listing
+proves anything: Linux takes a rename for done when it finds the folder under its new name already.
+What proves it is `links/<n>/claimed`. It is made exclusively, which the server decides, so one of
+several contenders makes it; and who takes over writes into it, which the old holder sees at its
+next sign of life, because a file that is opened is asked for anew (close-to-open).
 """
 
+import errno
 import os
 import socket
 import threading
 import time
 from typing import Callable, NamedTuple, Optional, Tuple
 
-from .. import files, processes
+from .. import awake, files, processes
 from . import links
 from .runfolder import RunFolder
 
 SECONDS = 60.0  # a holder on another machine that gave no sign for so long is over
 LOOKS = 20  # at the holder, while one lease is waited out
 BEATS = 6  # signs of life in one lease
+LONGEST_PAUSE = 2.0  # seconds between two looks at the clock; a longer one was slept through
+# What a rename says when another contender was quicker.
+_LATE = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ESTALE)
 RECORDS = 65536  # bytes that the records of one link take at most, its reserve included
 
 
@@ -55,7 +64,7 @@ def wait_for_turn(run: RunFolder, lease: float, interrupted: Callable[[], bool])
     link, sign, still_since = -1, None, began  # type: int, Optional[Tuple[int, bytes]], float
     while True:
         now = time.monotonic()
-        current = run.holder(), _sign_of_life(run, run.holder())
+        current = run.holder(), sign_of_life(run, run.holder())
         if current != (link, sign):
             (link, sign), still_since = current, now
         alive = holder_alive(run, link)
@@ -67,7 +76,7 @@ def wait_for_turn(run: RunFolder, lease: float, interrupted: Callable[[], bool])
         time.sleep(min(1.0, lease / LOOKS))
 
 
-def _sign_of_life(run: RunFolder, link: int) -> Optional[Tuple[int, bytes]]:
+def sign_of_life(run: RunFolder, link: int) -> Optional[Tuple[int, bytes]]:
     """What changes as long as the holder lives; opened anew, so that NFS asks its server."""
     try:
         with open(run.heartbeat(link), "rb") as stream:
@@ -96,15 +105,59 @@ def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]
     _look_for_room(run)
     try:
         os.rename(run.carried(last), run.carried(link))
-    except OSError:
-        if os.path.isdir(run.carried(last)):
+    except OSError as problem:
+        if problem.errno not in _LATE and os.path.isdir(run.carried(last)):
             raise
         return None
     os.makedirs(run.link(link), exist_ok=True)
+    if not _is_first(run, link):
+        return None
+    _tell_taken(run, last, link)
     links.write_begun(run, _begun(link, job))
     files.sync_folder(os.path.dirname(run.carried(link)))
     _show_output(run, link)
     return Lease(run, link, lease)
+
+
+def _is_first(run: RunFolder, link: int) -> bool:
+    """Whether nobody else claimed the run for this link: the storage decides, once."""
+    try:
+        descriptor = os.open(run.claimed(link), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    try:
+        os.write(descriptor, _mark(0))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _mark(successor: int) -> bytes:
+    """Always as long: a node may remember a file's size for a while."""
+    return "taken by {:010d}\n".format(successor).encode("ascii")
+
+
+def _tell_taken(run: RunFolder, last: int, link: int) -> None:
+    """In place: another file under that name might not be seen."""
+    try:
+        descriptor = os.open(run.claimed(last), os.O_WRONLY)
+    except FileNotFoundError:
+        return  # the first link has none before it
+    try:
+        os.pwrite(descriptor, _mark(link), 0)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_taken(run: RunFolder, link: int) -> bool:
+    try:
+        with open(run.claimed(link), "rb") as stream:
+            said = stream.read(len(_mark(0)))
+    except FileNotFoundError:
+        return False
+    return len(said) == len(_mark(0)) and said != _mark(0)
 
 
 def _look_for_room(run: RunFolder) -> None:
@@ -155,7 +208,10 @@ class Lease:
         self.quiet = threading.Lock()  # held around a fork, so that no lock is copied half taken
         self._lease = lease
         self._beats = 0
-        self._renewed = time.monotonic()
+        # A job that was suspended renews first and is judged then: the time for which nothing of
+        # it ran does not count. Who took over meanwhile is seen by the first renewal.
+        self.clock = awake.AwakeClock(min(LONGEST_PAUSE, lease / BEATS))
+        self._renewed = self.clock.now()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
         self.renew()
@@ -165,7 +221,7 @@ class Lease:
         """Why the run may no longer be written to; "" while it may."""
         if self.superseded:
             return "another link holds the run now"
-        silent = time.monotonic() - self._renewed
+        silent = self.clock.now() - self._renewed
         if silent > self._lease / 2:
             return "the run folder could not be reached for {:.0f} s".format(silent)
         return ""
@@ -175,7 +231,8 @@ class Lease:
         with self.quiet:
             try:
                 # Not whether our own folder is there: a stale program may have made it anew.
-                self.superseded = self.run.holder() > self.link
+                newer = self.run.holder() > self.link
+                self.superseded = newer or _is_taken(self.run, self.link)
                 if self.superseded or not os.path.isdir(self.run.carried(self.link)):
                     return
                 self._beats += 1
@@ -184,10 +241,11 @@ class Lease:
                 self.successor = os.path.exists(self.run.successor(self.link))
             except OSError:
                 return  # not renewed: `lost` counts the seconds
-            self._renewed = time.monotonic()
+            self._renewed = self.clock.now()
 
     def end(self) -> None:
         self._over.set()
+        self.clock.end()
         self._thread.join(timeout=1.0)
 
     def _keep(self) -> None:

@@ -1,6 +1,5 @@
 """What each link leaves behind: begun.json, ended.json, and the verdict they lead to."""
 
-import os
 from typing import Any, Callable, List, NamedTuple, Optional
 
 from .. import files
@@ -19,7 +18,7 @@ class Begun(NamedTuple):
     pid: int
     started: Optional[str]  # tells the process from a later one with the same pid
     begun: float  # seconds since 1970
-    resumed_from: Optional[str] = None  # relative to what is carried
+    resumed_from: Optional[str] = None  # that its program was given, relative to what is carried
     checkpoint_seen: Saved = None  # the newest valid one before the program started
     epoch: Optional[float] = None  # how many were over when that was saved
     until: Optional[float] = None  # when its program will be asked to stop
@@ -37,6 +36,8 @@ class Ended(NamedTuple):
     checkpoint: Saved
     progressed: bool
     remedy: Optional[str] = None  # what to do about a link that saved nothing
+    tracks: Optional[List[files.Json]] = None  # where it began to count (see `tracks`)
+    resumption: Optional[files.Json] = None  # whether it went on (see `resumption`)
 
 
 def write_begun(run: RunFolder, begun: Begun) -> None:
@@ -71,27 +72,41 @@ def _fields(kind: Any, value: files.Json, link: int) -> files.Json:
 
 
 def history(
-    run: RunFolder, newest: Callable[[], Saved], last_is_over: bool = True
+    run: RunFolder,
+    newest: Callable[[], Saved],
+    last_is_over: bool = True,
+    judged: Optional[Callable[[int], files.Json]] = None,
 ) -> List[chain.Link]:
     """How every link ended, oldest first.
 
-    `newest` is asked for the newest valid checkpoint only when the last link left no record of
-    its end; then what it saved shows on disk alone.
+    `newest` is asked for the newest valid checkpoint, and `judged` how it began, only when the
+    last link left no record of its end; then what it saved shows on disk alone.
     """
     holder = run.holder()
-    return [
+    found = [
         _link(run, number, newest, running=number == holder and not last_is_over)
         for number in range(1, holder + 1)
     ]
+    if judged is not None and found and found[-1].how == chain.LOST:
+        found[-1] = _begun_anew(found[-1], judged(holder))
+    return found
+
+
+def _begun_anew(link: chain.Link, judged: Optional[files.Json]) -> chain.Link:
+    """The link, if it started over with the reason and what to do about it."""
+    if not judged or judged.get("state") != chain.STARTED_OVER:
+        return link
+    return link._replace(started_over=judged.get("why", ""), remedy=judged.get("hint", ""))
 
 
 def _link(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool) -> chain.Link:
     ended = read_ended(run, number)
     if ended is not None:
-        return chain.Link(
+        link = chain.Link(
             number, ended.how, bool(ended.progressed), ended.reason or "", ended.exit_code,
             ended.signal, ended.remedy or "",
         )  # fmt: skip
+        return _begun_anew(link, ended.resumption)
     if running:
         return chain.Link(number, chain.RUNNING)
     begun = read_begun(run, number)
@@ -136,13 +151,3 @@ def newest(
         deep=damaged is not None,
     )
     return None if found is None else dict(found._asdict())
-
-
-def verdict_on(run: RunFolder, patterns: List[str]) -> chain.Verdict:
-    """The chain rule applied to what lies in the run folder, whose last link is over."""
-    return chain.verdict(
-        history(run, lambda: newest(run, run.holder(), patterns)),
-        done=os.path.exists(run.done),
-        stopped=os.path.exists(run.stop),
-        forgiven=forgiven(run),
-    )

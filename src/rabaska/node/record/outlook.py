@@ -4,7 +4,7 @@ import os
 from typing import List, Optional
 
 from ..files import Json
-from . import chain, forecast, growth, jobs, links, metrics
+from . import chain, forecast, growth, jobs, links, metrics, resumption
 from .plan import Plan
 from .runfolder import RunFolder
 
@@ -30,7 +30,9 @@ def outlook(
     progressed = links.progressed(begun.checkpoint_seen, saved)
     told = forecast.forecast(seen, terms, progressed)
     there = jobs.links_there(run)
-    grows = 0 if growth.hindrance(asked, lines, there) else growth.limit(asked, lines)
+    shown = resumption.seen_to_continue(run, asked)
+    hindered = growth.hindrance(asked, lines, there, shown)
+    grows = 0 if hindered else growth.limit(asked, lines, shown)
     return dict(told._asdict(), links_there=there, grows_to=grows)
 
 
@@ -41,11 +43,15 @@ def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional
     if asked is None or begun is None:
         return None
     fruitless = ended is not None and ended.how == chain.TIME_LIMIT and not ended.progressed
-    if not fruitless and (seen is None or seen.unit != forecast.EPOCH):
+    began = (ended.resumption if ended is not None else None) or {}
+    over = began.get("why", "") if began.get("state") == chain.STARTED_OVER else ""
+    if not fruitless and not over and (seen is None or seen.unit != forecast.EPOCH):
         return None
     return {
         "code": asked.code,
         "command": asked.command,
+        "resume": asked.resume,
+        "over": over,
         "starting": max(0.0, seen.began - begun.begun) if seen else 0.0,
         "every": seen.save_every if seen else None,
         "epoch": seen.seconds if seen and seen.unit == forecast.EPOCH else None,

@@ -5,6 +5,7 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from .. import files
+from . import patterns
 from .runfolder import RunFolder
 
 FORMAT = 1
@@ -24,6 +25,7 @@ class Launch(NamedTuple):
     tasks: int = 1  # processes per node
     cores: Optional[int] = None  # per task
     mpi: str = ""  # "mpirun", or what `srun --mpi=` calls it; "" leaves it to the site
+    reach: str = "srun"  # what starts a word on the job's other nodes; "": there are none
 
 
 # How a rehearsal interrupts a link.
@@ -47,6 +49,15 @@ class Nearby(NamedTuple):
 
     memory: str = ""  # lies in memory
     shared: str = ""  # lies on a disk, and outlives a job
+
+
+# What the source of a program shows of how it goes on from a checkpoint.
+FULL = "full"  # what is loaded reaches the training state and its counter
+ITSELF = "itself"  # so, and it finds the checkpoint in its own output
+VARIABLE = "variable"  # it reads our variables
+WEIGHTS = "weights only"  # its counter starts again
+NOT = "not"  # it loads nothing that it could go on from
+UNREAD = "could not be read"
 
 
 class Growth(NamedTuple):
@@ -79,10 +90,15 @@ class Plan(NamedTuple):
     cuts: Sequence[Cut] = ()  # of a rehearsal: one for each link, from the first on
     tries: str = ""  # an address outside that a node tries, where nobody knows if it reaches it
     growth: Growth = Growth()
+    secrets: Sequence[str] = ()  # names of variables whose values are in secrets.json
+    id: str = ""  # 128 random bits: two runs may have one name, never one id
+    resumes: str = ""  # FULL, ITSELF, …; "" when nobody looked
 
 
 # A run that was submitted before they were known has none of them.
-_ADDED_LATER = ("launch", "nearby", "watch", "cuts", "tries", "growth")
+_ADDED_LATER = (
+    "launch", "nearby", "watch", "cuts", "tries", "growth", "id", "resumes", "secrets",
+)  # fmt: skip
 
 
 class WrongFormat(Exception):
@@ -133,6 +149,10 @@ def _native(value: Any) -> Any:
 
 
 def load(run: RunFolder) -> Optional[Plan]:
-    """The plan of `run`, or None when the folder holds none."""
+    """The plan of `run`, with the patterns that its links found missing; None: there is none."""
     value = files.read_json(run.plan)
-    return None if value is None else from_json(value)
+    if value is None:
+        return None
+    found = from_json(value)
+    missing = [one for one in patterns.learned(run) if one not in found.patterns]
+    return found._replace(patterns=found.patterns + missing) if found.patterns else found

@@ -8,6 +8,7 @@ No program is asked to print in a given way; these are the ways programs do prin
     {'loss': 0.5, 'epoch': 1.0}                   Hugging Face Trainer
     Epoch 3:  40%|███  | 40/100 [00:02<, loss=0.4]   Lightning, and tqdm in general
     Iteration 560, loss = 6.69755                 Caffe
+    [3/25][20/782] Loss_D: 0.52                   PyTorch's DCGAN example
 
 What counts as a step: a number named step, iteration, batch … ; else the position of a progress
 bar counted over its epochs; else the epoch. The three are never compared with each other.
@@ -38,9 +39,14 @@ EPOCH = re.compile(
 )
 # " 40/100 [00:02<00:03": tqdm, Keras; "[20/500]" of the ImageNet example
 BAR = re.compile(r"\b(\d{1,12})/(\d{1,12})\s*[\[━]|\[\s*(\d{1,12})/(\d{1,12})\]")
+# "[3/25][20/782]": an epoch, and a batch of it
+PAIR = re.compile(r"\[\s*(\d{1,9})/\d{1,9}\]\s*\[\s*\d{1,12}/\d{1,12}\]")
 # Bars that count something else, and lines that tell where the program took up its work.
 OTHER_BAR = re.compile(r"valid|test|eval|sanity|predict|download", re.IGNORECASE)
-LOOKING_BACK = re.compile(r"resum|restor|\bload|continu|(start\w*|from) checkpoint", re.IGNORECASE)
+LOOKING_BACK = re.compile(
+    r"resum|restor|\bload|continu|(start\w*|from) checkpoint|\bNamespace\(",
+    re.IGNORECASE,
+)
 METRIC = re.compile(
     r"(?<![\w.])['\"]?([A-Za-z][\w./@-]{0,40}?)['\"]?\s*(?:[:=|]\s*|\s+)\(?("
     + NUMBER
@@ -112,6 +118,14 @@ def span(path: str, pattern: str = "", size: int = SLICE) -> Span:
     return Span(first, last.step, last.epoch, last.metrics, _interval(steps))
 
 
+def numbers(text: str, pattern: str = "") -> List[Tuple[Optional[float], Optional[int]]]:
+    """Every epoch and step that `text` tells, in its order; steps of the most exact kind only."""
+    lines = _comparable(list(_read_lines(_lines(text), _compiled(pattern), few=0)))
+    # An epoch is a step to its own line; who asks for both wants to know it once.
+    named = [line if line.kind > 1 else line._replace(step=None) for line in lines]
+    return [(line.epoch, line.step) for line in named]
+
+
 def _interval(steps: List[int]) -> Optional[int]:
     gaps = (steps[place] - steps[place - 1] for place in range(1, len(steps)))
     return min((gap for gap in gaps if gap > 0), default=None)
@@ -158,6 +172,8 @@ def _read_lines(lines: List[str], own: Optional[Pattern[str]], few: int = FEW) -
     epoch = None  # type: Optional[float]
     for number, raw in enumerate(lines):
         line = raw[:LONGEST_LINE]
+        if line.startswith("rabaska: "):
+            continue  # our own words, of other links perhaps
         found = _read_own(line, own) if own else _read_line(line, epoch)
         if found.epoch is not None and not _epoch(line)[0]:
             epoch = found.epoch
@@ -196,7 +212,10 @@ def _read_line(line: str, epoch_before: Optional[float]) -> _Line:
 def _epoch(line: str) -> Tuple[bool, Optional[float]]:
     """Whether the word is quoted, as in a dictionary, and the epoch."""
     found = EPOCH.search(line)
-    return (False, None) if found is None else (bool(found.group(1)), _number(found.group(2)))
+    if found is not None:
+        return bool(found.group(1)), _number(found.group(2))
+    pair = PAIR.search(line)
+    return False, None if pair is None else _number(pair.group(1))
 
 
 def _bar(line: str) -> Optional[Tuple[int, int]]:

@@ -4,15 +4,20 @@
 <store>/nodes.json     what a link found out about the nodes, for the laptop
 <store>/runs/<run>/
   run.json             the resolved plan, written once
+  secrets.json         variables that nobody else may see (see `secrets`), while there is work left
   job.sh               what was submitted
   jobs.jsonl           submissions, appended by the submitting side only
+  submissions/         what the scheduler's command answered each, and its process
   events.jsonl         what happened, appended by whoever holds the run
   metrics.jsonl        how fast the program goes, appended by itself (see `metrics`)
+  patterns.json        what checkpoints are called beside what run.json says, found after a link
   logs/link-001.log    what the program printed in link 1
   logs/job-<id>.out    what the scheduler caught around it
   links/001/begun.json, ended.json
   carried/001/         what the program writes; renamed from link to link (see `lease`)
-    output/  checkpoints/
+    output/  checkpoints/  saved.jsonl (see `saves.saved`)
+  bin/                 `python`, where a node has only `python3`
+  rsh.sh               how mpirun reaches other nodes, where it does not know the scheduler
   output               a symbolic link to the newest carried output, for people
   DONE                 the run finished
   STOP                 somebody asked the run to stop
@@ -42,6 +47,10 @@ class RunFolder(NamedTuple):
         return os.path.join(self.path, "run.json")
 
     @property
+    def secrets(self) -> str:
+        return os.path.join(self.path, "secrets.json")
+
+    @property
     def script(self) -> str:
         return os.path.join(self.path, "job.sh")
 
@@ -50,12 +59,20 @@ class RunFolder(NamedTuple):
         return os.path.join(self.path, "jobs.jsonl")
 
     @property
+    def submissions(self) -> str:
+        return os.path.join(self.path, "submissions")
+
+    @property
     def events(self) -> str:
         return os.path.join(self.path, "events.jsonl")
 
     @property
     def metrics(self) -> str:
         return os.path.join(self.path, "metrics.jsonl")
+
+    @property
+    def patterns(self) -> str:
+        return os.path.join(self.path, "patterns.json")
 
     @property
     def logs(self) -> str:
@@ -85,11 +102,17 @@ class RunFolder(NamedTuple):
     def ended(self, link: int) -> str:
         return os.path.join(self.link(link), "ended.json")
 
+    def found(self, link: int) -> str:
+        return os.path.join(self.link(link), "found.json")
+
     def failures(self, link: int) -> str:
         return os.path.join(self.link(link), "failures.jsonl")
 
     def heartbeat(self, link: int) -> str:
         return os.path.join(self.link(link), "heartbeat")
+
+    def claimed(self, link: int) -> str:
+        return os.path.join(self.link(link), "claimed")
 
     def successor(self, link: int) -> str:
         return os.path.join(self.link(link), "successor.json")

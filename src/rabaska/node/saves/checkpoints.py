@@ -1,28 +1,17 @@
-"""The newest checkpoint that is whole, among all that a program left.
+"""The newest checkpoint that is complete, among all that a program left.
 
-Which file a program continues from, when it leaves several:
-
-1. Parts of a checkpoint (`optimizer.pt`, `scheduler.pt`, `rng_state.pth`) come after everything
-   else, however new they are: no program continues from its optimizer alone.
-2. Otherwise the newest save wins. Files written within ten seconds of each other count as one
-   save, because `best.pt` is often a copy made just after `last.pt`. Within one save,
-   names made for continuing come first (`last`, `latest`, `checkpoint`, `resume`, or a step or
-   epoch number), then plain names (`model.pt`), then `best`, which may be an older state or
-   weights without an optimizer.
-3. Among equals the newer file, and at the same moment the later name: `epoch-10` after `epoch-9`.
-
-The first in that order that proves whole is used. A narrower pattern in rabaska.toml overrules
-all of it.
+In which order they are tried is decided in `order`; the first that proves complete is used. A
+narrower pattern in rabaska.toml overrules all of it.
 """
 
 import errno
 import fnmatch
 import os
-import re
 import stat
-from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Iterator, List, Optional
 
-from . import commit, folders, validity
+from . import commit, folders, saved, validity
+from .order import Checkpoint, in_order
 
 DAMAGED = ".damaged"
 UNFINISHED = (".partial", ".tmp", ".temp", ".part", DAMAGED)
@@ -31,23 +20,7 @@ DEFAULT_PATTERNS = [
     "*.pkl",
 ]  # fmt: skip
 
-SAVED_TOGETHER = 10 * 10**9  # nanoseconds
-
-PARTS = {
-    "optimizer", "optim", "opt", "scheduler", "sched", "scaler", "rng", "args", "history",
-    "metrics", "tokenizer", "vocab", "predictions", "results",
-}  # fmt: skip
-FOR_CONTINUING = re.compile(
-    r"^(last|latest|checkpoint|ckpt|chkpt|resume|snapshot|current|step|epoch|ep|iter|global)"
-)
-NUMBERED = re.compile(r"(^|[^a-zA-Z0-9])\d+(?![a-zA-Z0-9])")
-
-
-class Checkpoint(NamedTuple):
-    path: str  # relative to the folder that was searched
-    size: int  # bytes
-    mtime_ns: int
-
+_USUAL = {"*.pt", "*.pth", "*.ckpt", "*.safetensors"}  # who has these was not asked for less
 
 Report = Callable[[str, str], None]  # path, why
 
@@ -65,7 +38,7 @@ def newest_valid(
     `<name>.damaged`, so that they are met only once; only who holds the run, with no program
     running, may ask for that: a file still being written looks damaged too.
     """
-    for candidate in in_order(_everything(folder, patterns)):
+    for candidate in in_order(everything(folder, patterns), saved.read(folder)):
         path = os.path.join(folder, candidate.path)
         try:
             why = validity.check(path, deep=deep)
@@ -82,9 +55,9 @@ def newest_valid(
     return None
 
 
-def _everything(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
+def everything(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
     """Single files, and folders that are one checkpoint; of the latter no file by itself."""
-    whole = list(_of_libraries(folder, patterns or DEFAULT_PATTERNS))
+    whole = list(_of_libraries(folder, patterns))
     inside = tuple(os.path.join(each.path, "") for each in whole)
     for found in candidates(folder, patterns):
         if not found.path.startswith(inside):
@@ -93,11 +66,15 @@ def _everything(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
     yield from committed(folder)
 
 
-def _of_libraries(folder: str, wanted: List[str]) -> Iterator[Checkpoint]:
-    """Folders such as `checkpoint-500` that a pattern fits, or some file of theirs."""
+def _of_libraries(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
+    """Folders such as `checkpoint-500` that a pattern fits, or some file of theirs.
+
+    Their names need not fit the usual patterns: nothing else looks like them.
+    """
+    usual = not patterns or _USUAL.issubset(patterns)
     for found in folders.below(folder):
         paths = [found.path] + [os.path.join(found.path, name) for name in found.files]
-        if any(matches(path, wanted) for path in paths):
+        if usual or any(matches(path, patterns) for path in paths):
             yield Checkpoint(found.path, found.size, found.mtime_ns)
 
 
@@ -157,49 +134,6 @@ def matches(path: str, patterns: List[str]) -> bool:
         if bare != pattern and fnmatch.fnmatchcase(path, pattern):
             return True
     return False
-
-
-def in_order(found: Iterator[Checkpoint]) -> List[Checkpoint]:
-    """The order in which they are tried: see the rule at the top of this module."""
-    newest_first = sorted(found, key=_age, reverse=True)
-    whole = [checkpoint for checkpoint in newest_first if not _is_part(checkpoint.path)]
-    parts = [checkpoint for checkpoint in newest_first if _is_part(checkpoint.path)]
-    ordered = []  # type: List[Checkpoint]
-    while whole:
-        since = whole[0].mtime_ns - SAVED_TOGETHER
-        together = [checkpoint for checkpoint in whole if checkpoint.mtime_ns >= since]
-        whole = whole[len(together) :]
-        ordered.extend(sorted(together, key=lambda checkpoint: _rank(checkpoint.path)))
-    return ordered + parts
-
-
-def _age(checkpoint: Checkpoint) -> Tuple[int, List[Tuple[int, int, str]]]:
-    return checkpoint.mtime_ns, natural(checkpoint.path)
-
-
-def natural(name: str) -> List[Tuple[int, int, str]]:
-    """A sort key by which `epoch-9` comes before `epoch-10`."""
-    pieces = re.findall(r"([0-9]+)|([^0-9]+)", name)
-    return [(1, int(number), "") if number else (0, 0, text) for number, text in pieces]
-
-
-def _words(path: str) -> List[str]:
-    """The words of a path below `output/` or `checkpoints/`, which say nothing themselves."""
-    inside = path.split("/", 1)[-1]
-    return re.findall(r"[a-z]+", os.path.splitext(inside)[0].lower())
-
-
-def _is_part(path: str) -> bool:
-    return any(word in PARTS for word in re.findall(r"[a-z]+", os.path.basename(path).lower()))
-
-
-def _rank(path: str) -> int:
-    words = _words(path)
-    if any(word.startswith("best") or word.endswith("best") for word in words):
-        return 2
-    if NUMBERED.search(os.path.basename(path)) or any(FOR_CONTINUING.match(w) for w in words):
-        return 0
-    return 1
 
 
 def _set_aside(path: str, why: str) -> str:

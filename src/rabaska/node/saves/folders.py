@@ -1,16 +1,41 @@
-"""Checkpoints that other libraries write as folders: `checkpoint-500` of Hugging Face's Trainer.
+"""Checkpoints that libraries write as folders: a program is given the folder, all of it or none.
 
-It writes weights and `training_args.bin` first and `trainer_state.json` last of what continuing
-needs, so that a folder without the latter was left half written. A program is given the folder.
+Each library has files by which its folder is known, and one that it writes last:
+
+    Hugging Face's Trainer   checkpoint-500/         trainer_state.json
+    Accelerate               checkpoint_0/           random_states_0.pkl
+    PyTorch's DCP            any name                .metadata
+    Orbax                    any name                renamed when it is complete
+    DeepSpeed                global_step500/         `latest`, beside the folder
 """
 
+import fnmatch
 import os
 import re
-from typing import Callable, Iterator, List, NamedTuple, Optional
+from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence
 
 LAST = "trainer_state.json"
-_MARKS = {"training_args.bin", LAST}
-_NAME = re.compile(r"checkpoint-\d+\Z")
+UNRENAMED = ".orbax-checkpoint-tmp"  # in the name of a folder that Orbax is still writing
+_HOLD_DATA = (
+    ".pt", ".pth", ".tar", ".ckpt", ".bin", ".safetensors", ".npz", ".npy", ".h5", ".hdf5",
+    ".keras", ".pkl", ".msgpack",
+)  # fmt: skip
+_LATEST = "latest"  # of DeepSpeed: the name of the newest complete folder
+
+
+class _Kind(NamedTuple):
+    name: str  # a regular expression for all of the folder's name
+    marks: Sequence[str]  # patterns of files; one of them is there
+    last: str  # the file that is written last; "" where it is none of the folder's
+
+
+_KINDS = [
+    _Kind(r"checkpoint-\d+", ("training_args.bin", LAST), LAST),
+    _Kind(r"checkpoint_\d+", ("random_states_*.pkl", "optimizer.bin"), "random_states_0.pkl"),
+    _Kind(r".*", (".metadata", "*.distcp"), ".metadata"),
+    _Kind(r".*", ("_CHECKPOINT_METADATA", "manifest.ocdbt"), ""),
+    _Kind(r".*", ("mp_rank_*_model_states.pt", "zero_pp_rank_*_states.pt"), ""),
+]
 
 
 class Folder(NamedTuple):
@@ -21,22 +46,34 @@ class Folder(NamedTuple):
 
 
 def is_one(path: str) -> bool:
-    """Whether a folder is such a checkpoint, whole or not."""
-    if not _NAME.match(os.path.basename(path)):
-        return False
+    """Whether a folder is such a checkpoint, complete or not."""
+    return _kind(path) is not None
+
+
+def _kind(path: str) -> Optional[_Kind]:
     try:
-        return not _MARKS.isdisjoint(os.listdir(path))
+        return _kind_with(path, os.listdir(path))
     except OSError:
-        return False
+        return None
+
+
+def _kind_with(path: str, names: List[str]) -> Optional[_Kind]:
+    for kind in _KINDS:
+        if re.fullmatch(kind.name, os.path.basename(path)) and any(
+            fnmatch.fnmatchcase(name, mark) for name in names for mark in kind.marks
+        ):
+            return kind
+    return None
 
 
 def below(folder: str) -> Iterator[Folder]:
-    """Every such checkpoint below `folder`, in no order."""
-    for parent, inside, _ in os.walk(folder):
-        found = [name for name in inside if is_one(os.path.join(parent, name))]
-        inside[:] = [name for name in inside if name not in found]
-        for name in found:
-            yield _look(os.path.join(parent, name), folder)
+    """Every such checkpoint below `folder`, in no order; links to folders are not followed."""
+    for path, inside, names in os.walk(folder):
+        if path == folder or _kind_with(path, names) is None:
+            continue
+        inside[:] = []
+        if UNRENAMED not in os.path.basename(path):
+            yield _look(path, folder)
 
 
 def _look(path: str, folder: str) -> Folder:
@@ -58,12 +95,40 @@ def _files(path: str) -> Iterator[str]:
 
 
 def check(path: str, check_file: Callable[[str], Optional[str]]) -> Optional[str]:
-    """None when every file is whole as far as `check_file` can tell, else why it is not."""
+    """None when every file is complete as far as `check_file` can tell, else why it is not."""
     names = sorted(_files(path))
-    if LAST not in names:
-        return "it was left half written: {} is missing".format(LAST)
+    kind = _kind(path)
+    if kind is not None and kind.last and kind.last not in names:
+        return "it was left half written: {} is missing".format(kind.last)
+    if UNRENAMED in os.path.basename(path):
+        return "it was left half written: Orbax had not renamed it"
+    if not _is_finished(path):
+        return "it was left half written: `{}` does not name it yet".format(_LATEST)
     for name in names:
+        if not _must_hold_data(name, kind) and os.path.getsize(os.path.join(path, name)) == 0:
+            continue
         why = check_file(os.path.join(path, name))
         if why is not None:
             return "{}: {}".format(name, why)
     return None
+
+
+def _must_hold_data(name: str, kind: Optional[_Kind]) -> bool:
+    """False for files that may be empty: `merges.txt`, or the `.distcp` of a rank with no part."""
+    return name.endswith(_HOLD_DATA) or (kind is not None and name == kind.last)
+
+
+def _is_finished(path: str) -> bool:
+    """False for a folder of DeepSpeed that is newer than the one its `latest` names."""
+    own = _step(os.path.basename(path))
+    try:
+        with open(os.path.join(os.path.dirname(path), _LATEST), "rb") as stream:
+            named = _step(os.fsdecode(stream.read(256)).strip())
+    except OSError:
+        return True
+    return own is None or named is None or own <= named
+
+
+def _step(name: str) -> Optional[int]:
+    found = re.fullmatch(r"global_step(\d+)", name)
+    return int(found.group(1)) if found else None

@@ -8,7 +8,7 @@ How much can be told depends on the format:
     .pkl and other pickles       cut short → nearly always (the last byte must be STOP)
     PyTorch's old format         not at all: raw numbers follow the pickles
     a folder with COMMIT.json    cut short or missing → always; bits changed → with `deep`
-    checkpoint-500 (see folders) as each of its files, which must all be there
+    checkpoint-500 (see folders) as each of its files; those that hold no weights may be empty
     anything else                only that it is not empty, unless its first bytes are known
 
 Nothing is unpickled: a checkpoint is data, and reading it must not run code.

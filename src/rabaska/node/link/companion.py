@@ -1,0 +1,162 @@
+"""A companion: runs on one node of a job what `spread` on the first node says.
+
+`companion HOST PORT KEYFILE PLACE`
+
+It connects to `spread`, proves by the key in a file that only its user may read that it is ours,
+and runs the processes it is told of. When the connection ends, whatever ended `spread`, so do they.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from typing import Any, Dict, List, Mapping
+
+from .. import processes
+from . import program
+from .frames import HELLO, INPUT, NO_MORE, OUTPUT, RESULT, WORK, Frame, Talk, is_proof, proof
+
+PROCESS, LOCAL, NODE = "RABASKA_PROCESS", "RABASKA_PROCESS_OF_NODE", "RABASKA_NODE"
+
+_PATIENCE = 60.0  # seconds to reach the first node
+_LOOK = 0.1
+# What the scheduler told this node alone.
+_OWN = ("HOSTNAME", "PBS_NODENUM", "PBS_TASKNUM", "PBS_VNODENUM")
+
+
+def main(argv: List[str]) -> int:
+    if len(argv) != 4:
+        sys.stderr.write("usage: companion HOST PORT KEYFILE PLACE\n")
+        return 2
+    with open(argv[2]) as stream:
+        key = stream.read().strip()
+    for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGHUP"):
+        # Schedulers signal whole jobs; the program has its own answer, and is waited for.
+        signal.signal(getattr(signal, name), lambda *_: None)
+    connection = socket.create_connection((argv[0], int(argv[1])), _PATIENCE)
+    connection.settimeout(None)
+    talk = Talk(connection)
+    nonce = os.urandom(16).hex()
+    hello = {"place": int(argv[3]), "nonce": nonce, "proof": proof(key, HELLO, nonce)}
+    talk.say(HELLO, json.dumps(hello).encode())
+    processes.become_reaper()
+    return Crew(talk, key, nonce).serve()
+
+
+class Crew:
+    """The processes of this node."""
+
+    def __init__(self, talk: Talk, key: str, nonce: str) -> None:
+        self._talk = talk
+        self._key, self._nonce = key, nonce
+        self._members = []  # type: List[subprocess.Popen[bytes]]
+        self._outputs = {}  # type: Dict[int, int]  # where to read from -> the member's pid
+        self._begun = False
+
+    def serve(self) -> int:
+        try:
+            while not self._begun or self._members:
+                if not self._look():
+                    break
+        except OSError:
+            pass  # the connection broke: nobody is there to tell
+        finally:
+            processes.end_all(lambda: processes.descendants(os.getpid()), 0)
+        return 0
+
+    def _look(self) -> bool:
+        """Pass on what there is; False when `spread` is gone."""
+        ready, _, _ = select.select([self._talk] + list(self._outputs), [], [], _LOOK)
+        for descriptor in [one for one in ready if isinstance(one, int)]:
+            self._pass_output(descriptor)
+        if self._talk in ready:
+            frames = self._talk.heard()
+            if frames is None:
+                return False
+            for frame in frames:
+                self._obey(frame)
+        for member in [one for one in self._members if one.poll() is not None]:
+            self._tell_end(member)
+        return True
+
+    def _obey(self, frame: Frame) -> None:
+        if frame.kind == WORK:
+            work = json.loads(frame.content.decode("ascii"))
+            if not is_proof(work.get("proof"), self._key, WORK, self._nonce):
+                raise OSError("somebody else listens where `spread` did")
+            self._start(work)
+        elif frame.kind == INPUT:
+            for member in self._members:
+                _write(member, frame.content)
+        elif frame.kind == NO_MORE:
+            for member in self._members:
+                _hang_up(member)
+
+    def _start(self, work: Mapping[str, Any]) -> None:
+        self._begun = True
+        folder = work["folder"] if os.path.isdir(work["folder"]) else "/"
+        for number in range(work["tasks"]):
+            environment = _environment(work, number)
+            reading, writing = os.pipe()
+            try:
+                member = program.start_below(
+                    work["words"], environment, folder, subprocess.PIPE, writing
+                )
+            except program.NotStarted as problem:
+                os.close(reading)
+                self._result(problem.code, problem.reason)
+                continue
+            finally:
+                os.close(writing)
+            self._members.append(member)
+            self._outputs[reading] = member.pid
+
+    def _pass_output(self, descriptor: int) -> None:
+        piece = os.read(descriptor, 65536)
+        if piece:
+            self._talk.say(OUTPUT, piece)
+        else:
+            del self._outputs[descriptor]
+            os.close(descriptor)
+
+    def _tell_end(self, member: "subprocess.Popen[bytes]") -> None:
+        self._members.remove(member)
+        _hang_up(member)
+        for descriptor in [one for one, pid in self._outputs.items() if pid == member.pid]:
+            # What it left in the pipe; a process that it left behind may hold it open for ever.
+            while descriptor in self._outputs and select.select([descriptor], [], [], 0)[0]:
+                self._pass_output(descriptor)
+        code = member.returncode
+        self._result(code if code >= 0 else 128 - code, "")
+
+    def _result(self, code: int, why: str) -> None:
+        self._talk.say(RESULT, json.dumps({"code": code, "why": why}).encode())
+
+
+def _environment(work: Mapping[str, Any], number: int) -> Dict[str, str]:
+    environment = dict(work["environment"])
+    environment.update({name: os.environ[name] for name in _OWN if name in os.environ})
+    environment[NODE] = str(work["node"])
+    environment[LOCAL] = str(number)
+    environment[PROCESS] = str(work["node"] * work["tasks"] + number)
+    return environment
+
+
+def _write(member: "subprocess.Popen[bytes]", content: bytes) -> None:
+    try:
+        if member.stdin is not None and not member.stdin.closed:
+            member.stdin.write(content)
+            member.stdin.flush()
+    except OSError:
+        pass  # it does not listen any more
+
+
+def _hang_up(member: "subprocess.Popen[bytes]") -> None:
+    try:
+        if member.stdin is not None:
+            member.stdin.close()
+    except OSError:
+        pass

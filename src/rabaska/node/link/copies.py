@@ -1,0 +1,160 @@
+"""Which files of the output are our copies of files beside the code, and which the program's own.
+
+A program may save `model.pt` beside its code, and another `model.pt` to its output. A copy takes
+the place of a file in the output only if we put that file there and nobody has touched it since;
+otherwise it is kept in the folder `beside-code` of the output.
+"""
+
+import filecmp
+import itertools
+import os
+import stat
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+
+from .. import files
+from . import copying
+
+RECORD = "beside.json"  # in what is carried: which files of the output lay beside the code
+ELSEWHERE = "beside-code"  # in the output: what would have replaced the program's own files
+
+Said = Callable[[str, str], None]  # path, where it is kept instead
+# A move between disks writes into the file that is there, and sets its size and time: only the
+# time of change, which nobody can set, tells then.
+_State = Tuple[int, int, int, int]  # inode, size, time, time of change
+
+
+def unsaid(path: str, place: str) -> None:
+    pass
+
+
+class Copies:
+    def __init__(self, code: str, carried: str, said: Said = unsaid) -> None:
+        self._code = code
+        self._output = os.path.join(carried, "output")
+        self._record = os.path.join(carried, RECORD)
+        self._said = said
+        value = files.read_json(self._record) or {}
+        self._paths = {str(path) for path in value.get("paths", [])}
+        self._places = {str(one): str(place) for one, place in value.get("places", [])}
+        self._states = {path: tuple(state) for path, state in value.get("copies", [])}
+        self._same = list(value.get("same") or [])  # type: List[str]
+
+    def paths(self) -> List[str]:
+        return sorted(self._paths)
+
+    def place_of(self, path: str) -> str:
+        """Where in the output a file, or a folder, is kept."""
+        for above in _and_above(path):
+            if above in self._places:
+                return self._places[above] + path[len(above) :]
+        return path
+
+    def shown(self, keep: Sequence[str]) -> None:
+        """What is kept is now seen beside the code: as it is, it is the program's file there."""
+        places = [self.place_of(path) for path in self.paths()]
+        self._states = dict(_states(self._output, places))
+        self._same = [path.strip("/") for path in keep]
+        if self._paths or self._same:
+            self.write()
+
+    def choose(self, path: str, is_folder: bool) -> Optional[str]:
+        """A place in the output at which a copy of `path` replaces nothing of the program's own.
+
+        None when the program put the same there itself.
+        """
+        known = self.place_of(path)
+        for place in itertools.chain([known], _others(path)):
+            if self._may_replace(path, place, is_folder):
+                break
+            if _is_equal(os.path.join(self._code, path), os.path.join(self._output, place)):
+                return None
+        if place != known:
+            self._places[path] = place
+            self._said(path, place)
+        return place
+
+    def _may_replace(self, path: str, place: str, is_folder: bool) -> bool:
+        target = os.path.join(self._output, place)
+        if not os.path.lexists(target) or any(one in self._same for one in _and_above(path)):
+            return True
+        if os.path.isdir(target) and not os.path.islink(target):
+            return is_folder and self.are_ours(path, place)
+        return not is_folder and self.are_ours(path, place)
+
+    def are_ours(self, path: str, place: str) -> bool:
+        """Whether all at `place` is as we left it, or is seen through links beside the code."""
+        for found, state in _states(self._output, [place]):
+            here = os.path.join(self._code, path + found[len(place) :])
+            there = os.path.join(self._output, found)
+            through = os.path.islink(here) and os.path.realpath(here) == os.path.realpath(there)
+            if self._states.get(found) != state and not through:
+                return False
+        return True
+
+    def note(self, place: str) -> None:
+        """What is at `place` now was copied there."""
+        for old in [one for one in self._states if place in _and_above(one)]:
+            del self._states[old]
+        self._states.update(_states(self._output, [place]))
+
+    def remember(self, paths: Sequence[str]) -> None:
+        """Write down all, and that `paths` belong beside the code, for the links to come."""
+        self._paths.update(paths)
+        self.write()
+
+    def write(self) -> None:
+        # Pairs, because names that are no UTF-8 cannot be keys.
+        value = {"paths": self.paths()}  # type: files.Json
+        value["copies"] = sorted([path, list(state)] for path, state in self._states.items())
+        if self._places:
+            value["places"] = sorted(map(list, self._places.items()))
+        if self._same:
+            value["same"] = self._same
+        files.write_json(self._record, value)
+
+
+def _and_above(path: str) -> List[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
+
+
+def _others(path: str) -> Iterator[str]:
+    yield os.path.join(ELSEWHERE, path)
+    for number in itertools.count(2):
+        yield os.path.join("{}-{}".format(ELSEWHERE, number), path)
+
+
+def _is_equal(source: str, target: str) -> bool:
+    """Whether two files, or folders, hold the same."""
+    if os.path.isdir(source):
+        names = set(copying.states(source))
+        return names == set(copying.states(target)) and all(
+            _is_equal(os.path.join(source, name), os.path.join(target, name)) for name in names
+        )
+    try:
+        one, other = os.lstat(source), os.lstat(target)
+        regular = stat.S_ISREG(one.st_mode) and stat.S_ISREG(other.st_mode)
+        same = regular and one.st_size == other.st_size
+        return same and filecmp.cmp(source, target, shallow=False)
+    except OSError:
+        return False
+
+
+def _states(output: str, places: Sequence[str]) -> Iterator[Tuple[str, _State]]:
+    """Every file at or below the places, as it is now."""
+    for place in places:
+        path = os.path.join(output, place)
+        found = [place]
+        if os.path.isdir(path) and not os.path.islink(path):
+            found = [
+                os.path.relpath(os.path.join(parent, name), output)
+                for parent, inside, names in os.walk(path)
+                for name in names + [one for one in inside if os.path.islink(parent + "/" + one)]
+            ]
+        for one in found:
+            try:
+                status = os.lstat(os.path.join(output, one))
+            except OSError:
+                continue  # gone since it was listed
+            size, written, changed = status.st_size, status.st_mtime_ns, status.st_ctime_ns
+            yield one, (status.st_ino, size, written, changed)

@@ -1,0 +1,29 @@
+"""One shell command on one node of a job: what mpirun starts its helpers by, in place of ssh.
+
+`rsh --reach HOW HOST COMMAND…`
+"""
+
+import argparse
+import os
+import socket
+from typing import List
+
+from ..record.events import say
+from . import reaching
+from .spread import Spread
+
+
+def main(argv: List[str]) -> int:
+    words = argparse.ArgumentParser(prog="rsh")
+    words.add_argument("--reach", default="")
+    words.add_argument("host")
+    words.add_argument("command", nargs=argparse.REMAINDER)
+    asked = words.parse_args(argv)
+    try:
+        known = reaching.hosts(os.environ, socket.gethostname())
+        host = reaching.host_called(asked.host, known)
+        shell = ["sh", "-c", " ".join(asked.command)]
+        return Spread([host], asked.reach, 1, shell, first_is_here=False).run()
+    except (reaching.NotReached, OSError) as problem:
+        say(str(problem))
+        return 1

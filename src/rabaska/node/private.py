@@ -1,0 +1,172 @@
+"""Folders that no other user can read, list or replace, in places where everybody may write.
+
+A folder is as private as the folders above it: who may write to one of those can rename ours and
+put another in its place. So every step of a path is looked at, by `lstat`.
+
+Imports next to nothing: `status` on the laptop reads here before anything else.
+"""
+
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List, Optional
+
+PREFIX = "rabaska-"
+
+_ROOT = 0
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_MOST_LINKS = 40  # as the kernel counts them
+
+
+class NotPrivate(OSError):
+    """A folder that somebody else can read or replace."""
+
+
+def danger(path: str) -> str:
+    """Why somebody else could replace what lies in the folder `path`; "" when nobody can.
+
+    What is not there yet can be made by us, if nobody can replace what lies above it.
+    """
+    done, left, links = "/", _parts(os.path.abspath(path)), 0
+    while True:
+        why = _danger_of(done)
+        if why or not left:
+            return why
+        step = os.path.join(done, left.pop(0))
+        try:
+            found = os.lstat(step)
+        except FileNotFoundError:
+            return ""
+        if found.st_uid not in _trusted():
+            return "{} belongs to {}".format(step, _name_of(found.st_uid))
+        if not stat.S_ISLNK(found.st_mode):
+            done = step
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            return "{} leads in a circle".format(path)
+        target = os.readlink(step)
+        left = _parts(target) + left
+        done = "/" if os.path.isabs(target) else done
+
+
+def _parts(path: str) -> "List[str]":
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _danger_of(folder: str) -> str:
+    """Why others could rename what lies in `folder`; in a sticky one only its owner can."""
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode):
+        return "{} is no folder".format(folder)
+    written_by_others = found.st_mode & _OTHERS_WRITE
+    if not written_by_others or found.st_mode & stat.S_ISVTX:
+        return ""
+    if written_by_others == stat.S_IWGRP and _is_own_group(found.st_gid):
+        return ""
+    return "others may write to {}".format(folder)
+
+
+def _trusted() -> "List[int]":
+    """Who may own the folders above ours."""
+    trusted = [_ROOT, os.getuid()]
+    try:
+        with open("/proc/self/uid_map") as stream:
+            mapped = stream.read().split()
+        if mapped[:3] != ["0", "0", "4294967295"]:
+            # Inside a container made by a user, the owner of the system has no name of its own.
+            with open("/proc/sys/kernel/overflowuid") as stream:
+                trusted.append(int(stream.read()))
+    except (OSError, ValueError):
+        pass  # not Linux
+    return trusted
+
+
+def _is_own_group(number: int) -> bool:
+    """Whether the group has nobody but us in it, as many systems give one to each user."""
+    import grp
+    import pwd
+
+    try:
+        group, own = grp.getgrgid(number), pwd.getpwuid(os.getuid())
+    except KeyError:
+        return False
+    alone = not set(group.gr_mem) - {own.pw_name}
+    return alone and group.gr_name == own.pw_name and number == own.pw_gid
+
+
+def _name_of(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return "user {}".format(uid)
+
+
+def not_ours(folder: str) -> str:
+    """Why a folder is not ours alone; "" when it is, and none above it is a danger to it."""
+    try:
+        found = os.lstat(folder)
+    except OSError as problem:
+        return "{}: {}".format(folder, problem.strerror)
+    if not stat.S_ISDIR(found.st_mode):
+        return "{} is no folder".format(folder)
+    if found.st_uid != os.getuid():
+        return "{} belongs to {}".format(folder, _name_of(found.st_uid))
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        return "others may look into {}".format(folder)
+    return danger(os.path.dirname(os.path.abspath(folder)))
+
+
+def claim(folder: str) -> str:
+    """Make the folder ours alone, if it is there already or not; why that cannot be, else ""."""
+    why = danger(os.path.dirname(os.path.abspath(folder)))
+    if why:
+        return why
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as problem:
+        return "{}: {}".format(folder, problem.strerror)
+    _close_to_others(folder)
+    return not_ours(folder)
+
+
+def _close_to_others(folder: str) -> None:
+    """What is ours, and nobody else could write to, is closed to those who could read it."""
+    found = os.lstat(folder)
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    if ours and found.st_mode & 0o077 and not found.st_mode & _OTHERS_WRITE:
+        os.chmod(folder, 0o700)
+
+
+def new_folder(parent: str, prefix: str = PREFIX) -> str:
+    """A new folder of ours in `parent`, which is made where it is missing, under a name that
+    nobody can guess; NotPrivate where others could replace it."""
+    why = danger(parent)
+    if why:
+        raise NotPrivate(why)
+    os.makedirs(parent, 0o700, exist_ok=True)
+    path = os.path.join(parent, prefix + os.urandom(8).hex())
+    os.mkdir(path, 0o700)  # FileExistsError where somebody guessed it after all
+    why = not_ours(path)
+    if why:
+        raise NotPrivate(why)
+    return path
+
+
+def open_to_all_above(path: str) -> "Optional[str]":
+    """The nearest folder at or above `path` where everybody may make folders, as in /tmp."""
+    while path != os.path.dirname(path):
+        try:
+            mode = os.stat(path).st_mode
+        except OSError:
+            mode = 0
+        if mode & stat.S_ISVTX and mode & stat.S_IWOTH:
+            return path
+        path = os.path.dirname(path)
+    return None

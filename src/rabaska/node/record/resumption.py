@@ -1,0 +1,224 @@
+"""Whether a link went on from the checkpoint that the links before it left, or started over.
+
+A chain whose links all begin with the first step is never finished, however many there are. What
+shows it: a later link counts from where the first one did, or its program was never given the
+checkpoint. What cannot be known is not claimed either way.
+"""
+
+import os
+from typing import Callable, List, NamedTuple, Optional
+
+from ..files import Json
+from . import chain, links, metrics, plan, tracks
+from .plan import Plan
+from .runfolder import RunFolder
+from .tracks import Track
+
+CONTINUED = "continued"
+STARTED_OVER = chain.STARTED_OVER
+UNKNOWN = ""
+
+# The program was not at work, or was given what it could not work with.
+_NO_FAULT = (chain.STAGING_FAILED, chain.NO_TIME_LEFT, chain.DAMAGED_DATA)
+_AT_WORK = (chain.FINISHED, chain.TIME_LIMIT, chain.ASKED_TO_GO_ON)  # printed or not
+_OWN_LINES = b"rabaska: "
+_LOOKED_AT = 65536  # bytes of a log
+
+_OVER = 0.97  # of an epoch: what was saved after so much of it was saved at its end
+
+_GIVE_IT = (
+    "give the program an option that loads model, optimizer and counter from a file, and name it "
+    "in `command` with {checkpoint}, or under `resume`; or let one job do it all: `--links 1` with "
+    "a longer `--walltime`"
+)
+_RESTORE = (
+    "load the counter (epoch or step) from the checkpoint too, beside model and optimizer, and "
+    "begin the training loop with it; or let one job do it all: `--links 1` with a longer "
+    "`--walltime`"
+)
+
+
+class Judged(NamedTuple):
+    state: str  # CONTINUED, STARTED_OVER or UNKNOWN
+    why: str = ""
+    hint: str = ""
+
+
+NOTHING = Judged(UNKNOWN)
+
+
+def given(asked: Plan) -> Optional[bool]:
+    """Whether the program is given the checkpoint it shall go on from; None: nobody knows."""
+    words = " ".join(list(asked.command) + list(asked.resume))
+    named = any("{checkpoint}" in word for word in asked.command)
+    if named or asked.resume or "RABASKA_CHECKPOINT" in words or "RABASKA_RESUME" in words:
+        return True
+    if asked.resumes in (plan.VARIABLE, plan.WEIGHTS):
+        return True
+    return False if asked.resumes == plan.NOT else None
+
+
+def judge(
+    run: RunFolder,
+    link: int,
+    asked: Plan,
+    own: List[Track],
+    how: str = chain.RUNNING,
+    progressed: bool = False,
+) -> Judged:
+    """How `link` began, of which `own` are the tracks, and which ended as `how` says."""
+    found = _as_tracked(run, link, asked, own)
+    if found.state == STARTED_OVER and how in _NO_FAULT:
+        return NOTHING
+    if found != NOTHING:
+        return found
+    did_something = progressed or bool(own) or how in _AT_WORK or _printed(run.log(link))
+    if how in _NO_FAULT or not did_something:
+        return NOTHING  # it was over before it could begin anywhere
+    return _without_evidence(run, link, asked)
+
+
+def _printed(log: str) -> bool:
+    """Whether the program printed anything; lines of ours do not count."""
+    try:
+        with open(log, "rb") as file:
+            lines = file.read(_LOOKED_AT).splitlines()
+    except OSError:
+        return False
+    return any(line.strip() and not line.startswith(_OWN_LINES) for line in lines)
+
+
+def _as_tracked(run: RunFolder, link: int, asked: Plan, own: List[Track]) -> Judged:
+    begun = links.read_begun(run, link)
+    if begun is None or begun.checkpoint_seen is None or asked.cuts:
+        return NOTHING  # there was nothing to go on from; a rehearsal judges for itself
+    path, passed_on = begun.checkpoint_seen["path"], given(asked)
+    origin = _origin(run, link, asked)
+    before = _tracks(run, link - 1, asked)
+    for mine in own:
+        first = next((track for track in origin if track.what == mine.what), None)
+        last = next((track for track in before if track.what == mine.what), None)
+        state = _compared(mine, first, last)
+        certain = passed_on is False or _after_first(mine, last, begun, run)
+        if state == CONTINUED or (state == STARTED_OVER and certain):
+            return (
+                Judged(state) if state == CONTINUED else _began_again(link, path, passed_on, mine)
+            )
+    return NOTHING
+
+
+def seen_to_continue(run: RunFolder, asked: Plan) -> bool:
+    """Whether any link has shown that the program goes on from its checkpoints."""
+    return any(judged(run, number, asked).state == CONTINUED for number in run.links()[1:])
+
+
+def judged(run: RunFolder, link: int, asked: Plan) -> Judged:
+    """As recorded at its end; for a link that runs, or was lost, as its log shows so far."""
+    ended = links.read_ended(run, link)
+    if ended is not None:
+        return Judged(**ended.resumption) if ended.resumption else NOTHING
+    return judge(run, link, asked, _tracks(run, link, asked))
+
+
+def verdict_on(run: RunFolder, asked: Plan) -> chain.Verdict:
+    """The chain rule applied to what lies in the run folder, whose last link is over."""
+    return verdict(run, asked, lambda: links.newest(run, run.holder(), asked.patterns))
+
+
+def verdict(
+    run: RunFolder,
+    asked: Optional[Plan],
+    newest: Callable[[], links.Saved],
+    last_is_over: bool = True,
+) -> chain.Verdict:
+    """The same, where somebody else knows the newest checkpoint, and whether a link runs."""
+
+    def beginning(link: int) -> Json:
+        return {} if asked is None else dict(judged(run, link, asked)._asdict())
+
+    return chain.verdict(
+        links.history(run, newest, last_is_over, beginning),
+        done=os.path.exists(run.done),
+        stopped=os.path.exists(run.stop),
+        forgiven=links.forgiven(run),
+    )
+
+
+def _origin(run: RunFolder, link: int, asked: Plan) -> List[Track]:
+    """The tracks of the first link that began without a checkpoint and counted anything."""
+    for number in range(1, link):
+        begun = links.read_begun(run, number)
+        if begun is not None and begun.ready and begun.checkpoint_seen is None:
+            found = _tracks(run, number, asked)
+            if found:
+                return found
+    return []
+
+
+def _tracks(run: RunFolder, link: int, asked: Plan) -> List[Track]:
+    ended = links.read_ended(run, link)
+    if ended is not None and ended.tracks:
+        return tracks.from_json(ended.tracks)
+    # Its files are looked through once, at its end: `status` may be asked often.
+    told = (
+        tracks.of_log(run.log(link), asked.progress),
+        tracks.of_watched(metrics.tail(run, link)),
+    )
+    return [track for track in told if track is not None]
+
+
+def _compared(mine: Track, first: Optional[Track], last: Optional[Track]) -> str:
+    if first is None:
+        return UNKNOWN
+    if mine.first <= first.first:
+        return STARTED_OVER
+    if not mine.weak:
+        return CONTINUED
+    # Numbers in names prove it where they follow at once: who starts over and deletes old files
+    # would have to meet the very next one.
+    if last is None or last.seen < 2 or not mine.what.startswith("number of "):
+        return UNKNOWN
+    gap = (last.last[0] - last.first[0]) / (last.seen - 1)
+    return CONTINUED if 0 < mine.first[0] - last.last[0] <= gap else UNKNOWN
+
+
+def _after_first(mine: Track, last: Optional[Track], begun: links.Begun, run: RunFolder) -> bool:
+    """Whether the checkpoint was saved after the place where the first link is first seen.
+
+    Who prints every 100th step and saves every 70th may print step 100 in two links, rightly.
+    """
+    if last is not None and last.seen > 1:
+        return True
+    if begun.epoch is not None and begun.epoch >= _OVER:
+        return True
+    again = links.read_begun(run, begun.link - 1)
+    return again is not None and again.checkpoint_seen is not None
+
+
+def _began_again(link: int, path: str, passed_on: Optional[bool], mine: Track) -> Judged:
+    place = "{} {}".format(mine.what.partition(" in ")[0], "{:g}".format(mine.first[0]))
+    told = "began again at {}, where link 1 began".format(place)
+    if passed_on:
+        why = "link {} was given {} and {}".format(link, path, told)
+        return Judged(STARTED_OVER, why, _RESTORE)
+    why = "link {} {}: nothing gives its program the checkpoint {}".format(link, told, path)
+    return Judged(STARTED_OVER, why, _GIVE_IT)
+
+
+def _without_evidence(run: RunFolder, link: int, asked: Plan) -> Judged:
+    """Nothing that it counts can be compared: then what its source showed must do."""
+    begun = links.read_begun(run, link)
+    if begun is None or begun.checkpoint_seen is None or asked.cuts:
+        return NOTHING
+    path, passed_on = begun.checkpoint_seen["path"], given(asked)
+    if passed_on is False:
+        why = "link {} was not given the checkpoint {}, so it began anew".format(link, path)
+        return Judged(STARTED_OVER, why, _GIVE_IT)
+    if passed_on and asked.resumes == plan.WEIGHTS:
+        why = "link {} was given {}, of which its program takes the weights only: ".format(
+            link, path
+        )
+        return Judged(
+            STARTED_OVER, why + "its counter starts again, and each link repeats", _RESTORE
+        )
+    return NOTHING

@@ -1,0 +1,56 @@
+"""What a program saved under names that no pattern of its run fits."""
+
+import os
+
+import pytest
+from made_runs import begin_link, make_run
+
+from rabaska.node.record import patterns, plan, tracks
+
+
+@pytest.fixture
+def link(tmp_path):
+    """A run with patterns that fit nothing, whose first link has begun."""
+    run = make_run(tmp_path, patterns=["epoch*.pt"])
+    begin_link(run)
+    write(run, "old.pt")
+    tracks.remember(run, 1, tracks.look(run.carried(1), ["epoch*.pt"]))
+    return run
+
+
+def write(run, name, content=b"\x80\x04K\x01."):
+    path = os.path.join(run.output(run.holder()), name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as stream:
+        stream.write(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        ("last.pt", "last.pt"), ("checkpoint.pth.tar", "checkpoint.pth.tar"),
+        ("deep/step_0300.pth", "step_*.pth"), ("state.pkl", "state.pkl"),
+    ],
+)  # fmt: skip
+def test_what_the_link_wrote_corrects_the_patterns(link, name, pattern):
+    write(link, name)
+
+    found = patterns.learn(link, 1, ["epoch*.pt"])
+
+    assert found is not None
+    assert (found.path, found.pattern) == (f"output/{name}", pattern)
+    assert plan.load(link).patterns == ["epoch*.pt", pattern]
+
+
+@pytest.mark.parametrize("name", ["embeddings.npz", "features_cache.pkl", "notes.txt", "epoch1.pt"])
+def test_what_is_no_checkpoint_or_fits_already_does_not(link, name):
+    write(link, name)
+
+    assert patterns.learn(link, 1, ["epoch*.pt"]) is None
+    assert plan.load(link).patterns == ["epoch*.pt"]
+
+
+def test_what_is_damaged_does_not(link):
+    write(link, "last.pt", b"PK\x03\x04 cut short")
+
+    assert patterns.learn(link, 1, ["epoch*.pt"]) is None

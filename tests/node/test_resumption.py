@@ -1,0 +1,185 @@
+"""Whether a link went on from its checkpoint, from where it began to count."""
+
+import os
+
+import pytest
+from made_runs import PLAN, begin_link, end_link, make_run, print_log
+
+from rabaska.node.record import chain, growth, links, plan, resumption, tracks
+from rabaska.node.record.plan import Growth
+
+GIVEN = ["python3", "train.py", "--resume", "{checkpoint}"]
+SAVED = {"path": "output/last.npz", "size": 1, "mtime_ns": 1}
+
+
+def printed(first, last, line="epoch {} loss 0.5\n", step=1):
+    return "".join(line.format(number) for number in range(first, last + 1, step))
+
+
+@pytest.fixture
+def judge(tmp_path):
+    """`judge([log of link 1, log of link 2, …])`: how the last of them began."""
+
+    def judge(logs, how=chain.TIME_LIMIT, **changes):
+        asked = PLAN._replace(**changes)
+        run = make_run(tmp_path, **changes)
+        for number, text in enumerate(logs, 1):
+            link = begin_link(run)
+            begun = links.read_begun(run, link)
+            links.write_begun(run, begun._replace(checkpoint_seen=SAVED if number > 1 else None))
+            print_log(run, link, text)
+            own = tracks.of_link(run, link, asked.progress, asked.patterns)
+            judged = resumption.judge(run, link, asked, own, how)
+            end_link(run, link, tracks=tracks.to_json(own), resumption=dict(judged._asdict()))
+        return judged
+
+    return judge
+
+
+CONTINUES = {
+    "epochs": [printed(1, 6), printed(7, 12)],
+    "an epoch that was not saved is made again": [printed(1, 6), printed(4, 9)],
+    "steps": [printed(0, 90, "step {} loss 1\n", 10), printed(50, 90, "step {} loss 1\n", 10)],
+    "steps that begin again in each epoch": [
+        "epoch 0 step 10\nepoch 0 step 20\nepoch 1 step 10\n", "epoch 1 step 10\nepoch 1 step 20\n",
+    ],
+    "the same epoch, further on": [
+        "Epoch 0\nstep 10\nstep 20\nstep 30\n", "Epoch 0\nstep 30\nstep 40\n",
+    ],
+    "its options are printed first": [
+        "Namespace(epoch=90)\n" + printed(1, 4), "Namespace(epoch=90)\n" + printed(5, 7),
+    ],
+    "it says where it takes up its work": [printed(0, 5), "resuming at epoch 0?\n" + printed(6, 9)],
+}  # fmt: skip
+UNKNOWN = {
+    "nothing is printed": ["", ""],
+    "steps that begin again in each epoch, of which none is told": [
+        "step 10\nstep 20\nstep 10\nstep 20\n", "step 10\nstep 20\n",
+    ],
+    "saved before the first line that is printed": ["step 100 loss 1\n", "step 100 loss 1\n"],
+}  # fmt: skip
+OVER = {
+    "epochs": [printed(1, 6), printed(1, 7)],
+    "batches of an epoch": [
+        printed(0, 9, "Epoch: [0][{}/500]\n"), printed(0, 5, "Epoch: [0][{}/500]\n"),
+    ],
+    "without the word": [printed(0, 3, "[{}/25][0/4] Loss_D: 1\n"), "[0/25][0/4] Loss_D: 1\n"],
+    "twice at the only line of a link": [printed(1, 1), printed(1, 1), printed(1, 1)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTINUES)
+def test_a_link_that_goes_on_is_seen_to(judge, name):
+    assert judge(CONTINUES[name], command=GIVEN).state == resumption.CONTINUED
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_cannot_be_known_is_not_claimed(judge, name):
+    assert judge(UNKNOWN[name], command=GIVEN).state == resumption.UNKNOWN
+
+
+@pytest.mark.parametrize("name", OVER)
+def test_a_link_that_starts_over_is_seen_to(judge, name):
+    judged = judge(OVER[name], command=GIVEN)
+
+    assert judged.state == resumption.STARTED_OVER
+    assert "was given output/last.npz and began again at" in judged.why
+    assert judged.hint
+
+
+def test_a_program_that_nothing_gives_the_checkpoint_started_over_unless_it_shows_otherwise(judge):
+    judged = judge(["", ""], resumes=plan.NOT)
+
+    assert judged.state == resumption.STARTED_OVER
+    assert judged.why == "link 2 was not given the checkpoint output/last.npz, so it began anew"
+
+
+BEFORE_IT_BEGAN = (chain.DAMAGED_DATA, chain.STAGING_FAILED, chain.NO_TIME_LEFT, chain.KILLED)
+
+
+@pytest.mark.parametrize("how", [*BEFORE_IT_BEGAN, chain.CRASHED, chain.LOST, chain.RUNNING])
+@pytest.mark.parametrize("resumes", [plan.NOT, plan.WEIGHTS])
+@pytest.mark.parametrize("text", ["", "\nrabaska: data.tar could not be read\n"])
+def test_a_link_that_ended_before_it_began_did_not_start_over(judge, how, resumes, text):
+    assert judge(["", text], how, resumes=resumes) == resumption.NOTHING
+
+
+def test_a_link_that_was_given_damaged_data_did_not_start_over_whatever_it_printed(judge):
+    logs = OVER["epochs"]
+
+    assert judge(logs, chain.DAMAGED_DATA, command=GIVEN) == resumption.NOTHING
+
+
+def test_a_killed_link_that_printed_something_else_is_judged_by_its_source(judge):
+    judged = judge(["", "hello\n"], chain.KILLED, resumes=plan.NOT)
+
+    assert judged.state == resumption.STARTED_OVER
+
+
+def test_a_program_that_finds_its_checkpoint_itself_is_believed_when_its_steps_go_on(judge):
+    assert judge(CONTINUES["epochs"], resumes=plan.NOT).state == resumption.CONTINUED
+
+
+def test_a_program_that_takes_the_weights_only_is_told_so_where_nothing_is_printed(judge):
+    judged = judge(["", ""], command=GIVEN, resumes=plan.WEIGHTS)
+
+    assert judged.state == resumption.STARTED_OVER
+    assert "the weights only" in judged.why
+
+
+def test_a_rehearsal_judges_for_itself(judge):
+    cut = plan.Cut(plan.KILL, 1, 2, 1.0)
+
+    assert judge(OVER["epochs"], command=GIVEN, cuts=[cut]).state == resumption.UNKNOWN
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """`tables(text of link 1, what link 2 makes of it)`: the track of each."""
+
+    def tables(first, second):
+        run = make_run(tmp_path)
+        found = []
+        for text in (first, second):
+            link = begin_link(run)
+            tracks.remember(run, link, tracks.look(run.carried(link), ["*.pt"]))
+            with open(os.path.join(run.output(link), "log.csv"), "w") as stream:
+                stream.write(text)
+            found.append(tracks.of_link(run, link, "", ["*.pt"]))
+        return found
+
+    return tables
+
+
+def test_rows_that_are_added_tell_where_a_link_began(tables):
+    first, second = tables("loss,epoch\n1,0\n1,1\n", "loss,epoch\n1,0\n1,1\n1,2\n1,3\n")
+
+    assert [track.first for track in first] == [[0.0]]
+    assert [track.first for track in second] == [[2.0]]
+
+
+def test_a_table_that_is_written_anew_tells_nothing(tables):
+    _, second = tables("loss,epoch\n0.5,0\n0.4,1\n", "loss,epoch\n0.6,0\n0.5,1\n0.4,2\n")
+
+    assert second == []
+
+
+def test_where_the_source_could_not_be_read_a_second_link_is_tried_and_then_more(tmp_path):
+    asked = PLAN._replace(command=GIVEN, resumes=plan.UNREAD, links=1, growth=Growth(None))
+
+    assert growth.limit(asked, []) == growth.TRIED
+    assert growth.limit(asked, [], shown=True) == growth.USUAL
+    for known in (plan.NOT, plan.WEIGHTS):
+        assert growth.limit(asked._replace(resumes=known), []) == 1
+    for known in (plan.FULL, plan.ITSELF, plan.VARIABLE):
+        assert growth.limit(asked._replace(resumes=known), []) == growth.USUAL
+
+
+def test_the_one_number_of_a_name_that_never_changes_counts_nothing(tmp_path):
+    saved = tmp_path / "output" / "resnet50.json"
+    saved.parent.mkdir()
+    saved.write_text("first")
+    before = tracks.look(str(tmp_path), ["*.json"])
+    saved.write_text("second, longer")
+
+    assert list(tracks._of_names(str(tmp_path), ["*.json"], before)) == []

@@ -1,0 +1,196 @@
+"""A command on several nodes without srun, by a pbsdsh that gives no input, like the real one."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rabaska.node.link.frames import WORK, Talk
+from rabaska.packing.bundle import bundle
+
+# The real one starts its process without our environment, input or output.
+PBSDSH = """#!/bin/sh
+[ "$1 $3" = "-n --" ] || exit 2
+echo "$2" >>"$0.places"
+shift 3
+exec env -i PBS_NODENUM=1 "$@" </dev/null >/dev/null 2>&1
+"""
+WHO = "echo $RABASKA_PROCESS $RABASKA_PROCESS_OF_NODE $RABASKA_NODE $COLOUR"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return [sys.executable, str(bundle(tmp_path_factory.mktemp("program")))]
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """The variables of a job on two nodes, which both are this computer."""
+    starter = tmp_path / "bin" / "pbsdsh"
+    starter.parent.mkdir()
+    starter.write_text(PBSDSH)
+    starter.chmod(0o755)
+    nodes = tmp_path / "nodes"
+    nodes.write_text("localhost\nlocalhost\n127.0.0.1\n127.0.0.1\n")
+    path = f"{starter.parent}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PBS_NODEFILE": str(nodes), "COLOUR": "blue"}
+
+
+def words(program, *command, tasks=1, nodes=2, reach="pbsdsh"):
+    return [
+        *program,
+        "spread",
+        f"--reach={reach}",
+        f"--nodes={nodes}",
+        f"--tasks={tasks}",
+        "--",
+        *command,
+    ]
+
+
+def spread(cluster, program, *command, **how):
+    return subprocess.run(
+        words(program, *command, **how),
+        env=cluster,
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_every_process_of_every_node_knows_which_it_is_and_what_the_first_was_told(
+    cluster, program
+):
+    done = spread(cluster, program, "sh", "-c", WHO, tasks=2)
+
+    assert done.returncode == 0, done.stderr
+    told = ["0 0 0 blue", "1 1 0 blue", "2 0 1 blue", "3 1 1 blue"]
+    assert sorted(done.stdout.splitlines()) == told
+
+
+def test_the_scheduler_is_asked_for_the_first_processor_of_each_other_node(
+    cluster, program, tmp_path
+):
+    spread(cluster, program, "true")
+
+    assert (tmp_path / "bin" / "pbsdsh.places").read_text().split() == ["2"]
+
+
+def test_input_reaches_every_process_and_its_end_too(cluster, program):
+    done = subprocess.run(
+        words(program, "cat"),
+        env=cluster,
+        input="stop\n",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert done.stdout == "stop\nstop\n"
+
+
+def test_the_first_failure_ends_the_others_and_is_the_answer(cluster, program):
+    began = time.monotonic()
+
+    done = spread(cluster, program, "sh", "-c", "[ $RABASKA_NODE = 0 ] && exec sleep 60; exit 7")
+
+    assert done.returncode == 7
+    assert time.monotonic() - began < 20
+
+
+def test_nothing_is_left_on_any_node_when_spread_is_killed(cluster, program, tmp_path):
+    command = f"echo $$ >{tmp_path}/pid-$RABASKA_NODE; exec sleep 60"
+    process = subprocess.Popen(
+        words(program, "sh", "-c", command), env=cluster, stdin=subprocess.PIPE
+    )
+    files = [tmp_path / "pid-0", tmp_path / "pid-1"]
+    until(lambda: all(file.exists() and file.read_text() for file in files))
+
+    process.kill()
+    process.communicate()
+
+    until(lambda: not any(Path(f"/proc/{file.read_text().strip()}").exists() for file in files))
+
+
+def test_a_scheduler_that_refuses_is_told_with_the_node(cluster, program, tmp_path):
+    (tmp_path / "bin" / "pbsdsh").write_text("#!/bin/sh\necho 'tm_init: no' >&2\nexit 3\n")
+
+    done = spread(cluster, program, "true")
+
+    assert done.returncode == 1
+    assert "127.0.0.1 could not be reached: exit code 3" in done.stdout + done.stderr
+    assert "tm_init: no" in done.stdout + done.stderr
+
+
+def test_a_job_with_fewer_nodes_than_promised_says_which_it_has(cluster, program):
+    done = spread(cluster, program, "true", nodes=3)
+
+    assert done.returncode == 1
+    assert "the job has 2 of 3 nodes: localhost, 127.0.0.1" in done.stdout + done.stderr
+
+
+def test_a_command_that_is_not_there_is_named(cluster, program):
+    done = spread(cluster, program, "no-such-program")
+
+    assert done.returncode == 127
+    assert "command not found: no-such-program" in done.stdout + done.stderr
+
+
+def test_one_node_needs_nobody_else(cluster, program):
+    done = spread(
+        {**cluster, "PBS_NODEFILE": ""}, program, "sh", "-c", WHO, tasks=2, nodes=1, reach=""
+    )
+
+    assert sorted(done.stdout.splitlines()) == ["0 0 0 blue", "1 1 0 blue"]
+
+
+def test_a_shell_command_runs_on_a_node_that_is_named(cluster, program):
+    ours = [*program, "rsh", "--reach", "pbsdsh", "127.0.0.1"]
+
+    done = subprocess.run(
+        [*ours, "A=1;", "echo", "$A $COLOUR"], env=cluster, capture_output=True, text=True,
+        timeout=30, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    assert done.stdout == "1 blue\n", done.stderr
+
+
+def until(condition, seconds=20):
+    give_up = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+
+
+def test_whoever_listens_in_our_place_learns_no_key_and_has_nothing_run(program, tmp_path):
+    """Somebody else of the node takes the port of a `spread` that was killed."""
+    key, mark = tmp_path / "key", tmp_path / "mark"
+    key.write_text("4f7c0ffee9911d5e")
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        listener.listen()
+        port = str(listener.getsockname()[1])
+        companion = subprocess.Popen([*program, "companion", "localhost", port, str(key), "0"])
+        talk = Talk(listener.accept()[0])
+        hello = talk.heard()[0]
+        work = {"words": ["touch", str(mark)], "environment": {}, "folder": "/", "tasks": 1}
+        talk.say(WORK, json.dumps({**work, "node": 0, "proof": "guessed"}).encode())
+        companion.wait(30)
+        talk.close()
+
+    assert b"4f7c0ffee9911d5e" not in hello.content
+    assert not mark.exists()
+
+
+def test_a_program_on_another_node_has_its_users_umask(cluster, program):
+    done = spread({**cluster, "RABASKA_UMASK": "027"}, program, "sh", "-c", "umask")
+
+    assert done.stdout.split() == ["0027", "0027"]
