@@ -51,6 +51,7 @@ parser.add_argument("data", metavar="DIR", nargs="?", default="imagenet")
 parser.add_argument("-a", "--arch", default="resnet18")
 parser.add_argument("-j", "--workers", default=4, type=int)
 parser.add_argument("--resume", default="", type=str)
+parser.add_argument("--start-epoch", default=0, type=int)
 parser.add_argument("--pretrained", dest="pretrained", action="store_true")
 
 def main():
@@ -64,8 +65,9 @@ def main():
     if args.resume:
         if os.path.isfile(args.resume):
             checkpoint = torch.load(args.resume)
+            args.start_epoch = checkpoint["epoch"]
     loader = torch.utils.data.DataLoader([], num_workers=args.workers)
-    for epoch in range(90):
+    for epoch in range(args.start_epoch, 90):
         for images, target in loader:
             model(images)
         save_checkpoint({"epoch": epoch + 1}, is_best=False)
@@ -149,16 +151,19 @@ parser.add_argument("--outf", default=".")
 opt = parser.parse_args()
 os.makedirs(opt.outf, exist_ok=True)
 netG = torch.nn.Linear(100, 784)
+first = 0
 if opt.netG != "":
-    netG.load_state_dict(torch.load(opt.netG))
+    state = torch.load(opt.netG)
+    netG.load_state_dict(state["netG"])
+    first = state["epoch"] + 1
 loader = torch.utils.data.DataLoader([], batch_size=64, num_workers=int(opt.workers))
-for epoch in range(25):
+for epoch in range(first, 25):
     for i, data in enumerate(loader, 0):
         netG(data).mean().backward()
         if i % 100 == 0:
             vutils.save_image(data, "%s/real.png" % opt.outf)
-            torch.save(netG.state_dict(), "%s/latest.pth" % opt.outf)
-    torch.save(netG.state_dict(), "%s/netG_epoch_%d.pth" % (opt.outf, epoch))
+    state = {"netG": netG.state_dict(), "epoch": epoch}
+    torch.save(state, "%s/netG_epoch_%d.pth" % (opt.outf, epoch))
 plt.savefig(os.path.join(opt.outf, "losses.png"))
 """
 
@@ -170,15 +175,19 @@ import wandb
 from torch.utils.data import DataLoader, random_split
 
 def train_model(model, device, data, output, epochs=5, amp=False, load=None):
+    first = 1
     if load:
-        model.load_state_dict(torch.load(load, map_location=device))
+        state = torch.load(load, map_location=device)
+        model.load_state_dict(state.pop("model"))
+        first = state["epoch"] + 1
     experiment = wandb.init(project="U-Net", resume="allow", mode="offline")
     loader = DataLoader(data, shuffle=True, num_workers=4, pin_memory=True)
-    for epoch in range(1, epochs + 1):
+    for epoch in range(first, epochs + 1):
         for batch in loader:
             experiment.log({"loss": model(batch).item()})
         Path(output).mkdir(parents=True, exist_ok=True)
-        torch.save(model.state_dict(), str(Path(output) / f"checkpoint_epoch{epoch}.pth"))
+        state = {"model": model.state_dict(), "epoch": epoch}
+        torch.save(state, str(Path(output) / f"checkpoint_epoch{epoch}.pth"))
         logging.info(f"Checkpoint {epoch} saved!")
 
 if __name__ == "__main__":
@@ -194,12 +203,13 @@ import numpy as np
 
 data = os.environ["RABASKA_DATA"]
 checkpoints = os.environ["RABASKA_CHECKPOINTS"]
-weights = np.zeros(10)
+weights, first = np.zeros(10), 0
 if os.environ.get("RABASKA_CHECKPOINT"):
-    weights = np.load(os.environ["RABASKA_CHECKPOINT"])["weights"]
-for epoch in range(100):
+    state = np.load(os.environ["RABASKA_CHECKPOINT"])
+    weights, first = state["weights"], int(state["epoch"]) + 1
+for epoch in range(first, 100):
     weights += 0.1
-    np.savez(os.path.join(checkpoints, "state.npz"), weights=weights)
+    np.savez(os.path.join(checkpoints, "state.npz"), weights=weights, epoch=epoch)
 """
 
 DOWNLOADS_IF_MISSING = """
@@ -213,7 +223,7 @@ if not os.path.exists(args.data):
     urllib.request.urlretrieve("https://example.org/data.zip", "data.zip")
 state = torch.load(args.resume) if args.resume else {}
 dtype = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
-for epoch in range(10):
+for epoch in range(state.get("epoch", 0), 10):
     torch.save({"epoch": epoch}, os.path.join(args.output, "last.pt"))
 """
 

@@ -164,6 +164,31 @@ def test_a_program_that_is_not_there_under_its_name_is_told_with_the_remedy(tmp_
     assert "python3" in told["environment.program"].fix
 
 
+@pytest.mark.parametrize(
+    ("path", "what", "serious"),
+    [
+        ({"python3": "Python 3.11.2"}, "has no `python`, so the job runs `python3`", False),
+        ({"python": "Python 2.7.18", "python3": "Python 3.6.8"}, "`python` is Python 2.7.18", True),
+        ({"python": "Python 3.11.2"}, "", False),
+        ({}, "has no `python`", True),
+    ],
+)
+def test_the_python_that_a_command_would_get_is_told(tmp_path, path, what, serious):
+    """The question itself is asked, of a PATH that has these."""
+    project = subject(Small(on="sdumont", cluster="", environment=""), tmp_path)
+    (tmp_path / "bin").mkdir()
+    for name, version in path.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\necho {version} >&2\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    asking = ["/bin/bash", "-c", f"PATH={tmp_path}/bin; {questions(project)['program']}"]
+    said = subprocess.run(asking, capture_output=True, text=True, check=False).stdout
+
+    told = told_by({**IN_PEACE, "program": said}, project)
+
+    assert list(told) == (["environment.program"] if what else [])
+    assert all(what in each.what and each.serious == serious for each in told.values())
+
+
 def test_a_refusal_is_explained_and_quoted(tmp_path):
     refusal = Prospect(refusal="Requested time limit is invalid (missing or exceeds some limit)")
 
@@ -258,3 +283,46 @@ def test_the_complaint_of_a_command_is_no_answer(question, tmp_path):
     said = Said({question: Answer(127, "bash: line 1: no-such-command: not found")}, Prospect())
 
     assert list(checks_of_answers(subject(Small(), tmp_path), said)) == []
+
+
+GUARDED = {
+    "by an option": "if args.show: cv2.imshow('x', 1)",
+    "by a key": "if config['display']: cv2.imshow('x', 1)",
+    "by a constant": "if SHOW_IMAGES: cv2.imshow('x', 1)",
+    "while debugging": "if __debug__: cv2.imshow('x', 1)",
+    "by an and": "args.show and cv2.imshow('x', 1)",
+    "where there is a screen": "if os.environ.get('DISPLAY'): cv2.imshow('x', 1)",
+    "in a function that is called by choice": (
+        "def look(): cv2.imshow('x', 1)\n    if args.show: look()"
+    ),
+    "in a function that leaves first": (
+        "def look():\n        if not args.show: return\n        cv2.imshow('x', 1)\n    look()"
+    ),
+    "a path that is only compared": "print(os.getcwd() == '/home/ana/work')",
+    "a path that is looked for": "print(args.data.startswith('/content/'))",
+    "one of several paths": "print(args.data in ('/home/ana/a', '/home/ana/b'))",
+    "a path used where it is": "if os.path.exists('/content/drive'): open('/content/drive/x')",
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_what_is_done_by_choice_or_only_compared_is_no_fault(name, tmp_path):
+    assert [each.id for each in found(Small(end=GUARDED[name], top="import os"), tmp_path)] == []
+
+
+def test_a_function_that_is_called_without_a_choice_shows_its_window(tmp_path):
+    called = Small(end="def look(): cv2.imshow('x', 1)\n    look()")
+
+    assert [each.id for each in found(called, tmp_path)] == ["code.window"]
+
+
+def test_data_above_the_project_that_is_not_carried_is_told(tmp_path):
+    (tmp_path / "above").mkdir()
+    (tmp_path / "above" / "a.bin").write_bytes(b"1")
+    (tmp_path / "project").mkdir()
+
+    told = found(Small(end="print(os.listdir('../above'))", top="import os"), tmp_path / "project")
+
+    assert [(each.id, each.what) for each in told] == [
+        ("data.outside", "the program reads ../above, which is not carried")
+    ]

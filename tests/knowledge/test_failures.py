@@ -139,3 +139,27 @@ def test_importing_it_does_not_read_the_facts():
     ).stdout
 
     assert printed.strip() == b"0"
+
+
+NO_INTERNET = (
+    "urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>",
+    "socket.gaierror: [Errno -3] Temporary failure in name resolution",
+    "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='pytorch.org', port=443)",
+    "urllib3.exceptions.NameResolutionError: Failed to resolve 'huggingface.co' ([Errno -2] Name "
+    "or service not known)",
+    "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't "
+    "find them in the cached files.",
+    "ConnectionError: Couldn't reach 'ylecun/mnist' on the Hub (LocalEntryNotFoundError)",
+    "httpx.ConnectError: [Errno 101] Network is unreachable",
+    "wandb: Network error (ConnectionError), entering retry loop.",
+    "RuntimeError: Error downloading train-images-idx3-ubyte.gz: <urlopen error timed out>",
+    "curl: (6) Could not resolve host: data.vision.ee.ethz.ch",
+    "socket.gaierror: [Errno -5] No address associated with hostname",
+)
+
+
+@pytest.mark.parametrize("message", NO_INTERNET)
+def test_a_node_without_internet_is_told_from_a_fault_of_the_program(message):
+    log = f"Traceback (most recent call last):\n  File 'train.py', line 3\n{message}"
+
+    assert explain(log, stage="run")[0].id == "pip-network"

@@ -13,6 +13,7 @@ from rabaska.knowledge.waiting import waiting_for
         "QOSMaxWallDurationPerJobLimit", "AssocMaxWallDurationPerJobLimit", "QOSMaxGRESPerJob",
         "QOSMinGRES", "launch failed requeued held",
         "Can Never Run: Insufficient amount of resource: ngpus (R: 9 A: 4 T: 4)",
+        "held by its user (`qrls` lets it go)", "held by an operator",
         "Grid Engine could not start it; `qstat -explain E` on the cluster says why",
     ],
 )  # fmt: skip
@@ -28,6 +29,7 @@ def test_a_job_that_cannot_start_as_it_is_is_known_as_such(reason):
     "reason",
     ["QOSMaxJobsPerUserLimit", "AssocGrpCPUMinutesLimit", "QOSGrpGRES", "PartitionDown",
      "ReqNodeNotAvail, May be reserved for other job", "Licenses",
+     "Not Running: Queue not started.",
      "job 4761852 violates active HARD MAXPROC limit of 160 for user alice"],
 )  # fmt: skip
 def test_a_job_that_starts_one_day_is_not_given_up(reason):

@@ -4,6 +4,8 @@ import argparse
 import signal
 import sys
 
+from tests.needs.packages import ACCOUNTING, LAB
+
 from .cluster import Lab
 from .install import unavailable
 from .site import Site, Storage
@@ -11,7 +13,7 @@ from .site import Site, Storage
 
 def main() -> int:
     options = arguments()
-    reason = unavailable(accounting=options.accounting)
+    reason = unavailable(LAB | (ACCOUNTING if options.accounting else {}))
     if reason:
         print(reason, file=sys.stderr)
         return 1

@@ -91,6 +91,14 @@ class Lab:
             inside_of=self.login.door.pid,
         )
 
+    def run_as(
+        self, user: str, words: Sequence[str], *, node: str = "", stdin: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command as any user, on the login node or on a compute node."""
+        become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--reset-env"]
+        where = self.nodes.pid(node) if node else self.login.door.pid
+        return self.world.run([*become, *words], check=False, inside_of=where, stdin=stdin)
+
     def shell(self, command: str, *, check: bool = True, timeout: float = 60) -> str:
         """Run a line in the user's login shell and return what it printed."""
         return self.run_as_user(["bash", "-lc", command], check=check, timeout=timeout).stdout

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.needs.packages import ACCOUNTING, LAB
 
 from .cluster import Lab
 from .install import unavailable
@@ -34,7 +35,7 @@ def make_lab() -> Iterator[Callable[..., Lab]]:
 
     def boot(**differences: Any) -> Lab:
         site = Site(**differences)
-        skip_or_fail(unavailable(accounting=site.accounting))
+        skip_or_fail(unavailable(LAB | (ACCOUNTING if site.accounting else {})))
         labs.append(Lab(site))
         return labs[-1]
 

@@ -108,6 +108,17 @@ class GridEngine:
         self._change("-ssconf", "-Msconf")
         self._change("-sconf", "-Mconf", file="/tmp/global")
 
+    def add_queue(self, text: str) -> None:
+        """One more queue, as `qconf -sq` writes it."""
+        self.world.write("/tmp/queue-more", text)
+        self._qconf("-Aq", "/tmp/queue-more")
+
+    def disable(self, queue: str) -> None:
+        self._as_admin("qmod", "-d", queue)
+
+    def enable(self, queue: str) -> None:
+        self._as_admin("qmod", "-e", queue)
+
     def _change(
         self, show: str, write: str, *, file: str = "/tmp/changed", added: str = ""
     ) -> None:
@@ -118,8 +129,11 @@ class GridEngine:
         self._qconf(write, file)
 
     def _qconf(self, *words: str) -> str:
+        return self._as_admin("qconf", *words)
+
+    def _as_admin(self, *words: str) -> str:
         become = ["setpriv", f"--reuid={ADMIN}", f"--regid={ADMIN}", "--clear-groups"]
-        return self.world.run([*become, "env", *_settings(), "qconf", *words]).stdout
+        return self.world.run([*become, "env", *_settings(), *words]).stdout
 
 
 def _settings() -> list[str]:

@@ -114,17 +114,10 @@ def send(number: int, pids: list[int]) -> None:
 
 
 def add_user(world: World, site: Site) -> None:
-    """Add the unprivileged user to the lab's own copy of /etc/passwd."""
+    """Add the unprivileged user, and others, to the lab's own copy of /etc/passwd."""
+    for number, name in enumerate((site.user, *site.others), start=UID):
+        _add_account(world, name, number)
     user, home = site.user, f"/home/{site.user}"
-    # Without PAM, sshd takes the usual "!" for a locked account and refuses keys too.
-    lines = {
-        "/etc/passwd": f"{user}:x:{UID}:{UID}::{home}:/bin/bash\n",
-        "/etc/group": f"{user}:x:{UID}:\n",
-        "/etc/shadow": f"{user}:*:19000:0:99999:7:::\n",
-    }
-    for file, line in lines.items():
-        with world.path(file).open("a") as stream:
-            stream.write(line)
     scratch = f"/scratch/{site.project}/{user}"
     world.path(scratch).mkdir(parents=True)
     world.run(["chown", f"{UID}:{UID}", home, scratch])
@@ -132,6 +125,20 @@ def add_user(world: World, site: Site) -> None:
     if site.banner:
         # bash reads this file for commands that come over ssh, which print the banner too.
         world.write("/etc/bash.bashrc", banner(site))
+
+
+def _add_account(world: World, name: str, number: int) -> None:
+    # Without PAM, sshd takes the usual "!" for a locked account and refuses keys too.
+    lines = {
+        "/etc/passwd": f"{name}:x:{number}:{number}::/home/{name}:/bin/bash\n",
+        "/etc/group": f"{name}:x:{number}:\n",
+        "/etc/shadow": f"{name}:*:19000:0:99999:7:::\n",
+    }
+    for file, line in lines.items():
+        with world.path(file).open("a") as stream:
+            stream.write(line)
+    world.path(f"/home/{name}").mkdir(parents=True, exist_ok=True)
+    world.run(["chown", f"{number}:{number}", f"/home/{name}"])
 
 
 def banner(site: Site) -> str:

@@ -2,14 +2,23 @@
 
 import os
 import signal
+from collections.abc import Callable, Sequence
 
 from .site import Site
 from .world import FILL, Daemon, LabBroken, World, command_name, descendants
 
 
+def slurmd(name: str) -> Sequence[str]:
+    return ["slurmd", "-D", "-N", name]
+
+
 class Nodes:
-    def __init__(self, world: World, site: Site) -> None:
-        self.world, self.site = world, site
+    """`serves` gives the words that make a node one of its cluster."""
+
+    def __init__(
+        self, world: World, site: Site, serves: Callable[[str], Sequence[str]] = slurmd
+    ) -> None:
+        self.world, self.site, self.serves = world, site, serves
         self._running: dict[str, Daemon] = {}
         for folder in ("/lscratch", "/var/spool/slurmd"):
             world.path(folder).mkdir(parents=True, exist_ok=True)
@@ -20,6 +29,7 @@ class Nodes:
         enter = ["nsenter", f"--net=/run/netns/{name}", "unshare", "-m", "-u", "-p", "--fork"]
         enter += ["--mount-proc", "--kill-child=KILL"]
         script = ["bash", "/usr/local/lib/lab/node.sh", name, str(node.gpus), limits]
+        script += self.serves(name)
         self._running[name] = self.world.start(name, enter + script)
 
     def crash(self, name: str) -> None:
@@ -49,7 +59,7 @@ class Nodes:
                 os.kill(pid, signal.SIGKILL)
 
     def start_slurmd(self, name: str) -> None:
-        self.world.start(name, ["slurmd", "-D", "-N", name], inside_of=self.pid(name))
+        self.world.start(name, slurmd(name), inside_of=self.pid(name))
 
     def fill_disk(self, name: str, *, leave: int = 0) -> None:
         """Fill the node's local disk but for `leave` bytes."""

@@ -74,6 +74,7 @@ class Site:
     nodes: tuple[Node, ...] = NODES
     partitions: tuple[Partition, ...] = PARTITIONS
     user: str = "alice"
+    others: tuple[str, ...] = ()  # more users, who have a home and nothing else
     project: str = "proj"
     local: Storage = Storage(size="512m")  # node-local disk, one for each node
     shared: Storage = Storage()

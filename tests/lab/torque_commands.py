@@ -10,8 +10,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tests.needs.packages import LOCK
+
 from .cluster import Lab
-from .install import LOCK
 
 PACKAGE = "slurm-wlm-torque"
 CACHE = Path("/var/cache/rabaska-lab") / PACKAGE

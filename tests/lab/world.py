@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.needs.packages import SEARCHED
+
 from . import keeper
-from .install import SEARCHED
 from .site import Storage
 
 ENVIRONMENT = {"PATH": SEARCHED, "LANG": "C.UTF-8", "HOME": "/root"}

@@ -240,10 +240,10 @@ class SchedulerContract:
 
     @pytest.mark.parametrize("terminal", [True, False])
     def test_commands_for_people_hold_the_command_whole(self, terminal: bool) -> None:
-        command = ["bash", "/store/a folder/enter.sh"]
+        script = "/store/a folder/enter.sh"
 
-        alone = self.scheduler.interactive_command(PLAIN, command, terminal=terminal)
-        beside = self.scheduler.beside_command("12", command, terminal=terminal)
+        alone = self.scheduler.interactive_command(PLAIN, script, terminal=terminal)
+        beside = self.scheduler.beside_command("12", ["bash", script], terminal=terminal)
 
         told = [" ".join(alone), " ".join(beside)]
         assert all("enter.sh" in text or "batch job" in text for text in told)

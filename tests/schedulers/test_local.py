@@ -173,10 +173,3 @@ def test_a_job_goes_through_the_real_commands(tmp_path: Path):
     assert states == [JobState.DONE, JobState.DONE]
     assert (tmp_path / "logs" / "job-1_1.out").read_text() == "1_1\n"
     assert run(scheduler.cancel_command([job])) == ""
-
-
-def test_launch_forms_that_need_slurm_are_told_before_they_fail():
-    spec = JobSpec("x", PLAIN.resources, "/logs", launch="srun")
-
-    assert "no srun" in LOCAL.unmet(spec)[0]
-    assert LOCAL.unmet(JobSpec("x", PLAIN.resources, "/logs", launch="torchrun")) == []

@@ -1,4 +1,8 @@
-"""Moab keeps the contract, with what its commands print by all that is known."""
+"""Moab keeps the contract, with what its commands print by all that is known.
+
+Moab is sold and cannot be had for a test: its answers are replayed from public ones, and no
+real Moab was asked.
+"""
 
 from dataclasses import replace
 

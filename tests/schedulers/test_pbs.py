@@ -1,6 +1,6 @@
 """PBS keeps the contract, with what OpenPBS's commands print."""
 
-import json
+import string
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,32 +15,40 @@ from rabaska.schedulers import named
 from rabaska.schedulers.pbs import Pbs
 
 PBS = Pbs()
+QUEUE = recorded("pbs", "qstat.txt")
+HISTORY = recorded("pbs", "qstat-x.txt")
 STATES = {
-    "0": JobState.DONE, "1": JobState.FAILED, "2": JobState.TIMEOUT, "3": JobState.CANCELLED,
-    "4": JobState.CANCELLED, "5": JobState.FAILED, "6": JobState.NEVER_RAN,
-    "7": JobState.RUNNING, "8": JobState.QUEUED, "9": JobState.QUEUED, "10": JobState.HELD,
-    "11": JobState.STOPPING, "15[]": JobState.RUNNING, "15[1]": JobState.RUNNING,
-    "15[2]": JobState.QUEUED, "16": JobState.UNKNOWN,
+    "7": JobState.RUNNING, "10": JobState.QUEUED, "11": JobState.HELD, "12": JobState.SUSPENDED,
+    "13": JobState.QUEUED, "15": JobState.QUEUED,
 }  # fmt: skip
+ENDED = {
+    "0": JobState.DONE, "1": JobState.FAILED, "2": JobState.TIMEOUT, "3": JobState.CANCELLED,
+    "4": JobState.CANCELLED, "5": JobState.FAILED, "6": JobState.FAILED,
+    "8": JobState.NEVER_RAN, "9": JobState.NEVER_RAN, "14": JobState.NEVER_RAN,
+}  # fmt: skip
+ASKED = "    asked.walltime = {}\n"
 
 
 class TestPbs(SchedulerContract):
     scheduler = PBS
     printed = Printed(
         submitted=recorded("pbs", "qsub.txt"),
-        job="67.pbshost",
-        status=recorded("pbs", "qstat.json"),
+        job="7.control",
+        status=QUEUE,
         states=STATES,
+        history=HISTORY,
+        ended={**STATES, **ENDED},
         refusals=tuple(recorded("pbs", "qsub-refused.txt").splitlines()),
-        gone=("qdel: Unknown Job Id 99.pbshost", "qdel: Job has finished 0.pbshost"),
+        gone=("qdel: Unknown Job Id 99.pbshost", "qdel: Job has finished 0.control"),
         shown={
-            "Queue: gpu\n    queue_type = Execution\n    enabled = True\n    started = True\n": (
-                Prospect()
+            ASKED.format("100:00:00") + recorded("pbs", "queue-workq.txt"): Prospect(),
+            ASKED.format("100:00:01") + recorded("pbs", "queue-workq.txt"): Prospect(
+                refusal="the queue allows 100:00:00 and the job asks for 100:00:01"
             ),
-            "Queue: gpu\n    enabled = True\n    started = False\n": Prospect(
+            recorded("pbs", "queue-still.txt"): Prospect(
                 refusal="the queue starts no jobs: started = False"
             ),
-            "qstat: Unknown queue nosuch\n": Prospect(refusal="Unknown queue nosuch"),
+            recorded("pbs", "queue-nosuch.txt"): Prospect(refusal="Unknown queue nosuch"),
         },
     )
 
@@ -106,48 +114,69 @@ def test_a_strange_folder_does_not_reach_the_directives():
 
 
 def test_an_unknown_job_does_not_hide_the_others():
-    partial = PBS.capabilities.partial_answers
+    assert {35, 153} <= set(PBS.capabilities.partial_answers)
 
-    assert {35, 153} <= set(partial)
-    assert PBS.read_status('{\n\t"timestamp":1,\n\t"pbs_server":"pbshost"\n}\n') == {}
+
+def test_what_a_server_without_history_says_of_jobs_that_are_over_is_no_state():
+    assert PBS.read_history(recorded("pbs", "qstat-x-no-history.txt")) == {}
+    assert PBS.read_status(recorded("pbs", "qstat-no-history.txt")).keys() == STATES.keys()
 
 
 def test_why_a_job_waits_and_how_it_ended_are_kept_in_the_clusters_words():
-    found = PBS.read_status(recorded("pbs", "qstat.json"))
+    queue, history = PBS.read_status(QUEUE), PBS.read_history(HISTORY)
 
-    assert found["8"].reason.startswith("Can Never Run: Insufficient amount of resource")
-    assert "afterany:7" in found["9"].reason
-    assert found["2"].spelled == "F, Exit_status -29"
-    assert (found["1"].exit_code, found["3"].exit_code, found["5"].exit_code) == (3, 143, 137)
-    assert found["6"].exit_code is None
-
-
-def test_a_variable_that_is_no_json_hides_neither_its_job_nor_the_next():
-    text = recorded("pbs", "qstat.json")
-    broken = text.replace('"ZIP":123', '"ZIP":00123"quote"', 12)
-
-    found = PBS.read_status(broken)
-
-    assert found["7"].state is JobState.RUNNING
-    assert found["15[2]"].state is JobState.QUEUED
-    assert "0" not in found
+    never = "Can Never Run: Insufficient amount of resource: ncpus (R: 9 A: 8 T: 8)"
+    assert queue["13"].reason == never
+    assert queue["10"].reason == "waits: afterany:7.control@control"
+    assert queue["11"].reason == "held by its user (`qrls` lets it go)"
+    assert queue["15"].reason == "Not Running: Queue not started."
+    assert history["2"].spelled == "F, Exit_status -29"
+    assert [history[job].exit_code for job in ("1", "3", "5", "6")] == [3, 143, 137, 137]
+    assert history["9"].exit_code is None
 
 
-@given(letter=st.text(min_size=1))
+def test_a_job_whose_shell_was_killed_was_not_cancelled():
+    history = PBS.read_history(HISTORY)
+
+    assert "Exit_status 265" in history["4"].spelled
+    assert "Exit_status 265" in history["6"].spelled
+    assert history["4"].state is JobState.CANCELLED
+    assert history["6"].state is JobState.FAILED
+
+
+def test_lines_of_others_amid_a_value_do_not_change_it():
+    noisy = HISTORY.replace("\n\t", "\nWelcome to the cluster!\n\n\t")
+
+    assert noisy != HISTORY
+    assert PBS.read_history(noisy) == PBS.read_history(HISTORY)
+
+
+@given(letter=st.text(string.ascii_letters, min_size=1))
 def test_an_unheard_of_state_is_unknown_and_not_over(letter):
     known = "QWTHBRSUEFX"
 
-    text = json.dumps({"Jobs": {"5.host": {"job_state": letter}}})
-    status = PBS.read_status(text)["5"]
+    status = PBS.read_status(f"Job Id: 5.host\n    job_state = {letter}\n\n").get("5")
 
     assert letter in known or (status.state is JobState.UNKNOWN and status.spelled == letter)
 
 
-@given(code=st.integers())
+@given(code=st.integers(-(10**8), 10**8))
 def test_only_the_exit_status_zero_is_done(code):
-    text = json.dumps({"Jobs": {"5.host": {"job_state": "F", "Exit_status": code}}})
+    text = f"Job Id: 5.host\n    job_state = F\n    Exit_status = {code}\n\n"
 
     assert (PBS.read_status(text)["5"].state is JobState.DONE) == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("resources", "place"),
+    [
+        ({"nodes": 2}, ["-l place=scatter"]),
+        ({"nodes": 2, "exclusive": True}, ["-l place=scatter:excl"]),
+        ({}, []),
+    ],
+)
+def test_several_nodes_are_several(resources, place):
+    assert [line for line in options(asking(**resources)) if "place" in line] == place
 
 
 def test_it_is_found_by_name():

@@ -1,4 +1,8 @@
-"""The sq tools keep the contract, with what they printed by all that is known."""
+"""The sq tools keep the contract, with what they printed by all that is known.
+
+The sq tools are retired with their clusters: their answers are replayed from public ones, and no
+real one was asked.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -27,7 +31,7 @@ class TestSqsub(SchedulerContract):
             "169801": JobState.QUEUED,
             "169802": JobState.DONE,
             "169803": JobState.CANCELLED,
-            "169804": JobState.RUNNING,
+            "169804": JobState.SUSPENDED,
         },
         gone=("ERROR: no such job 222166",),
     )

@@ -1,5 +1,7 @@
 """Torque keeps the contract, with what its commands print, and Slurm's of the same names."""
 
+import os
+import pwd
 from dataclasses import replace
 from datetime import timedelta
 
@@ -7,7 +9,7 @@ import pytest
 from contract import PLAIN, Printed, SchedulerContract
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import recorded
+from recorded import printed, recorded
 from shells import printed_by_bash
 
 from rabaska.domain.jobs import JobId, JobSpec, JobState, Prospect
@@ -16,25 +18,31 @@ from rabaska.schedulers.torque import Torque
 TORQUE = Torque()
 STATES = {
     "0": JobState.DONE, "1": JobState.FAILED, "2": JobState.TIMEOUT, "3": JobState.CANCELLED,
-    "4": JobState.NEVER_RAN, "5": JobState.CANCELLED, "6": JobState.FAILED,
-    "7": JobState.RUNNING, "8": JobState.QUEUED, "9": JobState.QUEUED, "10": JobState.HELD,
-    "11": JobState.STOPPING, "14[]": JobState.RUNNING, "14[1]": JobState.RUNNING,
-    "14[2]": JobState.HELD,
+    "4": JobState.QUEUED,  # for ever: what it waits for failed
+    "5": JobState.FAILED,
+    "6": JobState.FAILED,  # its shell was killed: nobody deleted it
+    "7": JobState.RUNNING,
+    "8": JobState.CANCELLED,  # while it waited
+    "9": JobState.RUNNING,  # it waited for 8, and began when that was deleted
+    "10": JobState.HELD, "11": JobState.HELD, "12": JobState.SUSPENDED, "13": JobState.QUEUED,
+    "14": JobState.QUEUED,
+    "15": JobState.RUNNING,  # run again, with the exit status of its first time
 }  # fmt: skip
+REFUSALS = recorded("torque", "qsub-refused.txt").splitlines()
 
 
 class TestTorque(SchedulerContract):
     scheduler = TORQUE
     printed = Printed(
         submitted=recorded("torque", "qsub.txt"),
-        job="0.tqhost",
-        status=recorded("torque", "qstat.xml"),
+        job="0.control",
+        status=printed("torque", "qstat.txt"),
         states=STATES,
-        refusals=tuple(recorded("torque", "qsub-refused.txt").splitlines()),
+        refusals=tuple(line for line in REFUSALS if line.startswith("qsub: ")),
         gone=(
             "qdel: Unknown Job Id Error 99.tqhost",
             "qdel: nonexistent job id: 99",
-            "qdel: Request invalid for state of job MSG=invalid state for job - COMPLETE 4.tqhost",
+            *(line for line in recorded("torque", "qdel.txt").splitlines() if "qdel:" in line),
         ),
         shown={
             "Queue: gpu\n    queue_type = Execution\n    enabled = False\n    started = True\n": (
@@ -77,6 +85,7 @@ def asking(**resources: object) -> JobSpec:
         (asking(gpus=1, cores=2, gpu_model="k80"), "-l nodes=1:ppn=2:gpus=1:k80"),
         (replace(PLAIN, features=("bigmem",)), "-l nodes=1:bigmem"),
         (asking(memory=2**31), "-l mem=2048mb"),
+        (asking(memory=2**31, nodes=2, cores=2, tasks=2), "-l pmem=512mb"),
         (asking(walltime=timedelta(days=2)), "-l walltime=48:00:00"),
         (replace(PLAIN, account="pje-224-aa"), "-A pje-224-aa"),
         (replace(PLAIN, mail="a@b.org"), "-m bea -M a@b.org"),
@@ -99,12 +108,56 @@ def test_each_link_waits_for_the_one_before():
     assert command == ["qsub", "-W", "depend=afterany:7.tqhost", "/job.sh"]
 
 
-def test_exit_codes_are_told_as_a_shell_tells_them():
-    found = TORQUE.read_status(recorded("torque", "qstat.xml"))
+def test_an_interactive_job_is_given_one_executable_file():
+    command = TORQUE.interactive_command(PLAIN, "/store/shells/x/enter.sh", terminal=True)
 
-    assert (found["1"].exit_code, found["6"].exit_code, found["2"].exit_code) == (3, 138, None)
-    assert "dependency on job 18" in found["4"].reason
-    assert found["5"].reason == "before it began"
+    assert command[:2] == ["qsub", "-I"]
+    assert command[-2:] == ["-x", "/store/shells/x/enter.sh"]
+
+
+def test_exit_codes_are_told_as_a_shell_tells_them():
+    found = TORQUE.read_status(printed("torque", "qstat.txt"))
+
+    codes = [found[job].exit_code for job in ("1", "2", "5", "6", "15")]
+    assert codes == [3, None, 137, 137, None]
+
+
+def test_each_job_that_waits_has_a_reason_of_its_own():
+    found = TORQUE.read_status(printed("torque", "qstat.txt"))
+
+    assert {job: found[job].reason for job in ("4", "8", "10", "11", "13", "14")} == {
+        "4": "waits: afterok:1.control",
+        "8": "before it began",
+        "10": "held by its user",
+        "11": "held by its user",
+        "13": "Not Running: Not enough of the right type of nodes are available",
+        "14": "Not Running: Queue not started.",
+    }
+
+
+def test_jobs_that_are_over_are_gone_where_none_are_kept():
+    told = recorded("torque", "qstat-no-history.txt")
+
+    assert TORQUE.read_status(told).keys() == {"9"}
+    assert "qstat: Unknown Job Id Error 7.control" in told
+    assert "-- exit code 153" in told
+
+
+def test_a_job_whose_node_is_gone_cannot_be_deleted():
+    said = "qdel: Server could not connect to MOM 0.control"  # as a real one says
+
+    able = TORQUE.capabilities
+
+    assert able.is_on_lost_node(said)
+    assert not able.is_gone(said)
+
+
+def test_a_server_that_is_down_is_asked_once_and_answers_nothing():
+    told = recorded("torque", "qstat-no-server.txt")
+
+    assert TORQUE.read_status(told) == {}
+    assert told.count("qstat: cannot connect to server") == 1
+    assert "-- exit code 111" in told
 
 
 @given(letter=st.from_regex(r"[A-Za-z]{1,3}", fullmatch=True))
@@ -140,4 +193,5 @@ def test_inside_a_job_its_number_and_its_end_are_known():
 def test_the_rest_of_the_chain_is_found_by_its_name():
     told = printed_by_bash(TORQUE.in_job().cancel_rest, PBS_JOBNAME="cats-7f3a")
 
-    assert told == "sh -c 'qselect -N cats-7f3a -s HQW | xargs -r qdel'"
+    mine = f"qselect -u {pwd.getpwuid(os.getuid()).pw_name} -N cats-7f3a -s HQW"
+    assert told.startswith(f"sh -c '{mine} | xargs -r -n 1 qdel")

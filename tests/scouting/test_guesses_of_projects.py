@@ -44,13 +44,13 @@ TABLE = {
     ),
     "mnist": Expected(
         "python main.py --save-model", links=1, keep=("mnist_cnn.pt",), patterns=("mnist_cnn.pt",),
-        progress="Train Epoch: 7 [0/938] Loss: 0.1", warning="does not seem to continue",
+        progress="Train Epoch: 7 [0/938] Loss: 0.1", warning="does not go on from a checkpoint",
     ),
     "unet": Expected(
         'sh -c ln -sfn "$RABASKA_DATA_DATA" data && exec "$@" links python train.py '
         "--load {checkpoint}",
-        folders=("data/imgs", "data/masks"), data="data", keep=("wandb", "checkpoints"),
-        patterns=("checkpoint_epoch*.pth",), warning="link to the data at data",
+        folders=("data/imgs", "data/masks"), data="data", keep=("wandb", "checkpoints"), links=1,
+        patterns=("checkpoint_epoch*.pth",), warning="takes the weights only",
     ),
     "lightning": Expected(
         "python train.py --data_dir {data} --ckpt_path {checkpoint}",
@@ -230,3 +230,15 @@ def test_a_chosen_data_folder_wins_over_the_likelier_one(tmp_path):
     found = scout(tmp_path / "p", data="samples")
 
     assert found.datasets == (("samples", "samples"),)
+
+
+def test_data_above_the_project_is_proposed_as_a_dataset(tmp_path):
+    shutil.copytree(PROJECTS / "mnist", tmp_path / "p")
+    script = tmp_path / "p" / "main.py"
+    script.write_text(script.read_text() + '\nimages = open_folder("../data")\n')
+    fill(tmp_path / "data" / "raw")
+
+    found = scout(tmp_path / "p")
+
+    assert found.datasets == (("data", "../data"),)
+    assert 'ln -sfn "$RABASKA_DATA_DATA" ../data' in found.command[2]

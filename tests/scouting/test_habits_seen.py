@@ -25,10 +25,28 @@ def script_of(tmp_path, text):
     ],
 )
 def test_the_pattern_finds_the_step_in_what_is_printed(tmp_path, printing, printed):
-    found = habits.progress(script_of(tmp_path, printing))
+    found = habits.progress(script_of(tmp_path, f"for n in range(9):\n    {printing}"))
 
     assert found
     assert re.search(found[0], printed)["step"] == "7"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'print("starting at epoch", 0)\nfor n in range(9): train()',
+        'def main():\n    print(f"epoch {n}")\nmain()',
+        'def tell(n):\n    print(f"epoch {n}")\ntell(0)',
+    ],
+)
+def test_what_is_printed_once_tells_no_progress(tmp_path, text):
+    assert habits.progress(script_of(tmp_path, text)) is None
+
+
+def test_what_a_function_prints_that_is_called_in_a_loop_tells_progress(tmp_path):
+    text = 'def tell(n):\n    print(f"epoch {n}")\nfor n in range(9):\n    tell(n)'
+
+    assert habits.progress(script_of(tmp_path, text)) is not None
 
 
 def test_a_line_about_resuming_is_not_taken_for_progress(tmp_path):

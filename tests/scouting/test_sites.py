@@ -10,11 +10,19 @@ from hypothesis import strategies as st
 
 from rabaska.domain.amounts import duration
 from rabaska.domain.clusters import Cluster, Partition
-from rabaska.scouting import comparing, profile, questions, sites
+from rabaska.scouting import (
+    comparing,
+    pbs_queues,
+    profile,
+    questions,
+    sites,
+    slurm_queues,
+)
 from rabaska.scouting.questions import Answer
 from rabaska.settings.profiles import load_cluster
 
-RECORDED = Path(__file__).parents[1] / "recordings" / "slurm" / "site.txt"
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+RECORDED = RECORDINGS / "slurm" / "site.txt"
 
 
 @pytest.fixture
@@ -48,6 +56,126 @@ def test_a_real_slurm_is_read(site):
     assert site.internet is False
 
 
+def recorded_site(scheduler):
+    return sites.read(questions.answers((RECORDINGS / scheduler / "site.txt").read_text()))
+
+
+def test_a_real_torque_is_read():
+    site = recorded_site("torque")
+
+    memory = 24684100 * 2**10 // 2**20 * 2**20
+    nodes = {"nodes": 2, "cores": 4, "memory": memory, "gpus": 2, "gpu_model": "k80"}
+    nodes["without_gpus"] = True
+    assert (site.scheduler, site.version) == ("torque", "Version: master")
+    assert site.partitions == (
+        Partition("batch", timedelta(hours=1), **nodes, default=True),
+        Partition("long", timedelta(days=2), **nodes),
+        Partition("still", **nodes),
+        Partition("shut", **nodes),
+    )
+    assert [each.closed for each in site.partitions] == [
+        "", "", "it starts no jobs: started = False", "it takes no jobs: enabled = False",
+    ]  # fmt: skip
+
+
+def test_a_real_grid_engine_is_read():
+    site = recorded_site("sge")
+
+    main, short = site.partitions
+    assert (site.scheduler, site.version) == ("sge", "SGE 8.1.9")
+    assert (main.name, main.walltime, main.nodes, main.cores, main.gpus) == (
+        "main.q",
+        None,
+        1,
+        4,
+        2,
+    )
+    assert (short.name, short.walltime, short.nodes) == ("short.q", timedelta(hours=1), 1)
+    assert main.memory > 2**30
+    assert (main.closed, short.closed) == ("", "its state is d: disabled")
+
+
+# As OpenPBS spells it: a queue with nodes of its own, one for others, one that leads to both.
+PBS_QUEUES = """\
+@user alice
+@groups alice proj
+Queue: gpu
+    queue_type = Execution
+    resources_max.ngpus = 1
+    resources_max.nodect = 4
+    resources_min.walltime = 00:10:00
+    acl_group_enable = True
+    acl_groups = proj,other
+    enabled = True
+    started = True
+
+Queue: private
+    queue_type = Execution
+    acl_user_enable = True
+    acl_users = bob@*
+    enabled = True
+    started = True
+
+Queue: entry
+    queue_type = Route
+    route_destinations = gpu,
+\tinner
+    enabled = True
+    started = True
+
+Queue: inner
+    queue_type = Execution
+    from_route_only = True
+    resources_max.walltime = 120:00:00
+    enabled = True
+    started = True
+"""
+PBS_NODES = """\
+gpu1
+     Mom = gpu1
+     state = free
+     queue = gpu
+     resources_available.mem = 1048576kb
+     resources_available.ncpus = 8
+     resources_available.ngpus = 4
+     resources_available.gpu_model = a100
+
+thin1
+     Mom = thin1
+     state = down
+     resources_available.mem = 524288kb
+     resources_available.ncpus = 16
+"""
+
+
+def test_queues_of_pbs_have_their_own_nodes_limits_and_users():
+    server = "Server: control\n    default_queue = entry\n"
+
+    gpu, private, entry = pbs_queues.partitions(PBS_QUEUES, PBS_NODES, server)
+
+    assert gpu == Partition(
+        "gpu", nodes=1, cores=8, memory=2**30, gpus=1, gpu_model="a100", most_nodes=4,
+        shortest=timedelta(minutes=10), without_gpus=True,
+    )  # fmt: skip
+    assert (private.nodes, private.cores, private.on_request) == (1, 16, True)
+    assert (entry.default, entry.gpus, entry.walltime) == (True, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("needed", "cores"), [("", 8), ("big", 8), ("thin1+thin2", 4), ("big:k80", 8), ("none", 0)]
+)
+def test_queues_of_torque_have_the_nodes_that_they_need(needed, cores):
+    nodes = (
+        "fat1\n     np = 8\n     properties = big,k80\n\n"
+        "thin1\n     np = 4\n\nthin2\n     np = 4\n\n"
+    )
+    queue = f"Queue: q\n    resources_default.neednodes = {needed}\n    enabled = True\n"
+
+    (found,) = pbs_queues.partitions(queue, nodes)
+
+    assert found.cores == cores
+
+
 def test_a_site_that_answers_nothing_is_a_computer_of_its_own():
     assert sites.read({}) == sites.Site()
 
@@ -71,6 +199,7 @@ def test_a_real_slurms_profile_says_what_was_read(site, tmp_path):
         (["qsub", "sqsub"], "", "sqsub"),
         (["qsub", "qconf"], "", "sge"),
         (["qsub"], "SGE_ROOT=/opt/sge", "sge"),
+        (["qsub", "msub", "pbsnodes"], "Version: 6.1.2\nSGE_ROOT=", "moab"),
         (["qsub", "pbsnodes"], "pbs_version = 2022.1.1\nSGE_ROOT=", "pbs"),
         (["qsub", "pbsnodes"], "Version: 6.1.2\nSGE_ROOT=", "torque"),
         ([], "SGE_ROOT=", "local"),
@@ -91,7 +220,7 @@ def test_schedulers_are_told_apart(programs, said, scheduler):
     ],
 )
 def test_gpus_are_counted_by_model(gres, gpus):
-    assert sites.gpus_of(gres) == gpus
+    assert slurm_queues.gpus_of(gres) == gpus
 
 
 @pytest.mark.parametrize(
@@ -106,13 +235,13 @@ def test_gpus_are_counted_by_model(gres, gpus):
     ],
 )
 def test_time_limits_are_read(text, span):
-    assert sites.walltime(text) == span
+    assert slurm_queues.walltime(text) == span
 
 
 def test_a_partition_of_several_kinds_of_node_is_as_large_as_the_largest():
-    text = "gpu*|1:00:00|2|24+|64000+|gpu:k40:2|.\ngpu*|1:00:00|1|48|1000|gpu:v100:4|."
+    text = "gpu*|1:00:00|2|24+|64000+|gpu:k40:2|up|.\ngpu*|1:00:00|1|48|1000|gpu:v100:4|up|."
 
-    (partition,) = sites.partitions(text)
+    (partition,) = slurm_queues.partitions(text)
 
     assert partition.nodes == 3
     assert (partition.cores, partition.gpus, partition.gpu_model) == (48, 4, "v100")
@@ -134,7 +263,9 @@ def test_the_sites_own_wheelhouse_is_what_its_pip_was_told():
 
 
 line = st.text(st.characters(blacklist_categories=["Cs"]), max_size=40)
-words = st.sampled_from(["a|1:00:00|2|3|4|gpu:x:5|.", "python3 Python 3.9.1", "SCRATCH=/s", "x/1"])
+words = st.sampled_from(
+    ["a|1:00:00|2|3|4|gpu:x:5|down|.", "python3 Python 3.9.1", "SCRATCH=/s", "x/1"]
+)
 
 
 @given(st.dictionaries(st.sampled_from([*questions.QUESTIONS, "probe"]),

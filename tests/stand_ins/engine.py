@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 POLL = 0.1  # seconds
-KILL_DELAY = 1.0  # seconds between SIGTERM and SIGKILL
+KILL_DELAY = 0.2  # seconds between SIGTERM and SIGKILL, as measured with Torque
 
 
 @dataclass

@@ -57,7 +57,8 @@ def _section(job: Job) -> str:
 
 
 def _element(job: Job) -> str:
-    fields = {"JobID": str(job.number), "DRMJID": f"{job.number}.mgr", "State": _state(job)}
+    fields = {"DRMJID": f"{job.number}.mgr", "JobID": str(job.number), "JobName": job.name}
+    fields["State"] = _state(job)
     fields |= {"ReqAWDuration": str(int(job.walltime)), "User": "alice"}
     if job.state == "over":
         fields["CompletionCode"] = _code(job)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rabaska.checkup import software
+from rabaska.checkup import imports, software
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_size
@@ -17,6 +17,21 @@ from rabaska.scouting.questions import NO_ANSWER, Answer
 _FEW_FILES = 1000  # a run makes some dozens, an environment built once some thousands
 _ALMOST_FULL = 0.95
 _STATES_OF_QUEUES = ("up", "down", "drain", "inact")  # as sinfo spells them
+
+
+# Processes that have our output open and are neither this shell nor what it was started by. Links
+# are compared by a pattern, in which brackets would mean something else.
+_LEFTOVER = r"""
+own=" "; p=$$; while [ "${p:-0}" -gt 1 ]; do own="$own$p "; p=$(ps -o ppid= -p $p | tr -d ' '); done
+line=$(readlink /proc/$$/fd/1 | sed 's/[][]/\\&/g')
+case $line in pipe:*|socket:*) ;; *) exit 0 ;; esac
+for found in $(find /proc/[0-9]*/fd/1 -lname "$line" 2>/dev/null); do
+  p=${found#/proc/}; p=${p%%/*}
+  case $own in *" $p "*) continue ;; esac
+  [ "$(ps -o pgid= -p $p | tr -d ' ')" = "$(ps -o pgid= -p $$ | tr -d ' ')" ] && continue
+  ps -o args= -p $p
+done; true
+"""
 
 
 @dataclass(frozen=True)
@@ -44,8 +59,10 @@ def questions(subject: Subject) -> dict[str, str]:
         "limits": f'{nearest}quota -w -p -f "$f" 2>/dev/null; lfs quota -q -u "$(id -u)" "$f" '
         '2>/dev/null; lfs quota -q -g "$(stat -c %g "$f")" "$f" 2>/dev/null; true',
         "group": f'{nearest}stat -c %G "$f"; id -gn',
+        "leftover": _LEFTOVER,
         "purge": 'cat "/scratch/to_delete/$USER" 2>/dev/null | head -n 5',
         **software.questions(subject),
+        **imports.question(subject),
     }
     if cluster.scheduler == "slurm" and subject.project.queue:
         queue = expanding(subject.project.queue)
@@ -63,6 +80,7 @@ def checks(subject: Subject, said: Said) -> Iterator[Finding]:
     yield from _accounts(subject, said.to("accounts").split())
     yield from _queue(subject, said.to("queue").split())
     yield from software.missing_program(subject, said.to("program"))
+    yield from imports.missing(subject, said.to(imports.QUESTION))
     yield from software.missing_wheels(subject, said.to("wheels"))
     yield from software.many_files(subject, said.to("environment"))
     yield from _store(said.to("store"))
@@ -70,6 +88,7 @@ def checks(subject: Subject, said: Said) -> Iterator[Finding]:
     yield from _room(subject, said)
     yield from _limits(subject, said.to("limits"))
     yield from _group(subject, said.to("group").split())
+    yield from _leftover(subject, said.to("leftover"))
     yield from _purge(subject, said.to("purge"))
     yield from _quota(subject, said.to("quota-report"))
 
@@ -182,6 +201,20 @@ def _group(subject: Subject, groups: list[str]) -> Iterator[Finding]:
             "cluster.group", f"the store belongs to your own group, {groups[0]}", "store",
             "the quota of shared space follows the group, and your own is nearly nothing",
             "`chgrp` it to the project's group, and `chmod g+s`", serious=False,
+        )  # fmt: skip
+
+
+def _leftover(subject: Subject, listed: str) -> Iterator[Finding]:
+    left = sorted(set(listed.strip().splitlines()))
+    if left:
+        yield Finding(
+            "cluster.leftover", f"a start-up file leaves a process behind: `{left[0].strip()}`",
+            f"~/.bashrc or ~/.bash_profile on {subject.cluster.name}",
+            "it holds the output of every command open: ours wait for it a moment, rsync and "
+            "other programs as long as it runs",
+            "start it as `command >/dev/null 2>&1 </dev/null &`, and for terminals only: after "
+            "`[[ $- == *i* ]] || return`",
+            serious=False,
         )  # fmt: skip
 
 

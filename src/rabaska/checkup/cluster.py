@@ -21,6 +21,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
     yield from _site_limits(subject)
     yield from _purge(subject)
     if subject.partition:
+        yield from _closed(subject, subject.partition)
         yield from _time(subject, subject.partition)
         yield from _gpus(subject, subject.partition)
         yield from _node(subject, subject.partition)
@@ -120,6 +121,15 @@ def _purge(subject: Subject) -> Iterator[Finding]:
             f"what lies in {tier.name}", "[storage] store of the profile",
             f"it says: {tier.purge}", "fetch now and then, or keep the store in another tier",
             serious=False,
+        )  # fmt: skip
+
+
+def _closed(subject: Subject, queue: Partition) -> Iterator[Finding]:
+    if queue.closed:
+        yield Finding(
+            "cluster.closed", f"no job of {queue.name} starts now", _where(subject, "queue"),
+            queue.closed, "name another queue, or ask the site when it opens again",
+            serious="takes no jobs" in queue.closed,
         )  # fmt: skip
 
 

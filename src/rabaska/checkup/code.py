@@ -8,7 +8,7 @@ from rabaska.checkup.findings import Finding, SafeFix
 from rabaska.checkup.nesting import Nesting
 from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_duration
-from rabaska.scouting import habits
+from rabaska.node.record import plan
 from rabaska.scouting.source import Source, argument, called, last_word, literal, text
 
 _PLOTS = {"plt.show", "matplotlib.pyplot.show", "pyplot.show", "pylab.show"}
@@ -18,16 +18,13 @@ _ASKS = {"input", "breakpoint", "pdb.set_trace", "ipdb.set_trace", "getpass.getp
 _SOMEBODYS = re.compile(r"(/home/\w|/Users/\w|[A-Za-z]:[\\/]\w|/content/|/kaggle/)")
 _SAVERS = {"torch.save", "np.save", "numpy.save", "np.savez", "joblib.dump", "pickle.dump"}
 _WRITERS = {"cv2.imwrite", "np.savetxt", "numpy.savetxt", "imageio.imwrite", "save_image"}
-_RESUMES_ITSELF = (
-    "get_last_checkpoint", "BackupAndRestore", "latest_checkpoint", "load_from_checkpoint",
-)  # fmt: skip
 _MANY_GPUS = re.compile(
     r"(DataParallel|DistributedDataParallel|FullyShardedDataParallel|fully_shard|init_process_group"
     r"|MirroredStrategy|MultiWorkerMirroredStrategy|Accelerator|Fabric|Trainer|deepspeed.initialize"
     r"|hvd.init|multi_gpu_model|pmap|make_mesh|spawn)$"
 )
 
-_SAVES = re.compile(r"save|dump|checkpoint|Trainer$|LightningCLI$|to_hdf|write", re.I)
+_SAVES = re.compile(r"save|dump|checkpoint|Trainer$|LightningCLI$|Backup|to_hdf|write", re.I)
 _LAUNCHERS = re.compile(
     r"torchrun|accelerate|deepspeed|mpirun|srun|horovodrun|distributed\.(launch|run)"
 )
@@ -35,10 +32,10 @@ _LAUNCHERS = re.compile(
 
 def checks(subject: Subject) -> Iterator[Finding]:
     for source in subject.sources:
-        nesting = Nesting(source)
+        nesting = Nesting(source, subject.sources)
         yield from _windows(source, nesting, subject)
         yield from _somebody_must_answer(source, nesting)
-        yield from _somebodys_paths(source, subject)
+        yield from _somebodys_paths(source, nesting, subject)
         yield from _saves_at_every_step(source, nesting)
         yield from _writes_at_every_step(source, nesting)
         yield from _workers(source, subject)
@@ -83,7 +80,7 @@ def _somebody_must_answer(source: Source, nesting: Nesting) -> Iterator[Finding]
             )  # fmt: skip
 
 
-def _somebodys_paths(source: Source, subject: Subject) -> Iterator[Finding]:
+def _somebodys_paths(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Finding]:
     given = " ".join(subject.project.command)
     sentences = _docstrings(source)
     defaults = {
@@ -96,6 +93,8 @@ def _somebodys_paths(source: Source, subject: Subject) -> Iterator[Finding]:
             continue
         found = _SOMEBODYS.match(node.value)
         if not found or id(node) in sentences or "\n" in node.value:
+            continue
+        if nesting.is_compared(node) or nesting.is_optional(node):
             continue
         option = defaults.get(id(node), "")
         if option and option in given:
@@ -228,20 +227,30 @@ def _chain(subject: Subject) -> Iterator[Finding]:
             "save model, optimizer and epoch into `{output}` now and then",
         )  # fmt: skip
         return
-    told = any("{checkpoint" in word for word in (*project.command, *project.resume))
-    itself = script.loads or any(habits.uses(script, name) for name in _RESUMES_ITSELF)
-    reads = any(_reads_our_variable(source) for source in script.sources)
-    if not (told or itself or project.resume or reads):
+    found = subject.resumption
+    if found.kind == plan.WEIGHTS:
+        yield Finding(
+            "code.weights-only", "it takes the weights only from a checkpoint", found.place,
+            "no counter is loaded, so each of the links would repeat the training",
+            "load the epoch or step too, with the optimizer, and begin the training loop with it",
+        )  # fmt: skip
+    elif found.kind == plan.UNREAD:
+        yield Finding(
+            "code.unread-resume", "whether it goes on from a checkpoint could not be read",
+            found.place or where, "links that begin anew do the same work again",
+            "nothing, if you know that it does: the chain ends if its second link starts over",
+            serious=False,
+        )  # fmt: skip
+    elif found.kind == plan.NOT:
+        words = ", ".join(f'"{word}"' for word in found.words)
         yield Finding(
             "code.never-resumes", "it saves its state and never goes on from it", where,
             "each of the links would begin anew",
-            "give it an option that loads a checkpoint, and add it to `command` with {checkpoint}",
+            f"write `resume = [{words}]`: then it loads what it saved ({found.place})"
+            if words
+            else "give it an option that loads state and counter from a checkpoint, and add it to "
+            "`command` with {checkpoint}",
         )  # fmt: skip
-
-
-def _reads_our_variable(source: Source) -> bool:
-    words = (node.value for node in source.nodes if isinstance(node, ast.Constant))
-    return any(isinstance(word, str) and word.startswith("RABASKA_") for word in words)
 
 
 def _idle_gpus(subject: Subject) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
         yield from _many_files(dataset, held)
         yield from _too_large(dataset, held, subject)
     yield from _loose(subject)
+    yield from _outside(subject)
 
 
 def _key(dataset: Dataset) -> str:
@@ -122,4 +123,14 @@ def _loose(subject: Subject) -> Iterator[Finding]:
             "code is sent again with every change, and unpacked by every job",
             f"name it under [data], or leave it behind: exclude = [\"{folder.name}\"] in [code]",
             serious=False,
+        )  # fmt: skip
+
+
+def _outside(subject: Subject) -> Iterator[Finding]:
+    for use in subject.outside:
+        yield Finding(
+            "data.outside", f"the program reads {use.path}, which is not carried", use.evidence,
+            "what lies above the project does not travel with its code",
+            f'name it: `[data.NAME]` with `path = "{use.path}"`, and give the program `{{data}}`; '
+            "`rabaska init` shows how",
         )  # fmt: skip

@@ -13,7 +13,7 @@ from rabaska.knowledge.gpus import build_of
 from rabaska.scouting.source import Source
 
 _FRAMEWORKS = {"torch": "torch", "tensorflow": "tensorflow", "tensorflow-gpu": "tensorflow"}
-_PACKAGE_OF = {
+PACKAGE_OF = {
     "cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml",
     "skimage": "scikit-image", "bs4": "beautifulsoup4", "pytorch_lightning": "pytorch-lightning",
     "wandb": "wandb", "torch": "torch", "torchvision": "torchvision", "tensorflow": "tensorflow",
@@ -116,8 +116,8 @@ def _not_listed(subject: Subject, wanted: tuple[Requirement, ...], text: str) ->
     names = {each.name for each in wanted}
     missing: dict[str, str] = {}
     for source in subject.sources:
-        for module, line in _imports(source):
-            package = _PACKAGE_OF.get(module)
+        for module, line in imports(source):
+            package = PACKAGE_OF.get(module)
             there = {package} | _BROUGHT_BY.get(package or "", set())
             if package and not names & there:
                 missing.setdefault(package, f"{source.name}, line {line}: import {module}")
@@ -129,7 +129,7 @@ def _not_listed(subject: Subject, wanted: tuple[Requirement, ...], text: str) ->
         )  # fmt: skip
 
 
-def _imports(source: Source) -> Iterator[tuple[str, int]]:
+def imports(source: Source) -> Iterator[tuple[str, int]]:
     """Modules that are imported at once, outside `try` and functions."""
     for node in source.tree.body:
         if isinstance(node, ast.Import):

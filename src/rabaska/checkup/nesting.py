@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Sequence
 
 from rabaska.scouting.source import Source, called, last_word
 
@@ -9,24 +10,64 @@ _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 _OPTIONS = re.compile(r"args|opts?|options|cfg|config|conf|FLAGS|hparams|params|self(\.\w+)?", re.I)
-_WISHES = re.compile(r"show|plot|debug|visual|display|interact|download|pretrain|wandb|track", re.I)
+_WISHES = re.compile(
+    r"show|plot|debug|^vis|visual|display|interact|download|pretrain|wandb|track|view|gui|window"
+    r"|headless|render|preview|screen|draw|verbose|^argv$",
+    re.I,
+)
+_SEARCHES = {
+    "startswith",
+    "endswith",
+    "match",
+    "search",
+    "replace",
+    "removeprefix",
+    "split",
+    "find",
+}
+_DEEPEST = 4  # functions that call functions
 _LOOKS = {"exists", "isfile", "isdir", "is_file", "is_dir", "isatty"}
 
 
 class Nesting:
-    """Knows the parents of every node of one source."""
+    """Knows the parents of every node of one source, and who calls its functions."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, sources: Sequence[Source] = ()) -> None:
         self._parents = {
-            id(child): node for node in source.nodes for child in ast.iter_child_nodes(node)
+            id(child): node
+            for each in (source, *sources)
+            for node in each.nodes
+            for child in ast.iter_child_nodes(node)
         }
+        self._calls = [call for each in (*sources, source) for call in each.calls()]
 
-    def is_optional(self, node: ast.AST) -> bool:
+    def is_optional(self, node: ast.AST, depth: int = 0) -> bool:
         """Whether it is done only if an option says so, or if something is not there yet."""
-        return any(
-            isinstance(each, ast.If | ast.IfExp) and _is_a_choice(each.test)
-            for each in self._around(node)
-        )
+        child = node
+        for each in self._around(node):
+            if isinstance(each, ast.If | ast.IfExp) and _is_a_choice(each.test):
+                return True
+            if isinstance(each, ast.BoolOp) and any(map(_is_a_choice, each.values)):
+                return True  # `args.show and plt.show()`
+            if _leaves_before(each, child):
+                return True
+            if isinstance(each, ast.FunctionDef) and depth < _DEEPEST:
+                return self._only_by_choice(each, depth)
+            child = each
+        return False
+
+    def _only_by_choice(self, function: ast.FunctionDef, depth: int) -> bool:
+        """Whether all that call a function do so by choice; others may call it from outside."""
+        calls = [call for call in self._calls if last_word(call) == function.name]
+        return bool(calls) and all(self.is_optional(call, depth + 1) for call in calls)
+
+    def is_compared(self, node: ast.AST) -> bool:
+        """Whether a text is only looked for: in a comparison, or at the beginning of a path."""
+        parent = self._parents.get(id(node))
+        if isinstance(parent, ast.Tuple | ast.List | ast.Set):
+            parent = self._parents.get(id(parent))
+        asked = isinstance(parent, ast.Call) and last_word(parent) in (*_LOOKS, *_SEARCHES)
+        return asked or isinstance(parent, ast.Compare)
 
     def loops_around(self, node: ast.AST) -> int:
         """Loops of its own function around it, counted until a condition that skips rounds."""
@@ -46,6 +87,19 @@ class Nesting:
         return found
 
 
+def _leaves_before(block: ast.AST, child: ast.AST) -> bool:
+    """`if not args.show: return`, above `child` in its own block."""
+    lines = getattr(block, "body", [])
+    if not isinstance(lines, list) or child not in lines:
+        return False
+    return any(
+        isinstance(line, ast.If)
+        and _is_a_choice(line.test)
+        and isinstance(line.body[-1], ast.Return | ast.Continue | ast.Raise)
+        for line in lines[: lines.index(child)]
+    )
+
+
 def _is_a_choice(test: ast.expr) -> bool:
     """`args.show`, `debug`, `not os.path.exists(path)`; but not `epoch % 10 == 0`."""
     for each in ast.walk(test):
@@ -55,4 +109,7 @@ def _is_a_choice(test: ast.expr) -> bool:
             return True
         if isinstance(each, ast.Name) and _WISHES.search(each.id):
             return True
+        said = each.value if isinstance(each, ast.Constant) else None
+        if isinstance(said, str) and _WISHES.search(said):
+            return True  # config["show"], os.environ.get("DISPLAY")
     return False

@@ -25,7 +25,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
     if subject.cluster.internet is not False:
         return
     for source in subject.sources:
-        nesting = Nesting(source)
+        nesting = Nesting(source, subject.sources)
         for call in source.calls():
             found = _download(call, source, subject)
             if found and not nesting.is_optional(call):

@@ -11,6 +11,8 @@ from rabaska.domain.shellwords import expanding
 from rabaska.scouting.questions import MODULE
 
 _NO_PROGRAM = "no such program"
+_INSTEAD = "instead"
+_OTHER = {"python": "python3", "python3": "python"}  # which the job runs where the first is missing
 _MANY_FILES = 20_000  # that every job would look up on shared storage
 _SOME = 5  # versions that are worth naming
 
@@ -38,13 +40,22 @@ def program_question(subject: Subject) -> str:
     names = (*subject.cluster.modules, *subject.project.environment.modules)
     words = " ".join(expanding(name) for name in names)
     load = f"{MODULE}module load {words} >/dev/null 2>&1; " if words else ""
-    return f"{load}command -v {expanding(subject.project.command[0])} || echo {_NO_PROGRAM}"
+    word = subject.project.command[0]
+    other = _OTHER.get(word)
+    there = f"command -v {expanding(word)}"
+    if not other:
+        return f"{load}{there} || echo {_NO_PROGRAM}"
+    instead = f"{{ command -v {other} >/dev/null && echo {_INSTEAD} {other}; }}"
+    return f"{load}{there} && {word} --version 2>&1 || {instead} || echo {_NO_PROGRAM}"
 
 
 def missing_program(subject: Subject, said: str) -> Iterator[Finding]:
     """Where the program's Python is the site's own, it must be there under that name."""
     word = subject.project.command[0]
-    if _NO_PROGRAM not in said or subject.project.environment.kind != "current" or "{" in word:
+    if subject.project.environment.kind != "current" or "{" in word:
+        return
+    yield from _other_python(subject, said)
+    if _NO_PROGRAM not in said:
         return
     other = "write `python3` in the command, or " if word == "python" else ""
     yield Finding(
@@ -52,6 +63,24 @@ def missing_program(subject: Subject, said: str) -> Iterator[Finding]:
         "[environment] names nothing, so the job takes what it finds there",
         f"{other}name `requirements`, `modules` or a `path` under [environment]",
     )  # fmt: skip
+
+
+def _other_python(subject: Subject, said: str) -> Iterator[Finding]:
+    """A Python that is there under another name, or one that is too old for any program."""
+    word, name = subject.project.command[0], subject.cluster.name
+    if found := re.search(rf"^{_INSTEAD} (\w+)$", said, re.MULTILINE):
+        yield Finding(
+            "environment.program", f"{name} has no `{word}`, so the job runs `{found[1]}`",
+            "command", "[environment] names nothing, so the job takes what it finds there",
+            f"write `{found[1]}` in the command if that is what you want", serious=False,
+        )  # fmt: skip
+    elif old := re.search(r"^Python 2\.\S+", said, re.MULTILINE):
+        yield Finding(
+            "environment.program", f"`{word}` is {old[0]} on {name}", "command",
+            "[environment] names nothing, so the job takes what it finds there",
+            "write `python3` in the command, or name `requirements`, `modules` or a `path` under "
+            "[environment]",
+        )  # fmt: skip
 
 
 def missing_wheels(subject: Subject, said: str) -> Iterator[Finding]:

@@ -11,10 +11,14 @@ from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.gpus import Gpu
 from rabaska.domain.projects import Project
 from rabaska.knowledge.gpus import gpus
-from rabaska.scouting import contents, folders, packages, scripts
+from rabaska.node.record import plan
+from rabaska.scouting import contents, datasets, findings, folders, packages, scripts
 from rabaska.scouting.contents import Contents
+from rabaska.scouting.datasets import DataUse
 from rabaska.scouting.folders import Folder
 from rabaska.scouting.packages import Packages
+from rabaska.scouting.resuming import Resumption, resumption
+from rabaska.scouting.roles import roles
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import Source
 
@@ -31,6 +35,7 @@ class Subject:
     shell_scripts: Mapping[str, bytes] = field(default_factory=dict)
     contents: Mapping[str, Contents] = field(default_factory=dict)  # by dataset
     loose: tuple[Folder, ...] = ()  # folders of data that are no dataset of the project
+    outside: tuple[DataUse, ...] = ()  # folders above the project that its program reads
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -40,6 +45,10 @@ class Subject:
     def partition(self) -> Partition | None:
         """The queue that is meant, as far as the profile knows it."""
         return meant_partition(self.project, self.cluster)
+
+    @cached_property
+    def resumption(self) -> Resumption:
+        return resumption_of(self.project, self.script)
 
     @property
     def gpu(self) -> Gpu | None:
@@ -56,17 +65,18 @@ class Subject:
 
 def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subject:
     """Read what the checks need; nothing is run. Without `thorough`, data is only counted."""
-    found = scripts.find(project.folder)
+    script = started_by(project, scripts.find(project.folder))
     return Subject(
         project=project,
         cluster=cluster,
-        script=started_by(project, found),
+        script=script,
         packages=packages.find(project.folder),
         shell_scripts=_shell_scripts(project.folder),
         contents={
             each.name: contents.look(*each.paths, compare=thorough) for each in project.datasets
         },
         loose=_loose(project) if thorough else (),
+        outside=_outside(project, script),
     )
 
 
@@ -75,6 +85,25 @@ def started_by(project: Project, found: scripts.Scripts) -> Script | None:
     words = {word.removeprefix("./") for word in project.command}
     words |= {word.replace(".", "/") + ".py" for word in project.command}
     return next((each for each in found.found if each.name in words), None)
+
+
+def resumption_of(project: Project, script: Script | None) -> Resumption:
+    """How the project's command goes on from a checkpoint, as its source shows."""
+    words = (*project.command, *project.resume)
+    if any("RABASKA_" in word for word in words) or _mentions_our_variables(project.folder):
+        return Resumption(plan.VARIABLE)
+    if script is None:
+        return Resumption(plan.UNREAD)
+    options = findings.all_options(script, project.folder)
+    return resumption(script, options, roles(options, findings.usage(script)), words)
+
+
+def _mentions_our_variables(folder: Path) -> bool:
+    """In a shell script, say, that starts the program."""
+    return any(
+        b"RABASKA_CHECKPOINT" in text or b"RABASKA_RESUME" in text
+        for text in _shell_scripts(folder).values()
+    )
 
 
 def _shell_scripts(folder: Path) -> dict[str, bytes]:
@@ -93,13 +122,27 @@ def _loose(project: Project) -> tuple[Folder, ...]:
     return tuple(each for each in candidates if not _travels_otherwise(each, project))
 
 
+def _outside(project: Project, script: Script | None) -> tuple[DataUse, ...]:
+    """Those that are no dataset, and that no option replaces."""
+    named = datasets.outside(project.folder, script.sources) if script else ()
+    carried = [own.resolve() for dataset in project.datasets for own in dataset.paths]
+    given = {
+        option.default for option in (script.options if script else ())
+        if any(word.startswith(option.spelled) for word in project.command)
+    }  # fmt: skip
+    return tuple(
+        use for use in named
+        if (project.folder / use.path).resolve() not in carried and use.path not in given
+    )  # fmt: skip
+
+
 def _travels_otherwise(folder: Folder, project: Project) -> bool:
     """A dataset, part of one, or around one; or left behind by `exclude` or .gitignore."""
     path = project.folder / folder.name
     for dataset in project.datasets:
         if any(path.is_relative_to(own) or own.is_relative_to(path) for own in dataset.paths):
             return True
-    ignored = [*project.exclude, *_ignored(project.folder)]
+    ignored = [*(each.strip("/") for each in project.exclude), *_ignored(project.folder)]
     return any(fnmatch.fnmatch(part, each) for part in folder.name.split("/") for each in ignored)
 
 

@@ -42,7 +42,9 @@ class Local:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(array=True, gone="here: there is no job")
+        marks = (*self.program, "here", "marks", "--queue", self.queue)
+        gone = "here: there is no job"
+        return Capabilities(array=True, gone=gone, lets_save=True, find=marks)
 
     def directives(self, spec: JobSpec) -> list[str]:
         options = {
@@ -59,8 +61,6 @@ class Local:
         asked = spec.resources
         problems = {
             f"this computer is one node, and the job asks for {asked.nodes}": asked.nodes > 1,
-            f'this computer has no srun, so `launch = "{spec.launch}"` does not work here; '
-            "torchrun does": spec.launch in ("srun", "mpi"),
             f"this computer cannot choose a {asked.gpu_model}": bool(asked.gpu_model),
             f"this computer has no features: {', '.join(spec.features)}": bool(spec.features),
             "this computer sends no mail": bool(spec.mail),
@@ -76,10 +76,12 @@ class Local:
         if after:  # one more link of a job that is not over, by the script it has
             more = ["here", "more", "--queue", self.queue, "--mark", "{submission}"]
             return [*self.program, *more, after.native]
-        return [*self.program, "here", "submit", "--queue", self.queue, "--", script]
+        mark = ["--mark", "{submission}"]
+        return [*self.program, "here", "submit", "--queue", self.queue, *mark, "--", script]
 
     def read_job_id(self, output: str) -> JobId | None:
         found = re.findall(r"^here job (\d+)\r?$", output, re.MULTILINE | re.ASCII)
+        found = found or re.findall(r"^(\d+)\n?\Z", output, re.ASCII)  # as its marks are listed
         return JobId(found[-1]) if found else None
 
     def prospect_command(self, spec: JobSpec) -> list[str]:
@@ -104,10 +106,8 @@ class Local:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return [*self.program, "here", "cancel", "--queue", self.queue, *map(str, jobs)]
 
-    def interactive_command(
-        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
-    ) -> list[str]:
-        return list(command)  # one computer is allocated to whoever sits at it
+    def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
+        return ["bash", script]  # one computer is allocated to whoever sits at it
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         return list(command)

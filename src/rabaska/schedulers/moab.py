@@ -11,13 +11,13 @@ from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
     by_hand,
     clock,
-    mebibytes,
+    jobs_called,
     on_node,
     once_on_the_first,
     one_word,
     said,
 )
-from rabaska.schedulers.torque import nodes_words
+from rabaska.schedulers.torque import memory_words, nodes_words
 
 _STATES = {
     "Idle": JobState.QUEUED,
@@ -31,7 +31,7 @@ _STATES = {
     "NotQueued": JobState.HELD,
     "Starting": JobState.RUNNING,
     "Running": JobState.RUNNING,
-    "Suspended": JobState.RUNNING,
+    "Suspended": JobState.SUSPENDED,
     "Canceling": JobState.STOPPING,
     "Vacated": JobState.PREEMPTED,
     "Removed": JobState.CANCELLED,
@@ -50,6 +50,10 @@ _FIELD = re.compile(
     r"^[ \t]*(State|Completion Code|BLOCK MSG|NOTE):[ \t]*(.*?)[ \t\r]*\n", re.MULTILINE
 )
 
+_CALLED = (
+    'told=$(showq --xml -w "user=${USER:-$(id -un)}") || exit; printf "%s" "$told" | tr "<" "\\n"'
+    ' | sed -n "/ JobName=\\"$0\\"/s/.* JobID=\\"\\([^\\"]*\\)\\".*/\\1/p"'
+)
 # Two answers: what waits or runs, and what is over; an old Moab may refuse the second.
 _SHOWQ = """\
 who=${USER:-$(id -un)}
@@ -70,8 +74,10 @@ class Moab:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            dependency=True, mail=True, features=True, accounts=True, gone="invalid job specified"
-        )
+            dependency=True, mail=True, features=True, accounts=True, gone="invalid job specified",
+            find=jobs_called(_CALLED),
+            answer="</Data>|<Data/>", reach="pbsdsh",
+        )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:
         asked = spec.resources
@@ -80,7 +86,7 @@ class Moab:
             f"-l walltime={clock(asked.walltime)}",
             f"-l {nodes_words(spec, names_cores=self.names_cores)}",
             f"-l feature={features}" if features else "",
-            f"-l mem={mebibytes(asked.memory)}mb" if asked.memory else "",
+            f"-l {memory_words(spec, names_cores=self.names_cores)}" if asked.memory else "",
             "-l naccesspolicy=singlejob" if asked.exclusive else "",
         ]
         return family.directives(spec, lines)
@@ -128,11 +134,9 @@ class Moab:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["canceljob", *map(str, jobs)]
 
-    def interactive_command(
-        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
-    ) -> list[str]:
+    def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         ask = family.interactive("msub", self.directives(spec))
-        return by_hand(ask, shlex.join(command), terminal=terminal)
+        return by_hand(ask, shlex.join(["bash", script]), terminal=terminal)
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         find = r'checkjob "$0" | sed -n "s/^\[\([^:]*\):.*/\1/p" | head -n 1'

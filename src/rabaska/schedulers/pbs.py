@@ -3,12 +3,10 @@
 Torque has commands of the same names that differ in nearly every option: see torque.py.
 """
 
-import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rabaska.domain.jobs import (
     Capabilities,
@@ -34,14 +32,14 @@ from rabaska.schedulers.spelling import (
 _STATES = {
     **family.STATES,
     "B": JobState.RUNNING,  # an array that has begun
-    "U": JobState.RUNNING,  # suspended, for somebody is at the computer
+    "U": JobState.SUSPENDED,  # somebody is at the computer
 }
 _FINISHED = ("F", "X")  # X is a finished element of an array
 _WALLTIME, _OUT_OF_MEMORY = -29, (-26, -27)  # JOB_EXEC_KILL_… in PBS's job.h
+_HOLDERS = {"u": "its user (`qrls` lets it go)", "o": "an operator", "p": "a bad password"}
+_SUSPENDED = ("S", "U")
+_LAST = "Submit_arguments"  # stands below all that tells how a job ended
 _FINISHED_JOB = 35  # what qstat exits with when some of the jobs are over
-
-_JOB = re.compile(rf'"({family.NUMBER})(?:\.[^"\s]*)?"\s*:\s*(?=\{{)', re.ASCII)
-_STATE = re.compile(r'"job_state"\s*:\s*"(\w)"')
 
 
 @dataclass(frozen=True)
@@ -55,15 +53,17 @@ class Pbs:
         # Arrays could run one element at a time, but PBS refuses `-r n` for them.
         return Capabilities(
             dependency=True, mail=True, features=True, accounts=True, asked_by_id=True,
+            find=family.JOBS_CALLED,
             partial_answers=(family.UNKNOWN_JOB, _FINISHED_JOB),
-            gone="Unknown Job Id|Job has finished|invalid for state of job",
+            gone="Unknown Job Id|Job has finished|invalid for state of job", reach="pbsdsh",
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:
-        asked = [f"-l walltime={clock(spec.resources.walltime)}", f"-l {_select(spec)}"]
-        if spec.resources.exclusive:
-            asked.append("-l place=excl")
-        return family.directives(spec, asked)
+        # PBS may put several chunks on one node, unless it is told to scatter them.
+        asked = spec.resources
+        place = ":".join(filter(None, ["scatter"] * (asked.nodes > 1) + ["excl"] * asked.exclusive))
+        lines = [f"-l walltime={clock(asked.walltime)}", f"-l {_select(spec)}"]
+        return family.directives(spec, [*lines, f"-l place={place}"] if place else lines)
 
     def unmet(self, spec: JobSpec) -> list[str]:
         model = spec.resources.gpu_model
@@ -90,13 +90,16 @@ class Pbs:
         return family.read_queue(said)
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
-        return ["qstat", "-t", "-x", "-f", "-F", "json", *map(str, jobs)]
+        """What waits or runs. Not as JSON: of several jobs, some versions print the first alone."""
+        return ["qstat", "-f", *map(str, jobs)]
 
     def read_status(self, output: str) -> Mapping[str, JobStatus]:
-        return {key: status for key, text in family.parts(output, _JOB) if (status := _read(text))}
+        told = family.told_in_full(output)
+        return {JobId(name).key: status for name, job in told if (status := _status(job))}
 
     def history_command(self, jobs: Sequence[JobId]) -> list[str]:
-        return []  # `qstat -x` remembers, where the site keeps a history at all
+        """For what is over; a server that keeps no history, as a new one does, says only that."""
+        return ["qstat", "-x", "-f", *map(str, jobs)]
 
     def read_history(self, output: str) -> Mapping[str, JobStatus]:
         return self.read_status(output)
@@ -104,11 +107,9 @@ class Pbs:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["qdel", *map(str, jobs)]
 
-    def interactive_command(
-        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
-    ) -> list[str]:
+    def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         ask = family.interactive("qsub", self.directives(spec))
-        return by_hand(ask, shlex.join(command), terminal=terminal)
+        return by_hand(ask, shlex.join(["bash", script]), terminal=terminal)
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         return on_node(family.EXEC_HOST, job, shlex.join(command), terminal=terminal)
@@ -118,6 +119,7 @@ class Pbs:
             job="${PBS_JOBID%%.*}",
             local_space="${TMPDIR:-}",
             cancel_rest=family.CANCEL_REST,
+            waiting=family.WAITING,
             spooled=True,
         )
 
@@ -141,37 +143,47 @@ def _names_model(spec: JobSpec) -> bool:
     return any(feature.endswith(f"={spec.resources.gpu_model}") for feature in spec.features)
 
 
-def _read(text: str) -> JobStatus | None:
-    """One job. PBS may print what is not JSON for a variable of the user: that hides no state."""
-    try:
-        job, _ = json.JSONDecoder(strict=False).raw_decode(text)
-    except (ValueError, RecursionError):
-        found = _STATE.search(text)
-        # How a job ended, or why it is held, is not read from half an answer.
-        plain = found is not None and found[1] in _STATES.keys() - {"H"}
-        return JobStatus(_STATES[found[1]], found[1]) if found and plain else None
-    return _status(job) if isinstance(job.get("job_state"), str) else None
-
-
-def _status(job: Mapping[str, Any]) -> JobStatus:
-    letter, comment = job["job_state"], _text(job.get("comment"))
+def _status(job: Mapping[str, str]) -> JobStatus | None:
+    """None for half an answer."""
+    letter, comment = job.get("job_state", ""), job.get("comment", "").strip()
     if letter in _FINISHED:
         return _ended(job, letter, comment)
-    return family.unfinished(letter, comment, _text(job.get("depend")), _STATES)
+    if letter == "H":
+        return _held(job)
+    if letter in _SUSPENDED:
+        comment = "its scheduler suspended it, and will let it go on"
+    return JobStatus(_STATES.get(letter, JobState.UNKNOWN), letter, comment) if letter else None
 
 
-def _ended(job: Mapping[str, Any], letter: str, comment: str) -> JobStatus:
-    code = job.get("Exit_status")
-    if not isinstance(code, int):
+def _held(job: Mapping[str, str]) -> JobStatus | None:
+    """Its comment is not used: it may be of the time before it was held."""
+    if "Hold_Types" not in job:
+        return None
+    holder = next((who for letter, who in _HOLDERS.items() if letter in job["Hold_Types"]), "")
+    if not holder and "after" in job.get("depend", ""):
+        return JobStatus(JobState.QUEUED, "H", f"waits: {_before(job['depend'])}")
+    return JobStatus(JobState.HELD, "H", f"held by {holder or 'PBS itself'}")
+
+
+def _before(depends: str) -> str:
+    """What it waits for; `depend` also names those that wait for it."""
+    return ",".join(one for one in depends.split(",") if one.startswith("after"))
+
+
+def _ended(job: Mapping[str, str], letter: str, comment: str) -> JobStatus | None:
+    if not re.fullmatch(r"-?\d{1,9}", job.get("Exit_status", ""), re.ASCII):
         began = "run_count" in job or "stime" in job
         state = JobState.LOST if began else JobState.NEVER_RAN
-        return JobStatus(state, letter, comment)
+        return JobStatus(state, letter, comment) if _LAST in job else None
+    code = int(job["Exit_status"])
     spelled = f"{letter}, Exit_status {code}"
     if code in _OUT_OF_MEMORY:
         comment = comment or "it used more memory than it asked for"
+    return JobStatus(_ending(code, comment), spelled, comment, family.plain_code(code))
+
+
+def _ending(code: int, comment: str) -> JobState:
+    """A job whose shell was killed has the exit code of one that was deleted, but not its words."""
     state = family.ending(code, walltime=_WALLTIME)
-    return JobStatus(state, spelled, comment, family.plain_code(code))
-
-
-def _text(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
+    by_somebody = "and terminated" in comment
+    return JobState.FAILED if state is JobState.CANCELLED and not by_somebody else state

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Prospect
-from rabaska.schedulers.spelling import job_name, one_line, one_word, plain_path
+from rabaska.schedulers.spelling import clock, job_name, jobs_called, one_line, one_word, plain_path
 
 UNKNOWN_JOB = 153  # what qstat exits with when some of the ids are no more
 NUMBER = r"\d+(?:\[\d*\])?"
@@ -16,14 +16,31 @@ STATES = {
     "T": JobState.QUEUED,  # on its way to another server
     "H": JobState.HELD,
     "R": JobState.RUNNING,
-    "S": JobState.RUNNING,
+    "S": JobState.SUSPENDED,
     "E": JobState.STOPPING,
 }
 BY_QDEL = (271, 265)  # 256 and the signal; 265 is that of `qdel -W force`
 
 # The links that wait have our name, which ends in letters of the run's own.
-CANCEL_REST = "sh -c 'qselect -N $PBS_JOBNAME -s HQW | xargs -r qdel'"
+# Without a user, qselect lists everybody's.
+WAITING = "qselect -u $(id -un) -N $PBS_JOBNAME -s HQW"
+# One at a time, for OpenPBS deletes with a link those that wait for it; what counts is who is left.
+CANCEL_REST = f"sh -c '{WAITING} | xargs -r -n 1 qdel 2>/dev/null; ! {WAITING} | grep -q .'"
+JOBS_CALLED = jobs_called('qselect -u "$(id -un)" -N "$0"')
 EXEC_HOST = r'qstat -f "$0" | sed -n "s/^ *exec_host = \([^/:+]*\).*/\1/p" | head -n 1'
+
+# What `qstat -f` prints of a job. Long values go on after a tab.
+_HEADING = re.compile(r"^Job Id:[ \t]*(\d\S*)[ \t]*\r?\n", re.MULTILINE | re.ASCII)
+_VALUE = re.compile(r" {4}([\w.]+) = (.*)\r?\n")
+
+# The queue `$1`, or the one that jobs go to which name none; the limit asked for stands above it.
+_QUEUE = r"""
+queue=${1:-$(qstat -B -f 2>/dev/null | sed -n "s/^ *default_queue = //p" | head -n 1)}
+[ -n "$queue" ] || exit 0
+printf "    asked.walltime = %s\n" "$2"
+exec qstat -Q -f "$queue"
+"""
+_QUEUE_LINE = re.compile(r"^ +((?:resources_max\.|asked\.)?\w+) = (\S+)[ \t\r]*$", re.MULTILINE)
 
 _SUBMITTED = re.compile(rf"^({NUMBER}(?:\.[\w.-]+)?)[ \t\r]*$", re.MULTILINE | re.ASCII)
 _FOR_BATCH = ("-N", "-m", "-r", "-S", "-j", "-o")
@@ -62,20 +79,32 @@ def interactive(program: str, lines: Sequence[str]) -> list[str]:
 
 
 def queue_question(spec: JobSpec) -> list[str]:
-    """All that PBS tells beforehand: whether the queue takes and starts jobs."""
-    return ["qstat", "-Q", "-f", one_word(spec.queue)] if spec.queue.split() else []
+    """All that PBS tells beforehand: whether the queue takes and starts jobs, and its limits."""
+    limit = clock(spec.resources.walltime)
+    return ["sh", "-c", _QUEUE, "qstat", one_word(spec.queue), limit]
 
 
 def read_queue(said: str) -> Prospect:
     unknown = re.search(r"Unknown queue.*", said)
     if unknown:
         return Prospect(refusal=unknown[0].strip())
-    told = dict(re.findall(r"^\s+(enabled|started) = (True|False)\s*$", said, re.MULTILINE))
+    told = dict(_QUEUE_LINE.findall(said))
     if told.get("enabled") == "False":
         return Prospect(refusal="the queue takes no jobs: enabled = False")
+    most, asked = told.get("resources_max.walltime", ""), told.get("asked.walltime", "")
+    if _seconds(most) and _seconds(most) < _seconds(asked):
+        return Prospect(refusal=f"the queue allows {most} and the job asks for {asked}")
     if told.get("started") == "False":
         return Prospect(refusal="the queue starts no jobs: started = False")
     return Prospect()
+
+
+def _seconds(duration: str) -> int:
+    """Of `HH:MM:SS`, or fewer of its parts; 0 for anything else."""
+    if not re.fullmatch(r"\d{1,9}(:\d{1,2}){0,3}", duration, re.ASCII):
+        return 0
+    parts = [int(part) for part in reversed(duration.split(":"))]
+    return sum(part * unit for part, unit in zip(parts, (1, 60, 3600, 86400), strict=False))
 
 
 def submitted(output: str) -> JobId | None:
@@ -90,6 +119,20 @@ def parts(output: str, headings: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     ends = [start.start() for start in starts[1:]] + [len(output)]
     for start, end in zip(starts, ends, strict=False):
         yield start[1], output[start.end() : end]
+
+
+def told_in_full(output: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each job of `qstat -f` and its values; lines cut short or of others are none."""
+    for job, text in parts(output, _HEADING):
+        values: dict[str, str] = {}
+        name = ""
+        for line in text.splitlines(keepends=True):
+            if found := _VALUE.fullmatch(line):
+                name = found[1]
+                values.setdefault(name, found[2].rstrip("\r"))
+            elif line[:1] == "\t" and line[-1:] == "\n" and name:
+                values[name] += line[1:].rstrip("\r\n")
+        yield job, values
 
 
 def unfinished(

@@ -68,10 +68,11 @@ class Scheduler(Protocol):
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]: ...
 
-    def interactive_command(
-        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
-    ) -> list[str]:
-        """Waits for an allocation and runs `command` in it, in the foreground."""
+    def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
+        """Waits for an allocation and runs `script` in it, in the foreground.
+
+        The script is an executable file of bash on the cluster: Torque takes no words after it.
+        """
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         """Runs `command` on the first node of a job that is running."""

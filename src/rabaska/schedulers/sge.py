@@ -10,6 +10,7 @@ from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, J
 from rabaska.schedulers.spelling import (
     clock,
     job_name,
+    jobs_called,
     on_node,
     once_on_the_first,
     one_line,
@@ -33,6 +34,15 @@ _LINE = re.compile(r"^(\w+)[ \t]+(.*?)[ \t\r]*$", re.MULTILINE)
 _CAN_RUN = re.compile(r"verification: found (suitable|possible)")
 
 _QSTAT = 'qstat -xml -u "${USER:-$(id -un)}"'
+_CALLED = (
+    f"told=$({_QSTAT}) || exit; "
+    """printf '%s\n' "$told" | awk -F '[<>]' -v name="$0" """
+    """'$2 == "JB_job_number" {job = $3} $2 == "JB_name" && $3 == name {print job}'"""
+)
+# The job's shell reads it between double quotes. A qmaster that is down is no empty queue.
+_WAITING = (
+    r"sh -c 'told=\$(qstat -xml -s p) || exit; echo \"\$told\" | sed -n /JB_name.$JOB_NAME./p'"
+)
 _QACCT = 'for job; do qacct -j "$job" 2>/dev/null; done; true'
 _ALONE = '[ "${SGE_TASK_ID:-undefined}" = undefined ]'
 
@@ -47,7 +57,8 @@ class Sge:
     def capabilities(self) -> Capabilities:
         return Capabilities(
             array=True, dependency=True, mail=True, features=True, accounts=True,
-            gone=r"denied: job \"\S+\" does not exist",
+            gone=r"denied: job \"\S+\" does not exist", find=jobs_called(_CALLED),
+            answer="</job_info>", reach="qrsh", several_by="-pe",
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -60,7 +71,7 @@ class Sge:
             f"-l h_rt={clock(asked.walltime)}",
             f"-l gpu={asked.gpus}" if asked.gpus else "",
             *(f"-l {one_word(feature)}" for feature in spec.features),
-            f"-pe smp {cores}" if cores > 1 else "",
+            f"-pe smp {cores}" if cores > 1 and not _names_environment(spec) else "",
             f"-q {queue}" if queue else "",
             f"-t 1-{spec.links} -tc 1" if spec.links > 1 else "",
             f"-m bea -M {mail}" if mail else "-m n",
@@ -142,12 +153,10 @@ class Sge:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["qdel", *map(str, jobs)]
 
-    def interactive_command(
-        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
-    ) -> list[str]:
+    def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         lines = [line.removeprefix("#$ ").split() for line in self.directives(spec)]
         wanted = [word for line in lines if line[0] in ("-l", "-pe", "-q", "-A") for word in line]
-        return ["qrsh", "-now", "n", *(["-pty", "y"] if terminal else []), *wanted, *command]
+        return ["qrsh", "-now", "n", *(["-pty", "y"] if terminal else []), *wanted, "bash", script]
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         queue = "s/.*<queue_name>[^<]*@\\([^<]*\\)<.*/\\1/p"
@@ -161,8 +170,13 @@ class Sge:
             job=f'$JOB_ID$({_ALONE} || echo "_$SGE_TASK_ID")',
             local_space="${TMPDIR:-}",
             cancel_rest=f"$({_ALONE} || {last} || {rest})",
+            waiting=_WAITING,
             extra={"RABASKA_ONE_AT_A_TIME": "yes"},
         )
+
+
+def _names_environment(spec: JobSpec) -> bool:
+    return any(option.split()[:1] == ["-pe"] for option in spec.native)
 
 
 def _output(spec: JobSpec) -> str:
@@ -190,7 +204,9 @@ def _state(letters: str) -> JobState:
         return JobState.STOPPING
     if letters in ("qw", "Rq", "Rqw"):
         return JobState.QUEUED
-    return JobState.RUNNING if re.search("[rtsST]", letters) else JobState.UNKNOWN
+    if re.search("[sST]", letters):
+        return JobState.SUSPENDED
+    return JobState.RUNNING if re.search("[rt]", letters) else JobState.UNKNOWN
 
 
 def _reason(letters: str) -> str:

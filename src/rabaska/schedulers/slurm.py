@@ -27,7 +27,7 @@ _STATES = {
     "REQUEUE_HOLD": JobState.HELD,
     "RESV_DEL_HOLD": JobState.HELD,
     "RUNNING": JobState.RUNNING,
-    "SUSPENDED": JobState.RUNNING,
+    "SUSPENDED": JobState.SUSPENDED,
     "RESIZING": JobState.RUNNING,
     "SIGNALING": JobState.RUNNING,
     "STAGE_OUT": JobState.STOPPING,
@@ -67,7 +67,8 @@ class Slurm:
         return Capabilities(
             array=True, dependency=True, signal_before_limit=True, mail=True, features=True,
             accounts=True, find=("squeue", "--me", "--noheader", "--states=all", "--format=%F %k"),
-            gone="Invalid job id|already complet",
+            gone="Invalid job id|already complet", lets_save=True,
+            answer=rf"^{_MARK}\|JOBID\|", reach="srun",
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -142,7 +143,8 @@ class Slurm:
         ids = ",".join(job.native for job in jobs)
         of_whom = ["--jobs", ids] if ids else ["--me"]
         form = f"{_MARK}|%i|%T|%r|."
-        return ["squeue", "--noheader", "--array", "--states=all", *of_whom, "--format", form]
+        # Its header tells an empty queue from a silent one.
+        return ["squeue", "--array", "--states=all", *of_whom, "--format", form]
 
     def history_command(self, jobs: Sequence[JobId]) -> list[str]:
         """For what has left the queue; sites without a database answer with an error."""
@@ -175,9 +177,7 @@ class Slurm:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["scancel", *(job.native for job in jobs)]
 
-    def interactive_command(
-        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
-    ) -> list[str]:
+    def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         once = replace(spec, links=1, warn_before=timedelta(0), mail="", requeue=False)
         lines = (line.removeprefix("#SBATCH ") for line in self.directives(once))
         options = [word for line in lines for word in shlex.split(line)]
@@ -185,7 +185,7 @@ class Slurm:
         # srun does not take it over from salloc since 22.05 (srun(1), --cpus-per-task).
         cores = spec.resources.cores
         step = ["srun", *_on_first_node(terminal), *([f"--cpus-per-task={cores}"] if cores else [])]
-        return ["salloc", *asked, *step, *command]
+        return ["salloc", *asked, *step, "bash", script]
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         # srun knows an element of an array only by its plain number, which squeue prints as %A.
@@ -197,13 +197,26 @@ class Slurm:
         element = "${SLURM_ARRAY_JOB_ID:+_$SLURM_ARRAY_TASK_ID}"
         # Before 23.02 no variable says when the job ends; the queue knows.
         asked = "timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --format=%e"
+        # Only of those that wait: of others scontrol complains, and of an array without them too.
+        rest = "${SLURM_ARRAY_JOB_ID}_$((SLURM_ARRAY_TASK_ID + 1))-$SLURM_ARRAY_TASK_MAX"
+        waits = '[ "${SLURM_ARRAY_TASK_ID:-0}" -lt "${SLURM_ARRAY_TASK_MAX:-0}" ]'
+        exclude = f'{waits} && echo "scontrol update JobId={rest} ExcNodeList=NODES"'
         waiting = "scancel --state=PENDING $SLURM_ARRAY_JOB_ID"
         return InJob(
             job="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}" + element,
             ends="${SLURM_JOB_END_TIME:-$(" + asked + ")}",
             local_space="${SLURM_TMPDIR:-}",
             cancel_rest="${SLURM_ARRAY_JOB_ID:+" + waiting + "}",
-            extra={"RABASKA_ONE_AT_A_TIME": "yes"},
+            waiting="squeue --me --noheader --array --states=PENDING "
+            "--name=$SLURM_JOB_NAME --format=%i",
+            # Slurm gives a job back the time for which it suspended it; then the agent asks again.
+            extra={
+                "RABASKA_ONE_AT_A_TIME": "yes",
+                "RABASKA_ASK_END": asked,
+                "RABASKA_EXCLUDE": f"$({exclude})",
+                "RABASKA_NODES": "sinfo --noheader --Node -p $SLURM_JOB_PARTITION"
+                " --format=%N,%c,%m,%G,%f",
+            },
         )
 
 

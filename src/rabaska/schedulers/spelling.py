@@ -1,6 +1,7 @@
 """What several schedulers spell alike: times, names, and what they cannot do."""
 
 import re
+import zlib
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -24,10 +25,22 @@ def clock(walltime: timedelta) -> str:
 
 
 def job_name(name: str) -> str:
-    """A name in letters that every scheduler takes; a long one keeps the end that is its own."""
+    """A name in letters that every scheduler takes.
+
+    A long one keeps the end that is its own, and a digest for what is left out: links that wait
+    are found by their name.
+    """
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")
     plain = plain if plain[:1].isalpha() else f"r-{plain}".rstrip("-")
-    return plain if len(plain) <= _LONGEST_NAME else plain[: _LONGEST_NAME - 5] + plain[-5:]
+    if len(plain) <= _LONGEST_NAME:
+        return plain
+    return f"{plain[: _LONGEST_NAME - 9]}{zlib.crc32(name.encode()) & 0xFFFF:04x}{plain[-5:]}"
+
+
+def jobs_called(ask: str) -> tuple[str, ...]:
+    """Lists the jobs of a name, for `Capabilities.find`; the shell words `ask` print their ids."""
+    listing = f'jobs=$({ask}) || exit; for job in $jobs; do echo "$job named"; done'
+    return ("sh", "-c", listing, "{name}")
 
 
 def mebibytes(memory: int | None) -> int:
@@ -45,10 +58,6 @@ def once_on_the_first(spec: JobSpec) -> dict[str, bool]:
     return {
         f"the program is started once, on the first of {nodes} nodes; "
         "`launch` in rabaska.toml starts it on all of them": nodes > 1 and spec.launch == "program",
-        f"only Slurm starts programs by {spec.launch} on {nodes} node(s); "
-        '`launch = "mpi"` works where the profile says `mpi = "mpirun"`': (
-            spec.launch == "srun" or (nodes > 1 and spec.launch == "torchrun")
-        ),
     }
 
 

@@ -26,9 +26,9 @@ _STATES = {
     "Q": JobState.QUEUED,
     "*Q": JobState.QUEUED,  # waits for another job
     "R": JobState.RUNNING,
-    "Z": JobState.RUNNING,  # asleep
-    "S": JobState.RUNNING,
-    "T": JobState.RUNNING,
+    "Z": JobState.SUSPENDED,  # asleep
+    "S": JobState.SUSPENDED,
+    "T": JobState.SUSPENDED,
     "D": JobState.DONE,
     "C": JobState.DONE,
     "K": JobState.CANCELLED,
@@ -72,6 +72,7 @@ class Sqsub:
             dependency=True,
             partial_answers=(_NOTHING_LEFT,),
             gone="(?i)error.*(no such|not found|unknown)",
+            answer=r"^\s*jobid\s.*\bstate\b|\bCPUs total\b",
         )
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -135,14 +136,12 @@ class Sqsub:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["sqkill", *map(str, jobs)]
 
-    def interactive_command(
-        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
-    ) -> list[str]:
+    def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         """A batch job that keeps a screen, to which we go by ssh: sqsub knows nothing better."""
         if not terminal:
             return refusal("sqsub gives no terminal back; `rabaska run` submits a batch job")
         name = job_name(spec.name)
-        keep = f"TERM=${{TERM:-linux}} exec screen -D -fn -m -S {name} {shlex.join(command)}"
+        keep = f"TERM=${{TERM:-linux}} exec screen -D -fn -m -S {name} bash {shlex.quote(script)}"
         submit = ["sqsub", *_options(spec, output="/dev/null"), "/bin/bash", "-c", keep]
         return ["sh", "-c", _ATTEND, _NODE, name, *submit]
 

@@ -14,6 +14,7 @@ from rabaska.schedulers.spelling import (
     on_node,
     once_on_the_first,
     one_word,
+    plain_path,
     refusal,
     said,
 )
@@ -25,10 +26,10 @@ _FIELD = re.compile(r"<(\w+)>([^<]*)</\1>")
 _BLOCK = re.compile(r"^Job Id:[ \t]*(\S+)[ \t\r]*\n(.*?)\n\s*?\n", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"^\s+([\w.]+) = (.*)$", re.MULTILINE)
 
-# Slurm's qstat knows no -x, and says so before it looks for any job.
-_EITHER = (
-    'qstat -x "$@"; code=$?; [ $code = 0 ] || [ $code = 153 ] || exec qstat -f "$@"; exit $code'
-)
+# Slurm's qstat knows no -x, and says so before it looks for any job, with exit code 2.
+_EITHER = 'qstat -x "$@"; code=$?; [ $code != 2 ] || exec qstat -f "$@"; exit $code'
+_BY_QDEL, _KILLED = 271, 265  # 256 and the signal; SIGKILL is not what qdel sends
+_HOLDERS = {"u": "its user", "o": "an operator", "s": "the system"}
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class Torque:
     def capabilities(self) -> Capabilities:
         return Capabilities(
             dependency=True, mail=True, features=True, accounts=True, asked_by_id=True,
-            partial_answers=(family.UNKNOWN_JOB,),
+            find=family.JOBS_CALLED,
+            partial_answers=(family.UNKNOWN_JOB,), reach="pbsdsh",
+            node_lost="could not connect to MOM",
             # Slurm's qdel says nothing of a job that it does not know.
             gone="Unknown Job Id|nonexistent job id|invalid for state of job|^exit code 1$",
         )  # fmt: skip
@@ -55,7 +58,7 @@ class Torque:
         nodes = ":".join([nodes, *map(one_word, properties)])
         lines = [f"-l walltime={clock(asked.walltime)}", f"-l {nodes}"]
         if asked.memory:
-            lines.append(f"-l mem={mebibytes(asked.memory)}mb")
+            lines.append(f"-l {memory_words(spec, names_cores=self.names_cores)}")
         return family.directives(spec, lines)
 
     def unmet(self, spec: JobSpec) -> list[str]:
@@ -96,12 +99,12 @@ class Torque:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["qdel", *map(str, jobs)]
 
-    def interactive_command(
-        self, spec: JobSpec, command: Sequence[str], *, terminal: bool
-    ) -> list[str]:
+    def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         if not terminal:
             return refusal("`qsub -I` needs a terminal; use `rabaska run` for a batch job")
-        return [*family.interactive("qsub", self.directives(spec)), "-x", shlex.join(command)]
+        if not plain_path(script):
+            return refusal(f"`qsub -I -x` takes no file with such a name: {script}")
+        return [*family.interactive("qsub", self.directives(spec)), "-x", script]
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         return on_node(family.EXEC_HOST, job, shlex.join(command), terminal=terminal)
@@ -115,6 +118,7 @@ class Torque:
             ends="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))",
             local_space="${TMPDIR:-}",
             cancel_rest=family.CANCEL_REST,
+            waiting=family.WAITING,
             spooled=True,
         )
 
@@ -129,6 +133,18 @@ def nodes_words(spec: JobSpec, *, names_cores: bool) -> str:
     return ":".join(words)
 
 
+def memory_words(spec: JobSpec, *, names_cores: bool) -> str:
+    """`mem=` is of a job that has one node; of several, each processor has its part.
+
+    With `mem=` on two nodes a pbs_mom of today's Torque counts for ever and answers nobody.
+    """
+    asked = spec.resources
+    if asked.nodes == 1:
+        return f"mem={mebibytes(asked.memory)}mb"
+    processors = (asked.cores or 1) * asked.tasks if names_cores else 1
+    return f"pmem={mebibytes(-(-(asked.memory or 0) // processors))}mb"
+
+
 def _jobs(output: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Each job that was told whole, with what was told of it; in XML, or as `qstat -f` writes."""
     for element in _ELEMENT.findall(output):
@@ -138,24 +154,49 @@ def _jobs(output: str) -> Iterator[tuple[str, Mapping[str, str]]]:
             yield fields["Job_Id"], fields
     for name, text in _BLOCK.findall(output):
         if re.match(r"\d", name, re.ASCII):
-            yield name, {key: value.strip() for key, value in _LINE.findall(text)}
+            told = {key: value.strip() for key, value in _LINE.findall(text)}
+            # A line may be lost in text: that it does not say when a job began proves nothing.
+            yield name, {"start_count": "", **told}
 
 
 def _status(job: Mapping[str, str]) -> JobStatus:
     letter, comment = job["job_state"], " ".join(job.get("comment", "").split())
     if letter == "C":
         return _ended(job, comment)
-    return family.unfinished(letter, comment, job.get("depend", ""))
+    if letter == "H":
+        return _held(job)
+    return family.unfinished(letter, comment, "")
+
+
+def _held(job: Mapping[str, str]) -> JobStatus:
+    """Waiting for another job is a system's hold; `Hold_Types = su` is that and its user's."""
+    waits = re.search(r"\bafter\w*:\S+", job.get("depend", ""))
+    holders = [who for letter, who in _HOLDERS.items() if letter in job.get("Hold_Types", "")]
+    if waits and holders in ([], [_HOLDERS["s"]]):
+        return JobStatus(JobState.QUEUED, "H", f"waits: {waits[0].partition(',')[0]}")
+    # The system holds it too, for the job before it.
+    named = [who for who in holders if who != _HOLDERS["s"] or not waits]
+    return JobStatus(JobState.HELD, "H", f"held by {' and '.join(named)}" if named else "held")
 
 
 def _ended(job: Mapping[str, str], comment: str) -> JobStatus:
+    began = bool(job.keys() & {"start_count", "start_time", "exec_host"})
+    # What is said of a job that ended is how it began: "Job started on …".
+    comment = "" if comment.startswith("Job started") else comment
     if not re.fullmatch(r"-?\d{1,9}", job.get("exit_status", ""), re.ASCII):
-        return JobStatus(JobState.FAILED, "C", comment or "the queue does not say how it ended")
+        return _without_code(began, comment)
     code = int(job["exit_status"])
     spelled = f"C, exit_status {code}"
-    if code in family.BY_QDEL and "start_count" not in job:
-        by_dependency = "dependency" in comment
-        state = JobState.NEVER_RAN if by_dependency else JobState.CANCELLED
+    if code == _BY_QDEL and not began:
+        state = JobState.NEVER_RAN if "dependency" in comment else JobState.CANCELLED
         return JobStatus(state, spelled, comment or "before it began")
-    state = family.ending(code, walltime=_WALLTIME)
+    state = JobState.FAILED if code == _KILLED else family.ending(code, walltime=_WALLTIME)
     return JobStatus(state, spelled, comment, family.plain_code(code))
+
+
+def _without_code(began: bool, comment: str) -> JobStatus:
+    """A job that was deleted while it waited has neither a beginning nor an exit code."""
+    if began:
+        return JobStatus(JobState.FAILED, "C", comment or "the queue does not say how it ended")
+    state = JobState.NEVER_RAN if "dependency" in comment else JobState.CANCELLED
+    return JobStatus(state, "C", comment or "before it began")

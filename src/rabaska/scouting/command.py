@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from rabaska.scouting.datasets import FILL_IN
+from rabaska.domain.projects import FILL_IN
 from rabaska.scouting.habits import uses
 from rabaska.scouting.options import FLAG, POSITIONAL, Option
 from rabaska.scouting.roles import CHECKPOINTS, DATA, LOGS, OUTPUT, RESUME, SAVE, Role, is_file
@@ -88,10 +88,15 @@ def _add(made: Words, option: Option, what: str, value: str) -> None:
         return
     if option.kind == POSITIONAL:
         made.positionals.append(value)
-    elif option.style == "override":
-        made.options.append(f"{option.spelled}={value}")
     else:
-        made.options += [option.spelled, value]
+        made.options += given(option, value)
+
+
+def given(option: Option, value: str) -> list[str]:
+    """The words that give an option its value, as its program takes them."""
+    if option.style in ("override", "joined"):
+        return [f"{option.spelled}={value}"]
+    return [option.spelled, value]
 
 
 def with_links(command: Sequence[str], folders: Mapping[str, str]) -> list[str]:

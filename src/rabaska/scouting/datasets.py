@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rabaska.domain.amounts import say_size
+from rabaska.domain.projects import FILL_IN
 from rabaska.scouting.folders import Folder, Survey
 from rabaska.scouting.options import Option
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.source import Place
+from rabaska.scouting.source import Place, Source
 
-FILL_IN = "FILL-IN"
 _SPLIT = re.compile(r"(train|val|valid|validation|test|eval)(?=_|$)")
 
 
@@ -97,6 +97,29 @@ def at_fixed_places(candidates: Sequence[Folder], script: Script) -> tuple[DataU
     if named:
         return tuple(named)
     return tuple(DataUse(each.name, counted(each)) for each in candidates[:1])
+
+
+def outside(project: Path, sources: Sequence[Source]) -> tuple[DataUse, ...]:
+    """Folders above the project that a program names, as in `MNIST("../data")`, and that are here.
+
+    Nothing above the project travels with its code.
+    """
+    found: dict[str, DataUse] = {}
+    for source in sources:
+        for node in source.nodes:
+            said = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(said, str) and re.fullmatch(r"(\.\./)+\w[\w./ -]*", said):
+                path = said.rstrip("/")
+                if _holds_files(project / path) and not project.is_relative_to(project / path):
+                    found.setdefault(path, DataUse(path, str(source.place(node, repr(said)))))
+    return tuple(found.values())
+
+
+def _holds_files(folder: Path) -> bool:
+    try:
+        return folder.is_dir() and any(folder.iterdir())
+    except OSError:
+        return False
 
 
 def _mentioned(name: str, script: Script) -> Place | None:

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from rabaska.scouting.datasets import FILL_IN
+from rabaska.domain.projects import FILL_IN
 from rabaska.scouting.findings import Findings
 
 _WIDTH = 96

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.domain.amounts import say_size
+from rabaska.domain.projects import FILL_IN
+from rabaska.node.record import plan
 from rabaska.scouting import datasets, folders, habits, hydra, packages, saves, scripts
-from rabaska.scouting.command import Words, literal, with_links, words
-from rabaska.scouting.datasets import FILL_IN, DataUse
+from rabaska.scouting.command import Words, given, literal, with_links, words
+from rabaska.scouting.datasets import DataUse
 from rabaska.scouting.folders import Folder
 from rabaska.scouting.options import VALUE, Option
 from rabaska.scouting.packages import Packages
+from rabaska.scouting.resuming import Resumption, by_option, resumption
 from rabaska.scouting.roles import DATA, RESUME, Usage, roles
 from rabaska.scouting.scripts import Script
-
-_RESUMES_ITSELF = ("get_last_checkpoint", "BackupAndRestore", "latest_checkpoint")
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,8 @@ class _Scouting:
         self.guesses: list[Guess] = []
         self.warnings: list[str] = []
         self.writes = script.writes
-        self.options = _all_options(script, project)
-        usage = Usage(frozenset().union(*(each.options for each in self.writes)), script.loads)
-        self.roles = roles(self.options, usage)
+        self.options = all_options(script, project)
+        self.roles = roles(self.options, usage(script))
         self.survey = folders.survey(project)
         self.candidates = self._candidates(data)
 
@@ -99,6 +99,7 @@ class _Scouting:
         uses = self._data()
         named = _named(uses)
         made = words(self.script, self.options, self.roles, _values(uses, named))
+        links = self._links(made)
         command = self._command(made, uses, named)
         patterns, keep = self._saved()
         progress = habits.progress(self.script)
@@ -110,7 +111,6 @@ class _Scouting:
         needs = packages.find(self.project)
         if needs:
             self._guess("packages", needs.file, f"{needs.file} is there")
-        links = self._links(made)
         self.warnings += _unread(self.read)
         return Findings(
             project_name(self.project), tuple(command), tuple(made.resume),
@@ -164,7 +164,8 @@ class _Scouting:
         return uses
 
     def _data_at_fixed_places(self) -> tuple[DataUse, ...]:
-        uses = datasets.at_fixed_places(self.candidates, self.script)
+        uses = datasets.outside(self.project, self.script.sources)
+        uses = uses or datasets.at_fixed_places(self.candidates, self.script)
         for use in uses:
             self._guess("data", use.path, use.evidence)
         if uses:
@@ -222,20 +223,59 @@ class _Scouting:
         return folders.is_named_for_data(path) or any((self.project / path).glob("*.py"))
 
     def _links(self, made: Words) -> int:
-        resumes = any(role.what == RESUME for role in self.roles) or bool(made.resume)
-        itself = bool(self.script.loads) or any(
-            habits.uses(self.script, name) for name in _RESUMES_ITSELF
-        )
-        if resumes or itself or "ckpt_path" in " ".join(made.command):
+        """Several only where each would go on from what the one before it saved."""
+        found = self._resumption(made)
+        if found.goes_on:
+            self._guess("resumes", found.kind, found.place)
             return 3
-        self.warnings.append(
-            f"{self.script.name} does not seem to continue from a checkpoint, so each job would "
-            "begin anew: `links` is 1, and `walltime` must be enough for the whole training"
-        )
+        name = self.script.name
+        alone = "`links` is 1, and `walltime` must be enough for the whole training"
+        if found.kind == plan.UNREAD:
+            self.warnings.append(
+                f"whether {name} goes on from a checkpoint could not be read: {alone}; if you know "
+                "that it does, set `links`"
+            )
+        elif found.kind == plan.WEIGHTS:
+            self.warnings.append(
+                f"{found.place} takes the weights only from a checkpoint, and no counter, so each "
+                f"job would repeat the training from its first step: {alone}"
+            )
+        else:
+            self.warnings.append(
+                f"{name} does not go on from a checkpoint, so each job would begin anew: {alone}"
+            )
         return 1
 
+    def _resumption(self, made: Words) -> Resumption:
+        """As the words have it; else by what else the program offers, which is then added."""
+        said = (*made.command, *made.resume)
+        found = resumption(self.script, self.options, self.roles, said)
+        if found.words:
+            made.resume += found.words
+            return resumption(self.script, self.options, self.roles, (*said, *found.words))
+        if found.kind != plan.NOT:
+            return found
+        loading = [each for each in self.options if self._may_load(each)]
+        by_options = [(each, by_option(self.script, each)) for each in loading]
+        for option, by in by_options:
+            if by and by.kind == plan.FULL:
+                made.options += given(option, "{checkpoint}")
+                self._guess(RESUME, option.spelled, str(option.place))
+                return by
+        return next((by for _, by in by_options if by and by.kind == plan.WEIGHTS), found)
 
-def _all_options(script: Script, project: Path) -> tuple[Option, ...]:
+    def _may_load(self, option: Option) -> bool:
+        named = {name.lower() for name in self.script.loads}
+        taken = {role.option.name for role in self.roles}
+        loaded = option.name in named or option.dest in named
+        return option.kind == VALUE and loaded and option.name not in taken
+
+
+def usage(script: Script) -> Usage:
+    return Usage(frozenset().union(*(each.options for each in script.writes)), script.loads)
+
+
+def all_options(script: Script, project: Path) -> tuple[Option, ...]:
     cli = habits.uses(script, "LightningCLI")
     if cli:
         return (

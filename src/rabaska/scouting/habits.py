@@ -3,6 +3,7 @@
 import ast
 import re
 
+from rabaska.scouting.scopes import Program, Scope
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import Place, argument, called, last_word, literal
 
@@ -13,6 +14,8 @@ _COUNTED = re.compile(
     r"(?P<word>global[ _]step|step|iteration|iter|epoch)(?P<between>[^\w\x00]{1,3})\x00",
     re.IGNORECASE,
 )
+_PRINTS = ("print", "info", "write", "debug")
+_DEEPEST = 4  # functions that call functions
 _BETTER = ("global step", "global_step", "step", "iteration", "iter", "epoch")
 _ON_GPU = re.compile(r"\.cuda$|cuda\.is_available$|list_physical_devices$|cuda\.device_count$")
 _MANY_GPUS = re.compile(
@@ -23,15 +26,35 @@ _MANY_GPUS = re.compile(
 def progress(script: Script) -> tuple[str, Place] | None:
     """A pattern for the step numbers it prints, from the text of its print and log calls."""
     found: dict[tuple[int, bool], tuple[str, Place]] = {}
-    for each in script.sources:
-        for call in each.calls():
-            if last_word(call) not in ("print", "info", "write", "debug"):
+    program = Program(script.sources)
+    for scope in program.scopes:
+        each = scope.source
+        for call in scope.nodes:
+            if not isinstance(call, ast.Call) or last_word(call) not in _PRINTS:
+                continue
+            if not _again_and_again(call, scope, program):
                 continue
             for match in _COUNTED.finditer(_printed(call)):
                 pattern = _pattern(match[0].removesuffix("\x00")) + r"(?P<step>\d+)"
                 rank = (_BETTER.index(match["word"].lower()), not match["before"])
                 found.setdefault(rank, (pattern, each.place(call, called(call))))
     return found[min(found)] if found else None
+
+
+def _again_and_again(node: ast.AST, scope: Scope, program: Program, depth: int = 0) -> bool:
+    """Whether it is done in a loop, or by a function that is called in one or from outside.
+
+    What is printed once, as "starting at epoch 0", tells no progress.
+    """
+    if any(isinstance(each, ast.For | ast.While) for each in scope.around(node)):
+        return True
+    if scope.above is None or depth > _DEEPEST:
+        return False
+    calls = list(program.calls_of(scope))
+    named = getattr(scope.node, "name", "") in ("main", "__init__")
+    if not calls:
+        return not named
+    return any(_again_and_again(call, caller, program, depth + 1) for caller, call in calls)
 
 
 def _pattern(printed: str) -> str:

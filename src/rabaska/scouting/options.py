@@ -24,7 +24,8 @@ class Option:
     truth: bool = False  # takes the word True or False
     help: str = ""
     command: str = ""  # the subcommand it belongs to
-    style: str = "option"  # "option": --x value; "override": x=value, as Hydra has it
+    style: str = "option"  # "option": --x value; "joined": --x=value; "override": x=value
+    dest: str = ""  # what its value is called in the program, where that is another name
 
     @property
     def name(self) -> str:
@@ -57,6 +58,7 @@ def _declared(source: Source) -> Iterator[Option]:
             "HfArgumentParser", "transformers.HfArgumentParser", "tyro.cli"
         ):  # fmt: skip
             yield from _of_dataclasses(call, source)
+    yield from _globals(source)
     for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and _is_typer_command(node, source):
             yield from _of_signature(node, source)
@@ -87,6 +89,7 @@ def _argparse(call: ast.Call, source: Source, subcommands: dict[str, str]) -> It
         required=literal(argument(call, "required")) is True
         or (positional and default is None and nargs not in ("?", "*")),
         command=subcommands.get(owner, ""),
+        dest=text(argument(call, "dest")).lower(),
     )
 
 
@@ -223,3 +226,22 @@ def _argv(node: ast.Assign, source: Source) -> Iterator[Option]:
     if isinstance(literal(value.slice), int) and isinstance(node.targets[0], ast.Name):
         name = node.targets[0].id
         yield Option(name, POSITIONAL, source.place(node, "sys.argv"), required=True)
+
+
+def _globals(source: Source) -> Iterator[Option]:
+    """`exec(open("configurator.py").read())`: what is assigned above it can be overridden."""
+    lines = [call.lineno for call in source.calls() if called(call) == "exec" and _opens(call)]
+    for node in source.tree.body:
+        if not lines or node.lineno > lines[0] or not isinstance(node, ast.Assign):
+            continue
+        value, target = literal(node.value), node.targets[0]
+        if isinstance(target, ast.Name) and isinstance(value, (str, int, float)):
+            spelled = f"--{target.id}"
+            yield Option(
+                spelled, VALUE, source.place(node, target.id), default=_default(node.value, source),
+                number=not isinstance(value, str), style="joined",
+            )  # fmt: skip
+
+
+def _opens(call: ast.Call) -> bool:
+    return any(isinstance(each, ast.Call) and called(each) == "open" for each in ast.walk(call))

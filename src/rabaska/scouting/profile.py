@@ -104,7 +104,10 @@ def _partitions(site: Site) -> Iterator[str]:
 def _partition(each: Partition) -> Iterator[str]:
     if each.walltime:
         yield f"walltime = {quoted(spelled(each.walltime))}"
-    for key, count in (("nodes", each.nodes), ("cores", each.cores)):
+    if each.shortest:
+        yield f"shortest = {quoted(spelled(each.shortest))}"
+    counts = (("nodes", each.nodes), ("most_nodes", each.most_nodes), ("cores", each.cores))
+    for key, count in counts:
         if count:
             yield f"{key} = {count}"
     if each.memory >= 10**6:
@@ -113,8 +116,14 @@ def _partition(each: Partition) -> Iterator[str]:
         yield f"gpus = {each.gpus}"
     if each.gpu_model:
         yield f"gpu_model = {quoted(each.gpu_model)}"
+    if each.on_request:
+        yield "on_request = true"
+    if each.without_gpus:
+        yield "without_gpus = true"
     if each.default:
         yield "default = true"
+    if each.closed:
+        yield f"# When it was looked at, {each.closed}"
 
 
 def spelled(span: timedelta) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 VARIABLES = (
     "HOME", "SCRATCH", "PROJECT", "WORK", "STORE", "SLURM_TMPDIR", "LSCRATCH", "TMPDIR",
 )  # fmt: skip
-SCHEDULER_PROGRAMS = ("sbatch", "qsub", "sqsub", "qconf", "pbsnodes", "qmgr", "pbs_server")
+SCHEDULER_PROGRAMS = ("sbatch", "qsub", "msub", "sqsub", "qconf", "pbsnodes", "qmgr", "pbs_server")
 QUOTA_PROGRAMS = (
     "diskusage_report", "myquota", "showquota", "idrquota", "lquota", "quota_report", "quota",
 )  # fmt: skip
@@ -29,12 +29,25 @@ ask() {
 # `type module` holds in login shells only, so the shell that is asked is told how to be one.
 MODULE = "type module >/dev/null 2>&1 || source /etc/profile >/dev/null 2>&1; "
 
+# A site has the commands of one scheduler; the others' questions cost nothing there.
+_WHO = 'echo "@user $(id -un)"; echo "@groups $(id -Gn)"; '
+OTHER_QUEUES = {
+    "queues": f"command -v pbsnodes >/dev/null && {{ {_WHO}qstat -Q -f; }}",
+    "hosts": "pbsnodes -a",
+    "server": "command -v pbsnodes >/dev/null && qstat -B -f",
+    "grid_queues": "set -o pipefail; "
+    'qconf -sql | while read -r each; do qconf -sq "$each" && echo; done',
+    "grid_hosts": "qhost -q -xml && "
+    'qconf -sel | while read -r each; do qconf -se "$each" && echo; done',
+}
+
 QUESTIONS: Mapping[str, str] = {
     "variables": "".join(f'echo "{name}=${{{name}:-}}"; ' for name in VARIABLES),
     "programs": f"for each in {' '.join((*SCHEDULER_PROGRAMS, 'rsync', *QUOTA_PROGRAMS))}; do "
     'command -v "$each" >/dev/null && echo "$each"; done; true',
     "schedulers": 'sbatch --version; qstat --version; echo "SGE_ROOT=${SGE_ROOT:-}"; true',
-    "partitions": "sinfo --noheader --format='%P|%l|%D|%c|%m|%G|.'",
+    "partitions": "sinfo --noheader --format='%P|%l|%D|%c|%m|%G|%a|.'",
+    **OTHER_QUEUES,
     "config": "scontrol show config",
     # Where sacctmgr is for administrators only, sshare tells the same.
     "accounts": "sacctmgr --noheader --parsable2 show associations user=$(id -un) format=Account "
@@ -46,7 +59,7 @@ QUESTIONS: Mapping[str, str] = {
 }
 
 # What may have changed since a site was looked at.
-TODAY = {name: QUESTIONS[name] for name in ("partitions", "accounts")}
+TODAY = {name: QUESTIONS[name] for name in ("partitions", *OTHER_QUEUES, "accounts")}
 
 PROBE_NAME = "probe"
 # On a compute node: what the job is given, and whether it reaches out.

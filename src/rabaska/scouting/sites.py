@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from rabaska.domain.clusters import Partition
+from rabaska.scouting import pbs_queues, sge_queues, slurm_queues
 from rabaska.scouting.questions import NO_ANSWER, NODES_NAME, QUOTA_PROGRAMS, Answer, pairs
 
-_LONGEST = timedelta(days=366)  # more is no limit that anybody meets
 _OLDEST = (3, 6)  # the Python that our own part needs there
 
 
@@ -52,13 +51,14 @@ def read(answers: Mapping[str, Answer]) -> Site:
 
     programs = tuple(text("programs").split())
     schedulers = text("schedulers")
+    kind, partitions = queues(text)
     probed = pairs(text("probe"))
     tried = {"yes": True, "no": False}.get(probed.pop("internet", ""))
     return Site(
-        scheduler=scheduler(programs, schedulers),
+        scheduler=kind or scheduler(programs, schedulers),
         version=_version(schedulers),
-        partitions=partitions(text("partitions")),
-        accounts=accounts(text("accounts")) if answers.get("accounts", NO_ANSWER).ok else None,
+        partitions=partitions,
+        accounts=accounts(text("accounts")) or None,
         limits=limits(text("config")),
         variables=pairs(text("variables")),
         in_job=probed,
@@ -70,6 +70,20 @@ def read(answers: Mapping[str, Answer]) -> Site:
     )
 
 
+def queues(text: Callable[[str], str]) -> tuple[str, tuple[Partition, ...]]:
+    """The queues, and whose they are where that is clear; no commands are there of the others.
+
+    Programs that are installed and serve nothing prove nothing: the one that answers is meant.
+    """
+    of_slurm = slurm_queues.partitions(text("partitions"))
+    of_grid = sge_queues.partitions(text("grid_queues"), text("grid_hosts"))
+    of_pbs = pbs_queues.partitions(text("queues"), text("hosts"), text("server"))
+    if of_slurm or of_grid:
+        return ("slurm", of_slurm) if of_slurm else ("sge", of_grid)
+    programs = {*text("programs").split()} - {"sbatch", "qconf"} if of_pbs else set()
+    return scheduler(programs, text("schedulers")) if programs else "", of_pbs
+
+
 def scheduler(programs: Iterable[str], said: str) -> str:
     """By the programs that submit; Torque, PBS and Grid Engine all call theirs qsub."""
     found = set(programs)
@@ -77,6 +91,8 @@ def scheduler(programs: Iterable[str], said: str) -> str:
         return "slurm"
     if "sqsub" in found:
         return "sqsub"
+    if "msub" in found:
+        return "moab"
     if "qconf" in found or re.search(r"^SGE_ROOT=\S", said, re.MULTILINE):
         return "sge"
     if "qsub" not in found:
@@ -94,70 +110,12 @@ def internet(text: str) -> bool | None:
 
 
 def _version(said: str) -> str:
-    found = re.search(r"slurm(?:-wlm)? \S+|pbs_version = \S+|Version: \S+", said, re.IGNORECASE)
+    found = re.search(
+        r"slurm(?:-wlm)? \d\S*|pbs_version = \S+|Version: \S+|^(?:SGE|UGE|OGS/GE) \S+",
+        said,
+        re.IGNORECASE | re.MULTILINE,
+    )
     return found[0] if found else ""
-
-
-def partitions(text: str) -> tuple[Partition, ...]:
-    """From `sinfo`, which gives a line for each kind of node: the largest kind counts."""
-    found: dict[str, Partition] = {}
-    for line in text.splitlines():
-        parts = line.strip().split("|")
-        if len(parts) != 7 or parts[6] != "." or not parts[0].strip("*"):
-            continue
-        one = _partition(*parts[:6])
-        found[one.name] = _together(found[one.name], one) if one.name in found else one
-    return tuple(found.values())
-
-
-def _partition(name: str, limit: str, nodes: str, cores: str, memory: str, gres: str) -> Partition:
-    gpus, model = gpus_of(gres)
-    return Partition(
-        name=name.rstrip("*"),
-        walltime=walltime(limit),
-        nodes=_count(nodes),
-        cores=_count(cores),
-        memory=_count(memory) * 2**20,  # Slurm counts megabytes of 1024 x 1024
-        gpus=gpus,
-        gpu_model=model,
-        default=name.endswith("*"),
-    )
-
-
-def _together(one: Partition, other: Partition) -> Partition:
-    better = max(one, other, key=lambda each: each.gpus)
-    return Partition(
-        name=one.name,
-        walltime=one.walltime,
-        nodes=one.nodes + other.nodes,
-        cores=max(one.cores, other.cores),
-        memory=max(one.memory, other.memory),
-        gpus=better.gpus,
-        gpu_model=better.gpu_model,
-        default=one.default or other.default,
-    )
-
-
-def walltime(text: str) -> timedelta | None:
-    """`D-HH:MM:SS`, `HH:MM:SS` or `MM:SS`; None for `infinite` and what nobody foresaw."""
-    found = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,6})", text.strip())
-    if not found:
-        return None
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-    return span if timedelta(0) < span <= _LONGEST else None
-
-
-def gpus_of(gres: str) -> tuple[int, str]:
-    """`gpu:v100:4(S:0-1)` → 4 of v100; of several kinds the most numerous."""
-    kinds = re.findall(r"(?:^|,)gpu(?::([A-Za-z][\w.-]*))?:(\d{1,6})", gres)
-    counted = [(int(count), model) for model, count in kinds]
-    return max(counted, default=(0, ""))
-
-
-def _count(text: str) -> int:
-    found = re.match(r"\d{1,12}", text.strip())  # "24+": there are larger ones
-    return int(found[0]) if found else 0
 
 
 def accounts(text: str) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from rabaska.scouting import questions
 if __name__ == "__main__":
     with Lab(Site()) as lab:
         lab.path("/etc/pip.conf").write_text("")  # the machine's, which is no part of the lab
+        for program in ("qsub", "qstat", "qconf", "qhost"):  # Grid Engine's, of the machine
+            lab.path(f"/usr/bin/{program}").unlink(missing_ok=True)
         asked = questions.script({questions.PROBE_NAME: questions.probe_question()})
         words = ["ssh", "-F", str(lab.ssh_config), "lab", "bash -l"]
         said = subprocess.run(words, input=asked, capture_output=True, text=True, check=True)

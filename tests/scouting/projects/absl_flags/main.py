@@ -8,9 +8,9 @@ flags.DEFINE_integer("train_steps", 10000, "Steps.")
 
 
 def main(_):
-    checkpoint = tf.train.Checkpoint()
+    checkpoint = tf.train.Checkpoint(step=tf.Variable(0))
     checkpoint.restore(tf.train.latest_checkpoint(FLAGS.model_dir))
-    for step in range(FLAGS.train_steps):
+    for step in range(int(checkpoint.step), FLAGS.train_steps):
         print("global_step: {} of {}".format(step, FLAGS.train_steps))
 
 

@@ -15,11 +15,13 @@ args = parser.parse_args()
 device = "cuda" if torch.cuda.is_available() else "cpu"
 trainset = torchvision.datasets.CIFAR10(root="./data", train=True, download=True)
 net = ResNet18().to(device)
+start_epoch = 0
 
 if args.resume:
     assert os.path.isdir("checkpoint"), "Error: no checkpoint directory found!"
     checkpoint = torch.load("./checkpoint/ckpt.pth")
     net.load_state_dict(checkpoint["net"])
+    start_epoch = checkpoint["epoch"]
 
 
 def test(epoch):
@@ -30,5 +32,5 @@ def test(epoch):
     torch.save(state, "./checkpoint/ckpt.pth")
 
 
-for epoch in range(200):
+for epoch in range(start_epoch, start_epoch + 200):
     test(epoch)

@@ -13,9 +13,10 @@ import torch
 @click.option("--resume", help="Resume from given network pickle", metavar="PKL")
 @click.option("--mirror/--no-mirror", default=True)
 def main(data_path, outdir, gpus, resume, mirror):
+    first = 0
     if resume:
-        torch.load(resume)
-    for step in range(1000):
+        first = torch.load(resume)["step"]
+    for step in range(first, 1000):
         print("step", step)
         path = os.path.join(outdir, f"network-snapshot-{step:06d}.pkl")
         torch.save({"step": step, "data": data_path}, path)

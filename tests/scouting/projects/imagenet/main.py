@@ -24,6 +24,7 @@ def main():
     model = DistributedDataParallel(torch.nn.Linear(1, 1).cuda())
     if args.resume and os.path.isfile(args.resume):
         checkpoint = torch.load(args.resume)
+        args.start_epoch = checkpoint["epoch"]
         model.load_state_dict(checkpoint["state_dict"])
     train_set = datasets.ImageFolder(os.path.join(args.data, "train"))
     for epoch in range(args.start_epoch, args.epochs):

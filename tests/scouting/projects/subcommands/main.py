@@ -15,7 +15,9 @@ def main():
     training.add_argument("--resume-from")
     args = parser.parse_args()
     if args.command == "train":
-        torch.save({}, args.checkpoint_dir + "/last.pt")
+        first = torch.load(args.resume_from)["epoch"] if args.resume_from else 0
+        for epoch in range(first, 10):
+            torch.save({"epoch": epoch}, args.checkpoint_dir + "/last.pt")
 
 
 if __name__ == "__main__":

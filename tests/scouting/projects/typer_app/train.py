@@ -13,7 +13,10 @@ def train(
     resume: bool = False,
     epochs: int = 10,
 ):
-    for epoch in range(epochs):
+    first = 0
+    if resume:
+        first = int(np.load(output_dir / "state.npz")["epoch"])
+    for epoch in range(first, epochs):
         np.savez(output_dir / "state", epoch=epoch)
 
 

@@ -1,0 +1,120 @@
+"""The functions of a program's files, which names are their own, and who calls them."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rabaska.scouting.source import Source, called, last_word
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(eq=False)
+class Scope:
+    """A module or a function, with its own nodes but not those of functions inside."""
+
+    source: Source
+    node: ast.AST
+    above: "Scope | None" = None
+    in_class: bool = False
+    nodes: list[ast.AST] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)  # assigned or taken as parameters here
+    parents: dict[int, ast.AST] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> list[str]:
+        if not isinstance(self.node, _FUNCTIONS):
+            return []
+        given = self.node.args
+        plain = [each.arg for each in (*given.posonlyargs, *given.args)]
+        return plain[1:] if self.in_class and plain[:1] in (["self"], ["cls"]) else plain
+
+    def owner(self, name: str) -> "Scope":
+        """The scope whose variable `name` is."""
+        at = self
+        while at.above is not None and name not in at.names:
+            at = at.above
+        return at
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What stands around a node in its own function, the nearest first."""
+        at = self.parents.get(id(node))
+        while at is not None:
+            yield at
+            at = self.parents.get(id(at))
+
+
+class Program:
+    """All scopes of a program, and its functions by name."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.scopes: list[Scope] = []
+        self.functions: dict[str, list[Scope]] = {}
+        self.classes: dict[str, Scope] = {}  # by name, their `__init__`
+        own = {source.name.removesuffix(".py").rpartition("/")[2] for source in sources}
+        self._modules = {source.name: _modules(source, own) for source in sources}
+        for source in sources:
+            self._add(Scope(source, source.tree), source.tree)
+
+    def is_of_others(self, node: ast.AST, scope: Scope) -> bool:
+        """Whether a dotted name begins with a module that is none of the program's files."""
+        root = called(node).partition(".")[0]
+        return root in self._modules.get(scope.source.name, ())
+
+    def called_by(self, call: ast.Call, scope: Scope) -> list[Scope]:
+        """The functions of the program that a call may mean, by the last word of its name."""
+        word = last_word(call)
+        if isinstance(call.func, ast.Attribute) and self.is_of_others(call.func, scope):
+            return []
+        made = self.classes.get(word)
+        return [made] if made else self.functions.get(word, [])
+
+    def calls_of(self, wanted: Scope) -> Iterator[tuple[Scope, ast.Call]]:
+        for scope in self.scopes:
+            for node in scope.nodes:
+                if isinstance(node, ast.Call) and wanted in self.called_by(node, scope):
+                    yield scope, node
+
+    def _add(self, scope: Scope, node: ast.AST) -> None:
+        self.scopes.append(scope)
+        if isinstance(node, _FUNCTIONS):
+            given = node.args
+            extra = [each for each in (given.vararg, given.kwarg) if each]
+            every = (*given.posonlyargs, *given.args, *given.kwonlyargs, *extra)
+            scope.names |= {each.arg for each in every}
+        for child in ast.iter_child_nodes(node):
+            self._walk(scope, child, node)
+        declared = {
+            name for each in scope.nodes if isinstance(each, (ast.Global, ast.Nonlocal))
+            for name in each.names
+        }  # fmt: skip
+        scope.names -= declared
+
+    def _walk(self, scope: Scope, node: ast.AST, parent: ast.AST, inside: str = "") -> None:
+        scope.parents[id(node)] = parent
+        if isinstance(node, _FUNCTIONS):
+            inner = Scope(scope.source, node, scope, in_class=bool(inside))
+            if inside and node.name == "__init__":
+                self.classes[inside] = inner
+            else:
+                self.functions.setdefault(node.name, []).append(inner)
+            self._add(inner, node)
+            return
+        scope.nodes.append(node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            scope.names.add(node.id)
+        for child in ast.iter_child_nodes(node):
+            name = node.name if isinstance(node, ast.ClassDef) else inside
+            self._walk(scope, child, node, name)
+
+
+def _modules(source: Source, own: set[str]) -> frozenset[str]:
+    """The names of modules that a file imports and that are not files of the program."""
+    found = set()
+    for node in source.nodes:
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                if each.name.rpartition(".")[2] not in own:
+                    found.add(each.asname or each.name.partition(".")[0])
+    return frozenset(found)
