@@ -22,5 +22,8 @@ def compile_for(python: str | Path, folder: Path) -> Path:
         words += ["-undefined", "dynamic_lookup"]
     module = folder / "rabaska_speed.so"
     sources = sorted(SOURCES.glob("*.c"))
-    subprocess.run([compiler, *words, f"-I{headers}", *sources, "-o", module], check=True)
+    subprocess.run(
+        [compiler, *words, f"-I{headers}", "-idirafter", headers.parent, *sources, "-o", module],
+        check=True,
+    )
     return module

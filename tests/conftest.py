@@ -1,15 +1,20 @@
 """What holds for every test: none is counted that did not run."""
 
 import importlib.util
+import os
 import signal
 import sys
+import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from tests.compiling import compile_for
+from tests.needs import pythons
 
 TESTS = Path(__file__).parent
+NOBODY = 65534
 
 # How long an example takes says more of the computer than of us.
 settings.register_profile("any computer", deadline=None)
@@ -36,8 +41,9 @@ def pytest_addoption(parser):
 # Whole programs run there, with time limits of seconds: together they take minutes.
 LONG = (
     "here", "examples", "advice/test_storage_and_clean.py", "environments/test_recipes.py",
-    "environments/test_wheels_found.py", "node/test_agent.py", "node/test_every_python.py",
-    "node/test_launch_forms.py", "node/test_submission.py",
+    "environments/test_wheels_found.py", "environments/test_without_pip.py", "node/test_agent.py",
+    "node/test_every_python.py",
+    "node/test_launch_forms.py", "node/test_pythons.py", "node/test_submission.py",
 )  # fmt: skip
 
 
@@ -54,22 +60,53 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, config):
+    """What was not tested here, in one line at the end; too few tests are a failure, too."""
     wanted = config.getoption("--at-least")
     passed = len(terminalreporter.stats.get("passed", []))
     skipped = len(terminalreporter.stats.get("skipped", []))
     if wanted and (passed < wanted or skipped):
         terminalreporter.write_line(f"{passed} passed, {skipped} skipped: fewer than {wanted}")
+    line = not_tested(terminalreporter.stats.get("skipped", []), pythons.absent())
+    if line:
+        terminalreporter.write_line(line)
+
+
+def not_tested(skipped, pythons_absent):
+    """One line for all that this computer could not test, and why; empty when it tested all."""
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    parts = [f"{count} x {reason}" for reason, count in sorted(reasons.items())]
+    if pythons_absent:
+        parts.append(f"Python {', '.join(pythons_absent)}: not on this computer")
+    return f"not tested here: {'; '.join(parts)}" if parts else ""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session, exitstatus):
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    wanted = session.config.getoption("--at-least")
-    if not wanted or reporter is None or hasattr(session.config, "workerinput"):
+    if reporter is None or hasattr(session.config, "workerinput"):
         return
+    wanted = session.config.getoption("--at-least")
     passed, skipped = (len(reporter.stats.get(how, [])) for how in ("passed", "skipped"))
-    if exitstatus == 0 and (passed < wanted or skipped):
+    # Nobody reads what was skipped in CI; only Pythons may be missing there, which skip nothing.
+    too_many = skipped and (wanted or os.environ.get("CI") == "true")
+    if exitstatus == 0 and (passed < wanted or too_many):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def ordinary_folder():
+    """A folder of an ordinary user, which the test is meanwhile: root may read everything."""
+    was_root = os.geteuid() == 0
+    if was_root:
+        os.setegid(NOBODY)
+        os.seteuid(NOBODY)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+    finally:
+        if was_root:
+            os.seteuid(0)
+            os.setegid(0)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from pathlib import Path
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import RunStatus
+from rabaska.journeys import adopt as _adopt
 from rabaska.journeys import cancel as _cancel
 from rabaska.journeys import fetch as _fetch
 from rabaska.journeys import init as _init
@@ -31,8 +32,8 @@ from rabaska.journeys.rehearse import Rehearsal, Wish
 from rabaska.journeys.run import Submitted
 from rabaska.journeys.submit import Voyage
 from rabaska.packing.pack import Pack
-from rabaska.records.home import home
-from rabaska.records.runs import RunRecord, find, remembered
+from rabaska.records.home import home, made_home
+from rabaska.records.runs import RunRecord, find, meant, remembered
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
 from rabaska.settings.project import load
@@ -50,7 +51,7 @@ def init(folder: Folder = ".", *, overwrite: bool = False) -> Proposal:
 
 def pack(folder: Folder = ".") -> tuple[Pack, ...]:
     """Pack every dataset of the project that changed."""
-    return _pack.pack(load(Path(folder).absolute()), home())
+    return _pack.pack(load(Path(folder).absolute()), made_home())
 
 
 def run(folder: Folder = ".", *, on: str = "here", overrides: Overrides | None = None) -> Submitted:
@@ -58,7 +59,7 @@ def run(folder: Folder = ".", *, on: str = "here", overrides: Overrides | None =
 
     `overrides` holds keys of rabaska.toml: `{"resources.walltime": "2h"}`.
     """
-    return _run.run(load(Path(folder).absolute(), cluster=on, overrides=overrides), on, home())
+    return _run.run(load(Path(folder).absolute(), cluster=on, overrides=overrides), on, made_home())
 
 
 def preview(folder: Folder = ".", *, on: str = "here") -> Voyage:
@@ -69,45 +70,54 @@ def preview(folder: Folder = ".", *, on: str = "here") -> Voyage:
 def rehearse(folder: Folder = ".", *, on: str = "here", wish: Wish | None = None) -> Rehearsal:
     """Interrupt short runs of the project, and compare them with one that was left alone."""
     project = load(Path(folder).absolute(), cluster=on)
-    return _rehearse.rehearse(project, on, home(), wish or Wish())
+    return _rehearse.rehearse(project, on, made_home(), wish or Wish())
 
 
-def status(run: str = "") -> RunStatus:
-    return _status.status(_record(run), home())
+def status(run: str = "", *, on: str = "") -> RunStatus:
+    """How a run stands. With `on`, here and below, it is looked for on that cluster too."""
+    return _status.status(_record(run, on), home())
 
 
-def statuses() -> Sequence[RunStatus]:
-    """Every run this computer knows, oldest first."""
-    return _status.statuses(remembered(home().runs), home())
+def statuses(*, on: str = "") -> Sequence[RunStatus]:
+    """Every run this computer knows, oldest first; with `on`, every run on that cluster."""
+    known = _adopt.adopt_all(on, home()).runs if on else remembered(home().runs)
+    return _status.statuses(known, home())
 
 
-def wait(run: str = "") -> RunStatus:
-    return _wait.wait(_record(run), home())
+def wait(run: str = "", *, on: str = "") -> RunStatus:
+    return _wait.wait(_record(run, on), home())
 
 
-def logs(run: str = "", *, follow: bool = False, link: int | None = None) -> Iterator[bytes]:
-    return _logs.logs(_record(run), home(), follow=follow, link=link)
+def logs(
+    run: str = "", *, follow: bool = False, link: int | None = None, on: str = ""
+) -> Iterator[bytes]:
+    return _logs.logs(_record(run, on), home(), follow=follow, link=link)
 
 
-def cancel(run: str = "") -> RunStatus:
-    return _cancel.cancel(_record(run), home())
+def cancel(run: str = "", *, on: str = "") -> RunStatus:
+    return _cancel.cancel(_record(run, on), home())
 
 
-def resume(run: str = "", *, links: int | None = None) -> JobId:
-    return _resume.resume(_record(run), home(), links=links)
+def resume(run: str = "", *, links: int | None = None, on: str = "") -> JobId:
+    return _resume.resume(_record(run, on), home(), links=links)
 
 
-def fetch(run: str = "", *, to: Folder | None = None) -> Fetched:
-    return _fetch.fetch(_record(run), home(), to=Path(to) if to else None)
+def fetch(run: str = "", *, to: Folder | None = None, on: str = "") -> Fetched:
+    return _fetch.fetch(_record(run, on), home(), to=Path(to) if to else None)
 
 
-def show(run: str = "") -> Voyage:
-    return _show.show(_record(run), home())
+def show(run: str = "", *, on: str = "") -> Voyage:
+    return _show.show(_record(run, on), home())
 
 
 def clusters() -> Sequence[Cluster]:
     return [load_cluster(name, user_profiles=home().profiles) for name in names(home().profiles)]
 
 
-def _record(run: str) -> RunRecord:
-    return find(home().runs, run)
+def _record(run: str, on: str) -> RunRecord:
+    known = [each for each in remembered(home().runs) if on in ("", each.cluster)]
+    if on and not (meant(known, run) if run else known):
+        if run:
+            return _adopt.adopt_one(run, on, home())
+        _adopt.adopt_all(on, home())
+    return find(home().runs, run, on=on)

@@ -13,7 +13,10 @@
     ├── EnvironmentFailed      11   the Python environment cannot be built
     ├── CommandFailed          12   a command on the cluster failed in a way nobody foresaw
     ├── NotSafe                13   a rehearsal found that an interruption would do harm
-    └── CannotAdvance          14   a link is over before the program saves anything
+    ├── CannotAdvance          14   a link is over before the program saves anything
+    ├── NotWritable            15   a folder on this computer cannot be written to
+    ├── MissingProgram         16   a program of this computer is missing or cannot be started
+    └── StartsOver             17   each link begins the training again
     Ctrl-C                    130
 
 A bug keeps its traceback; everything a user can act on is one of these.
@@ -90,3 +93,15 @@ class NotSafe(RabaskaError):
 
 class CannotAdvance(RabaskaError):
     exit_code = 14
+
+
+class NotWritable(RabaskaError):
+    exit_code = 15
+
+
+class MissingProgram(RabaskaError):
+    exit_code = 16
+
+
+class StartsOver(RabaskaError):
+    exit_code = 17

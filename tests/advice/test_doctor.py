@@ -55,3 +55,37 @@ def test_run_warns_and_goes_on_and_can_be_told_not_to(project):
 
     assert "it never saves its state" in warned.stderr
     assert "it never saves its state" not in silent.stderr
+
+
+def test_a_package_that_the_python_of_the_job_lacks_is_told_before_the_job(project):
+    script = "import nowhere_to_be_found, own\nimport os.path\n"
+    (project / "own.py").write_text("")
+    (project / "train.py").write_text(f"{script}print('done')\n")
+    (project / "rabaska.toml").write_text('command = "python train.py"\n')
+
+    told = json.loads(types(project, "doctor", "--json", code=1).stdout)
+    warned = types(project, "run", "--wait", code=1).stderr
+
+    assert [each["id"] for each in told["findings"]] == ["environment.module"]
+    assert "nowhere_to_be_found is imported" in told["findings"][0]["what"]
+    assert "note: nowhere_to_be_found is imported" in warned
+
+
+def test_what_was_not_filled_in_is_refused_before_anything_is_done(project):
+    (project / "rabaska.toml").write_text('command = "python train.py --token FILL-IN"\n')
+
+    for words in (("run",), ("run", "--dry-run")):
+        said = types(project, *words, code=3).stderr
+        assert "`FILL-IN` in `command`" in said
+        assert "line 1" in said
+    assert not (project / "home" / "runs").exists()
+
+
+def test_a_secret_without_a_value_is_found_before_run_refuses_it(project):
+    settings = 'command = "python train.py"\n[environment]\nsecrets = ["NOBODY_HAS_THIS_KEY"]\n'
+    (project / "rabaska.toml").write_text(settings)
+
+    told = types(project, "doctor", code=1)
+
+    assert "error: there is no value for the secret NOBODY_HAS_THIS_KEY" in told.stdout
+    assert "fix: `export NOBODY_HAS_THIS_KEY=…`" in told.stdout

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import NoSpace, WrongUse
-from rabaska.journeys.explain import explain_text, support_bundle
+from rabaska.journeys.explain import explain_text, in_words, support_bundle
 from rabaska.knowledge.failures import facts, nearest
 from rabaska.records.home import Home
 
@@ -113,3 +114,47 @@ def test_a_failed_run_is_explained_and_its_bundle_names_its_jobs(tmp_path):
     assert "- Jobs: " in request
     assert (tmp_path / "for-support" / "job.sh").read_text().startswith("#!/bin/bash")
     assert types(tmp_path, "explain").stdout == printed
+
+
+def test_a_run_without_troubles_is_given_none(tmp_path):
+    (tmp_path / "train.py").write_text("print('no memory of the partition limit was lost')")
+    (tmp_path / "rabaska.toml").write_text('command = "python train.py"\n')
+    run = types(tmp_path, "run", "-q").stdout.strip()
+    types(tmp_path, "wait", run, "-q")
+
+    printed = types(tmp_path, "explain", run, "--bundle", "for-support").stdout
+
+    assert printed == f"run {run} on here: finished\nIt finished.\n"
+
+
+def test_a_bundle_that_is_written_is_not_advised(tmp_path):
+    asked = ("explain", "frobnicated", "--bundle", "for-support")
+
+    assert "--bundle" not in types(tmp_path, *asked).stdout
+
+
+@pytest.mark.parametrize(("state", "reason", "hint", "words"), [
+    (RunState.RUNNING, "", "", "It is running."),
+    (RunState.CANCELLED, "you cancelled it", "", "You cancelled it."),
+    (RunState.QUEUED, "submitted a moment ago", "",
+     "It waits in the queue.\nSubmitted a moment ago."),
+    (RunState.INTERRUPTED, "it was never submitted", "`rabaska resume` submits it",
+     "It was never submitted.\nfix: `rabaska resume` submits it"),
+])  # fmt: skip
+def test_how_a_run_stands_in_words(state, reason, hint, words):
+    assert in_words(RunStatus("r", "here", state, reason=reason, hint=hint)) == words
+
+
+def test_the_log_of_the_last_link_is_read_whatever_was_queued_behind_it(tmp_path):
+    (tmp_path / "train.py").write_text("raise MemoryError('CUDA out of memory. Tried 2 GiB')")
+    (tmp_path / "rabaska.toml").write_text('name = "p"\ncommand = "python train.py"\n')
+    types(tmp_path, "run", "--wait", "--quiet", "--links", "3", code=1)
+    told = json.loads(types(tmp_path, "status", "--json").stdout)
+    behind = tmp_path / "home" / "store" / "runs" / told["name"] / "logs"
+    for name in ("job-998.out", "job-999.out"):
+        (behind / name).write_text("OSError: [Errno 28] No space left on device\n")
+
+    printed = types(tmp_path, "explain", told["name"]).stdout
+
+    assert "CUDA out of memory" in printed
+    assert "No space left" not in printed

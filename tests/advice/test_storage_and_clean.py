@@ -140,3 +140,30 @@ def test_what_is_used_while_it_is_cleaned_comes_back(project):
     assert packs(project)
     assert "packs" not in {each["kind"] for each in told["removed"]}
     assert "packs" in {each["kind"] for each in told["unneeded"]}
+
+
+def test_what_a_killed_clean_left_is_returned_or_removed(project):
+    types(project, "pack")
+    store, (pack,) = project.parent / "home" / "store", packs(project)
+    for aside in ("trash-1", "trash-2.deleting"):
+        (store / aside / "packs").mkdir(parents=True)
+    (store / "trash-2.deleting" / "packs" / "numbers-half").mkdir()
+    pack.rename(store / "trash-1" / "packs" / pack.name)
+
+    types(project, "clean", "--yes")
+
+    assert packs(project) == [pack]
+    assert list(store.glob("trash-*")) == []
+    assert "unchanged since it was packed" in types(project, "pack").stderr
+
+
+def test_runs_that_cannot_be_reached_are_not_taken_for_none(project):
+    types(project, "pack")
+    age(project)
+    store = project.parent / "home" / "store"
+    (store / "runs").symlink_to(project / "not mounted")
+
+    said = types(project, "clean", "--yes", code=12).stderr
+
+    assert "the runs could not be looked at" in said
+    assert packs(project)

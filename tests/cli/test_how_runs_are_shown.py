@@ -42,6 +42,17 @@ def test_it_is_said_where_the_data_is():
     assert "data: dogs (9 bytes) on a disk, arriving while the program runs" in lines
 
 
+def test_what_shows_that_a_run_starts_over_stays_after_it_was_cancelled():
+    over = Link(2, how="cancelled", started_over="link 2 began again at step 0")
+    cancelled = replace(RUN, state=RunState.CANCELLED, reason="you cancelled it", links=(over,))
+
+    resumed = replace(RUN, links=(over, Link(3)))
+
+    for run in (cancelled, resumed):
+        assert "it starts over: link 2 began again at step 0" in one_run(run, colours=False)
+    assert not replace(resumed, state=RunState.FINISHED).starts_over
+
+
 def test_an_overview_has_a_row_for_each_run():
     lines = many_runs([RUN, RUN], colours=False)
 

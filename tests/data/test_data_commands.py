@@ -12,8 +12,10 @@ import pytest
 from tests.disks import small_disk
 
 from rabaska.cli import main
+from rabaska.journeys.storage import storage
 from rabaska.node.data.extract import extract
 from rabaska.packing.pack import Wish, pack
+from rabaska.records.home import Home
 
 
 @pytest.fixture
@@ -111,32 +113,14 @@ def test_an_unknown_pack_says_which_there_are(made, capfd):
     assert made.name in capfd.readouterr().err
 
 
-def test_a_folder_is_taken_out_with_modes_times_and_links(made, tmp_path):
+def test_a_folder_is_taken_out_with_its_links(made, tmp_path):
     assert rabaska("extract", "animals", "cats", "--into", str(tmp_path / "out")) == 0
 
     source = tmp_path / "source" / "cats" / "2.jpg"
     found = tmp_path / "out" / "cats" / "2.jpg"
     assert found.read_bytes() == source.read_bytes()
-    assert found.stat().st_mtime_ns == source.stat().st_mtime_ns
     assert os.readlink(tmp_path / "out" / "cats" / "link") == "1.jpg"
     assert not (tmp_path / "out" / "dogs").exists()
-
-
-def test_folders_keep_their_modes_and_times(tmp_path, monkeypatch):
-    monkeypatch.setenv("RABASKA_HOME", str(tmp_path / "home"))
-    inner = tmp_path / "source" / "outer" / "inner"
-    inner.mkdir(parents=True)
-    (inner / "x").write_text("x")
-    for folder, mode, seconds in ((inner, 0o500, 1000), (inner.parent, 0o750, 2000)):
-        folder.chmod(mode)
-        os.utime(folder, (seconds, seconds))
-    pack(tmp_path / "source", tmp_path / "home" / "store" / "packs", Wish("it"))
-
-    assert rabaska("extract", "it", "--into", str(tmp_path / "out")) == 0
-
-    for name, mode, seconds in (("outer/inner", 0o500, 1000), ("outer", 0o750, 2000)):
-        found = (tmp_path / "out" / name).stat()
-        assert (found.st_mode & 0o777, found.st_mtime) == (mode, seconds)
 
 
 def test_taking_out_again_brings_what_is_missing_and_leaves_the_rest(made, tmp_path, capfd):
@@ -193,9 +177,11 @@ def test_nothing_is_overwritten(made, tmp_path, capfd):
 def test_a_place_that_can_be_no_folder_is_told(made, tmp_path, capfd):
     (tmp_path / "file").write_text("mine")
 
-    assert rabaska("extract", "animals", "--into", str(tmp_path / "file" / "out")) == 4
+    assert rabaska("extract", "animals", "--into", str(tmp_path / "file" / "out")) == 15
 
-    assert f"error: {tmp_path / 'file' / 'out'}: Not a directory" in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert "cannot be written to" in told
+    assert f"Not a directory: {tmp_path / 'file'}\n" in told
 
 
 def test_on_a_full_disk_what_is_complete_stays_and_the_rest_comes_later(tmp_path, capfd):
@@ -247,20 +233,62 @@ def test_without_a_name_all_packs_are_verified_also_one_that_lost_a_shard(made, 
     verdicts = {one["pack"]: one["problems"] for one in json.loads(told.out)}
     assert verdicts[made.name] == []
     assert "shard-00000.tar is missing" in verdicts[other.name][0]
-    assert f"remove {other}" in " ".join(told.err.split())
+    assert f"rabaska data verify {other.name} --repair" in " ".join(told.err.split())
 
 
-def test_a_pack_made_again_after_the_advice_of_verify_is_whole(made, tmp_path, monkeypatch):
+@pytest.mark.parametrize("on", [(), ("--on", "here")])
+def test_a_damaged_pack_is_made_again_from_its_dataset(made, tmp_path, monkeypatch, capfd, on):
     monkeypatch.chdir(project_of_animals(tmp_path))
     shard = made / "shard-00000.tar"
     shard.write_bytes(bytes(shard.stat().st_size))
     assert rabaska("verify") == 5
 
-    shutil.rmtree(made)
+    assert rabaska("verify", *on, "--repair") == 0
+
+    assert f"repaired{' on here' if on else ''}: {made.name}" in capfd.readouterr().err
+    assert rabaska("verify") == 0
+    assert [path.name for path in made.parent.glob("*.partial")] == []
+
+
+def test_packing_says_that_the_pack_was_damaged_and_leaves_nothing(
+    made, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.chdir(project_of_animals(tmp_path))
+    shard = made / "shard-00000.tar"
+    shard.write_bytes(bytes(shard.stat().st_size))
+
     with pytest.raises(SystemExit):
         main(["pack"])
 
+    said = " ".join(capfd.readouterr().err.split())
+    assert f"pack {made.name} was damaged; packed again" in said
+    assert [path.name for path in made.parent.glob("*.partial")] == []
     assert rabaska("verify") == 0
+
+
+def test_what_is_being_made_or_was_set_aside_is_no_pack(made, monkeypatch, tmp_path, capfd):
+    aside = made.with_name(f"{made.name}.0123456789ab.partial")
+    shutil.copytree(made, aside)
+    (aside / "shard-00000.tar").unlink()
+
+    assert rabaska("verify", "--json") == 0
+    assert [one["pack"] for one in json.loads(capfd.readouterr().out)] == [made.name]
+    assert rabaska("ls", "animals") == 0
+    told = storage("here", Home(tmp_path / "home"))
+    assert [each.name for each in told.kept if each.kind == "packs"] == [made.name]
+
+
+def test_a_pack_of_another_project_is_not_made_again_and_stays(made, tmp_path, monkeypatch, capfd):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "rabaska.toml").write_text('command = "python train.py"')
+    (tmp_path / "elsewhere" / "train.py").touch()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (made / "shard-00000.tar").write_bytes(b"")
+
+    assert rabaska("verify", "animals", "--repair") == 5
+
+    assert "in the folder of its project" in capfd.readouterr().err
+    assert made.exists()
 
 
 def test_a_shard_that_cannot_be_read_is_a_problem_of_its_own(made, monkeypatch, capfd):
@@ -271,14 +299,6 @@ def test_a_shard_that_cannot_be_read_is_a_problem_of_its_own(made, monkeypatch, 
     assert rabaska("verify", "animals") == 5
 
     assert "Is a directory" in capfd.readouterr().err
-
-
-def test_only_a_copy_can_be_mended(made, capfd):
-    assert rabaska("verify", "--mend") == 2
-    (made / "shard-00000.tar").write_bytes(b"")
-    assert rabaska("verify", "animals", "--on", "here", "--mend") == 5
-
-    assert "is damaged on this computer, too" in capfd.readouterr().err
 
 
 def test_a_cluster_without_a_copy_says_so(made, capfd, tmp_path):

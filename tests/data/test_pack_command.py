@@ -88,3 +88,18 @@ def test_it_is_measured_and_said_whether_compressing_pays(folder, capfd, content
     assert rabaska("pack", "val") == 0
 
     assert said in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("/nope", "--name", "x"), ("/nope",), ("nope",), ("a/nope",)])
+@pytest.mark.parametrize("project", [False, True])
+def test_a_folder_that_is_not_there_is_said_so(folder, capfd, words, project):
+    if project:
+        (folder / "rabaska.toml").write_text('command = "python train.py"')
+        (folder / "train.py").touch()
+
+    known_word = project and words == ("nope",)
+    assert rabaska("pack", *words) == (2 if known_word else 4)
+
+    told = capfd.readouterr().err
+    assert "nope" in told
+    assert "rabaska.toml in" not in told

@@ -6,7 +6,7 @@ from pages import REPOSITORY
 
 from rabaska.node.link import command
 from rabaska.node.record import chain, runfolder
-from rabaska.node.saves import checkpoints
+from rabaska.node.saves import order
 
 NODE = REPOSITORY / "src" / "rabaska" / "node"
 CONCEPTS = (REPOSITORY / "docs" / "concepts.md").read_text("utf-8")
@@ -17,7 +17,7 @@ def one_line(text: str) -> str:
 
 
 def test_the_rule_that_chooses_a_checkpoint_stands_on_the_page_word_for_word():
-    rule = re.search(r"^1\. .*?(?=\n\n)", checkpoints.__doc__ or "", re.MULTILINE | re.DOTALL)
+    rule = re.search(r"^1\. .*?(?=\n\n)", order.__doc__ or "", re.MULTILINE | re.DOTALL)
 
     assert rule is not None
     assert one_line(rule[0]) in one_line(CONCEPTS)
@@ -27,6 +27,7 @@ def test_every_way_a_link_can_end_has_its_row():
     ends = (
         chain.FINISHED, chain.TIME_LIMIT, chain.CRASHED, chain.KILLED, chain.CANCELLED, chain.LOST,
         chain.ASKED_TO_GO_ON, chain.SUPERSEDED, chain.STAGING_FAILED, chain.NO_TIME_LEFT,
+        chain.DAMAGED_DATA,
     )  # fmt: skip
 
     for how in ends:

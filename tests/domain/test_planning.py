@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.placing import place, shared_folder
 from rabaska.domain.planning import Need, outlook
 from rabaska.knowledge.gpus import gpus
@@ -195,3 +196,24 @@ def test_large_packs_are_spread_over_servers_where_there_are_several():
 
     assert on_lustre.stripe.startswith("lfs setstripe -S 1m -c 4 ")
     assert on_vast.stripe == ""
+
+
+def test_a_queue_that_starts_no_jobs_today_is_not_chosen():
+    open_queue = Partition("batch", hours(1))
+    closed = Partition("long", hours(100), closed="it starts no jobs: started = False")
+    cluster = Cluster("x", "X", "torque", partitions=(open_queue, closed))
+
+    told = outlook(Need(hours(2), gpus=0), cluster, gpus())
+
+    assert told.choice.queue == "batch"
+    assert told.rejected[0].reasons == ("it starts no jobs: started = False",)
+
+
+@pytest.mark.parametrize(("without", "chosen"), [(True, "batch"), (False, None)])
+def test_a_queue_with_gpus_takes_a_job_without_where_it_says_so(without, chosen):
+    queue = Partition("batch", hours(1), gpus=2, without_gpus=without)
+    cluster = Cluster("x", "X", "torque", partitions=(queue,))
+
+    told = outlook(Need(hours(1), gpus=0), cluster, gpus())
+
+    assert (told.choice.queue if told.choice else None) == chosen

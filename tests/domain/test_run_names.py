@@ -24,3 +24,9 @@ def test_the_verdict_is_the_programs_own_exit_code():
     assert (failed.verdict, killed.verdict) == (3, 137)
     assert RunStatus("r", "here", RunState.FINISHED).verdict == 0
     assert RunStatus("r", "here", RunState.CANCELLED).verdict == 10
+
+
+def test_the_verdict_on_damaged_data_is_that_of_a_damaged_pack():
+    stopped = Link(1, how="damaged data", signal=15)
+
+    assert RunStatus("r", "here", RunState.FAILED, links=(stopped,)).verdict == 5

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rabaska.domain.jobs import JobState, JobStatus
 from rabaska.domain.runs import RunState
-from rabaska.domain.standing import Facts, standing
+from rabaska.domain.standing import Facts, Submission, standing
 
 FRESH = Facts(
     done=False, stop=False, decision="go on", reason="", holder_alive=False,
@@ -56,6 +56,28 @@ def test_a_run_that_was_never_submitted_says_so():
 
     assert stands.state is RunState.INTERRUPTED
     assert "never submitted" in stands.reason
+
+
+@pytest.mark.parametrize(
+    ("known", "state", "words"),
+    [
+        ("under way", RunState.SUBMITTING, "sbatch has not answered for 40 s on login2"),
+        ("lost", RunState.SUBMITTING, "looked for in the queue: Unable to contact"),
+        ("not taken", RunState.INTERRUPTED, "the queue has no job of it"),
+    ],
+)
+def test_a_submission_without_an_answer_is_a_state_of_its_own(known, state, words):
+    said = "" if known == "under way" else "Unable to contact\n"
+    unanswered = Submission(known, 40.2, "/usr/bin/sbatch", "login2", said)
+    first = replace(FRESH, decision="not begun", submitted=False, submission=unanswered)
+    resumed = replace(FRESH, submission=unanswered)
+
+    for facts in (first, resumed):
+        assert standing(facts).state is state
+        assert words in standing(facts).reason
+    cancelled = standing(replace(first, stop=True)).state
+    assert cancelled is (RunState.STOPPING if unanswered.may_come else RunState.CANCELLED)
+    assert standing(replace(resumed, queue=queue(JobState.RUNNING))).state is RunState.RUNNING
 
 
 @pytest.mark.parametrize(

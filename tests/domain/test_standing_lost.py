@@ -67,3 +67,14 @@ def test_a_refused_submission_is_told_in_the_schedulers_words():
 
     assert stands.state is RunState.INTERRUPTED
     assert "refused it: Invalid account" in stands.reason
+
+
+@pytest.mark.parametrize(("silent", "said"), [(3600.0, "no sign of life"), (30.0, "")])
+def test_a_running_job_whose_link_is_silent_is_told(silent, said):
+    queue = {"7_2": JobStatus(JobState.RUNNING)}
+
+    stands = standing(replace(LOST, queue=queue, silent=silent))
+
+    assert stands.state is RunState.RUNNING
+    assert stands.reason.startswith(said)
+    assert bool(stands.reason) == bool(said)

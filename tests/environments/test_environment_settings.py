@@ -23,7 +23,7 @@ def test_a_packed_environment_in_the_project_travels_but_not_as_code(recipe, tmp
     project = recipe('kind = "packed"\npath = "./env.tar.gz"\n')
 
     assert project.environment.here == tmp_path / "env.tar.gz"
-    assert "env.tar.gz" in project.exclude
+    assert "/env.tar.gz" in project.exclude
 
 
 @pytest.mark.parametrize("path", ["/opt/env.tar", "~/env", "$SCRATCH/env.tar.gz"])

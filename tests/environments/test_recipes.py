@@ -1,7 +1,9 @@
 """A recipe in, shell lines out; the lines are run by a real shell."""
 
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from rabaska.environments.laptop import Target, download_command
 from rabaska.environments.recipes import FAILED, Found, Site, digest, environment
 from rabaska.node.environment import frozen
 
+NODE = (sys.executable, "-m", "rabaska.node")
 ASK = "python -c 'import sys; print(sys.prefix)'"
 
 
@@ -24,7 +27,7 @@ def run(lines, **variables):
 @pytest.fixture
 def site(tmp_path):
     (tmp_path / "local").mkdir()
-    return Site(envs=str(tmp_path / "envs"), local="${LOCAL_SPACE:-}")
+    return Site(envs=str(tmp_path / "envs"), local="${LOCAL_SPACE:-}", program=NODE)
 
 
 @pytest.fixture
@@ -101,14 +104,14 @@ def test_a_virtualenv_is_built_once_and_begun_again_after_a_kill(tmp_path):
 
 @pytest.mark.slow
 def test_a_virtualenv_is_built_in_the_job_from_the_wheelhouse(site, wheelhouse, tmp_path):
-    site = Site(site.envs, local=site.local, wheelhouse=(str(wheelhouse),))
+    site = replace(site, wheelhouse=(str(wheelhouse),))
     recipe = Recipe(kind="virtualenv", requirements="paddle\n", python=sys.executable)
     settled(site, recipe, "paddle==2.1\ncanoe==1.0\n")
 
     ready = environment(recipe, site, Found(maker="venv"))
 
     said = run([*ready.setup, "paddle", ASK], LOCAL_SPACE=tmp_path / "local")
-    assert said == f"paddle 2.1\n{tmp_path}/local/env\n"
+    assert re.fullmatch(rf"paddle 2.1\n{tmp_path}/local/rabaska-[0-9a-f]{{16}}/env\n", said)
 
 
 @pytest.mark.slow
@@ -126,10 +129,9 @@ def test_wheels_collected_in_one_archive_are_installed_from_it(site, wheelhouse,
 def test_where_a_site_has_no_local_space_a_temporary_folder_is_made(site, tmp_path):
     ready = environment(Recipe(kind="packed"), site, Found(archive="/nowhere.tar"))
 
-    said = run([ready.setup[0], 'echo "$RABASKA_ENV"'], TMPDIR=tmp_path / "local")
+    said = run([*ready.setup[:2], 'echo "$RABASKA_ENV"'], TMPDIR=tmp_path / "local")
 
-    assert said.startswith(f"{tmp_path}/local/tmp.")
-    assert said.endswith("/env\n")
+    assert re.fullmatch(rf"{tmp_path}/local/rabaska-[0-9a-f]{{16}}/env\n", said)
 
 
 @pytest.mark.slow
@@ -143,7 +145,7 @@ def test_a_packed_virtualenv_works_where_it_is_unpacked(site, wheelhouse, tmp_pa
     ready = environment(Recipe(kind="packed"), site, Found.read(record, site.envs))
 
     said = run([*ready.setup, "paddle", ASK], LOCAL_SPACE=tmp_path / "local")
-    assert said == f"paddle 2.1\n{tmp_path}/local/env\n"
+    assert re.fullmatch(rf"paddle 2.1\n{tmp_path}/local/rabaska-[0-9a-f]{{16}}/env\n", said)
 
 
 def test_a_conda_archive_is_mended_by_its_own_program(site, tmp_path):
@@ -158,7 +160,7 @@ def test_a_conda_archive_is_mended_by_its_own_program(site, tmp_path):
     ready = environment(Recipe(kind="packed"), site, Found.read(record, site.envs))
 
     said = run([*ready.setup, 'echo "$CONDA_PREFIX"'], LOCAL_SPACE=tmp_path / "local")
-    env = tmp_path / "local" / "env"
+    env = next((tmp_path / "local").iterdir()) / "env"
     assert said == f"unpacked by {env}/bin/conda-unpack\n{env}\n"
 
 
@@ -171,29 +173,31 @@ def test_on_several_nodes_each_unpacks_its_own(tmp_path):
     nodes.write_text(
         f"""#!/bin/bash
         typed=$(cat)
-        for node in a b; do "$@" <<< "${{typed//$RABASKA_ENV/{tmp_path}/$node}}"; done
-        mv {tmp_path}/a "$RABASKA_ENV"
+        rm "$RABASKA_SPACE/owner.json"; rmdir "$RABASKA_SPACE"
+        for node in a b; do "$@" <<< "${{typed//$RABASKA_SPACE/{tmp_path}/$node}}"; done
+        mv {tmp_path}/a "$RABASKA_SPACE"
         """
     )
     nodes.chmod(0o755)
-    site = Site("/envs", local="$LOCAL_SPACE", every_node=str(nodes))
+    site = Site("/envs", local="$LOCAL_SPACE", every_node=str(nodes), program=NODE)
 
     ready = environment(Recipe(kind="packed"), site, Found(archive=str(tmp_path / "e.tar")))
 
     said = run([*ready.setup, 'echo "$VIRTUAL_ENV"'], LOCAL_SPACE=tmp_path)
-    assert said == f"{tmp_path}/env\n"
-    assert (tmp_path / "b" / "bin" / "python").exists()
-    assert (tmp_path / "env" / "bin" / "python").exists()
+    assert (tmp_path / "b" / "env" / "bin" / "python").exists()
+    assert (Path(said.strip()) / "bin" / "python").exists()
 
 
 def test_the_steps_are_those_of_the_tutorials():
-    site = Site("/store/envs", local="${SLURM_TMPDIR:-}", modules=("python/3.11",))
+    program = ("python3", "/store/node/1.pyz")
+    site = Site("/store/envs", "${SLURM_TMPDIR:-}", modules=("python/3.11",), program=program)
     recipe = Recipe(kind="virtualenv", requirements="torch\n")
 
     ready = environment(recipe, site, Found(maker="virtualenv"))
 
     assert list(ready.setup[2:]) == [
-        'export RABASKA_ENV="${SLURM_TMPDIR:-$(mktemp -d)}/env"',
+        'RABASKA_SPACE="$(python3 /store/node/1.pyz space --owner $$ "$SLURM_TMPDIR")" &&',
+        'export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&',
         'virtualenv --no-download "$RABASKA_ENV" &&',
         'source "$RABASKA_ENV/bin/activate" &&',
         f"pip install --quiet --no-index -r /store/envs/{digest(recipe, site)}.txt ||",

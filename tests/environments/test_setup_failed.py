@@ -1,8 +1,11 @@
 """What the agent does about the lines that ran before it."""
 
+import os
+from pathlib import Path
+
 import pytest
 
-from rabaska.node.link import setup
+from rabaska.node.link import setup, space
 from rabaska.node.record.runfolder import RunFolder
 
 
@@ -34,18 +37,19 @@ def test_a_job_whose_output_is_elsewhere_still_tells_the_step(run):
         setup.check({setup.FAILED: "`module load x` failed"}, run, 1, "12")
 
 
-def test_a_temporary_environment_is_removed_with_the_folder_made_for_it(tmp_path):
-    (tmp_path / "tmp.abc" / "env" / "bin").mkdir(parents=True)
+def test_the_environment_is_removed_with_the_folder_made_for_it(tmp_path):
+    made = space.make(str(tmp_path))
+    Path(made, "env", "bin").mkdir(parents=True)
 
-    setup.clean({setup.FOLDER: str(tmp_path / "tmp.abc" / "env")})
+    setup.clean({space.FOLDER: made})
 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_jobs_own_space_is_left_to_the_site(tmp_path):
-    (tmp_path / "env" / "bin").mkdir(parents=True)
+def test_the_folder_of_another_job_is_left_alone(tmp_path):
+    other = space.make(str(tmp_path), owner=1)
 
-    setup.clean({setup.FOLDER: str(tmp_path / "env"), "RABASKA_LOCAL": str(tmp_path)})
+    setup.clean({space.FOLDER: other})
+    setup.clean({space.FOLDER: str(tmp_path)})
 
-    assert tmp_path.exists()
-    assert list(tmp_path.iterdir()) == []
+    assert os.listdir(tmp_path) == [os.path.basename(other)]

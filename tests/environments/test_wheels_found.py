@@ -33,7 +33,7 @@ def wheelhouse(tmp_path):
 def ask(tmp_path, wheelhouse):
     """Asks for wheels and returns the exit code and the answer."""
 
-    def asking(requirements, **changes):
+    def asking(requirements, variables={}, **changes):  # noqa: B006 - it is only read
         wanted = {
             "envs": str(tmp_path / "envs"), "digest": "d1", "python": sys.executable,
             "requirements": requirements, "wheelhouse": [str(wheelhouse)], "online": False,
@@ -41,7 +41,8 @@ def ask(tmp_path, wheelhouse):
         done = subprocess.run(
             [sys.executable, "-m", "rabaska.node", "wheels"],
             input=json.dumps({**wanted, **changes}), capture_output=True, text=True, check=False,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), **OWN_SETTINGS},
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), **OWN_SETTINGS,
+                 **variables},
         )  # fmt: skip
         return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
 
@@ -55,6 +56,16 @@ def test_what_pip_chose_is_pinned_for_every_link(ask, tmp_path):
     assert answer["source"] == "the site"
     assert (tmp_path / "envs" / "d1.txt").read_text() == "canoe==1.5\npaddle==2.1\n"
     assert answer["files"] == 8  # a module and three records in each wheel
+
+
+@pytest.mark.parametrize("told", ["PIP_REQUIRE_VIRTUALENV=1", "PIP_TARGET=/nowhere", "PIP_USER=1"])
+def test_what_pip_was_told_for_other_occasions_does_not_count(ask, monkeypatch, told):
+    name, _, value = told.partition("=")
+    base = os.path.realpath(sys._base_executable)
+
+    code, answer = ask("paddle\n", python=base, variables={name: value})
+
+    assert (code, answer["packages"]) == (0, ["canoe==1.5", "paddle==2.1"])
 
 
 def test_it_is_asked_once_for_each_recipe(ask, wheelhouse):
@@ -156,3 +167,16 @@ def test_what_a_killed_collector_left_is_swept_up_by_the_next(ask, tmp_path):
     ask("paddle\n")
 
     assert sorted(path.name for path in (tmp_path / "envs").iterdir()) == ["d1.json", "d1.txt"]
+
+
+def test_no_requirement_is_on_a_command_line_that_others_can_read(tmp_path):
+    told = tmp_path / "told"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@" >> {told}\nfor last; do :; done\ncat "$last" >&2\n')
+    python.chmod(0o755)
+    asked = "a @ git+https://oauth2:hunter2@example.org/a.git"
+
+    assert pip.unfindable(pip.Python(str(python), "3.11", "", "", "23", ""), asked, []) == []
+
+    assert "--requirement" in told.read_text()
+    assert "hunter2" not in told.read_text()

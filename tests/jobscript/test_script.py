@@ -35,7 +35,7 @@ def test_the_script_reads_from_directives_to_one_exec():
 
 
 def test_what_the_scheduler_exports_itself_is_not_exported_again():
-    assert "export" not in script(in_job=InJob(job="", ends="$RABASKA_JOB_ENDS"))
+    assert "RABASKA_JOB" not in script(in_job=InJob(job="", ends="$RABASKA_JOB_ENDS"))
 
 
 def test_time_spent_before_the_agent_begins_counts_towards_the_limit(tmp_path):

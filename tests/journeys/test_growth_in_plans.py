@@ -38,8 +38,9 @@ def test_one_link_is_submitted_after_the_job_that_does_so(name, words):
     assert " ".join(told.words).endswith(words)
 
 
-def test_who_asked_for_so_many_links_gets_a_plan_without_growth():
-    assert planned("narval", at_most=3) == (3, (), (), "")
+def test_who_asked_for_so_many_links_gets_no_more_but_those_that_were_lost_again():
+    assert planned("narval", at_most=3).at_most == 3
+    assert planned("narval", at_most=3).words == planned("narval").words
 
 
 def test_where_no_job_may_submit_another_the_plan_says_so():

@@ -1,7 +1,9 @@
 """Chains of jobs on a real Slurm: whatever ends a link, the run goes on, once and in one place."""
 
 import json
+import os
 import re
+import signal
 import time
 
 import pytest
@@ -23,7 +25,7 @@ def held(voyager):
 
 
 def over(told):
-    return told["state"] not in ("queued", "running", "stopping")
+    return told["state"] not in ("submitting", "queued", "running", "stopping")
 
 
 def running_step(voyager, run, at_least, seconds=60):
@@ -307,7 +309,99 @@ def test_a_connection_that_is_cut_during_submission_costs_nothing(voyager):
     assert voyager.until(over, run)["state"] == "finished"
 
 
+def killed_while_it_submits(voyager):
+    """A run whose command was killed, with all it had started, when sbatch had no answer yet."""
+    going = voyager.start("run", "--on", "lab", "--no-doctor", process_group=0)
+    voyager.lab.wait_until(lambda: submissions_under_way(voyager))
+    os.killpg(going.pid, signal.SIGKILL)
+    going.communicate()
+    return submissions_under_way(voyager)[0].parent.name
+
+
+def test_a_run_that_is_killed_while_the_controller_is_silent_is_submitted_once(voyager):
+    controller = voyager.lab.controller
+    voyager.run()  # so that everything is there already, and submitting comes soon
+    controller.freeze()
+    try:
+        run = killed_while_it_submits(voyager)
+        told = voyager.status(run)
+        refused = voyager.types("resume", run, code=2)
+    finally:
+        controller.thaw()
+    voyager.until(over, run, seconds=90)
+
+    assert told["state"] == "submitting"
+    assert "sbatch has not answered for" in told["reason"]
+    assert "is being submitted" in refused.errors
+    assert len(jobs_of(voyager, run)) == 1
+
+
+@pytest.mark.thorough  # it waits as long as a queue may lag behind
+def test_a_run_that_is_killed_while_the_controller_is_down_is_submitted_once(
+    make_lab, make_voyager
+):
+    voyager = make_voyager(make_lab())
+    voyager.run()
+    voyager.lab.stop_controller()
+    run = killed_while_it_submits(voyager)
+    voyager.until(lambda told: told["state"] == "submitting", run)
+    kill_all_that_submits(voyager, run)
+    told = voyager.status(run)
+
+    refused = voyager.types("resume", run, code=2)
+    voyager.lab.start_controller()
+    told_later = voyager.until(lambda told: told["state"] != "submitting", run, seconds=120)
+    if told_later["state"] == "interrupted":  # no answer was on its way
+        voyager.types("resume", run)
+    voyager.until(over, run, seconds=90)
+
+    assert told["state"] == "submitting"
+    assert "nothing is submitted twice" in refused.errors
+    assert len(jobs_of(voyager, run)) == 1
+
+
+def kill_all_that_submits(voyager, run):
+    """Our process on the login node, and the sbatch that it started."""
+    folder = voyager.lab.path(f"{voyager.store}/runs/{run}")
+    notes = [jobs_file(voyager, run), *(each.read_text() for each in folder.glob("*/*.json"))]
+    pids = {pid for note in notes for pid in re.findall(r'"pid": (\d+)', note)}
+    voyager.lab.run_as_user(["kill", "-9", *pids], check=False)
+
+
 def submissions_under_way(voyager):
     """Runs whose folder says that they are being submitted, and not yet how that ended."""
     records = voyager.lab.path(f"{voyager.store}/runs").glob("*/jobs.jsonl")
     return [path for path in records if len(path.read_text().splitlines()) == 1]
+
+
+# The first link goes well; its node is bad from then on, and only that one.
+BAD_NODE = """
+import os
+node, output = os.environ["SLURMD_NODENAME"], os.environ["RABASKA_OUTPUT"]
+path, bad = os.path.join(output, "checkpoint-1.json"), os.path.join(output, "bad")
+print("on", node)
+if not os.path.exists(bad):
+    with open(path, "w") as stream:
+        stream.write("1")
+    with open(bad, "w") as stream:
+        stream.write(node)
+    raise SystemExit(85)
+raise SystemExit(3 if open(bad).read() == node else 0)
+"""
+
+
+def test_a_chain_goes_on_elsewhere_when_a_node_turns_bad(voyager):
+    voyager.write("train.py", BAD_NODE)
+    voyager.settings(command='"python3 train.py"', links="4")
+
+    run = voyager.run()
+    told = voyager.until(over, run)
+
+    assert told["state"] == "finished", voyager.types("logs", run).output
+    hows = [link["how"] for link in told["links"]]
+    assert hows in (["asked to go on", "crashed", "finished"], ["asked to go on", "finished"])
+    if "crashed" in hows:
+        logs = voyager.lab.path(f"{voyager.store}/runs/{run}/logs")
+        said = "".join(path.read_text() for path in sorted(logs.glob("job-*")))
+        assert events(voyager, run, "excluded"), said
+        assert told["links"][-1]["host"] != told["links"][0]["host"]

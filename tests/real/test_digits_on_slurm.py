@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.real.torch_env import torch_environment
+from tests.needs import torch_env
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.torch]
 
@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.timeout(600)
 def test_digits_in_torch_are_carried_to_slurm_and_back(voyager):
-    environment = torch_environment()
+    environment = torch_env.build()
     shutil.rmtree(voyager.project)
     shutil.copytree(EXAMPLES / "digits-torch", voyager.project)
     make = [environment / "bin" / "python", EXAMPLES / "digits" / "make_data.py", "data/digits"]

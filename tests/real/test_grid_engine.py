@@ -10,8 +10,10 @@ import pytest
 from tests.lab.fixtures import skip_or_fail
 from tests.lab.grid_engine import GridEngine
 from tests.lab.install import unavailable
+from tests.needs.packages import GRID_ENGINE, LAB
 from tests.real.conftest import Voyager
 from tests.voyages.conftest import user
+from tests.voyages.slow_to_save import SLOW_TO_SAVE
 
 __all__ = ["user"]
 
@@ -41,7 +43,7 @@ class Passenger(Voyager):
 
 @pytest.fixture(scope="module")
 def grid_engine():
-    skip_or_fail(unavailable(grid_engine=True))
+    skip_or_fail(unavailable(LAB | GRID_ENGINE))
     with GridEngine() as running:
         yield running
 
@@ -97,13 +99,14 @@ def test_a_cancelled_run_leaves_the_queue_and_keeps_what_it_saved(grid_engine, p
     assert grid_engine.run_as_user(["qstat"]) == ""
 
 
-def test_a_queue_that_does_not_exist_is_told_in_grid_engines_own_words(passenger):
+def test_a_queue_that_does_not_exist_is_known_before_and_refused_in_its_own_words(passenger):
     passenger.add_settings('[cluster.lab]\nqueue = "nosuch"\n')
 
     foretold = passenger.types("doctor", "--on", "lab", code=1)
     refused = passenger.types("run", "--on", "lab", code=7)
 
-    assert 'unknown queue "nosuch"' in foretold.output
+    assert "no queue `nosuch`" in foretold.output
+    assert "known are main.q" in foretold.output
     assert 'unknown queue "nosuch"' in refused.errors
 
 
@@ -113,3 +116,30 @@ def test_a_command_runs_on_a_node_with_data_in_place_and_gives_its_exit_code(pas
     )
 
     assert ran.output.split()[-4:] == ["0.txt", "1.txt", "2.txt", "control"]
+
+
+def test_a_new_cluster_is_described_with_its_queues_and_planned_with(grid_engine, passenger):
+    add = ("clusters", "add", "site", "--host", "lab", "--probe", "--ssh-option=-F")
+    passenger.types(*add, f"--ssh-option={grid_engine.ssh_config}")
+    profile = (passenger.home / "clusters" / "site.toml").read_text()
+
+    planned = passenger.types("plan", "--on", "site", "--total", "30m", "--gpus", "2").output
+
+    assert 'scheduler = "sge"' in profile
+    assert '[partitions."main.q"]' in profile
+    assert "gpus = 2" in profile
+    assert "internet = false" in profile  # a job tried it
+    assert "main.q" in planned
+
+
+def test_a_link_that_is_cancelled_saves_before_its_job_is_deleted(grid_engine, passenger):
+    passenger.write("train.py", SLOW_TO_SAVE)
+    passenger.settings(command='"python3 train.py {output}"')
+    run = passenger.run()
+    passenger.until(lambda status: "ready" in status["tail"], run)
+
+    passenger.types("cancel", run)
+
+    told = passenger.until(lambda status: status["state"] == "cancelled", run)
+    assert told["checkpoint"]["path"].endswith("checkpoint-0001.json")
+    passenger.until(lambda _: grid_engine.run_as_user(["qstat"]) == "", run)

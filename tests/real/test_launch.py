@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.real.torch_env import torch_environment
+from tests.needs import torch_env
 
 from rabaska.domain.jobs import JobSpec, Resources
 from rabaska.schedulers.slurm import Slurm
@@ -63,7 +63,10 @@ for step in range(1, steps + 1):
         import time
         time.sleep(pause)
 if world > 1:
+    dist.barrier()
     dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # gloo's threads now and then abort a process that has done all its work
 """
 
 MPI = """
@@ -170,7 +173,7 @@ def losses(log):
 @pytest.fixture(scope="session")
 def python():
     """A Python with torch and mpi4py that the nodes of the lab have."""
-    return torch_environment() / "bin" / "python"
+    return torch_env.build() / "bin" / "python"
 
 
 @pytest.fixture(scope="session")

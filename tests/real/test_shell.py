@@ -20,7 +20,8 @@ class Terminal:
         self.screen = ""
         self.keyboard, other_end = pty.openpty()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "rabaska", *words], cwd=user.project, env=user.environment,
+            [sys.executable, "-m", "rabaska", *words], cwd=user.project,
+            env={**user.environment, "TERM": "xterm"},
             stdin=other_end, stdout=other_end, stderr=other_end, start_new_session=True,
         )  # fmt: skip
         os.close(other_end)

@@ -6,6 +6,7 @@ import pytest
 from tests.lab.fixtures import skip_or_fail
 from tests.lab.install import unavailable
 from tests.lab.torque_commands import give_torque_commands
+from tests.needs.packages import LAB, SCREEN, TORQUE_COMMANDS
 from tests.real.test_shell import Terminal
 from tests.stand_ins.install import PROGRAMS, install
 
@@ -40,7 +41,7 @@ def make_passenger(make_lab, make_voyager):
 @pytest.fixture
 def passenger_of_slurm(make_lab, make_voyager):
     """The user of a lab who knows Slurm by the commands of Torque only."""
-    skip_or_fail(unavailable(torque=True))
+    skip_or_fail(unavailable(LAB | TORQUE_COMMANDS))
     lab = make_lab()
     give_torque_commands(lab)
     someone = make_voyager(lab)
@@ -62,7 +63,7 @@ def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(make_pass
 
 def test_sqsub_gives_a_shell_on_a_node_by_way_of_a_screen(make_passenger):
     """Its one node is the login node, so ssh need not go far."""
-    skip_or_fail(unavailable(screen=True))
+    skip_or_fail(unavailable(LAB | SCREEN))
     passenger = make_passenger("sqsub")
     world = passenger.lab.world
     world.write(f"{FOLDER}/ssh", '#!/bin/sh\nexec sh -c "$3"\n', mode=0o755)

@@ -304,7 +304,7 @@ def settled(voyager, seconds=90):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         told = json.loads(voyager.types("status", "--all", "--json").output)
-        if not {run["state"] for run in told} & {"queued", "running", "stopping"}:
+        if not {run["state"] for run in told} & {"queued", "running", "stopping", "submitting"}:
             return told
         time.sleep(0.5)
     raise AssertionError(told)

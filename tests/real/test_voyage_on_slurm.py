@@ -101,7 +101,7 @@ def test_a_cancelled_run_leaves_the_queue_and_can_go_on(lab, voyager):
     assert told["links"][-1]["resumed_from"].startswith("output/checkpoint-")
 
 
-def test_a_damaged_copy_is_mended_and_what_the_site_deleted_is_sent_by_resume(lab, voyager):
+def test_a_damaged_copy_is_repaired_and_what_the_site_deleted_is_sent_by_resume(lab, voyager):
     voyager.run("--", "--gate", voyager.gate)
     voyager.until(saved)
     voyager.types("cancel")
@@ -111,7 +111,7 @@ def test_a_damaged_copy_is_mended_and_what_the_site_deleted_is_sent_by_resume(la
 
     shard.write_bytes(bytes(shard.stat().st_size))
     damage = voyager.types("data", "verify", "--on", "lab", code=5)
-    mended = voyager.types("data", "verify", "--on", "lab", "--mend")
+    repaired = voyager.types("data", "verify", "--on", "lab", "--repair")
     whole = voyager.types("data", "verify", "--on", "lab")
     shard.unlink()
     for code in store.glob("code/*.tar"):
@@ -120,10 +120,32 @@ def test_a_damaged_copy_is_mended_and_what_the_site_deleted_is_sent_by_resume(la
     voyager.types("resume")
     voyager.types("wait")
 
-    assert "--on lab --mend" in damage.errors
-    assert "mended on lab" in mended.errors
+    assert "--on lab --repair" in damage.errors
+    assert "repaired on lab" in repaired.errors
     assert "is whole" in whole.errors
     assert voyager.status()["state"] == "finished"
+
+
+def test_damaged_shards_end_the_link_with_the_repair(lab, voyager):
+    voyager.settings(path='"numbers"\nas = "shards"')
+    voyager.write("train.py", "from rabaska.training import PackedDataset\nlist(PackedDataset())")
+    voyager.types("wait", voyager.run())
+    (shard,) = lab.path(voyager.store).glob("packs/*/shard-00000.tar")
+    pack = shard.parent.name
+    content = bytearray(shard.read_bytes())
+    content[512] ^= 1  # in the first file
+    shard.write_bytes(content)
+
+    run = voyager.run()
+    voyager.types("wait", run, code=None)
+
+    told = voyager.status(run)
+    assert told["links"][0]["how"] == "damaged data"
+    command = f"rabaska data verify {pack} --on lab --repair"
+    assert command in " ".join(voyager.types("status", run).output.split())
+    voyager.types(*command.split()[1:])
+    voyager.types("resume", run)
+    assert "finished" in voyager.types("wait", run).output
 
 
 def test_a_run_that_waits_is_cancelled_before_it_begins(lab, voyager):

@@ -7,7 +7,7 @@ import pytest
 from rabaska.domain.seen import Fact, Seen
 from rabaska.errors import NoSuchRun
 from rabaska.records.home import home
-from rabaska.records.runs import RunRecord, find, forget, remember, remembered
+from rabaska.records.runs import RunRecord, adopt, find, forget, remember, remembered
 from rabaska.records.seen import keep, recalled
 
 
@@ -19,7 +19,7 @@ def record(name, created, project="/p"):
 def folder(tmp_path):
     for number, name in enumerate(["cats-7f3a", "cats-7f99", "dogs-0001"]):
         project = "/dogs" if name.startswith("dogs") else "/cats"
-        remember(tmp_path, record(name, float(number), project))
+        adopt(tmp_path, record(name, float(number), project))
     return tmp_path
 
 
@@ -62,7 +62,10 @@ def test_a_damaged_record_does_not_hide_the_others(folder):
 
 
 def test_a_forgotten_run_is_no_longer_listed(folder):
-    forget(folder, "dogs-0001")
+    dogs = find(folder, "dogs-0001")
+
+    forget(folder, dogs)
+    remember(folder, dogs)  # a command that was at work meanwhile
 
     assert "dogs-0001" not in [each.name for each in remembered(folder)]
 

@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from rabaska.errors import CommandFailed, NotWritable
 from rabaska.remote.connection import Connection
 from rabaska.remote.place import Outcome
 from rabaska.remote.ssh import Ssh
@@ -13,9 +16,9 @@ class Offers:
 
     node = ("python3", "node.pyz")
 
-    def __init__(self, *paths):
+    def __init__(self, *paths, link=None):
         self.lines = [
-            json.dumps({"path": path, "size": 1, "mtime_ns": 1, "link": None}) for path in paths
+            json.dumps({"path": path, "size": 1, "mtime_ns": 1, "link": link}) for path in paths
         ]
 
     def run(self, script, *, feed=b""):
@@ -27,5 +30,35 @@ def test_names_that_lead_out_of_the_folder_are_not_asked_for(tmp_path):
 
     came = place.bring("/results", tmp_path / "home", Offers("../evil", "/etc/evil", "a/../../b"))
 
-    assert came == 0
+    assert came.files == 0
     assert list(tmp_path.rglob("*evil*")) == []
+
+
+def test_links_that_lead_out_of_the_folder_are_refused_and_named(tmp_path):
+    place = Ssh(Connection("no-such-host.invalid", sockets=Path(tmp_path)))
+
+    came = place.bring("/results", tmp_path / "home", Offers("a", "b/c", link="../../id_rsa"))
+    inside = place.bring("/results", tmp_path / "home", Offers("b/c", link="../last.pt"))
+
+    assert came.refused == ("a -> ../../id_rsa", "b/c -> ../../id_rsa")
+    assert (came.files, inside.files) == (0, 1)
+    assert (tmp_path / "home/b/c").readlink() == Path("../last.pt")
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
+    place = Ssh(Connection("no-such-host.invalid", sockets=Path(tmp_path)))
+    (tmp_path / "home").touch()
+
+    with pytest.raises(NotWritable, match="home cannot be written to"):
+        place.bring("/results", tmp_path / "home", Offers("a", link="b"))
+
+
+def test_nothing_is_brought_through_a_link_in_the_folder(tmp_path):
+    """A link that stays inside makes another one, of a deeper name, lead out."""
+    place = Ssh(Connection("no-such-host.invalid", sockets=Path(tmp_path)))
+    place.bring("/results", tmp_path / "home", Offers("here", link="."))
+
+    with pytest.raises(CommandFailed, match="was not brought"):
+        place.bring("/results", tmp_path / "home", Offers("here/key", link="../id_rsa"))
+
+    assert not (tmp_path / "home/key").is_symlink()

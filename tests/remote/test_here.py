@@ -1,14 +1,19 @@
 """This computer as a place where commands run and files are kept."""
 
+import errno
 import os
 import subprocess
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from rabaska.errors import NoSpace
+from rabaska.errors import NoSpace, NotWritable
+from rabaska.remote.brought import NOTE
 from rabaska.remote.here import Here
 from rabaska.remote.place import Parcel, quoted
+from rabaska.remote.unwritable import unwritable
 
 
 @pytest.fixture
@@ -79,7 +84,8 @@ def test_fetching_never_overwrites_something_newer_and_skips_what_is_here(here, 
     first = here.bring(str(there), home)
     second = here.bring(str(there), home)
 
-    assert (first, second) == (1, 0)
+    assert (first.files, second.files) == (1, 0)
+    assert first.kept == second.kept == ("old.txt",)
     assert (home / "old.txt").read_text() == "mine, edited later"
 
 
@@ -95,6 +101,89 @@ def test_a_file_that_grew_is_fetched_again(here, tmp_path):
     here.bring(str(there), home)
 
     assert (home / "log").read_text() == "one\ntwo\n"
+
+
+def test_a_file_whose_time_went_back_is_fetched_unless_it_was_changed_here(here, tmp_path):
+    there, home = tmp_path / "there", tmp_path / "home"
+    there.mkdir()
+    for name in ("back.txt", "mine.txt"):
+        (there / name).write_text("before")
+    here.bring(str(there), home)
+    (home / "mine.txt").write_text("edited here")
+    for name in ("back.txt", "mine.txt"):
+        (there / name).write_text("restored")
+        os.utime(there / name, (1000, 1000))
+
+    first, second = here.bring(str(there), home), here.bring(str(there), home)
+
+    assert (home / "back.txt").read_text() == "restored"
+    assert (home / "mine.txt").read_text() == "edited here"
+    assert (first.files, second.files) == (1, 0)
+    assert first.kept == second.kept == ("mine.txt",)
+
+
+def test_links_that_lead_out_of_the_results_do_not_come(here, tmp_path):
+    there = tmp_path / "there"
+    (there / "deep").mkdir(parents=True)
+    (there / "last.pt").touch()
+    for name, target in (("latest", "last.pt"), ("key", "/etc/passwd"), ("deep/up", "../../x")):
+        os.symlink(target, there / name)
+
+    came = here.bring(str(there), tmp_path / "home")
+
+    assert came.refused == ("deep/up -> ../../x", "key -> /etc/passwd")
+    assert {*os.listdir(tmp_path / "home")} - {NOTE} == {"last.pt", "latest"}
+
+
+def test_a_pack_is_never_removed_to_be_sent_to_itself(here, tmp_path):
+    (tmp_path / "pack").write_text("x")
+
+    here.deliver([Parcel(tmp_path / "pack", str(tmp_path / "pack"), doubted=True)])
+
+    assert (tmp_path / "pack").read_text() == "x"
+
+
+@pytest.mark.parametrize("in_the_way", ["home", "home/deep", "home/deep/made.txt"])
+def test_what_stands_in_the_way_of_a_fetch_is_named(here, tmp_path, in_the_way):
+    (tmp_path / "there/deep").mkdir(parents=True)
+    (tmp_path / "there/deep/made.txt").write_text("x")
+    path = tmp_path / in_the_way
+    if in_the_way.endswith(".txt"):
+        (path / "a folder").mkdir(parents=True)
+    else:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+
+    with pytest.raises(NotWritable) as caught:
+        here.bring(str(tmp_path / "there"), tmp_path / "home")
+
+    assert str(path) in caught.value.why
+    assert "out of the way" in caught.value.hint
+
+
+def test_a_read_only_folder_is_named(here, tmp_path, small_disk):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "made.txt").write_text("x")
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+
+    with pytest.raises(NotWritable, match="cannot be written to") as caught:
+        here.bring(str(tmp_path / "there"), small_disk / "home")
+
+    assert "Read-only file system" in caught.value.why
+    assert "--to" in caught.value.hint
+
+
+@pytest.mark.parametrize("number", [
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOENT, errno.EIO,
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOTDIR, errno.EISDIR, errno.ESTALE,
+])  # fmt: skip
+def test_each_way_in_which_writing_fails_is_said_with_a_way_out(tmp_path, number):
+    problem = OSError(number, os.strerror(number), str(tmp_path / "it"))
+
+    said = unwritable(problem, tmp_path)
+
+    assert os.strerror(number) in said.why
+    assert said.hint
 
 
 def test_files_left_out_stay_there(here, tmp_path):
@@ -127,7 +216,7 @@ def test_a_full_disk_is_named_and_leaves_nothing_half_there(here, tmp_path, smal
     with pytest.raises(NoSpace, match="no space left"):
         here.bring(str(tmp_path / "there"), small_disk / "home")
 
-    assert os.listdir(small_disk / "home") == ["a.bin"]
+    assert {*os.listdir(small_disk / "home")} - {NOTE} == {"a.bin"}
 
 
 def test_sending_to_a_full_disk_leaves_nothing_behind(here, tmp_path, small_disk):
@@ -137,3 +226,69 @@ def test_sending_to_a_full_disk_leaves_nothing_behind(here, tmp_path, small_disk
         here.send(tmp_path / "big", str(small_disk / "store" / "big"))
 
     assert os.listdir(small_disk / "store") == []
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_comes(here, ordinary_folder):
+    there, home = ordinary_folder / "there", ordinary_folder / "home"
+    (there / "closed").mkdir(parents=True)
+    (there / "closed").chmod(0)
+    (there / "secret.pt").touch(mode=0)
+    (there / "made.txt").write_text("x")
+
+    came = here.bring(str(there), home)
+
+    (there / "closed").chmod(0o700)
+    assert came.unread == ("closed/ (Permission denied)", "secret.pt (Permission denied)")
+    assert (came.files, (home / "made.txt").read_text()) == (1, "x")
+
+
+def test_a_file_that_vanishes_meanwhile_is_no_error(here, tmp_path):
+    there, home = tmp_path / "there", tmp_path / "home"
+    there.mkdir()
+    for name in ("a.pt", "b.pt", "c.pt"):
+        (there / name).write_text("x")
+
+    came = here.bring(str(there), home, moved=lambda *_: (there / "b.pt").unlink(missing_ok=True))
+
+    assert (came.files, came.unread, came.unfinished) == (2, (), ())
+    assert {*os.listdir(home)} - {NOTE} == {"a.pt", "c.pt"}
+
+
+def test_a_file_that_is_being_written_is_left_for_the_next_fetch(here, tmp_path):
+    there, home = tmp_path / "there", tmp_path / "home"
+    there.mkdir()
+    os.truncate(os.open(there / "model.pt", os.O_CREAT | os.O_WRONLY), 64 << 20)
+    (there / "train.log").write_text("line\n")
+    stop = threading.Event()
+
+    def write():
+        with (there / "model.pt").open("ab") as model, (there / "train.log").open("a") as log:
+            while not stop.wait(0.001):
+                model.write(b"x")
+                model.flush()
+                log.write("line\n")
+                log.flush()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        came = here.bring(str(there), home)
+    finally:
+        stop.set()
+        writer.join()
+    assert came.unfinished == ("model.pt",)
+    assert {*os.listdir(home)} - {NOTE} == {"train.log"}
+
+    assert here.bring(str(there), home).unfinished == ()
+    assert (home / "model.pt").stat().st_size == (there / "model.pt").stat().st_size
+
+
+def test_a_file_system_that_takes_no_files_is_not_said_to_have_lost_one(here, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/made.txt").write_text("x")
+
+    with pytest.raises(NotWritable) as caught:
+        here.bring(str(tmp_path / "there"), Path("/proc/x"))
+
+    assert "/proc takes no new files or folders" in caught.value.hint
+    assert "--to" in caught.value.hint

@@ -23,6 +23,8 @@ build = "once"
 python = "python3"
 modules = ["python/3.11"]
 variables = { OMP_NUM_THREADS = "4", MKL_NUM_THREADS = 4 }
+secrets = ["HF_TOKEN"]
+secrets_from = ".env"
 
 [resources]
 walltime = "3h"
@@ -49,6 +51,7 @@ keep = ["runs", "lightning_logs"]
 
 [code]
 exclude = ["notebooks"]
+include = ["keys.pem"]
 
 [progress]
 watch = false

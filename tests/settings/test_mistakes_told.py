@@ -101,7 +101,7 @@ MISTAKES = {
     ),
     "a key like no other": (
         "command = 'x'\n[code]\nzzz = 1\n",
-        "line 3; the keys known here are `exclude`",
+        "line 3; the keys known here are `exclude`, `include`",
     ),
     "no command": ("name = 'x'\n", "no `command` in rabaska.toml; write how you train"),
     "an empty command": ("command = ''\n", "line 1; it is empty"),
@@ -293,6 +293,15 @@ def test_a_number_of_five_thousand_digits_is_refused(write):
     folder = write("command = 'x'\nname = " + "9" * 5000)
 
     assert "not valid TOML" in refusal(folder)
+
+
+def test_a_variable_with_which_nothing_could_start_is_refused(write):
+    folder = write(f'command = "x"\n[environment.variables]\nMUCH = "{"x" * 131_000}"\n')
+
+    told = refusal(folder)
+
+    assert "MUCH" in told
+    assert "131,000 bytes" in told
 
 
 def test_a_folder_called_rabaska_toml_is_refused(folder):

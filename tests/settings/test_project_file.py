@@ -29,6 +29,8 @@ def test_every_key_of_the_file_reaches_the_project(write, whole):
         modules=("python/3.11",),
         build="once",
         variables={"OMP_NUM_THREADS": "4", "MKL_NUM_THREADS": "4"},
+        secrets=("HF_TOKEN",),
+        secrets_from=folder / ".env",
     )
     assert project.resources == Resources(
         timedelta(hours=3), gpus=1, gpu_model="v100", tasks=4, cores=4, memory=16 * 10**9,
@@ -39,6 +41,7 @@ def test_every_key_of_the_file_reaches_the_project(write, whole):
     assert project.checkpoints.patterns == ("*.pt",)
     assert project.keep == ("runs", "lightning_logs")
     assert project.exclude == ("notebooks",)
+    assert project.include == ("keys.pem",)
     assert project.progress == r"step (?P<step>\d+)"
     assert project.watch is False
     assert project.account == ""

@@ -84,7 +84,7 @@ def test_a_program_that_crashes_at_once_ends_its_chain_after_one_link(user):
 def test_a_program_that_never_saves_ends_its_chain_at_the_first_limit(user):
     user.write("train.py", "import time; time.sleep(60)")
 
-    user.types("run", "--wait", "--walltime", "2s", code=14)
+    user.types("run", "--wait", "--walltime", "8s", code=14)
 
     told = user.status()
     assert told["state"] == "failed"
@@ -266,6 +266,16 @@ def test_no_space_while_fetching_is_said_and_what_came_stays(user, small_disk):
     assert sorted(os.listdir(small_disk / "results" / "output")) == ["a.bin", "b.bin"]
 
 
+def test_a_folder_that_fetch_cannot_write_to_is_named(user, tmp_path):
+    user.types("run", "--wait")
+    (tmp_path / "taken").write_text("a file")
+
+    said = user.types("fetch", "--to", str(tmp_path / "taken" / "results"), code=15)
+
+    assert "cannot be written to" in said.errors
+    assert "Traceback" not in said.errors
+
+
 def test_no_space_while_staging_ends_the_chain_with_the_reason(user, small_disk, monkeypatch):
     (user.project / "numbers" / "2.txt").write_bytes(os.urandom(6_000_000))
     monkeypatch.setenv("TMPDIR", str(small_disk))
@@ -281,3 +291,73 @@ def test_a_time_limit_too_short_to_begin_is_told_with_what_to_change(user):
 
     assert "time limit" in said.output
     assert "--walltime" in said.output
+
+
+NAMES_OF_ANOTHER_AGE = """
+import json, os, sys
+folder = os.fsencode(os.environ["RABASKA_OUTPUT"])
+name = os.path.join(folder, b"checkpoint-mod\\xe8le.json")
+if "--resume" in sys.argv:
+    with open(os.fsencode(sys.argv[sys.argv.index("--resume") + 1]), "rb") as stream:
+        print("found", stream.read())
+    with open(os.path.join(folder, b"r\\xe9sultat.txt"), "w") as stream:
+        stream.write("done")
+    sys.exit(0)
+with open(name, "w") as stream:
+    stream.write("42")
+sys.stdout.buffer.write(b"saved mod\\xe8le\\n")
+sys.stdout.flush()
+sys.exit(85)
+"""
+
+
+def test_names_that_are_no_utf_8_are_carried_shown_and_fetched(user):
+    user.write("train.py", NAMES_OF_ANOTHER_AGE)
+
+    user.types("run", "--wait")
+
+    told = user.status()
+    assert told["state"] == "finished"
+    assert "checkpoint-mod" in told["links"][1]["resumed_from"]
+    for words in (("status",), ("logs",), ("show",), ("fetch",), ("status", "--all")):
+        user.types(*words)
+    fetched = [os.fsencode(path.name) for path in user.project.rglob("*") if path.is_file()]
+    assert b"checkpoint-mod\xe8le.json" in fetched
+    assert b"r\xe9sultat.txt" in fetched
+
+
+def test_damaged_shards_end_the_link_and_the_named_command_repairs_them(user):
+    user.settings(path='"numbers"\nas = "shards"')
+    user.write("train.py", READS_SHARDS)
+    first = user.types("run", "--", "--gate", str(user.gate)).output.strip()
+    user.until(lambda status: status["state"] == "running", first)
+    second = user.types("run", "--no-doctor").output.strip()  # it waits behind the first
+    (shard,) = user.home.glob("store/packs/*/shard-00000.tar")
+    pack = shard.parent.name
+    shard.write_bytes(shard.read_bytes().replace(b"\x002\x00", b"\x003\x00"))
+    user.gate.touch()
+
+    user.types("wait", second, code=5)
+
+    told = user.status(second)
+    assert told["links"][0]["how"] == "damaged data"
+    assert pack in told["links"][0]["reason"]
+    command = f"rabaska data verify {pack} --repair"
+    assert command in " ".join(user.types("status", second).output.split())
+    explained = " ".join(user.types("explain", second).output.split())
+    assert "`rabaska data verify --on here --repair`" in explained
+    assert f"`rabaska resume {second}`" in explained
+    user.types(*command.split()[1:])
+    user.types("resume", second)
+    user.types("wait", second)
+    assert "sum 3" in user.types("logs", second).output
+
+
+READS_SHARDS = """
+    import os, sys, time
+    from rabaska.training import PackedDataset
+    if "--gate" in sys.argv:
+        while not os.path.exists(sys.argv[sys.argv.index("--gate") + 1]):
+            time.sleep(0.02)
+    print("sum", sum(int(content) for content, _ in PackedDataset()))
+"""

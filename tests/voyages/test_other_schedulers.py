@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.stand_ins.install import install
 from tests.voyages.conftest import User
+from tests.voyages.slow_to_save import SLOW_TO_SAVE
 
 pytestmark = pytest.mark.slow
 
@@ -33,6 +35,10 @@ class Guest(User):
 
     def run(self, *words):
         return self.types("run", "--on", "there", *words).output.strip()
+
+    def command(self, *words):
+        """A command of the scheduler."""
+        subprocess.run(words, env=self.environment, check=True)
 
 
 @pytest.fixture(params=SCHEDULERS)
@@ -80,6 +86,20 @@ def test_a_cancelled_run_takes_its_waiting_links_along(guest):
     told = guest.until(lambda status: status["state"] == "cancelled", run)
     assert len(told["links"]) == 1
     assert told["checkpoint"] is not None
+
+
+def test_a_link_that_is_cancelled_saves_before_its_job_is_deleted(guest):
+    guest.write("train.py", SLOW_TO_SAVE)
+    guest.settings(command='"python train.py {output}"')
+    run = guest.run()
+    guest.until(lambda status: "ready" in status["tail"], run)
+
+    said = guest.types("cancel", run)
+
+    told = guest.until(lambda status: status["state"] == "cancelled", run)
+    assert told["checkpoint"]["path"].endswith("checkpoint-0001.json")
+    assert [link["how"] for link in told["links"]] == ["cancelled"]
+    assert "no job of it any more" not in said.errors
 
 
 @pytest.mark.thorough
@@ -170,7 +190,7 @@ def test_a_job_that_its_scheduler_forgot_hides_no_other_and_can_be_cancelled(gue
     told = {run["name"]: run["state"] for run in every}
     assert told[kept] == "running"
     assert told[forgotten] != "finished"
-    assert "its scheduler had no job of it any more" in guest.types("cancel", forgotten).errors
+    guest.types("cancel", forgotten)  # its link leaves by itself
     guest.until(lambda status: status["state"] == "cancelled", forgotten)
     guest.types("cancel", kept)
 
@@ -194,3 +214,14 @@ def test_doctor_asks_pbs_whether_the_queue_is_there(guest):
 
     assert "there would refuse the job" in told
     assert "Unknown queue nosuch" in told
+
+
+@pytest.mark.parametrize("guest", ["torque", "moab"], indirect=True)
+def test_a_probe_is_submitted_in_the_words_of_its_scheduler(guest):
+    profile = guest.home / "clusters" / "there.toml"
+    profile.write_text(profile.read_text() + "[nodes]\ninternet = true\n")
+
+    told = json.loads(guest.types("clusters", "check", "there", "--probe", "--json", code=1).output)
+
+    (fact,) = [each for each in told if each["key"] == "nodes.internet"]
+    assert fact["found"] in ("true", "false")  # a job tried it, and told

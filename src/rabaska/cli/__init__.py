@@ -4,6 +4,12 @@ import gc
 import os
 import sys
 
+from rabaska.node import umask
+
+TYPE_CHECKING = False  # as a type checker reads it; `--help` shall not wait for `typing`
+if TYPE_CHECKING:
+    from rabaska.errors import RabaskaError
+
 # name: (module, what it does). The sentences stand here so that `--help` imports nothing.
 COMMANDS = {
     "init": ("rabaska.cli.init", "Look at a project and write its rabaska.toml."),
@@ -53,6 +59,8 @@ Commands:
 
 def main(argv: list[str] | None = None) -> None:
     """The program `rabaska`; its exit codes are those of `rabaska.errors`."""
+    if argv is None:  # this process is ours alone
+        umask.close()
     try:
         exit_code = _exit_code(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
@@ -83,10 +91,21 @@ def _exit_code(words: list[str]) -> int:
             raise
         return _stopped()
     except RabaskaError as problem:
-        from rabaska.cli import show
+        return _refused(problem)
+    except OSError as problem:
+        from rabaska.cli.disks import trouble
 
-        show.error(problem)
-        return problem.exit_code
+        told = trouble(problem)
+        if told is None:
+            raise
+        return _refused(told)
+
+
+def _refused(problem: "RabaskaError") -> int:
+    from rabaska.cli import show
+
+    show.error(problem)
+    return problem.exit_code
 
 
 def _status(words: list[str]) -> int:

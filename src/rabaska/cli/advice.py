@@ -8,7 +8,7 @@ import click
 
 from rabaska.cli import counsel, show
 from rabaska.cli.chosen import chosen_run
-from rabaska.cli.words import json_option, on_option
+from rabaska.cli.words import found_on_option, json_option, on_option
 from rabaska.records.home import home
 
 _offline = click.option(
@@ -22,8 +22,9 @@ _offline = click.option(
     "--bundle", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
     help="Write what the site's support would ask for into this folder.",
 )  # fmt: skip
+@found_on_option
 @json_option
-def explain(what: tuple[str, ...], *, bundle: Path | None, as_json: bool) -> None:
+def explain(what: tuple[str, ...], *, bundle: Path | None, on: str, as_json: bool) -> None:
     """Say what a message means and what to do; without one, why the newest run stopped.
 
     `-` reads the message from standard input.
@@ -31,14 +32,17 @@ def explain(what: tuple[str, ...], *, bundle: Path | None, as_json: bool) -> Non
     from rabaska.journeys import explain as journey
 
     words = " ".join(what)
-    record = chosen_run("") if not what else journey.run_meant(words, home())
+    record = chosen_run(words, on) if on or not what else journey.run_meant(words, home())
     if record:
         told = journey.explain_run(record, home())
     else:
         told = journey.explain_text(_read_all() if words == "-" else words)
     written = journey.support_bundle(told, bundle, home(), record) if bundle else ()
-    show.json({"explanation": told, "bundle": written}) if as_json else counsel.explanation(told)
-    if written and not as_json:
+    if as_json:
+        show.json({"explanation": told, "bundle": written})
+        return
+    counsel.explanation(told, bundled=bool(written))
+    if written:
         show.note(f"wrote {len(written)} files for the site's support in {bundle}")
 
 

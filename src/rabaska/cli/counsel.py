@@ -27,19 +27,24 @@ _LAST_LINES = 12
 _WORTH_A_QUEUE = 1.5  # times as fast as here; less is eaten up by waiting
 
 
-def explanation(told: "Explanation") -> None:
+def explanation(told: "Explanation", *, bundled: bool = False) -> None:
     """What is known, the likeliest first; a text that nobody foresaw is shown as it is."""
     if told.run:
         show.data(f"run {told.run} on {told.cluster}: {told.state}")
     if told.known:
         show.data("\n\n".join(_one(failure) for failure in told.known[:3]))
         return
+    if told.standing:
+        show.data(told.standing)
+        return
     show.data("\n".join(told.text.rstrip().splitlines()[-_LAST_LINES:]))
     show.data("\nNobody has explained this to rabaska yet.")
     if told.nearest:
         show.data("The nearest that is known:\n")
         show.data("\n\n".join(_one(failure) for failure in told.nearest))
-    show.data("\nIf that does not help: `--bundle FOLDER` writes what the site's support asks for.")
+    if not bundled:
+        told_last = "`--bundle FOLDER` writes what the site's support asks for."
+        show.data(f"\nIf that does not help: {told_last}")
 
 
 def findings(found: "Sequence[Finding]", mended: Sequence[str]) -> None:

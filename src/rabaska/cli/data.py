@@ -11,8 +11,9 @@ from rabaska.cli import show
 from rabaska.cli.columns import columns
 from rabaska.cli.words import json_option, quiet_option
 from rabaska.domain.amounts import say_seconds, say_size
-from rabaska.errors import DamagedPack, WrongUse
+from rabaska.errors import DamagedPack
 from rabaska.journeys import data as journey
+from rabaska.journeys.telling import Teller
 from rabaska.node.data.packs import FOLDER, LINK
 from rabaska.packing.advice import Advice
 from rabaska.records.home import home
@@ -35,16 +36,16 @@ def _complete_pack(
 @data.command("verify")
 @click.argument("names", nargs=-1, metavar="[PACK]...", shell_complete=_complete_pack)
 @click.option("--on", default="", metavar="CLUSTER", help="Check the copies on that cluster.")
-@click.option("--mend", is_flag=True, help="With --on: send what is damaged there again.")
+@click.option(
+    "--repair", is_flag=True, help="Pack what is damaged again; with --on, send it again."
+)
 @quiet_option
 @json_option
-def verify(names: tuple[str, ...], *, on: str, mend: bool, quiet: bool, as_json: bool) -> None:
+def verify(names: tuple[str, ...], *, on: str, repair: bool, quiet: bool, as_json: bool) -> None:
     """Compare every byte of packs with what their manifests say; without PACK, all the project's.
 
     Exits with 5 if one of them is damaged.
     """
-    if mend and not on:
-        raise WrongUse("`--mend` needs `--on CLUSTER`", why="only a copy is mended, from yours")
     packs = [journey.pack_called(name, home()) for name in names]
     packs = packs or journey.folders_of(Path.cwd(), home())
     with show.steps(quiet=quiet or as_json) as told:
@@ -53,24 +54,31 @@ def verify(names: tuple[str, ...], *, on: str, mend: bool, quiet: bool, as_json:
             if not one.problems:
                 told.step(f"{one.pack} is whole")
         damaged = [one for one in verdicts if one.problems]
-        if mend and damaged:
-            journey.mend_on([one.folder for one in damaged], on, home(), told)
-            told.step(f"mended on {on}: {', '.join(one.pack for one in damaged)}")
+        if repair and damaged:
+            _repair([one.folder for one in damaged], on, told)
     if as_json:
         show.json(verdicts)
     elif not verdicts:
         show.note(_NO_PACK)
-    if damaged and not mend:
+    if damaged and not repair:
         raise _damage(damaged, on)
+
+
+def _repair(packs: list[Path], on: str, told: Teller) -> None:
+    if on not in ("", "here"):
+        journey.repair_on(packs, on, home(), told)
+    else:
+        journey.repair(packs, Path.cwd(), home(), told)
+    told.step(f"repaired{f' on {on}' if on else ''}: {', '.join(pack.name for pack in packs)}")
 
 
 def _damage(damaged: list[journey.Verdict], on: str) -> DamagedPack:
     first = damaged[0]
-    sent_again = f"`rabaska data verify {first.pack} --on {on} --mend` sends it again"
+    sent_again = f"`rabaska data verify {first.pack} --on {on} --repair` sends it again"
     return DamagedPack(
         " and ".join(f"{one.pack} is damaged" for one in damaged),
         why="; ".join(problem for one in damaged for problem in one.problems),
-        hint=sent_again if on else journey.made_again(first.folder),
+        hint=sent_again if on else journey.made_again(first.pack),
     )
 
 

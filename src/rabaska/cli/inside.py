@@ -7,7 +7,7 @@ import click
 
 from rabaska.cli import show
 from rabaska.cli.chosen import chosen_run
-from rabaska.cli.words import on_option, quiet_option
+from rabaska.cli.words import found_on_option, on_option, quiet_option
 from rabaska.records.home import home
 
 
@@ -34,15 +34,16 @@ def shell(*, on: str, quiet: bool, words: tuple[str, ...], **asked: Any) -> int:
 
 @click.command("exec")
 @click.argument("run")
+@found_on_option
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
-def beside(run: str, words: tuple[str, ...]) -> int:
+def beside(run: str, words: tuple[str, ...], on: str) -> int:
     """Run a command beside a running program: `rabaska exec RUN -- nvidia-smi`.
 
     It runs on the program's node, in its folder and environment; its exit code is ours.
     """
     from rabaska.journeys.execute import execute
 
-    return execute(chosen_run(run), home(), words, terminal=_terminal())
+    return execute(chosen_run(run, on), home(), words, terminal=_terminal())
 
 
 exec = beside  # noqa: A001 - commands are looked up by the word that users type

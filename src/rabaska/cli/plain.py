@@ -7,12 +7,16 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from rabaska.domain.secrets import Secrets
+
 
 def plain(value: Any) -> Any:
     """Nouns become objects, durations seconds, states their words, paths text."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return {field.name: plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, Secrets):
+        return list(value.names)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, timedelta):

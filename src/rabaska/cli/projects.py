@@ -9,13 +9,14 @@ import click
 from rabaska.cli import show
 from rabaska.cli.words import json_option, on_option, quiet_option
 from rabaska.domain.projects import Dataset, Project
-from rabaska.errors import WrongUse
+from rabaska.domain.runs import Draw
+from rabaska.errors import DatasetError, WrongUse
 from rabaska.journeys import pack as pack_journey
 from rabaska.journeys import run as run_journey
 from rabaska.journeys import wait as wait_journey
 from rabaska.records.home import home
 from rabaska.records.runs import find
-from rabaska.settings.project import FILE, check_command, check_data, load
+from rabaska.settings.project import FILE, check_command, check_data, is_in_project, load
 from rabaska.settings.resolved import name_for
 
 _KEYS = {
@@ -54,6 +55,7 @@ def _datasets(what: tuple[str, ...], name: str | None) -> list[Dataset]:
     exist = bool(paths) and all(path.exists() for path in paths)
     if exist and (name or not Path(FILE).exists()):
         return [_made_of(paths, name)]
+    _refuse_missing(what, name)
     project = load(Path.cwd())
     check_data(project)
     known = [each.name for each in project.datasets]
@@ -66,6 +68,18 @@ def _datasets(what: tuple[str, ...], name: str | None) -> list[Dataset]:
         f"no dataset is called `{unknown}`",
         why=f"rabaska.toml names: {', '.join(known) or 'none'}; and no folder is called so",
     )
+
+
+def _refuse_missing(what: tuple[str, ...], name: str | None) -> None:
+    """Refuse a folder that is not there, where no dataset of a project can be meant."""
+    for word in what:
+        meant = name or "/" in word or not is_in_project(Path.cwd())
+        if meant and not Path(word).exists():
+            raise DatasetError(
+                f"there is no folder or file {Path(word).absolute()}",
+                why="a link that leads nowhere" if Path(word).is_symlink() else "",
+                hint="check its path",
+            )
 
 
 def _made_of(paths: list[Path], name: str | None) -> Dataset:
@@ -92,8 +106,10 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
 @quiet_option
 @json_option
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED)
-def run(*, on: str, dry_run: bool, no_doctor: bool, wait: bool, quiet: bool, as_json: bool,
-        extra: tuple[str, ...], native: tuple[str, ...], **asked: Any) -> int:  # fmt: skip
+@click.pass_obj
+def run(draw: Draw | None, /, *, on: str, dry_run: bool, no_doctor: bool, wait: bool, quiet: bool,
+        as_json: bool, extra: tuple[str, ...], native: tuple[str, ...], **asked: Any
+        ) -> int:  # fmt: skip
     """Carry the project to a cluster and start it; words after -- go to the program.
 
     Packs what changed, takes a snapshot of the code, submits the chain and returns at once
@@ -107,7 +123,7 @@ def run(*, on: str, dry_run: bool, no_doctor: bool, wait: bool, quiet: bool, as_
         show.json(voyage) if as_json else show.voyage(voyage)
         return 0
     with show.steps(quiet=quiet or as_json) as told:
-        submitted = run_journey.run(project, on, home(), told, advise=not no_doctor)
+        submitted = run_journey.run(project, on, home(), told, advise=not no_doctor, draw=draw)
     if not wait:
         show.json(submitted) if as_json else show.data(submitted.run)
         return 0

@@ -9,9 +9,14 @@ import click
 
 from rabaska.cli import show as showing
 from rabaska.cli.chosen import chosen_run
-from rabaska.cli.words import json_option, quiet_option, run_argument
+from rabaska.cli.words import (
+    complete_cluster,
+    found_on_option,
+    json_option,
+    quiet_option,
+    run_argument,
+)
 from rabaska.domain.runs import RunState
-from rabaska.errors import NoSuchRun
 from rabaska.records import runs as records
 from rabaska.records.home import home
 
@@ -19,24 +24,36 @@ from rabaska.records.home import home
 @click.command()
 @run_argument
 @click.option("-a", "--all", "everything", is_flag=True, help="Every run this computer knows.")
+@click.option(
+    "--on", default="", metavar="CLUSTER", shell_complete=complete_cluster,
+    help="Runs on this cluster, also those that this computer does not know.",
+)  # fmt: skip
 @json_option
-def status(run: str, *, everything: bool, as_json: bool) -> None:
-    """Show how a run stands, link by link; without a name, the newest run."""
+def status(run: str, *, on: str, everything: bool, as_json: bool) -> None:
+    """Show how a run stands, link by link; without a name, the newest run.
+
+    With --on and no name, every run on that cluster is listed. What was submitted from another
+    computer, or forgotten, is remembered from then on.
+    """
     from rabaska.cli import quick
 
-    quick.status(run, everything=everything, as_json=as_json)
+    if on and not run:
+        quick.status_on(on, as_json=as_json)
+    else:
+        quick.status(run, on=on, everything=everything, as_json=as_json)
 
 
 @click.command()
 @run_argument
+@found_on_option
 @click.option("-f", "--follow", is_flag=True, help="Go on as it is written, to the run's end.")
 @click.option("--link", type=click.IntRange(1), help="Only what this link printed.")
 @json_option
-def logs(run: str, *, follow: bool, link: int | None, as_json: bool) -> None:
+def logs(run: str, *, on: str, follow: bool, link: int | None, as_json: bool) -> None:
     """Print what the program printed, link after link."""
     from rabaska.journeys import logs as logs_journey
 
-    chunks = logs_journey.logs(chosen_run(run), home(), follow=follow, link=link)
+    chunks = logs_journey.logs(chosen_run(run, on), home(), follow=follow, link=link)
     if as_json:
         showing.json({"log": b"".join(chunks).decode(errors="replace")})
         return
@@ -46,15 +63,18 @@ def logs(run: str, *, follow: bool, link: int | None, as_json: bool) -> None:
 
 @click.command()
 @run_argument
+@found_on_option
 @quiet_option
 @json_option
-def wait(run: str, *, quiet: bool, as_json: bool) -> int:
+def wait(run: str, *, on: str, quiet: bool, as_json: bool) -> int:
     """Follow a run to its end; the exit code is the program's."""
     from rabaska.journeys import wait as wait_journey
 
     following = showing.Following()
     try:
-        ended = wait_journey.wait(chosen_run(run), home(), None if as_json or quiet else following)
+        ended = wait_journey.wait(
+            chosen_run(run, on), home(), None if as_json or quiet else following
+        )
     finally:
         following.stop()
     if as_json:
@@ -66,32 +86,40 @@ def wait(run: str, *, quiet: bool, as_json: bool) -> int:
 
 @click.command()
 @run_argument
+@found_on_option
 @json_option
-def cancel(run: str, *, as_json: bool) -> None:
+def cancel(run: str, *, on: str, as_json: bool) -> None:
     """Stop a run and keep what it saved."""
     from rabaska.journeys import cancel as cancel_journey
 
-    after = cancel_journey.cancel(chosen_run(run), home())
+    after = cancel_journey.cancel(chosen_run(run, on), home())
     if as_json:
         showing.json(after)
     elif after.state in (RunState.FINISHED, RunState.FAILED):
         showing.note(f"{after.name} is {after.state.value} already")
+    elif after.state is RunState.GONE:
+        showing.note(f"{after.name} is gone: {after.reason}; its jobs were cancelled")
     else:
-        showing.note(f"{after.name} is {after.state.value}; `rabaska resume` can go on with it")
+        more = "`rabaska resume` can go on with it"
+        if after.starts_over:
+            more = f"it starts over, so `rabaska resume` would begin again: {after.starts_over}"
+        showing.note(f"{after.name} is {after.state.value}; {more}")
         for problem in after.problems:
             showing.note(f"note: {problem}")
 
 
 @click.command()
 @run_argument
+@found_on_option
 @click.option("--links", type=click.IntRange(1), help="How many more jobs; default: as before.")
 @json_option
-def resume(run: str, *, links: int | None, as_json: bool) -> None:
+def resume(run: str, *, on: str, links: int | None, as_json: bool) -> None:
     """Go on with a run that stopped, from its newest valid checkpoint."""
     from rabaska.journeys import resume as resume_journey
 
-    record = chosen_run(run)
-    job = resume_journey.resume(record, home(), links=links)
+    record = chosen_run(run, on)
+    with showing.steps(quiet=as_json) as told:
+        job = resume_journey.resume(record, home(), links=links, teller=told)
     if as_json:
         showing.json({"run": record.name, "job": job.native})
     else:
@@ -100,42 +128,55 @@ def resume(run: str, *, links: int | None, as_json: bool) -> None:
 
 @click.command()
 @run_argument
+@found_on_option
 @click.option("--to", type=click.Path(file_okay=False, path_type=Path), help="Where to put them.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave these files there.")
 @quiet_option
 @json_option
 def fetch(
-    run: str, *, to: Path | None, exclude: tuple[str, ...], quiet: bool, as_json: bool
+    run: str, *, on: str, to: Path | None, exclude: tuple[str, ...], quiet: bool, as_json: bool
 ) -> None:
     """Bring results home, also while the run goes on; only what is new is copied."""
     from rabaska.journeys import fetch as fetch_journey
 
     with showing.steps(quiet=quiet or as_json) as told:
-        came = fetch_journey.fetch(chosen_run(run), home(), to=to, leave_out=exclude, teller=told)
+        came = fetch_journey.fetch(
+            chosen_run(run, on), home(), to=to, leave_out=exclude, teller=told
+        )
     if as_json:
         showing.json(came)
-        return
-    showing.note(f"{came.files} new files of {came.run} in")
-    showing.data(str(came.folder))
+    else:
+        showing.note(f"{came.files} new files of {came.run} in")
+        showing.data(str(came.folder))
+    fetch_journey.refuse_incomplete(came)
 
 
 @click.command()
 @run_argument
+@found_on_option
 @json_option
-def show(run: str, *, as_json: bool) -> None:
+def show(run: str, *, on: str, as_json: bool) -> None:
     """Print a run's resolved plan and the script that was submitted."""
     from rabaska.journeys import show as show_journey
 
-    told = show_journey.show(chosen_run(run), home())
+    told = show_journey.show(chosen_run(run, on), home())
     showing.json(told) if as_json else showing.voyage(told)
 
 
 @click.command()
 @click.argument("run")
-def forget(run: str) -> None:
-    """Drop a run from this computer's list; nothing on the cluster is deleted."""
-    record = records.find(home().runs, run)
-    if not record:
-        raise NoSuchRun(f"no run is called `{run}`")
-    records.forget(home().runs, record.name)
-    showing.note(f"{record.name} is no longer listed; its folder stays: {record.path}")
+@click.option("--on", default="", metavar="CLUSTER", help="The cluster of the run that is meant.")
+@click.option(
+    "--secrets", is_flag=True, help="Delete its secrets there; it cannot be resumed then."
+)
+def forget(run: str, on: str, *, secrets: bool) -> None:
+    """Drop a run from this computer's list; nothing else on the cluster is deleted."""
+    record = records.find(home().runs, run, on=on)
+    if secrets:
+        from rabaska.journeys.forget import delete_secrets
+
+        delete_secrets(record, home())
+    records.forget(home().runs, record)
+    # Interrupted before its job was known, it may have no folder.
+    folder = "its folder stays" if record.job else "its folder, if it was made, stays"
+    showing.note(f"{record.name} is no longer listed; {folder}: {record.path}")

@@ -188,7 +188,10 @@ class Following:
 
 
 def _origin(link: Link) -> str:
-    return f"going on from {link.resumed_from}" if link.resumed_from else "from the beginning"
+    if link.resumed_from:
+        return f"going on from {link.resumed_from}"
+    known = link.started_over or not link.checkpoint_found
+    return "from the beginning" if known else f"with {link.checkpoint_found} in its folder"
 
 
 def _one_line(run: RunStatus) -> str:
@@ -213,6 +216,7 @@ def voyage(told: "Voyage") -> None:
         "asked to save": f"{say_duration(spec.warn_before)} before the limit, by {plan.signal}",
         "GPUs": f"{spec.resources.gpus} {spec.resources.gpu_model}".strip(),
         "checkpoints": " ".join(plan.patterns),
+        "secrets": " ".join(plan.secrets),
         "kept": " ".join(plan.keep),
         "results": f"{spec.folder.removesuffix('/logs')}/output, whether or not it succeeds",
     }

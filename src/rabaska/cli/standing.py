@@ -11,7 +11,9 @@ from rabaska.domain.runs import Link, RunState, RunStatus, Staged
 _COLOURS = {
     RunState.FINISHED: "green", RunState.RUNNING: "cyan", RunState.QUEUED: "blue",
     RunState.STOPPING: "yellow", RunState.FAILED: "red", RunState.CANCELLED: "yellow",
-    RunState.INTERRUPTED: "magenta", RunState.UNKNOWN: "magenta",
+    RunState.INTERRUPTED: "magenta", RunState.UNKNOWN: "magenta", RunState.SUBMITTING: "blue",
+    RunState.GONE: "red",
+    RunState.SUSPENDED: "yellow",
 }  # fmt: skip
 
 
@@ -37,11 +39,12 @@ def many_runs(runs: Sequence[RunStatus], *, colours: bool) -> list[str]:
 
 
 def how_it_ended(link: Link) -> str:
+    over = "started over; " if link.started_over else ""
     if not link.how:
-        return "running"
+        return f"{over}running"
     if link.signal:
-        return f"{link.how} (signal {link.signal})"
-    return f"{link.how} (exit code {link.exit_code})" if link.exit_code else link.how
+        return f"{over}{link.how} (signal {link.signal})"
+    return f"{over}{link.how} (exit code {link.exit_code})" if link.exit_code else over + link.how
 
 
 def steps_of(link: Link) -> str:
@@ -62,8 +65,16 @@ def _link_row(link: Link, now: float) -> list[object]:
     return [
         link.number, link.job, link.host, _took(link, now), how_it_ended(link), steps_of(link),
         "" if link.steps_redone is None else link.steps_redone,
-        link.resumed_from.rpartition("/")[2] or "the beginning",
+        origin(link),
     ]  # fmt: skip
+
+
+def origin(link: Link) -> str:
+    """The checkpoint it went on from; said only where its program was given it, or shows it."""
+    if link.resumed_from:
+        return link.resumed_from.rpartition("/")[2]
+    known = link.started_over or not link.checkpoint_found
+    return "the beginning" if known else "not known"
 
 
 def _took(link: Link, now: float) -> str:
@@ -94,6 +105,8 @@ def _footnotes(run: RunStatus) -> Iterator[str]:
     for link in run.links[-1:]:
         if link.reason and link.reason != run.reason:
             yield f"link {link.number}: {link.reason}"
+    if run.starts_over and run.starts_over not in run.reason:
+        yield f"it starts over: {run.starts_over}"
     for problem in (*run.problems, *run.about.get("unmet", ())):
         yield f"note: {problem}"
 

@@ -18,7 +18,7 @@ def _complete_run(_ctx: click.Context, _param: click.Parameter, typed: str) -> l
     return [CompletionItem(name) for name in reversed(names) if name.startswith(typed)]
 
 
-def _complete_cluster(
+def complete_cluster(
     _ctx: click.Context, _param: click.Parameter, typed: str
 ) -> list[CompletionItem]:
     from rabaska.settings.profile_files import names
@@ -36,8 +36,18 @@ def on_option(command: Command) -> Command:
         default="here",
         show_default=True,
         metavar="CLUSTER",
-        shell_complete=_complete_cluster,
+        shell_complete=complete_cluster,
         help="The cluster to use; `here` is this computer.",
+    )(command)
+
+
+def found_on_option(command: Command) -> Command:
+    return click.option(
+        "--on",
+        default="",
+        metavar="CLUSTER",
+        shell_complete=complete_cluster,
+        help="Where the run lies; it may have been submitted from another computer.",
     )(command)
 
 

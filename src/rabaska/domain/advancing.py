@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from rabaska.domain.amounts import say_duration, say_seconds
 
+_ALONE = "let one job do it all: `--links 1 --at-most 1` with a longer `--walltime`"
 _SPARE = 1.1  # of what was measured: a slower node, a full disk
 
 
@@ -19,6 +20,8 @@ class Saving:
     every: float | None = None  # from one save to the next; 0: whenever it is asked to
     epoch: float | None = None
     unsaved: float | None = None  # that a link had, at whose end nothing was saved
+    over: str = ""  # what showed that a link started over
+    resume: tuple[str, ...] | None = None  # words added to the command; None: not told
 
 
 @dataclass(frozen=True)
@@ -26,10 +29,14 @@ class Standstill:
     why: str
     remedy: str
     certain: bool = True  # else it may save in between, where nobody looked so long
+    over: bool = False  # each link begins the training again
 
 
 def standstill(seen: Saving, walltime: timedelta, grace: timedelta) -> Standstill | None:
     """Why links of this length end before the program saves; None when they need not."""
+    if seen.over:
+        why = f"{seen.run} started over: {seen.over}"
+        return Standstill(why, f"change that, or {_ALONE}", over=True)
     given = (walltime - grace).total_seconds()
     usable = given - seen.starting
     has = f"a link of {say_duration(walltime)} has {say_seconds(max(0.0, usable))} for training"

@@ -37,7 +37,7 @@ def meant_partition(project: Project, cluster: Cluster) -> Partition | None:
         alike = len({each.called for each in fitting}) == 1
         return next(iter(unnamed or (fitting if alike else ())), None)
     usual = cluster.partition("")
-    return usual if usual and bool(usual.gpus) == bool(asked.gpus) else None
+    return usual if usual and usual.takes(asked.gpus) else None
 
 
 def _names(partition: Partition) -> tuple[str, str]:

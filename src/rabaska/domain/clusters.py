@@ -26,16 +26,22 @@ class Partition:
     gpu_counts: tuple[int, ...] = ()  # per node, where not every number may be asked for
     whole_nodes: bool = False
     on_request: bool = False  # one must apply to use it
+    without_gpus: bool = False  # it has GPUs, and takes jobs that ask for none
     local: int = 0  # bytes of local disk of each node
     features: tuple[str, ...] = ()  # that its jobs must ask for
     native: tuple[str, ...] = ()  # options that its jobs need
     note: str = ""
     queue: str | None = None  # its name for the scheduler, where it has another; "": jobs name none
+    closed: str = field(default="", compare=False)  # why no job starts there today
 
     @property
     def called(self) -> str:
         """What jobs call it; nothing where the site chooses queues by itself."""
         return self.name if self.queue is None else self.queue
+
+    def takes(self, gpus: int) -> bool:
+        """Whether it is for jobs that ask for as many GPUs, some or none."""
+        return bool(self.gpus) == bool(gpus) or (self.without_gpus and not gpus)
 
     @property
     def kind(self) -> str:
@@ -69,6 +75,7 @@ class Cluster:
     transfer_host: str = ""  # for large transfers, where the site has one
     ssh_options: tuple[str, ...] = ()
     store: str = ""  # where packs, runs and environments are kept; may hold shell variables
+    share: str = "nobody"  # who else may read the store: nobody, or its "group"
     local_space: str = ""  # node-local storage, as a shell expression
     python: str = "python3"  # what runs the node side there
     modules: tuple[str, ...] = ()  # loaded before every environment
@@ -105,6 +112,11 @@ class Cluster:
     checked: str = ""
     notes: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def umask(self) -> str:
+        """Of all that we do there, in the digits of the shell."""
+        return "027" if self.share == "group" else "077"
 
     @property
     def is_here(self) -> bool:

@@ -74,6 +74,7 @@ class JobState(Enum):
     QUEUED = "queued"
     HELD = "held"
     RUNNING = "running"
+    SUSPENDED = "suspended"  # it began, and its scheduler lets it rest
     STOPPING = "stopping"
     DONE = "done"
     FAILED = "failed"
@@ -91,7 +92,8 @@ class JobState(Enum):
 
 
 _UNFINISHED = {
-    JobState.QUEUED, JobState.HELD, JobState.RUNNING, JobState.STOPPING, JobState.UNKNOWN,
+    JobState.QUEUED, JobState.HELD, JobState.RUNNING, JobState.SUSPENDED, JobState.STOPPING,
+    JobState.UNKNOWN,
 }  # fmt: skip
 
 
@@ -123,16 +125,34 @@ class Capabilities:
     mail: bool = False
     features: bool = False
     accounts: bool = False
-    # A command that prints a line for each of the user's jobs: its id, then what it carries of
-    # the `{submission}` in the submit command. Nothing where the submit command always answers.
+    # A command that finds a job whose id was lost. It prints a line for each of the user's jobs:
+    # its id, then what it carries of the `{submission}` in the submit command; or, for those that
+    # are called `{name}`, the id and the word `named`. Nothing where the queue tells neither.
     find: tuple[str, ...] = ()
     asked_by_id: bool = False  # the queue is asked about known jobs, for it lists everybody's
     # Exit codes of a status command that told what it knows though some jobs are unknown to it.
     partial_answers: tuple[int, ...] = ()
-    gone: str = ""  # what the cancel command says of a job that is over or forgotten: a pattern
+    # The cancel command gives a job time to save; where it does not, a link leaves first.
+    lets_save: bool = False
+    # What the cancel command says of a job whose node does not answer: a pattern.
+    node_lost: str = ""
+    # What the scheduler says of a job that is over or forgotten: a pattern.
+    gone: str = ""
+    # What each answer of the status command holds, that of an empty queue too: a pattern. Where the
+    # queue is asked by id, each job is told, or told to be gone.
+    answer: str = ""
+    # What starts a word on the other nodes of a job: srun, pbsdsh, qrsh; "" where nothing does.
+    reach: str = ""
+    several_by: str = ""  # the native option without which a job has one node
 
     def is_gone(self, said: str) -> bool:
         return bool(self.gone) and re.search(self.gone, said) is not None
+
+    def is_on_lost_node(self, said: str) -> bool:
+        return bool(self.node_lost) and re.search(self.node_lost, said) is not None
+
+    def is_answer(self, said: str) -> bool:
+        return re.search(self.answer, said, re.MULTILINE) is not None
 
 
 @dataclass(frozen=True)
@@ -142,6 +162,8 @@ class InJob:
     job: str
     ends: str = ""  # when the scheduler will end the job: seconds since 1970, or local time
     local_space: str = ""
+    umask: str = "077"  # of all but the program
     cancel_rest: str = ""  # the command that takes the links still waiting out of the queue
+    waiting: str = ""  # the command that prints a line for each of them
     spooled: bool = False  # what a job prints is out of sight until it is over
     extra: Mapping[str, str] = field(default_factory=dict)

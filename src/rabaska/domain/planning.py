@@ -94,7 +94,8 @@ def broken_rules(need: Need, queue: Partition, cluster: Cluster) -> list[str]:
 
 def _right_gpu(need: Need, queue: Partition) -> str:
     if not need.gpus:
-        return "it is for GPUs, and none is asked for (`--gpus 1` would)" if queue.gpus else ""
+        told = "it is for GPUs, and none is asked for (`--gpus 1` would)"
+        return "" if queue.takes(0) else told
     if not queue.gpus:
         return "it has no GPUs"
     if need.gpu and need.gpu not in (queue.kind, queue.gpu_model):
@@ -141,7 +142,7 @@ def _enough_memory(need: Need, queue: Partition) -> str:
 
 
 def _may_be_used(queue: Partition) -> str:
-    return "one must apply to use it" if queue.on_request else ""
+    return "one must apply to use it" if queue.on_request else queue.closed
 
 
 def _spread(need: Need, queue: Partition) -> tuple[int, int]:

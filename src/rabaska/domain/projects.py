@@ -6,12 +6,14 @@ from datetime import timedelta
 from pathlib import Path
 
 from rabaska.domain.jobs import Resources
+from rabaska.domain.secrets import Secrets
+from rabaska.node.saves.checkpoints import DEFAULT_PATTERNS
 
 PLACEHOLDERS = ("data", "output", "checkpoint", "checkpoints")
 
-CHECKPOINT_PATTERNS = (
-    "*.pt", "*.pth", "*.ckpt", "*.safetensors", "*.npz", "*.h5", "*.hdf5", "*.keras", "*.pkl",
-)  # fmt: skip
+FILL_IN = "FILL-IN"  # what `init` writes for a value that it cannot know
+
+CHECKPOINT_PATTERNS = tuple(DEFAULT_PATTERNS)
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,9 @@ class Recipe:
     python: str = "python3"
     modules: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    hidden: Secrets = field(default_factory=Secrets)  # variables that are likely to be secrets
+    secrets: tuple[str, ...] = ()  # names whose values are found when a run needs them
+    secrets_from: Path | None = None  # a file that holds them
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ class Project:
     checkpoints: Checkpoints = Checkpoints()
     keep: tuple[str, ...] = ()  # what the program writes beside its code and must outlive a job
     exclude: tuple[str, ...] = ()  # code that does not travel, beside what .gitignore says
+    include: tuple[str, ...] = ()  # code that travels though it may hold secrets
     progress: str = ""  # a regular expression that finds step numbers in the log
     watch: bool = True  # whether the program is watched from inside
     account: str = ""

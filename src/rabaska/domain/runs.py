@@ -1,40 +1,64 @@
 """A run and its links: how they are named, and how they stand."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 from typing import Any
 
+Draw = Callable[[int], str]  # so many random bytes, as hexadecimal digits
 
-def new_name(project: str) -> str:
-    """`cats-7f3a`: the project's name in letters every file system and scheduler accepts."""
+_SHORT_NAMES = 8  # that are tried before longer ones
+
+
+def names_for(project: str, draw: Draw | None = None) -> Iterator[str]:
+    """`cats-7f3a`: the project's name in letters every file system and scheduler accepts.
+
+    A name is for people, and may be taken already: then the next is tried, and soon longer ones.
+    What a run is known by is its id.
+    """
     import re
     import secrets
     import unicodedata  # imported here, for most commands name no run
 
+    draw = draw or secrets.token_hex
     plain = unicodedata.normalize("NFKD", project).encode("ascii", "ignore").decode().lower()
     stem = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:24].strip("-") or "run"
-    return f"{stem}-{secrets.token_hex(2)}"
+    for _ in range(_SHORT_NAMES):
+        yield f"{stem}-{draw(2)}"
+    while True:
+        yield f"{stem}-{draw(6)}"
 
 
-_UNFINISHED = 10  # the exit code of `errors.RunFailed`
+def new_name(project: str) -> str:
+    """A name for something that no other command will ask for."""
+    return next(names_for(project))
+
+
+_DAMAGED = 5  # the exit code of `errors.DamagedPack`
+_UNFINISHED = 10  # and of `errors.RunFailed`
 _CANNOT_ADVANCE = 14  # and of `errors.CannotAdvance`
+_STARTS_OVER = 17  # and of `errors.StartsOver`
 
 
 class RunState(Enum):
+    SUBMITTING = "submitting"  # the cluster has not answered yet
     QUEUED = "queued"
     RUNNING = "running"
+    SUSPENDED = "suspended"  # its scheduler stopped it, and will let it go on
     STOPPING = "stopping"
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
     INTERRUPTED = "interrupted"  # nothing runs, nothing waits, and there is work left
+    GONE = "gone"  # its folder is not there, or is another run's
     UNKNOWN = "unknown"
 
     @property
     def over(self) -> bool:
         return self in (
             RunState.FINISHED, RunState.FAILED, RunState.CANCELLED, RunState.INTERRUPTED,
+            RunState.GONE,
         )  # fmt: skip
 
 
@@ -56,7 +80,9 @@ class Link:
     last_step: int | None = None
     steps_redone: int | None = None
     epoch: float | None = None
-    resumed_from: str = ""
+    resumed_from: str = ""  # the checkpoint it went on from
+    checkpoint_found: str = ""  # the newest valid one when it began
+    started_over: str = ""  # what shows that it did not, though there was one
 
 
 @dataclass(frozen=True)
@@ -152,7 +178,17 @@ class RunStatus:
     path: str = ""
     problems: tuple[str, ...] = ()
     job: str = ""  # the newest submission, as the cluster named it
+    submission: str = ""  # what we called it
     now: float = 0.0  # when this was so, by the cluster's own clock: ours may be off by an hour
+
+    @property
+    def starts_over(self) -> str:
+        """What shows that it does not go on from its checkpoints; empty: nothing does.
+
+        A link that was resumed has the same code, and may not have shown anything yet.
+        """
+        shown = [link.started_over for link in self.links if link.started_over]
+        return shown[-1] if shown and self.state is not RunState.FINISHED else ""
 
     @property
     def verdict(self) -> int:
@@ -160,6 +196,10 @@ class RunStatus:
         if self.state is RunState.FINISHED:
             return 0
         last = self.links[-1] if self.links and self.state is RunState.FAILED else Link(0)
+        if last.how == "damaged data":
+            return _DAMAGED  # the program was asked to stop: its own end says nothing
+        if last.started_over:
+            return _STARTS_OVER
         if last.how == "time limit":
             return _CANNOT_ADVANCE  # the chain gave up, for nothing was saved before it
         return last.exit_code or (128 + last.signal if last.signal else _UNFINISHED)

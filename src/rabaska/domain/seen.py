@@ -76,4 +76,6 @@ def _renewed(known: Partition, found: Partition) -> Partition:
         memory=known.memory or found.memory,
         gpus=known.gpus or found.gpus,
         gpu_model=known.gpu_model or found.gpu_model,
+        without_gpus=known.without_gpus or found.without_gpus,
+        closed=found.closed,
     )

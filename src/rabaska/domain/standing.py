@@ -4,13 +4,33 @@ The order of trust: what the run's folder says, then what the scheduler says. A 
 absent from the queue, or a queue that did not answer, is never taken for done.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
+from rabaska.domain.amounts import say_duration
 from rabaska.domain.jobs import JobState, JobStatus
 from rabaska.domain.runs import RunState
 
+_LONG_SILENCE = 300.0  # seconds; clocks of nodes and login nodes differ by less
 _JUST_SUBMITTED = 120.0  # seconds a scheduler may take to mention a new job
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission that has no answer yet."""
+
+    state: str  # under way, lost, not taken
+    ago: float  # seconds
+    command: str = ""  # the scheduler's
+    host: str = ""  # where it was given
+    said: str = ""  # what the scheduler said instead of an answer
+    findable: bool = True  # the queue can be asked for its job
+
+    @property
+    def may_come(self) -> bool:
+        """Whether it may still become a job."""
+        return self.state != "not taken"
 
 
 @dataclass(frozen=True)
@@ -29,7 +49,9 @@ class Facts:
     last_is_open: bool = False  # the last link left no record of its end
     refused: str = ""  # what the scheduler said when it refused the newest submission
     heard: bool = False  # the last link gave a sign of life a moment ago
+    silent: float = 0.0  # seconds since the last link did, where it left no record of its end
     hint: str = ""  # the chain rule's, what to do about its reason
+    submission: Submission | None = None  # the last one, while it has no answer
 
 
 @dataclass(frozen=True)
@@ -45,6 +67,8 @@ def standing(facts: Facts) -> Standing:
     if facts.done:
         return Standing(RunState.FINISHED)
     busy = _busy(facts)
+    if facts.stop and facts.submission and facts.submission.may_come:
+        return Standing(RunState.STOPPING, f"you cancelled it; {_awaited(facts.submission)}")
     if facts.stop and facts.queue is None and facts.submitted:
         return Standing(RunState.STOPPING, "you cancelled it, and the queue did not answer")
     if facts.stop:
@@ -53,14 +77,46 @@ def standing(facts: Facts) -> Standing:
         return Standing(RunState.FAILED, facts.reason, facts.hint)
     if busy:
         return busy
-    return _idle(facts)
+    return _submitting(facts.submission) or _idle(facts)
+
+
+def _submitting(submission: Submission | None) -> Standing | None:
+    """What is said of a submission without an answer; None when there is none."""
+    if submission is None:
+        return None
+    if submission.state == "not taken":
+        return Standing(
+            RunState.INTERRUPTED,
+            "its submission was not answered, and the queue has no job of it",
+            "`rabaska resume` submits it",
+        )
+    hint = "`rabaska wait` waits for it; nothing is submitted twice"
+    if submission.state == "lost" and not submission.findable:
+        hint += (
+            "; if the cluster's own commands show no such job, `rabaska cancel` and a minute later "
+            "`rabaska resume` submit it again"
+        )
+    return Standing(RunState.SUBMITTING, _awaited(submission), hint)
+
+
+def _awaited(submission: Submission) -> str:
+    command = submission.command.rpartition("/")[2] or "the scheduler"
+    if submission.state == "under way":
+        where = f" on {submission.host}" if submission.host else ""
+        return f"{command} has not answered for {submission.ago:.0f} s{where}"
+    why = f": {' '.join(submission.said.split())}" if submission.said.strip() else ""
+    if not submission.findable:
+        return f"the answer of {command} was lost, and its job is known once it begins{why}"
+    return f"the answer of {command} was lost, and its job is looked for in the queue{why}"
 
 
 def _busy(facts: Facts) -> Standing | None:
     """Running or waiting, if the holder or the queue says so."""
     states = _states(facts)
     if facts.holder_alive or JobState.RUNNING in states or JobState.STOPPING in states:
-        return Standing(RunState.RUNNING)
+        return _running(facts)
+    if JobState.SUSPENDED in states:
+        return Standing(RunState.SUSPENDED, _reason_of(facts.queue or {}, JobState.SUSPENDED))
     if JobState.QUEUED in states or JobState.HELD in states:
         return Standing(RunState.QUEUED, _waiting_for(facts.queue or {}))
     if facts.queue is None and facts.heard:
@@ -68,13 +124,24 @@ def _busy(facts: Facts) -> Standing | None:
     return None
 
 
+def _running(facts: Facts) -> Standing:
+    """A job whose node is gone may stay in the queue as running: on Torque, until it is purged."""
+    if facts.holder_alive is not None or facts.silent < _LONG_SILENCE:
+        return Standing(RunState.RUNNING)
+    return Standing(
+        RunState.RUNNING,
+        f"no sign of life from its link for {say_duration(timedelta(seconds=facts.silent))}",
+        "its node may be lost: once the scheduler or the site has ended its job, the next one goes "
+        "on; `rabaska cancel` takes the run out of the queue",
+    )
+
+
 def _idle(facts: Facts) -> Standing:
     """Nothing runs and nothing waits, as far as anybody knows."""
     if facts.queue is None:
         return Standing(RunState.UNKNOWN, "the queue did not answer", "ask again in a moment")
     if JobState.UNKNOWN in _states(facts):
-        spelled = ", ".join(sorted({status.spelled for status in facts.queue.values()}))
-        return Standing(RunState.UNKNOWN, f"the cluster calls its jobs {spelled}")
+        return Standing(RunState.UNKNOWN, _why_unknown(facts.queue), "ask again in a moment")
     if not facts.submitted and facts.refused:
         return Standing(
             RunState.INTERRUPTED, f"the cluster refused it: {facts.refused}",
@@ -135,5 +202,18 @@ def _states(facts: Facts) -> set[JobState]:
 
 
 def _waiting_for(queue: Mapping[str, JobStatus]) -> str:
-    reasons: Sequence[str] = [status.reason for status in queue.values() if status.reason]
-    return reasons[0] if reasons else ""
+    """Why the first link that waits does so: those after it wait for it."""
+    return _reason_of(queue, JobState.QUEUED, JobState.HELD)
+
+
+def _reason_of(queue: Mapping[str, JobStatus], *states: JobState) -> str:
+    reasons = (status.reason for status in queue.values() if status.state in states)
+    return next(filter(None, reasons), "")
+
+
+def _why_unknown(queue: Mapping[str, JobStatus]) -> str:
+    unknown = [status for status in queue.values() if status.state is JobState.UNKNOWN]
+    spelled = ", ".join(sorted({status.spelled for status in unknown if status.spelled}))
+    return (
+        f"the cluster calls its jobs {spelled}" if spelled else _reason_of(queue, JobState.UNKNOWN)
+    )

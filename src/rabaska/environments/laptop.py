@@ -1,9 +1,10 @@
 """Wheels fetched on this computer for the Python and the platform of another."""
 
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from rabaska.environments.pip_wheel import pip_words
 
 _OLDEST_GLIBC = 5  # manylinux_2_5 is where the tags begin (PEP 600)
 
@@ -33,7 +34,7 @@ class Target:
 
 def download_command(target: Target, requirements: Path, wheels: Path) -> list[str]:
     """pip's words; only wheels will do, since nothing can be built here for there."""
-    words = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    words = [*pip_words(), "download", "--quiet", "--disable-pip-version-check"]
     for platform in target.platforms:
         words += ["--platform", platform]
     words += ["--python-version", target.python, "--implementation", "cp"]
@@ -46,3 +47,10 @@ def download_command(target: Target, requirements: Path, wheels: Path) -> list[s
         "--dest",
         str(wheels),
     ]
+
+
+def pip_command(python: str, folder: Path) -> list[str]:
+    """The words that fetch the newest pip for `python`, such as 3.6."""
+    words = [*pip_words(), "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    words += ["--python-version", python, "--only-binary=:all:", "--dest", str(folder)]
+    return [*words, "pip"]

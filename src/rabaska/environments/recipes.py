@@ -10,10 +10,12 @@ from typing import Any
 
 from rabaska.domain.projects import Recipe
 from rabaska.domain.shellwords import expanding
+from rabaska.node.environment.wheels import BY_HAND, NEEDS_PIP, VENV, VIRTUALENV
 
 # Read by the node side: a job whose environment failed ends at once and says so.
 FAILED = "RABASKA_SETUP_FAILED"
 FOLDER = "RABASKA_ENV"
+SPACE = "RABASKA_SPACE"  # the job's own folder on its node, which the agent uses and removes
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Site:
     modules: tuple[str, ...] = ()  # loaded before every environment
     wheelhouse: tuple[str, ...] = ()  # folders of wheels that the site keeps
     every_node: str = ""  # words that run a command once on each node of a job; "": one node
+    program: tuple[str, ...] = ("rabaska",)  # the words that start our node side
+    local_is_shared: bool = False  # whether all jobs of a user find the same node-local folder
     search_path: str = ""  # the folder of the submitting shell's `python`, where jobs can see it
     here: bool = False
 
@@ -42,9 +46,10 @@ class Environment:
 class Found:
     """What the cluster said of the wheels or the archive an environment is made of."""
 
-    maker: str = "virtualenv"
+    maker: str = VIRTUALENV
     archive: str = ""  # one file of wheels, or a packed environment
     conda: bool = False
+    pip: str = ""  # a wheel of pip, for environments that are made by hand
 
     @classmethod
     def read(cls, record: Mapping[str, Any], envs: str) -> "Found":
@@ -52,9 +57,10 @@ class Found:
         if archive is True:  # wheels lie beside their record
             archive = f"{envs}/{record['digest']}.tar"
         return cls(
-            maker=record.get("maker", "venv"),
+            maker=record.get("maker", VENV),
             archive=archive or "",
             conda=bool(record.get("conda")),
+            pip=f"{envs}/{record['digest']}.pip",
         )
 
 
@@ -66,7 +72,7 @@ def environment(recipe: Recipe, site: Site, found: Found | None = None) -> Envir
     if recipe.kind == "virtualenv" and builds_once(recipe, site):
         folder = f"{site.envs}/{digest(recipe, site)}"
         setup = (*before, f"source {shlex.quote(folder + '/bin/activate')}")
-        build = _build_script(recipe, site, folder)
+        build = _build_script(recipe, site, folder, found or Found(VENV))
         return Environment(setup=setup, build=build, folder=folder)
     if recipe.kind == "virtualenv":
         steps = _virtualenv_steps(recipe, site, found or Found())
@@ -133,12 +139,7 @@ _ACTIVATE = f'source "${FOLDER}/bin/activate"'
 
 
 def _virtualenv_steps(recipe: Recipe, site: Site, found: Found) -> list[str]:
-    python = shlex.quote(recipe.python)
-    if found.maker == "virtualenv":
-        other = f" --python={python}" if recipe.python != "python3" else ""
-        make = f"virtualenv --no-download{other}"
-    else:
-        make = f"{python} -m venv"
+    make = _maker(recipe, site, found)
     places = [expanding(place) for place in site.wheelhouse]
     unpack = []
     if found.archive:
@@ -149,6 +150,17 @@ def _virtualenv_steps(recipe: Recipe, site: Site, found: Found) -> list[str]:
     links = "".join(f" --find-links={place}" for place in places)
     install = f"pip install --quiet --no-index{links} -r {pins}"
     return [f'{make} "${FOLDER}"', *unpack, _ACTIVATE, install]
+
+
+def _maker(recipe: Recipe, site: Site, found: Found) -> str:
+    """The words that make an environment, before its folder."""
+    python = shlex.quote(recipe.python)
+    if found.maker == VIRTUALENV:
+        other = f" --python={python}" if recipe.python != "python3" else ""
+        return f"virtualenv --no-download{other}"
+    if found.maker == BY_HAND:
+        return f"{python} {shlex.quote(site.program[-1])} venv --pip {shlex.quote(found.pip)}"
+    return f"{python} -m venv"
 
 
 def _unpacking_steps(found: Found) -> list[str]:
@@ -170,11 +182,18 @@ def _use(found: Found) -> str:
 
 def _in_job(site: Site, steps: list[str], use: str) -> list[str]:
     """The steps as somebody would type them, on each node of the job where there are several."""
-    where = f'export {FOLDER}="{_space(site.local)}/env"'
+    space = shlex.join([*site.program, "space"])
+    agreed = " --everywhere" if site.every_node and site.local_is_shared else ""
+    where = [
+        f'{SPACE}="$({space} --owner $${agreed} {_word(site.local)})" &&',
+        f'export {SPACE} {FOLDER}="${SPACE}/env" &&',
+    ]
     if not site.every_node:
         own = steps if use in steps else [*steps, use]
-        return [where, *_or_failed(own)]
-    return [where, f"{site.every_node} bash -e <<END &&", *steps, "END", *_or_failed([use])]
+        return [*where, *_or_failed(own)]
+    there = f'{space} --at "${SPACE}"'
+    each = [f"{site.every_node} bash -e <<END &&", there, *steps, "END"]
+    return [*where, *each, *_or_failed([use])]
 
 
 def _or_failed(steps: list[str]) -> list[str]:
@@ -183,16 +202,13 @@ def _or_failed(steps: list[str]) -> list[str]:
     return [*joined, f"{steps[-1]} ||", f"  {_tell('its environment could not be made')}"]
 
 
-def _space(local: str) -> str:
-    """Node-local space, or a temporary folder where a site names none or leaves it empty."""
-    temporary = "$(mktemp -d)"
-    variable = re.fullmatch(r"\$(?:(\w+)|\{(\w+)(?::-)?\})", local)
-    if variable:
-        return f"${{{variable[1] or variable[2]}:-{temporary}}}"
-    return expanding(local)[1:-1] if local else temporary
+def _word(local: str) -> str:
+    """Node-local space as a word; empty where a site names none, or leaves it empty."""
+    variable = re.fullmatch(r"\$\{(\w+)(?::-)?\}", local)
+    return expanding(f"${variable[1]}" if variable else local) if local else '""'
 
 
-def _build_script(recipe: Recipe, site: Site, folder: str) -> str:
+def _build_script(recipe: Recipe, site: Site, folder: str, found: Found) -> str:
     """Build once: the mark `complete` is written last, so a killed build is begun again.
 
     Prints how many files it came to.
@@ -206,7 +222,9 @@ def _build_script(recipe: Recipe, site: Site, folder: str) -> str:
         f"rm -rf {where}",
         f"mkdir -p {where}",
         f"cat > {where}/requirements.txt",
-        f"{shlex.quote(recipe.python)} -m venv {where}",
+        f"{_maker(recipe, site, found)} {where} || exit {NEEDS_PIP}",
+        # Where a user's own settings send other packages is no place for these.
+        f"env -u PIP_TARGET -u PIP_PREFIX PIP_USER=0 "
         f"{where}/bin/pip install --disable-pip-version-check --quiet{links}"
         f" -r {where}/requirements.txt",
         f"find {where} | wc -l > {where}/counted",

@@ -4,11 +4,11 @@ import shlex
 from collections.abc import Sequence
 
 from rabaska.domain.jobs import InJob
-from rabaska.jobscript.script import exports
+from rabaska.jobscript.script import closed, exports
 
 
 def enter_script(in_job: InJob, setup: Sequence[str], command: Sequence[str]) -> str:
-    lines = ["#!/bin/bash"]
+    lines = ["#!/bin/bash", *closed(in_job)]
     if setup:
         lines += ["", "# The environment", *setup]
     if told := exports(in_job):

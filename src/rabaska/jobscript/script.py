@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from rabaska.domain.amounts import say_duration
 from rabaska.domain.jobs import InJob, JobSpec
+from rabaska.node import umask
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ def render(
         "",
         f"# rabaska: run {spec.name}, {links} of {say_duration(spec.resources.walltime)} each.",
     ]
+    lines += ["", "# What we write is nobody else's; your program gets your own umask"]
+    lines += closed(in_job)
     if in_job.spooled:
         log = f'{shlex.quote(spec.folder)}/job-"{in_job.job}".out'
         lines += ["", "# What this job prints is seen as it is printed", f"exec >>{log} 2>&1"]
@@ -50,6 +53,11 @@ def render(
     return "\n".join(lines) + "\n"
 
 
+def closed(in_job: InJob) -> list[str]:
+    known = f'{umask.VARIABLE}="$(umask)"'
+    return [known, f"export {umask.VARIABLE}", f"umask {in_job.umask}"]
+
+
 def _with_end(in_job: InJob, spec: JobSpec) -> InJob:
     """Where no variable tells when the job ends: its limit, counted from the script's start."""
     limit = int(spec.resources.walltime.total_seconds())
@@ -63,6 +71,7 @@ def exports(in_job: InJob) -> list[str]:
         "RABASKA_JOB_ENDS": in_job.ends,
         "RABASKA_LOCAL": in_job.local_space,
         "RABASKA_CANCEL_REST": in_job.cancel_rest,
+        "RABASKA_WAITING": in_job.waiting,
         **in_job.extra,
     }
     return [

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from rabaska.domain.advancing import Saving, Standstill, standstill
 from rabaska.domain.projects import Project
-from rabaska.errors import CannotAdvance
+from rabaska.errors import CannotAdvance, StartsOver
 from rabaska.journeys.snapshots import take_snapshot
 from rabaska.journeys.submit import grace
 from rabaska.journeys.telling import Silent, Teller
@@ -20,6 +20,12 @@ def check_advance(project: Project, on: str, home: Home, teller: Teller) -> None
     Where it may yet save within an epoch, for nobody has watched it so long, it is only told.
     """
     found = foreseen(project, on, home)
+    if found and found.over:
+        raise StartsOver(
+            "each link of this run would begin the training again",
+            why=found.why,
+            hint=f"{found.remedy}; `--no-doctor` submits it all the same",
+        )
     if found and found.certain:
         raise CannotAdvance(
             f"no link of this run would save anything on {on}",
@@ -34,7 +40,8 @@ def foreseen(project: Project, on: str, home: Home) -> Standstill | None:
     """By the newest run on that cluster of the same code and command that showed how it saves."""
     seen = newest_saving(project, on, home)
     found = standstill(seen, project.resources.walltime, grace(project)) if seen else None
-    if seen is None or found is None:
+    alone = max(project.chain.links, project.chain.at_most or 1) == 1
+    if seen is None or found is None or (found.over and alone):
         return None
     # Last, for it reads all of the code: what was changed since may save otherwise.
     same = take_snapshot(project, home, Silent()).digest == seen.code
@@ -46,9 +53,13 @@ def newest_saving(project: Project, on: str, home: Home) -> Saving | None:
     told = reports.recalled(home.reports, on) if known else {}
     for record in reversed(known):
         seen = _saving(record, told.get(record.path, {}).get("saving"))
-        if seen and record.project == str(project.folder) and seen.command == project.command:
+        if seen and record.project == str(project.folder) and _is_same(seen, project):
             return seen
     return None
+
+
+def _is_same(seen: Saving, project: Project) -> bool:
+    return seen.command == project.command and seen.resume in (None, project.resume)
 
 
 def longest_stretch(project: Project, on: Sequence[str], home: Home) -> timedelta:
@@ -62,4 +73,6 @@ def _saving(record: RunRecord, told: reports.Report | None) -> Saving | None:
         return None
     seconds = {name: told.get(name) for name in ("every", "epoch", "unsaved")}
     words = tuple(told["command"])
-    return Saving(record.name, told["code"], words, told.get("starting") or 0.0, **seconds)
+    starting, over = told.get("starting") or 0.0, told.get("over") or ""
+    added = tuple(told["resume"]) if "resume" in told else None
+    return Saving(record.name, told["code"], words, starting, over=over, resume=added, **seconds)

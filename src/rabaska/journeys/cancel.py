@@ -8,13 +8,16 @@ from dataclasses import replace
 from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import CommandFailed
+from rabaska.journeys.identity import guarded, refuse_other
 from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.status import status
+from rabaska.node.login.leave import LEFT
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
 from rabaska.remote.place import Outcome, quoted, surely
 
 _OVER = (RunState.FINISHED, RunState.FAILED, RunState.CANCELLED)
+_LOOKS = 10  # a second apart, for the answer of a submission that was under way
 _MARK = "== "
 _TELL = f"""echo "{_MARK}$(echo "${{said:-exit code $?}}" | tr '\\n' ' ')" """
 
@@ -22,6 +25,8 @@ _TELL = f"""echo "{_MARK}$(echo "${{said:-exit code $?}}" | tr '\\n' ' ')" """
 def cancel(record: RunRecord, home: Home) -> RunStatus:
     """The run's status after it was asked to stop; a run that is over is left as it is.
 
+    Where the scheduler's command kills at once, the link at work is given the time that it has at
+    its limit, to save and leave, and only then is its job deleted.
     What has left its scheduler's memory cannot be cancelled there, and need not be: a link that
     is still at work sees STOP at its next sign of life, and no other one goes past it.
     """
@@ -30,22 +35,64 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
         return before
     there = station_of(record, home)
     jobs = JobId(before.job).each if before.job else ()
+    at_work = () if there.scheduler.capabilities.lets_save else _at_work(before, jobs)
     # STOP first: a link that begins between the two commands sees it and leaves at once.
-    script = "\n".join([_stop_script(record.path), *_cancel_lines(jobs, there)])
-    outcome = surely(lambda: there.place.run(script))
-    after = status(record, home)
+    script = "\n".join(
+        [
+            _stop_script(record.path),
+            *_cancel_lines([job for job in jobs if job not in at_work], there),
+            *([quoted([*there.node, "leave", record.path])] if at_work else []),
+            *_cancel_lines(at_work, there),
+        ]
+    )
+    script, run = guarded(record, script), there.run if at_work else there.place.run
+    outcome = surely(lambda: run(script))
+    refuse_other(record, outcome.exit_code)
+    late = before.state is RunState.SUBMITTING
+    after = _cancelled_late(before, record, home) if late else status(record, home)
     refused = _refused(outcome)
     unclear = [said for said in refused if not there.scheduler.capabilities.is_gone(said)]
     if outcome.exit_code != 0 or (unclear and after.state not in _OVER):
+        why = unclear[0] if unclear else outcome.complaint
         raise CommandFailed(
             f"run {record.name} could not be cancelled",
-            why=unclear[0] if unclear else outcome.complaint,
-            hint="the same command can be given again",
+            why=why,
+            hint=_hint(why, there),
         )
-    if len(refused) < len(jobs) or not jobs:
+    if len(refused) < len(jobs) or not jobs or LEFT in outcome.output.splitlines():
         return after
     forgotten = f"its scheduler had no job of it any more ({refused[0]})"
     return replace(after, problems=(*after.problems, forgotten))
+
+
+def _hint(said: str, there: Station) -> str:
+    if there.scheduler.capabilities.is_on_lost_node(said):
+        return (
+            "the node of its job does not answer; the run goes no further, and the job ends "
+            "when the node is back or the site removes it"
+        )
+    return "the same command can be given again"
+
+
+def _cancelled_late(before: RunStatus, record: RunRecord, home: Home) -> RunStatus:
+    """The same for a submission that was under way; its job sees STOP if its answer comes later."""
+    there = station_of(record, home)
+    for _ in range(_LOOKS):
+        after = status(record, home)
+        if after.job != before.job:
+            lines = _cancel_lines(JobId(after.job).each, there)
+            surely(lambda: there.place.run(guarded(record, "\n".join(lines))))  # noqa: B023
+            return status(record, home)
+        if after.state is not RunState.STOPPING:
+            return after
+        time.sleep(1)
+    return after
+
+
+def _at_work(before: RunStatus, jobs: Sequence[JobId]) -> tuple[JobId, ...]:
+    """The job of the link that began and has not ended: it saves and leaves when it sees STOP."""
+    open_links = [link.job for link in before.links[-1:] if link.ended is None]
+    return tuple(job for job in jobs if any(job.holds(link) for link in open_links))
 
 
 def _cancel_lines(jobs: Sequence[JobId], there: Station) -> list[str]:
@@ -62,4 +109,6 @@ def _refused(outcome: Outcome) -> list[str]:
 def _stop_script(folder: str) -> str:
     content = json.dumps({"time": time.time(), "reason": "cancelled by its user"})
     partial, final = quoted([f"{folder}/STOP.partial"]), quoted([f"{folder}/STOP"])
-    return f"printf '%s\\n' {quoted([content])} > {partial} && mv -f {partial} {final} || exit 1"
+    written = f"printf '%s\\n' {quoted([content])} > {partial} && mv -f {partial} {final}"
+    # Somebody may have deleted the folder; its jobs are cancelled all the same.
+    return f"[ ! -d {quoted([folder])} ] || {{ {written}; }} || exit 1"

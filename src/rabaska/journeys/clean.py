@@ -13,7 +13,9 @@ from rabaska.remote.place import quoted
 _MARK = "== run "
 # The plan and every script of each run that has not finished, below a line with its name.
 _UNFINISHED = """
-cd {store}/runs 2>/dev/null || exit 0
+[ -e {store}/runs ] || [ -L {store}/runs ] || exit 0
+cd {store}/runs || exit 1
+[ -r . ] || {{ echo "$PWD cannot be read" >&2; exit 1; }}
 for run in *; do
   [ -d "$run" ] || continue
   [ -e "$run/DONE" ] && continue
@@ -21,6 +23,23 @@ for run in *; do
   cat "$run/run.json" "$run"/job*.sh 2>/dev/null
 done
 """
+# What a clean that was killed set aside goes back, for a run may need it by now. What it began to
+# delete is incomplete, and named so.
+_RETURN = """
+cd {store} 2>/dev/null || exit 0
+for aside in trash-*; do
+  case $aside in *{deleting}) rm -rf "$aside" || exit 1; continue;; esac
+  [ -d "$aside" ] || continue
+  for path in "$aside"/*/*; do
+    [ -e "$path" ] || continue
+    goal=${{path#*/}}
+    if [ -e "$goal" ]; then rm -rf "$path" || exit 1; continue; fi
+    mkdir -p "${{goal%/*}}" && mv "$path" "${{goal%/*}}/" || exit 1
+  done
+  find "$aside" -depth -type d -exec rmdir {{}} \\; || exit 1
+done
+"""
+_DELETING = ".deleting"
 
 
 @dataclass(frozen=True)
@@ -49,6 +68,7 @@ def clean(on: str, home: Home) -> Cleaning:
     after that finds it missing, and sends it again.
     """
     there = station(on, home)
+    _return_leftovers(there)
     found = _unneeded(there)
     if not found:
         return Cleaning(on, ())
@@ -57,17 +77,34 @@ def clean(on: str, home: Home) -> Cleaning:
     used, runs = _used_since(there, found, aside), unfinished_runs(there)
     wanted = [each for each in found if each in used or _is_wanted(each, runs)]
     _move(there, wanted, aside, there.store)
-    outcome = there.place.run(f"rm -rf {quoted([aside])}")
+    doomed = f"{aside}{_DELETING}"
+    outcome = there.place.run(f"mv {quoted([aside, doomed])} && rm -rf {quoted([doomed])}")
     if outcome.exit_code != 0:
         raise CommandFailed(f"{aside} could not be deleted", why=outcome.complaint)
     return Cleaning(on, found, tuple(each for each in found if each not in wanted))
+
+
+def _return_leftovers(there: Station) -> None:
+    script = _RETURN.format(store=quoted([there.store]), deleting=_DELETING)
+    outcome = there.place.run(script)
+    if outcome.exit_code != 0:
+        raise CommandFailed(
+            f"what an interrupted `rabaska clean` set aside in {there.store} could not be returned",
+            why=outcome.complaint,
+        )
 
 
 def _unneeded(there: Station) -> tuple[Kept, ...]:
     kept, _ = kept_there(there)
     current = there.program.stem
     spare = [each for each in kept if not (each.kind == "node" and each.stem == current)]
-    return unneeded(spare, unfinished_runs(there), time.time())
+    return unneeded(spare, unfinished_runs(there), _now(there))
+
+
+def _now(there: Station) -> float:
+    """By the cluster's clock, as the times of its files are: ours may be days ahead."""
+    told = there.place.run("date +%s").output.split()
+    return float(told[-1]) if told and told[-1].isdigit() else time.time()
 
 
 def unfinished_runs(there: Station) -> tuple[Told, ...]:

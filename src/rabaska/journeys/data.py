@@ -8,20 +8,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rabaska.domain.placing import place
+from rabaska.domain.projects import Dataset
 from rabaska.domain.speeds import TierSpeed, best_mode
 from rabaska.errors import DamagedPack, DatasetError, SettingsError, WrongUse
+from rabaska.journeys.pack import pack_dataset
 from rabaska.journeys.push import parcel_of
 from rabaska.journeys.station import Station, station
 from rabaska.journeys.telling import Teller, telling
+from rabaska.node import partial, umask
 from rabaska.node.data import extract as taking
 from rabaska.node.data import look, measure, packs
 from rabaska.node.data import verify as checking
 from rabaska.node.data.packs import MANIFEST, Entry
+from rabaska.node.files import PARTIAL
 from rabaska.packing.advice import Advice
 from rabaska.packing.advice import advise as measured
 from rabaska.packing.memory import whole
 from rabaska.records.home import Home
-from rabaska.remote.here import no_space
+from rabaska.remote.unwritable import unwritable
 from rabaska.settings.project import find, load
 
 
@@ -57,8 +61,14 @@ def kept(folder: Path, home: Home) -> list[Kept]:
 def folders_of(folder: Path, home: Home) -> list[Path]:
     """Where these packs lie, damaged ones included."""
     names = _names(folder)
-    found = sorted(path.parent for path in (home.store / "packs").glob(f"*/{MANIFEST}"))
+    found = _packs_in(home.store / "packs")
     return [path for path in found if names is None or path.name.rpartition("-")[0] in names]
+
+
+def _packs_in(store: Path) -> list[Path]:
+    """But for what is being made there, or was set aside."""
+    found = sorted(path.parent for path in store.glob(f"*/{MANIFEST}"))
+    return [path for path in found if not path.name.endswith(PARTIAL)]
 
 
 def _names(folder: Path) -> set[str] | None:
@@ -75,11 +85,11 @@ def pack_called(name: str, home: Home) -> Path:
     if (Path(name) / MANIFEST).is_file():
         return Path(name)
     store = home.store / "packs"
-    found = [*store.glob(f"{name}-????????????"), *store.glob(f"{name}*")]
-    ready = [folder for folder in found if (folder / MANIFEST).is_file()]
+    found = {*store.glob(f"{name}-????????????"), *store.glob(f"{name}*")}
+    ready = [folder for folder in _packs_in(store) if folder in found]
     if ready:
         return max(ready, key=lambda folder: folder.stat().st_mtime_ns)
-    known = sorted({path.parent.name for path in store.glob(f"*/{MANIFEST}")})
+    known = [folder.name for folder in _packs_in(store)]
     raise WrongUse(
         f"there is no pack called `{name}`",
         why=f"{store} holds: {', '.join(known) or 'none'}",
@@ -113,22 +123,52 @@ def verify_on(packs: Sequence[Path], cluster: str, home: Home) -> list[Verdict]:
     ]
 
 
-def mend_on(packs: Sequence[Path], cluster: str, home: Home, teller: Teller) -> None:
+def repair_on(packs: Sequence[Path], cluster: str, home: Home, teller: Teller) -> None:
     """Send what is damaged of these packs on a cluster again, if ours are whole."""
     for ours in verify(packs, teller):
         if ours.problems:
             raise DamagedPack(
                 f"{ours.pack} is damaged on this computer, too",
                 why="; ".join(ours.problems),
-                hint=made_again(ours.folder),
+                hint=made_again(ours.pack),
             )
     there = station(cluster, home)
     parcels = [parcel_of(pack, there, doubted=True) for pack in packs]
     there.place.deliver(parcels, there, telling(f"sending to {cluster}", teller))
 
 
-def made_again(pack: Path) -> str:
-    return f"remove {pack}; then `rabaska pack` makes it again from the dataset"
+def made_again(pack: str) -> str:
+    return f"`rabaska data verify {pack} --repair`, in the project's folder, packs it again"
+
+
+def repair(packs: Sequence[Path], folder: Path, home: Home, teller: Teller) -> None:
+    """Pack the datasets of these packs again, from the project around `folder`."""
+    datasets = {dataset.name: dataset for dataset in load(folder).datasets}
+    for pack in packs:
+        dataset = datasets.get(pack.name.rpartition("-")[0])
+        if dataset is None:
+            raise DamagedPack(
+                f"{pack.name} cannot be packed again",
+                why=f"the project in {folder} has no such dataset",
+                hint="run the command in the folder of its project",
+            )
+        _pack_again(pack, dataset, home, teller)
+
+
+def _pack_again(pack: Path, dataset: Dataset, home: Home, teller: Teller) -> None:
+    # What is damaged goes first, or its shards would be taken over as good.
+    aside = pack.rename(pack.with_name(partial.odd_name(pack.name)))
+    try:
+        made = pack_dataset(dataset, home, teller)
+    except BaseException:
+        aside.rename(pack)
+        raise
+    partial.remove_tree(os.fspath(aside))
+    if made.identity != pack.name:
+        teller.warn(
+            f"the dataset has changed since {pack.name} was packed, which is gone now: "
+            "runs that read it here cannot be resumed"
+        )
 
 
 def entries(pack: Path, below: str) -> Iterator[Entry]:
@@ -146,9 +186,12 @@ def extract(pack: Path, names: Sequence[str], target: Path, teller: Teller) -> i
         wanted = [os.fsencode(name.strip("/")) for name in names]
         progress = telling(f"extracting {pack.name}", teller)
         try:
-            return taking.extract(os.fspath(pack), os.fspath(target), wanted, progress)
+            with umask.AsUser():
+                return taking.extract(os.fspath(pack), os.fspath(target), wanted, progress)
+        except FileExistsError:
+            raise
         except OSError as problem:
-            raise no_space(problem, target) from problem
+            raise unwritable(problem, target, "choose another one with `--into`") from problem
 
 
 def advise(folder: Path, home: Home, on: str = "") -> Advice:
@@ -190,7 +233,7 @@ def _told(pack: Path) -> Iterator[None]:
     try:
         yield
     except packs.DamagedPack as problem:
-        raise DamagedPack(str(problem), hint=made_again(pack)) from problem
+        raise DamagedPack(str(problem), hint=made_again(pack.name)) from problem
     except look.NotInPack as problem:
         raise DatasetError(
             f"{pack.name}: {problem}", hint="`rabaska data ls` lists what it holds"

@@ -1,14 +1,16 @@
 """Doctor: what would go wrong with a project, said before it waits a night in a queue."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.checkup import answers, software
+from rabaska.checkup import answers, imports, software
 from rabaska.checkup.examination import examine
 from rabaska.checkup.findings import Finding, SafeFix
 from rabaska.checkup.subject import Subject, look
 from rabaska.domain.projects import Project
+from rabaska.errors import SettingsError
 from rabaska.journeys.advancing import foreseen
 from rabaska.journeys.prospect import (
     PROSPECT,
@@ -16,8 +18,9 @@ from rabaska.journeys.prospect import (
     read_prospect,
     refuse_early,
 )
-from rabaska.journeys.station import Station, cluster_named
-from rabaska.journeys.telling import Teller
+from rabaska.journeys.secrets import collected
+from rabaska.journeys.station import Station, cluster_named, place_of
+from rabaska.journeys.telling import Silent, Teller
 from rabaska.journeys.visit import Visit, ask, of_nodes, told_by_nodes, visit
 from rabaska.node import files
 from rabaska.records.home import Home
@@ -43,7 +46,7 @@ def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) ->
     visited = visit(cluster, home, more, offline=offline)
     subject = replace(subject, cluster=visited.cluster)
     asked = _asked(subject, visited)
-    found = (*examine(subject), *asked, *_advance(project, on, home))
+    found = (*examine(subject), *asked, *_secrets(project), *_advance(project, on, home))
     return Diagnosis(_once(found), visited.unasked)
 
 
@@ -51,10 +54,23 @@ def _asked(subject: Subject, visited: Visit) -> Iterator[Finding]:
     name, problem = subject.cluster.name, visited.problem
     if problem:
         yield Finding("cluster.ssh", problem.what, f"--on {name}", problem.why, problem.hint)
+    asked = imports.question(subject) if subject.cluster.is_here else {}
+    if asked:
+        here = ask(place_of(subject.cluster), asked, usual={})
+        yield from imports.missing(subject, here.get(imports.QUESTION, NO_ANSWER).text)
     if visited.answers:
         shown = visited.answers.get(PROSPECT, NO_ANSWER).text
         said = answers.Said(visited.answers, read_prospect(shown, subject.cluster))
         yield from answers.checks(subject, said)
+
+
+def _secrets(project: Project) -> Iterator[Finding]:
+    """What `run` would refuse, for want of a value in this shell or in a file."""
+    try:
+        collected(project.environment, os.environ, Silent())
+    except SettingsError as problem:
+        where = "[environment] secrets"
+        yield Finding("environment.secrets", problem.what, where, problem.why, problem.hint)
 
 
 def _advance(project: Project, on: str, home: Home) -> Iterator[Finding]:
@@ -63,6 +79,7 @@ def _advance(project: Project, on: str, home: Home) -> Iterator[Finding]:
     if found:
         what = "no link would save anything"
         what = what if found.certain else "a link may be over before anything is saved"
+        what = "each link would begin the training again" if found.over else what
         where = f"[resources] walltime for {on}"
         yield Finding(
             "chain.standstill", what, where, found.why, found.remedy, serious=found.certain
@@ -87,7 +104,8 @@ def warn(project: Project, there: Station, teller: Teller) -> None:
     said = _before_sending(subject, there)
     subject = replace(subject, cluster=told_by_nodes(cluster, said))
     missing = software.missing_program(subject, said.get(_PROGRAM, NO_ANSWER).text)
-    found = (*examine(subject), *missing)
+    lacking = imports.missing(subject, said.get(imports.QUESTION, NO_ANSWER).text)
+    found = (*examine(subject), *missing, *lacking)
     serious = [each for each in found if each.serious and each.id != "cluster.gone"]
     for each in serious:
         teller.warn(f"{each.what} ({each.where}): {each.fix}")
@@ -101,6 +119,7 @@ def _before_sending(subject: Subject, there: Station) -> Mapping[str, Answer]:
     asked = {**prospect_question(subject.project, there.cluster), **of_nodes(there.cluster)}
     if subject.project.environment.kind == "current" and not there.cluster.is_here:
         asked[_PROGRAM] = software.program_question(subject)
+    asked.update(imports.question(subject))
     return ask(there.place, asked, usual={}) if asked else {}
 
 
@@ -130,4 +149,6 @@ def _set_variable(path: Path, name: str, value: str) -> None:
     environment = written.setdefault("environment", tomlkit.table(is_super_table=True))
     variables = environment.setdefault("variables", tomlkit.table())
     variables[name] = value
+    mode = path.stat().st_mode
     files.write_whole(str(path), tomlkit.dumps(written))
+    path.chmod(mode)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rabaska.domain.cuts import Course
 from rabaska.domain.rehearsal import Curve, Interrupted, Stretch
+from rabaska.errors import CommandFailed
 from rabaska.node.record import chain, events, links, plan, progress
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.node.saves import checkpoints
@@ -28,7 +29,10 @@ class Left:
 
     @property
     def plan(self) -> plan.Plan:
-        return plan.from_json(json.loads(Path(self.folder.plan).read_bytes()))
+        found = plan.load(self.folder)
+        if found is None:
+            raise CommandFailed(f"{self.folder.plan} is missing", hint="rehearse it again")
+        return found
 
     @property
     def finished(self) -> bool:
@@ -116,7 +120,7 @@ def _stretches(left: Left) -> Iterator[Stretch]:
             link=number,
             curve=curve,
             how=cuts[number - 1].how if cut_off else "",
-            resumed_from=(begun.resumed_from if begun else None) or "",
+            resumed_from=begun.checkpoint_seen["path"] if begun and begun.checkpoint_seen else "",
             saved=bool(ended and ended.checkpoint) or damaged_before,
             lost=lost,
             damaged=damaged_before,

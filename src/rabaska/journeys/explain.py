@@ -8,8 +8,9 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.domain.runs import RunStatus
+from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import NoSpace, WrongUse
+from rabaska.journeys.identity import confirm
 from rabaska.journeys.station import cluster_named, station_of
 from rabaska.journeys.status import status
 from rabaska.knowledge.failures import Failure, explain, nearest
@@ -20,6 +21,20 @@ from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord, find, remembered
 from rabaska.remote.place import quoted
 
+_IN_WORDS = {
+    RunState.FINISHED: "It finished.",
+    RunState.RUNNING: "It is running.",
+    RunState.SUSPENDED: "Its scheduler stopped it, and will let it go on.",
+    RunState.QUEUED: "It waits in the queue.",
+    RunState.SUBMITTING: "It is being submitted.",
+    RunState.STOPPING: "You cancelled it, and it is stopping.",
+    RunState.CANCELLED: "You cancelled it.",
+    RunState.GONE: "Its folder is gone.",
+    RunState.UNKNOWN: "How it stands is not known.",
+}
+_TROUBLE = (RunState.FAILED, RunState.INTERRUPTED)
+# Then a program or a scheduler said something; else the reason that we give ourselves says it all.
+_SAID_SOMETHING = ("crashed", "staging failed")
 _LOG_BYTES = 100_000  # the cause stands near the end
 
 
@@ -33,6 +48,7 @@ class Explanation:
     run: str = ""
     cluster: str = ""
     state: str = ""
+    standing: str = ""  # how the run stands, in a sentence, where that says enough
 
 
 def explain_text(text: str, *, stage: str | None = None, scheduler: str = "") -> Explanation:
@@ -63,17 +79,42 @@ def run_meant(words: str, home: Home) -> RunRecord | None:
 
 def explain_run(record: RunRecord, home: Home) -> Explanation:
     """What a run's records, its queue and the end of its log tell about how it stands."""
+    confirm(record, station_of(record, home))
     stands = status(record, home)
-    scheduler = cluster_named(record.cluster, home).scheduler
-    text = "\n".join(part for part in (_end_of_log(record, home), _told(stands)) if part)
-    found = explain_text(text or stands.state.value, stage="run", scheduler=scheduler)
+    text = "\n".join(part for part in (_end_of_log(stands, record, home), _told(stands)) if part)
+    found = Explanation(text or stands.state.value)
+    if stands.state in _TROUBLE:
+        scheduler = cluster_named(record.cluster, home).scheduler
+        found = explain_text(found.text, stage="run", scheduler=scheduler)
     known = found.known or tuple(
         Failure("run", "run", meaning, fix, stands.reason) for meaning, fix in stands.explanations
     )
+    known = tuple(replace(each, fix=_named(each.fix, record)) for each in known)
+    standing = "" if known or _is_unforeseen(stands) else in_words(stands)
     return replace(
-        found, known=known, nearest=() if known else found.nearest, run=record.name,
-        cluster=record.cluster, state=stands.state.value,
+        found, known=known, nearest=() if known or standing else found.nearest, run=record.name,
+        cluster=record.cluster, state=stands.state.value, standing=standing,
     )  # fmt: skip
+
+
+def in_words(stands: RunStatus) -> str:
+    """How a run stands, its reason and what to do, in as many lines."""
+    said = _IN_WORDS.get(stands.state, "")
+    told_already = stands.reason.lower() in said.lower()
+    reason = "" if told_already else f"{stands.reason[:1].upper()}{stands.reason[1:]}."
+    return "\n".join(part for part in (said, reason, stands.hint and f"fix: {stands.hint}") if part)
+
+
+def _is_unforeseen(stands: RunStatus) -> bool:
+    """Whether it failed with a message that is not ours, and that nobody explained."""
+    last = stands.links[-1].how if stands.links else ""
+    refused = stands.reason.startswith("the cluster refused it")
+    return stands.state in _TROUBLE and (last in _SAID_SOMETHING or refused)
+
+
+def _named(fix: str, record: RunRecord) -> str:
+    """What to do, with the names of this run and its cluster in the commands."""
+    return re.sub(r"\bRUN\b", record.name, re.sub(r"\bCLUSTER\b", record.cluster, fix))
 
 
 def _told(stands: RunStatus) -> str:
@@ -81,9 +122,16 @@ def _told(stands: RunStatus) -> str:
     return "\n".join(dict.fromkeys(reason for reason in reasons if reason))
 
 
-def _end_of_log(record: RunRecord, home: Home) -> str:
+def _end_of_log(stands: RunStatus, record: RunRecord, home: Home) -> str:
+    """What the last link and its job printed.
+
+    The newest file of all may be another's: of a job that was queued behind, and had nothing to do.
+    """
+    last = stands.links[-1] if stands.links else None
+    names = [f"job-{last.job}.out", f"link-{last.number:03d}.log"] if last else []
+    wanted = quoted(names) if names else "$(ls -t | head -n 1)"
     folder = quoted([f"{record.path}/logs"])
-    script = f"cd {folder} && tail -c {_LOG_BYTES} $(ls -t | head -n 2) 2>/dev/null"
+    script = f'cd {folder} && for log in {wanted}; do tail -c {_LOG_BYTES} "$log"; done 2>/dev/null'
     return station_of(record, home).place.run(script).output
 
 

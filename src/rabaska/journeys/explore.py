@@ -9,11 +9,13 @@ from rabaska import schedulers
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.seen import Fact
 from rabaska.errors import WrongUse
+from rabaska.journeys.probe import probe as run_probe
 from rabaska.journeys.station import place_of
 from rabaska.journeys.visit import ask, of_nodes, of_profile, remember
 from rabaska.node import files
 from rabaska.records.home import Home
 from rabaska.scouting import profile, questions, sites
+from rabaska.scouting.questions import Answer
 from rabaska.scouting.sites import Site
 from rabaska.settings.profiles import load_cluster
 
@@ -38,7 +40,12 @@ def add(
     file = home.profiles / f"{name}.toml"
     _refuse(name, host, file, force=force)
     cluster = Cluster(name, _title(name), "", host=host, ssh_options=options)
-    site = sites.read(ask(place_of(cluster), {"probe": _probe(account)} if probe else {}))
+    answers = ask(place_of(cluster), {})
+    site = sites.read(answers)
+    if probe and site.scheduler in schedulers.SCHEDULERS:
+        known = replace(cluster, scheduler=site.scheduler, partitions=site.partitions)
+        answers |= run_probe(known, account)
+        site = sites.read(answers)
     today = datetime.now(UTC).date().isoformat()
     cluster = replace(
         cluster, scheduler=site.scheduler, source=f"rabaska looked at {host}", checked=today
@@ -46,7 +53,8 @@ def add(
     home.profiles.mkdir(parents=True, exist_ok=True)
     files.write_whole(str(file), profile.text(cluster, site))
     written = load_cluster(name, user_profiles=home.profiles)
-    return Added(written, file, site, tuple(_notes(site, probe=probe)))
+    said = answers.get(questions.PROBE_NAME)
+    return Added(written, file, site, tuple(_notes(site, said)))
 
 
 def _refuse(name: str, host: str, file: Path, *, force: bool) -> None:
@@ -70,11 +78,7 @@ def _title(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def _probe(account: str) -> str:
-    return questions.probe_question(account)
-
-
-def _notes(site: Site, *, probe: bool) -> list[str]:
+def _notes(site: Site, probed: Answer | None) -> list[str]:
     """What a newcomer should see to before the first run."""
     notes = []
     if site.scheduler not in schedulers.SCHEDULERS:
@@ -83,8 +87,12 @@ def _notes(site: Site, *, probe: bool) -> list[str]:
         notes.append("no Python 3.6 or newer was seen; name one under `python`, or a module")
     if site.accounts and len(site.accounts) > 1:
         notes.append(f"name the account that pays in rabaska.toml: {', '.join(site.accounts)}")
-    if probe and site.internet is None:
-        notes.append("the job that tries the internet did not run; try again with --account")
+    if probed and site.internet is None:
+        said = " ".join(probed.text.split()) or "nothing"
+        notes.append(
+            "the job that tries the internet did not run; "
+            f"try again with --account; the scheduler said: {said}"
+        )
     return notes
 
 
@@ -92,6 +100,7 @@ def check(name: str, home: Home, *, probe: bool = False, account: str = "") -> l
     """Hold every line of a profile against what the cluster says now, and remember it."""
     cluster = load_cluster(name, user_profiles=home.profiles)
     more = {**of_profile(cluster), **of_nodes(cluster)}
+    answers = ask(place_of(cluster), more)
     if probe:
-        more["probe"] = _probe(account)
-    return list(remember(cluster, ask(place_of(cluster), more), home).facts)
+        answers |= run_probe(cluster, account)
+    return list(remember(cluster, answers, home).facts)

@@ -1,16 +1,23 @@
 """Fetch: bring a run's results home, while it runs and after."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rabaska.errors import NoSuchRun
+from rabaska.errors import CommandFailed, NoSuchRun
+from rabaska.journeys.identity import guarded, refuse_other
+from rabaska.journeys.owning import claim, refuse_others
 from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.telling import Silent, Teller, telling
+from rabaska.node import umask
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
-from rabaska.remote.place import Moved, quoted, surely
+from rabaska.remote.brought import Brought
+from rabaska.remote.place import Moved, SourceGone, quoted, surely
 
+_SHOWN = 5  # names in one sentence
+_NOT_BROUGHT = ("carried/*", "output", "*.partial", "secrets.json")
 _TRIES = 5  # a chain seldom hands over twice during one fetch
 
 
@@ -19,6 +26,10 @@ class Fetched:
     run: str
     folder: Path
     files: int  # how many came now; what was here already is not brought again
+    kept: tuple[str, ...] = ()  # changed here since they came, so they were not replaced
+    refused: tuple[str, ...] = ()  # links that lead out of the results, which did not come
+    unread: tuple[str, ...] = ()  # what could not be read there, and why
+    unfinished: tuple[str, ...] = ()  # still being written, so they are left for the next fetch
 
 
 def fetch(
@@ -31,26 +42,76 @@ def fetch(
 ) -> Fetched:
     """Copy output, checkpoints, logs and records into `<project>/results/<run>`."""
     there = station_of(record, home)
-    folder = to or Path(record.project) / "results" / record.name
-    moved = telling(f"fetching {record.name}", teller or Silent())
-    came = _bring_carried(record, there, folder, leave_out, moved)
-    records = ["carried/*", "output", "*.partial"]
-    came += there.place.bring(record.path, folder / "run", there, leave_out=records, moved=moved)
-    return Fetched(run=record.name, folder=folder, files=came)
+    folder = to or _project(record) / "results" / record.name
+    refuse_others(folder, record, is_default=to is None)
+    teller = teller or Silent()
+    moved = telling(f"fetching {record.name}", teller)
+    with umask.AsUser():  # results are for whoever may see the project
+        came = _bring_carried(record, there, folder, leave_out, moved)
+        records = there.place.bring(
+            record.path, folder / "run", there, leave_out=_NOT_BROUGHT, moved=moved
+        )
+    fetched = Fetched(
+        record.name, folder, came.files + records.files, (*came.kept, *records.kept),
+        (*came.refused, *records.refused), (*came.unread, *records.unread),
+        (*came.unfinished, *records.unfinished),
+    )  # fmt: skip
+    _tell_of_what_did_not_come(fetched, teller)
+    return fetched
+
+
+def _tell_of_what_did_not_come(fetched: Fetched, teller: Teller) -> None:
+    if fetched.kept:
+        teller.warn(
+            f"not replaced, because newer here: {_some(fetched.kept)}; "
+            "remove them here and fetch again to have them as they are there"
+        )
+    if fetched.refused:
+        teller.warn(
+            f"not brought, because they lead out of the results: {_some(fetched.refused)}; "
+            "let the program write such a link relative to its own folder, or copy the file"
+        )
+    if fetched.unfinished:
+        teller.warn(f"still being written, so left for the next fetch: {_some(fetched.unfinished)}")
+
+
+def refuse_incomplete(fetched: Fetched) -> None:
+    """CommandFailed when something there could not be read; all else is here and stays."""
+    if fetched.unread:
+        raise CommandFailed(
+            f"not everything of {fetched.run} could be fetched",
+            why=f"these could not be read there: {_some(fetched.unread)}",
+            hint="make them readable there (`chmod -R u+rX`), or leave them out with `--exclude`, "
+            "and fetch again; what came is here",
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    # Names may hold bytes that are no UTF-8, and that no terminal takes.
+    shown = (os.fsencode(name).decode("utf-8", "replace") for name in names[:_SHOWN])
+    return ", ".join(shown) + more
+
+
+def _project(record: RunRecord) -> Path:
+    """The project's folder; where nobody knows it, or it was moved, the one we are in."""
+    known = bool(record.project) and Path(record.project).is_dir()
+    return Path(record.project) if known else Path.cwd()
 
 
 def _bring_carried(
     record: RunRecord, there: Station, folder: Path, leave_out: Sequence[str], moved: Moved
-) -> int:
+) -> Brought:
     """Bring what the newest link carries, wherever a link that begins meanwhile moves it."""
     for _ in range(_TRIES):
         names = _carried(record, there)
         if not names:
             break
-        source = f"{record.path}/carried/{max(names)}"
+        claim(folder, record)
+        source = f"{record.path}/carried/{max(names, key=int)}"
         try:
             return there.place.bring(source, folder, there, leave_out=leave_out, moved=moved)
-        except FileNotFoundError:
+        except SourceGone:
             continue
     raise NoSuchRun(
         f"run {record.name} has nothing to fetch", why=f"{record.path} holds no results"
@@ -59,5 +120,7 @@ def _bring_carried(
 
 def _carried(record: RunRecord, there: Station) -> list[str]:
     """The links that hold something; there is one, but for the moment in which it is renamed."""
-    script = f"ls {quoted([record.path + '/carried'])}"
-    return surely(lambda: there.place.run(script)).output.split()
+    script = guarded(record, f"ls {quoted([record.path + '/carried'])}")
+    outcome = surely(lambda: there.place.run(script))
+    refuse_other(record, outcome.exit_code)
+    return [name for name in outcome.output.split() if name.isdigit()]

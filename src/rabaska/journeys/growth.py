@@ -14,18 +14,18 @@ MORE = "job-more.sh"  # the script of such a link
 def growth(project: Project, spec: JobSpec, station: Station) -> Growth:
     """How the run may do so; no words where it may not."""
     at_most, cluster = project.chain.at_most, station.cluster
-    if at_most is not None and at_most <= spec.links:
+    if at_most is not None and at_most <= spec.links == 1:
         return Growth(at_most=at_most)
     if not cluster.inside_jobs or cluster.submit_from:
         return Growth(at_most, why_not=f"no job may submit another on {cluster.name}")
     path, one = f"{station.run_folder(spec.name)}/{MORE}", replace(spec, links=1)
     words = station.scheduler.submit_command(path, one, after=JobId("{after}"))
-    return Growth(at_most, words, station.scheduler.capabilities.find)
+    return Growth(at_most, words, station.find_command(spec.name))
 
 
 def longest(cluster: Cluster, asked: Resources) -> dict[str, object] | None:
     """The queue of that kind whose jobs may take longest, where the profile knows all limits."""
-    fitting = [each for each in cluster.partitions if bool(each.gpus) == bool(asked.gpus)]
+    fitting = [each for each in cluster.partitions if each.takes(asked.gpus)]
     known = [(each.walltime, each.name) for each in fitting if each.walltime]
     if not known or len(known) < len(fitting):
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.errors import NoSpace, WrongUse
-from rabaska.node import files
+from rabaska.node import files, umask
 from rabaska.scouting import draft
 from rabaska.scouting.findings import Guess, scout
 
@@ -66,7 +66,8 @@ def write(proposal: Proposal, target: Path, *, overwrite: bool = False) -> None:
             hint="edit it, or let `rabaska init --force` write a new one over it",
         )
     try:
-        files.write_whole(str(target), proposal.text)
+        with umask.AsUser():
+            files.write_whole(str(target), proposal.text)
     except OSError as problem:
         full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
         raise (NoSpace if full else WrongUse)(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from rabaska.journeys.identity import confirm
 from rabaska.journeys.station import station_of
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
@@ -16,6 +17,7 @@ def logs(
 ) -> Iterator[bytes]:
     """The bytes of the log; where the connection breaks, it goes on with the next byte."""
     there = station_of(record, home)
+    confirm(record, there)
     words = ["tail", record.path]
     if follow:
         words.append("--follow")

@@ -31,12 +31,14 @@ def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
     packed = pack_origin(dataset.paths, home.store / "packs", wish)
     if not files.is_still_there(str(packed.folder)):  # cleaned away since it was found
         packed = pack_origin(dataset.paths, home.store / "packs", wish)
-    did = "unchanged since it was packed" if packed.reused else "packed"
+    if packed.damaged:
+        teller.warn(f"pack {packed.identity} was damaged; packed again")
+    did = "packed" if packed.new else "unchanged since it was packed"
     teller.step(
         f"data {dataset.name}: {packed.files:,} files, {say_size(packed.bytes)}, {did} "
         f"as {packed.identity} ({packed.shards} shard{'s' if packed.shards != 1 else ''})"
     )
-    if not packed.reused and packed.bytes >= _WORTH_TELLING:
+    if packed.new and packed.bytes >= _WORTH_TELLING:
         teller.step(f"  {_said_of_squeezing(shrinks_to(str(packed.folder)))}")
     if packed.stripes:
         teller.step(f"  Lustre spreads each shard over {packed.stripes} servers")

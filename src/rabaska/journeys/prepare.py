@@ -11,20 +11,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rabaska.domain.placing import shared_folder
 from rabaska.domain.projects import Recipe
 from rabaska.domain.shellwords import expanding
 from rabaska.environments import recipes
-from rabaska.environments.laptop import Target, download_command
+from rabaska.environments.laptop import Target, download_command, pip_command
+from rabaska.environments.pip_wheel import find_pip
 from rabaska.environments.recipes import Environment, Found, Site
 from rabaska.errors import EnvironmentFailed
 from rabaska.journeys.station import Station
 from rabaska.journeys.telling import Teller, telling
 from rabaska.node.environment import frozen
-from rabaska.node.environment.wheels import NOT_FOUND, Wanted
+from rabaska.node.environment.wheels import BY_HAND, FACTS, NEEDS_PIP, NOT_FOUND, Wanted
 from rabaska.remote.here import Here
 from rabaska.remote.place import Outcome, Parcel, quoted
 
-_ALL_NODES = {"slurm": 'srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1'}
+_BY_SRUN = 'srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1'
 
 
 def resolve(recipe: Recipe, station: Station, *, nodes: int = 1) -> Environment:
@@ -50,7 +52,7 @@ def prepare(recipe: Recipe, station: Station, teller: Teller, *, nodes: int = 1)
     if recipe.kind == "activate":
         _try(recipe, site, station)
     if ready.build:
-        _build(ready, recipe, station, teller)
+        return _build(ready, recipe, site, station, teller)
     return ready
 
 
@@ -61,10 +63,20 @@ def site_of(station: Station, *, nodes: int) -> Site:
         local=cluster.local_space or station.scheduler.in_job().local_space,
         modules=cluster.modules,
         wheelhouse=cluster.wheelhouse,
-        every_node=_ALL_NODES.get(cluster.scheduler, "") if nodes > 1 else "",
+        every_node=_every_node(station, nodes) if nodes > 1 else "",
+        program=station.node,
+        local_is_shared=bool(shared_folder(cluster)),
         search_path=_shells_python() if cluster.is_here else "",
         here=cluster.is_here,
     )
+
+
+def _every_node(station: Station, nodes: int) -> str:
+    """Words that run a command once on each node of a job."""
+    reach = station.scheduler.capabilities.reach
+    if reach in ("srun", ""):
+        return _BY_SRUN if reach else ""
+    return quoted([*station.node, "spread", f"--reach={reach}", f"--nodes={nodes}", "--"])
 
 
 def _shells_python() -> str:
@@ -73,16 +85,29 @@ def _shells_python() -> str:
     return os.path.dirname(found) if found else ""  # noqa: PTH120 - the link itself, unresolved
 
 
-def _build(ready: Environment, recipe: Recipe, station: Station, teller: Teller) -> None:
+def _build(
+    ready: Environment, recipe: Recipe, site: Site, station: Station, teller: Teller
+) -> Environment:
     """Make it one time in the store, and say what that costs in files."""
     name = posixpath.basename(ready.folder)
     teller.step(f"environment {name}: built once on {station.cluster.name}")
     outcome = station.place.run(ready.build, feed=recipe.requirements.encode())
+    if outcome.exit_code == NEEDS_PIP:
+        wanted = _wanted(recipe, site)
+        facts = _ask(recipe, site, station, wanted, FACTS)
+        if facts.exit_code != NEEDS_PIP:
+            raise _failed(station, outcome if facts.exit_code == 0 else facts)
+        _send_pip(_answer(facts), wanted, station, teller)
+        by_hand = Found(maker=BY_HAND, pip=wanted.pip)
+        ready = recipes.environment(recipe, site, by_hand)
+        station.send_program()
+        outcome = station.place.run(ready.build, feed=recipe.requirements.encode())
     if outcome.exit_code != 0:
         raise _failed(station, outcome)
     files = outcome.output.strip().rpartition("\n")[2]
     if files.isdigit():
         teller.step(f"environment {name}: {int(files):,} files of the store")
+    return ready
 
 
 def _try(recipe: Recipe, site: Site, station: Station) -> None:
@@ -99,15 +124,11 @@ def _try(recipe: Recipe, site: Site, station: Station) -> None:
 
 def _wheels(recipe: Recipe, site: Site, station: Station, teller: Teller) -> Found:
     """Make sure of every wheel that the job will install; EnvironmentFailed names what lacks."""
-    wanted = Wanted(
-        envs=site.envs,
-        digest=recipes.digest(recipe, site),
-        python=recipe.python,
-        requirements=recipe.requirements,
-        wheelhouse=list(site.wheelhouse),
-        online=True,
-    )
+    wanted = _wanted(recipe, site)
     outcome = _ask_for_wheels(recipe, site, station, wanted)
+    if outcome.exit_code == NEEDS_PIP:
+        _send_pip(_answer(outcome), wanted, station, teller)
+        outcome = _ask_for_wheels(recipe, site, station, wanted)
     if outcome.exit_code == NOT_FOUND:
         answer = _answer(outcome)
         _send_wheels(answer, wanted, station, teller)
@@ -122,14 +143,50 @@ def _wheels(recipe: Recipe, site: Site, station: Station, teller: Teller) -> Fou
     return found
 
 
+def _wanted(recipe: Recipe, site: Site) -> Wanted:
+    return Wanted(
+        envs=site.envs,
+        digest=recipes.digest(recipe, site),
+        python=recipe.python,
+        requirements=recipe.requirements,
+        wheelhouse=list(site.wheelhouse),
+        online=True,
+    )
+
+
+def _send_pip(answer: Mapping[str, Any], wanted: Wanted, station: Station, teller: Teller) -> None:
+    """pip as its own wheel, for a Python that has none, or no way to bring it along."""
+    python, name = answer["python"], station.cluster.name
+    target = Target(python, answer["machine"], answer["libc"])
+    teller.step(f"pip: Python {python} on {name} cannot install it, so it is sent along")
+    with tempfile.TemporaryDirectory() as folder:
+        wheel, said = find_pip(target.python, Path(folder)), ""
+        if wheel is None:
+            outcome = Here().run(quoted(pip_command(target.python, Path(folder, "fetched"))))
+            wheel = next(Path(folder, "fetched").glob("pip-*.whl"), None)
+            said = f"pip on this computer said: {_last_error(outcome.complaint)}"
+        if wheel is None:
+            raise EnvironmentFailed(
+                f"Python {python} on {name} has no pip, and this computer has none for it",
+                why=said,
+                hint="name another `python` under [environment], or `modules` that bring one with "
+                f"pip (`rabaska clusters check {name}` lists the Pythons there)",
+            )
+        station.place.deliver([Parcel(wheel, wanted.pip)], station)
+
+
 def _ask_for_wheels(recipe: Recipe, site: Site, station: Station, wanted: Wanted) -> Outcome:
     """One round trip; where all was found before, it only reads the record of that."""
     record = shlex.quote(wanted.path("json"))
-    lines = [
-        f"[ -e {record} ] && touch {record} && {{ cat {record}; exit 0; }}",
-        *recipes.on_login(recipe, site),
-        quoted([*station.node, "wheels"]),
-    ]
+    known = f"[ -e {record} ] && touch {record} && {{ cat {record}; exit 0; }}"
+    return _ask(recipe, site, station, wanted, before=known)
+
+
+def _ask(
+    recipe: Recipe, site: Site, station: Station, wanted: Wanted, *words: str, before: str = "true"
+) -> Outcome:
+    asking = quoted([*station.node, "wheels", *words])
+    lines = [before, *recipes.on_login(recipe, site), asking]
     return station.run("\n".join(lines), feed=json.dumps(wanted._asdict()).encode())
 
 
@@ -158,7 +215,9 @@ def _send_wheels(
         if outcome.exit_code != 0:
             raise _missing(answer, station, here=outcome.complaint)
         archive = Path(folder) / "wheels.tar"
-        Here().run(f"tar -cf {quoted([str(archive)])} -C {quoted([str(wheels)])} .")
+        with tarfile.open(archive, "w") as packed:
+            for wheel in sorted(wheels.iterdir()):
+                packed.add(wheel, wheel.name)
         parcel = Parcel(archive, wanted.archive)
         station.place.deliver([parcel], station, telling("wheels", teller))
 

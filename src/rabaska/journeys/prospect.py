@@ -25,7 +25,7 @@ _PASSING = re.compile(
 
 def prospect_question(project: Project, cluster: Cluster) -> dict[str, str]:
     """The question by name; none where this scheduler cannot be asked."""
-    there = _sketch(cluster)
+    there = sketch(cluster)
     spec = job_spec(completed(project, cluster), new_name(project.name), there)
     command = there.scheduler.prospect_command(spec)
     if not command:
@@ -35,7 +35,7 @@ def prospect_question(project: Project, cluster: Cluster) -> dict[str, str]:
 
 
 def read_prospect(said: str, cluster: Cluster) -> Prospect:
-    return _sketch(cluster).scheduler.read_prospect(said)
+    return sketch(cluster).scheduler.read_prospect(said)
 
 
 def refuse_early(answer: str, there: Station) -> None:
@@ -58,6 +58,6 @@ def refuse_early(answer: str, there: Station) -> None:
         )
 
 
-def _sketch(cluster: Cluster) -> Station:
+def sketch(cluster: Cluster) -> Station:
     """The cluster with a store that nobody has resolved: what is shown is not run."""
     return Station(cluster, place_of(cluster), cluster.store or "~/rabaska", "python3", Path())

@@ -9,7 +9,7 @@ from rabaska.node.data.packs import INDEX, load_manifest
 from rabaska.node.record.plan import Plan
 from rabaska.packing.memory import whole
 from rabaska.packing.pack import Pack
-from rabaska.packing.snapshot import Snapshot
+from rabaska.packing.snapshot import Snapshot, is_as_named
 from rabaska.packing.squeezing import pays, shrinks_to
 from rabaska.records.home import Home
 from rabaska.remote.place import Parcel
@@ -33,7 +33,7 @@ def complete(station: Station, plan: Plan, home: Home) -> None:
     """Send what its site deleted of what a run needs, as far as this computer still has it."""
     code = home.store / "code" / f"{plan.code}.tar"
     data = [home.store / "packs" / each.pack for each in plan.datasets]
-    parcels = [_code(code, station)] if code.is_file() else []
+    parcels = [_code(code, station)] if is_as_named(code) else []
     parcels += [parcel_of(pack, station) for pack in data if whole(pack)]
     if parcels:
         station.place.deliver(parcels, station)

@@ -16,7 +16,8 @@ from rabaska.domain.runs import (
     Speed,
     Staged,
 )
-from rabaska.domain.standing import Facts, Standing, standing
+from rabaska.domain.standing import Facts, Standing, Submission, standing
+from rabaska.journeys.identity import IS_ANOTHERS
 from rabaska.journeys.station import Station
 from rabaska.records.reports import Report
 from rabaska.records.runs import RunRecord
@@ -53,7 +54,10 @@ def newest_job(report: Report, there: Station) -> JobId | None:
 def stands(record: RunRecord, answer: Answer, there: Station, *, explained: bool) -> RunStatus:
     report = answer.reports[record.path]
     if not report["about"] and report["problems"] == ["there is no such folder"]:
-        return _missing(record, answer.now)
+        return _missing(record, answer.now, f"its folder {record.path} is not there")
+    # What cannot be read tells no id; its problems are shown.
+    if report.get("id", "") not in (record.id, None):
+        return _missing(record, answer.now, f"{record.path} {IS_ANOTHERS}")
     job = newest_job(report, there)
     # What is finished has nothing in the queue, which may hold thousands of others.
     mine = {} if report.get("done") else _jobs_of(job, answer.queue)
@@ -72,15 +76,15 @@ def _jobs_of(job: JobId | None, queue: Queue | None) -> Queue | None:
     return {key: each for key, each in queue.items() if job.holds(key)}
 
 
-def _missing(record: RunRecord, now: float) -> RunStatus:
-    gone = f"its folder {record.path} is not there"
+def _missing(record: RunRecord, now: float, gone: str) -> RunStatus:
     return RunStatus(
         name=record.name,
         cluster=record.cluster,
-        state=RunState.UNKNOWN if record.job else RunState.INTERRUPTED,
+        state=RunState.GONE if record.job else RunState.INTERRUPTED,
         reason=gone if record.job else "it was never submitted",
         hint=f"`rabaska forget {record.name}` drops it from the list",
         path=record.path,
+        job=record.job,
         now=now,
     )
 
@@ -112,6 +116,7 @@ def _read_run(
         path=record.path,
         problems=tuple(report.get("problems", ())),
         job=job,
+        submission=_newest_submission(report.get("jobs", [])),
         now=now,
     )
     return _with_meaning(told, stands, tail, explained=explained)
@@ -160,8 +165,24 @@ def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
         last_job=last.get("job") or "",
         last_is_open=is_open,
         hint=verdict.get("hint", ""),
+        submission=_unanswered(report.get("submitting"), now),
         heard=is_open and now - (last.get("heartbeat") or 0) < _SIGN_OF_LIFE,
+        silent=now - last["heartbeat"] if is_open and last.get("heartbeat") else 0.0,
     )
+
+
+def _newest_submission(lines: Sequence[Report]) -> str:
+    """Its mark; the answer of an older one may have come after it was begun."""
+    marks = list(dict.fromkeys(str(each.get("submission", "")) for each in lines))
+    return marks[-1] if marks else ""
+
+
+def _unanswered(told: Report | None, now: float) -> Submission | None:
+    if not told or told["state"] == "found":
+        return None
+    ago = max(0.0, now - (told.get("time") or now))
+    words = {name: told.get(name) or "" for name in ("state", "command", "host", "said")}
+    return Submission(ago=ago, findable=told.get("findable", True), **words)
 
 
 def _refusal(submissions: Sequence[Report]) -> str:
@@ -188,6 +209,8 @@ def _link(told: Report, queue: Queue | None) -> Link:
         steps_redone=told.get("steps_redone"),
         epoch=told.get("epoch"),
         resumed_from=told.get("resumed_from") or "",
+        checkpoint_found=told.get("checkpoint_found") or "",
+        started_over=told.get("started_over") or "",
     )
 
 

@@ -15,7 +15,7 @@ from rabaska.domain.amounts import say_duration
 from rabaska.domain.curves import picture
 from rabaska.domain.projects import Project
 from rabaska.domain.rehearsal import Curve, Interrupted, Saved, Used, Verdict, judge
-from rabaska.domain.runs import RunState, RunStatus, new_name
+from rabaska.domain.runs import RunState, RunStatus, names_for, new_name
 from rabaska.errors import RunFailed
 from rabaska.journeys import evidence
 from rabaska.journeys.cancel import cancel
@@ -23,6 +23,7 @@ from rabaska.journeys.evidence import Left
 from rabaska.journeys.fetch import fetch
 from rabaska.journeys.run import made_ready, start
 from rabaska.journeys.station import Station, station
+from rabaska.journeys.submit import Voyage
 from rabaska.journeys.telling import Silent, Teller
 from rabaska.journeys.wait import wait
 from rabaska.node.record.plan import Cut
@@ -34,6 +35,7 @@ from rabaska.scouting import saved, scripts, states
 
 # What is named by its digest, and so cannot be changed by a rehearsal that shares it.
 _SHARED = ("packs", "code", "node")
+_BY_ITSELF = ("crashed", "staging failed", "damaged data")  # ends that no cut brought about
 
 
 @dataclass(frozen=True)
@@ -120,9 +122,15 @@ class _Play:
         chain = replace(self.project.chain, links=links, at_most=links, grace=None)
         resources = replace(self.project.resources, walltime=self.limit)
         short = replace(self.project, chain=chain, resources=resources)
-        ready = made_ready(short, self.there, self.own, Silent())
-        ready = replace(ready, plan=ready.plan._replace(cuts=planned))
-        return find(self.own.runs, start(ready, short, self.there, self.own, Silent()).run)
+        making = made_ready(short, self.there, self.own, Silent())
+
+        def cut(name: str) -> Voyage:
+            whole = making(name)
+            return replace(whole, plan=whole.plan._replace(cuts=planned))
+
+        names = names_for(short.name)
+        started = start(cut, names, short, self.there, self.own, Silent())
+        return find(self.own.runs, started.run)
 
     def _left(self, record: RunRecord) -> Left:
         """The files of a run that is over; from another computer they are fetched."""
@@ -148,7 +156,7 @@ class _Play:
 def _check_end(run: RunStatus) -> None:
     """Refuse what fails without any cut: there is nothing to compare then."""
     ended = run.links[-1] if run.links else None
-    if run.state is RunState.FAILED and ended and ended.how in ("crashed", "staging failed"):
+    if run.state is RunState.FAILED and ended and ended.how in _BY_ITSELF:
         raise RunFailed(
             "the program fails in the rehearsal",
             why=f"{run.reason}\n{run.tail}".strip(),

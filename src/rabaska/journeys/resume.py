@@ -5,40 +5,89 @@ from dataclasses import replace
 
 from rabaska.domain.jobs import JobId, JobSpec
 from rabaska.domain.runs import RunState
-from rabaska.errors import CommandFailed, WrongUse
+from rabaska.errors import CommandFailed, NoSuchRun, Unreachable, WrongUse
 from rabaska.journeys.growth import MORE
+from rabaska.journeys.identity import guarded, refuse_other
 from rabaska.journeys.push import complete
 from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.status import status
 from rabaska.journeys.submit import more_script, script, spec_of, submit
+from rabaska.journeys.telling import Teller
 from rabaska.node.record.plan import Plan, from_json
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord, remember
 from rabaska.remote.place import quoted, surely
 
+# The code of a run stays as it was submitted.
+_ELSE = (
+    "`rabaska run` after a change that loads model, optimizer and counter, or with `--links 1` and "
+    "a longer `--walltime`, gets further"
+)
 
-def resume(record: RunRecord, home: Home, *, links: int | None = None) -> JobId:
+_NO_PLAN = 97  # how the script that reads a plan ends where there is none
+
+
+def resume(
+    record: RunRecord, home: Home, *, links: int | None = None, teller: Teller | None = None
+) -> JobId:
     """Submit the run again; it goes on from its newest valid checkpoint."""
     now = status(record, home)
+    if now.state is RunState.SUBMITTING:
+        raise WrongUse(
+            f"run {record.name} is being submitted: {now.reason}",
+            hint=f"`rabaska wait {record.name}` waits for it; nothing is submitted twice",
+        )
+    if now.state is RunState.GONE:
+        raise NoSuchRun(
+            f"run {record.name} is not on {record.cluster}", why=now.reason, hint=now.hint
+        )
     if now.state is RunState.FINISHED:
         raise WrongUse(f"run {record.name} is finished", hint="`rabaska fetch` brings its results")
+    if now.state is RunState.UNKNOWN and now.job:
+        raise Unreachable(
+            f"whether run {record.name} is still at work could not be found out",
+            why=now.reason,
+            hint="ask again in a moment; `rabaska cancel` first, if nothing of it should go on",
+        )
     if not now.state.over and now.state is not RunState.UNKNOWN:
         raise WrongUse(f"run {record.name} is {now.state.value}; there is nothing to resume")
+    if now.starts_over and teller:
+        teller.warn(f"this run starts over, and its next link will too: {now.starts_over}; {_ELSE}")
     there = station_of(record, home)
     plan = read_plan(record, there)
     complete(there, plan, home)
     spec = spec_of(plan, there, links=links or plan.links)
     name = _write_script(plan, there, spec)
-    job = submit(spec, there, script_name=name, resume=True)
+    last = now.submission
+    job = submit(spec, there, script_name=name, resume=True, since=last, teller=teller)
     remember(home.runs, replace(record, job=job.native))
     return job
 
 
 def read_plan(record: RunRecord, there: Station) -> Plan:
-    outcome = surely(lambda: there.place.run(f"cat {quoted([record.path + '/run.json'])}"))
+    file = quoted([record.path + "/run.json"])
+    reading = guarded(record, f"[ -e {file} ] || exit {_NO_PLAN}\ncat {file}")
+    outcome = surely(lambda: there.place.run(reading))
+    refuse_other(record, outcome.exit_code)
+    if outcome.exit_code == _NO_PLAN:
+        raise NoSuchRun(
+            f"run {record.name} was never created on {record.cluster}",
+            why=f"{record.path} has no run.json: the command that made the run was interrupted, "
+            "or somebody deleted it",
+            hint=f"`rabaska forget {record.name}` drops it from the list; `rabaska run` begins "
+            "another one",
+        )
     if outcome.exit_code != 0:
         raise CommandFailed(f"the plan of {record.name} cannot be read", why=outcome.complaint)
-    return from_json(json.loads(outcome.output))
+    try:
+        return from_json(json.loads(outcome.output))
+    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+        raise CommandFailed(
+            f"the plan of {record.name} is damaged",
+            why=f"{record.path}/run.json: {problem}",
+            hint=f"`rabaska fetch {record.name}` brings what the run saved; "
+            "`rabaska run` begins another one",
+        ) from None
 
 
 def _write_script(plan: Plan, there: Station, spec: JobSpec) -> str:
@@ -46,16 +95,22 @@ def _write_script(plan: Plan, there: Station, spec: JobSpec) -> str:
     setup = tuple(plan.about["setup"])
     if plan.growth.words:
         _written(f"name={MORE}", more_script(spec, there, setup), plan, there)
-    count = "n=$(ls job.sh job-[0-9]*.sh 2>/dev/null | wc -l)"
-    naming = f"rm -f STOP && {count} && name=job-$((n + 1)).sh"
-    return _written(naming, script(spec, there, setup), plan, there)
+    return _written(_NAMING, script(spec, there, setup), plan, there)
+
+
+# The first free number, which no other resume at this moment gets.
+_NAMING = """{ n=$(ls job.sh job-[0-9]*.sh 2>/dev/null | wc -l); name=job-$((n + 1)).sh
+until (set -C; : > "$name") 2>/dev/null; do
+  [ -e "$name" ] || { : > "$name"; exit 1; }
+  n=$((n + 1)); name=job-$((n + 1)).sh
+done; }"""
 
 
 def _written(naming: str, text: str, plan: Plan, there: Station) -> str:
     """The name that the shell words `naming` gave to a script of the run."""
     outcome = there.place.run(
         f"cd {quoted([there.run_folder(plan.run)])} && {naming}"
-        ' && cat > "$name.partial" && mv "$name.partial" "$name" && echo "$name"',
+        ' && cat > "$name.$$.partial" && mv -f "$name.$$.partial" "$name" && echo "$name"',
         feed=text.encode(),
     )
     if outcome.exit_code != 0:

@@ -1,29 +1,39 @@
 """Run: pack what changed, snapshot the code, push, prepare, submit."""
 
+import os
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import JobId
+from rabaska.domain.launching import check_launch
 from rabaska.domain.projects import Project
-from rabaska.domain.runs import new_name
+from rabaska.domain.runs import Draw, names_for, new_name
 from rabaska.journeys.pack import pack
 from rabaska.journeys.prepare import prepare, resolve
 from rabaska.journeys.push import push
-from rabaska.journeys.snapshots import not_code, take_snapshot
+from rabaska.journeys.secrets import collected, promised
+from rabaska.journeys.snapshots import take_snapshot, taken
 from rabaska.journeys.station import Station, cluster_named, seen, sketch_station, station
-from rabaska.journeys.submit import Voyage, create, submit, voyage
+from rabaska.journeys.submit import (
+    Making,
+    NameTaken,
+    Voyage,
+    create,
+    job_spec,
+    submit,
+    voyage,
+)
 from rabaska.journeys.telling import Silent, Teller
 from rabaska.packing.bundle import bundle
 from rabaska.packing.pack import Pack
-from rabaska.packing.snapshot import snapshot
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord, remember
-from rabaska.remote.git import own_files
+from rabaska.records.runs import RunRecord, enter, forget, remember
 from rabaska.remote.nowhere import Nowhere
-from rabaska.settings.project import check_data
+from rabaska.settings.project import check_data, check_filled
 
 
 @dataclass(frozen=True)
@@ -35,9 +45,17 @@ class Submitted:
 
 
 def run(
-    project: Project, on: str, home: Home, teller: Teller | None = None, *, advise: bool = True
+    project: Project,
+    on: str,
+    home: Home,
+    teller: Teller | None = None,
+    *,
+    advise: bool = True,
+    draw: Draw | None = None,
 ) -> Submitted:
+    """Start a run; names are made of what `draw` gives."""
     teller = teller or Silent()
+    check_filled(project)
     if advise:
         from rabaska.journeys.advancing import check_advance
 
@@ -48,20 +66,53 @@ def run(
         from rabaska.journeys.doctor import warn
 
         warn(project, there, teller)
-    return start(made_ready(project, there, home, teller), project, there, home, teller)
+    making = made_ready(project, there, home, teller)
+    return start(making, names_for(project.name, draw), project, there, home, teller)
 
 
-def start(ready: Voyage, project: Project, there: Station, home: Home, teller: Teller) -> Submitted:
-    """Submit what is ready."""
-    name, on, path = ready.plan.run, there.cluster.name, there.run_folder(ready.plan.run)
-    record = RunRecord(name, on, path, str(project.folder), time.time())
-    # Remembered first: whatever happens to this computer, no job runs that it does not know.
-    remember(home.runs, record)
-    create(ready, there, path)
-    job = submit(ready.spec, there, teller=teller)
+def start(
+    making: Making,
+    names: Iterator[str],
+    project: Project,
+    there: Station,
+    home: Home,
+    teller: Teller,
+) -> Submitted:
+    """Submit what is ready, under the first name that no other run has, here or there."""
+    ready, record = _created(making, names, project, there, home)
+    try:
+        job = submit(ready.spec, there, teller=teller)
+    except KeyboardInterrupt:
+        told = f"`rabaska status {record.name}` shows what became of it"
+        teller.warn(f"run {record.name} was being submitted; {told}")
+        raise
     remember(home.runs, replace(record, job=job.native))
-    teller.step(f"run {name}: submitted to {on} as job {job}")
-    return Submitted(run=name, job=job, cluster=on, path=path)
+    teller.step(f"run {record.name}: submitted to {record.cluster} as job {job}")
+    return Submitted(run=record.name, job=job, cluster=record.cluster, path=record.path)
+
+
+def _created(
+    making: Making, names: Iterator[str], project: Project, there: Station, home: Home
+) -> tuple[Voyage, RunRecord]:
+    for name in names:
+        ready, path = making(name), there.run_folder(name)
+        # Remembered first: whatever happens to this computer, no job runs that it does not know.
+        record = enter(home.runs, _record(ready, path, project, there))
+        if record is None:
+            continue  # another run of this computer is called so
+        try:
+            create(ready, there, path)
+        except NameTaken:
+            forget(home.runs, record)
+            continue
+        return ready, record
+    raise AssertionError("names never end")
+
+
+def _record(ready: Voyage, path: str, project: Project, there: Station) -> RunRecord:
+    name, on, folder = ready.plan.run, there.cluster.name, str(project.folder)
+    identity, called = ready.plan.id, project.name
+    return RunRecord(name, on, path, folder, time.time(), id=identity, called=called)
 
 
 def _tell_of_the_profile(cluster: Cluster, home: Home, teller: Teller) -> None:
@@ -82,29 +133,40 @@ def _tell_of_the_profile(cluster: Cluster, home: Home, teller: Teller) -> None:
             teller.warn(f"{says}, and the cluster says: {fact.found}")
 
 
-def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> Voyage:
+def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> Making:
     """All that a job of the project needs, brought to its cluster; nothing is submitted."""
     check_data(project)
+    check_launch(
+        job_spec(project, project.name, there), there.cluster, there.scheduler.capabilities
+    )
+    secrets = collected(project.environment, os.environ, teller)
     # First of all: a package that is missing there would make everything else useless.
     environment = prepare(project.environment, there, teller, nodes=project.resources.nodes)
     packs = pack(project, home, teller)
     code = take_snapshot(project, home, teller)
     push(there, code, packs, teller)
-    ready = voyage(project, new_name(project.name), there, code.digest, packs, environment.setup)
-    _tell_of_limits(ready, there, teller)
-    return ready
+
+    def making(name: str) -> Voyage:
+        return voyage(project, name, there, code.digest, packs, environment.setup, secrets)
+
+    _tell_of_limits(making(new_name(project.name)), there, teller)
+    return making
 
 
 def preview(project: Project, on: str, home: Home, teller: Teller | None = None) -> Voyage:
     """What `run` would submit, with nothing packed, sent or written outside a temporary folder."""
+    check_filled(project)
     check_data(project)
     with tempfile.TemporaryDirectory() as scratch:
         there = sketch_station(on, home, program=bundle(Path(scratch)))
-        unwanted = not_code(project, home)
-        code = snapshot(project.folder, Path(scratch), exclude=unwanted, listed=own_files)
+        check_launch(
+            job_spec(project, project.name, there), there.cluster, there.scheduler.capabilities
+        )
+        code = taken(project, home, Path(scratch), teller or Silent())
         packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
         setup = resolve(project.environment, there, nodes=project.resources.nodes).setup
-        ready = voyage(project, new_name(project.name), there, code.digest, packs, setup)
+        secrets = promised(project.environment)
+        ready = voyage(project, new_name(project.name), there, code.digest, packs, setup, secrets)
         _tell_of_limits(ready, there, teller or Silent())
         return ready
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from rabaska.domain.projects import Project
+from rabaska.domain.runs import names_for
 from rabaska.jobscript.enter import enter_script
 from rabaska.journeys.run import made_ready
 from rabaska.journeys.station import Station, station
-from rabaska.journeys.submit import Voyage, create, in_job
+from rabaska.journeys.submit import Making, NameTaken, Voyage, create, in_job
 from rabaska.journeys.telling import Teller
 from rabaska.records.home import Home
 from rabaska.remote.place import quoted
@@ -23,11 +24,21 @@ def shell(
 ) -> int:
     """Open a shell in an allocation, or run `words` there; its exit code."""
     there = station(on, home)
-    ready = made_ready(project, there, home, teller)
-    folder = f"{there.store}/shells/{ready.plan.run}"
-    create(ready, there, folder)
+    ready, folder = _created(made_ready(project, there, home, teller), project.name, there)
     teller.step(f"asking {on} for an allocation; it ends with the shell")
     return there.place.attach(_script(ready, there, folder, words, terminal), terminal=terminal)
+
+
+def _created(making: Making, project: str, there: Station) -> tuple[Voyage, str]:
+    """A folder for what the shell leaves, under a name that no other one has."""
+    for name in names_for(project):
+        ready, folder = making(name), f"{there.store}/shells/{name}"
+        try:
+            create(ready, there, folder)
+        except NameTaken:
+            continue
+        return ready, folder
+    raise AssertionError("names never end")
 
 
 def _script(
@@ -37,13 +48,14 @@ def _script(
     inside = [*there.node, "inside", folder, *(["--", *words] if words else [])]
     entering = enter_script(in_job(there), ready.plan.about["setup"], inside)
     command = there.scheduler.interactive_command(
-        ready.spec, ["bash", f"{folder}/enter.sh"], terminal=terminal
+        ready.spec, f"{folder}/enter.sh", terminal=terminal
     )
     place, results = quoted([folder]), quoted([f"{folder}/carried/000"])
     return (
-        f'leave() {{ if [ -n "$(find {results} -type f -print -quit)" ]; then'
+        f"leave() {{ rm -f {place}/secrets.json; "
+        f'if [ -n "$(find {results} -type f -print -quit)" ]; then'
         f" echo what was written is kept in {results} >&2; else rm -rf {place}; fi; }}\n"
         f"trap leave EXIT\n"
-        f"printf %s {quoted([entering])} > {place}/enter.sh\n"
+        f"printf %s {quoted([entering])} > {place}/enter.sh; chmod u+x {place}/enter.sh\n"
         f"{quoted(command)}\n"
     )

@@ -1,5 +1,9 @@
 """Snapshots: the code of a project as it is now, without what is no code."""
 
+import glob
+import posixpath
+from pathlib import Path
+
 from rabaska.domain.projects import Project
 from rabaska.journeys.telling import Teller
 from rabaska.packing.snapshot import Snapshot, snapshot
@@ -8,18 +12,38 @@ from rabaska.remote.git import own_files
 
 
 def take_snapshot(project: Project, home: Home, teller: Teller) -> Snapshot:
-    unwanted = not_code(project, home)
-    taken = snapshot(project.folder, home.store / "code", exclude=unwanted, listed=own_files)
-    teller.step(f"code: {taken.files} files, snapshot {taken.digest[:12]}")
-    return taken
+    code = taken(project, home, home.store / "code", teller)
+    teller.step(f"code: {code.files} files, snapshot {code.digest[:12]}")
+    return code
+
+
+def taken(project: Project, home: Home, folder: Path, teller: Teller) -> Snapshot:
+    """A snapshot in `folder`; what may hold secrets stays behind, and is named."""
+    code = snapshot(
+        project.folder,
+        folder,
+        exclude=not_code(project, home),
+        include=project.include,
+        listed=own_files,
+    )
+    if code.withheld:
+        teller.warn(
+            f"not sent, for it may hold secrets: {', '.join(code.withheld)}; `secrets` under "
+            "[environment] hands keys to the program, `include` under [code] sends the file"
+        )
+    return code
 
 
 def not_code(project: Project, home: Home) -> tuple[str, ...]:
-    """Datasets travel as packs; fetched results, and what we remember, stay at home."""
+    """Datasets travel as packs; fetched results, and what we remember, stay at home.
+
+    All but what the user excludes is meant where it lies: `mypkg/results` is code.
+    """
     apart = [home.folder, *(path for dataset in project.datasets for path in dataset.paths)]
     inside = [
         path.relative_to(project.folder).as_posix()
         for path in apart
         if path.is_relative_to(project.folder)
     ]
-    return (*project.exclude, *inside, "results", *project.keep)
+    at_root = [f"/{posixpath.normpath(path)}" for path in (*inside, "results", *project.keep)]
+    return (*project.exclude, *map(glob.escape, at_root))

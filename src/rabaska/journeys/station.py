@@ -27,7 +27,10 @@ _WAY_IN = (
     "from rabaska.node.__main__ import main; "
     "code = main(sys.argv[2:]); sys.stdout.flush(); os._exit(code)"
 )
+_NO_PYTHON = 96  # exit code
 _STORE = "~/rabaska"  # where a profile names no better place
+_OTHERS = 99  # how the script ends where somebody else owns the store
+STORED = ("runs", "packs", "code", "envs", "node", "queue", "shells", "nodes.json")
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,13 @@ class Station:
             names_cores=self.cluster.names_cores,
         )
 
+    def find_command(self, run: str) -> tuple[str, ...]:
+        """What asks the queue for a job of `run` whose id was lost; nothing where it cannot."""
+        from rabaska.schedulers.spelling import job_name
+
+        words = self.scheduler.capabilities.find
+        return tuple(word.replace("{name}", job_name(run)) for word in words)
+
     def run_folder(self, run: str) -> str:
         return f"{self.store}/runs/{run}"
 
@@ -72,7 +82,8 @@ class Station:
 
     def guarded(self, script: str) -> str:
         """A script that uses our node side, and does nothing where it is missing."""
-        return f"[ -e {quoted([self.node[-1]])} ] || exit {NO_PROGRAM}\n{script}"
+        # Owned by us, too: a program that somebody else put there is none of ours.
+        return f"[ -O {quoted([self.node[-1]])} ] || exit {NO_PROGRAM}\n{script}"
 
     def send_program(self) -> None:
         self.place.send(self.program, self.node[-1])
@@ -85,7 +96,7 @@ class Station:
         ends, costs more than our own modules.
         """
         program = quoted([self.node[-1]])
-        ready = f'program={program}; [ -e "$program".compiled ] && program=$program.compiled'
+        ready = f'program={program}; [ -O "$program".compiled ] && program=$program.compiled'
         return (
             f'{ready}; {quoted([self.python])} -ISc {quoted([_WAY_IN])} "$program" {quoted(words)}'
         )
@@ -173,10 +184,11 @@ def place_of(cluster: Cluster) -> Place:
     from rabaska.remote.connection import Connection
     from rabaska.remote.ssh import Ssh
 
-    login = Connection(cluster.host, options=cluster.ssh_options)
+    options, umask = cluster.ssh_options, cluster.umask
+    login = Connection(cluster.host, options, umask=umask)
     if not cluster.transfer_host:
         return Ssh(login)
-    return Ssh(login, Connection(cluster.transfer_host, options=cluster.ssh_options))
+    return Ssh(login, Connection(cluster.transfer_host, options, umask=umask))
 
 
 def store_word(cluster: Cluster) -> str:
@@ -194,7 +206,25 @@ def resolved_store(cluster: Cluster, place: Place) -> str:
             "own, in which you can write the folder itself",
         )
     word = store_word(cluster)
-    outcome = surely(lambda: place.run(f"set -u; mkdir -p {word} && cd {word} && pwd -P"))
+    python = f"command -v {expanding(cluster.python)} >/dev/null || exit {_NO_PYTHON}"
+    ours = f'[ -O . ] || [ "$(stat -c %u .)" = 0 ] || exit {_OTHERS}'
+    making = f"mkdir -p {word} && cd {word} && {{ {ours}; {_closing(cluster)} pwd -P; }}"
+    outcome = surely(lambda: place.run(f"{python}; set -u; {making}"))
+    if outcome.exit_code == _NO_PYTHON:
+        raise CommandFailed(
+            f"{cluster.name} has no `{cluster.python}` on its login node",
+            why="rabaska's own part there runs under it, from Python 3.6 on",
+            hint="name one that is there as `python` in the cluster's profile, such as "
+            "`/usr/bin/python3.9`, or load its module in ~/.bash_profile there; "
+            f"`rabaska clusters check {cluster.name}` compares the profile with the cluster",
+        )
+    if outcome.exit_code == _OTHERS:
+        raise SettingsError(
+            f"the store {cluster.store or _STORE} on {cluster.name} belongs to another user",
+            why="its owner could change what runs there in your name",
+            hint="change `store` under [storage] in the cluster's profile to a folder of your own, "
+            "such as one that ends in /$USER/rabaska",
+        )
     if outcome.exit_code != 0:
         from rabaska.remote.refusals import refuse_full_disk
 
@@ -205,3 +235,17 @@ def resolved_store(cluster: Cluster, place: Place) -> str:
             hint="change `store` under [storage] in the cluster's profile",
         )
     return outcome.output.strip().splitlines()[-1]
+
+
+def _closing(cluster: Cluster) -> str:
+    """Shell words that close the store, the folder they run in, to all who may not read it.
+
+    A folder that holds other things as well was not made for us, and stays as open as it is.
+    """
+    modes = "g=rxs,o=" if cluster.share == "group" else "go="
+    names = " ".join(STORED)
+    ours = " ".join(f"-e {name}" for name in STORED)
+    return (
+        f"ls -A | grep -qvxF {ours} || chmod {modes} . 2>/dev/null; "
+        f'for kept in {names}; do [ ! -d "$kept" ] || chmod {modes} "$kept" 2>/dev/null; done;'
+    )

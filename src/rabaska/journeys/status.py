@@ -1,13 +1,14 @@
 """Status: how runs stand, with one round trip per cluster."""
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rabaska.domain.jobs import JobId, JobStatus
+from rabaska.domain.jobs import Capabilities, JobId, JobState, JobStatus
 from rabaska.errors import Unreachable
 from rabaska.journeys.station import Station, station_of
 from rabaska.records.home import Home
@@ -43,7 +44,7 @@ def statuses(
     What the caller has to do `meanwhile` is done while the first of them thinks. For `again`
     see `Place.run`. A list that shows no explanations need not look for any.
     """
-    found: dict[str, RunStatus] = {}
+    found: dict[RunRecord, RunStatus] = {}
     for cluster in dict.fromkeys(record.cluster for record in records):
         wanted = [record for record in records if record.cluster == cluster]
         there = station_of(wanted[0], home)
@@ -51,9 +52,9 @@ def statuses(
         meanwhile, again = None, ""
         learned = _learn_jobs(wanted, answer, there, home)
         if learned and there.scheduler.capabilities.asked_by_id:
-            answer = _ask(there, [learned.get(each.name, each) for each in wanted], home)
+            answer = _ask(there, [learned.get(each, each) for each in wanted], home)
         found.update(_standing(wanted, answer, there, explained=explained))
-    return [found[record.name] for record in records]
+    return [found[record] for record in records]
 
 
 @contextmanager
@@ -118,37 +119,63 @@ def _json_lines(text: str) -> Iterable[dict[str, Any]]:
 
 
 def _queue(told: Mapping[str, Any], there: Station) -> tuple[Queue | None, str]:
-    """History first, the queue over it: what is still in the queue is newer."""
+    """History first, the queue over it: what is still in the queue is newer.
+
+    A queue that complained, or said nothing at all, is not an empty one.
+    """
     queue, history = told["queue"], told["history"]
-    if queue["exit_code"] not in (0, *there.scheduler.capabilities.partial_answers):
+    able = there.scheduler.capabilities
+    answers = (0, *able.partial_answers)
+    if queue["exit_code"] not in answers or not able.is_answer(queue["said"]):
         return None, queue["complained"].strip() or queue["said"].strip()
     found: dict[str, JobStatus] = {}
-    if history and history["exit_code"] == 0:
+    if history and history["exit_code"] in answers:
         found.update(there.scheduler.read_history(history["said"]))
-    return {**found, **there.scheduler.read_status(queue["said"])}, ""
+    found.update(there.scheduler.read_status(queue["said"]))
+    missing = [job for each in queue.get("asked", ()) if (job := JobId(each)).key not in found]
+    not_told = {job.key: _not_told(queue) for job in missing if not _is_gone(job, queue, able)}
+    return {**not_told, **found}, ""
+
+
+def _is_gone(job: JobId, queue: Mapping[str, Any], able: Capabilities) -> bool:
+    """Whether the queue said of a job that it does not know it, rather than nothing.
+
+    Slurm's qstat has an exit code for that and no words.
+    """
+    if not queue["complained"].strip():
+        return queue["exit_code"] in able.partial_answers
+    named = re.compile(rf"(?<!\d){re.escape(job.key)}(?!\d)")
+    lines = queue["complained"].splitlines()
+    return any(able.is_gone(line) and named.search(line) for line in lines)
+
+
+def _not_told(queue: Mapping[str, Any]) -> JobStatus:
+    said = " ".join(queue["complained"].split())
+    why = "the queue did not tell of its job"
+    return JobStatus(JobState.UNKNOWN, "", f"{why}: {said}" if said else why)
 
 
 def _learn_jobs(
     records: Sequence[RunRecord], answer: "Answer", there: Station, home: Home
-) -> dict[str, RunRecord]:
+) -> dict[RunRecord, RunRecord]:
     """Remember the jobs of runs whose submission was answered when we were gone."""
     from rabaska.journeys.reading import newest_job
 
-    learned: dict[str, RunRecord] = {}
+    learned: dict[RunRecord, RunRecord] = {}
     for record in records:
         report = answer.reports.get(record.path, {})
         if record.job and report.get("done"):
             continue  # whatever job it was, nobody will ask for it again
         job = newest_job(report, there)
         if job is not None and job.native != record.job:
-            learned[record.name] = replace(record, job=job.native)
-            remember(home.runs, learned[record.name])
+            learned[record] = replace(record, job=job.native)
+            remember(home.runs, learned[record])
     return learned
 
 
 def _standing(
     records: Sequence[RunRecord], answer: "Answer", there: Station, *, explained: bool
-) -> "dict[str, RunStatus]":
+) -> "dict[RunRecord, RunStatus]":
     from rabaska.journeys.reading import stands
 
-    return {each.name: stands(each, answer, there, explained=explained) for each in records}
+    return {each: stands(each, answer, there, explained=explained) for each in records}

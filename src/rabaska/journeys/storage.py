@@ -6,6 +6,7 @@ from rabaska.domain.clusters import Tier
 from rabaska.domain.keeping import KINDS, Kept, purge_day
 from rabaska.domain.shellwords import expanding
 from rabaska.journeys.station import Station, station
+from rabaska.node.files import PARTIAL
 from rabaska.records.home import Home
 from rabaska.remote.place import quoted
 
@@ -38,7 +39,8 @@ class Storage:
 
 def storage(on: str, home: Home) -> Storage:
     there = station(on, home)
-    kept, free = kept_there(there)
+    everything, free = kept_there(there)
+    kept = tuple(each for each in everything if not each.name.endswith(PARTIAL))
     tier = there.cluster.store_tier
     purge = tier.purge if tier else ""
     oldest = min((each.written for each in kept if each.kind != "runs"), default=0.0)

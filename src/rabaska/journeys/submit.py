@@ -1,29 +1,38 @@
 """Submit: one run, from its plan to the cluster's job id."""
 
 import io
+import json
 import tarfile
 import time
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from rabaska.checkup.subject import resumption_of, started_by
 from rabaska.domain.asking import completed
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources, together
 from rabaska.domain.placing import memory_folder, shared_folder
 from rabaska.domain.projects import Project
-from rabaska.errors import CommandFailed, SubmissionRefused
+from rabaska.domain.secrets import Secrets, parted
+from rabaska.errors import CommandFailed, SubmissionRefused, Unreachable, WrongUse
 from rabaska.jobscript.script import Agent, render
 from rabaska.journeys.growth import MORE, growth, longest
 from rabaska.journeys.station import Station
-from rabaska.journeys.telling import Silent, Teller
+from rabaska.journeys.telling import Silent, Teller, told_after
+from rabaska.node.login.creation import TAKEN
+from rabaska.node.login.submission import OTHERS
 from rabaska.node.record import plan as plans
+from rabaska.node.record.jobs import NOT_KNOWN
 from rabaska.node.record.plan import Launch, Nearby, Plan, StagedData
 from rabaska.packing.pack import Pack
-from rabaska.remote.place import quoted, surely
+from rabaska.remote.place import Outcome, quoted, surely
 from rabaska.remote.refusals import refuse_full_disk
 from rabaska.scouting.questions import OUTSIDE
+from rabaska.scouting.scripts import find
+
+_PATIENCE = 5.0  # seconds with a scheduler, before it is said that it is waited for
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,11 @@ class Voyage:
     plan: Plan
     script: str
     more: str = ""  # the script of a link that the run itself adds, where it may
+    # What the program is handed and nobody is shown.
+    secrets: Secrets = field(default_factory=Secrets)
+
+
+Making = Callable[[str], Voyage]  # the same voyage under a name that may turn out to be taken
 
 
 def grace(project: Project) -> timedelta:
@@ -63,11 +77,13 @@ def job_spec(project: Project, run: str, station: Station) -> JobSpec:
 
 def voyage(
     project: Project, run: str, station: Station, code: str, packs: tuple[Pack, ...],
-    setup: tuple[str, ...],
+    setup: tuple[str, ...], secrets: Secrets | None = None,
 ) -> Voyage:  # fmt: skip
     """Everything about the run decided, nothing done."""
     project = completed(project, station.cluster)
     spec = job_spec(project, run, station)
+    variables, of_site = parted(station.cluster.variables)
+    secrets = of_site | (secrets or project.environment.hidden)
     plan = Plan(
         run=run,
         command=list(project.command),
@@ -79,7 +95,8 @@ def voyage(
         ],
         patterns=list(project.checkpoints.patterns),
         keep=list(project.keep),
-        variables={**station.cluster.variables, **project.environment.variables},
+        variables={**variables, **project.environment.variables},
+        secrets=[*secrets.names],
         walltime=project.resources.walltime.total_seconds(),
         grace=spec.warn_before.total_seconds(),
         signal=project.chain.signal,
@@ -91,9 +108,12 @@ def voyage(
         watch=project.watch,
         growth=growth(project, spec, station),
         tries=_tries(station.cluster),
+        id=uuid.uuid4().hex,
+        resumes=resumption_of(project, started_by(project, find(project.folder))).kind,
     )
     more = more_script(spec, station, setup) if plan.growth.words else ""
-    return Voyage(spec=spec, plan=plan, script=script(spec, station, setup), more=more)
+    text = script(spec, station, setup)
+    return Voyage(spec=spec, plan=plan, script=text, more=more, secrets=secrets)
 
 
 def _tries(cluster: Cluster) -> str:
@@ -103,7 +123,8 @@ def _tries(cluster: Cluster) -> str:
 
 def _launch(spec: JobSpec, station: Station) -> Launch:
     asked = spec.resources
-    return Launch(spec.launch, asked.nodes, asked.tasks, asked.cores, station.cluster.mpi)
+    reach = station.scheduler.capabilities.reach
+    return Launch(spec.launch, asked.nodes, asked.tasks, asked.cores, station.cluster.mpi, reach)
 
 
 def script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
@@ -120,8 +141,8 @@ def more_script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
 def in_job(station: Station) -> InJob:
     """What a job tells our node side; the profile knows its node-local space best."""
     told = station.scheduler.in_job()
-    local = station.cluster.local_space
-    return replace(told, local_space=local) if local else told
+    local = station.cluster.local_space or told.local_space
+    return replace(told, local_space=local, umask=station.cluster.umask)
 
 
 def _about(
@@ -131,6 +152,7 @@ def _about(
     asked = spec.resources
     return {
         "project": project.name,
+        "folder": str(project.folder),
         "cluster": station.cluster.name,
         "scheduler": station.cluster.scheduler,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -166,15 +188,16 @@ def spec_of(plan: Plan, station: Station, *, links: int) -> JobSpec:
     )  # fmt: skip
 
 
+class NameTaken(Exception):
+    """Another run has this folder."""
+
+
 def create(ready: Voyage, station: Station, folder: str) -> None:
-    """Make the run folder, whole or not at all."""
-    whole, partial = quoted([folder]), quoted([f"{folder}.partial"])
-    script = (
-        f"set -e; if [ -e {whole} ]; then exit; fi\n"
-        f"rm -rf {partial}; mkdir -p {partial}; tar -xf - -C {partial}; mv {partial} {whole}"
-    )
-    content = _run_folder_tar(ready)
-    outcome = surely(lambda: station.place.run(script, feed=content))
+    """Make the run folder, complete or not at all; NameTaken when another run has that name."""
+    script, content = quoted([*station.node, "create", folder]), _run_folder_tar(ready)
+    outcome = surely(lambda: station.run(script, feed=content))
+    if outcome.exit_code == TAKEN:
+        raise NameTaken(folder)
     if outcome.exit_code != 0:
         refuse_full_disk(outcome.complaint)
         raise CommandFailed(
@@ -189,19 +212,23 @@ def _run_folder_tar(ready: Voyage) -> bytes:
             _add(archive, name, None)
         _add(archive, "run.json", plans.dumps(ready.plan).encode())
         _add(archive, "job.sh", ready.script.encode())
+        if ready.secrets:
+            # Its own mode: who shares a store with a group shares no secrets.
+            values = json.dumps(ready.secrets.reveal()).encode()
+            _add(archive, "secrets.json", values, mode=0o600)
         if ready.more:
             _add(archive, MORE, ready.more.encode())
     return content.getvalue()
 
 
-def _add(archive: tarfile.TarFile, name: str, data: bytes | None) -> None:
+def _add(archive: tarfile.TarFile, name: str, data: bytes | None, *, mode: int = 0o666) -> None:
     entry = tarfile.TarInfo(name)
     entry.mtime = int(time.time())
     if data is None:
-        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+        entry.type, entry.mode = tarfile.DIRTYPE, 0o777  # less the umask there
         archive.addfile(entry)
         return
-    entry.size, entry.mode = len(data), 0o644
+    entry.size, entry.mode = len(data), mode
     archive.addfile(entry, io.BytesIO(data))
 
 
@@ -211,34 +238,41 @@ def submit(
     *,
     script_name: str = "job.sh",
     resume: bool = False,
+    since: str = "",
     teller: Teller | None = None,
 ) -> JobId:
-    """Hand the run's script to the scheduler: at once as an array, or each link after another."""
-    words = ["--resume"] if resume else []
+    """Hand the run's script to the scheduler: at once as an array, or each link after another.
+
+    `since` is the last submission of the run that we know of; if it is not the last one any
+    more, somebody else submitted the run, and nothing is submitted.
+    """
+    teller = teller or Silent()
+    words = ["--since", since, *(["--resume"] if resume else [])]
     if spec.links == 1 or station.scheduler.capabilities.array:
-        return _submitted(spec, station, script_name, ["--links", str(spec.links), *words])
-    chain = [_submitted(spec, station, script_name, words)]
+        return _submitted(spec, station, script_name, ["--links", str(spec.links), *words], teller)
+    chain = [_submitted(spec, station, script_name, words, teller)]
     for number in range(2, spec.links + 1):
         try:
-            chain.append(_link_after(chain[-1], spec, station, script_name))
-        except SubmissionRefused as refusal:
+            chain.append(_link_after(chain[-1], spec, station, script_name, teller))
+        except (SubmissionRefused, Unreachable) as refusal:
             # What was taken runs, and goes as far as it goes; `resume` adds links later.
-            told = f"link {number} of {spec.links} was not taken: {refusal.why}"
-            (teller or Silent()).warn(told)
+            teller.warn(f"link {number} of {spec.links} was not taken: {refusal.why}")
             break
     return together(chain)
 
 
-def _link_after(before: JobId, spec: JobSpec, station: Station, script_name: str) -> JobId:
+def _link_after(
+    before: JobId, spec: JobSpec, station: Station, script_name: str, teller: Teller
+) -> JobId:
     words = ["--after", before.native]
     try:
-        return _submitted(spec, station, script_name, words, after=before)
+        return _submitted(spec, station, script_name, words, teller, after=before)
     except SubmissionRefused as refusal:
         # Torque takes no job after one that is over already. Two links that begin together do
         # no harm: one of them claims the run.
         if "dependency" not in refusal.why.lower():
             raise
-        return _submitted(spec, station, script_name, words)
+        return _submitted(spec, station, script_name, words, teller)
 
 
 def _submitted(
@@ -246,17 +280,24 @@ def _submitted(
     station: Station,
     script_name: str,
     words: Sequence[str],
+    teller: Teller,
     *,
     after: JobId | None = None,
 ) -> JobId:
     """One submission; the run folder remembers it before we do."""
     run, folder = spec.name, station.run_folder(spec.name)
     command = station.scheduler.submit_command(f"{folder}/{script_name}", spec, after=after)
-    find = station.scheduler.capabilities.find
+    find = station.find_command(run)
     asking = ["--find", quoted(find)] if find else []
     # Under the same mark it may be said twice: the second gets the answer of the first.
     submit = [*station.node, "submit", folder, "--mark", uuid.uuid4().hex, *words, *asking]
-    outcome = surely(lambda: station.run(quoted([*submit, "--", *command])))
+    waiting = (
+        f"run {run}: waiting for {station.cluster.name} to answer its submission; Ctrl-C does not "
+        f"end it, and `rabaska status {run}` shows what becomes of it"
+    )
+    with told_after(_PATIENCE, waiting, teller):
+        outcome = surely(lambda: station.run(quoted([*submit, "--", *command])))
+    _refuse_unanswered(outcome, run, station)
     if outcome.exit_code != 0:
         raise refused(run, station, f"{command[0]} said: {outcome.complaint}")
     job = station.scheduler.read_job_id(outcome.output)
@@ -267,6 +308,20 @@ def _submitted(
             hint=f"`rabaska status {run}` asks again",
         )
     return job
+
+
+def _refuse_unanswered(outcome: Outcome, run: str, station: Station) -> None:
+    if outcome.exit_code == NOT_KNOWN:
+        raise Unreachable(
+            f"{station.cluster.name} did not answer whether it took run {run}",
+            why=outcome.complaint,
+            hint=f"`rabaska wait {run}` goes on asking; nothing is submitted twice",
+        )
+    if outcome.exit_code == OTHERS:
+        raise WrongUse(
+            f"run {run} was submitted by another command meanwhile",
+            hint=f"`rabaska status {run}` shows how it stands",
+        )
 
 
 def refused(run: str, station: Station, said: str) -> SubmissionRefused:

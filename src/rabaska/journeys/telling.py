@@ -1,6 +1,8 @@
 """How a journey tells what it does, without knowing who listens."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 
@@ -36,3 +38,15 @@ def telling(what: str, teller: Teller) -> Callable[[int, int], None]:
         teller.moved(what, done, total)
 
     return moved
+
+
+@contextmanager
+def told_after(seconds: float, text: str, teller: Teller) -> Iterator[None]:
+    """Tell `text` if what is done meanwhile takes longer than that."""
+    timer = threading.Timer(seconds, teller.step, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -13,6 +13,7 @@ from rabaska.records.runs import RunRecord
 _FIRST_PAUSE = 0.5  # seconds
 _LONGEST_PAUSE_HERE = 2.0
 _LONGEST_PAUSE = 60.0  # sites ask for no more than one question a minute
+_SURE = 3  # times in a row that a run's folder is not there
 _PATIENCE = 60  # questions in a row that nobody answered: an hour, at the longest pause
 
 
@@ -24,7 +25,7 @@ def wait(
     A cluster that cannot be reached for a while is asked again: a run does not depend on us.
     """
     longest = _LONGEST_PAUSE_HERE if record.cluster == "here" else _LONGEST_PAUSE
-    pause, unanswered = _FIRST_PAUSE, 0
+    pause, unanswered, gone = _FIRST_PAUSE, 0, 0
     now: RunStatus | None = None
     while True:
         try:
@@ -36,7 +37,9 @@ def wait(
             now = replace(now, state=RunState.UNKNOWN, reason=problem.what, hint="")
         if seen:
             seen(now)
-        if now.state.over:
+        # A file system that comes back shows a folder that was not there a moment ago.
+        gone = gone + 1 if now.state is RunState.GONE else 0
+        if now.state.over and gone in (0, _SURE):
             return now
         time.sleep(pause)
         pause = min(pause * 1.3, longest)

@@ -4,11 +4,12 @@ Bytes arrive in `<target>/.arriving.partial/`, in files named by what they will 
 time. A file that changed there since is another file, so old bytes and new ones never mix.
 """
 
-import fnmatch
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,10 +17,12 @@ from typing import Any
 from rabaska.errors import CommandFailed
 from rabaska.node import files
 from rabaska.node.login import offer
-from rabaska.remote.here import is_newer, no_space, remove
-from rabaska.remote.place import Moved, NodeSide, quoted
+from rabaska.remote.brought import PAUSE, ROUNDS, Before, Brought, before, grows, is_left_out
+from rabaska.remote.place import Moved, NodeSide, SourceGone, quoted
 from rabaska.remote.refusals import ConnectionLost, lost
+from rabaska.remote.removing import remove
 from rabaska.remote.shell import Shell, Started
+from rabaska.remote.unwritable import unwritable
 
 ARRIVING = f".arriving{files.PARTIAL}"
 _CHUNK = 1 << 20
@@ -34,6 +37,7 @@ class Offered:
     size: int
     mtime_ns: int
     link: str | None = None  # where a symbolic link points
+    problem: str = ""  # why it cannot be read
 
     def arriving(self, folder: Path) -> Path:
         """Where its bytes gather until all are here."""
@@ -43,48 +47,60 @@ class Offered:
 
 def bring(
     source: str, target: Path, shell: Shell, node: NodeSide, leave_out: Sequence[str], moved: Moved
-) -> int:
-    """How many files came; a connection that breaks is made again as long as it helps."""
+) -> Brought:
+    """What came; a connection that breaks is made again as long as it helps."""
     came: list[Offered] = []
-    tries, most = 0, -1
+    here = before(target)
+    tries, most, rounds = 0, -1, 1
     while True:
         try:
-            wanted = _wanted(_offered(source, node), target, leave_out)
-            here = sum(each.size for each in came) + sum(_arrived(each, target) for each in wanted)
-            tries, most = (0, here) if here > most else (tries + 1, most)
-            for arrived in _arrivals(source, wanted, target, shell, node, moved):
+            here.begin_round()
+            wanted = _wanted(_offered(source, node), here, leave_out)
+            done = sum(each.size for each in came) + sum(_arrived(each, target) for each in wanted)
+            tries, most = (0, done) if done > most else (tries + 1, most)
+            for arrived in _arrivals(source, wanted, here, shell, node, moved):
                 came.append(arrived)
+                here.note(arrived.path, arrived.size, arrived.mtime_ns)
+            remove(target / ARRIVING)
         except ConnectionLost:
             if tries == _TRIES:
                 raise
             shell.connection.reopen()
             continue
-        except FileNotFoundError:
-            raise
         except OSError as problem:
-            raise no_space(problem, target) from problem
-        remove(target / ARRIVING)
-        return len(came)
+            raise unwritable(problem, target) from problem
+        finally:
+            with suppress(OSError):  # what came is here all the same
+                here.write()
+        if not here.unfinished or rounds == ROUNDS:
+            return here.told()
+        rounds += 1
+        time.sleep(PAUSE)
 
 
 def _offered(source: str, node: NodeSide) -> list[Offered]:
     outcome = node.run(quoted([*node.node, "offer", "list", source]))
     if outcome.exit_code == offer.GONE:
-        raise FileNotFoundError(source)
+        raise SourceGone(source)
     if outcome.exit_code != 0:
         raise CommandFailed(f"{source} could not be listed", why=outcome.complaint)
     lines = outcome.output.splitlines()
     return [Offered(**json.loads(line)) for line in lines if line.startswith("{")]
 
 
-def _wanted(offered: Sequence[Offered], target: Path, leave_out: Sequence[str]) -> list[Offered]:
-    """What is not here, or older here; names that would lead out of `target` are not for us."""
+def _wanted(offered: Sequence[Offered], here: Before, leave_out: Sequence[str]) -> list[Offered]:
+    """What is not here as it is there; what would lead out of the folder is not for us."""
+    for each in offered:
+        if each.problem and not is_left_out(each.path, leave_out):
+            here.unread[each.path] = each.problem
     return [
         each
         for each in offered
-        if _stays_inside(each.path)
-        and not any(fnmatch.fnmatch(each.path, pattern) for pattern in leave_out)
-        and is_newer(each.mtime_ns, each.size, target / each.path)
+        if not each.problem
+        and _stays_inside(each.path)
+        and not is_left_out(each.path, leave_out)
+        and not here.refuses(each.path, each.link)
+        and here.wants(each.path, each.size, each.mtime_ns)
     ]
 
 
@@ -101,21 +117,22 @@ def _arrived(offered: Offered, target: Path) -> int:
 
 
 def _arrivals(
-    source: str, wanted: Sequence[Offered], target: Path, shell: Shell, node: NodeSide, moved: Moved
+    source: str, wanted: Sequence[Offered], here: Before, shell: Shell, node: NodeSide, moved: Moved
 ) -> Iterator[Offered]:
     """Each file as soon as it is whole and in its place."""
     links = [each for each in wanted if each.link is not None]
     contents = [each for each in wanted if each.link is None]
     if contents:
-        yield from _receive(source, contents, target, shell, node, moved)
+        yield from _receive(source, contents, here, shell, node, moved)
     for each in links:
-        _place_link(each, target)
+        _place_link(each, here.folder)
         yield each
 
 
 def _receive(
-    source: str, wanted: Sequence[Offered], target: Path, shell: Shell, node: NodeSide, moved: Moved
+    source: str, wanted: Sequence[Offered], here: Before, shell: Shell, node: NodeSide, moved: Moved
 ) -> Iterator[Offered]:
+    target = here.folder
     (target / ARRIVING).mkdir(parents=True, exist_ok=True)
     order = [[each.path, each.size, each.mtime_ns, _arrived(each, target)] for each in wanted]
     total, done = sum(each.size for each in wanted), 0
@@ -123,20 +140,32 @@ def _receive(
         far.write(json.dumps(order).encode() + b"\n")
         for each in wanted:
             told = _line(far)
-            if told["size"] >= 0:  # else it was removed there meanwhile
+            if told.get("problem"):
+                here.unread[each.path] = told["problem"]
+            elif told["size"] >= 0:  # else it was removed there meanwhile
                 now = replace(each, size=told["size"], mtime_ns=told["mtime_ns"])
                 digest = hashlib.sha256()
                 for length in _stored(now.arriving(target), told["offset"], now.size, digest, far):
                     moved(min(done + length, total), total)
-                if _line(far)["sha256"] == digest.hexdigest():
-                    _put_in_place(now, target)
-                    yield now
-                else:
+                if not _is_sound(now.path, _line(far), digest.hexdigest(), here):
                     remove(now.arriving(target))
+                elif _put_in_place(now, here):
+                    yield now
             done += each.size
         if far.ended() == offer.GONE:
-            raise FileNotFoundError(source)
+            raise SourceGone(source)
         far.expect_success("a transfer")
+
+
+def _is_sound(path: str, told: dict[str, Any], digest: str, here: Before) -> bool:
+    """Whether what came is the file; what is noted as unfinished is asked for again."""
+    if told["problem"]:
+        here.unread[path] = told["problem"]
+        return False
+    if told["sha256"] != digest or (told["changed"] and not grows(path)):
+        here.unfinished[path] = None
+        return False
+    return True
 
 
 def _line(far: Started) -> dict[str, Any]:
@@ -173,14 +202,15 @@ def _stored(
         os.fsync(stream.fileno())
 
 
-def _put_in_place(offered: Offered, target: Path) -> None:
-    path, arriving = target / offered.path, offered.arriving(target)
-    _make_parent(path, target)
+def _put_in_place(offered: Offered, here: Before) -> bool:
+    """Whether it came into its place; somebody may have written it here since we looked."""
+    path, arriving = here.folder / offered.path, offered.arriving(here.folder)
+    _make_parent(path, here.folder)
     os.utime(arriving, ns=(offered.mtime_ns, offered.mtime_ns))
-    if is_newer(
-        offered.mtime_ns, offered.size, path
-    ):  # somebody may have written it here since we looked
-        arriving.replace(path)
+    if not here.wants(offered.path, offered.size, offered.mtime_ns):
+        return False
+    arriving.replace(path)
+    return True
 
 
 def _place_link(offered: Offered, target: Path) -> None:
@@ -194,11 +224,11 @@ def _place_link(offered: Offered, target: Path) -> None:
 
 
 def _make_parent(path: Path, target: Path) -> None:
-    """Make the folder for a file; never through a symbolic link that leads elsewhere."""
+    """Make the folder for a file; never through a symbolic link, which may lead elsewhere."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.parent.resolve().is_relative_to(target.resolve()):
+    if path.parent.resolve() != target.resolve() / path.parent.relative_to(target):
         raise CommandFailed(
             f"{path} was not brought",
-            why=f"{path.parent} leads out of {target}",
+            why=f"{path.parent} is reached through a symbolic link",
             hint="remove that symbolic link, or fetch into another folder with `--to`",
         )

@@ -11,6 +11,8 @@ Neither subprocess nor json nor typing: importing those takes longer than to sta
 
 import fcntl
 import os
+from _io import BufferedReader, _RawIOBase
+from time import monotonic
 
 from rabaska.remote.private import private_folder, somebody_listens
 
@@ -20,6 +22,18 @@ if TYPE_CHECKING:
 
 _PIPE = 1 << 20  # bytes on their way to ssh; the usual 64 KiB make both ends wait for each other
 _TERM = 15  # the module that knows it as SIGTERM imports enum
+_PAUSE = 0.5  # seconds of silence, after which we look whether the far end said that it ended
+_PAUSES = 4  # of them, where that came on standard error: the last output may still be on its way
+
+_TAIL = 64  # bytes that the mark of the end fits into
+END = "--rabaska-ends--"  # said at the end of a script, with its exit code
+
+
+def said_end(said: bytes) -> tuple[bytes, int | None]:
+    """What was said before the last mark of the end, and the exit code that stands there."""
+    text, mark, code = said.rpartition(f"\n{END} ".encode())
+    number, ends, _ = code.partition(b"\n")
+    return (text, int(number)) if mark and ends and number.isdigit() else (said, None)
 
 
 class Call:
@@ -36,11 +50,19 @@ class Call:
         ends += [(os.POSIX_SPAWN_DUP2, printed, 1), (os.POSIX_SPAWN_DUP2, given, 0)]
         try:
             self._pid = os.posix_spawnp(words[0], words, os.environ, file_actions=ends)
+        except OSError as problem:
+            os.close(feeding)
+            os.close(reading)
+            self.errors.close()
+            from rabaska.remote.programs import not_started
+
+            raise not_started(words, problem) from problem
         finally:
             os.close(given)
             os.close(printed)
         self.feed = open(feeding, "wb")
-        self.output = open(reading, "rb")
+        self._printed = Printed(reading, self.errors.fileno())
+        self.output = BufferedReader(self._printed)
 
     def say(self, data: bytes) -> None:
         """Feed it; if it does not listen any more, how it ended says why."""
@@ -50,9 +72,14 @@ class Call:
         except BrokenPipeError:
             return
 
-    def answer(self, data: bytes) -> bytes:
-        """All that it prints, while it is fed: else each could wait for the other."""
+    def answer(self, data: bytes, *, framed: bool = False) -> bytes:
+        """All that it prints, while it is fed: else each could wait for the other.
+
+        What is `framed` has the mark of the end in its output.
+        """
         import threading
+
+        self._printed.framed = framed
 
         feeding = threading.Thread(target=self._say_all, args=(data,), daemon=True)
         feeding.start()
@@ -72,7 +99,22 @@ class Call:
         except BrokenPipeError:
             return
 
+    def give_up_at(self, moment: "float | None") -> None:
+        """When nothing was heard until then, there is nothing more to hear."""
+        self._printed.deadline = moment
+
+    @property
+    def gave_up(self) -> bool:
+        return self._printed.late
+
+    def complaint(self) -> str:
+        """What came on standard error, without the mark of the end."""
+        return said_end(_content(self.errors.fileno()))[0].decode(errors="replace").strip()
+
     def wait(self) -> int:
+        """Its exit code; what it left behind over there, which ssh would wait for, is no matter."""
+        if self.exit_code is None and self._printed.ended is not None:
+            return self._printed.ended
         if self.exit_code is None:
             _, status = os.waitpid(self._pid, 0)
             self.exit_code = os.waitstatus_to_exitcode(status)
@@ -86,6 +128,51 @@ class Call:
         self.output.close()
         self.wait()
         self.errors.close()
+
+
+class Printed(_RawIOBase):
+    """The output of a call up to its end, or to the end of the script.
+
+    A process that a start-up file left behind holds the line open, and ssh goes on as long as
+    it does. So a script says that it has ended: at the end of its output, or, where that
+    consists of bytes that nobody may add to, on standard error.
+    """
+
+    def __init__(self, descriptor: int, errors: int) -> None:
+        self._descriptor = descriptor
+        self._errors = errors
+        self.deadline: float | None = None
+        self.framed = False
+        self.ended: int | None = None  # how the script ended, where the line did not end with it
+        self.late = False
+        self._tail = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: "memoryview") -> int:  # type: ignore[override]
+        silent = 0
+        while not self._has_news():
+            silent += 1
+            self.ended = said_end(self._tail)[1] if self.framed else None
+            if self.ended is None and silent >= _PAUSES:
+                self.ended = said_end(_content(self._errors))[1]
+            self.late = self.deadline is not None and monotonic() > self.deadline
+            if self.ended is not None or self.late:
+                return 0
+        count = os.readv(self._descriptor, [room])
+        self._tail = (self._tail + bytes(room[max(0, count - _TAIL) : count]))[-_TAIL:]
+        return count
+
+    def _has_news(self) -> bool:
+        from select import select
+
+        return bool(select([self._descriptor], [], [], _PAUSE)[0])
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._descriptor)
+        super().close()
 
 
 _ahead: dict[str, Call] = {}  # what was begun and not adopted yet, by its name
@@ -147,6 +234,11 @@ def _pipe() -> tuple[int, int]:
     except (AttributeError, OSError):
         return reading, writing  # macOS; or the user has many large pipes, and this one is slower
     return reading, writing
+
+
+def _content(descriptor: int) -> bytes:
+    """All of a file that somebody else may be writing, whose place in it is ours as well."""
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
 def _memory() -> "IO[bytes]":

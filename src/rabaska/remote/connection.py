@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
+from rabaska.remote import programs
 from rabaska.remote.private import private_folder, somebody_listens
 from rabaska.remote.refusals import NoAnswer, not_begun
 
@@ -19,6 +20,9 @@ _PERSIST = ("-o", "ControlMaster=auto", "-o", "ControlPersist=30m")
 _PATIENCE = ("-o", "ConnectTimeout=60")  # long enough to answer a jump host's second factor
 
 _NO_FORWARDING = ("-o", "ClearAllForwardings=yes")
+# Whoever is root on the login node could use the keys of a forwarded agent, or read the screen.
+# As flags, which win over every file and every other option.
+_NOTHING_LENT = ("-a", "-x")
 _PAUSES = (1, 2, 4, 8, 15)  # seconds between attempts to reach a host that was there a moment ago
 
 
@@ -29,6 +33,7 @@ class Connection:
     host: str
     options: tuple[str, ...] = ()  # e.g. ("-F", "other_config")
     sockets: str = field(default_factory=private_folder)
+    umask: str = "077"  # of what runs at the other end
 
     def command(self, *words: str) -> list[str]:
         """ssh over the shared connection; it never prompts and never opens another for others."""
@@ -37,7 +42,7 @@ class Connection:
     def shell(self) -> list[str]:
         """The words before the host, for programs that start ssh themselves."""
         shared = ("-o", "ControlMaster=no", "-o", "BatchMode=yes")
-        return ["ssh", *self.options, *self._socket(), *shared]
+        return ["ssh", *self.options, *_NOTHING_LENT, *self._socket(), *shared]
 
     def plain_shell(self) -> list[str]:
         """The same for bytes that nobody may change: no terminal, no forwarded ports, whatever
@@ -76,13 +81,11 @@ class Connection:
 
     def _tell(self, word: str) -> bool:
         """Say a word to the ssh that keeps the connection; whether it was heard."""
-        import subprocess  # not for those who find the connection open, as `status` does
-
         words = ["ssh", *self.options, *self._socket(), "-O", word, self.host]
-        return subprocess.run(words, capture_output=True, check=False).returncode == 0
+        return programs.run(words, capture_output=True).returncode == 0
 
     def _connect(self) -> None:
-        words = ["ssh", *self.options, *self._socket(), *_PERSIST, *_KEEP_ALIVE]
+        words = ["ssh", *self.options, *_NOTHING_LENT, *self._socket(), *_PERSIST, *_KEEP_ALIVE]
         words += [*_PATIENCE, *_NO_FORWARDING]
         # -f: ssh goes to the background once it is let in, and Ctrl-C no longer reaches it there.
         code, said = _listened([*words, "-N", "-f", self.host])
@@ -109,13 +112,11 @@ def _listened(words: list[str]) -> tuple[int, str]:
     Prompts go to the terminal by themselves, but what explains them (the choices of a second
     factor, the site's banner) comes on standard error: it is shown as it comes, and kept.
     """
-    import subprocess
+    from subprocess import DEVNULL, PIPE  # not for those who find the connection open
 
     said: list[bytes] = []
     # An old ssh keeps our standard output in the background, and `rabaska … | less` would not end.
-    process = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    process = programs.started(words, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
     # An ssh in the background may keep its end open, so nobody waits for the end of the words.
     hearing = threading.Thread(target=_hear, args=(process.stderr, said), daemon=True)
     hearing.start()

@@ -1,9 +1,10 @@
 """What git knows of a project: which of its files are its own."""
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
+
+from rabaska.errors import CommandFailed
+from rabaska.remote import programs
 
 
 def own_files(folder: Path) -> list[str] | None:
@@ -12,12 +13,30 @@ def own_files(folder: Path) -> list[str] | None:
     None outside of git, and where git knows nothing of the folder's content (a project inside
     an ignored folder): then everything is the project's own.
     """
-    if not shutil.which("git"):
+    if not programs.is_there("git"):
+        if _in_repository(folder):
+            raise programs.missing("git", "to know which files .gitignore leaves out")
         return None
-    listing = subprocess.run(
-        ["git", "-C", str(folder), "ls-files", "-co", "--exclude-standard", "-z"],
-        capture_output=True,
-        check=False,
+    words = ["git", "-C", str(folder), "ls-files", "-co", "--exclude-standard", "-z"]
+    # In English, whatever the user's language.
+    listing = programs.run(words, capture_output=True, env={**os.environ, "LC_ALL": "C"})
+    if listing.returncode != 0:
+        _refuse_failure(folder, listing.stderr.decode(errors="replace").strip())
+        return None
+    return [os.fsdecode(name) for name in listing.stdout.split(b"\0") if name] or None
+
+
+def _in_repository(folder: Path) -> bool:
+    place = folder.absolute()
+    return any((above / ".git").exists() for above in (place, *place.parents))
+
+
+def _refuse_failure(folder: Path, said: str) -> None:
+    """Files that .gitignore leaves out must not travel because git itself has a problem."""
+    if "not a git repository" in said:
+        return
+    raise CommandFailed(
+        f"git cannot list the files of {folder}",
+        why=f"git said: {said}",
+        hint=f"`git -C {folder} status` must work first; it says what to do",
     )
-    names = [os.fsdecode(name) for name in listing.stdout.split(b"\0") if name]
-    return names if listing.returncode == 0 and names else None

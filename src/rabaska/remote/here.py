@@ -1,40 +1,95 @@
 """This computer as a place: bash for commands, careful copies for files."""
 
-import errno
-import fnmatch
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
+from subprocess import PIPE
 from typing import cast
 
-from rabaska.errors import NoSpace
-from rabaska.node import files
-from rabaska.remote.place import Delivered, Moved, NodeSide, Outcome, Parcel
+from rabaska.node import files, umask
+from rabaska.remote import programs
+from rabaska.remote.brought import Brought
+from rabaska.remote.fetching import copy_new
+from rabaska.remote.place import (
+    Delivered,
+    Moved,
+    NodeSide,
+    Outcome,
+    Parcel,
+    SourceGone,
+    closed,
+)
+from rabaska.remote.refusals import StartUpFailed
+from rabaska.remote.removing import remove
+from rabaska.remote.unwritable import unwritable
 
 _CHUNK = 8 << 20  # bytes
+_OTHER_STORE = "set RABASKA_HOME to a folder of your own"
+
+
+# Bash reads the file that BASH_ENV names before a script, on our own output: a process that it
+# leaves behind would be waited for. So we read it ourselves, and see whether it comes to its end.
+_START_UP = """\
+trap 'exit {code}' EXIT
+eval "start=\\"$1\\""; . "$start" </dev/null >/dev/null 2>&1
+trap - EXIT; export BASH_ENV=$1; set --
+"""
+_NOT_BEGUN = 98
+
+
+@dataclass(frozen=True)
+class Bash:
+    """Bash with a script, whatever its start-up file does."""
+
+    words: list[str]
+    environment: dict[str, str] | None = None  # other than our own
+    start_up: str = ""
+
+    @classmethod
+    def running(cls, script: str) -> "Bash":
+        script, start_up = _closed(script), os.environ.get("BASH_ENV", "")
+        if not start_up:
+            return cls(["bash", "-c", script])
+        first = _START_UP.replace("{code}", str(_NOT_BEGUN))
+        plain = {name: text for name, text in os.environ.items() if name != "BASH_ENV"}
+        return cls(["bash", "-c", first + script, "bash", start_up], plain, start_up)
+
+    def ended(self, code: int) -> int:
+        """Its exit code, if it got as far as the script."""
+        if self.start_up and code == _NOT_BEGUN:
+            raise StartUpFailed(
+                f"the start-up file {self.start_up} ends every script before it begins",
+                why="the variable BASH_ENV names it, so bash reads it first, and it exits",
+                hint="`return` instead of `exit` in there, or `unset BASH_ENV`",
+            )
+        return code
 
 
 class Here:
     def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
-        done = subprocess.run(["bash", "-c", script], input=feed, capture_output=True, check=False)
+        bash = Bash.running(script)
+        done = programs.run(bash.words, input=feed, capture_output=True, env=bash.environment)
         return Outcome(
-            exit_code=done.returncode,
+            exit_code=bash.ended(done.returncode),
             output=done.stdout.decode(errors="replace"),
             errors=done.stderr.decode(errors="replace"),
         )
 
     def attach(self, script: str, *, terminal: bool) -> int:
-        return subprocess.run(["bash", "-c", script], check=False).returncode
+        bash = Bash.running(script)
+        return bash.ended(programs.run(bash.words, env=bash.environment).returncode)
 
     def stream(self, script: str) -> Iterator[bytes]:
-        with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE) as process:
+        bash = Bash.running(script)
+        with programs.started(bash.words, stdout=PIPE, env=bash.environment) as process:
             printed = cast(BufferedReader, process.stdout)
             try:
                 while chunk := printed.read1(65536):
                     yield chunk
+                bash.ended(process.wait())
             finally:
                 process.terminate()
 
@@ -54,7 +109,7 @@ class Here:
             remove(partial)
             if goal.exists():
                 return  # somebody else sent the same thing first
-            raise no_space(problem, goal) from problem
+            raise unwritable(problem, goal, _OTHER_STORE) from problem
         files.sync_folder(str(goal.parent))
 
     def deliver(
@@ -63,7 +118,11 @@ class Here:
         node: NodeSide | None = None,
         moved: Moved | None = None,
     ) -> Delivered:
-        missing = [parcel for parcel in parcels if parcel.doubted or not _is_whole(parcel)]
+        missing = [
+            parcel
+            for parcel in parcels
+            if (parcel.doubted or not _is_whole(parcel)) and not _is_the_same(parcel)
+        ]
         for parcel in missing:
             remove(Path(parcel.target))
             self.send(parcel.source, parcel.target)
@@ -77,63 +136,53 @@ class Here:
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
-    ) -> int:
+    ) -> Brought:
+        if not Path(source).is_dir():
+            raise SourceGone(source)
         try:
-            return copy_tree(Path(source), target, leave_out=leave_out, moved=moved)
+            return copy_new(Path(source), target, leave_out, moved or (lambda _done, _total: None))
         except OSError as problem:
-            raise no_space(problem, target) from problem
+            raise unwritable(problem, target) from problem
 
 
-def copy_tree(
-    source: Path, target: Path, *, leave_out: Sequence[str] = (), moved: Moved | None = None
-) -> int:
-    """Copy what is missing or older in `target`; how many files were copied."""
-    wanted = list(_files_below(source, leave_out))
-    total = sum(path.lstat().st_size for path in wanted)
+def _closed(script: str) -> str:
+    """The script as part of our command line, which knows the user's umask, or of a program that
+    imports us, which has it."""
+    return script if umask.users() is not None else f"{closed('077')}\n{script}"
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy everything into a new folder."""
     target.mkdir(parents=True, exist_ok=True)
-    copied, arrived = 0, 0
-    for path in wanted:
-        copied += _copy_if_newer(path, target / path.relative_to(source))
-        arrived += path.lstat().st_size
-        if moved:
-            moved(arrived, total)
-    return copied
+    for path in _files_below(source):
+        _copy(path, target / path.relative_to(source))
 
 
-def _files_below(folder: Path, leave_out: Sequence[str]) -> Iterator[Path]:
+def _files_below(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        unwanted = any(fnmatch.fnmatch(name, pattern) for pattern in leave_out)
-        if (path.is_symlink() or path.is_file()) and not unwanted:
+        if path.is_symlink() or path.is_file():
             yield path
 
 
-def _copy_if_newer(source: Path, target: Path) -> bool:
-    found = source.lstat()
-    if not is_newer(found.st_mtime_ns, found.st_size, target):
-        return False
+def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}{files.PARTIAL}")
     try:
         if source.is_symlink():
             partial.symlink_to(source.readlink())
+            shutil.copystat(source, partial, follow_symlinks=False)
         else:
             copy_file(source, partial)
         partial.replace(target)
     except OSError:
         remove(partial)
         raise
-    return True
 
 
-def is_newer(mtime_ns: int, size: int, path: Path) -> bool:
-    """Whether a file of that time and size should come into the place of `path`."""
-    if not os.path.lexists(path):
-        return True
-    here = path.lstat()
-    # A log that grew within one tick of the clock has the same time and another size.
-    same_time = mtime_ns == here.st_mtime_ns
-    return mtime_ns > here.st_mtime_ns or (same_time and size != here.st_size)
+def _is_the_same(parcel: Parcel) -> bool:
+    """Whether it would be its own copy: the store of `here` is the one that packs are made in."""
+    target = Path(parcel.target)
+    return target.exists() and target.samefile(parcel.source)
 
 
 def _is_whole(parcel: Parcel) -> bool:
@@ -154,23 +203,3 @@ def copy_file(source: Path, target: Path) -> None:
         writing.flush()
         os.fsync(writing.fileno())
     shutil.copystat(source, target)
-
-
-def remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def no_space(problem: OSError, target: Path) -> Exception:
-    """NoSpace when that is what `problem` says, else `problem` itself."""
-    if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
-        return problem
-    free = shutil.disk_usage(target.parent if target.parent.exists() else Path.home()).free
-    return NoSpace(
-        f"no space left for {target}",
-        why=f"{problem.strerror}; {free:,} bytes are free there",
-        hint="free some space or choose another folder; what is complete stays, and "
-        "the same command goes on from there",
-    )

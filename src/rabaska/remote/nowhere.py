@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.errors import Unreachable
+from rabaska.remote.brought import Brought
 from rabaska.remote.place import Delivered, Moved, NodeSide, Outcome, Parcel
 
 
@@ -39,7 +40,7 @@ class Nowhere:
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
-    ) -> int:
+    ) -> Brought:
         raise self._refusal()
 
     def _refusal(self) -> Unreachable:

@@ -6,12 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from rabaska.node.umask import VARIABLE
+from rabaska.remote.brought import Brought
 from rabaska.remote.refusals import ConnectionLost
 
 NO_PROGRAM = 97  # how a guarded script ends where our own program is not there yet
 _TRIES = 4  # more in a row say that the connection is gone for good
 
 Moved = Callable[[int, int], None]  # bytes moved so far, bytes in all
+
+
+class SourceGone(Exception):
+    """The folder that was to be brought is not there, or was renamed meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +110,10 @@ class Place(Protocol):
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
-    ) -> int:
-        """Copy a folder into `target`, never over something newer; how many files came.
+    ) -> Brought:
+        """Copy a folder into `target`, never over what was changed here, nor links that lead out.
 
-        FileNotFoundError when `source` is not there, or was renamed meanwhile.
+        SourceGone when `source` is not there, or was renamed meanwhile.
         """
 
 
@@ -119,6 +125,11 @@ def surely(attempt: Callable[[], Outcome]) -> Outcome:
         except ConnectionLost:
             continue
     return attempt()
+
+
+def closed(umask: str) -> str:
+    """Shell words: what follows is made for the user alone, and the user's own umask is kept."""
+    return f"export {VARIABLE}=$(umask); umask {umask}"
 
 
 def quoted(words: Sequence[str]) -> str:

@@ -4,32 +4,34 @@ Neither pathlib nor contextlib: `status` reads here before it has imported anyth
 """
 
 import os
-import stat
 
 from rabaska.errors import Unreachable
+from rabaska.node import private
 
 
 def private_folder() -> str:
-    """Short, too: the path of a socket may have about 100 characters."""
+    """The first of the usual places that is ours alone.
+
+    Short, too: the path of a socket may have about 100 characters.
+    """
+    refused = ""
+    for folder in _places():
+        why = private.claim(folder)
+        if not why:
+            return folder
+        refused = refused or why
+    raise Unreachable(
+        "there is no private folder for the connections",
+        why=f"{refused}; somebody else could use what is kept there",
+        hint="set XDG_RUNTIME_DIR to a folder of your own",
+    )
+
+
+def _places() -> list[str]:
     # Not the folder for temporary files: on macOS its name alone is too long.
-    base = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"  # noqa: S108 - checked below
-    folder = f"{base}/rabaska-{os.getuid()}"
-    _make(folder)
-    found = os.lstat(folder)
-    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
-        raise Unreachable(
-            f"{folder} is not private",
-            why="somebody else could use the connections kept there",
-            hint=f"remove it, or `chmod 700 {folder}`",
-        )
-    return folder
-
-
-def _make(folder: str) -> None:
-    try:
-        os.mkdir(folder, mode=0o700)
-    except FileExistsError:
-        return
+    base = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"  # noqa: S108 - looked at before it is used
+    name = f"rabaska-{os.getuid()}"
+    return [f"{base}/{name}", os.path.expanduser(f"~/.{name}")]
 
 
 def somebody_listens(folder: str) -> bool:

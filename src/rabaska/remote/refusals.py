@@ -18,6 +18,10 @@ class NoAnswer(NotBegun):
     """The network or the host is down, which may pass."""
 
 
+class StartUpFailed(Unreachable):
+    """A shell was started, and did not get as far as our script."""
+
+
 _REFUSALS: Sequence[tuple[type[NotBegun], str, str, str]] = (
     (
         NotBegun,

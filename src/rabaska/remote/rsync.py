@@ -2,14 +2,14 @@
 
 import re
 import shlex
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from io import BufferedReader
+from subprocess import DEVNULL, PIPE
 from typing import cast
 
+from rabaska.remote import programs
 from rabaska.remote.connection import Connection
 from rabaska.remote.freight import Freight
 from rabaska.remote.refusals import lost, refuse_full_disk
@@ -22,7 +22,6 @@ _HOW = (
     "--recursive",
     "--append",
     "--no-perms",
-    "--chmod=ugo=rwX",
     "--no-group",
     "--no-owner",
     "--no-inc-recursive",
@@ -35,7 +34,7 @@ _CUT_OFF = (10, 12, 30, 35, LOST)
 
 def send(missing: Sequence[Freight], shell: Shell, told: Callable[[int], None]) -> bool:
     """Send what is missing; False when rsync does not work, and another way must be taken."""
-    if not shutil.which("rsync"):
+    if not programs.is_there("rsync"):
         return False
     shell.connection.open()
     before = 0
@@ -52,12 +51,8 @@ def _tell(told: Callable[[int], None], before: int, sent: int) -> None:
 
 def _send_one(each: Freight, connection: Connection, told: Callable[[int], None]) -> bool:
     with tempfile.TemporaryFile() as errors:
-        with subprocess.Popen(
-            _command(each, connection),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-        ) as process:
+        command = _command(each, connection)
+        with programs.started(command, stdin=DEVNULL, stdout=PIPE, stderr=errors) as process:
             try:
                 for sent in _progress(cast(BufferedReader, process.stdout)):
                     told(sent)
@@ -72,7 +67,10 @@ def _command(each: Freight, connection: Connection) -> list[str]:
     source = each.parcel.source
     from_, to = (f"{source}/", f"{each.partial}/") if source.is_dir() else (source, each.partial)
     squeeze = ["--compress"] if each.squeezed else []
-    return ["rsync", *_HOW, *_TOLD, *squeeze, "-e", shlex.join(connection.plain_shell()),
+    # rsync is started by a shell that has the site's umask, and not ours.
+    group = "" if connection.umask.endswith("77") else "rX"
+    modes = f"--chmod=u=rwX,g={group},o="
+    return ["rsync", *_HOW, modes, *_TOLD, *squeeze, "-e", shlex.join(connection.plain_shell()),
             str(from_), f"{connection.host}:{to}"]  # fmt: skip
 
 

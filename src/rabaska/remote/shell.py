@@ -1,24 +1,25 @@
 """Bash at the other end of a connection: scripts in, their words and bytes out."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader, BufferedWriter
+from time import monotonic
 
 from rabaska.errors import CommandFailed
-from rabaska.remote import calls
-from rabaska.remote.calls import Call
+from rabaska.remote import calls, programs
+from rabaska.remote.calls import END, Call, Printed, said_end
 from rabaska.remote.connection import Connection
-from rabaska.remote.place import Outcome
+from rabaska.remote.place import Outcome, closed
 from rabaska.remote.refusals import NotBegun, lost, not_begun
+from rabaska.remote.startup import refuse_start_up, refuse_variables
 
-# Login shells may print banners: what counts stands between these two marks.
+# Login shells may print banners: what counts begins with this mark.
 _BEGIN = "--rabaska-begins--"
-_END = "--rabaska-ends--"
 # The script travels on standard input, before whatever it is fed: no quoting can break it,
 # whichever shell the login node starts, and no limit of length applies. A zero ends it.
-_SCRIPT = 'IFS= read -rd "" script; eval "$script"'
+_SCRIPT = '( IFS= read -rd "" script; eval "$script" ); code=$?'
+_ENDED = f"{{ echo; echo {END} $code; }}"
 
 LOST = 255  # how ssh ends when it was cut off, and no command of ours
 
@@ -28,6 +29,7 @@ class Shell:
     """Scripts run under `bash -lc`, where site modules and storage variables are defined."""
 
     connection: Connection
+    patience: float = 180  # seconds for start-up files; modules on a busy disk take their time
 
     def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
         """Run `script`; if the connection breaks it may have done part of its work, so it is
@@ -36,26 +38,28 @@ class Shell:
         A question that will be asked `again` on some occasion gets a head start then; it has
         lines that each ask for themselves, in any order.
         """
-        words = self._words(f"( {_SCRIPT} ); code=$?; echo; echo {_END} $code")
+        words = self._words(f"{_SCRIPT}; {_ENDED}")
         with self._bash(words, script) as far:
             if again and feed != far.call.asked:  # else it is noted so
                 calls.note(again, words, script, self.connection.folder, feed)
-            output = far.call.answer(calls.unasked(feed, far.call.asked))
+            output = far.call.answer(calls.unasked(feed, far.call.asked), framed=True)
             outcome = read_outcome(output, far.complaint())
             if outcome is None:
                 raise lost(far.host, far.complaint())
-            return outcome
+        if outcome.exit_code != 0:
+            refuse_variables(self.connection, outcome.errors)
+        return outcome
 
     def attach(self, script: str, *, terminal: bool) -> int:
         """Run `script` with our own input and output; the script itself travels as an argument."""
         import base64
-        import subprocess
 
         self.connection.open()
         encoded = base64.b64encode(script.encode()).decode()
-        reading = f"bash -lc 'eval \"$(echo {encoded} | base64 -d)\"'"
+        private = closed(self.connection.umask)
+        reading = f"bash -lc '{private}; eval \"$(echo {encoded} | base64 -d)\"'"
         command = self.connection.command("-tt" if terminal else "-T", self.connection.host)
-        return subprocess.run([*command, reading], check=False).returncode
+        return programs.run([*command, reading]).returncode
 
     def stream(self, script: str) -> Iterator[bytes]:
         with self.started(script) as far:
@@ -67,12 +71,12 @@ class Shell:
     @contextmanager
     def started(self, script: str) -> Iterator["Started"]:
         """A script that runs, with its standard input and output open; it ends with the block."""
-        with self._bash(self._words(_SCRIPT), script) as far:
+        with self._bash(self._words(f"{_SCRIPT}; {_ENDED} >&2; exit $code"), script) as far:
             yield far
 
     def _words(self, reading: str) -> list[str]:
         shell = [*self.connection.plain_shell(), self.connection.host]
-        return [*shell, f"bash -lc 'echo {_BEGIN}; {reading}'"]
+        return [*shell, f"bash -lc '{closed(self.connection.umask)}; echo {_BEGIN}; {reading}'"]
 
     @contextmanager
     def _bash(self, words: list[str], script: str) -> Iterator["Started"]:
@@ -108,15 +112,29 @@ class Shell:
         over: what did not say it did not get the script either, and may be tried again.
         """
         far = Started(call, self.connection.host)
+        call.give_up_at(monotonic() + self.patience)
+        line = b""
         try:
             for line in call.output:
                 if line.rstrip().endswith(_BEGIN.encode()):
+                    call.give_up_at(None)
                     return far
-            call.wait()
+            self._refuse_silence(call, line.decode(errors="replace").strip())
             raise not_begun(far.host, far.complaint())
         except BaseException:  # Ctrl-C too
             call.end()
             raise
+
+    def _refuse_silence(self, call: Call, last: str) -> None:
+        """Raise, unless it was ssh that failed; `last` is the last line that was printed."""
+        late = f"it had not begun after {self.patience:g} s" if call.gave_up else ""
+        code = LOST if late else call.wait()
+        said = call.complaint()
+        # ssh itself says something when it fails; a shell that ends need not.
+        if late or code != LOST or (not said and self.connection.is_open()):
+            refuse_variables(self.connection, said)
+            happened = late or f"it ended with exit code {code}"
+            refuse_start_up(self.connection.host, happened, said or last)
 
 
 @dataclass(frozen=True)
@@ -131,7 +149,7 @@ class Started:
         return self.call.feed
 
     @property
-    def output(self) -> BufferedReader:
+    def output(self) -> "BufferedReader[Printed]":
         return self.call.output
 
     def write(self, data: bytes) -> None:
@@ -152,11 +170,12 @@ class Started:
             )
 
     def complaint(self) -> str:
-        self.call.errors.seek(0)
-        return self.call.errors.read().decode(errors="replace").strip()
+        return self.call.complaint()
 
 
 def read_outcome(output: bytes, errors: str) -> Outcome | None:
     """What stands before the last mark, or None when the connection did not hold so long."""
-    framed = re.search(rf"\A(.*)\n{_END} (\d+)\n", output.decode(errors="replace"), re.DOTALL)
-    return framed and Outcome(exit_code=int(framed[2]), output=framed[1], errors=errors)
+    text, code = said_end(output)
+    if code is None:
+        return None
+    return Outcome(exit_code=code, output=text.decode(errors="replace"), errors=errors)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rabaska.errors import CommandFailed
 from rabaska.node import files
+from rabaska.remote.brought import Brought
 from rabaska.remote.connection import Connection
 from rabaska.remote.place import Delivered, Moved, NodeSide, Outcome, Parcel, quoted
 from rabaska.remote.refusals import refuse_full_disk
@@ -68,7 +69,7 @@ class Ssh:
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
-    ) -> int:
+    ) -> Brought:
         from rabaska.remote.bringing import bring
 
         freight = Shell(self.transfer or self.connection)

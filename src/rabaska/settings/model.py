@@ -73,10 +73,17 @@ class EnvironmentTable(Table):
     """Environment modules to load first, in this order."""
     variables: dict[str, Variable] = {}
     """Variables set for the program."""
+    secrets: list[Line] = []
+    """Names of variables that are secrets, such as `WANDB_API_KEY`. Their values come from the
+    shell that submits, or from `secrets_from`; they travel in a file that only you can read, and
+    are never shown."""
+    secrets_from: Line = ""
+    """A file on this computer with lines `NAME=value`, which only you may be able to read; without
+    `secrets`, all that it names are handed to the program."""
 
-    @field_validator("variables", mode="after")
+    @field_validator("variables", "secrets", mode="after")
     @classmethod
-    def _names(cls, value: dict[str, str]) -> dict[str, str]:
+    def _names(cls, value: dict[str, str] | list[str]) -> dict[str, str] | list[str]:
         for name in value:
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
                 raise ValueError(f"{name!r} cannot be the name of an environment variable")
@@ -141,7 +148,10 @@ class CodeTable(Table):
     """Which code travels."""
 
     exclude: list[Line] = []
-    """Patterns that stay behind, beside what `.gitignore` says."""
+    """Patterns that stay behind, besides what `.gitignore` names; `/x` only at the root."""
+    include: list[Line] = []
+    """Patterns of files that travel although they may hold secrets: `.env`, private keys and
+    tokens stay behind otherwise."""
 
 
 class ProgressTable(Table):

@@ -57,6 +57,9 @@ class StorageTable(Table):
 
     store: Line = ""
     """Where packs, runs and environments are kept; rabaska's own folder when left out."""
+    share: Literal["nobody", "group"] = "nobody"
+    """Who else may read the store: `nobody`, or the `group` of its folder, so that colleagues see
+    runs and results. Secrets are never shared."""
     local: Line = ""
     """Node-local space inside a job; the scheduler's own when left out."""
     tiers: dict[str, Tier] = Field(default_factory=dict)
@@ -155,6 +158,8 @@ class PartitionTable(Table):
     """Whether its jobs get whole nodes only."""
     on_request: bool = False
     """Whether one must apply to use it."""
+    without_gpus: bool = False
+    """Whether it takes jobs that ask for none of its GPUs, as queues of PBS and Grid Engine do."""
     local: Size | None = None
     """Local disk of each node."""
     features: list[Line] = Field(default_factory=list)

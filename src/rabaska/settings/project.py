@@ -1,10 +1,10 @@
 """rabaska.toml, found, read, checked and resolved for one cluster."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path as File
 
-from rabaska.domain.projects import Dataset, Project
+from rabaska.domain.projects import FILL_IN, Dataset, Project
 from rabaska.errors import SettingsError
 from rabaska.settings import document, placeholders, resolved
 from rabaska.settings.agreement import disagreements
@@ -19,13 +19,23 @@ FILE = "rabaska.toml"
 def find(folder: File) -> File:
     """The rabaska.toml of `folder` or of the nearest folder above it, as git looks for its own."""
     start = folder.absolute()
-    for candidate in (start, *start.parents):
-        if os.path.lexists(candidate / FILE):
-            return candidate / FILE
+    found = next(_around(start), None)
+    if found is not None:
+        return found
     raise SettingsError(
         f"there is no {FILE} in {start} or in any folder above it",
         hint="run `rabaska init` in the folder of your training program",
     )
+
+
+def is_in_project(folder: File) -> bool:
+    return next(_around(folder.absolute()), None) is not None
+
+
+def _around(start: File) -> Iterator[File]:
+    for candidate in (start, *start.parents):
+        if os.path.lexists(candidate / FILE):
+            yield candidate / FILE
 
 
 def load(
@@ -56,6 +66,17 @@ def check_command(project: Project) -> None:
     wrong = placeholders.mistakes_in(project.command, ("command",), names)
     if wrong:
         raise refusal(wrong, document.Document(FILE, {}), frozenset({("command",)}))
+
+
+def check_filled(project: Project) -> None:
+    """Refuse a project in which what `init` could not know was never filled in."""
+    mistakes = [
+        Mistake((key,), f"`{FILL_IN}` in `{key}`", "replace it by the value that the program needs")
+        for key, words in (("command", project.command), ("resume", project.resume))
+        if any(FILL_IN in word for word in words)
+    ]
+    if mistakes:
+        raise refusal(mistakes, document.read(project.folder / FILE, FILE))
 
 
 def check_data(project: Project) -> None:

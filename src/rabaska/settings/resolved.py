@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from rabaska.domain.jobs import Resources
 from rabaska.domain.projects import Chain, Checkpoints, Dataset, Project, Recipe
+from rabaska.domain.secrets import parted
 from rabaska.settings.lines import Path
 from rabaska.settings.model import (
     ChainTable,
@@ -86,6 +87,7 @@ def project(resolved: Resolved, folder: File) -> Project:
         checkpoints=Checkpoints(patterns=tuple(settings.checkpoints.patterns)),
         keep=tuple(settings.output.keep),
         exclude=(*settings.code.exclude, *_packed_beside(resolved)),
+        include=tuple(settings.code.include),
         progress=settings.progress.pattern,
         watch=settings.progress.watch,
         account=own.account,
@@ -115,7 +117,7 @@ def _packed_beside(resolved: Resolved) -> tuple[str, ...]:
     """A packed environment in the project folder: it travels, but not as code."""
     path = resolved.environment.path
     inside = resolved.kind == "packed" and not path.startswith(("/", "~", "$", ".."))
-    return (path.removeprefix("./").rstrip("/"),) if inside else ()
+    return ("/" + path.removeprefix("./").rstrip("/"),) if inside else ()
 
 
 def _recipe(resolved: Resolved, folder: File) -> Recipe:
@@ -123,6 +125,7 @@ def _recipe(resolved: Resolved, folder: File) -> Recipe:
     text = ""
     if resolved.kind == "virtualenv":
         text = (folder / resolved.requirements).read_text("utf-8", "replace")
+    variables, hidden = parted(asked.variables)
     travels = resolved.kind == "packed" and not asked.path.startswith(("/", "~", "$"))
     return Recipe(
         kind=resolved.kind,
@@ -132,7 +135,10 @@ def _recipe(resolved: Resolved, folder: File) -> Recipe:
         build=asked.build or "",
         python=asked.python,
         modules=tuple(asked.modules),
-        variables=dict(asked.variables),
+        variables=variables,
+        hidden=hidden,
+        secrets=tuple(asked.secrets),
+        secrets_from=_absolute(folder, asked.secrets_from) if asked.secrets_from else None,
     )
 
 

@@ -9,9 +9,11 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from rabaska.domain import amounts
+from rabaska.node import variables
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _LONGEST_WALLTIME = timedelta(days=366)
+_LONGEST = variables.LONGEST - 128  # bytes of a variable, its name left out
 
 
 def _duration(value: object) -> timedelta:
@@ -97,6 +99,14 @@ def _progress(value: str) -> str:
     return value
 
 
+def _short_enough(value: str) -> str:
+    """With such a variable, no program can be started."""
+    if len(value.encode()) > _LONGEST:
+        raise ValueError(f"it has {len(value.encode()):,} bytes, and systems allow {_LONGEST:,}; "
+                         "keep it in a file, and give the file's name")  # fmt: skip
+    return value
+
+
 Line = Annotated[str, AfterValidator(_line)]
 Name = Annotated[
     str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": f"^{NAME}$"})
@@ -105,6 +115,7 @@ PathInside = Annotated[str, AfterValidator(_line), AfterValidator(_inside)]
 Pattern = Annotated[str, AfterValidator(_line), AfterValidator(_progress)]
 SignalName = BeforeValidator(_signal)
 Variable = Annotated[str, BeforeValidator(_text_of_number), AfterValidator(_line),
+                     AfterValidator(_short_enough),
                      WithJsonSchema({"type": ["string", "integer"]})]  # fmt: skip
 Duration = Annotated[
     timedelta,

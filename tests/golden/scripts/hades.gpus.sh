@@ -12,13 +12,19 @@
 
 # rabaska: run cats-7f3a, up to 3 links of 24 h each.
 
+# What we write is nobody else's; your program gets your own umask
+RABASKA_UMASK="$(umask)"
+export RABASKA_UMASK
+umask 077
+
 # What this job prints is seen as it is printed
 exec >>'$HOME/rabaska/runs/cats-7f3a/logs'/job-"${SLURM_JOB_ID:-${PBS_JOBID%%.*}}".out 2>&1
 
 # The environment
 type module >/dev/null 2>&1 || source /etc/profile
 module load CUDA/7.5 || export RABASKA_SETUP_FAILED='`module load CUDA/7.5` failed'
-export RABASKA_ENV="${LSCRATCH:-$(mktemp -d)}/env"
+RABASKA_SPACE="$(python3 '$HOME/rabaska/node/0123456789abcdef.pyz' space --owner $$ "$LSCRATCH")" &&
+export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
 pip install --quiet --no-index -r '$HOME/rabaska/envs/baa219dec46cefcc.txt' ||
@@ -28,7 +34,8 @@ pip install --quiet --no-index -r '$HOME/rabaska/envs/baa219dec46cefcc.txt' ||
 export RABASKA_JOB="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}"
 export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))"
 export RABASKA_LOCAL="$LSCRATCH"
-export RABASKA_CANCEL_REST="sh -c 'qselect -N $PBS_JOBNAME -s HQW | xargs -r qdel'"
+export RABASKA_CANCEL_REST="sh -c 'qselect -u $(id -un) -N $PBS_JOBNAME -s HQW | xargs -r -n 1 qdel 2>/dev/null; ! qselect -u $(id -un) -N $PBS_JOBNAME -s HQW | grep -q .'"
+export RABASKA_WAITING="qselect -u $(id -un) -N $PBS_JOBNAME -s HQW"
 
 # Claim the run, stage the data, train, save, and leave a record of how it ended
 exec python3 '$HOME/rabaska/node/0123456789abcdef.pyz' run '$HOME/rabaska/runs/cats-7f3a'

@@ -12,13 +12,19 @@
 
 # rabaska: run cats-7f3a, up to 3 links of 12 h each.
 
+# What we write is nobody else's; your program gets your own umask
+RABASKA_UMASK="$(umask)"
+export RABASKA_UMASK
+umask 077
+
 # What this job prints is seen as it is printed
 exec >>'$RAP/rabaska/runs/cats-7f3a/logs'/job-"${MOAB_JOBID:-${PBS_JOBID%%.*}}".out 2>&1
 
 # The environment
 type module >/dev/null 2>&1 || source /etc/profile
 module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0 || export RABASKA_SETUP_FAILED='`module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0` failed'
-export RABASKA_ENV="${LSCRATCH:-$(mktemp -d)}/env"
+RABASKA_SPACE="$(python3 '$RAP/rabaska/node/0123456789abcdef.pyz' space --owner $$ "$LSCRATCH")" &&
+export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
 pip install --quiet --no-index -r '$RAP/rabaska/envs/e307ea1b16615bf9.txt' ||

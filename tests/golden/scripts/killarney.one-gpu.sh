@@ -15,10 +15,16 @@
 
 # rabaska: run cats-7f3a, up to 3 links of 24 h each.
 
+# What we write is nobody else's; your program gets your own umask
+RABASKA_UMASK="$(umask)"
+export RABASKA_UMASK
+umask 077
+
 # The environment
 type module >/dev/null 2>&1 || source /etc/profile
 module load StdEnv/2023 python/3.12 || export RABASKA_SETUP_FAILED='`module load StdEnv/2023 python/3.12` failed'
-export RABASKA_ENV="${SLURM_TMPDIR:-$(mktemp -d)}/env"
+RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' space --owner $$ "$SLURM_TMPDIR")" &&
+export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
 pip install --quiet --no-index --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/x86-64-v3" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/generic" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/generic" -r '$SCRATCH/rabaska/envs/437abdd879a174f3.txt' ||
@@ -29,7 +35,11 @@ export RABASKA_JOB="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_JOB_ID:+_$
 export RABASKA_JOB_ENDS="${SLURM_JOB_END_TIME:-$(timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --format=%e)}"
 export RABASKA_LOCAL="$SLURM_TMPDIR"
 export RABASKA_CANCEL_REST="${SLURM_ARRAY_JOB_ID:+scancel --state=PENDING $SLURM_ARRAY_JOB_ID}"
+export RABASKA_WAITING="squeue --me --noheader --array --states=PENDING --name=$SLURM_JOB_NAME --format=%i"
 export RABASKA_ONE_AT_A_TIME="yes"
+export RABASKA_ASK_END="timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --format=%e"
+export RABASKA_EXCLUDE="$([ "${SLURM_ARRAY_TASK_ID:-0}" -lt "${SLURM_ARRAY_TASK_MAX:-0}" ] && echo "scontrol update JobId=${SLURM_ARRAY_JOB_ID}_$((SLURM_ARRAY_TASK_ID + 1))-$SLURM_ARRAY_TASK_MAX ExcNodeList=NODES")"
+export RABASKA_NODES="sinfo --noheader --Node -p $SLURM_JOB_PARTITION --format=%N,%c,%m,%G,%f"
 
 # Claim the run, stage the data, train, save, and leave a record of how it ended
 exec python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' run '$SCRATCH/rabaska/runs/cats-7f3a'

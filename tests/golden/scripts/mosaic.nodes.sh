@@ -3,8 +3,14 @@
 
 # rabaska: run cats-7f3a, up to 3 links of 4 h each.
 
+# What we write is nobody else's; your program gets your own umask
+RABASKA_UMASK="$(umask)"
+export RABASKA_UMASK
+umask 077
+
 # The environment
-export RABASKA_ENV="/tmp/$USER/env"
+RABASKA_SPACE="$(python3 '/work/$USER/rabaska/node/0123456789abcdef.pyz' space --owner $$ "/tmp/$USER")" &&
+export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
 pip install --quiet --no-index -r '/work/$USER/rabaska/envs/67c83dce21a600b2.txt' ||

@@ -17,9 +17,16 @@
 
 # rabaska: run cats-7f3a, up to 3 links of 24 h each.
 
+# What we write is nobody else's; your program gets your own umask
+RABASKA_UMASK="$(umask)"
+export RABASKA_UMASK
+umask 077
+
 # The environment
-export RABASKA_ENV="${L_SCRATCH:-$(mktemp -d)}/env"
+RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' space --owner $$ "$L_SCRATCH")" &&
+export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 bash -e <<END &&
+python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' space --at "$RABASKA_SPACE"
 virtualenv --no-download "$RABASKA_ENV"
 source "$RABASKA_ENV/bin/activate"
 pip install --quiet --no-index -r '$SCRATCH/rabaska/envs/67c83dce21a600b2.txt'
@@ -32,7 +39,11 @@ export RABASKA_JOB="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_JOB_ID:+_$
 export RABASKA_JOB_ENDS="${SLURM_JOB_END_TIME:-$(timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --format=%e)}"
 export RABASKA_LOCAL="$L_SCRATCH"
 export RABASKA_CANCEL_REST="${SLURM_ARRAY_JOB_ID:+scancel --state=PENDING $SLURM_ARRAY_JOB_ID}"
+export RABASKA_WAITING="squeue --me --noheader --array --states=PENDING --name=$SLURM_JOB_NAME --format=%i"
 export RABASKA_ONE_AT_A_TIME="yes"
+export RABASKA_ASK_END="timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --format=%e"
+export RABASKA_EXCLUDE="$([ "${SLURM_ARRAY_TASK_ID:-0}" -lt "${SLURM_ARRAY_TASK_MAX:-0}" ] && echo "scontrol update JobId=${SLURM_ARRAY_JOB_ID}_$((SLURM_ARRAY_TASK_ID + 1))-$SLURM_ARRAY_TASK_MAX ExcNodeList=NODES")"
+export RABASKA_NODES="sinfo --noheader --Node -p $SLURM_JOB_PARTITION --format=%N,%c,%m,%G,%f"
 
 # Claim the run, stage the data, train, save, and leave a record of how it ended
 exec python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' run '$SCRATCH/rabaska/runs/cats-7f3a'

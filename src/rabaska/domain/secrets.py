@@ -1,0 +1,124 @@
+"""Secrets: which variables and files are likely to hold one, and values that show themselves to
+nobody."""
+
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+
+_WORDS = r"KEY|API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|CONNECTION_STRING"
+_NAME = re.compile(rf"(?:^|_|API|AUTH|ACCESS)(?:{_WORDS})(?:_|$)", re.IGNORECASE)
+# At the end of a name; PWD alone is the shell's own folder.
+_LAST = re.compile(
+    r"(?:PASSWORD|PASSWD|PASSPHRASE|TOKEN|SECRET)$|(?:^|_)(?:PASS|PAT)$|_PWD$", re.IGNORECASE
+)
+_SETTING = re.compile(
+    rb"""(["']?([A-Za-z_][\w-]*)["']?[ \t]*=[ \t]*)(\"{3}|'{3}|["'])((?:\\.|(?!\3).)*)\3""",
+    re.DOTALL,
+)
+_LOGIN = re.compile(r"://[^/\s:@]+:[^/\s@]+@")  # an address that holds a password
+
+_FILES = (
+    ".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".pypirc", ".git-credentials",
+    ".pgpass", ".my.cnf", ".boto", ".s3cfg", ".htpasswd", "kaggle.json", "credentials.json",
+    "client_secret*.json", "service[-_]account*.json", "secrets.toml", "secrets.json",
+    "secrets.y*ml", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_*_sk", "*.p12", "*.pfx",
+    "*.jks", "*.keystore", "*.ppk", "*.kdbx",
+)  # fmt: skip
+_PLACES = (
+    ".ssh/*", ".aws/credentials", ".aws/sso/*", ".gnupg/*", ".huggingface/token",
+    "huggingface/token", ".kaggle/*", ".docker/config.json", ".config/gcloud/*", ".azure/*",
+    ".kube/config",
+)  # fmt: skip
+_HARMLESS = ("*.example", "*.sample", "*.template", "*.dist", "*.pub", "example.env", "sample.env")
+_PERHAPS_KEYS = ("*.pem", "*.key", "*.asc")  # certificates are called so, too
+
+
+class Secrets:
+    """Variables whose values are handed to the program, and never shown."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self._values = dict(values or {})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(self._values))
+
+    def reveal(self) -> dict[str, str]:
+        """The values, for the file that travels and for nothing else."""
+        return dict(self._values)
+
+    def __or__(self, other: "Secrets") -> "Secrets":
+        return Secrets({**self._values, **other._values})
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secrets) and other._values == self._values
+
+    def __hash__(self) -> int:
+        return hash(self.names)
+
+    def __repr__(self) -> str:
+        return f"Secrets({', '.join(self.names)})"
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a variable is likely to be a secret, by its name or because it holds a password."""
+    return bool(value) and bool(_NAME.search(name) or _LAST.search(name) or _LOGIN.search(value))
+
+
+def parted(variables: Mapping[str, str]) -> tuple[dict[str, str], Secrets]:
+    """Variables that everybody may see, and those that are likely to be secrets."""
+    hidden = {name: text for name, text in variables.items() if looks_secret(name, text)}
+    seen = {name: text for name, text in variables.items() if name not in hidden}
+    return seen, Secrets(hidden)
+
+
+def blanked(settings: bytes) -> bytes:
+    """The text of a rabaska.toml with a `*` for each byte of what is likely to be a secret."""
+
+    def blank(found: re.Match[bytes]) -> bytes:
+        before, quote, value = found[1], found[3], found[4]
+        name, text = found[2].decode("utf-8", "replace"), value.decode("utf-8", "replace")
+        hidden = b"*" * len(value) if looks_secret(name, text) else value
+        return before + quote + hidden + quote
+
+    return _SETTING.sub(blank, settings)
+
+
+def file_looks_secret(path: str) -> bool:
+    """Whether a file of a project is likely to hold a key or a token, by its path."""
+    base = path.rpartition("/")[2]
+    if _fits(base, _HARMLESS):
+        return False
+    return _fits(base, _FILES) or any(_fits(path, (place, f"*/{place}")) for place in _PLACES)
+
+
+def file_may_be_key(path: str) -> bool:
+    """Whether only its content tells if a file is a private key."""
+    return _fits(path.rpartition("/")[2], _PERHAPS_KEYS)
+
+
+def is_private_key(beginning: bytes) -> bool:
+    return b"PRIVATE KEY" in beginning
+
+
+def _fits(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
+
+
+def read_lines(text: str) -> Iterator[tuple[str, str]]:
+    """The variables in a file of lines `NAME=value`, as `.env` files have them."""
+    for line in text.splitlines():
+        found = re.fullmatch(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*", line)
+        if found:
+            yield found[1], _unquoted(found[2])
+
+
+def _unquoted(text: str) -> str:
+    for mark in ("'", '"'):
+        if len(text) > 1 and text.startswith(mark):
+            end = text.find(mark, 1)
+            return text[1:end] if end > 0 else text
+    return re.sub(r"\s+#.*", "", text)

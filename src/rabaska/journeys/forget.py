@@ -1,0 +1,30 @@
+"""Forget: the secrets of a run that is over and that nobody will resume."""
+
+from rabaska.domain.runs import RunState
+from rabaska.errors import CommandFailed, WrongUse
+from rabaska.journeys.identity import guarded, refuse_other
+from rabaska.journeys.station import station_of
+from rabaska.journeys.status import status
+from rabaska.records.home import Home
+from rabaska.records.runs import RunRecord
+from rabaska.remote.place import quoted, surely
+
+
+def delete_secrets(record: RunRecord, home: Home) -> None:
+    """Delete secrets.json in the run's folder; a run with links to come still needs it."""
+    now = status(record, home)
+    if now.state is RunState.GONE:
+        return
+    if not now.state.over:
+        raise WrongUse(
+            f"run {record.name} is {now.state.value}, and needs its secrets",
+            hint=f"`rabaska cancel {record.name}` first",
+        )
+    there = station_of(record, home)
+    script = guarded(record, f"rm -f {quoted([f'{record.path}/secrets.json'])}")
+    outcome = surely(lambda: there.place.run(script))
+    refuse_other(record, outcome.exit_code)
+    if outcome.exit_code != 0:
+        raise CommandFailed(
+            f"the secrets of {record.name} could not be deleted", why=outcome.complaint
+        )

@@ -1,0 +1,60 @@
+"""What no cluster could start is refused before anything is sent."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rabaska.domain.jobs import JobSpec, Resources
+from rabaska.domain.launching import check_launch
+from rabaska.errors import SettingsError
+from rabaska.schedulers import SCHEDULERS, named
+from rabaska.settings.profiles import load_cluster
+
+ONE = JobSpec("cats", Resources(timedelta(hours=1)), "/logs")
+TWO = replace(ONE, resources=Resources(timedelta(hours=1), nodes=2, tasks=2))
+
+
+def check(spec, scheduler, mpi=""):
+    able = named(scheduler, program=("python3",), queue="q").capabilities
+    cluster = replace(load_cluster("here"), name="campus", scheduler=scheduler, mpi=mpi)
+    check_launch(spec, cluster, able)
+
+
+@pytest.mark.parametrize("scheduler", sorted(SCHEDULERS))
+@pytest.mark.parametrize("launch", ["program", "torchrun", "srun"])
+def test_one_node_needs_nothing(scheduler, launch):
+    check(replace(ONE, launch=launch), scheduler)
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "pbs", "torque", "moab"])
+@pytest.mark.parametrize("launch", ["program", "torchrun", "srun"])
+def test_several_nodes_are_reached_where_the_scheduler_has_a_way(scheduler, launch):
+    check(replace(TWO, launch=launch), scheduler)
+
+
+@pytest.mark.parametrize("scheduler", ["sqsub", "local"])
+def test_several_nodes_that_nothing_reaches_are_refused(scheduler):
+    with pytest.raises(SettingsError, match="campus cannot run a program on 2 nodes"):
+        check(replace(TWO, launch="torchrun"), scheduler)
+
+
+def test_grid_engine_needs_the_name_of_a_parallel_environment():
+    with pytest.raises(SettingsError, match=r"`native = \['-pe NAME NUMBER'\]`"):
+        check(replace(TWO, launch="torchrun"), "sge")
+
+    check(replace(TWO, launch="torchrun", native=("-pe mpi 4",)), "sge")
+
+
+@pytest.mark.parametrize("scheduler", sorted(SCHEDULERS.keys() - {"slurm"}))
+@pytest.mark.parametrize("mpi", ["", "pmix"])
+def test_mpi_without_a_way_to_start_it_is_refused(scheduler, mpi):
+    with pytest.raises(SettingsError, match="campus has no way to start an MPI program") as refused:
+        check(replace(ONE, launch="mpi"), scheduler, mpi)
+
+    assert 'mpi = "mpirun"' in str(refused.value)
+    check(replace(ONE, launch="mpi"), scheduler, "mpirun")
+
+
+def test_slurm_starts_mpi_programs_by_itself():
+    check(replace(TWO, launch="mpi"), "slurm")

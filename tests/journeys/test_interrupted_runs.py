@@ -1,0 +1,50 @@
+"""A run whose making was interrupted, and two commands that resume one at once."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+
+from rabaska.cli.commands import rabaska
+from rabaska.errors import NoSuchRun
+from rabaska.journeys import run as run_journey
+from rabaska.journeys.resume import _NAMING
+
+
+def test_a_run_that_was_never_created_can_be_forgotten(laptop):
+    """As Ctrl-C leaves it between the record here and the folder there."""
+    run = laptop.types("run", "-q")
+    laptop.types("wait", run, "-q")
+    shutil.rmtree(laptop.user.home / "store" / "runs" / run)
+    file = laptop.user.home / "runs" / f"{run}.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "job": ""}))
+
+    with pytest.raises(NoSuchRun, match=f"run {run} was never created on here") as refused:
+        laptop.types("resume", run)
+
+    assert f"`rabaska forget {run}`" in refused.value.hint
+    assert "its folder, if it was made, stays" in laptop.types("forget", run, both=True)
+    assert not file.exists()
+
+
+def test_ctrl_c_during_the_submission_names_the_run(laptop, monkeypatch):
+    def interrupted(*_words, **_more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_journey, "submit", interrupted)
+    laptop.goes_there()
+
+    done = CliRunner().invoke(rabaska, ["run"], obj=lambda _: "7f3a", standalone_mode=False)
+
+    assert "run tiny-7f3a was being submitted" in done.output
+
+
+def test_resumes_at_one_moment_write_scripts_of_their_own(tmp_path):
+    (tmp_path / "job.sh").touch()
+    words = ["bash", "-c", f'{_NAMING} && echo "$name"']
+    crowd = [subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE) for _ in range(12)]
+    names = {process.communicate()[0].decode().strip() for process in crowd}
+
+    assert names == {f"job-{number}.sh" for number in range(2, 14)}

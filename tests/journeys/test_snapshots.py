@@ -1,0 +1,40 @@
+"""Which files of a project are its code."""
+
+import tarfile
+
+from rabaska.journeys.snapshots import take_snapshot
+from rabaska.journeys.telling import Silent
+from rabaska.records.home import Home
+from rabaska.settings.project import load
+
+SETTINGS = """
+name = "it"
+command = "python train.py"
+
+[data.images]
+path = "data"
+
+[output]
+keep = ["runs", "out/logs/"]
+
+[code]
+exclude = ["*.bin"]
+"""
+
+
+def test_only_the_folders_at_the_root_are_left_out_by_their_place(tmp_path):
+    """`mypkg/results` is code, though fetched results lie in `results`."""
+    folder = tmp_path / "project"
+    apart = ["data", "results", "runs", "out/logs"]
+    for below in (*apart, *(f"mypkg/{each}" for each in apart)):
+        (folder / below).mkdir(parents=True)
+        (folder / below / "it.py").touch()
+        (folder / below / "it.bin").touch()
+    (folder / "train.py").touch()
+    (folder / "rabaska.toml").write_text(SETTINGS)
+
+    taken = take_snapshot(load(folder), Home(tmp_path / "home"), Silent())
+
+    with tarfile.open(taken.path) as tar:
+        inside = [f"mypkg/{each}/it.py" for each in sorted(apart)]
+        assert tar.getnames() == [*inside, "rabaska.toml", "train.py"]

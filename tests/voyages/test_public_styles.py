@@ -1,0 +1,156 @@
+"""Programs in the styles of public repositories: a chain grows only on one that goes on.
+
+Each of the programs in `styles` ends its link after six of fourteen epochs (`link.spend`).
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+STYLES = Path(__file__).parent / "styles"
+STARTS_OVER = 17  # the exit code of `wait`
+
+
+@dataclass(frozen=True)
+class Over:
+    """A program that starts over in each link, whatever it is given."""
+
+    says: str  # `init` of it
+    command: str = ""  # what a user tries who wants to have a chain all the same
+    reason: str = "began again"
+
+
+OVER = {
+    "save_only": Over("does not go on from a checkpoint"),
+    "save_and_test": Over("does not go on from a checkpoint"),
+    "two_networks": Over(
+        "the weights only",
+        "python train.py --outf {output} --netG {checkpoint}",
+        "was given",
+    ),
+    "weights_only": Over(
+        "the weights only",
+        "python train.py --output-dir {output} --resume {checkpoint}",
+        "was given",
+    ),
+    "counter_restarted": Over(
+        "the weights only", "python train.py --out {output} --resume {checkpoint}", "was given"
+    ),
+    "silent_table": Over("does not go on from a checkpoint"),
+    "silent_numbers": Over("does not go on from a checkpoint"),
+}
+
+GOES_ON = (
+    "init_from", "imagenet", "lightning_style", "huggingface_style", "keras_style", "finds_its_own",
+    "flag_without_path", "replay_buffer", "orbax_style", "partial_fit",
+)  # fmt: skip
+
+
+@pytest.fixture
+def somebody(user):
+    """`somebody("save_only")`: a user in the folder of that program."""
+
+    def somebody(style):
+        shutil.rmtree(user.project)
+        shutil.copytree(STYLES / style, user.project)
+        shutil.copytree(STYLES / "shared", user.project, dirs_exist_ok=True)
+        return user
+
+    return somebody
+
+
+def test_every_style_is_tried():
+    assert {path.name for path in STYLES.iterdir()} == {"shared", *OVER, *GOES_ON}
+
+
+@pytest.mark.parametrize("style", OVER)
+def test_a_program_that_starts_over_is_told_so_and_no_chain_grows_on_it(somebody, style):
+    user, case = somebody(style), OVER[style]
+
+    proposed = user.types("init", "--yes")
+    if case.command:
+        _set_command(user, case.command)
+    user.types("run", "--wait", "--links", "3", "--at-most", "30", code=STARTS_OVER)
+
+    told = user.status()
+    assert case.says in proposed.errors
+    assert "links = 1 " in (user.project / "rabaska.toml").read_text()
+    assert told["state"] == "failed"
+    assert told["reason"].startswith("it starts over: link 2 ")
+    assert case.reason in told["reason"]
+    assert told["hint"]
+    assert len(told["links"]) == 2
+    assert not told["extended"]
+    assert told["links"][1]["resumed_from"] == ""
+    shown = user.types("status").output
+    assert "started over" in shown
+    assert "it starts over" in user.types("logs").output.strip().splitlines()[-1]
+    explained = user.types("explain", told["name"]).output
+    assert "begins anew" in explained
+    assert "fix:" in explained
+
+
+@pytest.mark.parametrize("style", GOES_ON)
+def test_a_program_that_goes_on_runs_as_a_chain_without_an_alarm(somebody, style):
+    user = somebody(style)
+
+    user.types("init", "--yes")
+    doctor = user.types("doctor").output
+    user.types("run", "--wait")
+
+    told = user.status()
+    assert told["state"] == "finished", told
+    assert len(told["links"]) == 3
+    assert all(link["started_over"] == "" for link in told["links"])
+    assert all(link["resumed_from"] for link in told["links"][1:])
+    assert "code." not in doctor
+
+
+def test_a_way_to_resume_that_is_not_used_is_found_out(somebody):
+    user = somebody("init_from")
+    user.types("init", "--yes")
+    settings = user.project / "rabaska.toml"
+    lines = settings.read_text().splitlines()
+    settings.write_text("\n".join(line for line in lines if not line.startswith("resume")))
+
+    warned = user.types("run", "--wait", code=STARTS_OVER).errors
+
+    assert "never goes on" in warned
+    assert "--init_from=resume" in warned
+    assert len(user.status()["links"]) == 2
+    refused = user.types("run", code=STARTS_OVER).errors
+    assert "each link of this run would begin the training again" in refused
+    assert "--links 1" in refused
+    assert "starts over, and its next link will too: link 2 " in user.types("resume").errors
+    assert "can go on with it" not in user.types("cancel").errors
+
+
+def _set_command(user, command):
+    settings = user.project / "rabaska.toml"
+    lines = settings.read_text().splitlines()
+    kept = [f'command = "{command}"' if line.startswith("command") else line for line in lines]
+    settings.write_text("\n".join(kept))
+
+
+@pytest.mark.parametrize("patterns", ['"epoch*.pt"', '"*.ckpt", "model_*.pth"'])
+def test_a_checkpoint_that_no_pattern_fits_is_found_and_named(somebody, patterns):
+    user = somebody("finds_its_own")
+    user.types("init", "--yes")
+    settings = user.project / "rabaska.toml"
+    lines = settings.read_text().splitlines()
+    kept = [f"patterns = [{patterns}]" if line.startswith("patterns") else line for line in lines]
+    settings.write_text("\n".join(kept))
+
+    user.types("run", "--wait")
+
+    told = user.status()
+    assert told["state"] == "finished"
+    assert told["checkpoint"]["path"] == "output/last.pt"
+    assert [link["resumed_from"] for link in told["links"][1:]] == ["output/last.pt"] * 2
+    log = user.types("logs", "--link", "1").output
+    assert "output/last.pt is a checkpoint" in log
+    assert "`last.pt` is added" in log
