@@ -40,7 +40,7 @@ PLAIN = "import sys; sys.modules['rabaska_speed'] = None; "
 REST = 1  # seconds in which the system frees what was removed, which it does on both processors
 PARTS = (
     "packing", "packing_slowly", "staging", "staging_slowly",
-    "reading", "loading", "reading_cold", "decoding", "resuming", "opening",
+    "reading", "comparing", "loading", "reading_cold", "decoding", "resuming", "opening",
 )  # fmt: skip
 
 
@@ -319,6 +319,18 @@ class Bench:
     def reading(self) -> Iterator[Row]:
         asked = {"webdataset": 12.0, "litdata": 1.6, "files": 4.0}
         yield from self._rates("random", self._with_peers(), asked, "read, random, one process")
+
+    def comparing(self) -> Iterator[Row]:
+        """What it costs to compare every sample, which is done until its shard was proven."""
+        folder = self._disk / "reading"
+        cost = medians(
+            {kind: lambda kind=kind: 1 / self._reader("random", kind, folder)
+             for kind in ("compared", "proven")},
+            self._repeats,
+        )  # fmt: skip
+        ratio = cost["proven"] / cost["compared"]
+        work, rates = "read, every sample compared", (1 / cost["compared"], 1 / cost["proven"])
+        yield Row(work, "shards that were proven", *rates, ratio, None, "/s")
 
     def loading(self) -> Iterator[Row]:
         asked = {"webdataset": 4.0, "litdata": 1.3, "files": 2.5, "nothing": None}

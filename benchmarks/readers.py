@@ -7,7 +7,8 @@
     readers.py index PATH                     seconds to open, and MB of private memory of a worker
 
 KIND is rabaska, webdataset, litdata, files, or nothing: samples that are there already, so that
-what is left is the DataLoader's own work.
+what is left is the DataLoader's own work. `compared` is rabaska with every sample compared with its
+checksum, `proven` after all shards were.
 """
 
 import glob
@@ -92,6 +93,8 @@ def dataset(kind, folder, decode=None):
         return Files(folder, decode)
     if kind == "nothing":
         return Nothing(folder)
+    if kind in ("compared", "proven"):
+        return packed(pack_of(folder), proven=kind == "proven")
     if kind == "rabaska":
         from rabaska.training import PackedDataset
 
@@ -105,6 +108,15 @@ def dataset(kind, folder, decode=None):
     shards = sorted(glob.glob(os.path.join(pack_of(folder), "shard-*.tar")))
     found = webdataset.WebDataset(shards, shardshuffle=False, empty_check=False)
     return found.map(lambda sample: decode(sample["jpg"])) if decode else found
+
+
+def packed(path, *, proven):
+    from rabaska.training import PackedDataset
+
+    data = PackedDataset(path, ahead=proven)
+    while proven and not all(data._source._proven):
+        time.sleep(0.01)
+    return data
 
 
 def read_random(kind, folder):
@@ -121,7 +133,7 @@ def read_random(kind, folder):
     order = list(range(len(data)))
     random.Random(SEED).shuffle(order)
     begun = time.perf_counter()
-    if kind == "rabaska":
+    if kind in ("rabaska", "compared", "proven"):
         for place in range(0, len(order), BATCH):
             data.__getitems__(order[place : place + BATCH])
     else:
@@ -142,6 +154,8 @@ def loader(kind, folder, decode=None, sampler=None):
         return litdata.StreamingDataLoader(data, shuffle=True, **how)
     if kind == "webdataset":
         return DataLoader(data, **how)
+    if kind in ("compared", "proven"):
+        return packed(pack_of(folder), proven=kind == "proven")
     if kind == "rabaska":
         from rabaska.training import Order
 

@@ -22,7 +22,8 @@ _EXIT_CODES = """\
 ## Exit codes
 
 `rabaska wait` and `rabaska run --wait` end with the program's own exit code when it failed, and
-with 128 plus the signal's number when a signal ended it. All else is here.
+with 128 plus the signal's number when a signal ended it; with 5 when it was given damaged data,
+with 14 or 17 when the chain could not advance or started over. All else is here.
 
 | Code | Name in Python | Meaning |
 |---:|---|---|
