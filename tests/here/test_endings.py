@@ -147,6 +147,18 @@ def test_one_link_can_be_cancelled_and_the_chain_goes_on(here):
     assert not (here.folder / "begun-1_2").exists()
 
 
+def test_what_comes_after_an_element_can_be_cancelled_and_it_goes_on_itself(here):
+    here.submit("touch begun-$RABASKA_JOB; until [ -e go ]; do sleep 0.1; done", "--links=3")
+    until((here.folder / "begun-1_1").exists)
+
+    here.run("cancel", "--rest", "1_1")
+    (here.folder / "go").touch()
+    here.wait()
+
+    assert here.states() == {"1_1": "DONE", "1_2": "CANCELLED", "1_3": "CANCELLED"}
+    assert not (here.folder / "begun-1_2").exists()
+
+
 def test_cancelling_what_is_over_changes_nothing(here):
     here.submit("true")
     here.wait()

@@ -161,6 +161,17 @@ def test_results_are_fetched_while_the_run_goes_on_and_again_after_it(user):
     assert nothing["files"] == 0
 
 
+def test_links_that_wait_do_not_begin_when_the_run_is_finished(user):
+    user.types("run", "--links", "3", "--wait")
+    user.until(lambda status: status["links"][-1]["ended"])  # DONE is written a moment before
+
+    folder = json.loads(user.types("fetch", "--json").output)["folder"]
+
+    assert sorted(os.listdir(os.path.join(folder, "run", "logs"))) == [
+        "job-1_1.out", "link-001.log",
+    ]  # fmt: skip
+
+
 def test_logs_can_be_followed_to_the_end_of_the_run(user):
     user.types("run", "--", "--pause", "0.05")
 

@@ -36,7 +36,7 @@ def main(arguments: List[str]) -> int:
             return more(queue, words.job, words.mark)
         if words.command == "status":
             return status(queue, words.jobs)
-        return cancel(queue, words.jobs)
+        return cancel(queue, words.jobs, rest=words.rest)
     except (Refused, OSError) as problem:
         print("here: {}".format(problem), file=sys.stderr)
         return 1
@@ -99,8 +99,11 @@ def status(queue: Queue, wanted: List[str]) -> int:
     return 0
 
 
-def cancel(queue: Queue, wanted: List[str]) -> int:
-    """Ask for the end of each job or element named; 1 when one of them does not exist."""
+def cancel(queue: Queue, wanted: List[str], rest: bool = False) -> int:
+    """Ask for the end of each job or element named; 1 when one of them does not exist.
+
+    `rest` means not the elements that are named, but those of the same job that come after them.
+    """
     missing = 0
     for word in wanted:
         job, link = _parts(word)
@@ -108,8 +111,14 @@ def cancel(queue: Queue, wanted: List[str]) -> int:
             print("here: there is no job {}".format(word), file=sys.stderr)
             missing = 1
             continue
-        queues.ask_to_cancel(queue, job, link)
+        for each in _after(queue, job, link) if rest else [link]:
+            queues.ask_to_cancel(queue, job, each)
     return missing
+
+
+def _after(queue: Queue, job: int, link: Optional[int]) -> List[int]:
+    found = queues.read_job(queue, job)
+    return [] if found is None else list(range((link or 0) + 1, queues.links(queue, found) + 1))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -135,6 +144,8 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("job", type=int)
         else:
             command.add_argument("jobs", nargs="*" if name == "status" else "+")
+        if name == "cancel":
+            command.add_argument("--rest", action="store_true", help="what comes after them")
     return parser
 
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import time
 import traceback
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .. import processes, umask
+from .. import itself, processes, umask
 from . import elements, line, locks, sweep
 from . import queue as queues
 from .directives import output_path
@@ -125,7 +126,7 @@ def _start(queue: Queue, job: Job, link: int, begun: Begun) -> "subprocess.Popen
         return subprocess.Popen(
             ["bash", queue.script(job.id)],
             cwd=job.folder,
-            env=_environment(job, link, begun),
+            env=_environment(queue, job, link, begun),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -136,13 +137,20 @@ def _start(queue: Queue, job: Job, link: int, begun: Begun) -> "subprocess.Popen
         os.close(output)
 
 
-def _environment(job: Job, link: int, begun: Begun) -> Dict[str, str]:
+def _cancel_rest(queue: Queue, element: str) -> str:
+    """What takes the elements after this one out of the queue, as words for a shell."""
+    words = [sys.executable, itself.own_path(), "here", "cancel"]
+    return " ".join(map(shlex.quote, [*words, "--queue", queue.path, "--rest", element]))
+
+
+def _environment(queue: Queue, job: Job, link: int, begun: Begun) -> Dict[str, str]:
     environment = dict(os.environ)
     environment.update(
         {
             "RABASKA_JOB": job.element(link),
             "RABASKA_LOCAL": begun["local"],
             "RABASKA_KEEPER": str(os.getpid()),
+            "RABASKA_CANCEL_REST": _cancel_rest(queue, job.element(link)),
             TAG: job.token,
         }
     )
