@@ -59,6 +59,35 @@ def test_a_claim_moves_what_is_carried_and_shows_its_output(run: RunFolder) -> N
     assert os.readlink(run.output_link) == "carried/001/output"
 
 
+def test_paths_of_a_link_that_ended_lead_to_what_is_carried_now(run: RunFolder) -> None:
+    for link in (1, 2):
+        holding = lease.claim(run, link - 1, "12", TTL)
+        assert holding is not None
+        holding.end()
+        Path(run.output(link), "best-{}.pt".format(link)).write_text("weights")
+        end_link(run, link)
+
+    holding = lease.claim(run, 2, "12", TTL)
+
+    assert holding is not None
+    holding.end()
+    assert Path(run.output(1), "best-1.pt").read_text() == "weights"
+    assert Path(run.output(2), "best-2.pt").read_text() == "weights"
+    assert [os.readlink(run.carried(link)) for link in (1, 2)] == ["003", "003"]
+    assert run.holder() == 3
+    assert lease.claim(run, 1, "13", TTL) is None
+
+
+def test_paths_of_a_link_that_fell_silent_stay_dead(run: RunFolder) -> None:
+    hold_elsewhere(run)
+
+    holding = lease.claim(run, 1, "13", TTL)
+
+    assert holding is not None
+    holding.end()
+    assert not os.path.lexists(run.carried(1))
+
+
 def test_of_many_contenders_exactly_one_claims(run: RunFolder) -> None:
     barrier = threading.Barrier(12)
     won: list[lease.Lease] = []

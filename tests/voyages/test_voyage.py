@@ -48,6 +48,31 @@ def test_a_run_longer_than_one_job_is_finished_by_a_chain(user):
     assert all(link["resumed_from"] for link in told["links"][1:])
 
 
+def test_an_absolute_path_that_a_program_saved_is_there_in_the_next_link(user):
+    user.settings(command='"python train.py {output}"')
+    user.write(
+        "train.py",
+        """
+        import json, os, sys
+        state = os.path.join(sys.argv[1], "state.json")
+        if not os.path.exists(state):
+            best = os.path.join(os.path.realpath(sys.argv[1]), "best.txt")
+            with open(best, "w") as stream:
+                stream.write("the best weights")
+            with open(state, "w") as stream:
+                json.dump({"step": 1, "best": best}, stream)
+            sys.exit(85)
+        with open(state) as stream:
+            print(open(json.load(stream)["best"]).read())
+        """,
+    )
+
+    user.types("run", "--wait")
+
+    assert user.status()["state"] == "finished"
+    assert "the best weights" in user.types("logs").output
+
+
 def test_a_link_killed_outright_costs_only_the_steps_since_the_last_save(user):
     user.types("run", "--links", "3", "--", "--gate", str(user.gate))
     told = user.until(lambda status: (status["links"] or [{}])[0].get("last_step") == 10)

@@ -2,7 +2,7 @@
 
 What the program writes lies in `carried/<n>/`, where n is the link that holds the run. The next
 link claims the run by renaming that folder to `carried/<n+1>/`, and the paths of a holder that was
-thought dead stop resolving. No clock of another machine is ever compared with ours.
+thought dead stop resolving; those of one that recorded its end lead on. No clock of another machine is ever compared with ours.
 
 A node may remember for a minute what a folder held (NFS does), so neither a rename nor a listing
 proves anything: Linux takes a rename for done when it finds the folder under its new name already.
@@ -27,7 +27,7 @@ LOOKS = 20  # at the holder, while one lease is waited out
 BEATS = 6  # signs of life in one lease
 LONGEST_PAUSE = 2.0  # seconds between two looks at the clock; a longer one was slept through
 # What a rename says when another contender was quicker.
-_LATE = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ESTALE)
+_LATE = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ESTALE, errno.EISDIR)
 RECORDS = 65536  # bytes that the records of one link take at most, its reserve included
 
 
@@ -103,6 +103,8 @@ def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]
     """Become the holder after link `last`; None when another was quicker, or NoRoom."""
     link = last + 1
     _look_for_room(run)
+    if os.path.islink(run.carried(last)):
+        return None  # it is carried by a later link
     try:
         os.rename(run.carried(last), run.carried(link))
     except OSError as problem:
@@ -116,6 +118,7 @@ def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]
     links.write_begun(run, _begun(link, job))
     files.sync_folder(os.path.dirname(run.carried(link)))
     _show_output(run, link)
+    _lead_on(run, link)
     return Lease(run, link, lease)
 
 
@@ -190,6 +193,24 @@ def _show_output(run: RunFolder, link: int) -> None:
     files.remove_if_there(fresh)
     os.symlink(os.path.relpath(run.output(link), run.path), fresh)
     os.replace(fresh, run.output_link)
+
+
+def _lead_on(run: RunFolder, link: int) -> None:
+    """Let the paths of links that are surely over lead to what is carried now.
+
+    Programs store absolute paths in what they save (of their best checkpoint, say). A holder that
+    only fell silent may still write, so the paths that it knows stay dead.
+    """
+    for earlier in run.links():
+        path = run.carried(earlier)
+        if earlier >= link or links.read_ended(run, earlier) is None:
+            continue
+        if os.path.lexists(path) and not os.path.islink(path):
+            continue  # a stale program made it anew: nothing of it is ours
+        fresh = "{}.{}{}".format(path, os.getpid(), files.PARTIAL)
+        files.remove_if_there(fresh)
+        os.symlink(os.path.basename(run.carried(link)), fresh)
+        os.replace(fresh, path)
 
 
 class Lease:
