@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -173,7 +174,8 @@ def until(condition, seconds=20):
 def test_whoever_listens_in_our_place_learns_no_key_and_has_nothing_run(program, tmp_path):
     """Somebody else of the node takes the port of a `spread` that was killed."""
     key, mark = tmp_path / "key", tmp_path / "mark"
-    key.write_text("4f7c0ffee9911d5e")
+    work = {"words": ["touch", str(mark)], "environment": {}, "folder": "/", "tasks": 1}
+    key.write_text(json.dumps({"key": "4f7c0ffee9911d5e", "work": work}))
     with socket.socket() as listener:
         listener.bind(("localhost", 0))
         listener.listen()
@@ -181,13 +183,43 @@ def test_whoever_listens_in_our_place_learns_no_key_and_has_nothing_run(program,
         companion = subprocess.Popen([*program, "companion", "localhost", port, str(key), "0"])
         talk = Talk(listener.accept()[0])
         hello = talk.heard()[0]
-        work = {"words": ["touch", str(mark)], "environment": {}, "folder": "/", "tasks": 1}
-        talk.say(WORK, json.dumps({**work, "node": 0, "proof": "guessed"}).encode())
+        talk.say(WORK, b"guessed")
         companion.wait(30)
         talk.close()
 
     assert b"4f7c0ffee9911d5e" not in hello.content
     assert not mark.exists()
+
+
+def test_what_a_process_says_at_its_end_arrives_though_it_read_no_input(cluster, program):
+    for _ in range(5):
+        done = subprocess.run(
+            words(program, "echo", "said", tasks=2), env=cluster, input="unread\n" * 5000,
+            capture_output=True, text=True, timeout=30, check=False,
+        )  # fmt: skip
+
+        assert (done.returncode, done.stdout) == (0, "said\n" * 4), done.stderr
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_it_listens_for_the_nodes_of_the_job_alone_and_no_variable_crosses_the_network(
+    cluster, program, tmp_path
+):
+    """Whoever can read what travels sees neither the command nor a variable."""
+    strace = ["strace", "-f", "-s", "99999", "-e", "trace=bind,sendto,sendmsg", "-o"]
+
+    done = subprocess.run(
+        [*strace, str(tmp_path / "sent"), *words(program, "sh", "-c", WHO)],
+        env={**cluster, "TOKEN": "wandb-4711"}, capture_output=True, text=True, timeout=60,
+        stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    sent = (tmp_path / "sent").read_text()
+    assert "INADDR_ANY" not in sent
+    assert 'inet_addr("0.0.0.0")' not in sent
+    assert 'inet_addr("127.0.0.1")' in sent
+    assert "wandb-4711" not in sent
 
 
 def test_a_program_on_another_node_has_its_users_umask(cluster, program):

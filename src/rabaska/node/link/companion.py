@@ -1,11 +1,12 @@
 """A companion: runs on one node of a job what `spread` on the first node says.
 
-`companion HOST PORT KEYFILE PLACE`
+`companion HOST PORT FILE PLACE`
 
-It connects to `spread`, proves by the key in a file that only its user may read that it is ours,
-and runs the processes it is told of. When the connection ends, whatever ended `spread`, so do they.
+The file, which only its user may read, has a key and what to run. The companion connects to
+`spread`, each proves to the other that it knows the key, and the processes begin. When the connection ends, whatever ended `spread`, so do they.
 """
 
+import hmac
 import json
 import os
 import select
@@ -17,7 +18,7 @@ from typing import Any, Dict, List, Mapping
 
 from .. import processes
 from . import program
-from .frames import HELLO, INPUT, NO_MORE, OUTPUT, RESULT, WORK, Frame, Talk, is_proof, proof
+from .frames import HELLO, INPUT, NO_MORE, OUTPUT, RESULT, WORK, Frame, Talk, proof
 
 PROCESS, LOCAL, NODE = "RABASKA_PROCESS", "RABASKA_PROCESS_OF_NODE", "RABASKA_NODE"
 
@@ -29,10 +30,11 @@ _OWN = ("HOSTNAME", "PBS_NODENUM", "PBS_TASKNUM", "PBS_VNODENUM")
 
 def main(argv: List[str]) -> int:
     if len(argv) != 4:
-        sys.stderr.write("usage: companion HOST PORT KEYFILE PLACE\n")
+        sys.stderr.write("usage: companion HOST PORT FILE PLACE\n")
         return 2
     with open(argv[2]) as stream:
-        key = stream.read().strip()
+        told = json.load(stream)
+    key, work = told["key"], dict(told["work"], node=int(argv[3]))
     for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGHUP"):
         # Schedulers signal whole jobs; the program has its own answer, and is waited for.
         signal.signal(getattr(signal, name), lambda *_: None)
@@ -43,15 +45,16 @@ def main(argv: List[str]) -> int:
     hello = {"place": int(argv[3]), "nonce": nonce, "proof": proof(key, HELLO, nonce)}
     talk.say(HELLO, json.dumps(hello).encode())
     processes.become_reaper()
-    return Crew(talk, key, nonce).serve()
+    return Crew(talk, proof(key, WORK, nonce), work).serve()
 
 
 class Crew:
     """The processes of this node."""
 
-    def __init__(self, talk: Talk, key: str, nonce: str) -> None:
+    def __init__(self, talk: Talk, expected: str, work: Mapping[str, Any]) -> None:
         self._talk = talk
-        self._key, self._nonce = key, nonce
+        self._expected = expected  # what only our `spread` can say
+        self._work = work
         self._members = []  # type: List[subprocess.Popen[bytes]]
         self._outputs = {}  # type: Dict[int, int]  # where to read from -> the member's pid
         self._begun = False
@@ -61,6 +64,7 @@ class Crew:
             while not self._begun or self._members:
                 if not self._look():
                     break
+            self._talk.end()
         except OSError:
             pass  # the connection broke: nobody is there to tell
         finally:
@@ -84,10 +88,10 @@ class Crew:
 
     def _obey(self, frame: Frame) -> None:
         if frame.kind == WORK:
-            work = json.loads(frame.content.decode("ascii"))
-            if not is_proof(work.get("proof"), self._key, WORK, self._nonce):
+            if not hmac.compare_digest(frame.content, self._expected.encode("ascii")):
                 raise OSError("somebody else listens where `spread` did")
-            self._start(work)
+            if not self._begun:
+                self._start(self._work)
         elif frame.kind == INPUT:
             for member in self._members:
                 _write(member, frame.content)

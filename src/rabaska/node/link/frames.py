@@ -15,12 +15,12 @@ HELLO = b"H"  # {"place", "nonce", "proof"}: who it is
 OUTPUT = b"O"  # bytes that a process printed
 RESULT = b"R"  # {"code", "why"}: how a process ended
 # From `spread`.
-WORK = b"W"  # {"proof", "words", "environment", "folder", …}: what to run
+WORK = b"W"  # its proof: the work may begin
 INPUT = b"I"  # bytes for the standard input of every process
 NO_MORE = b"E"  # the input is over
 
 _HEAD = struct.Struct(">cI")
-_LONGEST = 64 * 1024 * 1024  # bytes of a frame; an environment has a few thousand
+_LONGEST = 64 * 1024 * 1024  # bytes of a frame
 _PIECE = 64 * 1024
 
 
@@ -75,6 +75,15 @@ class Talk:
             found.append(Frame(kind, self._read[_HEAD.size : end]))
             self._read = self._read[end:]
         return found
+
+    def end(self) -> None:
+        """Say no more, and leave when the other side does.
+
+        Closing with input still unread would reset the connection, and what was said last with it.
+        """
+        self.connection.shutdown(socket.SHUT_WR)
+        while self.connection.recv(_PIECE):
+            pass
 
     def close(self) -> None:
         self.connection.close()

@@ -76,25 +76,25 @@ class Spread:
     def run(self) -> int:
         for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGHUP"):
             signal.signal(getattr(signal, name), lambda *_: None)
-        with socket.socket() as listener, _key() as (path, key):
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("", 0))
-            listener.listen(len(self._hosts) + 8)
-            self._key = key
+        with _listener(self._others()) as listener:
             try:
-                self._start_companions(listener.getsockname()[1], path)
-                self._meet(listener)
+                with _meeting(self._work()) as (path, self._key):
+                    self._start_companions(listener.getsockname(), path)
+                    self._meet(listener)
                 self._attend()
             finally:
                 self._part()
         return self._code
 
-    def _start_companions(self, port: int, path: str) -> None:
-        own = self._hosts[0].name if self._first_is_here else socket.gethostname()
+    def _others(self) -> List[str]:
+        """The nodes that must reach this one."""
+        return [host.name for host in self._hosts[1 if self._first_is_here else 0 :]]
+
+    def _start_companions(self, address: Tuple[str, int], path: str) -> None:
         for number, host in enumerate(self._hosts):
             here = number == 0 and self._first_is_here
             words = [sys.executable, itself.own_path(), "companion"]
-            words += ["localhost" if here else own, str(port), path, str(number)]
+            words += [address[0], str(address[1]), path, str(number)]
             if not here:
                 reach = reaching.on_this_site(self._reach, os.environ.get("PATH", ""))
                 words = reaching.starting(reach, host, words)
@@ -117,7 +117,7 @@ class Spread:
             for stranger in [one for one in self._strangers if one in ready]:
                 self._greet(stranger)
         for number, talk in self._companions.items():
-            talk.say(WORK, json.dumps(self._work(number)).encode("ascii"))
+            talk.say(WORK, proof(self._key, WORK, self._nonces[number]).encode("ascii"))
 
     def _see_who_failed(self) -> None:
         for number, starter in self._starters.items():
@@ -143,14 +143,12 @@ class Spread:
             self._nonces[place] = nonce
             self._companions[place] = talk
 
-    def _work(self, number: int) -> Dict[str, Any]:
+    def _work(self) -> Dict[str, Any]:
         return {
-            "proof": proof(self._key, WORK, self._nonces[number]),
             "words": self._command,
             "environment": dict(os.environ),
             "folder": os.getcwd(),
             "tasks": self._tasks,
-            "node": number,
         }
 
     def _attend(self) -> None:
@@ -173,7 +171,7 @@ class Spread:
     def _hear(self, number: int, talk: Talk) -> None:
         frames = talk.heard()
         if frames is None:
-            del self._companions[number]
+            self._companions.pop(number).close()
             if self._left[number]:
                 say("{} was lost".format(self._hosts[number].name))
                 self._code = self._code or _FAILED
@@ -211,16 +209,39 @@ def _who(hello: Frame, key: str) -> Optional[Tuple[int, str]]:
     return (place, nonce) if ours else None
 
 
+def _listener(others: List[str]) -> socket.socket:
+    """Listens where the other nodes of the job reach this one, and nowhere else."""
+    listener = socket.socket()
+    try:
+        listener.bind((_address_for(others[0]) if others else "127.0.0.1", 0))
+        listener.listen(len(others) + 8)
+    except OSError as problem:
+        listener.close()
+        raise NotReached("this node has no address for {}: {}".format(others[0], problem))
+    return listener
+
+
+def _address_for(host: str) -> str:
+    """Ours as `host` sees it; its own name may stand for 127.0.1.1. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, 9))
+        return str(probe.getsockname()[0])
+
+
 @contextmanager
-def _key() -> Iterator[Any]:
-    """A secret in a file that all nodes see and only their user may read, and the secret."""
+def _meeting(work: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
+    """The file with a key and the work, and the key.
+
+    All nodes see the file and only their user may read it: variables may be secrets, and the
+    network is not encrypted.
+    """
     program = itself.program_path()
     folder = os.path.dirname(program) if os.path.isfile(program) else None
     key = uuid.uuid4().hex + uuid.uuid4().hex
     descriptor, path = tempfile.mkstemp(prefix="meeting-", dir=folder)
     try:
         with os.fdopen(descriptor, "w") as stream:
-            stream.write(key)
+            json.dump({"key": key, "work": work}, stream)
             stream.flush()
             os.fsync(stream.fileno())
         yield path, key
