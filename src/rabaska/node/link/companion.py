@@ -3,7 +3,8 @@
 `companion HOST PORT FILE PLACE`
 
 The file, which only its user may read, has a key and what to run. The companion connects to
-`spread`, each proves to the other that it knows the key, and the processes begin. When the connection ends, whatever ended `spread`, so do they.
+`spread`, each proves to the other that it knows the key, and the processes begin. When the
+connection ends, whatever ended `spread`, so do they.
 """
 
 import hmac
