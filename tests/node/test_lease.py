@@ -12,6 +12,7 @@ import pytest
 from agents import make_run
 
 from rabaska.node import processes
+from rabaska.node.login import creation
 from rabaska.node.record import chain, lease, links
 from rabaska.node.record.runfolder import RunFolder
 
@@ -59,33 +60,77 @@ def test_a_claim_moves_what_is_carried_and_shows_its_output(run: RunFolder) -> N
     assert os.readlink(run.output_link) == "carried/001/output"
 
 
-def test_paths_of_a_link_that_ended_lead_to_what_is_carried_now(run: RunFolder) -> None:
-    for link in (1, 2):
+def led_to(run: RunFolder) -> RunFolder:
+    """The run as `create` makes it."""
+    creation.lead_to_carried(run)
+    return run
+
+
+def test_what_is_carried_keeps_its_path_while_each_link_says_that_it_is_over(
+    run: RunFolder,
+) -> None:
+    led_to(run)
+    places = []
+    for link in (1, 2, 3):
         holding = lease.claim(run, link - 1, "12", TTL)
         assert holding is not None
         holding.end()
-        Path(run.output(link), "best-{}.pt".format(link)).write_text("weights")
+        places.append(run.output(link))
+        Path(run.output(link), f"best-{link}.pt").write_text("weights")
         end_link(run, link)
 
-    holding = lease.claim(run, 2, "12", TTL)
-
-    assert holding is not None
-    holding.end()
-    assert Path(run.output(1), "best-1.pt").read_text() == "weights"
-    assert Path(run.output(2), "best-2.pt").read_text() == "weights"
-    assert [os.readlink(run.carried(link)) for link in (1, 2)] == ["003", "003"]
-    assert run.holder() == 3
+    assert len(set(places)) == 1
+    assert sorted(os.listdir(places[0])) == ["best-1.pt", "best-2.pt", "best-3.pt"]
+    assert os.listdir(os.path.dirname(run.carried(3))) == ["003"]
     assert lease.claim(run, 1, "13", TTL) is None
 
 
-def test_paths_of_a_link_that_fell_silent_stay_dead(run: RunFolder) -> None:
+def test_the_paths_of_a_holder_that_left_no_word_stop_resolving(run: RunFolder) -> None:
+    led_to(run)
     hold_elsewhere(run)
+    known = run.output(1)
+    Path(known, "best.pt").write_text("weights")
 
     holding = lease.claim(run, 1, "13", TTL)
 
     assert holding is not None
     holding.end()
-    assert not os.path.lexists(run.carried(1))
+    assert not os.path.exists(known)
+    assert Path(run.output(2), "best.pt").read_text() == "weights"
+    assert Path(run.output_link, "best.pt").read_text() == "weights"
+
+
+def test_a_stale_program_that_makes_its_folder_anew_is_not_listened_to(run: RunFolder) -> None:
+    led_to(run)
+    hold_elsewhere(run)
+    known = run.output(1)
+    hold_elsewhere(run)
+    Path(known).mkdir(parents=True)
+    Path(known, "stale.pt").write_text("of the past")
+
+    holding = lease.claim(run, 2, "13", TTL)
+
+    assert holding is not None
+    holding.end()
+    assert os.listdir(run.output(3)) == []
+
+
+def test_a_claim_that_was_killed_after_it_moved_the_folder_is_followed_by_another(
+    run: RunFolder,
+) -> None:
+    led_to(run)
+    hold_elsewhere(run)
+    Path(run.output(1), "best.pt").write_text("weights")
+    os.rename(run.carried(1), run.carried(2))
+    os.makedirs(run.link(2))
+    Path(run.claimed(2)).touch()
+    os.rename(run.kept(0), run.kept(2))
+
+    holding = lease.claim(run, 2, "14", TTL)
+
+    assert holding is not None
+    holding.end()
+    assert Path(run.output(3), "best.pt").read_text() == "weights"
 
 
 def test_of_many_contenders_exactly_one_claims(run: RunFolder) -> None:

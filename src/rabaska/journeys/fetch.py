@@ -17,7 +17,7 @@ from rabaska.remote.brought import Brought
 from rabaska.remote.place import Moved, SourceGone, quoted, surely
 
 _SHOWN = 5  # names in one sentence
-_NOT_BROUGHT = ("carried/*", "output", "*.partial", "secrets.json")
+_NOT_BROUGHT = ("carried/*", "kept/*", "output", "*.partial", "secrets.json")
 _TRIES = 5  # a chain seldom hands over twice during one fetch
 
 

@@ -50,7 +50,7 @@ def _script(
     command = there.scheduler.interactive_command(
         ready.spec, f"{folder}/enter.sh", terminal=terminal
     )
-    place, results = quoted([folder]), quoted([f"{folder}/carried/000"])
+    place, results = quoted([folder]), quoted([f"{folder}/kept/000"])
     return (
         f"leave() {{ rm -f {place}/secrets.json; "
         f'if [ -n "$(find {results} -type f -print -quit)" ]; then'

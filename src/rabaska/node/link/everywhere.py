@@ -45,7 +45,7 @@ def stage_here(run: RunFolder, link: int, local: str) -> int:
         space.job_folder(os.path.dirname(local))
         with open(_made_by(local), "w"):
             pass
-        ready.place_code(run, wanted, run.carried(link), os.path.join(local, "code"))
+        ready.place_code(run, wanted, run.place(link), os.path.join(local, "code"))
         datasets.place(run, wanted, local)
     except (OSError, snapshot.WrongSnapshot, packs.DamagedPack) as problem:
         say("{} could not be made ready: {}".format(socket.gethostname(), problem))

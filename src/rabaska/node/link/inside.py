@@ -43,7 +43,7 @@ def open_inside(run: RunFolder, wanted: plan.Plan, words: List[str]) -> int:
     job = job_from(os.environ, wanted, time.time())
     with local_space(job) as local:
         code = os.path.join(local, "code")
-        ready.place_code(run, wanted, run.carried(0), code)
+        ready.place_code(run, wanted, run.place(0), code)
         before = snapshot.listing(code)
         places = command.Places(
             data=datasets.paths(datasets.place(run, wanted, local)),
@@ -60,7 +60,7 @@ def open_inside(run: RunFolder, wanted: plan.Plan, words: List[str]) -> int:
             try:
                 _ignore_signals()
             finally:  # also when one came just before
-                _keep(code, run.carried(0), before)
+                _keep(code, run.place(0), before)
 
 
 def _leave(number: int, _frame: object) -> None:

@@ -46,7 +46,7 @@ class Work(NamedTuple):
 
     @property
     def carried(self) -> str:
-        return self.run.carried(self.link)
+        return self.run.place(self.link)
 
 
 def say_in_log(work: Work, text: str) -> None:

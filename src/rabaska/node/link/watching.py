@@ -32,7 +32,7 @@ def environment(given: Dict[str, str], run: RunFolder, wanted: Plan) -> Dict[str
     first = os.path.join(itself.own_path(), FIRST)
     told["PYTHONPATH"] = os.pathsep.join(filter(None, [first, told.get("PYTHONPATH", "")]))
     told["RABASKA_METRICS"] = run.metrics
-    told["RABASKA_SAVED"] = os.path.join(run.carried(int(told["RABASKA_LINK"])), saved.NAME)
+    told["RABASKA_SAVED"] = os.path.join(run.place(int(told["RABASKA_LINK"])), saved.NAME)
     told[SWITCH] = "1"
     return told
 

@@ -36,6 +36,7 @@ def create(run: RunFolder, tar: BinaryIO) -> bool:
     new = partial.begin(parent, run.name)
     try:
         _unpack(tar, new.path)
+        lead_to_carried(RunFolder(new.path))
         plan = _read(RunFolder(new.path))
     except BaseException:
         partial.abandon(new)
@@ -61,6 +62,14 @@ def _unpack(tar: BinaryIO, folder: str) -> None:
                 stream.flush()
                 os.fsync(stream.fileno())
     files.sync_folder(folder)
+
+
+def lead_to_carried(run: RunFolder) -> None:
+    """What is carried lies where its path need not change from link to link (see `lease`)."""
+    for folder in (run.carried(0), os.path.dirname(run.kept(0))):
+        os.makedirs(folder, exist_ok=True)
+    os.rename(run.carried(0), run.kept(0))
+    os.symlink(os.path.relpath(run.kept(0), os.path.dirname(run.carried(0))), run.carried(0))
 
 
 def _read(run: RunFolder) -> bytes:

@@ -1,8 +1,9 @@
 """Who holds a run: exactly one agent at a time, and a stale one can no longer write.
 
-What the program writes lies in `carried/<n>/`, where n is the link that holds the run. The next
-link claims the run by renaming that folder to `carried/<n+1>/`, and the paths of a holder that was
-thought dead stop resolving; those of one that recorded its end lead on. No clock of another machine is ever compared with ours.
+`carried/<n>` leads to what the program writes, where n is the link that holds the run. The next
+link claims the run by renaming it to `carried/<n+1>`. If the holder before it left no record of
+its end, the folder itself, `kept/<m>/`, is renamed too, and the paths of a holder that was thought
+dead stop resolving. No clock of another machine is ever compared with ours.
 
 A node may remember for a minute what a folder held (NFS does), so neither a rename nor a listing
 proves anything: Linux takes a rename for done when it finds the folder under its new name already.
@@ -27,7 +28,7 @@ LOOKS = 20  # at the holder, while one lease is waited out
 BEATS = 6  # signs of life in one lease
 LONGEST_PAUSE = 2.0  # seconds between two looks at the clock; a longer one was slept through
 # What a rename says when another contender was quicker.
-_LATE = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ESTALE, errno.EISDIR)
+_LATE = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ESTALE)
 RECORDS = 65536  # bytes that the records of one link take at most, its reserve included
 
 
@@ -103,8 +104,6 @@ def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]
     """Become the holder after link `last`; None when another was quicker, or NoRoom."""
     link = last + 1
     _look_for_room(run)
-    if os.path.islink(run.carried(last)):
-        return None  # it is carried by a later link
     try:
         os.rename(run.carried(last), run.carried(link))
     except OSError as problem:
@@ -115,10 +114,10 @@ def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]
     if not _is_first(run, link):
         return None
     _tell_taken(run, last, link)
+    _settle(run, last, link)
     links.write_begun(run, _begun(link, job))
     files.sync_folder(os.path.dirname(run.carried(link)))
     _show_output(run, link)
-    _lead_on(run, link)
     return Lease(run, link, lease)
 
 
@@ -189,28 +188,31 @@ def _begun(link: int, job: str) -> links.Begun:
 
 def _show_output(run: RunFolder, link: int) -> None:
     """Point the `output` that people look at to where it lies now."""
-    fresh = "{}.{}{}".format(run.output_link, os.getpid(), files.PARTIAL)
-    files.remove_if_there(fresh)
-    os.symlink(os.path.relpath(run.output(link), run.path), fresh)
-    os.replace(fresh, run.output_link)
+    _point(run.output_link, os.path.relpath(run.output(link), run.path))
 
 
-def _lead_on(run: RunFolder, link: int) -> None:
-    """Let the paths of links that are surely over lead to what is carried now.
+def _settle(run: RunFolder, last: int, link: int) -> None:
+    """Let what is carried keep its path, for programs store paths; but not for a silent holder.
 
-    Programs store absolute paths in what they save (of their best checkpoint, say). A holder that
-    only fell silent may still write, so the paths that it knows stay dead.
+    A holder that recorded its end writes no more. One that did not may come back, so the folder is
+    renamed, and the paths that its program knows stop resolving.
     """
-    for earlier in run.links():
-        path = run.carried(earlier)
-        if earlier >= link or links.read_ended(run, earlier) is None:
-            continue
-        if os.path.lexists(path) and not os.path.islink(path):
-            continue  # a stale program made it anew: nothing of it is ours
-        fresh = "{}.{}{}".format(path, os.getpid(), files.PARTIAL)
-        files.remove_if_there(fresh)
-        os.symlink(os.path.basename(run.carried(link)), fresh)
-        os.replace(fresh, path)
+    name = run.carried(link)
+    if not os.path.islink(name):
+        return  # a run of an older version: the claim itself renamed the folder
+    place = run.newest_kept()
+    if last and links.read_ended(run, last) is None:
+        os.rename(run.kept(place), run.kept(link))
+        place = link
+    _point(name, os.path.relpath(run.kept(place), os.path.dirname(name)))
+
+
+def _point(link: str, target: str) -> None:
+    """A symbolic link to `target`, in place of the one that is there."""
+    fresh = "{}.{}{}".format(link, os.getpid(), files.PARTIAL)
+    files.remove_if_there(fresh)
+    os.symlink(target, fresh)
+    os.replace(fresh, link)
 
 
 class Lease:

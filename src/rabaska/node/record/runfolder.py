@@ -14,7 +14,8 @@
   logs/link-001.log    what the program printed in link 1
   logs/job-<id>.out    what the scheduler caught around it
   links/001/begun.json, ended.json
-  carried/001/         what the program writes; renamed from link to link (see `lease`)
+  carried/001          a symbolic link to what the program writes; renamed from link to link
+  kept/001/            what the program writes; renamed after a link that left no word (see `lease`)
     output/  checkpoints/  saved.jsonl (see `saves.saved`)
   bin/                 `python`, where a node has only `python3`
   rsh.sh               how mpirun reaches other nodes, where it does not know the scheduler
@@ -120,11 +121,22 @@ class RunFolder(NamedTuple):
     def carried(self, link: int) -> str:
         return os.path.join(self.path, "carried", "{:03d}".format(link))
 
+    def kept(self, number: int) -> str:
+        return os.path.join(self.path, "kept", "{:03d}".format(number))
+
+    def place(self, link: int) -> str:
+        """Where what the link carries really lies: the path that a program is given."""
+        try:
+            target = os.readlink(self.carried(link))
+        except OSError:  # a folder, as older versions made it; or the run is another link's
+            return self.carried(link)
+        return os.path.join(self.path, "kept", os.path.basename(target))
+
     def output(self, link: int) -> str:
-        return os.path.join(self.carried(link), "output")
+        return os.path.join(self.place(link), "output")
 
     def checkpoints(self, link: int) -> str:
-        return os.path.join(self.carried(link), "checkpoints")
+        return os.path.join(self.place(link), "checkpoints")
 
     def pack(self, identity: str) -> str:
         return os.path.join(self.store, "packs", identity)
@@ -139,6 +151,10 @@ class RunFolder(NamedTuple):
     def holder(self) -> int:
         """The number of the link that holds what is carried; 0 before the first claim."""
         return max(_numbers(os.path.join(self.path, "carried")), default=0)
+
+    def newest_kept(self) -> int:
+        """Of what programs wrote: a stale one may have made its old folder anew."""
+        return max(_numbers(os.path.join(self.path, "kept")), default=0)
 
 
 def _numbers(folder: str) -> List[int]:
