@@ -131,11 +131,11 @@ def _run(words: List[str], code: str, environment: Dict[str, str]) -> int:
             env=environment,
             preexec_fn=umask.restore,  # noqa: PLW1509 (there is one thread)
         )
+        ended = process.wait()
     except OSError as problem:
         events.say("cannot start {}: {}".format(words[0], problem.strerror))
         return 127
-    try:
-        ended = process.wait()
     finally:
-        processes.end_tree(process.pid, 1.0)
+        # By what is below us: a signal may come before we are told the pid.
+        processes.end_all(lambda: processes.descendants(os.getpid()), 1.0)
     return ended if ended >= 0 else 128 - ended
