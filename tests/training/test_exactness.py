@@ -17,7 +17,9 @@ GO_ON = 85
 
 
 def train(folder: Path, *words: str, ranks: int = 1) -> int:
-    return started("plain.py", folder, *words, ranks=ranks).returncode
+    ended = started("plain.py", folder, *words, ranks=ranks)
+    sys.stderr.buffer.write(ended.stderr)  # shown where a test fails
+    return ended.returncode
 
 
 def started(

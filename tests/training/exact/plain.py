@@ -111,6 +111,8 @@ def main(argv=None):
     weights = trained(words)
     if os.environ.get("RANK", "0") == "0":
         leave(words.folder, weights)
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()  # else its threads may abort the process
 
 
 def leave(folder, weights):
