@@ -52,13 +52,17 @@ def findings(found: "Sequence[Finding]", mended: Sequence[str]) -> None:
     for sentence in mended:
         show.data(f"mended: {sentence}")
     for each in found:
-        word = "error" if each.serious else "advice"
+        word = "error" if each.serious else "warning"
         lines = (f"because {each.why}", f"fix: {each.fix}" if each.fix else "")
         show.data(f"{word}: {each.what}\n  {each.where}")
         show.data("\n".join(_wrapped(line) for line in lines if line))
-    kinds = [each.serious for each in found]
-    told = f"{kinds.count(True)} errors, {kinds.count(False)} pieces of advice"
+    errors = sum(each.serious for each in found)
+    told = f"{_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}"
     show.note(told if found else "nothing was found")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def unasked(cluster: str, why: str) -> None:

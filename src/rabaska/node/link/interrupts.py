@@ -42,11 +42,11 @@ class Interrupts:
         self._received = self._received or signal.Signals(number).name
 
     def received(self) -> str:
-        """The name of the first signal, or "keeper gone", or "" while there was none."""
+        """The name of the first signal, or "this computer's queue stopped", or "" while there was none."""
         if self._received:
             return self._received
         if self._keeper is not None and os.getppid() != self._keeper:
-            return "keeper gone"
+            return "this computer's queue stopped"
         return ""
 
 
