@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.lab.batch import NotInstalled
 from tests.lab.install import unavailable
+from tests.needs.packages import LAB, MPI
 from tests.pbs_family.labs import LABS
 from tests.real.conftest import Voyager
 from tests.voyages.conftest import user
@@ -49,7 +50,7 @@ class Passenger(Voyager):
 @pytest.fixture(scope="session")
 def cluster():
     """The system, booted once for all tests: leave it as you found it."""
-    reason = unavailable()
+    reason = unavailable(LAB | MPI)
     if reason:
         pytest.fail(reason, pytrace=False)
     try:
