@@ -22,10 +22,9 @@ PBS_START_MOM={mom}
 PBS_CORE_LIMIT=unlimited
 PBS_SCP=/usr/bin/scp
 """
-# On a node: its own spool and TMPDIR. Files are shared, so results are copied where they are;
+# On a node: its own spool. Files are shared, so results are copied where they are;
 # limits are looked at every second.
 NODE = """\
-mount -t tmpfs -o mode=1777 lab-tmp /var/tmp
 mount -t tmpfs -o mode=755 lab-spool /var/spool/pbs
 mount --bind /etc/pbs.conf.node /etc/pbs.conf
 "$1/libexec/pbs_habitat"

@@ -10,6 +10,7 @@ hostname "$name"
 make_devices /dev "$gpus"
 mount -t tmpfs -o "mode=1777,$limits" lscratch /lscratch
 mount -t tmpfs -o "mode=1777,$limits" lab-tmp /tmp
+mount -t tmpfs -o "mode=1777,$limits" lab-tmp /var/tmp
 mount -t tmpfs -o mode=755 lab-spool /var/spool/slurmd
 
 "$@" &
