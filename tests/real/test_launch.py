@@ -85,7 +85,7 @@ rank = os.environ.get("RANK", "0")
 asked = []
 signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
 helper = subprocess.Popen(["sleep", "600"])
-print("ready", rank, flush=True)
+print("ready %s\\n" % rank, end="", flush=True)  # in one piece: others write to the log too
 while not asked:
     time.sleep(0.05)
 time.sleep(1)
