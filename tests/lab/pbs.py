@@ -39,6 +39,7 @@ SETTINGS = (
     "set server scheduler_iteration = 2",
     "set server node_fail_requeue = 10",
     "set server job_history_enable = True",
+    "set queue workq resources_max.walltime = 01:00:00",
     "set server scheduling = True",
 )
 

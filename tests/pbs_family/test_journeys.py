@@ -60,7 +60,7 @@ def test_links_that_are_not_needed_leave_the_queue(cluster, passenger, history):
     assert "could not be cancelled" not in passenger.types("logs", run).output
 
 
-def test_a_waiting_link_that_is_deleted_does_not_end_the_run(cluster, passenger):
+def test_a_waiting_link_that_is_deleted_does_not_end_the_run(cluster, passenger, history):
     words = ("--every", "1", "--hold", "2", "--steps", "8")
     run = passenger.run("--walltime", "20s", "--links", "4", "--at-most", "8", "--", *words)
     told = passenger.until(lambda now: now["checkpoint"], run)
@@ -72,7 +72,7 @@ def test_a_waiting_link_that_is_deleted_does_not_end_the_run(cluster, passenger)
     assert states <= {"queued", "running", "finished"}
 
 
-def test_a_cancelled_run_saves_and_leaves_the_queue(cluster, passenger):
+def test_a_cancelled_run_saves_and_leaves_the_queue(cluster, passenger, history):
     passenger.write("train.py", SLOW_TO_SAVE)
     passenger.settings(command='"python3 train.py {output}"')
     run = passenger.run()
@@ -188,11 +188,12 @@ def test_a_stopped_queue_is_known_before_and_while_a_run_waits_in_it(cluster, pa
     passenger.types("wait", run)
 
 
-def test_more_than_the_queue_allows_is_refused_in_its_own_words(cluster, passenger):
-    cluster.tell(f"set queue {cluster.queue} resources_max.walltime = 01:00:00")
-
+def test_more_time_than_the_queue_allows_is_refused_before_anything_is_sent(passenger):
+    foretold = passenger.types("run", "--on", "lab", "--walltime", "2h", code=7)
     refused = passenger.types("run", "--on", "lab", "--walltime", "2h", "--no-doctor", code=7)
 
+    assert "the queue allows 01:00:00 and the job asks for 02:00:00" in foretold.errors
+    assert "sent to lab" not in foretold.errors
     assert "qsub said: qsub: " in refused.errors
     assert "walltime" in refused.errors
 
@@ -237,3 +238,38 @@ def test_a_new_cluster_is_described_with_its_queues_and_planned_with(cluster, pa
     assert "gpus = 2" in profile
     assert "internet = false" in profile  # a job tried it
     assert cluster.queue in planned
+
+
+def test_a_killed_job_was_not_cancelled_and_is_resumed(cluster, passenger):
+    run = passenger.run("--links", "1", "--", "--every", "1", "--hold", "1", "--steps", "8")
+    told = passenger.until(lambda now: now["checkpoint"], run)
+
+    link = told["links"][0]
+    find = ["bash", "-c", "ps -o sid= -p $0", str(link["pid"])]
+    cluster.kill(int(cluster.nodes.run(link["host"], find)), link["host"])
+    told = passenger.until(lambda now: now["state"] in OVER, run)
+
+    assert told["state"] == "interrupted"
+    assert "cancelled" not in told["reason"]
+    passenger.types("resume", run)
+    passenger.types("wait", run)
+    assert passenger.status(run)["state"] == "finished"
+
+
+def test_growth_waits_for_a_server_that_is_down_when_the_link_ends(cluster, passenger):
+    words = ("--every", "1", "--hold", "1", "--steps", "8")
+    passenger.settings(links='1\ngrace = "25s"')
+    limits = ("--walltime", "60s", "--at-most", "3")
+    run = passenger.run(*limits, "--", *words)
+    told = passenger.until(lambda now: now["checkpoint"], run)
+
+    cluster.stop_server()
+    try:
+        log = cluster.path(f"{passenger.store}/runs/{run}/logs/job-{told['links'][0]['job']}.out")
+        cluster.wait_until(lambda: "link 1 ended: time limit" in log.read_text(), patience=90)
+    finally:
+        cluster.start_server()
+    _, told = to_its_end(passenger, run)
+
+    assert told["state"] == "finished", told
+    assert [link["how"] for link in told["links"]] == ["time limit", "finished"]
