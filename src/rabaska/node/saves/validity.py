@@ -5,11 +5,15 @@ How much can be told depends on the format:
 
     .pt .pth .ckpt .npz .keras   a zip: cut short → always; bits changed → with `deep`
     .safetensors .npy .h5        cut short → always; bits changed → no (they hold no checksum)
-    .pkl and other pickles       cut short → nearly always (the last byte must be STOP)
-    PyTorch's old format         not at all: raw numbers follow the pickles
+    pickles                      cut short → nearly always (see `pickles`); bits changed → no
+    PyTorch's old format         cut short → not in the raw numbers that follow the pickles
+    gzip, bzip2, xz              cut short or bits changed → with `deep`
     a folder with COMMIT.json    cut short or missing → always; bits changed → with `deep`
     checkpoint-500 (see folders) as each of its files; those that hold no weights may be empty
     anything else                only that it is not empty, unless its first bytes are known
+
+The first bytes tell the format: `torch.save` writes the same zip whatever the name. Only what is
+proved is called damaged; what nobody knows counts as valid.
 
 Nothing is unpickled: a checkpoint is data, and reading it must not run code.
 """
@@ -23,7 +27,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, List, Optional, Tuple
 
-from . import commit, folders
+from . import commit, compressed, folders, pickles
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -31,9 +35,6 @@ if TYPE_CHECKING:
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 NPY_MAGIC = b"\x93NUMPY"
-# The pickled number 0x1950a86a20f9469cfc6c opens each file that torch.save wrote before 1.6.
-OLD_TORCH_MAGIC = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-COMPRESSED_MAGIC = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x78", b"\x04\x22\x4d\x18", b"(\xb5/\xfd")
 
 CHUNK = 1 << 20
 # The safetensors reader refuses longer headers, so a longer one is noise.
@@ -66,48 +67,31 @@ _Checker = Callable[[BinaryIO, int, bool], Optional[str]]
 
 
 def _checker(path: str, head: bytes) -> _Checker:
-    """By name first: a file that should begin in a known way and does not is damaged."""
+    """By the first bytes; where these are of no known format, by a name that stands for one."""
     extension = os.path.splitext(path)[1].lower()
-    by_name = _BY_NAME.get(extension)
-    if by_name is not None:
-        return by_name
-    # `checkpoint.pth.tar` and `pytorch_model.bin` are zips: the first bytes tell.
+    if extension == ".safetensors" and _begins_like_safetensors(head):
+        return _check_safetensors  # it begins with a number, which may look like anything
     if head.startswith(ZIP_MAGIC):
         return _check_zip
     if head.startswith(HDF5_MAGIC):
         return _check_hdf5
     if head.startswith(NPY_MAGIC):
         return _check_npy
-    return _check_begin
+    if pickles.is_one(head):
+        return pickles.check
+    if compressed.is_one(head):
+        return compressed.check
+    return _BY_NAME.get(extension, _check_begin)
+
+
+def _begins_like_safetensors(head: bytes) -> bool:
+    return len(head) >= 8 and struct.unpack("<Q", head[:8])[0] <= LONGEST_SAFETENSORS_HEADER
 
 
 def _check_begin(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
     """All that can be said of an unknown format: a crash of the machine leaves zeros."""
     head = stream.read(4096)
     return "it begins with zeros only" if size >= 512 and not head.strip(b"\0") else None
-
-
-def _check_torch(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
-    head = stream.read(len(OLD_TORCH_MAGIC))
-    stream.seek(0)
-    if head.startswith(ZIP_MAGIC):
-        return _check_zip(stream, size, deep)
-    if head.startswith(HDF5_MAGIC):
-        return _check_hdf5(stream, size, deep)
-    if head == OLD_TORCH_MAGIC:
-        return None
-    if head.startswith(b"\x80"):
-        return _check_pickle(stream, size, deep)
-    return _check_begin(stream, size, deep)
-
-
-def _check_pickle(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
-    if stream.read(8).startswith(COMPRESSED_MAGIC):
-        return None
-    stream.seek(size - 1)
-    if stream.read(1) != b".":
-        return "it is cut short: a pickle ends with a STOP mark, and this one does not"
-    return None
 
 
 def _check_zip(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
@@ -192,7 +176,7 @@ def _check_npy(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
     except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
         return "its header is damaged"
     if item is None:  # Python objects: a pickle follows
-        return _check_pickle(stream, size, deep)
+        return pickles.check(stream, size, deep, begin)
     return TRUNCATED.format(size, begin + item * count) if begin + item * count > size else None
 
 
@@ -259,15 +243,10 @@ def _superblock(stream: BinaryIO, size: int) -> Optional[int]:
 
 
 _BY_NAME = {
-    ".pt": _check_torch,
-    ".pth": _check_torch,
-    ".ckpt": _check_torch,
     ".npz": _check_zip,
     ".keras": _check_zip,
     ".safetensors": _check_safetensors,
     ".npy": _check_npy,
     ".h5": _check_hdf5,
     ".hdf5": _check_hdf5,
-    ".pkl": _check_pickle,
-    ".pickle": _check_pickle,
 }  # type: Dict[str, _Checker]

@@ -1,0 +1,110 @@
+"""Whether a pickle was cut short, told by walking over its opcodes; nothing is unpickled.
+
+The walk ends at the STOP mark. What follows may be another pickle, or anything: PyTorch's old
+format puts raw numbers there, and so may a program. So a last byte that is no STOP mark proves
+nothing; only a walk that runs into the end of the file does.
+"""
+
+from typing import BinaryIO, NamedTuple, Optional
+
+CUT_SHORT = "it is cut short: a pickle ends with a STOP mark, and this one does not"
+
+_STOP = b"."
+_MOST = 10**6  # opcodes, which take a second or less
+_MOST_DEEP = 2 * 10**7
+# The pickled number 0x1950a86a20f9469cfc6c opens each file that torch.save wrote before 1.6, at
+# every protocol; four more pickles follow, then the numbers of the tensors.
+_OLD_TORCH = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+_PICKLES_OF_OLD_TORCH = 5
+
+# What follows each opcode: so many bytes, a length of so many bytes and then that many bytes, or so
+# many lines (`pickletools`, which does not know all of them under an older Python).
+_NOTHING = b"N]ael)td}su02(1RboQ\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x92\x93\x94\x97\x98"
+_BYTES = {bytes([code]): 0 for code in _NOTHING}
+_BYTES.update({b"K": 1, b"h": 1, b"q": 1, b"\x80": 1, b"\x82": 1})
+_BYTES.update({b"M": 2, b"\x83": 2, b"J": 4, b"j": 4, b"r": 4, b"\x84": 4, b"G": 8, b"\x95": 8})
+_LENGTH = {
+    b"\x8a": 1, b"U": 1, b"C": 1, b"\x8c": 1, b"\x8b": 4, b"T": 4, b"B": 4, b"X": 4, b"\x8d": 8,
+    b"\x8e": 8, b"\x96": 8,
+}  # fmt: skip
+_LINES = {b"I": 1, b"L": 1, b"S": 1, b"V": 1, b"F": 1, b"g": 1, b"p": 1, b"P": 1, b"c": 2, b"i": 2}
+_SHORT = 256  # bytes: the name of a class is no longer
+_LONGEST_LINE = 1 << 20
+
+
+class _Walked(NamedTuple):
+    end: Optional[int]  # after the STOP mark; None when the file ended before it
+    clear: bool = True  # whether that proves anything
+    opcodes: int = 0
+
+
+_UNCLEAR = _Walked(None, clear=False)
+
+
+def is_one(head: bytes) -> bool:
+    """Whether a file that begins so is a pickle of protocol 2 or later.
+
+    Older ones begin like any text, and then nothing can be proved.
+    """
+    return head[:1] == b"\x80" and (len(head) < 2 or 2 <= head[1] <= 5)
+
+
+def check(stream: BinaryIO, size: int, deep: bool, begin: int = 0) -> Optional[str]:
+    """None unless the pickles that begin at `begin` are cut short, else why they are."""
+    left = _MOST_DEEP if deep else _MOST
+    stream.seek(begin)
+    of_torch = _OLD_TORCH in stream.read(32)
+    count = 0
+    while begin < size and not (of_torch and count == _PICKLES_OF_OLD_TORCH):
+        stream.seek(begin)
+        if not is_one(stream.read(2)):
+            return None
+        walked = _walk(stream, begin, size, left)
+        if not walked.clear:
+            return None
+        if walked.end is None:
+            return CUT_SHORT
+        begin, left, count = walked.end, left - walked.opcodes, count + 1
+    return CUT_SHORT if of_torch and count < _PICKLES_OF_OLD_TORCH else None
+
+
+def _walk(stream: BinaryIO, begin: int, size: int, most: int) -> _Walked:
+    """Where the pickle at `begin` ends."""
+    stream.seek(begin)
+    place = begin
+    for count in range(1, most):
+        code = stream.read(1)
+        if not code:
+            return _Walked(None)
+        if code == _STOP:
+            return _Walked(place + 1, opcodes=count)
+        place += 1
+        if code in _BYTES:
+            place += _BYTES[code]
+            stream.read(_BYTES[code])
+        elif code in _LENGTH:
+            width = _LENGTH[code]
+            length = int.from_bytes(stream.read(width), "little")
+            place += width + length
+            if place <= size and length >= _SHORT:
+                stream.seek(place)
+            elif place <= size and b"joblib" in stream.read(length):
+                return _of_joblib(stream, size)
+        elif code in _LINES:
+            lines = [stream.readline(_LONGEST_LINE) for _ in range(_LINES[code])]
+            place += sum(map(len, lines))
+            if b"joblib" in lines[0]:
+                return _of_joblib(stream, size)
+            if not lines[-1].endswith(b"\n"):
+                return _Walked(None) if place == size else _UNCLEAR
+        else:
+            return _UNCLEAR
+        if place > size:
+            return _Walked(None)
+    return _UNCLEAR
+
+
+def _of_joblib(stream: BinaryIO, size: int) -> _Walked:
+    """joblib puts the numbers of an array between the opcodes; its file ends with a STOP mark."""
+    stream.seek(size - 1)
+    return _Walked(size) if stream.read(1) == _STOP else _Walked(None)
