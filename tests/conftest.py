@@ -97,6 +97,7 @@ def pytest_sessionfinish(session, exitstatus):
 def ordinary_folder():
     """A folder of an ordinary user, which the test is meanwhile: root may read everything."""
     was_root = os.geteuid() == 0
+    "".encode("cp437")  # which zipfile loads when it needs it, from folders closed to that user
     if was_root:
         os.setegid(NOBODY)
         os.seteuid(NOBODY)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import Agents, code_of
+from agents import Agents, code_of, make_run
 
 from rabaska.node import files, processes
 from rabaska.node.record import chain, links, plan
@@ -227,6 +227,70 @@ def test_a_truncated_checkpoint_is_set_aside_and_the_one_before_it_used(agents_f
     assert "step-2.npz is damaged" in said
     assert agents.events("checkpoint damaged")[0]["path"] == "checkpoints/step-2.npz"
     assert Path(agents.run.checkpoints(1), "step-2.npz.damaged").exists()
+
+
+@pytest.fixture
+def program_of_ours(zipapp: Path) -> bytes:
+    """Read before the test becomes an ordinary user."""
+    return zipapp.read_bytes()
+
+
+@pytest.fixture
+def ordinary_agents(program_of_ours: bytes, ordinary_folder: Path) -> Agents:
+    """Agents of an ordinary user, whom a folder can refuse; with two checkpoints."""
+    zipapp = ordinary_folder / "rabaska.pyz"
+    zipapp.write_bytes(program_of_ours)
+    told = "import os; print('began with', os.environ.get('RABASKA_CHECKPOINT'))"
+    python = "/usr/bin/python3" if os.getuid() == 0 else sys.executable  # root's may be closed
+    run = make_run(
+        ordinary_folder / "store",
+        {"train.py": told},
+        command=[python, "train.py"],
+        patterns=["*.txt"],
+    )
+    for number, name in enumerate(["old/epoch-1.txt", "new/epoch-2.txt"]):
+        path = Path(run.output(0), name)
+        path.parent.mkdir()
+        path.write_text("state")
+        os.utime(path, (100 * number, 100 * number))
+    return Agents(zipapp, run, ordinary_folder / "local", python)
+
+
+@pytest.mark.parametrize("locked", ["new", "new/epoch-2.txt"])
+def test_a_checkpoint_that_cannot_be_read_ends_the_link_before_it_starts_from_an_older_one(
+    ordinary_agents: Agents, locked: str
+) -> None:
+    agents = ordinary_agents
+    Path(agents.run.output(0), locked).chmod(0)
+
+    code, said = agents.link(RABASKA_READABLE_SECONDS="0.1")
+    ended = agents.ended(1)
+    Path(agents.run.output(1), locked).chmod(0o700)
+
+    assert (code, ended.how) == (1, chain.STAGING_FAILED)
+    assert f"output/{locked}" in ended.reason
+    assert "Permission denied (EACCES)" in ended.reason
+    assert not ended.progressed
+    assert "damaged" not in said
+    assert not Path(agents.run.log(1)).exists()
+
+
+def test_a_checkpoint_that_cannot_be_read_for_a_moment_is_waited_for(
+    ordinary_agents: Agents,
+) -> None:
+    agents = ordinary_agents
+    Path(agents.run.output(0), "new").chmod(0)
+
+    agent = agents.start(RABASKA_READABLE_SECONDS="50")
+    assert agent.stdout is not None
+    assert "output/new" in agent.stdout.readline()
+    Path(agents.run.output(1), "new").chmod(0o700)
+    said, _ = agent.communicate(timeout=60)
+
+    begun = links.read_begun(agents.run, 1)
+    assert begun is not None
+    assert begun.checkpoint_seen is not None, said
+    assert begun.checkpoint_seen["path"] == "output/new/epoch-2.txt"
 
 
 def test_without_time_left_the_program_is_not_started(agents_for: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from rabaska.node.saves import checkpoints
 from rabaska.node.saves.order import Checkpoint
+from rabaska.node.saves.unreadable import Unreadable
 
 NOW = 1_700_000_000 * 10**9
 SECOND = 10**9
@@ -120,12 +121,53 @@ def test_unfinished_files_are_never_candidates(tmp_path: Path, ending: str) -> N
     assert (tmp_path / f"step-2.npz{ending}").exists()
 
 
-def test_a_file_that_cannot_be_read_is_left_where_it_is(ordinary_folder: Path) -> None:
-    save(ordinary_folder, "step-1.npz", at=100)
-    save(ordinary_folder, "step-2.npz", at=200).chmod(0)
+def test_a_newest_file_that_cannot_be_read_is_not_passed_over(ordinary_folder: Path) -> None:
+    save(ordinary_folder, "output/step-1.npz", at=100)
+    save(ordinary_folder, "output/step-2.npz", at=200).chmod(0)
+    told: list[str] = []
 
-    assert chosen(ordinary_folder, "*.npz") == "step-1.npz"
-    assert (ordinary_folder / "step-2.npz").exists()
+    with pytest.raises(Unreadable, match=r"output/step-2.npz.*Permission.*EACCES"):
+        checkpoints.newest_valid(
+            str(ordinary_folder), ["*.npz"], report=lambda path, why: told.append(path)
+        )
+
+    assert (ordinary_folder / "output/step-2.npz").exists()
+    assert told == []
+
+
+def test_an_older_file_that_cannot_be_read_is_no_hindrance(ordinary_folder: Path) -> None:
+    save(ordinary_folder, "output/step-1.npz", at=100).chmod(0)
+    save(ordinary_folder, "output/step-2.npz", at=200)
+
+    assert chosen(ordinary_folder, "*.npz") == "output/step-2.npz"
+
+
+@pytest.mark.parametrize(
+    ("locked", "mode"),
+    [
+        ("output/ckpts", 0),
+        ("output/ckpts", 0o400),
+        ("output", 0),
+        ("output/checkpoint-500", 0),
+        ("output/checkpoint-500/global_step500", 0),
+        ("output/ckpt-000000009", 0o400),
+    ],
+)
+def test_a_folder_that_cannot_be_read_may_hold_the_newest(
+    ordinary_folder: Path, locked: str, mode: int
+) -> None:
+    save(ordinary_folder, "checkpoints/step-1.npz", at=100)
+    save_like_hugging_face(ordinary_folder / "output", 500)
+    save(ordinary_folder, f"{locked}/step-2.npz", at=200)
+    save(ordinary_folder, f"{locked}/COMMIT.json", at=200)
+    (ordinary_folder / locked).chmod(mode)
+
+    try:
+        with pytest.raises(Unreadable, match=locked):
+            checkpoints.newest_valid(str(ordinary_folder), [])
+        assert checkpoints.newest_valid(str(ordinary_folder), [], set_aside=False) is not None
+    finally:
+        (ordinary_folder / locked).chmod(0o700)
 
 
 def test_dangling_links_and_pipes_are_passed_over(tmp_path: Path) -> None:

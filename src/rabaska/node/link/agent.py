@@ -156,12 +156,12 @@ def held_by_another(run: RunFolder, link: int) -> int:
 def carry(work: Work) -> int:
     """One link of a claimed run, from the choice of its checkpoint to the record of its end."""
     reserve = os.path.join(work.run.link(work.link), "reserve")
-    found = None
+    found, looked = None, False
     try:
         files.write_whole(reserve, b"\0" * _RESERVED)
         watching.clear(work.carried)
         copying.recover(work.carried)
-        found = ready.choose_checkpoint(work)
+        found, looked = ready.choose_checkpoint(work), True
         announce(work, found)
         setup.check(os.environ, work.run, work.link, work.job.name)
         # A folder that every job finds could have been prepared by somebody on another node.
@@ -170,6 +170,8 @@ def carry(work: Work) -> int:
             end = run_program(work, local, found)
     except OSError as problem:
         end = End(chain.STAGING_FAILED, str(problem))
+        if not looked:  # it did nothing, so what can be read now is no progress of its own
+            found = links.newest(work.run, work.link, work.plan.patterns)
     files.remove_if_there(reserve)
     work.lease.renew()
     if work.lease.superseded:

@@ -8,8 +8,13 @@ from ..record import links, metrics, patterns, resumption
 from ..record.events import say
 from ..record.plan import Plan
 from ..record.runfolder import RunFolder
+from ..saves import checkpoints
+from ..saves.unreadable import Unreadable
 from . import command, keep, program, snapshot
 from .job import Work
+
+_READABLE = 120.0  # seconds for storage that refuses what may be the newest checkpoint
+_ANOTHER_TRY = 1.0
 
 
 def choose_checkpoint(work: Work) -> links.Saved:
@@ -19,7 +24,7 @@ def choose_checkpoint(work: Work) -> links.Saved:
         say("the checkpoint {} is damaged and set aside: {}".format(path, why))
         work.diary.note("checkpoint damaged", path=path, why=why)
 
-    found = links.newest(work.run, work.link, work.plan.patterns, damaged)
+    found = _newest(work, damaged)
     if found is None and work.link > 1:
         # Whoever was killed could not look for it; see `ending.unfitting`.
         missing = patterns.learn(work.run, work.link - 1, work.plan.patterns)
@@ -36,6 +41,23 @@ def choose_checkpoint(work: Work) -> links.Saved:
         )
         links.write_begun(work.run, begun)
     return found
+
+
+def _newest(work: Work, damaged: checkpoints.Report) -> links.Saved:
+    """The newest valid checkpoint; storage that refuses it is given a while to answer again."""
+    until = time.monotonic() + float(os.environ.get("RABASKA_READABLE_SECONDS") or _READABLE)
+    said = ""
+    while True:
+        try:
+            return links.newest(work.run, work.link, work.plan.patterns, damaged)
+        except Unreadable as problem:
+            if time.monotonic() > until or work.look() is not None:
+                raise
+            if str(problem) != said:
+                said = str(problem)
+                say(said + "; trying again")
+                work.diary.note("checkpoint unreadable", why=said)
+        time.sleep(_ANOTHER_TRY)
 
 
 def _epoch(work: Work, found: links.Saved) -> Optional[float]:

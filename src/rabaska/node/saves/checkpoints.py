@@ -12,6 +12,7 @@ from typing import Callable, Iterator, List, Optional
 
 from . import commit, folders, saved, validity
 from .order import Checkpoint, in_order
+from .unreadable import Unread, Unreadable, holds_nothing, ignored, walk
 
 DAMAGED = ".damaged"
 UNFINISHED = (".partial", ".tmp", ".temp", ".part", DAMAGED)
@@ -36,52 +37,63 @@ def newest_valid(
 
     Damaged files met on the way are told to `report`. With `set_aside` they are also renamed to
     `<name>.damaged`, so that they are met only once; only who holds the run, with no program
-    running, may ask for that: a file still being written looks damaged too.
+    running, may ask for that: a file still being written looks damaged too. Who holds the run is
+    not given an older checkpoint, or none, because the newest cannot be read: Unreadable.
     """
-    for candidate in in_order(everything(folder, patterns), saved.read(folder)):
+    problems = []  # type: List[OSError]
+    found = list(everything(folder, patterns, problems.append))
+    if set_aside and problems:
+        raise _unreadable(folder, problems[0])
+    for candidate in in_order(found, saved.read(folder)):
         path = os.path.join(folder, candidate.path)
         try:
             why = validity.check(path, deep=deep)
         except OSError as problem:
-            why = "it cannot be read: {}".format(problem.strerror or problem)
-            # Not proved damaged: left where it is, so that it is tried again next time.
-            _tell(report, candidate.path, why)
-            continue
+            if set_aside and not holds_nothing(problem):
+                raise _unreadable(folder, problem, candidate.path)
+            continue  # not proved damaged: left where it is
         if why is None:
             return candidate
         if set_aside:
             why = _set_aside(path, why)
-        _tell(report, candidate.path, why)
+        if report is not None:
+            report(candidate.path, why)
     return None
 
 
-def everything(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
+def _unreadable(folder: str, problem: OSError, path: str = "") -> Unreadable:
+    refused = problem.filename
+    inside = os.path.relpath(refused, folder) if isinstance(refused, str) else path
+    return Unreadable(inside, problem)
+
+
+def everything(folder: str, patterns: List[str], unread: Unread = ignored) -> Iterator[Checkpoint]:
     """Single files, and folders that are one checkpoint; of the latter no file by itself."""
-    whole = list(_of_libraries(folder, patterns))
+    whole = list(_of_libraries(folder, patterns, unread))
     inside = tuple(os.path.join(each.path, "") for each in whole)
-    for found in candidates(folder, patterns):
+    for found in candidates(folder, patterns, unread):
         if not found.path.startswith(inside):
             yield found
     yield from whole
-    yield from committed(folder)
+    yield from committed(folder, unread)
 
 
-def _of_libraries(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
+def _of_libraries(folder: str, patterns: List[str], unread: Unread) -> Iterator[Checkpoint]:
     """Folders such as `checkpoint-500` that a pattern fits, or some file of theirs.
 
     Their names need not fit the usual patterns: nothing else looks like them.
     """
     usual = not patterns or _USUAL.issubset(patterns)
-    for found in folders.below(folder):
+    for found in folders.below(folder, unread):
         paths = [found.path] + [os.path.join(found.path, name) for name in found.files]
         if usual or any(matches(path, patterns) for path in paths):
             yield Checkpoint(found.path, found.size, found.mtime_ns)
 
 
-def candidates(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
+def candidates(folder: str, patterns: List[str], unread: Unread = ignored) -> Iterator[Checkpoint]:
     """Every file below `folder` that is called like a checkpoint, in no order."""
     wanted = patterns or DEFAULT_PATTERNS
-    for parent, below, names in os.walk(folder):
+    for parent, below, names in walk(folder, unread):
         below[:] = [name for name in below if not _is_one_checkpoint(name)]
         for name in names:
             path = os.path.relpath(os.path.join(parent, name), folder)
@@ -89,27 +101,31 @@ def candidates(folder: str, patterns: List[str]) -> Iterator[Checkpoint]:
                 continue
             try:
                 status = os.stat(os.path.join(folder, path))
-            except OSError:
-                continue  # a dangling link, or gone since it was listed
+            except OSError as problem:
+                if not holds_nothing(problem):
+                    unread(problem)
+                continue
             if stat.S_ISREG(status.st_mode):
                 yield Checkpoint(path, status.st_size, status.st_mtime_ns)
 
 
-def committed(folder: str) -> Iterator[Checkpoint]:
+def committed(folder: str, unread: Unread = ignored) -> Iterator[Checkpoint]:
     """Every checkpoint below `folder` that is itself a folder with a manifest (see `commit`).
 
     They are called by no pattern: nothing else looks like one.
     """
-    for parent, below, _ in os.walk(folder):
+    for parent, below, _ in walk(folder, unread):
         inside = [name for name in below if commit.step_of(name) is not None]
         below[:] = [name for name in below if not _is_one_checkpoint(name)]
         for name in inside:
             path = os.path.join(parent, name)
             try:
                 status = os.stat(os.path.join(path, commit.COMMIT))
-            except OSError:
+                size = commit.size_of(path)
+            except OSError as problem:
+                if not holds_nothing(problem):
+                    unread(problem)
                 continue  # somebody else's folder of that name, or one without its manifest
-            size = commit.size_of(path)
             yield Checkpoint(os.path.relpath(path, folder), size, status.st_mtime_ns)
 
 
@@ -145,8 +161,3 @@ def _set_aside(path: str, why: str) -> str:
             return why
         return "{} (and it cannot be renamed: {})".format(why, problem.strerror)
     return why
-
-
-def _tell(report: Optional[Report], path: str, why: str) -> None:
-    if report is not None:
-        report(path, why)

@@ -14,6 +14,8 @@ import os
 import re
 from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence
 
+from .unreadable import Unread, holds_nothing, ignored, walk
+
 LAST = "trainer_state.json"
 UNRENAMED = ".orbax-checkpoint-tmp"  # in the name of a folder that Orbax is still writing
 _HOLD_DATA = (
@@ -53,8 +55,10 @@ def is_one(path: str) -> bool:
 def _kind(path: str) -> Optional[_Kind]:
     try:
         return _kind_with(path, os.listdir(path))
-    except OSError:
-        return None
+    except OSError as problem:
+        if holds_nothing(problem):
+            return None
+        raise
 
 
 def _kind_with(path: str, names: List[str]) -> Optional[_Kind]:
@@ -66,37 +70,39 @@ def _kind_with(path: str, names: List[str]) -> Optional[_Kind]:
     return None
 
 
-def below(folder: str) -> Iterator[Folder]:
+def below(folder: str, unread: Unread = ignored) -> Iterator[Folder]:
     """Every such checkpoint below `folder`, in no order; links to folders are not followed."""
-    for path, inside, names in os.walk(folder):
+    for path, inside, names in walk(folder, unread):
         if path == folder or _kind_with(path, names) is None:
             continue
         inside[:] = []
         if UNRENAMED not in os.path.basename(path):
-            yield _look(path, folder)
+            yield _look(path, folder, unread)
 
 
-def _look(path: str, folder: str) -> Folder:
+def _look(path: str, folder: str, unread: Unread) -> Folder:
     size = newest = 0
-    names = list(_files(path))
+    names = list(_files(path, unread))
     for name in names:
         try:
             status = os.stat(os.path.join(path, name))
-        except OSError:
-            continue  # gone since it was listed
+        except OSError as problem:
+            if not holds_nothing(problem):
+                unread(problem)
+            continue
         size, newest = size + status.st_size, max(newest, status.st_mtime_ns)
     return Folder(os.path.relpath(path, folder), names, size, newest)
 
 
-def _files(path: str) -> Iterator[str]:
-    for parent, _, names in os.walk(path):
+def _files(path: str, unread: Unread) -> Iterator[str]:
+    for parent, _, names in walk(path, unread):
         for name in names:
             yield os.path.relpath(os.path.join(parent, name), path)
 
 
 def check(path: str, check_file: Callable[[str], Optional[str]]) -> Optional[str]:
     """None when every file is complete as far as `check_file` can tell, else why it is not."""
-    names = sorted(_files(path))
+    names = sorted(_files(path, _refuse))
     kind = _kind(path)
     if kind is not None and kind.last and kind.last not in names:
         return "it was left half written: {} is missing".format(kind.last)
@@ -113,6 +119,10 @@ def check(path: str, check_file: Callable[[str], Optional[str]]) -> Optional[str
     return None
 
 
+def _refuse(problem: OSError) -> None:
+    raise problem
+
+
 def _must_hold_data(name: str, kind: Optional[_Kind]) -> bool:
     """False for files that may be empty: `merges.txt`, or the `.distcp` of a rank with no part."""
     return name.endswith(_HOLD_DATA) or (kind is not None and name == kind.last)
@@ -124,8 +134,10 @@ def _is_finished(path: str) -> bool:
     try:
         with open(os.path.join(os.path.dirname(path), _LATEST), "rb") as stream:
             named = _step(os.fsdecode(stream.read(256)).strip())
-    except OSError:
-        return True
+    except OSError as problem:
+        if holds_nothing(problem):
+            return True
+        raise
     return own is None or named is None or own <= named
 
 
