@@ -312,3 +312,180 @@ def test_a_folder_is_damaged_by_empty_files_that_must_hold_data(
 
     assert (found is not None) == (files in MAY_BE_EMPTY)
     assert folder.exists() == (files in MAY_BE_EMPTY)
+
+
+def lay(folder: Path, names: list[str], *, at: float = 0.0) -> None:
+    """Files of a library, of which only their names count here."""
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(SAFETENSORS if name.endswith(".safetensors") else b"state")
+        moment = NOW + int(at * SECOND)
+        os.utime(path, ns=(moment, moment))
+
+
+@pytest.mark.parametrize("root", ["output", "checkpoints"])
+def test_a_half_written_checkpoint_in_the_output_itself_takes_nothing_else_with_it(
+    tmp_path: Path, root: str
+) -> None:
+    lay(tmp_path / root, ["metrics.csv", "__0_0.distcp", "__1_0.distcp"], at=200)
+    save(tmp_path, f"{root}/epoch-9.npz", at=100)
+    save(tmp_path, f"{root}/deep/epoch-8.npz", at=90)
+
+    assert chosen(tmp_path) == f"{root}/epoch-9.npz"
+    assert sorted(path.name for path in (tmp_path / root).iterdir()) == [
+        "__0_0.distcp.damaged",
+        "__1_0.distcp.damaged",
+        "deep",
+        "epoch-9.npz",
+        "metrics.csv",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == [root]
+
+
+@pytest.mark.parametrize("root", ["output", "checkpoints"])
+def test_a_complete_checkpoint_in_the_output_itself_hides_nothing(
+    tmp_path: Path, root: str
+) -> None:
+    lay(tmp_path / root, ["metrics.csv", "__0_0.distcp", ".metadata"], at=100)
+    assert chosen(tmp_path) == root
+
+    save(tmp_path, f"{root}/epoch-9.npz", at=200)
+    assert chosen(tmp_path) == f"{root}/epoch-9.npz"
+
+    lay(tmp_path / root, ["__0_0.distcp", ".metadata"], at=300)
+    assert chosen(tmp_path) == root
+
+
+def test_a_file_called_metadata_alone_makes_no_checkpoint(tmp_path: Path) -> None:
+    lay(tmp_path / "output/run", [".metadata"], at=200)
+    save(tmp_path, "output/run/epoch-9.npz", at=100)
+
+    assert chosen(tmp_path) == "output/run/epoch-9.npz"
+
+
+def test_a_folder_that_was_set_aside_is_not_met_again(tmp_path: Path) -> None:
+    lay(tmp_path / "output/state", ["__0_0.distcp"])
+
+    assert chosen(tmp_path) is None
+    assert chosen(tmp_path) is None
+    assert [path.name for path in (tmp_path / "output").iterdir()] == ["state.damaged"]
+
+
+def test_a_folder_with_a_link_to_nothing_is_not_complete(tmp_path: Path) -> None:
+    save_like_hugging_face(tmp_path / "output", 500)
+    save_like_hugging_face(tmp_path / "output", 1000)
+    (tmp_path / "output/checkpoint-1000/scheduler.pt").symlink_to("gone")
+
+    assert chosen(tmp_path) == "output/checkpoint-500"
+    assert (tmp_path / "output/checkpoint-1000.damaged").is_dir()
+
+
+ACCELERATE = ["model.safetensors", "optimizer.bin", "scheduler.bin", "sampler.bin", "scaler.pt",
+              "random_states_0.pkl", "random_states_1.pkl", "custom_checkpoint_0.pkl"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["epoch_{}", "step_{}", "checkpoint_{}", "run/state-{}", "e{}"])
+def test_a_folder_of_accelerate_is_one_checkpoint_under_any_name(tmp_path: Path, name: str) -> None:
+    for number in (9, 10):
+        lay(tmp_path / "output" / name.format(number), ACCELERATE, at=100 * number)
+
+    assert chosen(tmp_path) == "output/" + name.format(10)
+
+
+@pytest.mark.parametrize("written", range(1, 6))
+def test_a_folder_is_half_written_that_lacks_what_the_ones_beside_it_have(
+    tmp_path: Path, written: int
+) -> None:
+    lay(tmp_path / "output/epoch_2", ACCELERATE, at=100)
+    lay(tmp_path / "output/epoch_3", ACCELERATE[:written], at=200)
+    lay(tmp_path / "output/plots_3", ["model.csv"], at=200)
+
+    assert chosen(tmp_path) == "output/epoch_2"
+    assert (tmp_path / "output/epoch_3.damaged").is_dir()
+    assert (tmp_path / "output/plots_3").is_dir()
+
+
+def test_the_state_of_accelerate_in_the_output_itself_is_one_checkpoint(tmp_path: Path) -> None:
+    lay(tmp_path / "output", [*ACCELERATE, "log.txt"], at=100)
+
+    assert chosen(tmp_path) == "output"
+
+
+OF_LIBRARIES = {
+    "DeepSpeed": (
+        "tag{}",
+        ["mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt"],
+    ),
+    "DeepSpeed with bf16": ("tag{}", ["bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt"]),
+    "DeepSpeed with a pipeline": ("tag{}", ["layer_00-model_00-model_states.pt"]),
+    "DCP": ("s{}", ["__0_0.distcp", ".metadata"]),
+    "FSDP by Accelerate": (
+        "epoch_{}",
+        ["pytorch_model_fsdp_0/__0_0.distcp", "pytorch_model_fsdp_0/.metadata",
+         "optimizer_0/__0_0.distcp", "optimizer_0/.metadata", "random_states_0.pkl"],
+    ),
+    "DeepSpeed by Accelerate": (
+        "epoch_{}",
+        ["pytorch_model/mp_rank_00_model_states.pt", "latest", "random_states_0.pkl"],
+    ),
+    "Megatron": ("iter_{:07d}", ["mp_rank_00/model_optim_rng.pt", "mp_rank_01/model_optim_rng.pt"]),
+    "Megatron with DCP": ("iter_{:07d}", ["common.pt", "metadata.json", "__0_0.distcp", ".metadata"]),
+    "Orbax": ("{}", ["default/d/0", "default/manifest.ocdbt", "_CHECKPOINT_METADATA"]),
+    "Trainer with DeepSpeed": (
+        "checkpoint-{}",
+        ["global_step1/mp_rank_00_model_states.pt", "latest", "rng_state_0.pth",
+         "training_args.bin", "scheduler.pt", "trainer_state.json"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "files"), OF_LIBRARIES.values(), ids=OF_LIBRARIES)
+def test_a_folder_of_every_library_is_one_checkpoint(
+    tmp_path: Path, name: str, files: list[str]
+) -> None:
+    for number in (1, 2):
+        lay(tmp_path / "output" / name.format(number), files, at=100 * number)
+
+    assert chosen(tmp_path) == "output/" + name.format(2)
+
+
+DEEPSPEED = ["mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt",
+             "zero_pp_rank_1_mp_rank_00_optim_states.pt"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("epoch1", "epoch2"), ("b", "a"), ("global_step9", "global_step10")]
+)
+@pytest.mark.parametrize("written", [1, 2])
+def test_a_folder_of_deepspeed_is_half_written_that_latest_does_not_name(
+    tmp_path: Path, old: str, new: str, written: int
+) -> None:
+    lay(tmp_path / "output" / old, DEEPSPEED, at=100)
+    lay(tmp_path / "output" / new, DEEPSPEED[:written], at=200)
+    (tmp_path / "output/latest").write_text(old)
+
+    assert chosen(tmp_path) == f"output/{old}"
+    assert (tmp_path / f"output/{new}.damaged").is_dir()
+
+
+def test_a_tag_of_deepspeed_beside_the_one_that_latest_names_is_left_alone(tmp_path: Path) -> None:
+    """`save_checkpoint(…, tag="best", save_latest=False)`, and tags of before."""
+    for tag, at in (("epoch1", 100), ("epoch2", 200), ("best", 300)):
+        lay(tmp_path / "output" / tag, DEEPSPEED, at=at)
+    lay(tmp_path / "output/other", DEEPSPEED[:1], at=50)
+    (tmp_path / "output/latest").write_text("epoch2\n")
+
+    assert chosen(tmp_path) in ("output/epoch2", "output/best")
+    assert not list((tmp_path / "output").glob("*.damaged"))
+
+
+def test_an_iteration_of_megatron_is_half_written_that_its_tracker_does_not_name(
+    tmp_path: Path,
+) -> None:
+    for number in (100, 200):
+        name = f"output/iter_{number:07d}"
+        lay(tmp_path / name, ["mp_rank_00/model_optim_rng.pt"], at=number)
+    (tmp_path / "output/latest_checkpointed_iteration.txt").write_text("100")
+
+    assert chosen(tmp_path) == "output/iter_0000100"

@@ -92,6 +92,7 @@ NO_STATE = [
     "embeddings.npz", "features.pt", "cache.pkl", "train_cache.npz", "dataset.pkl", "preds.npz",
     "resnet50-0676ba61.pth", "vgg16-397923af.pth", "hub/checkpoints/alexnet.pth",
     ".cache/weights.pt", "pretrained/vit.pth", "optimizer.pt", "samples.npz", "activations.npz",
+    "epoch_2/random_states_0.pkl", "epoch_2/optimizer.bin", "epoch_2/scaler.pt", "model.pdopt",
 ]  # fmt: skip
 STATES = ["last.pt", "model.pt", "best.pt", "epoch-3.pt", "state.ckpt", "ckpt_10.npz", "last.pkl"]
 

@@ -11,11 +11,10 @@ import stat
 from typing import Callable, Iterator, List, Optional
 
 from . import commit, folders, saved, validity
+from .folders import UNFINISHED, Folder
 from .order import Checkpoint, in_order
 from .unreadable import Unread, Unreadable, holds_nothing, ignored, walk
 
-DAMAGED = ".damaged"
-UNFINISHED = (".partial", ".tmp", ".temp", ".part", DAMAGED)
 DEFAULT_PATTERNS = [
     "*.pt", "*.pth", "*.pth.tar", "*.ckpt", "*.safetensors", "*.npz", "*.h5", "*.hdf5", "*.keras",
     "*.pkl",
@@ -70,15 +69,16 @@ def _unreadable(folder: str, problem: OSError, path: str = "") -> Unreadable:
 def everything(folder: str, patterns: List[str], unread: Unread = ignored) -> Iterator[Checkpoint]:
     """Single files, and folders that are one checkpoint; of the latter no file by itself."""
     whole = list(_of_libraries(folder, patterns, unread))
-    inside = tuple(os.path.join(each.path, "") for each in whole)
+    inside = tuple(os.path.join(one.path, "") for one in whole if not one.shared)
+    parts = {os.path.join(one.path, name) for one in whole if one.shared for name in one.files}
     for found in candidates(folder, patterns, unread):
-        if not found.path.startswith(inside):
+        if not found.path.startswith(inside) and found.path not in parts:
             yield found
-    yield from whole
+    yield from (Checkpoint(one.path, one.size, one.mtime_ns) for one in whole)
     yield from committed(folder, unread)
 
 
-def _of_libraries(folder: str, patterns: List[str], unread: Unread) -> Iterator[Checkpoint]:
+def _of_libraries(folder: str, patterns: List[str], unread: Unread) -> Iterator[Folder]:
     """Folders such as `checkpoint-500` that a pattern fits, or some file of theirs.
 
     Their names need not fit the usual patterns: nothing else looks like them.
@@ -87,7 +87,7 @@ def _of_libraries(folder: str, patterns: List[str], unread: Unread) -> Iterator[
     for found in folders.below(folder, unread):
         paths = [found.path] + [os.path.join(found.path, name) for name in found.files]
         if usual or any(matches(path, patterns) for path in paths):
-            yield Checkpoint(found.path, found.size, found.mtime_ns)
+            yield found
 
 
 def candidates(folder: str, patterns: List[str], unread: Unread = ignored) -> Iterator[Checkpoint]:
@@ -155,7 +155,7 @@ def matches(path: str, patterns: List[str]) -> bool:
 def _set_aside(path: str, why: str) -> str:
     """Rename what is damaged, and add to `why` when that failed."""
     try:
-        commit.set_aside(path)
+        folders.set_aside(path)
     except OSError as problem:
         if problem.errno == errno.ENOENT:
             return why

@@ -60,6 +60,8 @@ _MODELS = {"checkpoint", "ckpt", "chkpt", "model", "weights", "state"}
 _CACHES = {"hub", ".cache", "cache", "pretrained", "downloads", "huggingface"}
 # resnet50-0676ba61. Digits alone are a step or a date, however many they are.
 _HASHED = re.compile(r"-(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{8,64}\Z")
+# Parts that libraries write: Accelerate's, whose number is that of a process, and PaddlePaddle's.
+_OF_LIBRARIES = re.compile(r"random_states_\d+\.pkl|.*\.pdopt")
 _COULD_BE_ANYTHING = (".npz", ".npy", ".pkl", ".pickle")
 _CONTINUING = re.compile(r"^(last|latest|checkpoint|ckpt|chkpt|resume|snapshot|current)")
 _ALONE = re.compile(r"(^|[^a-zA-Z0-9])\d+(?![a-zA-Z0-9])")
@@ -259,6 +261,8 @@ def _tier(path: str, own: Set[str]) -> int:
     saved_by_itself = step_in(path).family in own
     folders = set(path.lower().split("/")[:-1])
     if _HASHED.search(stem) or folders & _CACHES:
+        return NO_STATE
+    if _OF_LIBRARIES.fullmatch(os.path.basename(path)):
         return NO_STATE
     if words & _PARTS and not _tells_a_state(stem):
         return NO_STATE
