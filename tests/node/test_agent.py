@@ -293,6 +293,26 @@ def test_a_checkpoint_that_cannot_be_read_for_a_moment_is_waited_for(
     assert begun.checkpoint_seen["path"] == "output/new/epoch-2.txt"
 
 
+def test_a_link_that_only_wrote_another_slot_again_has_progressed(agents_for: Any) -> None:
+    agents = agents_for(
+        """
+        import os, sys
+        link = int(os.environ["RABASKA_LINK"])
+        print("given", os.path.basename(os.environ.get("RABASKA_CHECKPOINT", "nothing")))
+        for number in ([0, 1], [0], [])[link - 1]:
+            path = os.path.join(os.environ["RABASKA_OUTPUT"], "ckpt_{}.txt".format(number))
+            open(path, "w").write("link {}".format(link))
+        sys.exit(85 if link < 3 else 0)
+        """
+    )
+
+    for _ in range(3):
+        agents.link()
+
+    assert [agents.ended(link).progressed for link in (1, 2, 3)] == [True, True, False]
+    assert [agents.log(link).split()[1] for link in (2, 3)] == ["ckpt_1.txt", "ckpt_0.txt"]
+
+
 def test_without_time_left_the_program_is_not_started(agents_for: Any) -> None:
     agents = agents_for("print('started')", walltime=1.0, grace=1.0)
 

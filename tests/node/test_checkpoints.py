@@ -430,7 +430,7 @@ OF_LIBRARIES = {
         ["pytorch_model/mp_rank_00_model_states.pt", "latest", "random_states_0.pkl"],
     ),
     "Megatron": ("iter_{:07d}", ["mp_rank_00/model_optim_rng.pt", "mp_rank_01/model_optim_rng.pt"]),
-    "Megatron with DCP": ("iter_{:07d}", ["common.pt", "metadata.json", "__0_0.distcp", ".metadata"]),
+    "Megatron with DCP": ("iter_{:07d}", ["common.pt", "__0_0.distcp", ".metadata"]),
     "Orbax": ("{}", ["default/d/0", "default/manifest.ocdbt", "_CHECKPOINT_METADATA"]),
     "Trainer with DeepSpeed": (
         "checkpoint-{}",
@@ -489,3 +489,37 @@ def test_an_iteration_of_megatron_is_half_written_that_its_tracker_does_not_name
     (tmp_path / "output/latest_checkpointed_iteration.txt").write_text("100")
 
     assert chosen(tmp_path) == "output/iter_0000100"
+
+
+def fill_slots(folder: Path, written: list[tuple[str, float]], *, in_place: bool) -> None:
+    """Write files in this order, at these seconds; their folder has the time that it would have."""
+    folder.mkdir(parents=True, exist_ok=True)
+    changed = NOW
+    for name, at in written:
+        path = folder / name
+        if not in_place or not path.exists():
+            changed = NOW + int(at * SECOND)
+        save(folder, name, at=at)
+    os.utime(folder, ns=(changed, changed))
+
+
+ROUNDS = [("ckpt_0.npz", 0), ("ckpt_1.npz", 100), ("ckpt_0.npz", 200), ("ckpt_1.npz", 300)]
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("again", [0, 1, 2])
+def test_of_slots_written_in_turn_the_one_written_last_comes_first(
+    tmp_path: Path, in_place: bool, again: int
+) -> None:
+    more = [(f"ckpt_{number % 2}.npz", 400.0 + 100 * number) for number in range(again)]
+    fill_slots(tmp_path / "output", [*ROUNDS, *more], in_place=in_place)
+
+    assert chosen(tmp_path) == f"output/{(ROUNDS + more)[-1][0]}"
+
+
+@pytest.mark.parametrize("name", ["ckpt_{}.npz", "model_{}.npz", "epoch-{}.npz", "{}.npz"])
+def test_a_clock_set_back_does_not_make_slots_of_steps(tmp_path: Path, name: str) -> None:
+    written = [(name.format(0), 5000.0), (name.format(1), 100.0)]
+    fill_slots(tmp_path / "output", written, in_place=False)
+
+    assert chosen(tmp_path) == "output/" + name.format(1)

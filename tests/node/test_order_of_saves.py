@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rabaska.node.saves.order import Checkpoint, in_order, step_in
 from rabaska.node.saves.saved import Save
+from rabaska.node.saves.slots import Earlier
 
 NOW = 1_700_000_000 * 10**9
 SECOND = 10**9
@@ -220,6 +221,39 @@ def test_a_save_that_nobody_watched_counts_by_its_name_and_time() -> None:
     assert first(seen, later, saves=(save_of(seen, steps=3),)) == "output/epoch-2.pt"
     assert first(seen, set_back, saves=(save_of(seen, steps=3),)) == "output/epoch-2.pt"
     assert first(seen, other, saves=(save_of(seen, steps=3),)) == "output/checkpoint-000"
+
+
+SLOTS = [("output/ckpt_0.pkl", "output/ckpt_1.pkl"), ("output/model_1.pt", "output/model_2.pt")]
+
+
+@pytest.mark.parametrize(("low", "high"), SLOTS)
+def test_a_slot_that_was_written_again_since_the_last_look_is_the_newest(
+    low: str, high: str
+) -> None:
+    found = {low: [1, NOW], high: [1, NOW + 100 * SECOND]}
+    now = [at(low, 200), at(high, 100)]
+
+    assert in_order(now, (), Earlier(looks=[found]))[0].path == low
+    assert in_order(now, (), Earlier(looks=[{low: [1, NOW]}]))[0].path == high
+    assert in_order(now)[0].path == high
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [("epoch-0.pt", "epoch-1.pt"), ("step_1.pt", "step_2.pt"), ("m_3.pt", "m_4.pt")],
+)
+def test_a_step_that_was_written_again_is_still_a_step(low: str, high: str) -> None:
+    found = {low: [1, NOW], high: [1, NOW + 100 * SECOND]}
+
+    assert in_order([at(low, 200), at(high, 100)], (), Earlier(looks=[found]))[0].path == high
+
+
+def test_slots_that_somebody_once_watched_are_known() -> None:
+    saves = tuple(Save(f"output/ckpt_{n % 2}.pt", NOW + n, (1, 10 * n)) for n in range(4))
+
+    assert first(at("output/ckpt_0.pt", 200), at("output/ckpt_1.pt", 100), saves=saves).endswith(
+        "ckpt_0.pt"
+    )
 
 
 def test_a_folder_was_saved_when_its_files_were() -> None:

@@ -15,7 +15,7 @@ from .. import files
 from ..record import chain, events, lease, links, metrics, plan, progress, resumption
 from ..record.outlook import outlook, saving
 from ..record.runfolder import RunFolder
-from ..saves import checkpoints, order, validity
+from ..saves import order, validity
 
 TAIL_LINES = 20
 TAIL_BYTES = 16 * 1024
@@ -200,8 +200,7 @@ def _saved(run: RunFolder, patterns: List[str]) -> Optional[Json]:
     folder = run.carried(holder)
     if ended is not None and ended.checkpoint is not None and _is_there(folder, ended.checkpoint):
         return ended.checkpoint
-    found = checkpoints.newest_valid(folder, patterns, set_aside=False, deep=False)
-    return None if found is None else dict(found._asdict())
+    return links.newest(run, holder, patterns)
 
 
 def _is_there(folder: str, saved: Json) -> bool:

@@ -16,7 +16,6 @@ from typing import BinaryIO, List, Optional
 
 from ..record import chain, lease, links, plan, resumption
 from ..record.runfolder import RunFolder
-from ..saves import checkpoints
 
 CHUNK = 64 * 1024
 PAUSE = 0.3  # seconds between two looks at a log
@@ -141,10 +140,7 @@ def is_over(run: RunFolder) -> bool:
 
 def _newest(run: RunFolder) -> links.Saved:
     asked = plan.load(run)
-    found = checkpoints.newest_valid(
-        run.carried(run.holder()), asked.patterns if asked else [], set_aside=False, deep=False
-    )
-    return None if found is None else dict(found._asdict())
+    return links.newest(run, run.holder(), asked.patterns if asked else [])
 
 
 def _header(run: RunFolder, link: int, last: bytes) -> str:

@@ -4,8 +4,11 @@ from typing import Any, Callable, List, NamedTuple, Optional
 
 from .. import files
 from ..saves import checkpoints
+from ..saves.slots import Look
 from . import chain
 from .runfolder import RunFolder
+
+_LOOKS = 5  # more links than may pass without a save
 
 Saved = Optional[files.Json]  # {"path", "size", "mtime_ns"} of a checkpoint, or None
 
@@ -149,5 +152,12 @@ def newest(
         set_aside=damaged is not None,
         report=damaged,
         deep=damaged is not None,
+        looks=_looks(run, link),
     )
     return None if found is None else dict(found._asdict())
+
+
+def _looks(run: RunFolder, link: int) -> List[Look]:
+    """What lay there before the programs of the last links started (see `tracks`)."""
+    found = [_read(run.found(number)) for number in range(link, max(0, link - _LOOKS), -1)]
+    return [each.get("saves") or {} for each in found if each is not None]

@@ -8,11 +8,12 @@ import errno
 import fnmatch
 import os
 import stat
-from typing import Callable, Iterator, List, Optional
+from typing import Callable, Iterator, List, Optional, Sequence
 
 from . import commit, folders, saved, validity
 from .folders import UNFINISHED, Folder
 from .order import Checkpoint, in_order
+from .slots import Earlier, Look
 from .unreadable import Unread, Unreadable, holds_nothing, ignored, walk
 
 DEFAULT_PATTERNS = [
@@ -31,8 +32,9 @@ def newest_valid(
     set_aside: bool = True,
     report: Optional[Report] = None,
     deep: bool = True,
+    looks: Sequence[Look] = (),
 ) -> Optional[Checkpoint]:
-    """The checkpoint to continue from, or None.
+    """The checkpoint to continue from, or None; `looks` are what earlier links began with.
 
     Damaged files met on the way are told to `report`. With `set_aside` they are also renamed to
     `<name>.damaged`, so that they are met only once; only who holds the run, with no program
@@ -43,7 +45,8 @@ def newest_valid(
     found = list(everything(folder, patterns, problems.append))
     if set_aside and problems:
         raise _unreadable(folder, problems[0])
-    for candidate in in_order(found, saved.read(folder)):
+    known = Earlier(looks=looks, changed=lambda path: _folder_changed(folder, path))
+    for candidate in in_order(found, saved.read(folder), known):
         path = os.path.join(folder, candidate.path)
         try:
             why = validity.check(path, deep=deep)
@@ -58,6 +61,13 @@ def newest_valid(
         if report is not None:
             report(candidate.path, why)
     return None
+
+
+def _folder_changed(folder: str, path: str) -> Optional[int]:
+    try:
+        return os.stat(os.path.dirname(os.path.join(folder, path))).st_mtime_ns
+    except OSError:
+        return None
 
 
 def _unreadable(folder: str, problem: OSError, path: str = "") -> Unreadable:

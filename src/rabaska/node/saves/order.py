@@ -10,7 +10,8 @@
    checkpoint.
 2. Of the others the newest save wins. Which is newest is taken, where the program is watched,
    from the order in which it saved; else from the step or epoch in the names (`epoch-20` after
-   `epoch-10`, whenever they were written); else from the time at which they were written.
+   `epoch-10`, whenever they were written); else from the time at which they were written. The
+   numbers of slots that are written in turn (`ckpt_0`, `ckpt_1`) are no steps.
 3. Files saved without a training step between them are one save; where nobody watched, files
    written within ten seconds of each other, because `best.pt` is often a copy made just after
    `last.pt`. Within one save, names made for continuing come first (`last`, `latest`,
@@ -27,6 +28,7 @@ import re
 from typing import Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
 from .saved import Save
+from .slots import NOTHING_EARLIER, Earlier, Slot, in_turn
 
 SAVED_TOGETHER = 10 * 10**9  # nanoseconds
 
@@ -79,10 +81,13 @@ _NO_STEP = {
 _PIECE = re.compile(r"(\d+\.\d+)|(\d+)|([A-Za-z]+)")
 
 
-def in_order(found: Iterable[Checkpoint], saves: Sequence[Save] = ()) -> List[Checkpoint]:
+def in_order(
+    found: Iterable[Checkpoint], saves: Sequence[Save] = (), earlier: Earlier = NOTHING_EARLIER
+) -> List[Checkpoint]:
     """All of them, in the order of the rule above; `saves` are those that were watched."""
     candidates = sorted(set(found))
-    moments = _moments(candidates, _seen(candidates, saves))
+    earlier = earlier._replace(saves=saves)
+    moments = _moments(candidates, _seen(candidates, saves), earlier)
     own = {step_in(path).family for save in saves for path in _and_above(save.path)}
     tiers = {one: _tier(one.path, own) for one in candidates}
     ordered = []  # type: List[Checkpoint]
@@ -140,7 +145,9 @@ def _and_above(path: str) -> List[str]:
     return ["/".join(parts[:depth]) for depth in range(len(parts), 1, -1)]
 
 
-def _moments(candidates: List[Checkpoint], seen: List[Save]) -> Dict[Checkpoint, Moment]:
+def _moments(
+    candidates: List[Checkpoint], seen: List[Save], earlier: Earlier
+) -> Dict[Checkpoint, Moment]:
     """When each was saved: its time, corrected where the order is known and the clock was not."""
     moments = {one: Moment(one.mtime_ns, 0) for one in candidates}
     by_path = {one.path: one for one in candidates}
@@ -152,6 +159,8 @@ def _moments(candidates: List[Checkpoint], seen: List[Save]) -> Dict[Checkpoint,
     for family in _families(candidates):
         if all(moments[one].save for one in family):
             continue  # the watcher saw in which order they came, which steps may not tell
+        if _are_slots(family, earlier):
+            continue
         latest = 0
         for one in sorted(family, key=lambda one: step_in(one.path).place):
             latest = max(latest, moments[one].time)
@@ -181,6 +190,15 @@ def _families(candidates: List[Checkpoint]) -> List[List[Checkpoint]]:
         if step.place != _NOWHERE:
             families.setdefault(step.family, []).append(one)
     return list(families.values())
+
+
+def _are_slots(family: List[Checkpoint], earlier: Earlier) -> bool:
+    """Whether the numbers of a family are those of slots; where a word counts, they are steps."""
+    words = set(_words(step_in(family[0].path).family))
+    if words & (_EPOCH | _STEP - _MODELS):
+        return False
+    slots = [Slot(one.path, step_in(one.path).place[1], *one[1:]) for one in family]
+    return in_turn(slots, words, earlier)
 
 
 class StepInName(NamedTuple):
