@@ -798,6 +798,48 @@ def test_new_files_beside_the_code_are_kept_and_shown_to_the_next_link(agents_fo
     assert Path(agents.run.output_link, "history.csv").read_text() == "line\nline\n"
 
 
+def test_a_kill_in_the_middle_of_a_save_in_place_costs_one_save_in_every_link(
+    agents_for: Any,
+) -> None:
+    agents = agents_for(
+        """
+        import os, pickle, time
+
+        def save(number, whole):
+            content = pickle.dumps({"number": number, "weights": bytes(100_000)})
+            with open("model.pkl", "wb") as stream:
+                stream.write(content if whole else content[:50_000])
+                stream.flush()
+                if not whole:
+                    os.kill(os.getpid(), 9)
+
+        number = 0
+        if os.path.exists("model.pkl"):
+            with open("model.pkl", "rb") as stream:
+                number = pickle.load(stream)["number"]
+        print("found", number, flush=True)
+        save(number + 1, True)
+        copy = os.path.join(os.environ["RABASKA_OUTPUT"], "model.pkl")
+        while True:
+            time.sleep(0.05)
+            try:
+                with open(copy, "rb") as stream:
+                    if pickle.load(stream)["number"] == number + 1:
+                        break
+            except OSError:
+                pass
+        save(number + 2, False)
+        """,
+        patterns=["*.pkl"],
+    )
+
+    for _ in range(3):
+        agents.link(RABASKA_RESCUE_SECONDS="0.1")
+
+    assert [agents.log(link).split()[1] for link in (1, 2, 3)] == ["0", "1", "2"]
+    assert "model.pkl beside the code is damaged" in agents.log(3)
+
+
 def test_a_checkpoint_beside_the_code_survives_a_kill(agents_for: Any) -> None:
     agents = agents_for(
         """

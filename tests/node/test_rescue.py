@@ -2,6 +2,7 @@
 
 import io
 import os
+import pickle
 import random
 import shutil
 import subprocess
@@ -487,3 +488,92 @@ def test_a_file_to_keep_is_one_with_that_of_the_output(code: Path) -> None:
     keep.keep_new(str(code), str(carried), before, patterns=["*.txt"])
 
     assert files_in(carried / "output") == {"last.txt": b"2"}
+
+
+def pickled(number: int) -> bytes:
+    return pickle.dumps({"i": number, "weights": bytes(100_000)})
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "epoch_1/model.pkl"])
+def test_a_torn_checkpoint_is_kept_beside_the_valid_copy_and_not_in_its_place(
+    code: Path, name: str
+) -> None:
+    (code / name).parent.mkdir(exist_ok=True)
+    (code / name).write_bytes(pickled(1))
+    Rescue(str(code), str(code.parent / "carried"), ["*.pkl"], {}).sweep()
+    (code / name).write_bytes(pickled(2)[:50_000])
+
+    found = keep.keep_new(str(code), str(code.parent / "carried"), {}, patterns=["*.pkl"])
+
+    top = name.split("/")[0]
+    output = files_in(code.parent / "carried/output")
+    assert output == {name: pickled(1), name.replace(top, top + ".damaged"): pickled(2)[:50_000]}
+    assert [path for path, _ in found.damaged] == [top]
+    assert "cut short" in found.damaged[0][1]
+    assert keep.beside(str(code.parent / "carried")) == [name]
+
+
+def test_a_torn_checkpoint_is_kept_where_no_valid_one_is(code: Path) -> None:
+    (code / "model.pkl").write_bytes(pickled(1)[:50_000])
+
+    keep.keep_new(str(code), str(code.parent / "carried"), {}, patterns=["*.pkl"])
+
+    assert kept(code) == ["model.pkl"]
+
+
+def test_a_save_of_which_one_file_is_being_written_replaces_nothing(code: Path) -> None:
+    rescue = Rescue(str(code), str(code.parent / "carried"), ["*.pkl"], {})
+    for name in ("model.pkl", "optimizer.pkl"):
+        (code / name).write_bytes(pickled(1))
+    rescue.sweep()
+    (code / "model.pkl").write_bytes(pickled(2))
+    (code / "optimizer.pkl").write_bytes(pickled(2)[:50_000])
+
+    rescue.sweep()
+
+    assert files_in(code.parent / "carried/output") == {
+        "model.pkl": pickled(1),
+        "optimizer.pkl": pickled(1),
+    }
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "last/model.pkl"])
+def test_a_save_in_place_by_the_next_link_does_not_touch_the_only_copy(
+    code: Path, name: str
+) -> None:
+    carried = code.parent / "carried"
+    (code / name).parent.mkdir(exist_ok=True)
+    (code / name).write_bytes(pickled(1))
+    (code / "losses.csv").write_text("1\n")
+    keep.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
+    shutil.rmtree(code)
+
+    keep.show(str(code), str(carried), [])
+    before = snapshot.listing(str(code))
+    found = (code / name).read_bytes()
+    unchanged = keep.keep_new(str(code), str(carried), before, patterns=["*.pkl"]).paths
+    with (code / name).open("wb") as stream:
+        stream.write(pickled(2)[:50_000])
+
+    assert (found, unchanged) == (pickled(1), [])
+    assert (carried / "output" / name).read_bytes() == pickled(1)
+    assert (code / "losses.csv").is_symlink()
+    (code / name).write_bytes(pickled(2))
+    keep.keep_new(str(code), str(carried), before, patterns=["*.pkl"])
+    assert (carried / "output" / name).read_bytes() == pickled(2)
+
+
+def test_where_a_copy_finds_no_room_the_next_link_is_given_the_file_itself_and_told(
+    small_disk: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, carried = small_disk / "code", tmp_path / "carried"
+    code.mkdir()
+    (carried / "output").mkdir(parents=True)
+    (code / "model.pkl").write_bytes(12 * pickled(1))
+    keep.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
+    (code / "model.pkl").unlink()
+
+    keep.show(str(code), str(carried), [])
+
+    assert (code / "model.pkl").is_symlink()
+    assert "model.pkl beside the code is its only copy" in capfd.readouterr().out

@@ -38,9 +38,14 @@ class Copies:
         self._places = {str(one): str(place) for one, place in value.get("places", [])}
         self._states = {path: tuple(state) for path, state in value.get("copies", [])}
         self._same = list(value.get("same") or [])  # type: List[str]
+        self._saves = {str(path) for path in value.get("saves", [])}
 
     def paths(self) -> List[str]:
         return sorted(self._paths)
+
+    def is_save(self, path: str) -> bool:
+        """Whether a file beside the code is a checkpoint, or a part of one."""
+        return path in self._saves
 
     def place_of(self, path: str) -> str:
         """Where in the output a file, or a folder, is kept."""
@@ -97,9 +102,10 @@ class Copies:
             del self._states[old]
         self._states.update(_states(self._output, [place]))
 
-    def remember(self, paths: Sequence[str]) -> None:
+    def remember(self, paths: Sequence[str], saves: Sequence[str]) -> None:
         """Write down all, and that `paths` belong beside the code, for the links to come."""
         self._paths.update(paths)
+        self._saves.update(saves)
         self.write()
 
     def write(self) -> None:
@@ -108,6 +114,8 @@ class Copies:
         value["copies"] = sorted([path, list(state)] for path, state in self._states.items())
         if self._places:
             value["places"] = sorted(map(list, self._places.items()))
+        if self._saves:
+            value["saves"] = sorted(self._saves)
         if self._same:
             value["same"] = self._same
         files.write_json(self._record, value)

@@ -39,6 +39,10 @@ def keep_results(
             len(kept.left), len(kept.left) + len(kept.paths), named
         )
         kept.problems.append(why + "; what is saved to {output} needs none")
+    for path, why in kept.damaged:
+        told = "{} beside the code is damaged ({}): it is kept as {}.damaged, and the valid one "
+        say_in_log(work, (told + "that was copied before it stays").format(path, why, path))
+        work.diary.note("kept as damaged", path=path, why=why)
     for why in kept.problems:
         say_in_log(work, "could not keep {}".format(why))
         work.diary.note("not kept", why=why)

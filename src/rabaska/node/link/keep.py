@@ -1,14 +1,17 @@
 """What the program leaves beside its code, brought to where it outlives the job."""
 
+import errno
 import fnmatch
 import os
 import shutil
 import stat
-from typing import Callable, Iterator, List, NamedTuple, Sequence
+from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..saves import checkpoints, order, saved, units
+from ..record.events import say
+from ..saves import checkpoints, commit, folders, order, saved, units, validity
+from ..saves.commit import NO_SPACE
 from ..saves.units import Unit
-from . import copies
+from . import copies, copying
 from .copies import Copies
 from .copying import Going, OutOfTime, always, copy_folder_whole, copy_whole
 from .snapshot import Listing, listing
@@ -24,19 +27,49 @@ class Kept(NamedTuple):
     size: int  # bytes
     problems: List[str]
     left: Sequence[str] = ()  # what there was no time for
+    damaged: Sequence[Tuple[str, str]] = ()  # what is kept beside a valid copy, and why
 
 
 def show(code: str, carried: str, keep: List[str]) -> None:
-    """Make `keep`, and what earlier links left beside the code, appear beside it as links."""
+    """Make `keep`, and what earlier links left beside the code, appear beside it as links.
+
+    Checkpoints appear as copies: a program that saves in place, and is killed while it does, must
+    not tear the only one there is.
+    """
     output = os.path.join(carried, "output")
     known = Copies(code, carried)
     for path in keep:
         _show_one(code, path, os.path.join(output, path))
     for path in known.paths():
         there = os.path.join(output, known.place_of(path))
-        if os.path.lexists(there):
+        if not os.path.lexists(there) or _covered(code, path):
+            continue
+        if not known.is_save(path) or not _show_copy(code, path, there):
             _show_one(code, path, there)
     known.shown(keep)
+
+
+def _show_copy(code: str, path: str, there: str) -> bool:
+    """Put a copy beside the code; False, and it is said, when the node's disk has no room."""
+    here = os.path.join(code, path)
+    os.makedirs(os.path.dirname(here), exist_ok=True)
+    try:
+        # Twice: the program needs as much again, to write the next one.
+        if _room_in(os.path.dirname(here)) < 2 * os.lstat(there).st_size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        copy_whole(there, here)
+    except OSError as problem:
+        if problem.errno not in NO_SPACE:
+            raise
+        told = "{} beside the code is its only copy, for the disk of this node has no room for "
+        told += "another: let the program write to another name first, and rename that"
+        say(told.format(path))
+        return False
+    return True
+
+
+def _room_in(folder: str) -> int:
+    return shutil.disk_usage(folder).free
 
 
 def _show_one(code: str, path: str, there: str) -> None:
@@ -92,36 +125,105 @@ def keep_new(
 
     The newest checkpoint comes first, then older ones, then the rest, small files first. What
     cannot be copied is a problem to report; the others are kept all the same, and what an
-    earlier link kept under that name stays as it was.
+    earlier link kept under that name stays as it was. So does a valid checkpoint whose newer
+    version is damaged: that is kept beside it.
     """
     paths, size, problems, left = [], 0, [], []  # type: List[str], int, List[str], List[str]
+    damaged = []  # type: List[Tuple[str, str]]
     known = Copies(code, carried, said)
+    saves = Saves(patterns)
     for unit in _in_order(code, carried, before, list(patterns)):
         if not may_write():
             break
+        what = unit.folder or unit.files[0]
         try:
-            size += _keep_one(code, os.path.join(carried, "output"), unit, going, known)
-            paths.extend(unit.files)
+            if _is_there(code, carried, unit, known):
+                paths.extend(unit.files)
+                continue  # it was rescued in time
+            if not going():
+                raise OutOfTime()
+            why = saves.damage(code, unit)
+            if why is None or not replaces_valid(carried, unit, known, saves):
+                size += copy_unit(
+                    code, os.path.join(carried, "output"), what, going, known, bool(unit.folder)
+                )
+                paths.extend(unit.files)
+            else:
+                size += _copy_damaged(code, carried, unit, going, known)
+                damaged.append((what, why))
         except OutOfTime:
             left.extend(unit.files)
         except OSError as problem:
-            what = unit.folder or unit.files[0]
             problems.append("{}: {}".format(what, problem.strerror or problem))
     try:
         if paths:
-            known.remember(paths)
+            known.remember(paths, saves.among(paths, units.libraries(code)))
     except OSError as problem:
         problems.append("{}: {}".format(copies.RECORD, problem.strerror or problem))
-    return Kept(sorted(paths), size, problems, left)
+    return Kept(sorted(paths), size, problems, left, damaged)
 
 
-def _keep_one(code: str, output: str, unit: Unit, going: Going, known: Copies) -> int:
+class Saves:
+    """What is a checkpoint among files beside the code, and whether it is valid."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        # Patterns are guesses, and the usual formats tell by themselves when they are cut short.
+        self._patterns = list(patterns) + checkpoints.DEFAULT_PATTERNS
+
+    def among(self, paths: Sequence[str], known: List[str]) -> List[str]:
+        return [path for path in paths if self._is_one(path) or units.root(path, known)]
+
+    def damage(self, folder: str, unit: Unit) -> Optional[str]:
+        """Why a save below `folder` is no longer, or not yet, a valid one; None: nothing says so.
+
+        OSError passes, as that of `validity.check`.
+        """
+        whole = os.path.join(folder, unit.folder)
+        if unit.folder and _is_known_folder(whole):
+            return validity.check(whole, deep=False)
+        for path in unit.files:
+            one = os.path.join(folder, path)
+            if self._is_one(path) and os.path.isfile(one):
+                why = validity.check(one, deep=False)
+                if why is not None:
+                    return why
+        return None
+
+    def _is_one(self, path: str) -> bool:
+        return checkpoints.matches(path, self._patterns)
+
+
+def _is_known_folder(path: str) -> bool:
+    return folders.is_one(path) or commit.step_of(os.path.basename(path)) is not None
+
+
+def _is_there(code: str, carried: str, unit: Unit, known: Copies) -> bool:
+    output = os.path.join(carried, "output")
     there = {path: os.path.join(output, known.place_of(path)) for path in unit.files}
-    if all(_is_same(os.path.join(code, path), target) for path, target in there.items()):
-        return 0  # it was rescued in time
-    if not going():
-        raise OutOfTime()
-    return copy_unit(code, output, unit.folder or unit.files[0], going, known, bool(unit.folder))
+    return all(_is_same(os.path.join(code, path), target) for path, target in there.items())
+
+
+def replaces_valid(carried: str, unit: Unit, known: Copies, saves: Saves) -> bool:
+    """Whether a copy of the unit would take the place of a valid one in the output."""
+    output = os.path.join(carried, "output")
+    place = known.place_of(unit.folder or unit.files[0])
+    there = os.path.join(output, place)
+    if not os.path.lexists(there):
+        return False
+    older = Unit("", [place])
+    if unit.folder and os.path.isdir(there):
+        names = sorted(copying.states(there))
+        older = Unit(place, [os.path.join(place, name) for name in names])
+    return saves.damage(output, older) is None
+
+
+def _copy_damaged(code: str, carried: str, unit: Unit, going: Going, known: Copies) -> int:
+    path = unit.folder or unit.files[0]
+    place = known.place_of(path) + checkpoints.DAMAGED
+    source, target = os.path.join(code, path), os.path.join(carried, "output", place)
+    if unit.folder:
+        return copy_folder_whole(source, target, os.path.dirname(code), going)
+    return copy_whole(source, target, going)
 
 
 def copy_unit(

@@ -8,7 +8,7 @@ small new files, such as a table of losses.
 import os
 import threading
 import time
-from typing import Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from .. import files
 from ..saves import checkpoints, order, saved, units, validity
@@ -51,6 +51,7 @@ class Rescue:
         self._report = report
         self._said = said
         self._copied = {}  # type: Dict[str, State]
+        self._half: Set[str] = set()  # parts of saves that are being written
         self._rescued = []  # type: List[Unit]
         self._missed = 0
         self._took = 0.0  # seconds, for the last save
@@ -100,6 +101,7 @@ class Rescue:
         return path or None
 
     def _sweep(self, quiet: float) -> Optional[str]:
+        self._half = set()
         known = units.libraries(self._code)
         found = list(self._new())
         watched = saved.beside_code(saved.read(self._carried))
@@ -108,6 +110,9 @@ class Rescue:
             if self._is_damaged(chosen.path):
                 continue
             unit = units.unit_of(chosen, found, self._code, known)
+            if self._is_half_written(unit):
+                self._half.update(unit.files)
+                continue
             now = self._states(unit)
             if all(self._copied.get(path) == state for path, state in now.items()):
                 break
@@ -122,6 +127,19 @@ class Rescue:
     def _is_damaged(self, path: str) -> bool:
         try:
             return validity.check(os.path.join(self._code, path), deep=False) is not None
+        except OSError:
+            return True  # replaced or deleted since it was listed
+
+    def _is_half_written(self, unit: Unit) -> bool:
+        """Whether a part of it would replace a valid one: the older parts belong together."""
+        known, saves = self._known(), keep.Saves(self._patterns)
+        parts = [unit] if unit.folder else [Unit("", [path]) for path in unit.files]
+        try:
+            return any(
+                saves.damage(self._code, part) is not None
+                and keep.replaces_valid(self._carried, part, known, saves)
+                for part in parts
+            )
         except OSError:
             return True  # replaced or deleted since it was listed
 
@@ -154,7 +172,7 @@ class Rescue:
         known = self._known()
         for path in [unit.folder] if unit.folder else unit.files:
             self._copy_one(path, known, bool(unit.folder))
-        known.remember(unit.files)
+        known.remember(unit.files, unit.files)
         self._copied.update((path, state) for path, state in now.items() if state is not None)
         self._took = time.monotonic() - began
 
@@ -177,8 +195,8 @@ class Rescue:
             state = _state(there)
             if state is None or state[0] > SMALL or self._copied.get(path) == state:
                 continue
-            if os.path.islink(there) or units.root(path, folders):
-                continue  # a folder that is one save comes complete, and not file by file
+            if os.path.islink(there) or units.root(path, folders) or path in self._half:
+                continue  # what is one save comes complete, and not file by file
             if checkpoints.matches(path, self._patterns) and self._is_damaged(path):
                 continue  # it is being written
             try:
@@ -188,7 +206,7 @@ class Rescue:
             self._copied[path] = state
             copied.append(path)
         if copied:
-            known.remember(copied)
+            known.remember(copied, keep.Saves(self._patterns).among(copied, folders))
 
     def _follow_deletions(self, newest: Unit) -> None:
         """A program that deletes old checkpoints does not want their copies either.
