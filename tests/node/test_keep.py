@@ -52,12 +52,48 @@ def test_new_and_changed_files_are_kept_and_the_rest_is_not(place: Place) -> Non
     assert not (place.output / "train.py").exists()
 
 
-@pytest.mark.parametrize("name", ["__pycache__/a.pyc", ".git/HEAD", "a.partial", "core.123"])
+def core_dump() -> bytes:
+    return b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(100)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "__pycache__/a.pyc", "a/b.pyc", ".git/objects/1", "a.partial", "core", "src/core.123",
+        ".pytest_cache/v", ".nfs00000000024a0d4900000001",
+        "run/5.orbax-checkpoint-tmp-1/d", "ckpt-000000001.0123456789ab.partial/model",
+    ],
+)  # fmt: skip
 def test_what_nobody_wants_is_passed_over(place: Place, name: str) -> None:
-    (place.code / name).parent.mkdir(exist_ok=True)
-    (place.code / name).write_text("x")
+    (place.code / name).parent.mkdir(parents=True, exist_ok=True)
+    (place.code / name).write_bytes(core_dump())
+    if ".git" in name:
+        (place.code / ".git/HEAD").write_text("ref: refs/heads/main\n")
 
     assert place.keep({}).paths == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "core/results.csv", "src/core/model.pt", "core.5/results.csv", "core", "core.1",
+        ".git/results.csv", "best.partial/results.csv", "build/results.csv", "dist/a.whl",
+        "env/episode.csv", "venv/a.csv", ".nfs-benchmark.csv", "a.pyc/results.csv",
+    ],
+)  # fmt: skip
+def test_a_result_is_kept_whatever_its_folder_is_called(place: Place, name: str) -> None:
+    (place.code / name).parent.mkdir(parents=True, exist_ok=True)
+    (place.code / name).write_text("0.5\n")
+
+    assert place.keep({}).paths == [name]
+
+
+def test_what_is_passed_over_is_named_but_for_byte_code(place: Place) -> None:
+    for name in ("core.77", ".mypy_cache/3.12/a.json", "a.partial", "__pycache__/a.pyc", "b.pyc"):
+        (place.code / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.code / name).write_bytes(core_dump())
+
+    assert place.keep({}).passed_over == [".mypy_cache", "a.partial", "core.77"]
 
 
 def test_a_link_inside_is_kept_and_one_that_leads_out_is_not(place: Place) -> None:

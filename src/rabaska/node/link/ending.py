@@ -4,7 +4,7 @@ import os
 import shlex
 import subprocess
 import time
-from typing import Callable, List, Mapping, Tuple
+from typing import Callable, List, Mapping, Sequence, Tuple
 
 from .. import files
 from ..record import chain, links, patterns, resumption, secrets, tracks
@@ -34,11 +34,13 @@ def keep_results(
     if kept.paths:
         work.diary.note("kept", files=len(kept.paths), bytes=kept.size)
     if kept.left:
-        named = ", ".join(list(kept.left)[:3]) + (" …" if len(kept.left) > 3 else "")
         why = "{} of {} new files beside the code ({}): no time was left".format(
-            len(kept.left), len(kept.left) + len(kept.paths), named
+            len(kept.left), len(kept.left) + len(kept.paths), some(kept.left)
         )
         kept.problems.append(why + "; what is saved to {output} needs none")
+    if kept.passed_over:
+        say_in_log(work, "passed over, as no results: {}".format(some(kept.passed_over)))
+        work.diary.note("passed over", paths=list(kept.passed_over))
     for path, why in kept.damaged:
         told = "{} beside the code is damaged ({}): it is kept as {}.damaged, and the valid one "
         say_in_log(work, (told + "that was copied before it stays").format(path, why, path))
@@ -46,6 +48,10 @@ def keep_results(
     for why in kept.problems:
         say_in_log(work, "could not keep {}".format(why))
         work.diary.note("not kept", why=why)
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(list(names)[:most]) + (" …" if len(names) > most else "")
 
 
 def kept_elsewhere(work: Work) -> copies.Said:

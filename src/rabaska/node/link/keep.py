@@ -1,7 +1,6 @@
 """What the program leaves beside its code, brought to where it outlives the job."""
 
 import errno
-import fnmatch
 import os
 import shutil
 import stat
@@ -14,12 +13,8 @@ from ..saves.units import Unit
 from . import copies, copying
 from .copies import Copies
 from .copying import Going, OutOfTime, always, copy_folder_whole, copy_whole
+from .passed_over import is_byte_code, passed_over
 from .snapshot import Listing, listing
-
-PASSED_OVER = (
-    "__pycache__", "*.pyc", "*.pyo", ".git", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache",
-    ".ruff_cache", ".nfs*", "*.partial", "core", "core.[0-9]*", "*.orbax-checkpoint-tmp*",
-)  # fmt: skip
 
 
 class Kept(NamedTuple):
@@ -28,6 +23,7 @@ class Kept(NamedTuple):
     problems: List[str]
     left: Sequence[str] = ()  # what there was no time for
     damaged: Sequence[Tuple[str, str]] = ()  # what is kept beside a valid copy, and why
+    passed_over: Sequence[str] = ()  # what is new and no result
 
 
 def show(code: str, carried: str, keep: List[str]) -> None:
@@ -160,7 +156,7 @@ def keep_new(
             known.remember(paths, saves.among(paths, units.libraries(code)))
     except OSError as problem:
         problems.append("{}: {}".format(copies.RECORD, problem.strerror or problem))
-    return Kept(sorted(paths), size, problems, left, damaged)
+    return Kept(sorted(paths), size, problems, left, damaged, _passed_over(code, before))
 
 
 class Saves:
@@ -281,7 +277,7 @@ def _size(code: str, unit: Unit) -> int:
 def new_files(code: str, before: Listing) -> Iterator[str]:
     """Files below `code` that were not there, or not so, when the program started."""
     for path, state in sorted(listing(code).items()):
-        if before.get(path) == state or _passed_over(path):
+        if before.get(path) == state or passed_over(code, path):
             continue
         try:
             mode = os.lstat(os.path.join(code, path)).st_mode
@@ -291,9 +287,10 @@ def new_files(code: str, before: Listing) -> Iterator[str]:
             yield path
 
 
-def _passed_over(path: str) -> bool:
-    parts = path.split("/")
-    return any(fnmatch.fnmatchcase(part, pattern) for part in parts for pattern in PASSED_OVER)
+def _passed_over(code: str, before: Listing) -> List[str]:
+    new = (path for path, state in listing(code).items() if before.get(path) != state)
+    found = {passed_over(code, path) for path in new}
+    return sorted(path for path in found if path is not None and not is_byte_code(path))
 
 
 def _stays_inside(code: str, path: str) -> bool:
