@@ -16,7 +16,8 @@
     ├── CannotAdvance          14   a link is over before the program saves anything
     ├── NotWritable            15   a folder on this computer cannot be written to
     ├── MissingProgram         16   a program of this computer is missing or cannot be started
-    └── StartsOver             17   each link begins the training again
+    ├── StartsOver             17   each link begins the training again
+    └── ResultsMissing         18   not all that a program left could be kept
     Ctrl-C                    130
 
 A bug keeps its traceback; everything a user can act on is one of these.
@@ -105,3 +106,7 @@ class MissingProgram(RabaskaError):
 
 class StartsOver(RabaskaError):
     exit_code = 17
+
+
+class ResultsMissing(RabaskaError):
+    exit_code = 18

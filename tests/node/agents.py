@@ -76,6 +76,7 @@ class Agents:
             "RABASKA_JOB": f"12_{len(self.started) + 1}",
             "RABASKA_LOCAL": str(local),
             "RABASKA_LEASE_SECONDS": "3",
+            "RABASKA_KEEP_SECONDS": "1",
             **variables,
         }
         agent = subprocess.Popen(

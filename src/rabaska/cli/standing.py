@@ -8,6 +8,7 @@ from rabaska.cli.outlook import outlook
 from rabaska.domain.amounts import say_duration, say_size
 from rabaska.domain.runs import Link, RunState, RunStatus, Staged
 
+_NAMED = 5  # files in one line
 _COLOURS = {
     RunState.FINISHED: "green", RunState.RUNNING: "cyan", RunState.QUEUED: "blue",
     RunState.STOPPING: "yellow", RunState.FAILED: "red", RunState.CANCELLED: "yellow",
@@ -105,6 +106,9 @@ def _footnotes(run: RunStatus) -> Iterator[str]:
     for link in run.links[-1:]:
         if link.reason and link.reason != run.reason:
             yield f"link {link.number}: {link.reason}"
+    if run.not_kept:
+        more = ", …" if len(run.not_kept) > _NAMED else ""
+        yield f"results that could not be kept: {', '.join(run.not_kept[:_NAMED])}{more}"
     if run.starts_over and run.starts_over not in run.reason:
         yield f"it starts over: {run.starts_over}"
     for problem in (*run.problems, *run.about.get("unmet", ())):

@@ -39,6 +39,7 @@ _DAMAGED = 5  # the exit code of `errors.DamagedPack`
 _UNFINISHED = 10  # and of `errors.RunFailed`
 _CANNOT_ADVANCE = 14  # and of `errors.CannotAdvance`
 _STARTS_OVER = 17  # and of `errors.StartsOver`
+_RESULTS_MISSING = 18  # and of `errors.ResultsMissing`
 
 
 class RunState(Enum):
@@ -170,6 +171,7 @@ class RunStatus:
     metrics: dict[str, float] = field(default_factory=dict)
     speed: Speed | None = None  # of a program that is watched
     not_watched: str = ""  # why it is not
+    not_kept: tuple[str, ...] = ()  # files that its links left and that could not be kept
     forecast: Forecast | None = None
     extended: Extension | None = None
     tail: str = ""
@@ -198,6 +200,8 @@ class RunStatus:
         last = self.links[-1] if self.links and self.state is RunState.FAILED else Link(0)
         if last.how == "damaged data":
             return _DAMAGED  # the program was asked to stop: its own end says nothing
+        if last.how == "results missing":
+            return _RESULTS_MISSING
         if last.started_over:
             return _STARTS_OVER
         if last.how == "time limit":

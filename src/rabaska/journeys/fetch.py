@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rabaska.errors import CommandFailed, NoSuchRun
+from rabaska.errors import CommandFailed, NoSuchRun, ResultsMissing
 from rabaska.journeys.identity import guarded, refuse_other
 from rabaska.journeys.owning import claim, refuse_others
 from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.telling import Silent, Teller, telling
 from rabaska.node import umask
+from rabaska.node.record.links import not_kept
+from rabaska.node.record.runfolder import RunFolder
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
 from rabaska.remote.brought import Brought
@@ -30,6 +32,7 @@ class Fetched:
     refused: tuple[str, ...] = ()  # links that lead out of the results, which did not come
     unread: tuple[str, ...] = ()  # what could not be read there, and why
     unfinished: tuple[str, ...] = ()  # still being written, so they are left for the next fetch
+    not_kept: tuple[str, ...] = ()  # what the run itself could not keep, and is gone
 
 
 def fetch(
@@ -55,6 +58,7 @@ def fetch(
         record.name, folder, came.files + records.files, (*came.kept, *records.kept),
         (*came.refused, *records.refused), (*came.unread, *records.unread),
         (*came.unfinished, *records.unfinished),
+        tuple(not_kept(RunFolder(str(folder / "run")), str(folder / "output"))),
     )  # fmt: skip
     _tell_of_what_did_not_come(fetched, teller)
     return fetched
@@ -76,13 +80,19 @@ def _tell_of_what_did_not_come(fetched: Fetched, teller: Teller) -> None:
 
 
 def refuse_incomplete(fetched: Fetched) -> None:
-    """CommandFailed when something there could not be read; all else is here and stays."""
+    """Raise when something there could not be read, or never came so far; all else is here."""
     if fetched.unread:
         raise CommandFailed(
             f"not everything of {fetched.run} could be fetched",
             why=f"these could not be read there: {_some(fetched.unread)}",
             hint="make them readable there (`chmod -R u+rX`), or leave them out with `--exclude`, "
             "and fetch again; what came is here",
+        )
+    if fetched.not_kept:
+        raise ResultsMissing(
+            f"not all results of {fetched.run} are there",
+            why=f"its jobs could not keep what lay beside the code: {_some(fetched.not_kept)}",
+            hint=f"`rabaska status {fetched.run}` says why; what was kept is here",
         )
 
 

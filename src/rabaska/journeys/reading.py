@@ -109,6 +109,7 @@ def _read_run(
         metrics=report.get("metrics", {}),
         speed=_noun(Speed, report.get("speed")),
         not_watched=report.get("not_watched", ""),
+        not_kept=tuple(report.get("not_kept", ())),
         forecast=_noun(Forecast, report.get("forecast")),
         extended=_noun(Extension, report.get("extended")),
         tail=tail,

@@ -251,8 +251,7 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
     gauge.end()
     until = noted.ends(end.stop)
     end_stragglers(work, process)
-    ending.keep_results(work, code, before, going=lambda: clock() < until)
-    return end
+    return ending.keep_results(work, code, before, lambda: clock() < until, end)
 
 
 def not_ready(stop: Stop, spent: float) -> End:

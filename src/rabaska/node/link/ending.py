@@ -13,24 +13,74 @@ from . import bad_node, copies, growing, keep, snapshot
 from .job import Work, say_in_log
 from .program import End
 
-NOT_READY = 1  # exit code of an agent whose program could not start
+NOT_READY = 1  # exit code of an agent whose program could not start, or whose results are lost
 _PATIENCE = 30.0  # seconds with a scheduler that does not answer
+_TRYING = 300.0  # seconds with storage that takes nothing, if the job has so long
+_LONGEST_PAUSE = 30.0  # seconds
+_NAMED = 50  # files that are missing: on a full disk there is little room to say so
+
+_MAKE_ROOM = (
+    "make room where the run is stored (`rabaska storage`, `rabaska clean`), then `rabaska resume` "
+    "runs the program again from its newest checkpoint; what is saved to {output} needs no copy"
+)
+_MORE_TIME = (
+    "`rabaska resume` runs the program again from its newest checkpoint; a longer `--walltime` "
+    "gives more time to copy, and what is saved to {output} needs no copy"
+)
 
 
 def keep_results(
-    work: Work, code: str, before: snapshot.Listing, going: Callable[[], bool]
-) -> None:
-    """Keep what is new beside the code, the newest checkpoint first, as long as there is time."""
+    work: Work, code: str, before: snapshot.Listing, going: Callable[[], bool], end: End
+) -> End:
+    """Keep what is new beside the code, the newest checkpoint first, as long as there is time.
 
+    The end of the link, which is another one if results are missing.
+    """
+    until = time.monotonic() + float(os.environ.get("RABASKA_KEEP_SECONDS") or _TRYING)
+    pause = 1.0
+    kept = _keep_once(work, code, before, going)
+    while kept.may_pass and time.monotonic() + pause <= until and going() and work.look() is None:
+        say("{}; it is tried again in {:.0f} s".format(kept.problems[0], pause))
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+        kept = _keep_once(work, code, before, going)
+    _tell(work, kept)
+    return with_missing(work, kept, end)
+
+
+def _keep_once(
+    work: Work, code: str, before: snapshot.Listing, going: Callable[[], bool]
+) -> keep.Kept:
     def may_write() -> bool:
         return not work.lease.lost()
 
     try:
-        kept = keep.keep_new(
+        return keep.keep_new(
             code, work.carried, before, may_write, work.plan.patterns, going, kept_elsewhere(work)
         )
     except OSError as problem:
-        kept = keep.Kept([], 0, [str(problem)])
+        return keep.Kept([], 0, [str(problem)], failed=["what is new beside the code"])
+
+
+def with_missing(work: Work, kept: keep.Kept, end: End) -> End:
+    """`end`, but a program whose results are not all there did not simply finish."""
+    if end.how == chain.SUPERSEDED or work.lease.lost():
+        return end
+    earlier = links.not_kept(work.run, os.path.join(work.carried, "output"))
+    missing = kept.missing + [path for path in earlier if path not in kept.missing]
+    if end.how != chain.FINISHED or not missing:
+        return end._replace(missing=kept.missing[:_NAMED])
+    why = "; ".join(kept.problems) or "{} of earlier links".format(some(earlier))
+    counted = "{} file{}".format(len(missing), "" if len(missing) == 1 else "s")
+    return end._replace(
+        how=chain.NOT_KEPT,
+        reason="the program finished, but {} could not be kept: {}".format(counted, why),
+        remedy=_MORE_TIME if kept.left else _MAKE_ROOM,
+        missing=missing[:_NAMED],
+    )
+
+
+def _tell(work: Work, kept: keep.Kept) -> None:
     if kept.paths:
         work.diary.note("kept", files=len(kept.paths), bytes=kept.size)
     if kept.left:
@@ -75,7 +125,7 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
         told = growing.foretold(work, None)
         reason, remedy = told.get("stuck") or reason, told.get("hint", "")
     own, judged = began(work, end.how, progressed)
-    if judged.state == chain.STARTED_OVER and end.how != chain.FINISHED:
+    if judged.state == chain.STARTED_OVER and end.how not in (chain.FINISHED, chain.NOT_KEPT):
         remedy = judged.hint
     ended = links.Ended(
         link=work.link,
@@ -90,6 +140,7 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
         remedy=remedy,
         tracks=tracks.to_json(own),
         resumption=dict(judged._asdict()),
+        missing=list(end.missing),
     )
     say("link {} ended: {} ({})".format(work.link, end.how, reason))
     work.diary.note("ended", how=end.how, reason=reason)
@@ -161,7 +212,7 @@ def cancel_rest(environment: Mapping[str, str]) -> None:
 
 def exit_code(end: End) -> int:
     """0 when the chain simply goes on or is finished; otherwise as the program ended."""
-    if end.how in (chain.STAGING_FAILED, chain.NO_TIME_LEFT, chain.DAMAGED_DATA):
+    if end.how in (chain.STAGING_FAILED, chain.NO_TIME_LEFT, chain.DAMAGED_DATA, chain.NOT_KEPT):
         return NOT_READY
     if end.how != chain.CRASHED:
         return 0

@@ -16,6 +16,9 @@ from .copying import Going, OutOfTime, always, copy_folder_whole, copy_whole
 from .passed_over import is_byte_code, passed_over
 from .snapshot import Listing, listing
 
+# What somebody, or the storage itself, may put right within minutes.
+_PASSING = (*NO_SPACE, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EROFS, errno.ENOTCONN)
+
 
 class Kept(NamedTuple):
     paths: List[str]
@@ -24,6 +27,12 @@ class Kept(NamedTuple):
     left: Sequence[str] = ()  # what there was no time for
     damaged: Sequence[Tuple[str, str]] = ()  # what is kept beside a valid copy, and why
     passed_over: Sequence[str] = ()  # what is new and no result
+    failed: Sequence[str] = ()  # what could not be copied
+    may_pass: bool = False  # whether it might be copied later
+
+    @property
+    def missing(self) -> List[str]:
+        return list(self.failed) + list(self.left)
 
 
 def show(code: str, carried: str, keep: List[str]) -> None:
@@ -126,6 +135,7 @@ def keep_new(
     """
     paths, size, problems, left = [], 0, [], []  # type: List[str], int, List[str], List[str]
     damaged = []  # type: List[Tuple[str, str]]
+    failed, may_pass = [], False  # type: List[str], bool
     known = Copies(code, carried, said)
     saves = Saves(patterns)
     for unit in _in_order(code, carried, before, list(patterns)):
@@ -151,12 +161,15 @@ def keep_new(
             left.extend(unit.files)
         except OSError as problem:
             problems.append("{}: {}".format(what, problem.strerror or problem))
+            failed.extend(unit.files)
+            may_pass = may_pass or problem.errno in _PASSING
     try:
         if paths:
             known.remember(paths, saves.among(paths, units.libraries(code)))
     except OSError as problem:
         problems.append("{}: {}".format(copies.RECORD, problem.strerror or problem))
-    return Kept(sorted(paths), size, problems, left, damaged, _passed_over(code, before))
+    passed = _passed_over(code, before)
+    return Kept(sorted(paths), size, problems, left, damaged, passed, failed, may_pass)
 
 
 class Saves:

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import time
-from typing import Callable, Dict, List, NamedTuple, Optional
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from .. import processes, umask, variables
 from ..record import chain
@@ -43,6 +43,7 @@ class End(NamedTuple):
     signal: Optional[int] = None
     stop: Optional[Stop] = None  # why it had been asked to stop, if it had
     remedy: str = ""  # what to do about it, where that is known
+    missing: Sequence[str] = ()  # files that it left beside its code and that could not be kept
 
 
 def start(

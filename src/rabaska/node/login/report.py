@@ -80,6 +80,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "forecast": _attempt(problems, "the forecast", None, outlook, run, asked, lines, saved),
         "saving": _attempt(problems, "the last link", None, saving, run, asked, lines),
         "extended": _attempt(problems, "events.jsonl", None, _extended, run),
+        "not_kept": _attempt(problems, "links", [], _not_kept, run),
         "not_watched": metrics.off(lines),
         "tail": _attempt(problems, "logs", "", last_lines, newest_log(run), tail),
         "problems": problems,
@@ -116,6 +117,10 @@ def _extended(run: RunFolder) -> Optional[Json]:
     if not added:
         return None
     return {"links": sum(each["links"] for each in added), "why": added[-1]["why"]}
+
+
+def _not_kept(run: RunFolder) -> List[str]:
+    return links.not_kept(run, run.output(run.holder()))
 
 
 def _jobs(run: RunFolder) -> List[Json]:

@@ -16,6 +16,7 @@ SUPERSEDED = "superseded"
 STAGING_FAILED = "staging failed"
 DAMAGED_DATA = "damaged data"
 NO_TIME_LEFT = "no time left"
+NOT_KEPT = "results missing"  # the program finished, and what it left could not be kept
 LOST = "lost"  # it began, left no record of its end, and its holder is gone
 RUNNING = "running"
 # How a link began that had a checkpoint to go on from, and did not.
@@ -71,6 +72,8 @@ def verdict(
         return Verdict(FINISHED, "the program finished")
     if last.number <= forgiven:
         return Verdict(GO_ON, "the run was taken up again after link {}".format(forgiven))
+    if last.how == NOT_KEPT:
+        return Verdict(GIVE_UP, last.reason, last.remedy)
     if last.how == DAMAGED_DATA:
         return _give_up(last)  # whatever it saved: the next link would read the same
     if last.started_over:

@@ -1,5 +1,6 @@
 """What each link leaves behind: begun.json, ended.json, and the verdict they lead to."""
 
+import os
 from typing import Any, Callable, List, NamedTuple, Optional
 
 from .. import files
@@ -41,6 +42,7 @@ class Ended(NamedTuple):
     remedy: Optional[str] = None  # what to do about a link that saved nothing
     tracks: Optional[List[files.Json]] = None  # where it began to count (see `tracks`)
     resumption: Optional[files.Json] = None  # whether it went on (see `resumption`)
+    missing: Optional[List[str]] = None  # files that it left and that could not be kept
 
 
 def write_begun(run: RunFolder, begun: Begun) -> None:
@@ -136,6 +138,22 @@ def forgiven(run: RunFolder) -> int:
         ),
         default=0,
     )
+
+
+def not_kept(run: RunFolder, output: str) -> List[str]:
+    """Files that links left and could not keep, and that no later link brought to `output`.
+
+    Who took the run up again knows what was missing by then.
+    """
+    found = []  # type: List[str]
+    last = max(run.links(), default=0)
+    for number in range(forgiven(run) + 1, last + 1):
+        ended = read_ended(run, number)
+        for path in (ended.missing if ended is not None else None) or []:
+            # The last version of a file may be missing where an older one was kept.
+            if number == last or not os.path.lexists(os.path.join(output, path)):
+                found.append(path)
+    return list(dict.fromkeys(found))
 
 
 def newest(

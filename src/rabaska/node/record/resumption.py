@@ -20,7 +20,8 @@ UNKNOWN = ""
 
 # The program was not at work, or was given what it could not work with.
 _NO_FAULT = (chain.STAGING_FAILED, chain.NO_TIME_LEFT, chain.DAMAGED_DATA)
-_AT_WORK = (chain.FINISHED, chain.TIME_LIMIT, chain.ASKED_TO_GO_ON)  # printed or not
+# Printed or not.
+_AT_WORK = (chain.FINISHED, chain.NOT_KEPT, chain.TIME_LIMIT, chain.ASKED_TO_GO_ON)
 _OWN_LINES = b"rabaska: "
 _LOOKED_AT = 65536  # bytes of a log
 
