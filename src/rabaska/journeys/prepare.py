@@ -3,6 +3,7 @@
 import json
 import os
 import posixpath
+import re
 import shlex
 import shutil
 import tarfile
@@ -11,11 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rabaska.domain import answers
 from rabaska.domain.placing import shared_folder
 from rabaska.domain.projects import Recipe
 from rabaska.domain.shellwords import expanding
 from rabaska.environments import recipes
-from rabaska.environments.laptop import Target, download_command, pip_command
+from rabaska.environments.laptop import FACTS as OF_PYTHON
+from rabaska.environments.laptop import Target, download_command, lacking, pip_command
 from rabaska.environments.pip_wheel import find_pip
 from rabaska.environments.recipes import Environment, Found, Site
 from rabaska.errors import EnvironmentFailed
@@ -26,6 +29,13 @@ from rabaska.node.environment.wheels import BY_HAND, FACTS, NEEDS_PIP, NOT_FOUND
 from rabaska.remote.here import Here
 from rabaska.remote.place import Outcome, Parcel, quoted
 
+# What the node side answers; see `wheels` and `frozen` there.
+_RECORD = {
+    "digest": re.compile("[0-9a-zA-Z_.-]{1,80}"), "files": int, "archive?": (bool, str, None),
+    "maker?": str, "conda?": (bool, None),
+}  # fmt: skip
+_WHEELS = {**_RECORD, "packages": [str], "source": str}
+_MISSING = {**OF_PYTHON, "missing": [str], "said": str}
 _BY_SRUN = 'srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1'
 
 
@@ -37,7 +47,9 @@ def resolve(recipe: Recipe, station: Station, *, nodes: int = 1) -> Environment:
     name = frozen.fingerprint(str(recipe.here)) if recipe.here else recipes.digest(recipe, site)
     known = station.place.run(f"cat {quoted([f'{site.envs}/{name}.json'])} 2>/dev/null")
     # Before the first run nobody has asked the cluster; then the usual steps are shown.
-    found = Found.read(_answer(known), site.envs) if known.exit_code == 0 else None
+    found = (
+        Found.read(_answer(known, station, _RECORD), site.envs) if known.exit_code == 0 else None
+    )
     return recipes.environment(recipe, site, found)
 
 
@@ -97,7 +109,7 @@ def _build(
         facts = _ask(recipe, site, station, wanted, FACTS)
         if facts.exit_code != NEEDS_PIP:
             raise _failed(station, outcome if facts.exit_code == 0 else facts)
-        _send_pip(_answer(facts), wanted, station, teller)
+        _send_pip(_answer(facts, station, OF_PYTHON), wanted, station, teller)
         by_hand = Found(maker=BY_HAND, pip=wanted.pip)
         ready = recipes.environment(recipe, site, by_hand)
         station.send_program()
@@ -127,17 +139,17 @@ def _wheels(recipe: Recipe, site: Site, station: Station, teller: Teller) -> Fou
     wanted = _wanted(recipe, site)
     outcome = _ask_for_wheels(recipe, site, station, wanted)
     if outcome.exit_code == NEEDS_PIP:
-        _send_pip(_answer(outcome), wanted, station, teller)
+        _send_pip(_answer(outcome, station, OF_PYTHON), wanted, station, teller)
         outcome = _ask_for_wheels(recipe, site, station, wanted)
     if outcome.exit_code == NOT_FOUND:
-        answer = _answer(outcome)
+        answer = _answer(outcome, station, _MISSING)
         _send_wheels(answer, wanted, station, teller)
         outcome = _ask_for_wheels(recipe, site, station, wanted._replace(online=False))
     if outcome.exit_code == NOT_FOUND:
-        raise _missing(_answer(outcome), station)
+        raise _missing(_answer(outcome, station, _MISSING), station)
     if outcome.exit_code != 0:
         raise _failed(station, outcome)
-    record = _answer(outcome)
+    record = _answer(outcome, station, _WHEELS)
     found = Found.read(record, site.envs)
     teller.step(_bill(record, found))
     return found
@@ -207,8 +219,7 @@ def _send_wheels(
     teller.step(f"wheels: not all on {station.cluster.name}, so this computer fetches them")
     with tempfile.TemporaryDirectory() as folder:
         requirements = Path(folder) / "requirements.txt"
-        lacking = "\n".join(answer["missing"]) or wanted.requirements
-        requirements.write_text(lacking, "utf-8")
+        requirements.write_text(lacking(wanted.requirements, answer["missing"]), "utf-8")
         wheels = Path(folder) / "wheels"
         command = download_command(target, requirements, wheels)
         outcome = Here().run(quoted(command))
@@ -251,7 +262,7 @@ def _packed(recipe: Recipe, site: Site, station: Station, teller: Teller) -> Fou
         )
         if outcome.exit_code != 0:
             raise _failed(station, outcome)
-        record = _answer(outcome)
+        record = _answer(outcome, station, _RECORD)
     teller.step(
         f"environment {record['digest']}: 1 file of the store, {record['files']:,} on the "
         "node's own disk"
@@ -267,7 +278,7 @@ def _send_packed(source: Path, site: Site, station: Station, teller: Teller) -> 
             f"touch -c {quoted([record_there])}; cat {quoted([record_there])}"
         )
         if known.exit_code == 0:
-            return _answer(known)
+            return _answer(known, station, _RECORD)
         with tempfile.TemporaryDirectory() as folder:
             record = frozen.freeze(str(source), folder, name)
             archive = f"{site.envs}/{name}{''.join(source.suffixes[-2:]) or '.tar'}"
@@ -286,11 +297,14 @@ def _send_packed(source: Path, site: Site, station: Station, teller: Teller) -> 
     return record
 
 
-def _answer(outcome: Outcome) -> dict[str, Any]:
+def _answer(outcome: Outcome, station: Station, shape: answers.Shape) -> dict[str, Any]:
     """Our own words print one line of JSON last, whatever modules print before it."""
-    lines = outcome.output.strip().splitlines()
-    whole = outcome.output.strip()
-    answer: dict[str, Any] = json.loads(whole if whole.startswith("{") else lines[-1])
+    text = outcome.output.strip()
+    last = text if text.startswith("{") else text.rpartition("\n")[2]
+    try:
+        answer: dict[str, Any] = answers.read(last, shape)
+    except answers.Unexpected as problem:
+        raise answers.unusable(station.cluster.name, problem) from problem
     return answer
 
 
