@@ -53,8 +53,8 @@ def run_with_model(folder, text):
     output = folder / "carried/001/output"
     output.mkdir(parents=True)
     (output / "model.pt").write_text(text)
-    (folder / "run.json").write_text(json.dumps({"id": f"id of {folder.name}"}, indent=1))
-    return replace(record_of(folder), id=f"id of {folder.name}")
+    (folder / "run.json").write_text(json.dumps({"id": folder.name.encode().hex()}, indent=1))
+    return replace(record_of(folder), id=folder.name.encode().hex())
 
 
 def test_a_folder_with_another_runs_results_is_refused(tmp_path):

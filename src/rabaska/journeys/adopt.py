@@ -4,18 +4,23 @@ The records of this computer only say where runs are. What was lost of them, or 
 is found again where the runs are.
 """
 
-import json
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rabaska.domain import answers
 from rabaska.errors import NoSuchRun
-from rabaska.journeys.station import station
+from rabaska.journeys.station import Station, station
 from rabaska.records import runs as records
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
+
+# What the node side answers; see `listing` there.
+_RUN = {
+    "run": records.NAME, "path": answers.PATH, "id": records.ID, "project": str, "folder": str,
+    "time": (answers.TIME, None),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,23 +59,47 @@ def adopt_one(name: str, on: str, home: Home, near: Path | None = None) -> RunRe
 
 def _listed(on: str, home: Home, near: Path | None) -> tuple[list[RunRecord], tuple[str, ...]]:
     there = station(on, home)
-    said = there.ask("runs", there.store).output.splitlines()
-    told = [json.loads(line) for line in said if line.startswith("{")]
-    problems = tuple(f"{each['path']}: {each['problem']}" for each in told if "problem" in each)
-    return [_record(each, on, near) for each in told if "run" in each], problems
+    said = there.ask("runs", there.store).output
+    try:
+        told = answers.read_lines(said, {"path": str})
+    except answers.Unexpected as problem:
+        raise answers.unusable(on, problem) from problem
+    found, problems = [], []
+    for each in told:
+        wrong = _problem(each, there)
+        if wrong:
+            problems.append(f"{each['path']}: {wrong}")
+        else:
+            found.append(_record(each, on, near))
+    return found, tuple(problems)
+
+
+def _problem(told: dict[str, Any], there: Station) -> str:
+    """Why a line tells of no run of the store; its words become paths on this computer."""
+    if "problem" in told:
+        return str(told["problem"])
+    try:
+        answers.checked(told, _RUN)
+    except answers.Unexpected as problem:
+        return str(problem)
+    is_there = told["path"] == there.run_folder(told["run"])
+    return "" if is_there else f"this is not the folder of {told['run']} in {there.store}"
 
 
 def _record(told: dict[str, Any], on: str, near: Path | None) -> RunRecord:
-    project = _project(told, [Path(told["folder"])] if told["folder"] else [], near)
     return RunRecord(
-        told["run"], on, told["path"], project, told["time"] or 0.0, id=told["id"],
+        told["run"], on, told["path"], _project(told, near), told["time"] or 0.0, id=told["id"],
         called=told["project"],
     )  # fmt: skip
 
 
-def _project(told: dict[str, Any], folders: Sequence[Path], near: Path | None) -> str:
-    """The project's folder on this computer: where it was submitted from, or where we stand."""
-    likely = [*folders, *([near] if near else [])]
+def _project(told: dict[str, Any], near: Path | None) -> str:
+    """The project's folder on this computer: where it was submitted from, or where we stand.
+
+    Results will be written there, so that it must be the folder of a project of that name.
+    """
+    submitted_from = [Path(told["folder"])] if told["folder"].startswith("/") else []
+    likely = [*submitted_from, *([near] if near else [])] if told["project"] else []
     return next((str(each) for each in likely if project_name(each) == told["project"]), "")
 
 

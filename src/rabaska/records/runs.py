@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -11,6 +12,9 @@ from pathlib import Path
 from rabaska.errors import NoSuchRun
 from rabaska.node import files
 
+# A name becomes the name of files and folders here, and may have been told by a cluster.
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+ID = re.compile(r"[0-9a-z]{0,64}")
 _SHORTEST_ID = 8  # digits of an id that somebody may type instead of a name
 
 
@@ -27,6 +31,11 @@ class RunRecord:
     id: str = ""  # as in run.json; "" for runs that were made before they had one
     number: int = 0  # counted here, for clocks are set back; 0: not submitted from here
     called: str = ""  # the project's name; its folder may be moved
+
+    def __post_init__(self) -> None:
+        """ValueError for what cannot be a run: no path is ever made of such a name."""
+        if not NAME.fullmatch(self.name) or not ID.fullmatch(self.id):
+            raise ValueError(f"no run is called {self.name!r}, with the id {self.id!r}")
 
     def is_same(self, other: "RunRecord") -> bool:
         """Whether both tell of one run."""
