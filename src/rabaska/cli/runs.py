@@ -50,15 +50,17 @@ def status(run: str, *, on: str, everything: bool, as_json: bool) -> None:
 @click.option("--link", type=click.IntRange(1), help="Only what this link printed.")
 @json_option
 def logs(run: str, *, on: str, follow: bool, link: int | None, as_json: bool) -> None:
-    """Print what the program printed, link after link."""
+    """Print what the program printed, link after link.
+
+    On a terminal only colours and carriage returns pass; a file gets every byte.
+    """
     from rabaska.journeys import logs as logs_journey
 
     chunks = logs_journey.logs(chosen_run(run, on), home(), follow=follow, link=link)
     if as_json:
         showing.json({"log": b"".join(chunks).decode(errors="replace")})
         return
-    for chunk in chunks:
-        showing.raw(chunk)
+    showing.log(chunks)
 
 
 @click.command()

@@ -1,4 +1,7 @@
-"""The only module that prints: data to standard output, everything else to standard error."""
+"""The only module that prints: data to standard output, everything else to standard error.
+
+Clusters and programs wrote much of it, so control characters are replaced here, see `controls`.
+"""
 
 import json as json_format
 import os
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rabaska.cli import standing
 from rabaska.cli.columns import Painted, columns, painted
+from rabaska.cli.controls import HarmlessLog, harmless
 from rabaska.cli.plain import plain
 from rabaska.domain.amounts import say_duration
 from rabaska.domain.runs import Link, RunState, RunStatus
@@ -40,7 +44,15 @@ def console(*, errors: bool = False) -> "Console":
 
 
 def data(text: str) -> None:
-    print(text)
+    """What somebody asked for: a program that reads it gets it as it is."""
+    print(harmless(text) if sys.stdout.isatty() else text)
+
+
+def log(chunks: Iterable[bytes]) -> None:
+    """What a program printed, as it comes; a file or another program gets it as it is."""
+    shown = HarmlessLog() if sys.stdout.isatty() else bytes
+    for chunk in chunks:
+        raw(shown(chunk))
 
 
 def raw(chunk: bytes) -> None:
@@ -53,7 +65,7 @@ def json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    print(text, file=sys.stderr)
+    print(harmless(text), file=sys.stderr)
 
 
 def error(problem: RabaskaError) -> None:
@@ -83,6 +95,7 @@ class Steps:
     ) -> None:
         if self._quiet or not sys.stderr.isatty():
             return
+        what, aside = harmless(what), harmless(aside)
         if self._bars is None:
             self._bars = _bars(unit)
             self._bars.start()
@@ -102,8 +115,9 @@ def _bars(unit: str) -> "Progress":
     amount = progress.DownloadColumn() if unit == "bytes" else progress.MofNCompleteColumn()
     rate = [progress.TransferSpeedColumn()] if unit == "bytes" else []
     return progress.Progress(
-        progress.TextColumn("{task.description}"), progress.BarColumn(), amount, *rate,
-        progress.TextColumn("{task.fields[aside]}"), progress.TimeRemainingColumn(),
+        progress.TextColumn("{task.description}", markup=False), progress.BarColumn(),
+        amount, *rate,
+        progress.TextColumn("{task.fields[aside]}", markup=False), progress.TimeRemainingColumn(),
         console=console(errors=True), transient=True,
     )  # fmt: skip
 
@@ -119,11 +133,11 @@ def steps(*, quiet: bool = False) -> Iterator[Steps]:
 
 def run_status(run: RunStatus) -> None:
     for line in standing.one_run(run, colours=_colours()):
-        print(line)
+        print(harmless(line))
 
 
 def runs_table(runs: Sequence[RunStatus]) -> None:
-    print("\n".join(standing.many_runs(runs, colours=_colours())))
+    print(harmless("\n".join(standing.many_runs(runs, colours=_colours()))))
 
 
 def _colours() -> bool:
@@ -146,7 +160,9 @@ def _table(
     for heading in headings:
         table.add_column(heading, justify="right" if heading in right else "left")
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+        table.add_row(
+            *(cell if isinstance(cell, Text) else Text(harmless(str(cell))) for cell in row)
+        )
     return table
 
 
@@ -177,10 +193,13 @@ class Following:
             note(text)
 
     def _spin(self, text: str) -> None:
+        from rich.text import Text
+
+        shown = Text(harmless(text))
         if self._spinner is None:
-            self._spinner = console(errors=True).status(text)
+            self._spinner = console(errors=True).status(shown)
             self._spinner.start()
-        self._spinner.update(text)
+        self._spinner.update(shown)
 
     def stop(self) -> None:
         if self._spinner is not None:
