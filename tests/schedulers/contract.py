@@ -186,6 +186,13 @@ class SchedulerContract:
 
         assert {job: status.state for job, status in found.items()} == dict(self.printed.states)
 
+    def test_what_a_job_carries_is_told_where_it_can_be_asked_for(self) -> None:
+        found = self.scheduler.read_status(self.printed.status).values()
+
+        asked = self.scheduler.carried_command(JobId("12"))
+        assert bool(asked) == any(status.carries for status in found)
+        assert not asked or "12" in asked
+
     def test_noise_changes_no_state(self) -> None:
         noisy = "".join(NOISE) + self.printed.status + "".join(NOISE)
 
@@ -220,9 +227,11 @@ class SchedulerContract:
     @many_texts
     @given(seed=st.integers(0, 2**63))
     def test_no_damage_gives_a_job_a_state_that_it_has_not(self, seed: int) -> None:
+        whole = self.scheduler.read_status(self.printed.status)
         for text in damaged(self.printed.status, NOISE, seed):
             for job, status in self.scheduler.read_status(text).items():
                 assert self.printed.states.get(job) == status.state, text
+                assert status.carries in ((), whole[job].carries), text
         for text in damaged(self.printed.history, NOISE, seed):
             for job, status in self.scheduler.read_history(text).items():
                 assert self.printed.ended.get(job) == status.state, text

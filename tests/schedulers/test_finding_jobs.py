@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rabaska.domain.jobs import JobId
 from rabaska.schedulers import named
 from rabaska.schedulers.spelling import job_name
 
@@ -102,3 +103,34 @@ def test_long_names_that_differ_in_the_middle_are_spelled_differently():
 @pytest.mark.parametrize("name", ["2024-cats-7f3a", "42", "-", "ünïcode-7f3a", "x" * 300])
 def test_every_name_begins_with_a_letter_and_fits(name):
     assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,14}", job_name(name))
+
+
+# What each command tells of one job, and the name in it.
+TOLD = {
+    "slurm": ("squeue", "my-thesis|(null)\nmy-thesis|(null)\n", ["my-thesis", "my-thesis"]),
+    "pbs": ("qstat", "Job Id: 12.hades\n    Job_Name = cats-7f3a\n", ["cats-7f3a"]),
+    "torque": ("qstat", "Job Id:\t12\n\tJob_Name = cats-7f3a\n", ["cats-7f3a"]),
+    "moab": ("checkjob", (RECORDINGS / "moab" / "checkjob.txt").read_text(), None),
+    "sge": ("qstat", "job_number:      12\njob_name:        cats-7f3a\n", ["cats-7f3a"]),
+}
+
+
+@pytest.mark.parametrize("scheduler", TOLD)
+def test_the_name_of_a_job_is_told(tmp_path, scheduler):
+    program, text, names = TOLD[scheduler]
+    asking = named(scheduler, program=("node",), queue="/queue").carried_command(JobId("12"))
+
+    told = printed(tmp_path, asking, "", **{program: text})
+    (tmp_path / program).write_text("#!/bin/sh\necho no server >&2; exit 3\n")
+    silent = printed(tmp_path, asking, "")
+
+    assert (told.returncode, silent.returncode) == (0, 3)
+    assert told.stdout.split() == (names or re.findall("AName: (.*)", text))
+
+
+def test_a_mark_stands_below_the_name(tmp_path):
+    asking = named("slurm", program=("node",), queue="/queue").carried_command(JobId("12"))
+
+    told = printed(tmp_path, asking, "", squeue="a|b|rabaska-7f3a\n")
+
+    assert told.stdout == "a|b\nrabaska-7f3a\n"

@@ -23,16 +23,16 @@ from rabaska.schedulers.protocol import Scheduler
 LOCAL: Scheduler = Local(program=("python3", "/store/node/abc.pyz"), queue="/store/a queue")
 
 STATUS = """\
-here|12_1|DONE|0||1794773865.226|1794773866.342|.
-here|12_2|FAILED|3|exit code 3|1794773866.343|1794773867.454|.
-here|12_3|TIMEOUT|143|it took longer than 5 s|1794773867.455|1794773872.500|.
-here|12_4|CANCELLED||before it began||1794773872.600|.
-here|13_1|STOPPING||it was asked to stop|1794773872.700||.
-here|14_1|RUNNING|||1794773872.700||.
-here|14_2|QUEUED||waits for the link before|||.
-here|15_1|LOST||its keeper was killed, or the computer restarted|1794773872.700||.
-here|15_2|NEVER_RAN||its keeper was killed, or the computer restarted|||.
-here|16|UNKNOWN||its job.json cannot be read|||.
+here|12_1|DONE|0||1794773865.226|1794773866.342|cats-7f3a|.
+here|12_2|FAILED|3|exit code 3|1794773866.343|1794773867.454|cats-7f3a|.
+here|12_3|TIMEOUT|143|it took longer than 5 s|1794773867.455|1794773872.500|cats-7f3a|.
+here|12_4|CANCELLED||before it began||1794773872.600|cats-7f3a|.
+here|13_1|STOPPING||it was asked to stop|1794773872.700||cats-7f3a|.
+here|14_1|RUNNING|||1794773872.700||cats-7f3a|.
+here|14_2|QUEUED||waits for the link before|||cats-7f3a|.
+here|15_1|LOST||its keeper was killed, or the computer restarted|1794773872.700||cats-7f3a|.
+here|15_2|NEVER_RAN||its keeper was killed, or the computer restarted|||cats-7f3a|.
+here|16|UNKNOWN||its job.json cannot be read|||cats-7f3a|.
 """
 
 
@@ -94,16 +94,18 @@ def test_every_spec_survives_the_way_through_the_script(name, folder, seconds, l
     code=st.none() | st.integers(0, 255),
     reason=st.text(),
     started=st.none() | st.floats(0, 1e11),
+    name=st.text(),
     noise=st.lists(st.text()),
 )
-def test_every_line_of_status_survives_the_way_through_noise(state, code, reason, started, noise):
-    line = line_of(Element("7_2", state, code, reason, started))
+def test_every_line_of_status_survives_noise(state, code, reason, started, name, noise):
+    line = line_of(Element("7_2", state, code, reason, started, job_name=name))
 
     found = LOCAL.read_status("\n".join(["", *noise, "", line, *noise]))
 
     assert found["7_2"].spelled == state
     assert found["7_2"].exit_code == code
     assert found["7_2"].reason == reason
+    assert found["7_2"].carries == ((name,) if name else ())
 
 
 @given(state=st.from_regex(r"[A-Z_]{1,20}", fullmatch=True))
@@ -111,7 +113,7 @@ def test_an_unheard_of_state_is_unknown_and_not_over(state):
     known = {"QUEUED", "RUNNING", "STOPPING", "DONE", "FAILED", "TIMEOUT", "CANCELLED", "LOST",
              "NEVER_RAN"}  # fmt: skip
 
-    status = LOCAL.read_status(f"here|7_2|{state}|||||.")["7_2"]
+    status = LOCAL.read_status(f"here|7_2|{state}||||||.")["7_2"]
 
     assert (status.state is JobState.UNKNOWN) == (state not in known)
     assert status.spelled == state

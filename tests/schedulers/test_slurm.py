@@ -210,3 +210,11 @@ def test_what_is_demanding_is_quoted_as_sbatch_reads_it():
 
     assert r'''--job-name="Zoë's \"first\" run; rm -rf $HOME `id` second line"''' in lines
     assert "--output=\"/store/a folder/with 50%% 'quotes'/job-%A_%a.out\"" in lines
+
+
+def test_a_job_carries_its_name_and_the_mark_of_its_submission():
+    found = SLURM.read_status(recorded("squeue.txt") + "slurm|11|RUNNING|None|(null)|a|b|.\n")
+
+    assert found["1"].carries == ("job.sh", "rabaska-7f3a")
+    assert found["6_2"].carries == ("sbatch",)
+    assert found["11"].carries == ("a|b",)

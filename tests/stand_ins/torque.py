@@ -61,6 +61,11 @@ def qstat(words: list[str], queue: Queue) -> int:
     if words[:2] == ["-Q", "-f"]:
         return queue_status(words[2], QUEUES)
     code, told = 0, ""
+    if words[0] == "-f":  # in full, as far as anybody reads it
+        job = queue.job(_number(words[1]))
+        if job is not None:
+            print(f"Job Id: {job.number}.{SERVER}\n    Job_Name = {job.name}\n")
+            return 0
     for name in words[1:] or [str(job.number) for job in queue.jobs()]:
         job = queue.job(_number(name))
         if job is None:

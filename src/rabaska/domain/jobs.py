@@ -1,7 +1,7 @@
 """A job as every scheduler understands it: what is asked, what it is called, how it stands."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -105,6 +105,12 @@ class JobStatus:
     spelled: str = ""  # as the cluster wrote it
     reason: str = ""
     exit_code: int | None = None
+    # Its name first, then its mark where it has one; nothing where the cluster does not tell.
+    carries: tuple[str, ...] = ()
+
+    def is_anothers(self, ours: Collection[str]) -> bool:
+        """Whether it carries none of these: a server that was set up anew gives ids again."""
+        return bool(self.carries) and not set(self.carries) & set(ours)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import CommandFailed
 from rabaska.journeys.identity import guarded, refuse_other
+from rabaska.journeys.reading import another, carried
 from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.status import status
 from rabaska.node.login.leave import LEFT
@@ -19,6 +20,7 @@ from rabaska.remote.place import Outcome, quoted, surely
 _OVER = (RunState.FINISHED, RunState.FAILED, RunState.CANCELLED)
 _LOOKS = 10  # a second apart, for the answer of a submission that was under way
 _MARK = "== "
+_ANOTHER = "=! "  # then the id and the name of a job that is not the run's
 _TELL = f"""echo "{_MARK}$(echo "${{said:-exit code $?}}" | tr '\\n' ' ')" """
 
 
@@ -35,14 +37,15 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
         return before
     there = station_of(record, home)
     jobs = JobId(before.job).each if before.job else ()
+    ours = _carried(before)
     at_work = () if there.scheduler.capabilities.lets_save else _at_work(before, jobs)
     # STOP first: a link that begins between the two commands sees it and leaves at once.
     script = "\n".join(
         [
             _stop_script(record.path),
-            *_cancel_lines([job for job in jobs if job not in at_work], there),
+            *_cancel_lines([job for job in jobs if job not in at_work], ours, there),
             *([quoted([*there.node, "leave", record.path])] if at_work else []),
-            *_cancel_lines(at_work, there),
+            *_cancel_lines(at_work, ours, there),
         ]
     )
     script, run = guarded(record, script), there.run if at_work else there.place.run
@@ -50,7 +53,7 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     refuse_other(record, outcome.exit_code)
     late = before.state is RunState.SUBMITTING
     after = _cancelled_late(before, record, home) if late else status(record, home)
-    refused = _refused(outcome)
+    refused, others = _told(_MARK, outcome), _told(_ANOTHER, outcome)
     unclear = [said for said in refused if not there.scheduler.capabilities.is_gone(said)]
     if outcome.exit_code != 0 or (unclear and after.state not in _OVER):
         why = unclear[0] if unclear else outcome.complaint
@@ -59,10 +62,11 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
             why=why,
             hint=_hint(why, there),
         )
-    if len(refused) < len(jobs) or not jobs or LEFT in outcome.output.splitlines():
-        return after
-    forgotten = f"its scheduler had no job of it any more ({refused[0]})"
-    return replace(after, problems=(*after.problems, forgotten))
+    problems = [another(*words.split(" ", 1)) for words in others]
+    gone = refused and len(refused) + len(others) == len(jobs)
+    if gone and LEFT not in outcome.output.splitlines():
+        problems.append(f"its scheduler had no job of it any more ({refused[0]})")
+    return replace(after, problems=tuple(dict.fromkeys([*after.problems, *problems])))
 
 
 def _hint(said: str, there: Station) -> str:
@@ -80,7 +84,7 @@ def _cancelled_late(before: RunStatus, record: RunRecord, home: Home) -> RunStat
     for _ in range(_LOOKS):
         after = status(record, home)
         if after.job != before.job:
-            lines = _cancel_lines(JobId(after.job).each, there)
+            lines = _cancel_lines(JobId(after.job).each, _carried(after), there)
             surely(lambda: there.place.run(guarded(record, "\n".join(lines))))  # noqa: B023
             return status(record, home)
         if after.state is not RunState.STOPPING:
@@ -95,15 +99,36 @@ def _at_work(before: RunStatus, jobs: Sequence[JobId]) -> tuple[JobId, ...]:
     return tuple(job for job in jobs if any(job.holds(link) for link in open_links))
 
 
-def _cancel_lines(jobs: Sequence[JobId], there: Station) -> list[str]:
+def _carried(run: RunStatus) -> list[str]:
+    return carried(run.name, [run.submission], run.about)
+
+
+def _cancel_lines(jobs: Sequence[JobId], ours: Sequence[str], there: Station) -> list[str]:
     """The last link first, so that none begins meanwhile; each refusal becomes a line."""
-    commands = [quoted(there.scheduler.cancel_command([link])) for link in reversed(jobs)]
-    return [f"said=$({command} 2>&1) || {_TELL}" for command in commands]
+    return [_cancel_line(link, ours, there) for link in reversed(jobs)]
 
 
-def _refused(outcome: Outcome) -> list[str]:
+def _cancel_line(job: JobId, ours: Sequence[str], there: Station) -> str:
+    """Cancel a job that carries what is ours, or tells nothing; asked in the same moment.
+
+    A server that was set up anew gives ids again. One that does not answer what a job carries is
+    not asked to cancel it.
+    """
+    cancel = f"said=$({quoted(there.scheduler.cancel_command([job]))} 2>&1) || {_TELL}"
+    asking = quoted(there.scheduler.carried_command(job))
+    if not asking:
+        return cancel
+    words = " ".join(quoted(["-e", word]) for word in ours)
+    return f"""\
+if ! carried=$({asking} 2>/dev/null); then said=$({asking} 2>&1); {_TELL}
+elif [ -z "$carried" ] || printf '%s\\n' "$carried" | grep -qxF {words}; then {cancel}
+else echo "{_ANOTHER}{job.key} $(printf '%s\\n' "$carried" | head -n 1)"
+fi"""
+
+
+def _told(mark: str, outcome: Outcome) -> list[str]:
     lines = outcome.output.splitlines()
-    return [line.removeprefix(_MARK).strip() for line in lines if line.startswith(_MARK)]
+    return [line.removeprefix(mark).strip() for line in lines if line.startswith(mark)]
 
 
 def _stop_script(folder: str) -> str:

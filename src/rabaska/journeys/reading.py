@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rabaska.domain.jobs import JobId, JobState, JobStatus, together
 from rabaska.domain.runs import (
@@ -21,6 +21,8 @@ from rabaska.journeys.identity import IS_ANOTHERS
 from rabaska.journeys.station import Station
 from rabaska.records.reports import Report
 from rabaska.records.runs import RunRecord
+from rabaska.schedulers.protocol import COMMENT
+from rabaska.schedulers.spelling import job_name
 
 Noun = TypeVar("Noun", Speed, Forecast, Staged, Extension)
 Queue = Mapping[str, JobStatus]
@@ -60,8 +62,11 @@ def stands(record: RunRecord, answer: Answer, there: Station, *, explained: bool
         return _missing(record, answer.now, f"{record.path} {IS_ANOTHERS}")
     job = newest_job(report, there)
     # What is finished has nothing in the queue, which may hold thousands of others.
-    mine = {} if report.get("done") else _jobs_of(job, answer.queue)
+    held = {} if report.get("done") else _jobs_of(job, answer.queue)
+    marks = [str(each.get("submission", "")) for each in report.get("jobs", [])]
+    mine, strangers = _parted(held, carried(record.name, marks, report.get("about") or {}))
     found = _read_run(record, report, mine, answer.now, job=str(job or ""), explained=explained)
+    found = replace(found, problems=(*found.problems, *dict.fromkeys(strangers)))
     if mine is None and answer.complaint and found.state is RunState.UNKNOWN:
         found = replace(found, problems=(*found.problems, f"it said: {answer.complaint}"))
     return found
@@ -74,6 +79,27 @@ def _jobs_of(job: JobId | None, queue: Queue | None) -> Queue | None:
     if job is None:
         return {}
     return {key: each for key, each in queue.items() if job.holds(key)}
+
+
+def carried(run: str, marks: Sequence[str], about: Mapping[str, Any]) -> list[str]:
+    """What a job of the run may carry: its name, as schedulers spell it, or a mark."""
+    # Runs of older versions may have a name of their user's: `-N training`, `--job-name=training`.
+    given = " ".join(about.get("native") or ()).replace("=", " ").split()
+    comments = [f"{COMMENT}{mark}" for mark in marks if mark]
+    return [*dict.fromkeys([run, job_name(run), *comments, *given])]
+
+
+def another(job: str, name: str) -> str:
+    return f"job {job} is another job now: `{name}`"
+
+
+def _parted(held: Queue | None, ours: Sequence[str]) -> tuple[Queue | None, list[str]]:
+    """Those of the jobs that are the run's, and a sentence for each that only has its id."""
+    if held is None:
+        return None, []
+    others = {key: job for key, job in held.items() if job.is_anothers(ours)}
+    mine = {key: job for key, job in held.items() if key not in others}
+    return mine, [another(key.partition("_")[0], job.carries[0]) for key, job in others.items()]
 
 
 def _missing(record: RunRecord, now: float, gone: str) -> RunStatus:

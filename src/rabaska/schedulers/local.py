@@ -23,10 +23,10 @@ _STATES = {
     "NEVER_RAN": JobState.NEVER_RAN,
 }
 
-# here|<job>_<link>|STATE|exit|reason|started|ended|.   (see `elements.line_of` on the node side)
+# here|<job>_<link>|STATE|exit|reason|started|ended|name|.   (`elements.line_of` on the node)
 _LINE = re.compile(
     r"here\|(?P<id>\d+(?:_\d+)?)\|(?P<state>[^|]+)\|(?P<exit>\d*)\|(?P<reason>[^|]*)"
-    r"\|(?P<started>[\d.]*)\|(?P<ended>[\d.]*)\|\.",
+    r"\|(?P<started>[\d.]*)\|(?P<ended>[\d.]*)\|(?P<name>[^|]*)\|\.",
     re.ASCII,
 )
 
@@ -106,6 +106,9 @@ class Local:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return [*self.program, "here", "cancel", "--queue", self.queue, *map(str, jobs)]
 
+    def carried_command(self, job: JobId) -> list[str]:
+        return [*self.program, "here", "name", "--queue", self.queue, str(job)]
+
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         return ["bash", script]  # one computer is allocated to whoever sits at it
 
@@ -126,6 +129,7 @@ def _status(found: re.Match[str]) -> JobStatus:
         spelled=found["state"],
         reason=_unescaped(found["reason"]),
         exit_code=int(found["exit"]) if found["exit"] else None,
+        carries=tuple(filter(None, [_unescaped(found["name"])])),
     )
 
 

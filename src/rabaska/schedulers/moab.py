@@ -3,13 +3,14 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 
 from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
 from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
     by_hand,
+    carried,
     clock,
     jobs_called,
     on_node,
@@ -121,7 +122,8 @@ class Moab:
             job = {name: unescape(value) for name, value in _ATTRIBUTE.findall(words)}
             if job.get("JobID") and job.get("State"):
                 key = JobId(job["JobID"].rstrip("*+-_")).key
-                found[key] = _status(job["State"], job.get("CompletionCode", ""), _why(job))
+                status = _status(job["State"], job.get("CompletionCode", ""), _why(job))
+                found[key] = replace(status, carries=tuple(filter(None, [job.get("JobName")])))
         return found
 
     def history_command(self, jobs: Sequence[JobId]) -> list[str]:
@@ -133,6 +135,9 @@ class Moab:
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["canceljob", *map(str, jobs)]
+
+    def carried_command(self, job: JobId) -> list[str]:
+        return carried('checkjob "$0"', r"s/^AName:[[:space:]]*//p", str(job))
 
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         ask = family.interactive("msub", self.directives(spec))

@@ -6,7 +6,7 @@ Torque has commands of the same names that differ in nearly every option: see to
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rabaska.domain.jobs import (
     Capabilities,
@@ -95,7 +95,10 @@ class Pbs:
 
     def read_status(self, output: str) -> Mapping[str, JobStatus]:
         told = family.told_in_full(output)
-        return {JobId(name).key: status for name, job in told if (status := _status(job))}
+        found = ((JobId(name).key, job, _status(job)) for name, job in told)
+        return {
+            key: replace(status, carries=family.named(job)) for key, job, status in found if status
+        }
 
     def history_command(self, jobs: Sequence[JobId]) -> list[str]:
         """For what is over; a server that keeps no history, as a new one does, says only that."""
@@ -106,6 +109,9 @@ class Pbs:
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["qdel", *map(str, jobs)]
+
+    def carried_command(self, job: JobId) -> list[str]:
+        return family.carried_command(job)
 
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         ask = family.interactive("qsub", self.directives(spec))

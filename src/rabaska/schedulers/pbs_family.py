@@ -5,7 +5,15 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Prospect
-from rabaska.schedulers.spelling import clock, job_name, jobs_called, one_line, one_word, plain_path
+from rabaska.schedulers.spelling import (
+    carried,
+    clock,
+    job_name,
+    jobs_called,
+    one_line,
+    one_word,
+    plain_path,
+)
 
 UNKNOWN_JOB = 153  # what qstat exits with when some of the ids are no more
 NUMBER = r"\d+(?:\[\d*\])?"
@@ -70,6 +78,15 @@ def directives(spec: JobSpec, resources: Sequence[str]) -> list[str]:
 def submission(program: str, script: str, after: JobId | None) -> list[str]:
     waiting = ["-W", f"depend=afterany:{after}"] if after else []
     return [program, *waiting, script]
+
+
+def carried_command(job: JobId) -> list[str]:
+    return carried('qstat -f "$0"', r"s/^[[:space:]]*Job_Name = //p", str(job))
+
+
+def named(job: Mapping[str, str]) -> tuple[str, ...]:
+    """What `JobStatus.carries` of a job: its name alone."""
+    return (job["Job_Name"].strip(),) if job.get("Job_Name", "").strip() else ()
 
 
 def interactive(program: str, lines: Sequence[str]) -> list[str]:

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus, Prospect
 
+COMMENT = "rabaska-"  # begins what a job carries where it has room for the mark of its submission
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -67,6 +69,13 @@ class Scheduler(Protocol):
     def read_history(self, output: str) -> Mapping[str, JobStatus]: ...
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]: ...
+
+    def carried_command(self, job: JobId) -> list[str]:
+        """Prints what the job carries, a line each: its name, and its mark where it has one.
+
+        It fails with the scheduler's words where there is no such job, and is empty where the
+        scheduler tells neither.
+        """
 
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         """Waits for an allocation and runs `script` in it, in the foreground.

@@ -8,6 +8,7 @@ from html import unescape
 
 from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
 from rabaska.schedulers.spelling import (
+    carried,
     clock,
     job_name,
     jobs_called,
@@ -57,7 +58,7 @@ class Sge:
     def capabilities(self) -> Capabilities:
         return Capabilities(
             array=True, dependency=True, mail=True, features=True, accounts=True,
-            gone=r"denied: job \"\S+\" does not exist", find=jobs_called(_CALLED),
+            gone=r"denied: job \"\S+\" does not exist|jobs do not exist", find=jobs_called(_CALLED),
             answer="</job_info>", reach="qrsh", several_by="-pe",
         )  # fmt: skip
 
@@ -132,7 +133,8 @@ class Sge:
             job = {name: unescape(value).strip() for name, value in _XML_FIELD.findall(text)}
             number, state = job.get("JB_job_number", ""), job.get("state", "")
             if number.isdecimal() and state:
-                status = JobStatus(_state(state), state, _reason(state))
+                name = tuple(filter(None, [job.get("JB_name")]))
+                status = JobStatus(_state(state), state, _reason(state), carries=name)
                 found.update((key, status) for key in _keys(number, job.get("tasks", "")))
         return found
 
@@ -152,6 +154,9 @@ class Sge:
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["qdel", *map(str, jobs)]
+
+    def carried_command(self, job: JobId) -> list[str]:
+        return carried('qstat -j "$0"', r"s/^job_name:[[:space:]]*//p", str(job))
 
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         lines = [line.removeprefix("#$ ").split() for line in self.directives(spec)]

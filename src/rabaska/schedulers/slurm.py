@@ -16,6 +16,8 @@ from rabaska.domain.jobs import (
     Prospect,
     Resources,
 )
+from rabaska.schedulers.protocol import COMMENT
+from rabaska.schedulers.spelling import carried
 
 # squeue(1) and sacct(1) spell states in full; `CANCELLED by 1000` and `COMPLETED+` occur too.
 _STATES = {
@@ -123,7 +125,7 @@ class Slurm:
         self, script: str, spec: JobSpec, *, after: JobId | None = None
     ) -> list[str]:
         waiting = [f"--dependency=afterany:{after}"] if after else []
-        return ["sbatch", "--parsable", "--comment=rabaska-{submission}", *waiting, script]
+        return ["sbatch", "--parsable", f"--comment={COMMENT}{{submission}}", *waiting, script]
 
     def read_job_id(self, output: str) -> JobId | None:
         # With several clusters configured, --parsable prints "1234;cluster" (sbatch(1)).
@@ -142,7 +144,7 @@ class Slurm:
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         ids = ",".join(job.native for job in jobs)
         of_whom = ["--jobs", ids] if ids else ["--me"]
-        form = f"{_MARK}|%i|%T|%r|."
+        form = f"{_MARK}|%i|%T|%r|%k|%j|."
         # Its header tells an empty queue from a silent one.
         return ["squeue", "--array", "--states=all", *of_whom, "--format", form]
 
@@ -158,9 +160,12 @@ class Slurm:
         found: dict[str, JobStatus] = {}
         for line in output.splitlines():
             parts = line.strip().split("|")
-            if len(parts) == 5 and parts[0] == _MARK and parts[4] == ".":
-                _, job, state, reason, _ = parts
-                found.update((name, _status(state, reason)) for name in _elements(job))
+            if len(parts) >= 7 and parts[0] == _MARK and parts[-1] == ".":
+                job, state, reason, comment = parts[1:5]
+                name = "|".join(parts[5:-1])
+                carries = tuple(one for one in (name, comment) if one not in ("", "(null)"))
+                status = replace(_status(state, reason), carries=carries)
+                found.update((element, status) for element in _elements(job))
         return found
 
     def read_history(self, output: str) -> Mapping[str, JobStatus]:
@@ -176,6 +181,10 @@ class Slurm:
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["scancel", *(job.native for job in jobs)]
+
+    def carried_command(self, job: JobId) -> list[str]:
+        ask = 'squeue --noheader --states=all --jobs="$0" --format="%j|%k"'
+        return carried(ask, r"s/|(null)$//; s/\(.*\)|/\1\n/; p", job.native)
 
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         once = replace(spec, links=1, warn_before=timedelta(0), mail="", requeue=False)

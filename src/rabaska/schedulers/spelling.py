@@ -43,6 +43,11 @@ def jobs_called(ask: str) -> tuple[str, ...]:
     return ("sh", "-c", listing, "{name}")
 
 
+def carried(ask: str, name: str, job: str) -> list[str]:
+    """Prints the name of a job: what the sed words `name` make of what `ask` tells of job `$0`."""
+    return ["sh", "-c", f"""told=$({ask}) || exit; printf '%s\\n' "$told" | sed -n '{name}'""", job]
+
+
 def mebibytes(memory: int | None) -> int:
     return -(-(memory or 0) // 2**20)
 

@@ -136,6 +136,9 @@ class Sqsub:
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["sqkill", *map(str, jobs)]
 
+    def carried_command(self, job: JobId) -> list[str]:
+        return []  # sqjobs tells the command of a job, not its name
+
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         """A batch job that keeps a screen, to which we go by ssh: sqsub knows nothing better."""
         if not terminal:

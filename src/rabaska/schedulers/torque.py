@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 
 from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
@@ -88,7 +88,8 @@ class Torque:
         return ["sh", "-c", _EITHER, "qstat", *map(str, jobs)]
 
     def read_status(self, output: str) -> Mapping[str, JobStatus]:
-        return {JobId(name).key: _status(job) for name, job in _jobs(output) if "job_state" in job}
+        told = [(JobId(name).key, job) for name, job in _jobs(output) if "job_state" in job]
+        return {key: replace(_status(job), carries=family.named(job)) for key, job in told}
 
     def history_command(self, jobs: Sequence[JobId]) -> list[str]:
         return []  # `qstat` shows what ended for some minutes; after that, nobody remembers
@@ -98,6 +99,9 @@ class Torque:
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["qdel", *map(str, jobs)]
+
+    def carried_command(self, job: JobId) -> list[str]:
+        return family.carried_command(job)
 
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         if not terminal:

@@ -17,7 +17,7 @@ def record(lab: Lab) -> None:
     script = f"{lab.home}/job.sh"
     lab.run_as_user(["tee", script], stdin="#!/bin/bash\nexit 0\n")
     account = ["--account", lab.site.project]
-    said = lab.run_as_user(["sbatch", "--parsable", *account, script])
+    said = lab.run_as_user(["sbatch", "--parsable", "--comment=rabaska-7f3a", *account, script])
     keep("sbatch.txt", said.stdout)
     jobs = [said.stdout.strip()]
     refused = (["--gpus-per-node=z9:1"], ["--time=99-0"], ["-p", "nowhere"], ["-A", "nobody"])

@@ -1,4 +1,4 @@
-"""The words `here submit`, `more`, `status` and `cancel`: text in, text out."""
+"""The words `here submit`, `more`, `marks`, `name`, `status` and `cancel`: text in, text out."""
 
 import argparse
 import os
@@ -32,6 +32,8 @@ def main(arguments: List[str]) -> int:
             return submit(queue, words.script, words.mark)
         if words.command == "marks":
             return marks(queue)
+        if words.command == "name":
+            return name(queue, words.job)
         if words.command == "more":
             return more(queue, words.job, words.mark)
         if words.command == "status":
@@ -85,6 +87,16 @@ def marks(queue: Queue) -> int:
     return 0
 
 
+def name(queue: Queue, number: int) -> int:
+    """Print what the job is called, whatever the locale."""
+    job = queues.read_job(queue, number)
+    if job is None and not os.path.exists(queue.record(number)):
+        raise Refused("there is no job {}".format(number))
+    if job is not None:  # else its record is damaged
+        sys.stdout.buffer.write(job.name.encode("utf-8", "backslashreplace") + b"\n")
+    return 0
+
+
 def status(queue: Queue, wanted: List[str]) -> int:
     """Print one line for each element of the jobs named, or of every job."""
     for word in wanted or [str(number) for number in queue.jobs()]:
@@ -129,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         ("submit", "queue a job script and print the number of the job"),
         ("more", "let a job that is not over run its script once more"),
         ("marks", "list what submissions were called, and their jobs"),
+        ("name", "print the name of a job"),
         ("status", "show how jobs stand, one line for each link"),
         ("cancel", "end jobs, or keep them from starting"),
     ):
@@ -139,6 +152,8 @@ def _parser() -> argparse.ArgumentParser:
         if name == "submit":
             command.add_argument("--mark", default="", help="what to call the submission")
             command.add_argument("script")
+        elif name == "name":
+            command.add_argument("job", type=int)
         elif name == "more":
             command.add_argument("--mark", required=True, help="said twice, it counts once")
             command.add_argument("job", type=int)

@@ -27,6 +27,7 @@ class Element(NamedTuple):
     reason: str = ""
     started: Optional[float] = None
     ended: Optional[float] = None
+    job_name: str = ""
 
 
 def elements(queue: Queue, number: int) -> List[Element]:
@@ -43,10 +44,10 @@ def elements(queue: Queue, number: int) -> List[Element]:
 
 
 def line_of(element: Element) -> str:
-    """`here|<job>_<link>|STATE|exit|reason|started|ended|.`, times in seconds since 1970.
+    """`here|<job>_<link>|STATE|exit|reason|started|ended|name|.`, times in seconds since 1970.
 
     The first word tells the line from a banner, the last that it is whole. `%`, `|` and line
-    breaks in the reason are written as %25, %7C and %0A.
+    breaks in the reason and the name are written as %25, %7C and %0A.
     """
     fields = [
         "here",
@@ -56,6 +57,7 @@ def line_of(element: Element) -> str:
         _escaped(element.reason),
         _moment(element.started),
         _moment(element.ended),
+        _escaped(element.job_name),
         ".",
     ]
     return "|".join(fields)
@@ -71,9 +73,9 @@ def _element(queue: Queue, job: Job, link: int, alive: bool) -> Element:
         reason = str(ended.get("reason", "the record of its end is damaged"))
         code = ended.get("exit")
         code = code if isinstance(code, int) else None
-        return Element(name, state, code, reason, started, _number(ended, "ended"))
+        return Element(name, state, code, reason, started, _number(ended, "ended"), job.name)
     state, reason = _unended(queue, job, link, alive=alive, began=begun is not None)
-    return Element(name, state, reason=reason, started=started)
+    return Element(name, state, reason=reason, started=started, job_name=job.name)
 
 
 def _unended(queue: Queue, job: Job, link: int, *, alive: bool, began: bool) -> Tuple[str, str]:
