@@ -11,10 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rabaska.node import files, processes
+from rabaska.node.login.refusals import is_certain
 from rabaska.node.login.submission import OTHERS
-from rabaska.node.login.unanswered import evidence, waiting
+from rabaska.node.login.unanswered import Answer, evidence, waiting
 from rabaska.node.record import links
 from rabaska.node.record.jobs import submissions
 from rabaska.node.record.runfolder import RunFolder
@@ -79,6 +82,114 @@ def test_a_job_that_was_taken_without_an_answer_is_found_and_not_submitted_again
 
     assert (done.returncode, done.stdout) == (0, "41\n")
     assert cluster.tries == 1
+
+
+# What commands said, or did, after their server had taken the job.
+PROVES_NOTHING = {
+    "killed": "kill -9 $$",
+    "killed in a shell": "exit 137",
+    "silent": "exit 1",
+    "zero bytes": "echo 'sbatch: error: Batch job submission failed: Zero Bytes were transmitted "
+    "or received' >&2; exit 1",
+    "not received": "echo 'sbatch: error: Batch job submission failed: Message receive failure' "
+    ">&2; exit 1",
+    "unexpected": "echo 'sbatch: error: Batch job submission failed: Unexpected message received' "
+    ">&2; exit 1",
+    "end of file": "echo 'qsub: End of File' >&2; exit 1",
+    "premature": "echo 'qsub: Premature end of message' >&2; exit 1",
+    "protocol": "echo 'qsub: Batch protocol error' >&2; exit 33",
+    "read error": "echo 'error: commlib error: got read error' >&2; exit 1",
+    "a site's own": "echo 'charge: the ledger is read-only' >&2; exit 3",
+    "no id": "echo Thank you for your job.",
+    "nothing": "exit 0",
+}
+
+
+@pytest.mark.parametrize("answer", PROVES_NOTHING.values(), ids=PROVES_NOTHING)
+def test_an_answer_that_proves_nothing_is_looked_for_in_the_queue(cluster, answer):
+    cluster.behaves(TAKEN, answer)
+
+    done = cluster.submit()
+    again = cluster.submit("--resume")
+
+    assert (done.returncode, done.stdout) == (0, "41\n")
+    assert (again.returncode, cluster.tries) == (0, 2)  # more links, for the first job is known
+    assert len(submissions(cluster.run)) == 2
+
+
+@pytest.mark.slow
+def test_a_refusal_in_words_that_nobody_knows_is_one_when_the_queue_has_no_job(cluster):
+    cluster.behaves(":", "echo 'charge: no hours are left' >&2; exit 3")
+
+    done = cluster.submit()
+
+    assert (done.returncode, done.stderr) == (3, "charge: no hours are left\n")
+    assert cluster.tries == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", ["kill -9 $$", "echo Thank you."], ids=["killed", "no id"])
+def test_who_says_nothing_may_still_be_at_it(cluster, answer):
+    cluster.behaves(":", answer)
+
+    done = cluster.submit()
+
+    assert done.returncode == 75
+    assert waiting(cluster.run)["state"] == "lost"
+
+
+def test_words_that_nobody_knows_prove_nothing_where_no_queue_can_be_asked(cluster):
+    cluster.behaves(":", "echo 'charge: no hours are left' >&2; exit 3")
+    ours = ["submit", cluster.run.path, "--", str(cluster.folder / "submit"), "x"]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "rabaska.node", *ours], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 75
+    assert "no hours are left" in done.stderr
+
+
+def test_a_record_of_a_job_without_an_id_is_no_answer(cluster):
+    intend(cluster, "abc")
+    files.append_line(
+        cluster.run.jobs,
+        {"submission": "abc", "exit_code": 0, "said": "Thank you.\n", "complained": ""},
+    )
+
+    told = waiting(cluster.run)
+
+    assert told["state"] == "found"
+    assert submissions(cluster.run)[-1]["said"] == "17\n"
+
+
+RECORDED = Path(__file__).parent.parent / "recordings"
+REFUSALS = [
+    line
+    for name in ("slurm/sbatch", "pbs/qsub", "torque/qsub", "sge/qsub")
+    for line in (RECORDED / f"{name}-refused.txt").read_text().splitlines()
+    if not line.startswith(("--", "#", "Exiting"))
+]
+
+
+@pytest.mark.parametrize("words", REFUSALS)
+def test_recorded_refusals_are_known_at_once(words):
+    assert is_certain(Answer(1, "", words))
+
+
+@given(words=st.sampled_from(REFUSALS), before=st.text(), after=st.text())
+def test_a_refusal_next_to_a_lost_connection_proves_nothing(words, before, after):
+    text = "\n".join([before, words, "Socket timed out on send/recv operation", after])
+
+    assert not is_certain(Answer(1, "", text))
+
+
+@given(code=st.integers(-64, 255), said=st.text(), complained=st.text())
+def test_no_text_whatever_makes_an_answer_fail(code, said, complained):
+    answer = Answer(code, said, complained)
+
+    assert is_certain(answer) in (True, False)
+    assert code >= 0 or not is_certain(answer)
 
 
 def minutes_ago(cluster):

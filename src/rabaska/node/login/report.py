@@ -12,7 +12,7 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import files
-from ..record import chain, events, lease, links, metrics, plan, progress, resumption
+from ..record import chain, events, jobs, lease, links, metrics, plan, progress, resumption
 from ..record.outlook import outlook, saving
 from ..record.runfolder import RunFolder
 from ..saves import order, validity
@@ -124,7 +124,7 @@ def _not_kept(run: RunFolder) -> List[str]:
 
 
 def _jobs(run: RunFolder) -> List[Json]:
-    return list(files.read_lines(run.jobs))
+    return list(jobs.lines(run))
 
 
 def _holder_alive(run: RunFolder) -> Optional[bool]:

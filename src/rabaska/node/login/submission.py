@@ -26,8 +26,9 @@ from typing import Callable, List, Optional
 
 from .. import files, processes
 from ..record import links
-from ..record.jobs import NO_ANSWER, NOT_KNOWN, NOT_SENT, submissions
+from ..record.jobs import NO_ANSWER, NOT_KNOWN, submissions
 from ..record.runfolder import RunFolder
+from .refusals import is_certain, no_answer
 from .unanswered import Answer, clear, looked_for, remember, run_noting, settled
 
 MARK = "{submission}"
@@ -142,20 +143,32 @@ def _quicker(run: RunFolder, asked: argparse.Namespace) -> bool:
 
 
 def submitted(run: RunFolder, command: List[str], find: List[str], mark: str) -> Answer:
-    """Submit. Where no answer came, the job is looked for; `status` goes on with that.
+    """Submit. Where the answer proves nothing, the job is looked for; `status` goes on with that.
 
     Only what never reached a server is said a second time.
     """
     answer = run_noting(run, command, mark)
-    if not _is_uncertain(answer):
+    if is_certain(answer):
         return answer
-    job = looked_for(run, find, mark)
+    job = _taken_for(run, find, mark, answer)
     if not job and find and _was_not_sent(answer.complained):
         answer = run_noting(run, command, mark)
-        if not _is_uncertain(answer):
+        if is_certain(answer):
             return answer
-        job = looked_for(run, find, mark)
-    return Answer(0, job + "\n", answer.complained) if job else not_known(answer.complained)
+        job = _taken_for(run, find, mark, answer)
+    if job:
+        return Answer(0, job + "\n", answer.complained)
+    if job == "" and not no_answer(answer):
+        return answer
+    return not_known(answer.complained or answer.said)
+
+
+def _taken_for(run: RunFolder, find: List[str], mark: str, answer: Answer) -> Optional[str]:
+    """The job of a command that failed. Who answered in words is done with it: its queue shows the
+    job at once, or there is none."""
+    if no_answer(answer):
+        return looked_for(run, find, mark)
+    return looked_for(run, find, mark, lag=0.0)
 
 
 # Slurm: nobody listened when it connected. A failure to send or to receive is told otherwise.
@@ -164,12 +177,6 @@ _NOT_REACHED = "Unable to contact slurm controller (connect failure)"
 
 def _was_not_sent(complaint: str) -> bool:
     return _NOT_REACHED in complaint and not NO_ANSWER.search(complaint.replace(_NOT_REACHED, ""))
-
-
-def _is_uncertain(answer: Answer) -> bool:
-    """Whether the job may be in the queue although the command failed."""
-    said = answer.complained + answer.said
-    return answer.exit_code != 0 and bool(NO_ANSWER.search(said)) and NOT_SENT not in said
 
 
 def answered(run: RunFolder, mark: str) -> Optional[Answer]:

@@ -18,7 +18,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from .. import files, processes, umask
 from ..record import links
-from ..record.jobs import NOT_KNOWN, submissions
+from ..record.jobs import JOB, NOT_KNOWN, submissions
 from ..record.runfolder import RunFolder
 
 Json = Dict[str, Any]
@@ -27,12 +27,6 @@ NAMED = "named"  # after the id of a job that has the run's name, in what a queu
 
 _LOOKS = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds between looks at a queue that may lag behind
 _ANSWERS = 3  # how many times the queue must say no before it is believed
-# A line in which a scheduler says which job it took: of `sbatch`, `qsub`, `msub`, `sqsub` or ours.
-_JOB = re.compile(
-    r"^[ \t]*(?:[A-Za-z][\w-]*\.)?\d+(?:\[\d*\])?(?:\.[\w.:-]+)?(?:;\S+)?[ \t\r]*$"
-    r"|Submitted batch job \d+|Your job(?:-array)? \d+[. ]|(?:as jobid\s+|Job <)\d+|^here job \d+",
-    re.MULTILINE | re.ASCII,
-)
 _NOT_FOUND = 127  # as shells say it
 _PAUSE = 0.2  # seconds between looks at a submission that is under way
 _PATIENCE = 60.0  # seconds with a queue that does not answer
@@ -73,8 +67,8 @@ def run_noting(run: RunFolder, words: List[str], mark: str) -> Answer:
             return Answer(_NOT_FOUND, "", told)
         process.wait()
     answer = Answer(process.returncode, _text(note + ".out"), _text(note + ".err"))
-    if answer.exit_code != 0:
-        files.remove_if_there(note + ".out")  # what failed said no job's id
+    if answer.exit_code > 0:
+        files.remove_if_there(note + ".out")  # what failed said no job's id; what was killed may
     return answer
 
 
@@ -119,7 +113,7 @@ def _signed(run: RunFolder, submission: Json) -> Json:
         return {}
 
 
-def looked_for(run: RunFolder, find: List[str], mark: str) -> Optional[str]:
+def looked_for(run: RunFolder, find: List[str], mark: str, lag: float = _LAG) -> Optional[str]:
     """The job of a submission at which nobody is any more; "" when there is none, None when
     nobody knows."""
     job = evidence(run, mark)  # type: Optional[str]
@@ -133,15 +127,15 @@ def looked_for(run: RunFolder, find: List[str], mark: str) -> Optional[str]:
             return job
         answers += job is not None
         if answers == _ANSWERS:
-            return "" if _would_show(run, mark) else None
+            return "" if _would_show(run, mark, lag) else None
     return None
 
 
-def _would_show(run: RunFolder, mark: str) -> bool:
+def _would_show(run: RunFolder, mark: str, lag: float = _LAG) -> bool:
     """Whether a queue had time to show the job, or the scheduler's command never began."""
     ours = _of_mark(run, mark)
     moments = [float(ours.get(moment) or 0) for moment in ("time", "answered")]
-    return _never_began(run, ours) or time.time() - max(moments) > _LAG
+    return _never_began(run, ours) or time.time() - max(moments) > lag
 
 
 def _is_given_up(run: RunFolder, mark: str) -> bool:
@@ -167,7 +161,7 @@ def evidence(run: RunFolder, mark: str) -> str:
 
 def _orphaned(run: RunFolder, mark: str) -> str:
     """What the scheduler's command answered after the process that had started it was killed."""
-    lines = list(_JOB.finditer(_text(os.path.join(run.submissions, mark + ".out"))))
+    lines = list(JOB.finditer(_text(os.path.join(run.submissions, mark + ".out"))))
     return lines[-1].group().strip() if lines else ""
 
 

@@ -7,8 +7,7 @@ checkpoints, leases) they do not have.
 import os
 from typing import Any, Dict, Optional
 
-from .. import files
-from ..record import chain, plan
+from ..record import chain, jobs, plan
 from ..record.runfolder import RunFolder
 
 Json = Dict[str, Any]
@@ -31,7 +30,7 @@ def report_untouched(run: RunFolder) -> Optional[Json]:
         "about": asked.about,
         "walltime": asked.walltime,
         "links_asked": asked.links,
-        "jobs": list(files.read_lines(run.jobs)),
+        "jobs": list(jobs.lines(run)),
         "done": False,
         "stop": False,
         "verdict": dict(chain.verdict([])._asdict()),

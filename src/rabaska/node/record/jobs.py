@@ -1,25 +1,46 @@
 """jobs.jsonl: what was submitted for a run, and what the scheduler answered."""
 
 import re
-from typing import Dict, List
+from typing import Dict, Iterator, List
 
 from .. import files
 from . import links
 from .runfolder import RunFolder
 
 NOT_KNOWN = 75  # the answer while nobody knows it: "try again later", as sysexits.h spells it
-# What schedulers' commands say when their server is not there.
+# What schedulers' commands say when their server is not there, or its answer is lost.
 NO_ANSWER = re.compile(
-    r"timed? ?out|unable to contact|connect|communication|transport|socket|try again|temporar",
+    r"timed? ?out|unable to contact|connect|communication|transport|socket|try again|temporar"
+    r"|zero bytes|message (?:send|receive|length)|unexpected message|end of (?:file|message)"
+    r"|protocol|commlib|\bgdi\b|(?:read|write) error|reset by peer|broken pipe|not respond"
+    r"|nobody knows yet",
     re.IGNORECASE,
 )
 NOT_SENT = "cannot connect to server"  # PBS and Torque: there was nobody who could have taken it
 
 
+# A line in which a scheduler says which job it took: of `sbatch`, `qsub`, `msub`, `sqsub` or ours.
+JOB = re.compile(
+    r"^[ \t]*(?:[A-Za-z][\w-]*\.)?\d+(?:\[\d*\])?(?:\.[\w.:-]+)?(?:;\S+)?[ \t\r]*$"
+    r"|Submitted batch job \d+|Your job(?:-array)? \d+[. ]|(?:as jobid\s+|Job <)\d+|^here job \d+",
+    re.MULTILINE | re.ASCII,
+)
+
+
+def lines(run: RunFolder) -> Iterator[files.Json]:
+    """Every line of jobs.jsonl. Success without a job's id is no answer, whoever wrote it down."""
+    for line in files.read_lines(run.jobs):
+        said = str(line.get("said") or "")
+        if line.get("exit_code") == 0 and not JOB.search(said):
+            told = said + str(line.get("complained") or "")
+            line = dict(line, exit_code=NOT_KNOWN, said="", complained=told)
+        yield line
+
+
 def submissions(run: RunFolder) -> List[files.Json]:
     """Each submission with its answer, oldest first; `said` is missing where none came."""
     found: Dict[str, files.Json] = {}
-    for line in files.read_lines(run.jobs):
+    for line in lines(run):
         found.setdefault(str(line.get("submission")), {}).update(line)
     return list(found.values())
 

@@ -1,0 +1,48 @@
+"""What a scheduler's submit command says when it surely took no job.
+
+Any other failure may come after the job was taken: a lost connection, a signal, a site's wrapper
+that failed when the scheduler was done. There the queue is looked at before anything is believed.
+"""
+
+import re
+
+from ..record.jobs import JOB, NO_ANSWER, NOT_SENT
+from .unanswered import Answer
+
+_NOT_RUN = (126, 127)  # as shells say that there is no such command, or not for us
+
+# Who speaks: only the scheduler's own command knows. What a wrapper says proves nothing.
+_SPEAKER = (
+    r"sbatch: (?:error|fatal): |sbatch: (?=unrecognized|invalid)|(?:\[)?(?:qsub|msub|sqsub): |"
+    r"ERROR: |Unable to run job: |Unable to read script file"
+)
+# Collected from tests/recordings, knowledge/failures.toml and slurm_errno.c.
+_REFUSAL = (
+    r"invalid|illegal|unknown|unrecognized|unauthorized|denied|rejected|violates|exceed|"
+    r"not (?:be )?(?:permitted|allowed|enabled|available|satisfied)|cannot (?:be|satisfy|locate)|"
+    r"specification|mutually exclusive|more processors requested|bad [ug]id|no such file|"
+    r"maximum number|limit reached|submit ?(?:jobs?)? ?limit|multiple|must |does not look like|"
+    r"dos line breaks|script is empty|unable to open|submitting jobs from"
+)
+_REFUSED = re.compile(
+    r"^(?:{}).*(?:{})|^usage: |^here: (?!\[Errno)".format(_SPEAKER, _REFUSAL),
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def is_certain(answer: Answer) -> bool:
+    """Whether it is known what became of the job: it has an id, or it was refused."""
+    text = answer.complained + "\n" + answer.said
+    if answer.exit_code == 0:
+        return JOB.search(answer.said) is not None
+    if answer.exit_code in _NOT_RUN or NOT_SENT in text:
+        return True
+    return answer.exit_code > 0 and not no_answer(answer) and bool(_REFUSED.search(text))
+
+
+def no_answer(answer: Answer) -> bool:
+    """Whether nobody said anything about the job, which may show up in the queue much later."""
+    text = answer.complained + "\n" + answer.said
+    if answer.exit_code <= 0 or not text.strip():
+        return True
+    return NO_ANSWER.search(text) is not None and NOT_SENT not in text
