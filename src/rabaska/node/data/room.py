@@ -3,9 +3,10 @@
 import errno
 import os
 import socket
-import subprocess
 from contextlib import contextmanager
 from typing import Iterator, List, NamedTuple, Optional, Tuple
+
+from .. import asking
 
 _PATIENCE = 10  # seconds; a quota command may wait for a file server that is down
 _KIBIBYTE = 1024
@@ -101,15 +102,7 @@ def prepare_stripes(folder: str, largest: int) -> Optional[int]:
 def _said(command: List[str]) -> str:
     """What a command printed; nothing when it is not there, fails or does not answer."""
     try:
-        done = subprocess.run(
-            command,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_PATIENCE,
-            universal_newlines=True,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        told = asking.heard(command, _PATIENCE)
+    except OSError:
         return ""
-    return done.stdout
+    return "" if told.exit_code == asking.NO_ANSWER else told.said.decode("utf-8", "replace")

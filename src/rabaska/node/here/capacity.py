@@ -2,10 +2,9 @@
 
 import os
 import re
-import subprocess
 from typing import Any, List, NamedTuple
 
-from .. import files
+from .. import asking, files
 from .directives import Refused
 
 _ASKING = 20.0  # seconds nvidia-smi may take; with a broken driver it never answers
@@ -46,19 +45,12 @@ def check(able: Capacity, gpus: int) -> None:
 def found_gpus() -> List[str]:
     """The numbers of the GPUs that nvidia-smi lists; none when it cannot be asked."""
     try:
-        listed = subprocess.run(
-            ["nvidia-smi", "-L"],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_ASKING,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        listed = asking.heard(["nvidia-smi", "-L"], _ASKING)
+    except OSError:
         return []
-    if listed.returncode != 0:
+    if listed.exit_code != 0:
         return []
-    return re.findall(r"^GPU (\d+):", listed.stdout.decode("utf-8", "replace"), re.MULTILINE)
+    return re.findall(r"^GPU (\d+):", listed.said.decode("utf-8", "replace"), re.MULTILINE)
 
 
 def _at_least_one(slots: Any) -> int:

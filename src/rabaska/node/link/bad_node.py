@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from typing import List, Mapping
 
+from .. import asking
 from ..record import chain, links
 from ..record.events import say
 from ..record.runfolder import RunFolder
@@ -44,7 +45,7 @@ def keep_away(work: Work, environment: Mapping[str, str]) -> None:
             say("{} is not excluded: no other node here is like it".format(named))
             return
         _said(asked.replace("NODES", ",".join(nodes)))
-    except (OSError, subprocess.SubprocessError) as problem:
+    except OSError as problem:
         say("{} could not be excluded: {}".format(named, problem))
         return
     say("the links that wait will not run on {}".format(named))
@@ -59,15 +60,10 @@ def _has_others(listed: str, nodes: List[str]) -> bool:
 
 
 def _said(command: str) -> str:
-    done = subprocess.run(
-        shlex.split(command),
-        check=False,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=_PATIENCE,
-    )
-    said = done.stdout.decode("utf-8", "replace")
-    if done.returncode != 0:
+    told = asking.heard(shlex.split(command), _PATIENCE, stderr=subprocess.STDOUT)
+    said = told.said.decode("utf-8", "replace")
+    if told.exit_code == asking.NO_ANSWER:
+        raise OSError("{} did not answer".format(command))
+    if told.exit_code != 0:
         raise OSError("{} said: {}".format(command, " ".join(said.split())))
     return said

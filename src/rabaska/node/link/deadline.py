@@ -7,11 +7,11 @@ elsewhere the time counts, because a link that ends early costs less than one th
 """
 
 import shlex
-import subprocess
 import threading
 import time
 from typing import Callable, Mapping, Optional
 
+from .. import asking
 from ..record.events import say
 
 ASK_AGAIN = "RABASKA_ASK_END"  # a command that prints when the job ends, if there is one
@@ -48,17 +48,13 @@ class Deadline:
 
     def _find_out(self) -> None:
         try:
-            said = subprocess.run(
-                self._words,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                timeout=_PATIENCE,
-            ).stdout.decode("utf-8", "replace")
-        except (OSError, subprocess.TimeoutExpired) as problem:
+            told = asking.heard(self._words, _PATIENCE, stderr=None)
+            if told.exit_code == asking.NO_ANSWER:
+                raise OSError("{} did not answer".format(self._words[0]))
+        except OSError as problem:
             say("the scheduler could not be asked when this job ends: {}".format(problem))
             return
-        ends = moment(said)
+        ends = moment(told.said.decode("utf-8", "replace"))
         if ends is not None and ends > time.time():
             self._due = time.monotonic() + ends - time.time() - self._grace
 

@@ -9,6 +9,7 @@ import time
 import uuid
 from typing import Dict, List, Mapping, Optional
 
+from .. import asking
 from ..files import Json
 from ..itself import own_path
 from ..record import chain, growth, jobs, links, metrics, resumption
@@ -65,12 +66,10 @@ def links_waiting(environment: Mapping[str, str]) -> Optional[int]:
     if not words:
         return None
     try:
-        asked = subprocess.run(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=_LOOK, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        told = asking.heard(words, _LOOK, stderr=None)
+    except OSError:
         return None
-    return len(asked.stdout.split(b"\n")) - 1 if asked.returncode == 0 else None
+    return len(told.said.split(b"\n")) - 1 if told.exit_code == 0 else None
 
 
 def foretold(work: Work, saved: links.Saved) -> Json:

@@ -24,6 +24,7 @@ import sys
 import time
 from typing import Any, Dict, List, Optional, Set, Tuple
 
+from .. import asking
 from ..record import jobs
 from ..record.runfolder import RunFolder
 
@@ -32,7 +33,7 @@ Json = Dict[str, Any]
 QUEUE_PATIENCE = 30.0  # seconds; squeue gives up by itself when it hears nothing
 HISTORY_PATIENCE = 15.0
 JUST_MADE = 5.0  # seconds between a run folder and the first sign of its submission
-NO_ANSWER = 124  # as timeout(1) spells it
+NO_ANSWER = asking.NO_ANSWER
 
 
 def main(argv: List[str]) -> int:
@@ -149,9 +150,7 @@ def _begin(words: List[str]) -> "Optional[subprocess.Popen[bytes]]":
     if not words:
         return None
     try:
-        return subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        return asking.begin(words)
     except OSError:
         return None  # the site has no such command, or not for us
 
@@ -159,17 +158,11 @@ def _begin(words: List[str]) -> "Optional[subprocess.Popen[bytes]]":
 def _answer(process: "Optional[subprocess.Popen[bytes]]", patience: float) -> Json:
     if process is None:
         return {"exit_code": 127, "said": "", "complained": "there is no such command"}
-    try:
-        said, complained = process.communicate(timeout=patience)
-        code = process.returncode
-    except subprocess.TimeoutExpired:
-        process.kill()
-        said, complained = process.communicate()
-        code = NO_ANSWER
+    told = asking.answer(process, patience)
     return {
-        "exit_code": code,
-        "said": said.decode("utf-8", "replace"),
-        "complained": complained.decode("utf-8", "replace"),
+        "exit_code": told.exit_code,
+        "said": told.said.decode("utf-8", "replace"),
+        "complained": told.complained.decode("utf-8", "replace"),
     }
 
 

@@ -16,7 +16,7 @@ import subprocess
 import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .. import files, processes, umask
+from .. import asking, files, processes, umask
 from ..record import links
 from ..record.jobs import JOB, NOT_KNOWN, submissions
 from ..record.runfolder import RunFolder
@@ -211,18 +211,10 @@ def _spellings(job: str) -> "set[str]":
 
 def _asked(words: List[str]) -> Optional[str]:
     try:
-        process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        told = asking.heard(words, _PATIENCE)
     except OSError:
         return None
-    try:
-        said, _ = process.communicate(timeout=_PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return None
-    return said.decode("utf-8", "replace") if process.returncode == 0 else None
+    return told.said.decode("utf-8", "replace") if told.exit_code == 0 else None
 
 
 def waiting(run: RunFolder) -> Optional[Json]:
