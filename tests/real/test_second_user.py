@@ -201,3 +201,17 @@ def test_a_store_that_belongs_to_somebody_else_is_not_used(shared_machine):
 
     assert "belongs to another user" in said.errors
     assert lab.world.run(["find", alice.store, "-mindepth", "1"]).stdout == ""
+
+
+def test_a_store_in_which_somebody_else_was_first_is_not_used(shared_machine):
+    """A folder as /scratch often is: whoever makes `node` there can replace what a job starts."""
+    alice, lab = shared_machine, shared_machine.lab
+    lab.world.run(["install", "-d", "-m", "1777", "-o", "root", alice.store])
+    bob(lab, ["mkdir", "-m", "777", f"{alice.store}/node"])
+    settings(alice)
+
+    said = alice.types("run", "--on", "lab", code=3)
+
+    assert f"{alice.store} belongs to root and others may write to it" in said.errors
+    assert f'store = "{alice.store}/$USER/rabaska"' in said.errors
+    assert lab.world.run(["find", f"{alice.store}/node", "-mindepth", "1"]).stdout == ""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from rabaska import schedulers
 from rabaska.domain.clusters import Cluster
-from rabaska.domain.shellwords import expanding
-from rabaska.errors import CommandFailed, SettingsError, Unreachable
+from rabaska.errors import CommandFailed, Unreachable
 from rabaska.journeys.program import node_program
+from rabaska.journeys.store import USUAL, resolved_store
 from rabaska.records import clusters
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
-from rabaska.remote.place import NO_PROGRAM, Outcome, Place, quoted, surely
+from rabaska.remote.place import NO_PROGRAM, Outcome, Place, quoted
 from rabaska.schedulers.protocol import Scheduler
 from rabaska.settings.profile_files import profile_files
 
@@ -27,10 +27,6 @@ _WAY_IN = (
     "from rabaska.node.__main__ import main; "
     "code = main(sys.argv[2:]); sys.stdout.flush(); os._exit(code)"
 )
-_NO_PYTHON = 96  # exit code
-_STORE = "~/rabaska"  # where a profile names no better place
-_OTHERS = 99  # how the script ends where somebody else owns the store
-STORED = ("runs", "packs", "code", "envs", "node", "queue", "shells", "nodes.json")
 
 
 @dataclass(frozen=True)
@@ -78,12 +74,24 @@ class Station:
         if outcome.exit_code != NO_PROGRAM:
             return outcome
         self.send_program()
-        return self.place.run(self.guarded(script), feed=feed)
+        outcome = self.place.run(self.guarded(script), feed=feed)
+        if outcome.exit_code == NO_PROGRAM:
+            raise CommandFailed(
+                f"rabaska's own program on {self.cluster.name} is not used",
+                why=f"{posixpath.dirname(self.node[-1])} belongs to another user, who could "
+                "change what runs there in your name",
+                hint="change `store` under [storage] in the cluster's profile to a folder of your "
+                "own, and start another run",
+            )
+        return outcome
 
     def guarded(self, script: str) -> str:
         """A script that uses our node side, and does nothing where it is missing."""
-        # Owned by us, too: a program that somebody else put there is none of ours.
-        return f"[ -O {quoted([self.node[-1]])} ] || exit {NO_PROGRAM}\n{script}"
+        # Owned by us, too: a program that somebody else put there, or can replace, is none of ours.
+        program = self.node[-1]
+        folder = posixpath.dirname(program)
+        ours = f"[ -O {quoted([folder])} ] && [ -O {quoted([program])} ]"
+        return f"{ours} || exit {NO_PROGRAM}\n{script}"
 
     def send_program(self) -> None:
         self.place.send(self.program, self.node[-1])
@@ -144,7 +152,7 @@ def sketch_station(name: str, home: Home, *, program: Path) -> Station:
             why = problem.what
     from rabaska.remote.nowhere import Nowhere
 
-    store = cluster.store or _STORE
+    store = cluster.store or USUAL
     return _station(cluster, Nowhere(why), store, program)
 
 
@@ -189,63 +197,3 @@ def place_of(cluster: Cluster) -> Place:
     if not cluster.transfer_host:
         return Ssh(login)
     return Ssh(login, Connection(cluster.transfer_host, options, umask=umask))
-
-
-def store_word(cluster: Cluster) -> str:
-    """The store as a word for the cluster's own shell."""
-    return expanding(cluster.store or _STORE)
-
-
-def resolved_store(cluster: Cluster, place: Place) -> str:
-    """Where the cluster keeps our things, its own variables expanded by its own shell."""
-    if "{" in cluster.store.replace("${", ""):
-        raise SettingsError(
-            f"the profile of {cluster.name} cannot know where you may store",
-            why=f"its `store` is {cluster.store}",
-            hint=f"`rabaska clusters add {cluster.name} --host {cluster.host}` writes one of your "
-            "own, in which you can write the folder itself",
-        )
-    word = store_word(cluster)
-    python = f"command -v {expanding(cluster.python)} >/dev/null || exit {_NO_PYTHON}"
-    ours = f'[ -O . ] || [ "$(stat -c %u .)" = 0 ] || exit {_OTHERS}'
-    making = f"mkdir -p {word} && cd {word} && {{ {ours}; {_closing(cluster)} pwd -P; }}"
-    outcome = surely(lambda: place.run(f"{python}; set -u; {making}"))
-    if outcome.exit_code == _NO_PYTHON:
-        raise CommandFailed(
-            f"{cluster.name} has no `{cluster.python}` on its login node",
-            why="rabaska's own part there runs under it, from Python 3.6 on",
-            hint="name one that is there as `python` in the cluster's profile, such as "
-            "`/usr/bin/python3.9`, or load its module in ~/.bash_profile there; "
-            f"`rabaska clusters check {cluster.name}` compares the profile with the cluster",
-        )
-    if outcome.exit_code == _OTHERS:
-        raise SettingsError(
-            f"the store {cluster.store or _STORE} on {cluster.name} belongs to another user",
-            why="its owner could change what runs there in your name",
-            hint="change `store` under [storage] in the cluster's profile to a folder of your own, "
-            "such as one that ends in /$USER/rabaska",
-        )
-    if outcome.exit_code != 0:
-        from rabaska.remote.refusals import refuse_full_disk
-
-        refuse_full_disk(outcome.complaint)
-        raise CommandFailed(
-            f"{cluster.name} has no place for `{cluster.store or _STORE}`",
-            why=outcome.complaint,
-            hint="change `store` under [storage] in the cluster's profile",
-        )
-    return outcome.output.strip().splitlines()[-1]
-
-
-def _closing(cluster: Cluster) -> str:
-    """Shell words that close the store, the folder they run in, to all who may not read it.
-
-    A folder that holds other things as well was not made for us, and stays as open as it is.
-    """
-    modes = "g=rxs,o=" if cluster.share == "group" else "go="
-    names = " ".join(STORED)
-    ours = " ".join(f"-e {name}" for name in STORED)
-    return (
-        f"ls -A | grep -qvxF {ours} || chmod {modes} . 2>/dev/null; "
-        f'for kept in {names}; do [ ! -d "$kept" ] || chmod {modes} "$kept" 2>/dev/null; done;'
-    )

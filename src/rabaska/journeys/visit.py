@@ -9,7 +9,8 @@ from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.seen import Seen, updated
 from rabaska.domain.shellwords import expanding
 from rabaska.errors import CommandFailed, Unreachable
-from rabaska.journeys.station import place_of, seen, store_word
+from rabaska.journeys.station import place_of, seen
+from rabaska.journeys.store import store_word
 from rabaska.node.here.capacity import found_gpus
 from rabaska.records import seen as records
 from rabaska.records.home import Home
