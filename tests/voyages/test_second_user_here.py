@@ -123,3 +123,16 @@ def test_a_home_that_belongs_to_somebody_else_is_not_used(alice):
 
     assert f"{alice.home} belongs to another user" in said.errors
     assert below(alice.home) == []
+
+
+@pytest.mark.parametrize("room", ["clusters", "store"])
+def test_a_home_in_which_somebody_else_was_first_is_not_used(alice, room):
+    theirs = alice.home / room
+    theirs.mkdir(parents=True)
+    theirs.chmod(0o777)
+    os.chown(theirs, BOB, BOB)
+
+    said = alice.types("run", code=3)
+
+    assert f"{theirs} belongs to another user" in said.errors
+    assert below(alice.home) == [str(theirs)]

@@ -61,12 +61,17 @@ def _danger_of(folder: str) -> str:
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
         return "{} is no folder".format(folder)
-    written_by_others = found.st_mode & _OTHERS_WRITE
-    if not written_by_others or found.st_mode & stat.S_ISVTX:
-        return ""
-    if written_by_others == stat.S_IWGRP and _is_own_group(found.st_gid):
+    if not others_write(found) or found.st_mode & stat.S_ISVTX:
         return ""
     return "others may write to {}".format(folder)
+
+
+def others_write(found: os.stat_result) -> bool:
+    """Whether others may write to what `found` tells of; a group of our own is nobody else."""
+    written_by_others = found.st_mode & _OTHERS_WRITE
+    if written_by_others == stat.S_IWGRP:
+        return not _is_own_group(found.st_gid)
+    return bool(written_by_others)
 
 
 def _trusted() -> "List[int]":

@@ -1,12 +1,14 @@
 """The folder where this computer keeps what it remembers."""
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.errors import SettingsError
 
 _ROOMS = ("runs", "store", "reports", "checked", "seen", "clusters")
+_OWN = "set RABASKA_HOME to a folder of your own"
 
 
 @dataclass(frozen=True)
@@ -66,27 +68,77 @@ def made_home() -> Home:
 def _close(folder: str) -> None:
     """What an older rabaska left open is closed; a folder that holds other things as well was not
     made for us, and only our own rooms in it are closed."""
-    _refuse_others(folder)
-    if not _is_open(folder):
-        return
     rooms = [f"{folder}/{room}" for room in _ROOMS]
+    for path in _steps(folder):
+        _refuse_step(path)
+    for path in [folder, *rooms]:
+        _refuse_owner(path)
+    if not _is_open(folder):
+        _refuse_writers(folder)  # root's
+        return
     alone = set(os.listdir(folder)) <= {*_ROOMS}  # noqa: PTH208
+    for path in rooms:
+        _refuse_writers(path)
     for path in [folder] if alone else rooms:
         if _is_open(path):
             os.chmod(path, 0o700)  # noqa: PTH101
+    _refuse_writers(folder)
 
 
-def _refuse_others(folder: str) -> None:
-    """Whoever owns the folder could have their own code run by us."""
+def _steps(folder: str) -> list[str]:
+    """Folders and links on the way there, as it is spelled and as it is."""
+    found = []
+    for path in {folder, os.path.realpath(folder)}:
+        while path != os.path.dirname(path):  # noqa: PTH120 - each command comes here
+            found.append(path)
+            path = os.path.dirname(path)  # noqa: PTH120
+    return found
+
+
+def _refuse_step(path: str) -> None:
+    """A folder above ours may be a colleague's, but none that anybody could have made or moved."""
     try:
-        owner = os.lstat(folder).st_uid
+        mode = os.stat(os.path.dirname(path)).st_mode  # noqa: PTH116, PTH120
+    except OSError:
+        return
+    if not mode & stat.S_IWOTH:
+        return
+    if not mode & stat.S_ISVTX:
+        raise SettingsError(
+            f"everybody may rename {path}",
+            why="they could put something of theirs in its place, which rabaska would run",
+            hint=_OWN,
+        )
+    _refuse_owner(path)
+
+
+def _refuse_owner(path: str) -> None:
+    """Whoever owns a folder of ours could have their own code run by us."""
+    try:
+        owners = {os.lstat(path).st_uid, os.stat(path).st_uid}  # noqa: PTH116
     except OSError:
         return  # it is made by us, when it is needed
-    if owner not in (os.getuid(), 0):
+    if not owners <= {os.getuid(), 0}:
         raise SettingsError(
-            f"{folder} belongs to another user",
+            f"{path} belongs to another user",
             why="its owner could change what rabaska keeps and runs there",
-            hint="set RABASKA_HOME to a folder of your own",
+            hint=_OWN,
+        )
+
+
+def _refuse_writers(path: str) -> None:
+    """Whoever may write there could put something of theirs in the place of ours."""
+    from rabaska.node.private import others_write
+
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return
+    if others_write(found):
+        raise SettingsError(
+            f"others may write to {path}",
+            why="they could change what rabaska keeps and runs there",
+            hint=f"{_OWN}, or `chmod go-w {path}` if you know all that is in it",
         )
 
 
