@@ -42,7 +42,7 @@ class Interrupts:
         self._received = self._received or signal.Signals(number).name
 
     def received(self) -> str:
-        """The name of the first signal, or "this computer's queue stopped", or "" while there was none."""
+        """The first signal, or that this computer's queue stopped; "" while there was none."""
         if self._received:
             return self._received
         if self._keeper is not None and os.getppid() != self._keeper:

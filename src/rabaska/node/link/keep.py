@@ -228,7 +228,7 @@ def replaces_valid(carried: str, unit: Unit, known: Copies, saves: Saves) -> boo
 
 def _copy_damaged(code: str, carried: str, unit: Unit, going: Going, known: Copies) -> int:
     path = unit.folder or unit.files[0]
-    place = known.place_of(path) + checkpoints.DAMAGED
+    place = known.place_of(path) + commit.DAMAGED
     source, target = os.path.join(code, path), os.path.join(carried, "output", place)
     if unit.folder:
         return copy_folder_whole(source, target, os.path.dirname(code), going)

@@ -20,7 +20,7 @@ PIECE = 8 << 20  # bytes
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 _NAME = re.compile(r"ckpt-(\d{9,})\Z")
-_DAMAGED = ".damaged"
+DAMAGED = ".damaged"
 
 
 class Part(NamedTuple):
@@ -153,10 +153,10 @@ def size_of(folder: str) -> int:
 
 def set_aside(path: str) -> str:
     """Rename something damaged, over nothing else, so that it is met only once: its new name."""
-    free, number = path + _DAMAGED, 1
+    free, number = path + DAMAGED, 1
     while os.path.lexists(free):
         number += 1
-        free = "{}.{}{}".format(path, number, _DAMAGED)
+        free = "{}.{}{}".format(path, number, DAMAGED)
     os.rename(path, free)
     return free
 
