@@ -53,7 +53,7 @@ def test_links_are_counted_over_submissions_resumptions_and_jobs_started_again(t
 
     def submitted(**line):
         mark = str(len(list(files.read_lines(run.jobs))))
-        files.append_line(run.jobs, {"submission": mark, "exit_code": 0, **line})
+        files.append_line(run.jobs, {"submission": mark, "exit_code": 0, "said": "12\n", **line})
         return jobs.links_there(run)
 
     assert submitted(links=3, after_link=0) == 3

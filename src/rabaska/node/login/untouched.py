@@ -35,6 +35,7 @@ def report_untouched(run: RunFolder) -> Optional[Json]:
         "stop": False,
         "verdict": dict(chain.verdict([])._asdict()),
         "links": [],
+        "not_kept": [],
         "data": [],
         "checkpoint": None,
         "metrics": {},
