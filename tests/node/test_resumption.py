@@ -5,6 +5,7 @@ import os
 import pytest
 from made_runs import PLAN, begin_link, end_link, make_run, print_log
 
+from rabaska.node.login import report
 from rabaska.node.record import chain, growth, links, plan, resumption, tracks
 from rabaska.node.record.plan import Growth
 
@@ -36,6 +37,10 @@ def judge(tmp_path):
     return judge
 
 
+STAGES = "Step 1: preparing data\nStep 2: building model\nStep 3: training\n"
+ITERATION = "iteration {} loss 0.5\n"
+EVALUATED = "step 0 | val loss 10.9\n"
+
 CONTINUES = {
     "epochs": [printed(1, 6), printed(7, 12)],
     "an epoch that was not saved is made again": [printed(1, 6), printed(4, 9)],
@@ -49,6 +54,31 @@ CONTINUES = {
     "its options are printed first": [
         "Namespace(epoch=90)\n" + printed(1, 4), "Namespace(epoch=90)\n" + printed(5, 7),
     ],
+    "stages are numbered before it trains": [
+        STAGES + printed(20, 140, ITERATION, 20), STAGES + printed(160, 260, ITERATION, 20),
+    ],
+    "the first line after the stages": [
+        STAGES + printed(20, 140, ITERATION, 20), STAGES + "iteration 160\n",
+    ],
+    "it evaluates first, as step 0": [
+        EVALUATED + printed(100, 900, "step {} | loss 3\n", 100),
+        EVALUATED + printed(1000, 1200, "step {} | loss 3\n", 100),
+    ],
+    "it warms up": [
+        "Warm-up iteration 1\n" + printed(100, 400, ITERATION, 100),
+        "Warm-up iteration 1\n" + printed(500, 700, ITERATION, 100),
+    ],
+    "it prints its settings": [
+        "model: resnet\nepoch: 0\n" + printed(1, 5), "model: resnet\nepoch: 0\n" + printed(6, 9),
+    ],
+    "it prints its settings as JSON": [
+        '{"epoch": 0, "lr": 1}\n' + printed(1, 5), '{"epoch": 0, "lr": 1}\n{"epoch": 6}\n',
+    ],
+    "a third link that evaluates first": [
+        EVALUATED + printed(100, 300, "step {} | loss 3\n", 100),
+        EVALUATED + printed(400, 600, "step {} | loss 3\n", 100),
+        EVALUATED + printed(700, 900, "step {} | loss 3\n", 100),
+    ],
     "it says where it takes up its work": [printed(0, 5), "resuming at epoch 0?\n" + printed(6, 9)],
 }  # fmt: skip
 UNKNOWN = {
@@ -57,8 +87,29 @@ UNKNOWN = {
         "step 10\nstep 20\nstep 10\nstep 20\n", "step 10\nstep 20\n",
     ],
     "saved before the first line that is printed": ["step 100 loss 1\n", "step 100 loss 1\n"],
+    "stages and no more, because it was ended": [STAGES + printed(20, 140, ITERATION, 20), STAGES],
+    "an evaluation and no more": [EVALUATED + printed(100, 900, ITERATION, 100), EVALUATED],
+    "settings and one line": ["epoch: 0\nepoch 1 loss 1\n", "epoch: 0\nepoch 2 loss 1\n"],
+    "settings and one line, in the third link": [
+        "epoch: 0\n", "epoch: 0\nepoch 1 loss 1\n", "epoch: 0\nepoch 2 loss 1\n",
+    ],
 }  # fmt: skip
 OVER = {
+    "stages, and what comes after them": [
+        STAGES + printed(20, 140, ITERATION, 20), STAGES + printed(20, 100, ITERATION, 20),
+    ],
+    "it evaluates first": [
+        EVALUATED + printed(100, 900, ITERATION, 100),
+        EVALUATED + printed(100, 1200, ITERATION, 100),
+    ],
+    "by the clock": [
+        "".join(ITERATION.format(n) for n in (1, 14, 27, 41, 55, 68, 83)),
+        "".join(ITERATION.format(n) for n in (1, 15, 26, 42, 53, 69, 80, 95)),
+    ],
+    "on a faster node": [
+        "".join(ITERATION.format(n) for n in (1, 14, 27, 41, 55, 68, 83, 96, 110)),
+        "".join(ITERATION.format(n) for n in (1, 45, 88, 130, 174)),
+    ],
     "epochs": [printed(1, 6), printed(1, 7)],
     "batches of an epoch": [
         printed(0, 9, "Epoch: [0][{}/500]\n"), printed(0, 5, "Epoch: [0][{}/500]\n"),
@@ -84,6 +135,28 @@ def test_a_link_that_starts_over_is_seen_to(judge, name):
 
     assert judged.state == resumption.STARTED_OVER
     assert "was given output/last.npz and began again at" in judged.why
+    assert judged.hint
+
+
+def test_one_thing_that_goes_on_outranks_another_that_begins_again(tmp_path):
+    run, asked = make_run(tmp_path, command=GIVEN), PLAN._replace(command=GIVEN)
+    for first in (1, 4):
+        link = begin_link(run)
+        seen = SAVED if link > 1 else None
+        links.write_begun(run, links.read_begun(run, link)._replace(checkpoint_seen=seen))
+        early = [float(first), first + 1.0, first + 2.0]
+        again = tracks.Track("step", [1.0], [3.0], 3, early=[1.0, 2.0, 3.0])
+        on = tracks.Track("epoch as watched", early[:1], early[-1:], 3, early=early)
+        judged = resumption.judge(run, link, asked, [again, on], chain.TIME_LIMIT)
+        end_link(run, link, tracks=tracks.to_json([again, on]))
+
+    assert judged.state == resumption.CONTINUED
+
+
+def test_mixed_evidence_lets_the_chain_go_on_with_a_warning(judge):
+    judged = judge(UNKNOWN["stages and no more, because it was ended"], command=GIVEN)
+
+    assert "not known" in judged.why
     assert judged.hint
 
 
@@ -183,3 +256,11 @@ def test_the_one_number_of_a_name_that_never_changes_counts_nothing(tmp_path):
     saved.write_text("second, longer")
 
     assert list(tracks._of_names(str(tmp_path), ["*.json"], before)) == []
+
+
+def test_stages_before_the_training_are_no_steps_that_were_made_again(judge, tmp_path):
+    judge(CONTINUES["stages are numbered before it trains"], command=GIVEN)
+
+    told = report.report(str(tmp_path / "runs/digits-7f3a"))["links"][1]
+
+    assert (told["first_step"], told["last_step"], told["steps_redone"]) == (160, 260, 0)

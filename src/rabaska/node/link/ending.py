@@ -176,7 +176,11 @@ def began(work: Work, how: str, progressed: bool) -> Tuple[List[tracks.Track], r
     if how == chain.SUPERSEDED:
         return [], resumption.NOTHING  # what it carried is another's now
     own = tracks.of_link(work.run, work.link, work.plan.progress, work.plan.patterns)
-    return own, resumption.judge(work.run, work.link, work.plan, own, how, progressed)
+    judged = resumption.judge(work.run, work.link, work.plan, own, how, progressed)
+    if judged.state == resumption.UNKNOWN and judged.why:
+        say_in_log(work, "{}; {}".format(judged.why, judged.hint))
+        work.diary.note("beginning not known", why=judged.why)
+    return own, judged
 
 
 def conclude(work: Work, end: End) -> None:

@@ -153,6 +153,8 @@ def _links(
         link = _link(run, number, alive if number == holder else False)
         if asked is not None:
             link.update(_beginning(run, number, asked))
+            step = resumption.judged(run, number, asked).step
+            span = span if step is None else span._replace(first_step=int(step))
         link.update(first_step=span.first_step, last_step=span.last_step, epoch=span.epoch)
         every = span.every or before.every or 1
         link["steps_redone"] = steps_redone(before.last_step, span.first_step, every)

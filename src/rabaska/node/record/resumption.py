@@ -1,15 +1,15 @@
 """Whether a link went on from the checkpoint that the links before it left, or started over.
 
 A chain whose links all begin with the first step is never finished, however many there are. What
-shows it: a later link counts from where the first one did, or its program was never given the
-checkpoint. What cannot be known is not claimed either way.
+shows it: a later link counts again what the first one did, one number after another, or its program
+was never given the checkpoint. What cannot be known is not claimed: then the chain goes on.
 """
 
 import os
-from typing import Callable, List, NamedTuple, Optional
+from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from ..files import Json
-from . import chain, links, metrics, plan, tracks
+from . import chain, links, metrics, plan, repeats, tracks
 from .plan import Plan
 from .runfolder import RunFolder
 from .tracks import Track
@@ -17,6 +17,7 @@ from .tracks import Track
 CONTINUED = "continued"
 STARTED_OVER = chain.STARTED_OVER
 UNKNOWN = ""
+_MIXED = "mixed"  # of one track: it begins like the first link, and that proves nothing
 
 # The program was not at work, or was given what it could not work with.
 _NO_FAULT = (chain.STAGING_FAILED, chain.NO_TIME_LEFT, chain.DAMAGED_DATA)
@@ -37,12 +38,17 @@ _RESTORE = (
     "begin the training loop with it; or let one job do it all: `--links 1` with a longer "
     "`--walltime`"
 )
+_TELL_COUNTER = (
+    "if it starts over, `rabaska cancel` saves the time of the links to come; say in `[progress] "
+    "pattern` which of its numbers is the counter, and it is known next time"
+)
 
 
 class Judged(NamedTuple):
     state: str  # CONTINUED, STARTED_OVER or UNKNOWN
     why: str = ""
     hint: str = ""
+    step: Optional[float] = None  # that it went on with, where its log told others before
 
 
 NOTHING = Judged(UNKNOWN)
@@ -71,12 +77,13 @@ def judge(
     found = _as_tracked(run, link, asked, own)
     if found.state == STARTED_OVER and how in _NO_FAULT:
         return NOTHING
-    if found != NOTHING:
+    if found.state != UNKNOWN:
         return found
     did_something = progressed or bool(own) or how in _AT_WORK or _printed(run.log(link))
     if how in _NO_FAULT or not did_something:
         return NOTHING  # it was over before it could begin anywhere
-    return _without_evidence(run, link, asked)
+    by_source = _without_evidence(run, link, asked)
+    return found if by_source == NOTHING else by_source
 
 
 def _printed(log: str) -> bool:
@@ -96,16 +103,23 @@ def _as_tracked(run: RunFolder, link: int, asked: Plan, own: List[Track]) -> Jud
     path, passed_on = begun.checkpoint_seen["path"], given(asked)
     origin = _origin(run, link, asked)
     before = _tracks(run, link - 1, asked)
+    over = mixed = NOTHING
     for mine in own:
         first = next((track for track in origin if track.what == mine.what), None)
         last = next((track for track in before if track.what == mine.what), None)
         state = _compared(mine, first, last)
-        certain = passed_on is False or _after_first(mine, last, begun, run)
-        if state == CONTINUED or (state == STARTED_OVER and certain):
-            return (
-                Judged(state) if state == CONTINUED else _began_again(link, path, passed_on, mine)
-            )
-    return NOTHING
+        if state == repeats.ALONE:
+            certain = passed_on is False or _is_telling(mine, last, begun, run)
+        else:
+            certain = passed_on is False or _after_first(last, begun, run)
+        if state == CONTINUED:
+            # Whatever else it counts may begin again.
+            return Judged(CONTINUED, step=_landing(mine, first, last))
+        if state in (STARTED_OVER, repeats.ALONE) and certain:
+            over = _began_again(link, path, passed_on, mine) if over == NOTHING else over
+        elif state != UNKNOWN:
+            mixed = _not_known(link, mine)
+    return mixed if over == NOTHING else over
 
 
 def seen_to_continue(run: RunFolder, asked: Plan) -> bool:
@@ -117,7 +131,12 @@ def judged(run: RunFolder, link: int, asked: Plan) -> Judged:
     """As recorded at its end; for a link that runs, or was lost, as its log shows so far."""
     ended = links.read_ended(run, link)
     if ended is not None:
-        return Judged(**ended.resumption) if ended.resumption else NOTHING
+        told = ended.resumption or {}
+        return (
+            Judged(**{name: told[name] for name in Judged._fields if name in told})
+            if told
+            else NOTHING
+        )
     return judge(run, link, asked, _tracks(run, link, asked))
 
 
@@ -172,7 +191,7 @@ def _compared(mine: Track, first: Optional[Track], last: Optional[Track]) -> str
     if first is None:
         return UNKNOWN
     if mine.first <= first.first:
-        return STARTED_OVER
+        return _begun_alike(mine, first, last)
     if not mine.weak:
         return CONTINUED
     # Numbers in names prove it where they follow at once: who starts over and deletes old files
@@ -183,7 +202,36 @@ def _compared(mine: Track, first: Optional[Track], last: Optional[Track]) -> str
     return CONTINUED if 0 < mine.first[0] - last.last[0] <= gap else UNKNOWN
 
 
-def _after_first(mine: Track, last: Optional[Track], begun: links.Begun, run: RunFolder) -> bool:
+def _begun_alike(mine: Track, first: Track, last: Optional[Track]) -> str:
+    """What a track shows that begins where the first link began, or before it."""
+    if mine.what == tracks.WATCHED:
+        return STARTED_OVER  # a framework's own word for where it began
+    found = repeats.compared(_early(mine), _early(first), _early(last) if last else [])
+    if found == repeats.ALONE and mine.inside and first.inside:
+        found = repeats.compared(mine.inside, first.inside, last.inside if last else [])
+    shown = {repeats.JUMPS: CONTINUED, repeats.REPEATS: STARTED_OVER, repeats.MIXED: _MIXED}
+    return shown.get(found, found)
+
+
+def _landing(mine: Track, first: Optional[Track], last: Optional[Track]) -> Optional[float]:
+    if mine.what != "step" or first is None or mine.first > first.first:
+        return None
+    return repeats.landing(_early(mine), _early(first), _early(last) if last else [])
+
+
+def _early(track: Track) -> Sequence[float]:
+    """Its first places; a record of an older version has only the ends."""
+    return track.early or sorted({track.first[0], track.last[0]})
+
+
+def _is_telling(mine: Track, last: Optional[Track], begun: links.Begun, run: RunFolder) -> bool:
+    """Whether the only number that a link told was its first step, and not a stage or a setting."""
+    if last is None or last.seen > 1:
+        return last is not None and len(mine.first) > 1  # an epoch and a step of it
+    return _after_first(last, begun, run)
+
+
+def _after_first(last: Optional[Track], begun: links.Begun, run: RunFolder) -> bool:
     """Whether the checkpoint was saved after the place where the first link is first seen.
 
     Who prints every 100th step and saves every 70th may print step 100 in two links, rightly.
@@ -194,6 +242,14 @@ def _after_first(mine: Track, last: Optional[Track], begun: links.Begun, run: Ru
         return True
     again = links.read_begun(run, begun.link - 1)
     return again is not None and again.checkpoint_seen is not None
+
+
+def _not_known(link: int, mine: Track) -> Judged:
+    place = "{} {:g}".format(mine.what.partition(" in ")[0], mine.first[0])
+    why = "link {} begins with {}, as link 1 did, and what follows proves neither that it goes on "
+    return Judged(
+        UNKNOWN, why.format(link, place) + "nor that it starts over: not known", _TELL_COUNTER
+    )
 
 
 def _began_again(link: int, path: str, passed_on: Optional[bool], mine: Track) -> Judged:

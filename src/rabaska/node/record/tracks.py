@@ -19,6 +19,9 @@ SLICE = 64 * 1024  # bytes at the head and at the tail of a log
 _BETWEEN, _PIECE = 16, 4 * 1024  # pieces in between, where counters that begin again show
 _TEXTS = (".csv", ".tsv", ".jsonl", ".log", ".txt")
 _MOST = 100  # files of a kind that are looked at
+_EARLY = 32  # places that are compared one by one
+_IN_FULL = 8  # tracks that are recorded with them: the record has to fit on a full disk
+WATCHED = "epoch as watched"
 # What columns of a table are called, the most telling first.
 _COLUMNS = ("epoch", "global_step", "step", "iteration", "iter", "batch", "episode", "round")
 
@@ -34,6 +37,8 @@ class Track(NamedTuple):
     last: Place
     seen: int  # different places that were seen
     weak: bool = False  # shows that a link started over, and never by itself that it did not
+    early: Sequence[float] = ()  # the first places, none left out (see `repeats`)
+    inside: Sequence[float] = ()  # the same, of the steps in the first epoch
 
 
 class Found(NamedTuple):
@@ -75,30 +80,56 @@ def of_link(run: RunFolder, link: int, pattern: str, patterns: List[str]) -> Lis
 
 
 def of_log(path: str, pattern: str = "") -> Optional[Track]:
-    return _track("", progress.numbers(_sampled(path), pattern))
+    head, rest = _sampled(path)
+    if not rest:
+        return _track("", progress.numbers(head, pattern))
+    # Lines are read one by one, so those of the head come first.
+    at_head = len(progress.numbers(head, pattern))
+    return _track("", progress.numbers(head + "\n" + rest, pattern), at_head)
 
 
 def to_json(found: List[Track]) -> List[files.Json]:
-    return [dict(track._asdict()) for track in found]
+    short = [track._replace(early=[], inside=[]) for track in found[_IN_FULL:]]
+    return [dict(track._asdict()) for track in found[:_IN_FULL] + short]
 
 
 def from_json(value: object) -> List[Track]:
     return [Track(**one) for one in value] if isinstance(value, list) else []
 
 
-def _track(where: str, numbers: Numbers) -> Optional[Track]:
-    """None where nothing is counted, or what is counted begins again within the link."""
-    epochs = _rising([epoch for epoch, _ in numbers if epoch is not None])
+def _track(where: str, numbers: Numbers, at_head: Optional[int] = None) -> Optional[Track]:
+    """None where nothing is counted, or what is counted begins again within the link.
+
+    After the first numbers, `at_head` of them, some may be missing.
+    """
+    head = numbers[:at_head]
+    told = [epoch for epoch, _ in numbers if epoch is not None]
+    epochs = _rising(told)
     if epochs is None:
         return None
     if not epochs:
-        steps = _rising([step for _, step in numbers if step is not None])
+        told = [float(step) for _, step in numbers if step is not None]
+        steps = _rising(told)
         if not steps:
             return None
-        return Track("step" + where, [steps[0]], [steps[-1]], len(set(steps)))
+        count = sum(step is not None for _, step in head) - (len(told) - len(steps))
+        early = _first_of(steps[:count])
+        return Track("step" + where, [steps[0]], [steps[-1]], len(set(steps)), early=early)
     inside = _steps_inside(epochs[0], numbers)
     places = set(epochs) if len(set(epochs)) > 1 else set(inside) or set(epochs)
-    return Track("epoch" + where, [epochs[0]] + inside[:1], [epochs[-1]], len(places))
+    count = sum(epoch is not None for epoch, _ in head) - (len(told) - len(epochs))
+    return Track(
+        "epoch" + where,
+        [epochs[0]] + inside[:1],
+        [epochs[-1]],
+        len(places),
+        early=_first_of(epochs[:count]),
+        inside=_first_of(_rising(_steps_inside(epochs[0], head)) or []),
+    )
+
+
+def _first_of(numbers: Sequence[float]) -> List[float]:
+    return sorted(set(numbers))[:_EARLY]
 
 
 def _rising(found: List[float]) -> Optional[List[float]]:
@@ -121,14 +152,14 @@ def _steps_inside(epoch: float, numbers: Numbers) -> List[float]:
     return steps
 
 
-def _sampled(path: str) -> str:
-    """The head and the tail of a log, and pieces in between."""
+def _sampled(path: str) -> Tuple[str, str]:
+    """The head of a log; and pieces of the rest, with its tail, where it is too long to read."""
     try:
         with open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             if size <= 2 * SLICE + _BETWEEN * _PIECE:
-                return stream.read().decode("utf-8", "replace")
-            pieces = [stream.read(SLICE)]
+                return stream.read().decode("utf-8", "replace"), ""
+            head, pieces = stream.read(SLICE).rpartition(b"\n")[0], []
             room = size - 2 * SLICE
             for number in range(_BETWEEN):
                 stream.seek(SLICE + room * number // _BETWEEN)
@@ -136,8 +167,8 @@ def _sampled(path: str) -> str:
             stream.seek(size - SLICE)
             pieces.append(_lines_of(stream.read(SLICE)))
     except OSError:
-        return ""
-    return b"\n".join(pieces).decode("utf-8", "replace")
+        return "", ""
+    return head.decode("utf-8", "replace"), b"\n".join(pieces).decode("utf-8", "replace")
 
 
 def _lines_of(piece: bytes) -> bytes:
@@ -228,7 +259,8 @@ def _of_names(carried: str, patterns: List[str], before: Found) -> Iterator[Trac
     for kind, numbers in sorted(kinds.items()):
         if len(numbers) == 1 and kind in overwritten:
             continue  # such as resnet50.pt: the one number of a name that never changes
-        yield Track("number of " + kind, [min(numbers)], [max(numbers)], len(numbers), weak=True)
+        ends, early = ([min(numbers)], [max(numbers)]), _first_of(list(numbers))
+        yield Track("number of " + kind, ends[0], ends[1], len(numbers), weak=True, early=early)
 
 
 def of_watched(lines: List[files.Json]) -> Optional[Track]:
@@ -238,4 +270,5 @@ def of_watched(lines: List[files.Json]) -> Optional[Track]:
     if not own or own[-1].get("anywhere"):
         return None
     first, made = float(own[-1]["first_epoch"]), int(own[-1]["epochs"])
-    return Track("epoch as watched", [first], [first + made], made + 1)
+    early = [first + number for number in range(min(made + 1, _EARLY))]
+    return Track(WATCHED, [first], [first + made], made + 1, early=early)
