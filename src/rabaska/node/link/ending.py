@@ -4,7 +4,8 @@ import os
 import shlex
 import subprocess
 import time
-from typing import Callable, List, Mapping, Sequence, Tuple
+import traceback
+from typing import Callable, List, Mapping, Sequence, Tuple, TypeVar
 
 from .. import files
 from ..record import chain, links, patterns, resumption, secrets, tracks
@@ -13,10 +14,13 @@ from . import bad_node, copies, growing, keep, snapshot
 from .job import Work, say_in_log
 from .program import End
 
+Found = TypeVar("Found")
+
 NOT_READY = 1  # exit code of an agent whose program could not start, or whose results are lost
 _PATIENCE = 30.0  # seconds with a scheduler that does not answer
 _TRYING = 300.0  # seconds with storage that takes nothing, if the job has so long
 _LONGEST_PAUSE = 30.0  # seconds
+_ALL_NEW = "what is new beside the code"
 _NAMED = 50  # files that are missing: on a full disk there is little room to say so
 
 _MAKE_ROOM = (
@@ -36,6 +40,15 @@ def keep_results(
 
     The end of the link, which is another one if results are missing.
     """
+    nothing = keep.Kept([], 0, ["a bug in rabaska, see the job's output"], failed=[_ALL_NEW])
+    kept = despite_bugs(nothing, _keep_trying, work, code, before, going)
+    _tell(work, kept)
+    return with_missing(work, kept, end)
+
+
+def _keep_trying(
+    work: Work, code: str, before: snapshot.Listing, going: Callable[[], bool]
+) -> keep.Kept:
     until = time.monotonic() + float(os.environ.get("RABASKA_KEEP_SECONDS") or _TRYING)
     pause = 1.0
     kept = _keep_once(work, code, before, going)
@@ -44,8 +57,7 @@ def keep_results(
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
         kept = _keep_once(work, code, before, going)
-    _tell(work, kept)
-    return with_missing(work, kept, end)
+    return kept
 
 
 def _keep_once(
@@ -59,7 +71,7 @@ def _keep_once(
             code, work.carried, before, may_write, work.plan.patterns, going, kept_elsewhere(work)
         )
     except OSError as problem:
-        return keep.Kept([], 0, [str(problem)], failed=["what is new beside the code"])
+        return keep.Kept([], 0, [str(problem)], failed=[_ALL_NEW])
 
 
 def with_missing(work: Work, kept: keep.Kept, end: End) -> End:
@@ -115,16 +127,17 @@ def kept_elsewhere(work: Work) -> copies.Said:
 
 def write_end(work: Work, found: links.Saved, end: End) -> None:
     """Record how the link ended; `found` is the checkpoint it started from."""
-    superseded = end.how == chain.SUPERSEDED
-    after = None if superseded else links.newest(work.run, work.link, work.plan.patterns)
-    if not superseded and not links.progressed(found, after):
-        after = unfitting(work) or after
+    if end.how == chain.FINISHED:
+        _write_done(work)
+    after = despite_bugs(None, _newest, work, found, end.how)
     progressed = links.progressed(found, after)
     reason, remedy = end.reason, end.remedy
     if end.how == chain.TIME_LIMIT and not progressed:
-        told = growing.foretold(work, None)
+        nothing_told = {}  # type: files.Json
+        told = despite_bugs(nothing_told, growing.foretold, work, None)
         reason, remedy = told.get("stuck") or reason, told.get("hint", "")
-    own, judged = began(work, end.how, progressed)
+    nothing_seen = [], resumption.NOTHING  # type: Tuple[List[tracks.Track], resumption.Judged]
+    own, judged = despite_bugs(nothing_seen, began, work, end.how, progressed)
     if judged.state == chain.STARTED_OVER and end.how not in (chain.FINISHED, chain.NOT_KEPT):
         remedy = judged.hint
     ended = links.Ended(
@@ -145,13 +158,42 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
     say("link {} ended: {} ({})".format(work.link, end.how, reason))
     work.diary.note("ended", how=end.how, reason=reason)
     try:
-        # DONE first: after the record of its end, the link no longer holds the run.
-        if end.how == chain.FINISHED:
-            files.write_json(work.run.done, {"link": work.link, "time": time.time()})
-            secrets.forget(work.run)
         links.write_ended(work.run, ended)
     except OSError as problem:
         say("the end of link {} could not be recorded: {}".format(work.link, problem))
+
+
+def _write_done(work: Work) -> None:
+    """Before all else: after the record of its end, the link no longer holds the run."""
+    try:
+        files.write_json(work.run.done, {"link": work.link, "time": time.time()})
+        secrets.forget(work.run)
+    except OSError as problem:
+        say("that the run is finished could not be recorded: {}".format(problem))
+
+
+def despite_bugs(otherwise: Found, judge: Callable[..., Found], *given: object) -> Found:
+    """What `judge` finds, or `otherwise` where it has a bug: the end of a link is recorded first.
+
+    What a link did in days must not be lost by a mistake in the judging of it. The bug keeps its
+    traceback, in the output of the job.
+    """
+    try:
+        return judge(*given)
+    except Exception:  # whatever it is
+        say("a bug in rabaska, which does not keep the end of the link from being recorded:")
+        traceback.print_exc()
+        return otherwise
+
+
+def _newest(work: Work, found: links.Saved, how: str) -> links.Saved:
+    """The newest checkpoint after the link, whatever it is called."""
+    if how == chain.SUPERSEDED:
+        return None
+    after = links.newest(work.run, work.link, work.plan.patterns)
+    if links.progressed(found, after):
+        return after
+    return despite_bugs(None, unfitting, work) or after
 
 
 def unfitting(work: Work) -> links.Saved:

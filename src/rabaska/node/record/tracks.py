@@ -234,12 +234,17 @@ def _column(head: str) -> Optional[Tuple[int, str, str]]:
 
 def _of_table(text: str, place: int, name: str, delimiter: str) -> Numbers:
     found = []  # type: List[Tuple[Optional[float], Optional[float]]]
-    for row in csv.reader(text.splitlines(), delimiter=delimiter):
-        try:
-            number = float(row[place])
-        except (IndexError, ValueError):
-            continue
-        found.append((number, None) if name == "epoch" else (None, number))
+    # Before Python 3.11, csv refuses the NULs that a crash of the machine leaves.
+    rows = csv.reader(text.replace("\0", "").splitlines(), delimiter=delimiter)
+    try:
+        for row in rows:
+            try:
+                number = float(row[place])
+            except (IndexError, ValueError):
+                continue
+            found.append((number, None) if name == "epoch" else (None, number))
+    except csv.Error:
+        pass  # it is no table from here on
     return found
 
 

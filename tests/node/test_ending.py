@@ -1,0 +1,83 @@
+"""The end of a link is recorded, whatever goes wrong while it is judged."""
+
+import csv
+import os
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from made_runs import PLAN, begin_link, make_run
+
+from rabaska.node.link import ending
+from rabaska.node.link.job import Job, Work
+from rabaska.node.link.program import End
+from rabaska.node.record import chain, links, patterns, resumption, tracks
+from rabaska.node.record.events import Diary
+
+
+@pytest.fixture
+def work(tmp_path: Any) -> Work:
+    run = make_run(tmp_path)
+    begin_link(run)
+    fields: dict[str, Any] = {
+        "run": run, "plan": PLAN, "job": Job("12_1", 0.0, 0.0, ""), "diary": Diary(run, 1),
+        "lease": SimpleNamespace(link=1, lost=lambda: ""), "deadline": None,
+        "look": lambda: None, "told": lambda: None,
+    }  # fmt: skip
+    return Work(**fields)
+
+
+BUGS = [
+    (tracks, "of_link"),
+    (resumption, "judge"),
+    (patterns, "learn"),
+    (links, "newest"),
+    (ending.growing, "foretold"),
+]
+
+
+@pytest.mark.parametrize(("module", "name"), BUGS)
+@pytest.mark.parametrize("how", [chain.FINISHED, chain.TIME_LIMIT])
+def test_a_bug_while_an_end_is_judged_keeps_its_traceback_and_the_end_is_recorded(
+    work: Work,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    module: Any,
+    name: str,
+    how: str,
+) -> None:
+    def fails(*_given: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(module, name, fails)
+
+    ending.write_end(work, None, End(how, "why", 0))
+
+    ended = links.read_ended(work.run, 1)
+    assert ended is not None
+    assert ended.how == how
+    assert os.path.exists(work.run.done) is (how == chain.FINISHED)
+    said = capfd.readouterr()
+    asked = (name, how) != ("foretold", chain.FINISHED)
+    assert ("ZeroDivisionError: a bug" in said.err) is asked
+
+
+@pytest.fixture
+def narrow_fields() -> Iterator[None]:
+    """Rows that csv refuses; before Python 3.11 it refuses those with a NUL."""
+    before = csv.field_size_limit(8)
+    yield
+    csv.field_size_limit(before)
+
+
+@pytest.mark.usefixtures("narrow_fields")
+def test_a_table_that_is_none_tells_what_came_before(tmp_path: Any) -> None:
+    (tmp_path / "output").mkdir()
+    table = tmp_path / "output/m.csv"
+    table.write_bytes(b"epoch,loss\n0,1\n1,2\n" + b"x" * 100 + b"\n2,3\n")
+
+    found = tracks._of_text(str(tmp_path), "output/m.csv", [0, 0])
+
+    assert found is not None
+    assert (found.first, found.last) == ([0.0], [1.0])
