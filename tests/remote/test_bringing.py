@@ -62,3 +62,34 @@ def test_nothing_is_brought_through_a_link_in_the_folder(tmp_path):
         place.bring("/results", tmp_path / "home", Offers("here/key", link="../id_rsa"))
 
     assert not (tmp_path / "home/key").is_symlink()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{", "{}", '{"path": 5}', {"path": ""}, {"path": "a\0b"}, {"path": "\ud800"}, {"size": -1},
+     {"size": "1"}, {"mtime_ns": 1e300}, {"mtime_ns": 2**80}, {"link": ""}, {"problem": 5}],
+    ids=repr,
+)  # fmt: skip
+def test_a_list_that_is_none_is_refused(tmp_path, line):
+    place, offers = Ssh(Connection("no-such-host.invalid", sockets=Path(tmp_path))), Offers("a")
+    told = {"path": "a", "size": 1, "mtime_ns": 1, "link": None}
+    offers.lines = [line if isinstance(line, str) else json.dumps({**told, **line})]
+
+    with pytest.raises(CommandFailed, match="the cluster gave an answer"):
+        place.bring("/results", tmp_path / "home", offers)
+
+
+def test_what_a_later_version_says_of_a_file_is_passed_over(tmp_path):
+    place, offers = Ssh(Connection("no-such-host.invalid", sockets=Path(tmp_path))), Offers()
+    told = {"path": "b/c", "size": 1, "mtime_ns": 1, "link": "../last.pt", "owner": "me"}
+    offers.lines = ["Welcome", json.dumps(told)]
+
+    assert place.bring("/results", tmp_path / "home", offers).files == 1
+
+
+def test_what_is_noted_here_is_not_replaced_from_there(tmp_path):
+    place = Ssh(Connection("no-such-host.invalid", sockets=Path(tmp_path)))
+
+    came = place.bring("/results", tmp_path / "home", Offers(".fetched.json", ".", link="x"))
+
+    assert came.files == 0

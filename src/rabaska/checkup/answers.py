@@ -8,6 +8,7 @@ from rabaska.checkup import imports, software
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_size
+from rabaska.domain.answers import count
 from rabaska.domain.jobs import Prospect
 from rabaska.domain.shellwords import expanding
 from rabaska.knowledge.failures import explain
@@ -174,7 +175,7 @@ def _wanted(subject: Subject) -> int:
 def _column(line: str, number: int) -> int:
     """A number of df's table; 0 where it has none, as for files on some file systems."""
     cells = line.split()
-    return int(cells[number]) if len(cells) > number and cells[number].isdigit() else 0
+    return (count(cells[number]) or 0) if len(cells) > number else 0
 
 
 def _limits(subject: Subject, said: str) -> Iterator[Finding]:

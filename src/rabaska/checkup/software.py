@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from rabaska.checkup.environment import plain_name, read
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
+from rabaska.domain import answers
 from rabaska.domain.gpus import parsed
 from rabaska.domain.shellwords import expanding
 from rabaska.scouting.questions import MODULE
@@ -105,7 +106,7 @@ def missing_wheels(subject: Subject, said: str) -> Iterator[Finding]:
 
 
 def many_files(subject: Subject, said: str) -> Iterator[Finding]:
-    count = int(said) if said.strip().isdigit() else 0
+    count = answers.count(said.strip()) or 0
     if count >= _MANY_FILES:
         yield Finding(
             "environment.files", f"the environment there is {count:,} files", "[environment] path",

@@ -3,11 +3,12 @@
 A shape says what our own program there would have answered:
 
     str, bool, None     a text, true or false, null
-    int, float          a number that fits into 64 bits; `float` takes both, also nan
+    int, float          a number of a sensible size; `float` takes both, also nan
     TIME                seconds since 1970, or a number of them
+    SIZE, NANOSECONDS   as file systems count bytes, and when a file was written
     PATH                a text that can be the path of a file
     a pattern           a text that matches all of it
-    (a, b)              one of these
+    (a, b)              one of these, the likely one first
     [a]                 a list of them
     {"key": a, "k?": b} an object; `k` may be left out, and more than these may be there
     {str: a}            an object whose keys are names
@@ -23,7 +24,7 @@ from typing import Any
 from rabaska.errors import CommandFailed
 
 Shape = Any
-_MOST = 1 << 63
+_MOST = 1 << 70  # some file systems say that 2**64 files are free
 _LATEST = 1e11  # seconds since 1970: as far as clocks and calendars can be trusted to count
 _DEEPEST = 50  # levels; what our own program prints has five
 _SHOWN = 60  # letters of an answer that is quoted
@@ -35,6 +36,14 @@ class Unexpected(ValueError):
 
 def TIME(value: object) -> bool:  # noqa: N802 - a shape, like those that are types
     return _is_number(value) and 0 <= float(value) <= _LATEST  # type: ignore[arg-type]
+
+
+def SIZE(value: object) -> bool:  # noqa: N802
+    return _fits(value, int) and 0 <= value < 1 << 63  # type: ignore[operator]
+
+
+def NANOSECONDS(value: object) -> bool:  # noqa: N802
+    return _fits(value, int) and abs(value) < 1 << 62  # type: ignore[arg-type]
 
 
 def PATH(value: object) -> bool:  # noqa: N802
@@ -92,7 +101,7 @@ def _problem(value: Any, shape: Shape, at: str, depth: int) -> str:
         return f"{at} lies too deep"
     if isinstance(shape, tuple):
         problems = [_problem(value, each, at, depth) for each in shape]
-        return "" if "" in problems else max(problems, key=len)
+        return "" if "" in problems else problems[0]
     if isinstance(shape, list):
         if not isinstance(value, list):
             return _not(at, value, "a list")
@@ -152,9 +161,10 @@ def _words(shape: Shape) -> str:
         return f"of the form {shape.pattern}"
     known = {
         None: "null", bool: "true or false", str: "a text", int: "a whole number",
-        float: "a number", TIME: "a time", PATH: "a path",
+        float: "a number", TIME: "a time", PATH: "a path", SIZE: "a size",
+        NANOSECONDS: "a time in nanoseconds",
     }  # fmt: skip
-    return known[shape]
+    return known.get(shape, "a number")
 
 
 def _quoted(text: str) -> str:

@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass
 
+from rabaska.domain.answers import count
 from rabaska.domain.keeping import Kept, Told, unneeded
 from rabaska.errors import CommandFailed
 from rabaska.journeys.station import Station, station
@@ -104,7 +105,8 @@ def _unneeded(there: Station) -> tuple[Kept, ...]:
 def _now(there: Station) -> float:
     """By the cluster's clock, as the times of its files are: ours may be days ahead."""
     told = there.place.run("date +%s").output.split()
-    return float(told[-1]) if told and told[-1].isdigit() else time.time()
+    now = count(told[-1]) if told else None
+    return time.time() if now is None else float(now)
 
 
 def unfinished_runs(there: Station) -> tuple[Told, ...]:
@@ -123,7 +125,7 @@ def _used_since(there: Station, things: tuple[Kept, ...], folder: str) -> set[Ke
     names = quoted([each.path for each in things])
     outcome = there.place.run(f"cd {quoted([folder])} && stat -c '%Y %n' -- {names}")
     times = (line.partition(" ") for line in outcome.output.splitlines())
-    now = {path: float(time) for time, _, path in times if time.isdigit()}
+    now = {path: float(time) for time, _, path in times if count(time) is not None}
     return {each for each in things if now.get(each.path) != each.written}
 
 

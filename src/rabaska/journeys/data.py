@@ -1,12 +1,13 @@
 """Data: look into packs, check them, take files out of them, and advise before packing."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
+from rabaska.domain import answers
 from rabaska.domain.placing import place
 from rabaska.domain.projects import Dataset
 from rabaska.domain.speeds import TierSpeed, best_mode
@@ -27,6 +28,12 @@ from rabaska.packing.memory import whole
 from rabaska.records.home import Home
 from rabaska.remote.unwritable import unwritable
 from rabaska.settings.project import find, load
+
+# What the node side answers; see `measure` there.
+_MEASURED = {
+    "path?": str, "free?": int, "files?": (int, None), "write?": float, "read?": float,
+    "seconds_to_make?": answers.TIME, "seconds_to_read?": answers.TIME, "why?": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -110,15 +117,15 @@ def verify_on(packs: Sequence[Path], cluster: str, home: Home) -> list[Verdict]:
     """The same for the copies of these packs that a cluster has."""
     there = station(cluster, home)
     copies = [f"{there.store}/packs/{pack.name}" for pack in packs]
-    answers = [json.loads(there.ask("verify", copy).output) for copy in copies]
-    if packs and all(problems is None for problems in answers):
+    found = [_asked(there, ([str], None), "verify", copy) for copy in copies]
+    if packs and all(problems is None for problems in found):
         raise WrongUse(
             f"{cluster} has no copy of {' or '.join(pack.name for pack in packs)}",
             hint=f"`rabaska run --on {cluster}` brings one along",
         )
     return [
         Verdict(pack.name, pack, problems)
-        for pack, problems in zip(packs, answers, strict=True)
+        for pack, problems in zip(packs, found, strict=True)
         if problems is not None
     ]
 
@@ -223,8 +230,19 @@ def _tiers(there: Station) -> tuple[TierSpeed, ...]:
     local = there.cluster.local_space or there.scheduler.in_job().local_space
     asked = {"store": there.store, "node": local, **there.cluster.tiers}
     words = [f"{name}={path}" for name, path in asked.items() if path]
-    told = json.loads(there.ask("measure", *words).output)
-    return tuple(TierSpeed(tier=name, **figures) for name, figures in told.items())
+    told = _asked(there, {str: _MEASURED}, "measure", *words)
+    known = {field.name for field in fields(TierSpeed)} - {"tier"}
+    return tuple(
+        TierSpeed(tier=name, **{key: figures[key] for key in known & figures.keys()})
+        for name, figures in told.items()
+    )
+
+
+def _asked(there: Station, shape: answers.Shape, *words: str) -> Any:
+    try:
+        return answers.read(there.ask(*words).output, shape)
+    except answers.Unexpected as problem:
+        raise answers.unusable(there.cluster.name, problem) from problem
 
 
 @contextmanager

@@ -201,7 +201,7 @@ def _json_lines(text: str) -> list[dict[str, object]]:
     while (at := text.find("{", at)) >= 0:
         try:
             value, at = decoder.raw_decode(text, at)
-        except ValueError:
+        except (ValueError, RecursionError):
             at += 1
             continue
         if isinstance(value, dict):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rabaska.domain import answers
 from rabaska.errors import CommandFailed, NoSuchRun, ResultsMissing
 from rabaska.journeys.identity import guarded, refuse_other
 from rabaska.journeys.owning import claim, refuse_others
@@ -133,4 +134,4 @@ def _carried(record: RunRecord, there: Station) -> list[str]:
     script = guarded(record, f"ls {quoted([record.path + '/carried'])}")
     outcome = surely(lambda: there.place.run(script))
     refuse_other(record, outcome.exit_code)
-    return [name for name in outcome.output.split() if name.isdigit()]
+    return [name for name in outcome.output.split() if answers.count(name) is not None]

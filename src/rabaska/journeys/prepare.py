@@ -117,7 +117,7 @@ def _build(
     if outcome.exit_code != 0:
         raise _failed(station, outcome)
     files = outcome.output.strip().rpartition("\n")[2]
-    if files.isdigit():
+    if answers.count(files) is not None:
         teller.step(f"environment {name}: {int(files):,} files of the store")
     return ready
 

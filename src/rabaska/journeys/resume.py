@@ -1,8 +1,9 @@
 """Resume: another round of links for a run that stopped before it was finished."""
 
-import json
+import re
 from dataclasses import replace
 
+from rabaska.domain import answers
 from rabaska.domain.jobs import JobId, JobSpec
 from rabaska.domain.runs import RunState
 from rabaska.errors import CommandFailed, NoSuchRun, Unreachable, WrongUse
@@ -15,7 +16,7 @@ from rabaska.journeys.submit import more_script, script, spec_of, submit
 from rabaska.journeys.telling import Teller
 from rabaska.node.record.plan import Plan, from_json
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord, remember
+from rabaska.records.runs import NAME, RunRecord, remember
 from rabaska.remote.place import quoted, surely
 
 # The code of a run stays as it was submitted.
@@ -24,6 +25,16 @@ _ELSE = (
     "a longer `--walltime`, gets further"
 )
 
+# What of a plan becomes a path on this computer, from which files are sent.
+_PLAN = {
+    "run": NAME, "code": re.compile("[0-9A-Za-z]*"),
+    "datasets": [{"pack": re.compile(r"(?!\.)[^/\x00]+")}],
+}  # fmt: skip
+# And what its next job is made of.
+_ABOUT = {
+    "setup": [str], "account": str, "queue": str, "features": [str], "mail": str, "native": [str],
+    "resources": {"walltime": answers.TIME},
+}  # fmt: skip
 _NO_PLAN = 97  # how the script that reads a plan ends where there is none
 
 
@@ -55,6 +66,7 @@ def resume(
         teller.warn(f"this run starts over, and its next link will too: {now.starts_over}; {_ELSE}")
     there = station_of(record, home)
     plan = read_plan(record, there)
+    _refuse_incomplete(plan, record)
     complete(there, plan, home)
     spec = spec_of(plan, there, links=links or plan.links)
     name = _write_script(plan, there, spec)
@@ -80,14 +92,25 @@ def read_plan(record: RunRecord, there: Station) -> Plan:
     if outcome.exit_code != 0:
         raise CommandFailed(f"the plan of {record.name} cannot be read", why=outcome.complaint)
     try:
-        return from_json(json.loads(outcome.output))
+        return from_json(answers.read(outcome.output, _PLAN))
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
-        raise CommandFailed(
-            f"the plan of {record.name} is damaged",
-            why=f"{record.path}/run.json: {problem}",
-            hint=f"`rabaska fetch {record.name}` brings what the run saved; "
-            "`rabaska run` begins another one",
-        ) from None
+        raise _damaged(record, problem) from None
+
+
+def _refuse_incomplete(plan: Plan, record: RunRecord) -> None:
+    try:
+        answers.checked(plan.about, _ABOUT)
+    except answers.Unexpected as problem:
+        raise _damaged(record, problem) from None
+
+
+def _damaged(record: RunRecord, problem: Exception) -> CommandFailed:
+    return CommandFailed(
+        f"the plan of {record.name} is damaged",
+        why=f"{record.path}/run.json: {problem}",
+        hint=f"`rabaska fetch {record.name}` brings what the run saved; "
+        "`rabaska run` begins another one",
+    )
 
 
 def _write_script(plan: Plan, there: Station, spec: JobSpec) -> str:

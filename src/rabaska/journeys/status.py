@@ -3,13 +3,15 @@
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rabaska.domain import answers
 from rabaska.domain.jobs import Capabilities, JobId, JobState, JobStatus
 from rabaska.errors import Unreachable
+from rabaska.journeys import survey_answers
 from rabaska.journeys.station import Station, station_of
 from rabaska.records.home import Home
 from rabaska.records.reports import Report, keep, recalled
@@ -76,21 +78,24 @@ def _ask(
     meanwhile: Callable[[], object] | None = None,
     again: str = "",
 ) -> "Answer":
-    known = recalled(home.reports, there.cluster.name)
+    known = _usable(recalled(home.reports, there.cluster.name), records)
     script = there.quickly("survey", json.dumps(_about_queue(there.scheduler)))
     question = "".join(_about_run(record, known) for record in records).encode()
     with _at_once(meanwhile):
         outcome = surely(lambda: there.run(script, feed=question, again=again))
-    *lines, last = list(_json_lines(outcome.output)) or [{}]
-    if "queue" not in last:
-        raise Unreachable(
-            f"{there.cluster.name} did not tell how its runs stand", why=outcome.complaint
-        )
-    # A question that was asked ahead may name runs that were forgotten since.
-    told = {line["path"]: line for line in lines}
-    reports = {path: line if "run" in line else known.get(path, {}) for path, line in told.items()}
-    if any("run" in line and line["mark"] for line in lines):
-        keep(home.reports, there.cluster.name, {**known, **reports})
+    try:
+        *lines, last = answers.read_lines(outcome.output, {}) or [{}]
+        if "queue" not in last:
+            raise Unreachable(
+                f"{there.cluster.name} did not tell how its runs stand", why=outcome.complaint
+            )
+        answers.checked(last, survey_answers.LAST)
+        reports = _reports(answers.checked(lines, [survey_answers.LINE]), known, records)
+    except answers.Unexpected as problem:
+        raise answers.unusable(there.cluster.name, problem) from problem
+    if any("run" in line and line.get("mark") for line in lines):
+        before = recalled(home.reports, there.cluster.name)
+        keep(home.reports, there.cluster.name, {**before, **reports})
     queue, complaint = _queue(last, there)
     from rabaska.journeys.reading import Answer
 
@@ -112,10 +117,30 @@ def _about_run(record: RunRecord, known: Mapping[str, Report]) -> str:
     return json.dumps({"path": record.path, "job": record.job, "mark": mark}) + "\n"
 
 
-def _json_lines(text: str) -> Iterable[dict[str, Any]]:
-    for line in text.splitlines():
-        if line.startswith("{"):
-            yield json.loads(line)
+def _usable(known: Mapping[str, Report], records: Sequence[RunRecord]) -> dict[str, Report]:
+    """What is remembered of these runs; what an older version wrote, and is damaged, is not."""
+    found = {}
+    for path in (record.path for record in records if record.path in known):
+        with suppress(answers.Unexpected):
+            found[path] = survey_answers.report(known[path])
+    return found
+
+
+def _reports(
+    lines: Sequence[Report], known: Mapping[str, Report], records: Sequence[RunRecord]
+) -> dict[str, Report]:
+    """What was told of each run; a line without a report says that the last one still holds."""
+    # A question that was asked ahead may name runs that were forgotten since.
+    told = {line["path"]: line for line in lines}
+    reports = {}
+    for path in (record.path for record in records):
+        if "run" in told.get(path, {}):
+            reports[path] = survey_answers.report(told[path])
+        elif path in told and path in known:
+            reports[path] = known[path]
+        else:
+            raise answers.Unexpected(f"it has no report of {path}")
+    return reports
 
 
 def _queue(told: Mapping[str, Any], there: Station) -> tuple[Queue | None, str]:

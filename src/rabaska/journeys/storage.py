@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rabaska.domain.answers import TIME, count
 from rabaska.domain.clusters import Tier
 from rabaska.domain.keeping import KINDS, Kept, purge_day
 from rabaska.domain.shellwords import expanding
@@ -62,12 +63,13 @@ def kept_there(there: Station) -> tuple[tuple[Kept, ...], int]:
     kept, free = [], 0
     for line in there.place.run(script).output.splitlines():
         cells = line.split("\t")
-        if cells[0] == "kept" and len(cells) == 5 and all(each.isdigit() for each in cells[1:4]):
+        numbers = [number for cell in cells[1:4] if (number := count(cell)) is not None]
+        if cells[0] == "kept" and len(cells) == 5 and len(numbers) == 3 and TIME(numbers[2]):
             kind, _, name = cells[4].partition("/")
-            size, files, written = int(cells[1]) * 1024, int(cells[2]), float(cells[3])
-            kept.append(Kept(kind, name, size, files, written))
-        elif cells[0] == "free" and cells[-1].isdigit():
-            free = int(cells[-1]) * 1024
+            size, files, written = numbers
+            kept.append(Kept(kind, name, size * 1024, files, float(written)))
+        elif cells[0] == "free" and numbers:
+            free = numbers[-1] * 1024
     return tuple(kept), free
 
 

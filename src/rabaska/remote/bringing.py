@@ -8,24 +8,36 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from rabaska.domain import answers
 from rabaska.errors import CommandFailed
 from rabaska.node import files
 from rabaska.node.login import offer
-from rabaska.remote.brought import PAUSE, ROUNDS, Before, Brought, before, grows, is_left_out
+from rabaska.remote.brought import NOTE, PAUSE, ROUNDS, Before, Brought, before, grows, is_left_out
 from rabaska.remote.place import Moved, NodeSide, SourceGone, quoted
 from rabaska.remote.refusals import ConnectionLost, lost
 from rabaska.remote.removing import remove
 from rabaska.remote.shell import Shell, Started
 from rabaska.remote.unwritable import unwritable
 
+# What the far end answers; see `offer` there.
+_LISTED = {
+    "path": answers.PATH, "size": answers.SIZE, "mtime_ns": answers.NANOSECONDS,
+    "link?": (answers.PATH, None), "problem?": str,
+}  # fmt: skip
+_GIVEN = {
+    "size": int, "mtime_ns": answers.NANOSECONDS, "offset": answers.SIZE, "problem?": str,
+}  # fmt: skip
+_PROVEN = {"sha256": str, "changed": bool, "problem": str}
+
 ARRIVING = f".arriving{files.PARTIAL}"
 _CHUNK = 1 << 20
+_LONGEST = 1 << 20  # bytes of an answer that is one line
 _TRIES = 5  # in a row that brought nothing, before the connection is believed to be gone
 
 
@@ -84,8 +96,12 @@ def _offered(source: str, node: NodeSide) -> list[Offered]:
         raise SourceGone(source)
     if outcome.exit_code != 0:
         raise CommandFailed(f"{source} could not be listed", why=outcome.complaint)
-    lines = outcome.output.splitlines()
-    return [Offered(**json.loads(line)) for line in lines if line.startswith("{")]
+    try:
+        told = answers.read_lines(outcome.output, _LISTED)
+    except answers.Unexpected as problem:
+        raise answers.unusable("", problem) from problem
+    names = [field.name for field in fields(Offered)]
+    return [Offered(**{name: each[name] for name in names if name in each}) for each in told]
 
 
 def _wanted(offered: Sequence[Offered], here: Before, leave_out: Sequence[str]) -> list[Offered]:
@@ -105,7 +121,10 @@ def _wanted(offered: Sequence[Offered], here: Before, leave_out: Sequence[str]) 
 
 
 def _stays_inside(path: str) -> bool:
-    return not path.startswith("/") and ".." not in PurePosixPath(path).parts
+    """Whether it is a path below the folder, and none of what we keep there ourselves."""
+    parts = PurePosixPath(path).parts
+    ours = parts[:1] in ((NOTE,), (ARRIVING,), ())
+    return not path.startswith("/") and ".." not in parts and not ours
 
 
 def _arrived(offered: Offered, target: Path) -> int:
@@ -139,15 +158,16 @@ def _receive(
     with shell.started(quoted([*node.node, "offer", "give", source])) as far:
         far.write(json.dumps(order).encode() + b"\n")
         for each in wanted:
-            told = _line(far)
+            told = _line(far, _GIVEN)
             if told.get("problem"):
                 here.unread[each.path] = told["problem"]
             elif told["size"] >= 0:  # else it was removed there meanwhile
+                _refuse_beyond(told, _arrived(each, target), far)
                 now = replace(each, size=told["size"], mtime_ns=told["mtime_ns"])
                 digest = hashlib.sha256()
                 for length in _stored(now.arriving(target), told["offset"], now.size, digest, far):
                     moved(min(done + length, total), total)
-                if not _is_sound(now.path, _line(far), digest.hexdigest(), here):
+                if not _is_sound(now.path, _line(far, _PROVEN), digest.hexdigest(), here):
                     remove(now.arriving(target))
                 elif _put_in_place(now, here):
                     yield now
@@ -168,12 +188,22 @@ def _is_sound(path: str, told: dict[str, Any], digest: str, here: Before) -> boo
     return True
 
 
-def _line(far: Started) -> dict[str, Any]:
-    line = far.output.readline()
-    if not line.endswith(b"\n"):
+def _line(far: Started, shape: answers.Shape) -> dict[str, Any]:
+    line = far.output.readline(_LONGEST)
+    if not line.endswith(b"\n") and len(line) < _LONGEST:
         raise _cut(far)
-    value: dict[str, Any] = json.loads(line)
+    try:
+        value: dict[str, Any] = answers.read(line, shape)
+    except answers.Unexpected as problem:
+        raise answers.unusable(far.host, problem) from problem
     return value
+
+
+def _refuse_beyond(told: Mapping[str, int], arrived: int, far: Started) -> None:
+    """The far end goes on where we said, or from the beginning."""
+    if told["offset"] > min(arrived, told["size"]):
+        problem = answers.Unexpected(f"it goes on at byte {told['offset']}, and {arrived} are here")
+        raise answers.unusable(far.host, problem)
 
 
 def _cut(far: Started) -> Exception:

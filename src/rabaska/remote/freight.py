@@ -9,6 +9,7 @@ from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Any
 
+from rabaska.domain.answers import Unexpected
 from rabaska.node import files
 from rabaska.node.data import packs
 from rabaska.remote.place import Parcel
@@ -90,9 +91,13 @@ class Freight:
 
 
 def freight(parcel: Parcel, arrived: Sequence[int]) -> Freight:
+    """What is missing, given how many bytes of each file are there; Unexpected for too many."""
+    listed = [(name, path, path.stat().st_size) for name, path in _files(parcel)]
+    if len(listed) != len(arrived):
+        raise Unexpected(f"{parcel.target} has {len(listed)} files, and {len(arrived)} were told")
     pieces = [
-        Piece(name, path, path.stat().st_size, there)
-        for (name, path), there in zip(_files(parcel), arrived, strict=True)
+        Piece(name, path, size, min(there, size))
+        for (name, path, size), there in zip(listed, arrived, strict=True)
     ]
     return Freight(parcel, tuple(pieces))
 

@@ -1,6 +1,5 @@
 """The conversation of a push: what is missing there, the bytes that are, and what arrived whole."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from functools import cached_property
 from io import BufferedWriter
 from typing import Any
 
+from rabaska.domain import answers
 from rabaska.domain.amounts import say_size
 from rabaska.errors import CommandFailed, NoSpace
 from rabaska.node.login import receive, sender, taking
@@ -15,6 +15,16 @@ from rabaska.remote.freight import Freight, Piece, freight, question
 from rabaska.remote.place import NO_PROGRAM, NodeSide, Parcel
 from rabaska.remote.refusals import lost, refuse_full_disk
 from rabaska.remote.shell import LOST, Shell, Started
+
+# What the far end answers; see `receive` there.
+_MISSING = {
+    "missing": {str: [answers.SIZE]}, "rsync": bool,
+    "room": {
+        "bytes?": int, "files?": int, "stripes?": int,
+        "short?": [{"unit": str, "free": int, "limit": str}],
+    },
+}  # fmt: skip
+_TAKEN = {"damaged": {str: [str]}}
 
 
 class NoProgram(CommandFailed):
@@ -48,7 +58,7 @@ class Asked:
                 told(sent)
             self.far.feed.flush()
         self.far.call.hang_up()  # or it would wait for the rest of a file that became shorter
-        damaged = _answer(self.far)["damaged"]
+        damaged = _answer(self.far, _TAKEN)["damaged"]
         return [name or target for target, names in damaged.items() for name in names]
 
 
@@ -57,22 +67,26 @@ def asked(parcels: Sequence[Parcel], shell: Shell, node: NodeSide) -> Iterator[A
     """One question for all parcels; the far end waits for an order as long as the block lasts."""
     with shell.started(node.guarded(node.quickly("receive"))) as far:
         far.write(sender.word([question(parcel) for parcel in parcels]))
-        answer = _answer(far)
+        answer = _answer(far, _MISSING)
         _refuse_without_room(answer["room"])
-        missing = [
-            freight(parcel, answer["missing"][parcel.target])
-            for parcel in parcels
-            if parcel.target in answer["missing"]
-        ]
+        there = answer["missing"]
+        wanted = [parcel for parcel in parcels if parcel.target in there]
+        try:
+            missing = [freight(parcel, there[parcel.target]) for parcel in wanted]
+        except answers.Unexpected as problem:
+            raise answers.unusable(far.host, problem) from problem
         yield Asked(far, missing, answer["room"].get("stripes", 0), answer["rsync"])
 
 
-def _answer(far: Started) -> dict[str, Any]:
+def _answer(far: Started, shape: answers.Shape) -> dict[str, Any]:
     """The next answer; where none comes, how the far end ended says why."""
     for line in far.output:
         _, meant, text = line.partition(sender.ANSWER.encode())
         if meant and text.endswith(b"\n"):
-            answer: dict[str, Any] = json.loads(text)
+            try:
+                answer: dict[str, Any] = answers.read(text, shape)
+            except answers.Unexpected as problem:
+                raise answers.unusable(far.host, problem) from problem
             return answer
     raise _ending(far)
 
@@ -91,9 +105,9 @@ def _refuse_without_room(room: Mapping[str, Any]) -> None:
         return
     short = room["short"][0]
     if short["unit"] == "bytes":
-        needed, free = say_size(room["bytes"]), say_size(short["free"])
+        needed, free = say_size(room.get("bytes", 0)), say_size(short["free"])
     else:
-        needed, free = f"{room['files']:,} files", f"{short['free']:,} files"
+        needed, free = f"{room.get('files', 0):,} files", f"{short['free']:,} files"
     raise NoSpace(
         "there is not enough room on the cluster; nothing was sent",
         why=f"{needed} would come and the {short['limit']} there has room for {free}",

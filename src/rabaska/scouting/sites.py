@@ -104,7 +104,7 @@ def internet(text: str) -> bool | None:
     """What a link that tried it wrote down; None when none has, or nobody can read it."""
     try:
         found = json.loads(text)["internet"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return found if isinstance(found, bool) else None
 

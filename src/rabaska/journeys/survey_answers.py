@@ -1,0 +1,79 @@
+"""The shapes of what a survey answers, see `node.login.survey`, and of the reports in it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rabaska.domain.answers import TIME, Unexpected, checked
+from rabaska.records.reports import Report
+
+
+def _step(value: object) -> bool:
+    """A number that a program printed, however large."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_TEXT = (str, None)
+_NUMBER = (int, None)
+_WHEN = (TIME, None)
+_LINK = {
+    "link": int, "job?": _TEXT, "host?": _TEXT, "pid?": _NUMBER, "begun?": _WHEN, "ended?": _WHEN,
+    "how?": _TEXT, "reason?": _TEXT, "exit_code?": _NUMBER, "signal?": _NUMBER,
+    "first_step?": (_step, None), "last_step?": (_step, None), "steps_redone?": (_step, None),
+    "epoch?": (float, None), "resumed_from?": _TEXT, "checkpoint_found?": _TEXT,
+    "started_over?": _TEXT, "heartbeat?": _WHEN, "holder_alive?": (bool, None),
+}  # fmt: skip
+_SUBMISSION = {
+    "exit_code?": _NUMBER, "said?": str, "complained?": _TEXT, "time?": TIME,
+    "submission?": _TEXT,
+}  # fmt: skip
+_UNANSWERED = {
+    "state": str, "time?": _WHEN, "command?": _TEXT, "host?": _TEXT, "said?": _TEXT,
+    "findable?": bool,
+}  # fmt: skip
+_REPORT = {
+    "path": str, "about": {"unmet?": [str]}, "problems": [str], "id?": _TEXT, "mark?": _TEXT,
+    "walltime?": _WHEN, "links_asked?": _NUMBER, "jobs?": [_SUBMISSION], "links?": [_LINK],
+    "verdict?": ({"decision?": str, "reason?": str, "hint?": str}, None), "tail?": str,
+    "metrics?": {str: float}, "not_watched?": str, "submitting?": (_UNANSWERED, None),
+}  # fmt: skip
+# What a run can do without, and what is computed of what its program printed.
+_ASIDE: dict[str, Any] = {
+    "checkpoint": {"path": str, "size": int, "written": TIME},
+    "speed": {
+        "at": TIME, "steps": int, "epochs": int, "seconds_per_step": TIME, "waiting": float,
+        "samples_per_second?": (float, None), "saves?": int,
+    },
+    "forecast": {
+        "unit": str, "done": TIME, "total": _WHEN, "seconds_each": TIME, "per_link": TIME,
+        "links": _NUMBER, "finishes": _WHEN, "stuck?": str, "hint?": str, "links_there?": int,
+        "grows_to?": int,
+    },
+    "extended": {"links": int, "why": str},
+    "data": [
+        {"name": str, "bytes": int, "where": str, "seconds": TIME, "arriving?": bool}
+    ],
+}  # fmt: skip
+_SAID = {"exit_code": int, "said": str, "complained": str, "asked?": [str]}
+
+LINE = {"path": str}
+LAST = {"queue": _SAID, "history": (_SAID, None), "now": TIME}
+
+
+def report(told: Mapping[str, Any]) -> Report:
+    """A report that can be used; what it tells aside and cannot be used is named and left out."""
+    checked(told, _REPORT)
+    unusable = {name: why for name in _ASIDE if (why := _wrong(told.get(name), _ASIDE[name]))}
+    problems = [*told["problems"], *(f"its {name}: {why}" for name, why in unusable.items())]
+    kept = {name: value for name, value in told.items() if name not in unusable}
+    saved = kept.get("checkpoint")
+    if saved:
+        kept["checkpoint"] = {name: saved[name] for name in _ASIDE["checkpoint"]}
+    return {**kept, "problems": problems}
+
+
+def _wrong(value: Any, shape: Any) -> str:
+    try:
+        checked(value, (shape, None))
+    except Unexpected as problem:
+        return str(problem)
+    return ""
