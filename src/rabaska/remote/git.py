@@ -6,6 +6,12 @@ from pathlib import Path
 from rabaska.errors import CommandFailed
 from rabaska.remote import programs
 
+# The project may be somebody else's, and its `.git/config` names programs: one that watches
+# files, hooks, and what fetches objects that are missing here. Looking runs none of them. Filters,
+# pagers and the like are not used by `ls-files`.
+_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_NO_FETCHING = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}  # the first is from 2024
+
 
 def own_files(folder: Path) -> list[str] | None:
     """Tracked files and new ones that .gitignore does not leave out.
@@ -17,9 +23,10 @@ def own_files(folder: Path) -> list[str] | None:
         if _in_repository(folder):
             raise programs.missing("git", "to know which files .gitignore leaves out")
         return None
-    words = ["git", "-C", str(folder), "ls-files", "-co", "--exclude-standard", "-z"]
+    words = ["git", *_NO_PROGRAMS, "-C", str(folder), "ls-files", "-co", "--exclude-standard", "-z"]
     # In English, whatever the user's language.
-    listing = programs.run(words, capture_output=True, env={**os.environ, "LC_ALL": "C"})
+    variables = {**os.environ, **_NO_FETCHING, "LC_ALL": "C"}
+    listing = programs.run(words, capture_output=True, env=variables)
     if listing.returncode != 0:
         _refuse_failure(folder, listing.stderr.decode(errors="replace").strip())
         return None
