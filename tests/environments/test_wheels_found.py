@@ -1,5 +1,6 @@
 """The word `wheels`, run as it is on a login node, against real pip and real wheels."""
 
+import io
 import json
 import os
 import subprocess
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tests.environments.small_wheels import make_wheel
 
 from rabaska.node.environment import pip
-from rabaska.node.environment.wheels import NOT_FOUND
+from rabaska.node.environment.wheels import NOT_FOUND, _unpacked
 
 # The machine's own settings for pip would add places where wheels are found.
 OWN_SETTINGS = {"PIP_CONFIG_FILE": os.devnull}
@@ -180,3 +181,21 @@ def test_no_requirement_is_on_a_command_line_that_others_can_read(tmp_path):
 
     assert "--requirement" in told.read_text()
     assert "hunter2" not in told.read_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["../../.bashrc", "../up.whl", "/tmp/abs.whl", "a/b.whl", "..", "."]
+)
+def test_only_plain_files_come_out_of_what_was_sent(tmp_path, name):
+    archive, workshop = tmp_path / "sent.tar", tmp_path / "envs" / "workshop"
+    workshop.mkdir(parents=True)
+    with tarfile.open(archive, "w") as packed:
+        for each in ("good.whl", name):
+            entry = tarfile.TarInfo(each)
+            entry.size = 3
+            packed.addfile(entry, io.BytesIO(b"abc"))
+
+    _unpacked(str(archive), str(workshop))
+
+    files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(map(str, files)) == ["envs/workshop/sent/good.whl", "sent.tar"]

@@ -83,7 +83,7 @@ def test_a_report_is_shown(tmp_path):
         [{**REPORT, "jobs": [{"exit_code": 0, "said": 5}]}, LAST],
         [{**REPORT, "submitting": {"time": "x"}}, LAST],
     ],
-    ids=str,
+    ids=range(15),
 )  # fmt: skip
 def test_a_survey_that_is_none_is_refused(tmp_path, lines):
     with pytest.raises(CommandFailed, match="campus gave an answer") as refused:

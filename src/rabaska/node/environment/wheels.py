@@ -190,7 +190,8 @@ def _unpacked(archive: str, workshop: str) -> str:
     with tarfile.open(archive) as tar:
         for entry in tar.getmembers():
             # Only plain files beside each other, whoever made the archive.
-            if entry.isfile() and "/" not in entry.name.strip("./"):
+            plain = entry.name == os.path.basename(entry.name) and entry.name not in (".", "..")
+            if entry.isfile() and plain:
                 tar.extract(entry, folder)
     return folder
 
