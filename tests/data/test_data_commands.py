@@ -356,3 +356,12 @@ def test_the_copy_of_a_pack_on_a_cluster_is_verified_there(made, capfd):
     assert rabaska("verify", "animals", "--on", "here") == 5
 
     assert "shard-00000.tar has 0 bytes" in " ".join(capfd.readouterr().err.split())
+
+
+@pytest.mark.parametrize("name", ["/", "/animals", "..", "../packs", "[", "**x", "", "x" * 5000])
+@pytest.mark.parametrize("word", ["ls", "verify"])
+def test_a_name_that_can_be_no_packs_is_said_to_be_none(made, capsys, word, name):
+    code = rabaska(word, name)
+
+    assert code == 2 or not name
+    assert "Traceback" not in capsys.readouterr().err

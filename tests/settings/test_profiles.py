@@ -4,6 +4,7 @@ import pytest
 
 from rabaska.domain.clusters import Cluster
 from rabaska.errors import SettingsError
+from rabaska.journeys.visit import of_profile
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
 
@@ -116,3 +117,22 @@ def test_a_profile_without_a_scheduler_is_refused(profiles):
 
     with pytest.raises(SettingsError, match="no `scheduler` in"):
         load_cluster("beluga", user_profiles=profiles)
+
+
+@pytest.mark.parametrize("name", ["A=B", "1ST", "", "A B", "A\\u0000B", "é"])
+def test_what_cannot_be_the_name_of_a_variable_is_refused(profiles, name):
+    changed = BELUGA.replace("HF_HUB_OFFLINE", f'"{name}"')
+    (profiles / "beluga.toml").write_text(changed, "utf-8")
+
+    with pytest.raises(SettingsError, match="cannot be the name of an environment variable"):
+        load_cluster("beluga", user_profiles=profiles)
+
+
+def test_a_command_of_spaces_is_none(profiles):
+    changed = BELUGA.replace("[storage]", '[storage]\nquota = " "')
+    (profiles / "beluga.toml").write_text(changed, "utf-8")
+
+    cluster = load_cluster("beluga", user_profiles=profiles)
+
+    assert cluster.quota == ""
+    assert "quota" not in of_profile(cluster)

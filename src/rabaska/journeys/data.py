@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +90,10 @@ def _names(folder: Path) -> set[str] | None:
 
 def pack_called(name: str, home: Home) -> Path:
     """The pack in the folder `name`, or the newest one of that name or digest in our store."""
-    if (Path(name) / MANIFEST).is_file():
+    if os.path.isfile(Path(name, MANIFEST)):  # noqa: PTH113 - false for what can be no path
         return Path(name)
     store = home.store / "packs"
-    found = {*store.glob(f"{name}-????????????"), *store.glob(f"{name}*")}
-    ready = [folder for folder in _packs_in(store) if folder in found]
+    ready = [folder for folder in _packs_in(store) if fnmatchcase(folder.name, f"{name}*")]
     if ready:
         return max(ready, key=lambda folder: folder.stat().st_mtime_ns)
     known = [folder.name for folder in _packs_in(store)]

@@ -38,7 +38,7 @@ def add(
 ) -> Added:  # fmt: skip
     """Look at `host` and write `<home>/clusters/NAME.toml`; never over one that is there."""
     file = home.profiles / f"{name}.toml"
-    _refuse(name, host, file, force=force)
+    _refuse(name, host, options, file, force=force)
     cluster = Cluster(name, _title(name), "", host=host, ssh_options=options)
     answers = ask(place_of(cluster), {})
     site = sites.read(answers)
@@ -57,15 +57,19 @@ def add(
     return Added(written, file, site, tuple(_notes(site, said)))
 
 
-def _refuse(name: str, host: str, file: Path, *, force: bool) -> None:
+def _refuse(name: str, host: str, options: tuple[str, ...], file: Path, *, force: bool) -> None:
     if not _NAME.fullmatch(name) or name == "here":
         why = "that is this computer" if name == "here" else "it becomes the name of a file"
         hint = "use letters, digits, dots, dashes and underscores"
         raise WrongUse(f"a cluster cannot be called `{name}`", why=why, hint=hint)
-    if not host or host.startswith("-") or re.search(r"\s", host):
+    # What ssh and a profile can hold: neither bytes that are no text, nor control characters.
+    if not host or host.startswith("-") or re.search(r"\s", host) or not host.isprintable():
         raise WrongUse(
             f"`{host}` is no host", hint="write user@login.site.org, or a Host of ~/.ssh/config"
         )
+    unfit = [option for option in options if not option.isprintable()]
+    if unfit:
+        raise WrongUse(f"`{unfit[0]}` is no option for ssh", why="it holds bytes that are no text")
     if file.exists() and not force:
         raise WrongUse(
             f"there is a profile {file} already",

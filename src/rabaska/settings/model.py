@@ -1,10 +1,9 @@
 """The tables and keys of rabaska.toml: the one place that says what may be written there."""
 
-import re
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from rabaska.domain.projects import CHECKPOINT_PATTERNS
 from rabaska.settings.values import (
@@ -16,8 +15,9 @@ from rabaska.settings.values import (
     Pattern,
     SignalName,
     Size,
-    Variable,
+    Variables,
     Words,
+    variable_names,
 )
 
 
@@ -71,23 +71,15 @@ class EnvironmentTable(Table):
     """The Python that builds a virtualenv."""
     modules: list[Line] = []
     """Environment modules to load first, in this order."""
-    variables: dict[str, Variable] = {}
+    variables: Variables = {}
     """Variables set for the program."""
-    secrets: list[Line] = []
+    secrets: Annotated[list[Line], AfterValidator(variable_names)] = []
     """Names of variables that are secrets, such as `WANDB_API_KEY`. Their values come from the
     shell that submits, or from `secrets_from`; they travel in a file that only you can read, and
     are never shown."""
     secrets_from: Line = ""
     """A file on this computer with lines `NAME=value`, which only you may be able to read; without
     `secrets`, all that it names are handed to the program."""
-
-    @field_validator("variables", "secrets", mode="after")
-    @classmethod
-    def _names(cls, value: dict[str, str] | list[str]) -> dict[str, str] | list[str]:
-        for name in value:
-            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-                raise ValueError(f"{name!r} cannot be the name of an environment variable")
-        return value
 
 
 class ResourcesTable(Table):

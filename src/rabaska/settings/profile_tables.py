@@ -5,15 +5,15 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from rabaska.settings.model import Table
-from rabaska.settings.values import Duration, Line, Size, Variable
+from rabaska.settings.values import Duration, Line, Size, Trimmed, Variables
 
 
 class ReachTable(Table):
     """How to get there."""
 
-    host: Line = ""
+    host: Trimmed = ""
     """The name that `ssh` knows the cluster by; empty for this computer."""
-    transfer: Line = ""
+    transfer: Trimmed = ""
     """The host for large transfers, where the site has one."""
     options: list[Line] = Field(default_factory=list)
     """Options for ssh beside those of ~/.ssh/config, such as `-F` and another file."""
@@ -55,16 +55,16 @@ Tier = Annotated[TierTable, BeforeValidator(_as_table)]
 class StorageTable(Table):
     """Where things are kept. Paths may hold shell variables, as the cluster sets them."""
 
-    store: Line = ""
+    store: Trimmed = ""
     """Where packs, runs and environments are kept; rabaska's own folder when left out."""
     share: Literal["nobody", "group"] = "nobody"
     """Who else may read the store: `nobody`, or the `group` of its folder, so that colleagues see
     runs and results. Secrets are never shared."""
-    local: Line = ""
+    local: Trimmed = ""
     """Node-local space inside a job; the scheduler's own when left out."""
     tiers: dict[str, Tier] = Field(default_factory=dict)
     """Other storage that users have: `project = "$PROJECT"`, or a table of what is known of it."""
-    quota: Line = ""
+    quota: Trimmed = ""
     """The site's command that shows how much you may still store."""
     striped: bool = False
     """Whether files are spread over servers with `lfs setstripe`, as on Lustre."""
@@ -77,7 +77,7 @@ class SoftwareTable(Table):
     """Environment modules to load before every environment."""
     wheelhouse: list[Line] = Field(default_factory=list)
     """Folders of wheels that the site keeps for `pip install --no-index`."""
-    find: Line = ""
+    find: Trimmed = ""
     """The site's command that looks for a wheel there."""
 
 
@@ -177,9 +177,9 @@ class Profile(Table):
 
     title: Line
     """The cluster as people call it."""
-    scheduler: Line
+    scheduler: Trimmed
     """The scheduler that runs there."""
-    python: Line = "python3"
+    python: Trimmed = "python3"
     """What runs rabaska's own part there: Python 3.6 or newer."""
     status: Literal["live", "retired", "course"] = "live"
     """Whether it is still there; a `course` cluster is short-lived, and its profile a pattern."""
@@ -209,5 +209,5 @@ class Profile(Table):
     """How jobs are asked for there."""
     partitions: dict[str, PartitionTable] = Field(default_factory=dict)
     """The queues that were found."""
-    variables: dict[str, Variable] = Field(default_factory=dict)
+    variables: Variables = Field(default_factory=dict)
     """Variables that every program needs there."""

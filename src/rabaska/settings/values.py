@@ -4,12 +4,14 @@ import re
 import shlex
 from datetime import timedelta
 from pathlib import PurePosixPath
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from rabaska.domain import amounts
 from rabaska.node import variables
+
+Names = TypeVar("Names", dict[str, str], list[str])
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _LONGEST_WALLTIME = timedelta(days=366)
@@ -107,7 +109,15 @@ def _short_enough(value: str) -> str:
     return value
 
 
+def variable_names(value: Names) -> Names:
+    for name in value:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise ValueError(f"{name!r} cannot be the name of an environment variable")
+    return value
+
+
 Line = Annotated[str, AfterValidator(_line)]
+Trimmed = Annotated[Line, AfterValidator(str.strip)]  # where only spaces mean nothing
 Name = Annotated[
     str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": f"^{NAME}$"})
 ]
@@ -117,6 +127,7 @@ SignalName = BeforeValidator(_signal)
 Variable = Annotated[str, BeforeValidator(_text_of_number), AfterValidator(_line),
                      AfterValidator(_short_enough),
                      WithJsonSchema({"type": ["string", "integer"]})]  # fmt: skip
+Variables = Annotated[dict[str, Variable], AfterValidator(variable_names)]
 Duration = Annotated[
     timedelta,
     BeforeValidator(_duration),
