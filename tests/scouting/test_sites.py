@@ -1,5 +1,6 @@
 """What sites print, read into facts; a real Slurm's answers are kept unedited."""
 
+import tomllib
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -352,3 +353,18 @@ def test_each_line_that_differs_is_found(site, answers, tmp_path):
     }
     untold = {each.key for each in told if each.verdict == "cannot be told"}
     assert {"accounts", "storage.store"} <= untold
+
+
+def test_no_line_of_a_site_becomes_a_line_of_its_profile(tmp_path):
+    """Options for ssh start programs on this computer."""
+    evil = 'x\n[reach]\noptions = ["-oProxyCommand=evil"]'
+    site = sites.Site(
+        "slurm", evil, variables={"SCRATCH": evil}, limits={"KillWait": evil},
+        pythons={"python3": evil}, modules=(evil,), wheelhouse=(evil,), accounts=(evil,),
+        partitions=(Partition(evil, closed=evil, gpu_model=evil),),
+    )  # fmt: skip
+    (tmp_path / "campus.toml").write_text(profile.text(Cluster("campus", "Campus", ""), site))
+
+    told = tomllib.loads((tmp_path / "campus.toml").read_text())
+
+    assert "reach" not in told

@@ -93,3 +93,40 @@ def test_results_are_not_brought_into_folders_that_the_cluster_chose(evil, user,
 
     record = json.loads((user.home / "runs" / "tiny-1.json").read_text())
     assert record["project"] == ""
+
+
+QUEUE = {"exit_code": 0, "said": "", "complained": "\x1b]52;c;eA==\x07\x1b[2J", "asked": []}
+LAST = {"now": 1.7e9, "queue": QUEUE, "history": None}
+
+
+@pytest.mark.parametrize("told", ["{", {"queue": 5}, {**LAST, "now": None}, LAST], ids=str)
+def test_answers_that_are_none_are_told_without_a_traceback(evil, user, login, told):
+    evil(runs=run("tiny-1", f"{login.home}/rabaska"), survey=told)
+
+    said = user.types("status", "tiny-1", "--on", "evil", code=12)
+
+    assert (
+        "error: evil gave an answer that rabaska's own program there does not give" in said.errors
+    )
+    assert "hint: " in said.errors
+
+
+def test_words_of_a_cluster_do_not_command_the_terminal(evil, user, login):
+    """Of a run's host, problems and log, of a queue, and of a folder that is no run."""
+    store, escape = f"{login.home}/rabaska", "\x1b]52;c;eA==\x07\x1b[2J"
+    listed = [run("tiny-1", store), {"path": f"/x{escape}", "problem": escape}]
+    report = {
+        "run": "tiny-1", "id": "c" * 32, "path": f"{store}/runs/tiny-1", "about": {}, "mark": None,
+        "problems": [escape], "tail": escape, "metrics": {escape: 1},
+        "links": [{"link": 1, "host": escape, "how": escape, "reason": escape, "ended": 1.0}],
+        "verdict": {"decision": "stop", "reason": escape, "hint": escape}, "jobs": [],
+    }  # fmt: skip
+    evil(runs=listed, survey=[report, LAST])
+
+    everything = user.types("status", "--on", "evil")
+    one = user.types("status", "tiny-1")
+
+    shown = everything.output + everything.errors + one.output + one.errors
+    assert "\ufffd]52;c;eA==\ufffd\ufffd[2J" in one.output
+    assert "\x1b" not in shown
+    assert "\x07" not in shown

@@ -19,7 +19,9 @@ def text(cluster: Cluster, site: Site) -> str:
         _head(cluster, site), _reach(cluster), _storage(site), _software(site), _nodes(site),
         _partitions(site),
     ]  # fmt: skip
-    written = "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
+    # What a site said stays in its line: another one could name a program that ssh starts.
+    lines = [[line.replace("\n", " ") for line in part] for part in parts]
+    written = "\n\n".join("\n".join(part) for part in lines if part) + "\n"
     # In strings they are spelled out; a comment may not hold them at all.
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", " ", written)
 
