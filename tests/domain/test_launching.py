@@ -58,3 +58,51 @@ def test_mpi_without_a_way_to_start_it_is_refused(scheduler, mpi):
 
 def test_slurm_starts_mpi_programs_by_itself():
     check(replace(TWO, launch="mpi"), "slurm")
+
+
+OWN = {
+    "slurm": [
+        "--job-name=x",
+        "-J x",
+        "-Jx",
+        "--output=/x",
+        "--array=1-9",
+        "--comment=x",
+        "--arr=1",
+    ],
+    "pbs": ["-N training", "-Ntraining", "-J 1-9", "-o /x", "-q big -N training"],
+    "torque": ["-N training", "-t 1-9", "-z"],
+    "moab": ["-N training"],
+    "sge": ["-N training", "-t 1-9", "-o /x"],
+    "sqsub": ["-j training", "-o /x"],
+    "local": ["--name=x", "--output=/x", "--links=9"],
+}
+GIVEN = {
+    "slurm": ["--nice=7", "-N 2", "--exclusive", "--time=5", "--open-mode=append", "-d after:7"],
+    "pbs": ["-P proj", "-l place=excl", "-W umask=22"],
+    "torque": ["-W x=GRES:a -q big"],
+    "sge": ["-tc 2", "-pe mpi 8", "-l mem_free=8G", "-notify"],
+    "sqsub": ["--pack -f xeon"],
+    "local": ["--grace=45"],
+}
+
+
+def test_every_scheduler_has_options_that_are_ours():
+    assert OWN.keys() == SCHEDULERS.keys()
+
+
+@pytest.mark.parametrize(("scheduler", "line"), [(one, each) for one in OWN for each in OWN[one]])
+def test_an_option_by_which_jobs_are_found_is_refused(scheduler, line):
+    with pytest.raises(SettingsError, match="is not for `native`") as refused:
+        check(
+            replace(ONE, native=("-q x" if scheduler != "local" else "--grace=1", line)), scheduler
+        )
+
+    assert f"`{line}`" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "line"), [(one, each) for one in GIVEN for each in GIVEN[one]]
+)
+def test_other_options_are_their_users(scheduler, line):
+    check(replace(ONE, native=(line, "# -N x -J x -o x")), scheduler)

@@ -191,7 +191,7 @@ def test_inside_a_job_its_number_and_its_end_are_known():
 
 
 def test_the_rest_of_the_chain_is_found_by_its_name():
-    told = printed_by_bash(TORQUE.in_job().cancel_rest, PBS_JOBNAME="cats-7f3a")
+    told = printed_by_bash(TORQUE.in_job().cancel_rest.replace("{name}", "cats-7f3a"))
 
     mine = f"qselect -u {pwd.getpwuid(os.getuid()).pw_name} -N cats-7f3a -s HQW"
     assert told.startswith(f"sh -c '{mine} | xargs -r -n 1 qdel")

@@ -150,6 +150,23 @@ class Capabilities:
     # What starts a word on the other nodes of a job: srun, pbsdsh, qrsh; "" where nothing does.
     reach: str = ""
     several_by: str = ""  # the native option without which a job has one node
+    # Options by which a run's jobs, their ids and their logs are found, so that no user gives them.
+    # `-N` stands for `-Nname` too, unless they are whole words.
+    own_options: tuple[str, ...] = ()
+    whole_words: bool = False  # one dash begins a word, as in Grid Engine's `-tc`
+
+    def own_option(self, line: str) -> str:
+        """The first option in a line of `native` that is ours; "" where there is none."""
+        for word in line.partition("#")[0].split():
+            if any(self._is(word, own) for own in self.own_options):
+                return word.partition("=")[0]
+        return ""
+
+    def _is(self, word: str, own: str) -> bool:
+        option = word.partition("=")[0]
+        if own.startswith("--"):  # getopt takes a long one cut short
+            return option == own or (len(option) > 4 and own.startswith(option))
+        return option == own if self.whole_words else word.startswith(own)
 
     def is_gone(self, said: str) -> bool:
         return bool(self.gone) and re.search(self.gone, said) is not None
@@ -169,7 +186,8 @@ class InJob:
     ends: str = ""  # when the scheduler will end the job: seconds since 1970, or local time
     local_space: str = ""
     umask: str = "077"  # of all but the program
-    cancel_rest: str = ""  # the command that takes the links still waiting out of the queue
+    # The command that takes the links still waiting out of the queue; `{name}` is the run's there.
+    cancel_rest: str = ""
     waiting: str = ""  # the command that prints a line for each of them
     spooled: bool = False  # what a job prints is out of sight until it is over
     extra: Mapping[str, str] = field(default_factory=dict)

@@ -8,7 +8,8 @@ MPIRUN = "mpirun"
 
 
 def check_launch(spec: JobSpec, cluster: Cluster, able: Capabilities) -> None:
-    """SettingsError where the cluster has no way to start it."""
+    """SettingsError where the cluster has no way to start it, or we would not find its jobs."""
+    _refuse_own_options(spec, cluster, able)
     nodes = spec.resources.nodes
     if nodes > 1 and not able.reach:
         raise SettingsError(
@@ -30,6 +31,18 @@ def check_launch(spec: JobSpec, cluster: Cluster, able: Capabilities) -> None:
             hint=f'`[jobs] mpi = "mpirun"` in the profile of {cluster.name}, where mpirun is '
             'there for its jobs; or `launch = "torchrun"`',
         )
+
+
+def _refuse_own_options(spec: JobSpec, cluster: Cluster, able: Capabilities) -> None:
+    for line in spec.native:
+        if option := able.own_option(line):
+            of_profile = f"`native` in the profile of {cluster.name}"
+            of_project = f"`native` under [cluster.{cluster.name}] in rabaska.toml, or `--native`"
+            raise SettingsError(
+                f"`{option}` is not for `native`: `{line}`",
+                why="rabaska sets it itself: by it the jobs of a run, or their logs, are found",
+                hint=f"leave it out of {of_profile if line in cluster.native else of_project}",
+            )
 
 
 def _names(spec: JobSpec, option: str) -> bool:

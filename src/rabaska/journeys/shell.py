@@ -46,7 +46,7 @@ def _script(
 ) -> str:
     """Write what runs in the allocation, wait for one, and leave nothing that is empty."""
     inside = [*there.node, "inside", folder, *(["--", *words] if words else [])]
-    entering = enter_script(in_job(there), ready.plan.about["setup"], inside)
+    entering = enter_script(in_job(there, ready.spec.name), ready.plan.about["setup"], inside)
     command = there.scheduler.interactive_command(
         ready.spec, f"{folder}/enter.sh", terminal=terminal
     )

@@ -29,6 +29,7 @@ from rabaska.node.record.plan import Launch, Nearby, Plan, StagedData
 from rabaska.packing.pack import Pack
 from rabaska.remote.place import Outcome, quoted, surely
 from rabaska.remote.refusals import refuse_full_disk
+from rabaska.schedulers.spelling import job_name
 from rabaska.scouting.questions import OUTSIDE
 from rabaska.scouting.scripts import find
 
@@ -130,7 +131,8 @@ def _launch(spec: JobSpec, station: Station) -> Launch:
 def script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
     python, program = station.node
     agent = Agent(python=python, program=program, run=station.run_folder(spec.name))
-    return render(spec, station.scheduler.directives(spec), in_job(station), setup, agent)
+    told = in_job(station, spec.name)
+    return render(spec, station.scheduler.directives(spec), told, setup, agent)
 
 
 def more_script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
@@ -138,11 +140,16 @@ def more_script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
     return script(replace(spec, links=1), station, setup)
 
 
-def in_job(station: Station) -> InJob:
-    """What a job tells our node side; the profile knows its node-local space best."""
-    told = station.scheduler.in_job()
-    local = station.cluster.local_space or told.local_space
-    return replace(told, local_space=local, umask=station.cluster.umask)
+def in_job(station: Station, run: str) -> InJob:
+    """What a job of `run` tells our node side; the profile knows its node-local space best."""
+    told, name = station.scheduler.in_job(), job_name(run)
+    return replace(
+        told,
+        local_space=station.cluster.local_space or told.local_space,
+        umask=station.cluster.umask,
+        cancel_rest=told.cancel_rest.replace("{name}", name),
+        waiting=told.waiting.replace("{name}", name),
+    )
 
 
 def _about(
@@ -165,7 +172,7 @@ def _about(
         "account": spec.account, "queue": spec.queue, "features": list(spec.features),
         "mail": spec.mail, "native": list(spec.native),
         "requeue": spec.requeue,
-        "local": in_job(station).local_space,
+        "local": in_job(station, spec.name).local_space,
         "longest": longest(station.cluster, asked),
         "unmet": station.scheduler.unmet(spec),
     }  # fmt: skip

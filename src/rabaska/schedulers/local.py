@@ -44,7 +44,8 @@ class Local:
     def capabilities(self) -> Capabilities:
         marks = (*self.program, "here", "marks", "--queue", self.queue)
         gone = "here: there is no job"
-        return Capabilities(array=True, gone=gone, lets_save=True, find=marks)
+        own = ("--name", "--output", "--links")
+        return Capabilities(array=True, gone=gone, lets_save=True, find=marks, own_options=own)
 
     def directives(self, spec: JobSpec) -> list[str]:
         options = {

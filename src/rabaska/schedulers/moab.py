@@ -77,7 +77,7 @@ class Moab:
         return Capabilities(
             dependency=True, mail=True, features=True, accounts=True, gone="invalid job specified",
             find=jobs_called(_CALLED),
-            answer="</Data>|<Data/>", reach="pbsdsh",
+            answer="</Data>|<Data/>", reach="pbsdsh", own_options=family.OWN,
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:

@@ -56,6 +56,7 @@ class Pbs:
             find=family.JOBS_CALLED,
             partial_answers=(family.UNKNOWN_JOB, _FINISHED_JOB),
             gone="Unknown Job Id|Job has finished|invalid for state of job", reach="pbsdsh",
+            own_options=family.OWN,
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:

@@ -60,6 +60,7 @@ class Sge:
             array=True, dependency=True, mail=True, features=True, accounts=True,
             gone=r"denied: job \"\S+\" does not exist|jobs do not exist", find=jobs_called(_CALLED),
             answer="</job_info>", reach="qrsh", several_by="-pe",
+            own_options=("-N", "-t", "-o", "-sync"), whole_words=True,
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:

@@ -51,6 +51,11 @@ _HELD_REASONS = ("JobHeldUser", "JobHeldAdmin", "DependencyNeverSatisfied")
 _ELEMENT = re.compile(r"(?P<job>\d+)(?:_(?P<range>\[[^\]]*\]|\d+))?", re.ASCII)
 _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?", re.ASCII)  # no site allows longer arrays
 _FOR_BATCH = ("--output", "--no-requeue", "--open-mode")  # options that salloc does not know
+# A submission that waits for its job's end, or only tests, has no answer for us.
+_OWN = (
+    "--job-name", "-J", "--output", "-o", "--error", "-e", "--array", "-a", "--comment",
+    "--wait", "-W", "--test-only",
+)  # fmt: skip
 _MARK = "slurm"  # begins each of our lines, so that banners cannot be taken for one
 
 
@@ -70,7 +75,7 @@ class Slurm:
             array=True, dependency=True, signal_before_limit=True, mail=True, features=True,
             accounts=True, find=("squeue", "--me", "--noheader", "--states=all", "--format=%F %k"),
             gone="Invalid job id|already complet", lets_save=True,
-            answer=rf"^{_MARK}\|JOBID\|", reach="srun",
+            answer=rf"^{_MARK}\|JOBID\|", reach="srun", own_options=_OWN,
         )  # fmt: skip
 
     def directives(self, spec: JobSpec) -> list[str]:

@@ -73,6 +73,7 @@ class Sqsub:
             partial_answers=(_NOTHING_LEFT,),
             gone="(?i)error.*(no such|not found|unknown)",
             answer=r"^\s*jobid\s.*\bstate\b|\bCPUs total\b",
+            own_options=("-j", "-o"),
         )
 
     def directives(self, spec: JobSpec) -> list[str]:

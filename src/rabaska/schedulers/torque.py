@@ -45,7 +45,7 @@ class Torque:
         return Capabilities(
             dependency=True, mail=True, features=True, accounts=True, asked_by_id=True,
             find=family.JOBS_CALLED,
-            partial_answers=(family.UNKNOWN_JOB,), reach="pbsdsh",
+            partial_answers=(family.UNKNOWN_JOB,), reach="pbsdsh", own_options=family.OWN,
             node_lost="could not connect to MOM",
             # Slurm's qdel says nothing of a job that it does not know.
             gone="Unknown Job Id|nonexistent job id|invalid for state of job|^exit code 1$",

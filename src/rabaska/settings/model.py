@@ -169,7 +169,8 @@ class ClusterTable(Table):
     mail: Line = ""
     """Where the cluster writes when a job ends."""
     native: list[Line] = []
-    """Options passed to the scheduler untouched, such as `--exclusive`."""
+    """Options passed to the scheduler untouched, such as `--exclusive`; not those by which jobs and
+    their logs are found: a name, an output, an array."""
     resources: ResourcesTable = ResourcesTable()
     """As `[resources]`, for this cluster."""
     chain: ChainTable = ChainTable()

@@ -38,8 +38,8 @@ source "$RABASKA_ENV/bin/activate" ||
 export RABASKA_JOB="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}"
 export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))"
 export RABASKA_LOCAL="$LSCRATCH"
-export RABASKA_CANCEL_REST="sh -c 'qselect -u $(id -un) -N $PBS_JOBNAME -s HQW | xargs -r -n 1 qdel 2>/dev/null; ! qselect -u $(id -un) -N $PBS_JOBNAME -s HQW | grep -q .'"
-export RABASKA_WAITING="qselect -u $(id -un) -N $PBS_JOBNAME -s HQW"
+export RABASKA_CANCEL_REST="sh -c 'qselect -u $(id -un) -N cats-7f3a -s HQW | xargs -r -n 1 qdel 2>/dev/null; ! qselect -u $(id -un) -N cats-7f3a -s HQW | grep -q .'"
+export RABASKA_WAITING="qselect -u $(id -un) -N cats-7f3a -s HQW"
 
 # Claim the run, stage the data, train, save, and leave a record of how it ended
 exec python3 '$HOME/rabaska/node/0123456789abcdef.pyz' run '$HOME/rabaska/runs/cats-7f3a'
