@@ -182,3 +182,32 @@ def test_too_many_bytes_are_refused_and_named(project, tmp_path):
 
     with pytest.raises(DatasetError, match="200 MB"):
         snapshot(project, tmp_path / "code")
+
+
+@pytest.mark.parametrize("name", ["rabaska.toml", "sub/rabaska.toml"])
+def test_settings_travel_without_their_secrets(project, tmp_path, name):
+    (project / "sub").mkdir()
+    (project / name).write_text('note = "it\'s"\n[environment.variables]\nDB_PASSWORD = 8675309\n')
+
+    taken = snapshot(project, tmp_path / "code")
+
+    assert taken.withheld == ()
+    assert b"8675309" not in taken.path.read_bytes()
+    with tarfile.open(taken.path) as tar:
+        assert tar.extractfile(name).read().endswith(b'DB_PASSWORD = "***"\n')
+
+
+def test_settings_that_a_link_leads_to_travel_without_their_secrets(project, tmp_path):
+    (project / "lab.toml").write_text("[environment.variables]\nDB_PASSWORD = 'hunter2'\n")
+    (project / "rabaska.toml").symlink_to("lab.toml")
+
+    assert b"hunter2" not in snapshot(project, tmp_path / "code").path.read_bytes()
+
+
+def test_settings_whose_secret_is_in_them_twice_stay_behind_even_if_asked_for(project, tmp_path):
+    (project / "rabaska.toml").write_text("name = 'hunter2'\nDB_PASSWORD = 'hunter2'\n")
+
+    taken = snapshot(project, tmp_path / "code", include=["rabaska.toml"])
+
+    assert taken.withheld == ("rabaska.toml",)
+    assert b"hunter2" not in taken.path.read_bytes()

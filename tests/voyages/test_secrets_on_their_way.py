@@ -160,3 +160,16 @@ def test_no_secret_stands_on_a_command_line(trainer, monkeypatch):
     # Only the arguments: strace shows the environment as an address.
     assert "execve" in words.read_text()
     assert KEY not in words.read_text()
+
+
+def test_settings_that_hold_a_secret_twice_stay_behind_and_that_is_said(user):
+    user.write("train.py", PRINTS_LENGTH)
+    user.write("rabaska.toml", f'command = "python train.py 0"\nname = "k{KEY}"\n'
+               f'[environment.variables]\nWANDB_API_KEY = "{KEY}"\n')  # fmt: skip
+
+    said = user.types("run")
+    user.types("wait")
+
+    assert "rabaska.toml is not sent with the code" in said.errors
+    assert [path for path in (user.home / "store" / "code").iterdir()
+            if KEY.encode() in path.read_bytes()] == []  # fmt: skip

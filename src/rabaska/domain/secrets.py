@@ -11,10 +11,6 @@ _NAME = re.compile(rf"(?:^|_|API|AUTH|ACCESS)(?:{_WORDS})(?:_|$)", re.IGNORECASE
 _LAST = re.compile(
     r"(?:PASSWORD|PASSWD|PASSPHRASE|TOKEN|SECRET)$|(?:^|_)(?:PASS|PAT)$|_PWD$", re.IGNORECASE
 )
-_SETTING = re.compile(
-    rb"""(["']?([A-Za-z_][\w-]*)["']?[ \t]*=[ \t]*)(\"{3}|'{3}|["'])((?:\\.|(?!\3).)*)\3""",
-    re.DOTALL,
-)
 _LOGIN = re.compile(r"://[^/\s:@]+:[^/\s@]+@")  # an address that holds a password
 
 _FILES = (
@@ -75,16 +71,10 @@ def parted(variables: Mapping[str, str]) -> tuple[dict[str, str], Secrets]:
     return seen, Secrets(hidden)
 
 
-def blanked(settings: bytes) -> bytes:
-    """The text of a rabaska.toml with a `*` for each byte of what is likely to be a secret."""
-
-    def blank(found: re.Match[bytes]) -> bytes:
-        before, quote, value = found[1], found[3], found[4]
-        name, text = found[2].decode("utf-8", "replace"), value.decode("utf-8", "replace")
-        hidden = b"*" * len(value) if looks_secret(name, text) else value
-        return before + quote + hidden + quote
-
-    return _SETTING.sub(blank, settings)
+def may_tell_secret(comment: str) -> bool:
+    """Whether a comment may hold what is or was a secret."""
+    named = re.findall(r"""([A-Za-z_][\w-]*)["']?\s*[=:]""", comment)
+    return bool(_LOGIN.search(comment)) or any(looks_secret(name, "any") for name in named)
 
 
 def file_looks_secret(path: str) -> bool:

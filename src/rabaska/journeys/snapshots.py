@@ -9,6 +9,7 @@ from rabaska.journeys.telling import Teller
 from rabaska.packing.snapshot import Snapshot, snapshot
 from rabaska.records.home import Home
 from rabaska.remote.git import own_files
+from rabaska.settings.project import FILE
 
 
 def take_snapshot(project: Project, home: Home, teller: Teller) -> Snapshot:
@@ -26,10 +27,16 @@ def taken(project: Project, home: Home, folder: Path, teller: Teller) -> Snapsho
         include=project.include,
         listed=own_files,
     )
-    if code.withheld:
+    files = [name for name in code.withheld if posixpath.basename(name) != FILE]
+    if files:
         teller.warn(
-            f"not sent, for it may hold secrets: {', '.join(code.withheld)}; `secrets` under "
+            f"not sent, for it may hold secrets: {', '.join(files)}; `secrets` under "
             "[environment] hands keys to the program, `include` under [code] sends the file"
+        )
+    for name in {*code.withheld} - {*files}:
+        teller.warn(
+            f"{name} is not sent with the code, for a secret in it could not be taken out; name "
+            "the variable in `secrets` under [environment] instead"
         )
     return code
 

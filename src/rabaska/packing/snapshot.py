@@ -5,12 +5,13 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from rabaska.domain.amounts import say_size
-from rabaska.domain.secrets import blanked, file_looks_secret, file_may_be_key, is_private_key
+from rabaska.domain.secrets import file_looks_secret, file_may_be_key, is_private_key
+from rabaska.domain.settings_copy import without_secrets
 from rabaska.errors import DatasetError
 from rabaska.node import files, partial
 from rabaska.node.data import packs
@@ -49,6 +50,8 @@ class _Member:
     size: int
     mode: int
     target: str | None  # of a symbolic link that stays inside
+    content: bytes | None = None  # what travels instead of what is in the file
+    secret: bool = False  # whether it holds secrets that cannot be taken out
 
 
 def snapshot(
@@ -68,8 +71,10 @@ def snapshot(
     it fits a pattern of `include`.
     """
     found = sorted(_members(folder, exclude, listed), key=lambda member: os.fsencode(member.name))
+    found = list(_without_secrets(found))
     asked_for = _patterns(folder, include)
     withheld = [each for each in found if each.name not in asked_for and _may_be_secret(each)]
+    withheld += [each for each in found if each.secret and each not in withheld]
     members = [member for member in found if member not in withheld]
     _refuse_too_much(folder, members)
     with space_needed(store_code, f"copy the code in {folder}"):
@@ -77,6 +82,22 @@ def snapshot(
     path = store_code / f"{digest}.tar"
     size, names = sum(member.size for member in members), tuple(each.name for each in withheld)
     return Snapshot(digest, path, len(members), size, names)
+
+
+def _without_secrets(members: Sequence[_Member]) -> Iterator[_Member]:
+    """The same, with copies of settings that are free of secrets, for their variables travel apart.
+
+    The job does not read settings. Where rabaska.toml is a link, they are in the file it leads to.
+    """
+    named = [each for each in members if PurePosixPath(each.name).name == _SETTINGS]
+    settings = {os.path.realpath(each.path) for each in named}
+    for member in members:
+        if member.target is not None or os.path.realpath(member.path) not in settings:
+            yield member
+            continue
+        copy = without_secrets(_content(member))
+        size = member.size if copy is None else len(copy)
+        yield replace(member, content=copy, size=size, secret=copy is None)
 
 
 def _may_be_secret(member: _Member) -> bool:
@@ -133,9 +154,7 @@ def _pieces(member: _Member) -> Iterator[bytes]:
         yield headers.header(name, kind=headers.LINK, mode=0o777, target=os.fsencode(member.target))
         return
     yield headers.header(name, size=member.size, mode=member.mode)
-    content = _content(member)
-    if member.name == _SETTINGS:
-        content = blanked(content)  # its variables travel apart; the job does not read it
+    content = _content(member) if member.content is None else member.content
     yield content
     yield bytes(headers.padding(len(content)))
 
