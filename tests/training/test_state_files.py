@@ -182,3 +182,70 @@ def test_metadata_of_sharded_tensors_cannot_run_anything(tmp_path: Path) -> None
         sharded.read(str(tmp_path), {"weight": torch.zeros(1)}, Crew())
 
     assert not (tmp_path / "sprung").exists()
+
+
+def _global(module: str, name: str) -> bytes:
+    """The instructions that name something, as the fourth protocol of pickle spells them."""
+    words = (word.encode() for word in (module, name))
+    return b"".join(b"\x8c" + bytes([len(word)]) + word for word in words) + b"\x93"
+
+
+FILESYSTEM = "torch.distributed.checkpoint.filesystem"
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (FILESYSTEM, "FileSystem.rm_file.__builtins__.get"),
+        (FILESYSTEM, "_StorageInfo.__init__"),
+        (FILESYSTEM, "FileSystem"),
+        (FILESYSTEM, "FileSystemReader"),
+        ("torch.distributed.checkpoint.metadata", "Metadata.__init__.__globals__"),
+        ("torch", "float32.to_real.__call__"),
+        ("pathlib", "Path.unlink"),
+        ("builtins", "eval"),
+    ],
+)
+def test_metadata_names_only_what_it_consists_of(tmp_path: Path, module: str, name: str) -> None:
+    (tmp_path / "sharded").mkdir()
+    (tmp_path / "sharded" / ".metadata").write_bytes(b"\x80\x04" + _global(module, name) + b".")
+
+    with pytest.raises(BaseException, match="does not belong there"):
+        sharded.read(str(tmp_path), {"weight": torch.zeros(1)}, Crew())
+
+
+class Trap:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = str(folder)
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (self.folder,)
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled", "ignore:torch.load")
+def test_a_tensor_that_is_said_to_be_an_object_cannot_run_anything(tmp_path: Path) -> None:
+    """PyTorch unpickles objects as they are, so a checkpoint of ours may hold none."""
+    from torch.distributed import checkpoint
+
+    checkpoint.save({"weight": Trap(tmp_path / "sprung")}, checkpoint_id=tmp_path / "sharded")
+
+    with pytest.raises(BaseException, match="does not belong there"):
+        sharded.read(str(tmp_path), {"weight": torch.zeros(1)}, Crew())
+
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
+def test_sharded_tensors_are_read_as_they_were_written(tmp_path: Path, kind: torch.dtype) -> None:
+    from torch.distributed import checkpoint
+
+    saved, found = torch.ones(3, 2).to(kind), torch.zeros(3, 2).to(kind)
+    checkpoint.save({"weight": saved}, checkpoint_id=tmp_path / "sharded")
+
+    sharded.read(str(tmp_path), {"weight": found}, Crew())
+
+    assert torch.equal(found, saved)

@@ -141,29 +141,51 @@ def _metadata(reader: Any) -> Any:
     return metadata
 
 
-class _Careful(pickle.Unpickler):
-    """Knows what the metadata of torch.distributed.checkpoint consists of, and nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        ours = module in (
-            "torch.distributed.checkpoint.metadata",
-            "torch.distributed.checkpoint.filesystem",
-        )
-        plain = (module, name) in _PLAIN or _is_kind(module, name)
-        if not (ours and name.strip("_")[:1].isupper()) and not plain:
-            raise pickle.UnpicklingError("{}.{} does not belong there".format(module, name))
-        return super().find_class(module, name)
-
-
-_PLAIN = {
+_METADATA_MODULE = "torch.distributed.checkpoint.metadata"
+# Not BytesStorageMetadata: torch.distributed.checkpoint would unpickle what that tells of, with no
+# care at all. We write tensors only.
+_CLASSES = {
+    (_METADATA_MODULE, "ChunkStorageMetadata"),
+    (_METADATA_MODULE, "Metadata"),
+    (_METADATA_MODULE, "MetadataIndex"),
+    (_METADATA_MODULE, "StorageMeta"),
+    (_METADATA_MODULE, "TensorProperties"),
+    (_METADATA_MODULE, "TensorStorageMetadata"),
+    (_METADATA_MODULE, "_MEM_FORMAT_ENCODING"),
+    ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
     ("torch", "Size"),
-    ("torch.serialization", "_get_layout"),
     ("pathlib", "PosixPath"),
     ("pathlib", "Path"),
+    ("pathlib._local", "PosixPath"),  # Python 3.13
     ("collections", "OrderedDict"),
 }
 
 
-def _is_kind(module: str, name: str) -> bool:
+class _Careful(pickle.Unpickler):
+    """Knows what the metadata of torch.distributed.checkpoint consists of, and nothing else.
+
+    Names are compared whole, and not looked up as pickle does: it follows each dot in them, from a
+    harmless class to its methods, and from there to everything.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("torch.serialization", "_get_layout"):
+            return _layout
+        if (module, name) in _CLASSES:
+            found, kind = getattr(importlib.import_module(module), name, None), type
+        elif module == "torch":
+            found, kind = getattr(lazily.torch(), name, None), lazily.torch().dtype
+        else:
+            found, kind = None, type
+        if not isinstance(found, kind):
+            raise pickle.UnpicklingError("{}.{} does not belong there".format(module, name))
+        return found
+
+
+def _layout(name: str) -> Any:
+    """The layout of a tensor, such as `torch.strided`."""
     torch = lazily.torch()
-    return module == "torch" and isinstance(getattr(torch, name, None), torch.dtype)
+    found = getattr(torch, str(name).replace("torch.", ""), None)
+    if not isinstance(found, torch.layout):
+        raise pickle.UnpicklingError("{} is no layout of tensors".format(name))
+    return found
