@@ -30,7 +30,7 @@ def test_a_serious_finding_is_told_with_its_remedy_and_an_exit_code(project):
 
     assert "error: it never saves its state" in told.stdout
     assert "fix: " in told.stdout
-    assert "1 errors" in told.stderr
+    assert "1 error, 0 warnings" in told.stderr
 
 
 def test_findings_can_be_read_by_a_script(project):

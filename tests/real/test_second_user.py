@@ -104,7 +104,7 @@ def open_in_store(alice):
     """What others could read if the store's own folder were open; a program's files are its own."""
     command = ["find", alice.store, "-perm", "/0077", "-not", "-type", "l", "-printf", "%P\n"]
     found = alice.lab.world.run(command).stdout.splitlines()
-    return [path for path in found if "/carried/001/" not in path and "/logs/job-" not in path]
+    return [path for path in found if "/kept/" not in path and "/logs/job-" not in path]
 
 
 def until_ready(alice, run):

@@ -49,7 +49,7 @@ def test_nothing_that_we_write_can_be_read_by_others_but_a_programs_files_are_it
     user.types("wait")
 
     assert mode(user.home) == "0o700"
-    results = f"store/runs/{run}/carried/001/output/result.txt"
+    results = f"store/runs/{run}/kept/000/output/result.txt"
     assert open_to_others(user.home) == [results]
     assert "umask 022" in user.types("logs").output
 
