@@ -313,6 +313,17 @@ def test_a_link_that_only_wrote_another_slot_again_has_progressed(agents_for: An
     assert [agents.log(link).split()[1] for link in (2, 3)] == ["ckpt_1.txt", "ckpt_0.txt"]
 
 
+def test_a_program_is_given_a_checkpoint_of_tensorflow_without_its_ending(agents_for: Any) -> None:
+    agents = agents_for("import os; print(os.environ['RABASKA_CHECKPOINT'])", patterns=["*.index"])
+    folder = Path(agents.run.output(0))
+    (folder / "ckpt-5.data-00000-of-00001").write_bytes(b"weights")
+    (folder / "ckpt-5.index").write_bytes(bytes.fromhex("57fb808b247547db"))
+
+    agents.link()
+
+    assert agents.log(1).strip().endswith("/output/ckpt-5")
+
+
 def test_without_time_left_the_program_is_not_started(agents_for: Any) -> None:
     agents = agents_for("print('started')", walltime=1.0, grace=1.0)
 

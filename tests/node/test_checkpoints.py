@@ -523,3 +523,54 @@ def test_a_clock_set_back_does_not_make_slots_of_steps(tmp_path: Path, name: str
     fill_slots(tmp_path / "output", written, in_place=False)
 
     assert chosen(tmp_path) == "output/" + name.format(1)
+
+
+INDEX = b"table" + bytes.fromhex("57fb808b247547db")
+
+
+def save_like_tensorflow(folder: Path, number: int, *, shards: int = 1) -> Path:
+    """`tf.train.Checkpoint`: the data first, then the index."""
+    index = folder / f"ckpt-{number}.index"
+    names = [f"ckpt-{number}.data-{shard:05d}-of-{shards:05d}" for shard in range(shards)]
+    lay(folder, names, at=100 * number)
+    index.write_bytes(INDEX)
+    os.utime(index, ns=(NOW + 100 * number * SECOND,) * 2)
+    return index
+
+
+@pytest.mark.parametrize("patterns", [[], ["*.index"], ["ckpt-*"], checkpoints.DEFAULT_PATTERNS])
+def test_a_checkpoint_of_tensorflow_is_known_by_its_index(
+    tmp_path: Path, patterns: list[str]
+) -> None:
+    for number in (9, 10):
+        save_like_tensorflow(tmp_path / "output/tf", number, shards=2)
+    (tmp_path / "output/tf/checkpoint").write_text('model_checkpoint_path: "ckpt-10"')
+    lay(tmp_path / "output/export/variables", ["variables.index", "variables.data-00000-of-00001"])
+
+    assert chosen(tmp_path, *patterns) == "output/tf/ckpt-10.index"
+    found = checkpoints.everything(str(tmp_path / "output/tf"), patterns)
+    assert sorted(one.path for one in found) == ["ckpt-10.index", "ckpt-9.index"]
+
+
+def test_a_checkpoint_of_tensorflow_without_all_its_files_is_damaged(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        save_like_tensorflow(tmp_path / "output", number, shards=2)
+    (tmp_path / "output/ckpt-2.data-00001-of-00002").unlink()
+    os.truncate(tmp_path / "output/ckpt-3.index", 6)
+
+    assert chosen(tmp_path) == "output/ckpt-1.index"
+
+
+def test_an_index_of_something_else_is_no_checkpoint(tmp_path: Path) -> None:
+    lay(tmp_path / "output", ["faiss.index", "other.data-00000-of-00001"])
+
+    assert chosen(tmp_path) is None
+
+
+def test_what_orbax_has_not_renamed_is_no_checkpoint_with_all_it_holds(tmp_path: Path) -> None:
+    of_step = ["default/d/0", "default/manifest.ocdbt"]
+    lay(tmp_path / "output/1", [*of_step, "_CHECKPOINT_METADATA"], at=100)
+    lay(tmp_path / "output/2.orbax-checkpoint-tmp-7", of_step, at=200)
+
+    assert chosen(tmp_path) == "output/1"
+    assert (tmp_path / "output/2.orbax-checkpoint-tmp-7").is_dir()

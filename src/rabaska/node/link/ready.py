@@ -8,7 +8,7 @@ from ..record import links, metrics, patterns, resumption
 from ..record.events import say
 from ..record.plan import Plan
 from ..record.runfolder import RunFolder
-from ..saves import checkpoints
+from ..saves import checkpoints, tensorflow
 from ..saves.unreadable import Unreadable
 from . import command, keep, program, snapshot
 from .job import Work
@@ -86,8 +86,12 @@ def places(work: Work, data: Dict[str, str], found: links.Saved) -> command.Plac
         data=data,
         output=work.run.output(work.link),
         checkpoints=work.run.checkpoints(work.link),
-        checkpoint=os.path.join(work.carried, found["path"]) if found else None,
+        checkpoint=_as_given(work, found["path"]) if found else None,
     )
+
+
+def _as_given(work: Work, path: str) -> str:
+    return tensorflow.as_given(os.path.join(work.carried, path))
 
 
 def told_to_program(work: Work, local: str) -> Dict[str, str]:

@@ -10,7 +10,7 @@ import os
 import stat
 from typing import Callable, Iterator, List, Optional, Sequence
 
-from . import commit, folders, saved, validity
+from . import commit, folders, saved, tensorflow, validity
 from .folders import UNFINISHED, Folder
 from .order import Checkpoint, in_order
 from .slots import Earlier, Look
@@ -18,7 +18,7 @@ from .unreadable import Unread, Unreadable, holds_nothing, ignored, walk
 
 DEFAULT_PATTERNS = [
     "*.pt", "*.pth", "*.pth.tar", "*.ckpt", "*.safetensors", "*.npz", "*.h5", "*.hdf5", "*.keras",
-    "*.pkl",
+    "*.pkl", "*.pdparams",
 ]  # fmt: skip
 
 _USUAL = {"*.pt", "*.pth", "*.ckpt", "*.safetensors"}  # who has these was not asked for less
@@ -79,13 +79,27 @@ def _unreadable(folder: str, problem: OSError, path: str = "") -> Unreadable:
 def everything(folder: str, patterns: List[str], unread: Unread = ignored) -> Iterator[Checkpoint]:
     """Single files, and folders that are one checkpoint; of the latter no file by itself."""
     whole = list(_of_libraries(folder, patterns, unread))
+    indexed = list(_of_tensorflow(folder, patterns, unread))
     inside = tuple(os.path.join(one.path, "") for one in whole if not one.shared)
     parts = {os.path.join(one.path, name) for one in whole if one.shared for name in one.files}
+    parts.update(path for one in indexed for path in [one.path] + one.data)
     for found in candidates(folder, patterns, unread):
         if not found.path.startswith(inside) and found.path not in parts:
             yield found
     yield from (Checkpoint(one.path, one.size, one.mtime_ns) for one in whole)
+    yield from (Checkpoint(one.path, one.size, one.mtime_ns) for one in indexed)
     yield from committed(folder, unread)
+
+
+def _of_tensorflow(folder: str, patterns: List[str], unread: Unread) -> Iterator[tensorflow.Found]:
+    for found in tensorflow.below(folder, unread):
+        paths = [found.path] + found.data
+        if _usual(patterns) or any(matches(path, patterns) for path in paths):
+            yield found
+
+
+def _usual(patterns: List[str]) -> bool:
+    return not patterns or _USUAL.issubset(patterns)
 
 
 def _of_libraries(folder: str, patterns: List[str], unread: Unread) -> Iterator[Folder]:
@@ -93,10 +107,9 @@ def _of_libraries(folder: str, patterns: List[str], unread: Unread) -> Iterator[
 
     Their names need not fit the usual patterns: nothing else looks like them.
     """
-    usual = not patterns or _USUAL.issubset(patterns)
     for found in folders.below(folder, unread):
         paths = [found.path] + [os.path.join(found.path, name) for name in found.files]
-        if usual or any(matches(path, patterns) for path in paths):
+        if _usual(patterns) or any(matches(path, patterns) for path in paths):
             yield found
 
 
@@ -141,7 +154,7 @@ def committed(folder: str, unread: Unread = ignored) -> Iterator[Checkpoint]:
 
 def _is_one_checkpoint(name: str) -> bool:
     """Whether a folder's files are no checkpoints of their own."""
-    return commit.step_of(name) is not None or name.endswith(UNFINISHED)
+    return commit.step_of(name) is not None or folders.is_unfinished(name)
 
 
 def matches(path: str, patterns: List[str]) -> bool:

@@ -69,6 +69,11 @@ class Folder(NamedTuple):
     shared: bool  # whether other files in it are none of the checkpoint
 
 
+def is_unfinished(name: str) -> bool:
+    """Whether a folder's name says that nothing in it is complete yet, or any more."""
+    return name.endswith(UNFINISHED) or UNRENAMED in name
+
+
 def is_one(path: str) -> bool:
     """Whether a folder is such a checkpoint, complete or not."""
     return _kind(path) is not None
@@ -105,7 +110,7 @@ _Families = Dict[str, Dict[str, _Kind]]  # of each folder: how those in it are c
 def _kind_as_beside(path: str, names: List[str], known: _Families) -> Optional[_Kind]:
     """The kind of `epoch_2`, for an `epoch_3` that was left before any mark of it was written."""
     above, name = os.path.split(path)
-    if not names or not order.names_a_step(name) or name.endswith(UNFINISHED):
+    if not names or not order.names_a_step(name) or is_unfinished(name):
         return None
     if above not in known:
         known[above] = dict(_kinds_in(above))
@@ -121,7 +126,7 @@ def _kinds_in(folder: str) -> Iterator[Tuple[str, _Kind]]:
     for name in with_steps:
         path = os.path.join(folder, name)
         try:
-            kind = None if name.endswith(UNFINISHED) else _kind_with(path, os.listdir(path))
+            kind = None if is_unfinished(name) else _kind_with(path, os.listdir(path))
         except OSError:
             continue  # a file, or it is told of by whoever looks into it
         if kind is not None:
@@ -132,7 +137,7 @@ def below(folder: str, unread: Unread = ignored) -> Iterator[Folder]:
     """Every such checkpoint below `folder`, in no order; links to folders are not followed."""
     known = {}  # type: _Families
     for path, inside, names in walk(folder, unread):
-        inside[:] = [name for name in inside if not name.endswith(UNFINISHED)]
+        inside[:] = [name for name in inside if not is_unfinished(name)]
         if path == folder:
             continue
         there = inside + names
@@ -141,8 +146,7 @@ def below(folder: str, unread: Unread = ignored) -> Iterator[Folder]:
             continue
         if not _is_shared(path):
             inside[:] = []
-        if UNRENAMED not in os.path.basename(path):
-            yield _look(path, folder, kind, unread)
+        yield _look(path, folder, kind, unread)
 
 
 def _look(path: str, folder: str, kind: _Kind, unread: Unread) -> Folder:

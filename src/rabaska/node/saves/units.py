@@ -7,7 +7,7 @@ import os
 import re
 from typing import Dict, Iterable, List, NamedTuple, Sequence
 
-from . import commit, folders
+from . import commit, folders, tensorflow
 from .order import SAVED_TOGETHER, Checkpoint, names_a_step, step_in
 
 _REWRITTEN = re.compile(r"(last|latest|best)([-_]?(checkpoint|ckpt|chkpt|model))?\Z", re.IGNORECASE)
@@ -48,6 +48,9 @@ def unit_of(chosen: Checkpoint, found: Sequence[Checkpoint], folder: str, known:
     inside = chosen.path if is_folder else root(chosen.path, known)
     if inside:
         return Unit(inside, sorted(_files(os.path.join(folder, inside), inside)))
+    if tensorflow.is_one(os.path.join(folder, chosen.path)):
+        paths = tensorflow.parts(os.path.join(folder, chosen.path))
+        return Unit("", [os.path.relpath(path, folder) for path in paths])
     return Unit("", [chosen.path] + [one.path for one in found if _goes_with(one, chosen)])
 
 

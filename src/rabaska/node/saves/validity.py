@@ -9,6 +9,7 @@ How much can be told depends on the format:
     PyTorch's old format         cut short → not in the raw numbers that follow the pickles
     gzip, bzip2, xz              cut short or bits changed → with `deep`
     a folder with COMMIT.json    cut short or missing → always; bits changed → with `deep`
+    ckpt-5.index (TensorFlow)    the index cut short, or data missing → always
     checkpoint-500 (see folders) as each of its files; those that hold no weights may be empty
     anything else                only that it is not empty, unless its first bytes are known
 
@@ -27,7 +28,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, List, Optional, Tuple
 
-from . import commit, compressed, folders, pickles
+from . import commit, compressed, folders, pickles, tensorflow
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -54,6 +55,8 @@ def check(path: str, deep: bool = False) -> Optional[str]:
         return folders.check(path, lambda file: check(file, deep))
     if os.path.isdir(path):
         return commit.check(path, deep)
+    if tensorflow.is_one(path):
+        return tensorflow.check(path)
     with open(path, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if size == 0:
