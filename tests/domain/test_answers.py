@@ -38,7 +38,7 @@ def test_text_that_is_no_json_is_said_to_be_none(text):
 
 
 @pytest.mark.parametrize("text", ["[" * 99999, '{"a":' * 99999, "9" * 5000, "", "{"])
-def test_text_that_python_cannot_read_either(text):
+def test_text_that_python_can_hardly_read(text):
     with pytest.raises(Unexpected):
         read(text, {})
 
@@ -70,3 +70,9 @@ def test_numbers_are_the_digits_that_commands_print():
     assert [count(text) for text in ("0", "123", "²", "٣", "", "-1", "9" * 5000)] == [
         0, 123, None, None, None, None, None,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("depth", range(700, 1000, 20))
+def test_an_answer_of_any_depth_is_refused(depth):
+    with pytest.raises(Unexpected):
+        read('{"a":' + "[" * depth + "]" * depth + "}", {"a": str})

@@ -26,7 +26,6 @@ from rabaska.errors import CommandFailed
 Shape = Any
 _MOST = 1 << 70  # some file systems say that 2**64 files are free
 _LATEST = 1e11  # seconds since 1970: as far as clocks and calendars can be trusted to count
-_DEEPEST = 50  # levels; what our own program prints has five
 _SHOWN = 60  # letters of an answer that is quoted
 
 
@@ -73,10 +72,32 @@ def read_lines(text: str, shape: Shape) -> list[Any]:
 
 def checked(value: Any, shape: Shape) -> Any:
     """The same value; Unexpected when it is not of that shape."""
-    problem = _problem(value, shape, "the answer", 0)
-    if problem:
-        raise Unexpected(problem)
+    if not fits(value, shape):
+        raise Unexpected(_problem(value, shape, "the answer"))
     return value
+
+
+def fits(value: Any, shape: Shape) -> bool:
+    """Whether a value is of that shape; `status` asks for hundreds of reports, and soon."""
+    kind = type(shape)
+    if kind is tuple:
+        return any(fits(value, each) for each in shape)
+    if kind is list:
+        inner = shape[0]
+        return type(value) is list and all(fits(each, inner) for each in value)
+    if kind is not dict:
+        return _fits(value, shape)
+    if type(value) is not dict:
+        return False
+    if str in shape:
+        return all(fits(each, shape[str]) for each in value.values())
+    for name, each in shape.items():
+        if name[-1] == "?":
+            if name[:-1] in value and not fits(value[name[:-1]], each):
+                return False
+        elif name not in value or not fits(value[name], each):
+            return False
+    return True
 
 
 def count(text: str) -> int | None:
@@ -95,33 +116,29 @@ def unusable(cluster: str, problem: Exception) -> CommandFailed:
     )
 
 
-def _problem(value: Any, shape: Shape, at: str, depth: int) -> str:
+def _problem(value: Any, shape: Shape, at: str) -> str:
     """Where a value is not of its shape, in words; empty where it is."""
-    if depth > _DEEPEST:
-        return f"{at} lies too deep"
     if isinstance(shape, tuple):
-        problems = [_problem(value, each, at, depth) for each in shape]
+        problems = [_problem(value, each, at) for each in shape]
         return "" if "" in problems else problems[0]
     if isinstance(shape, list):
         if not isinstance(value, list):
             return _not(at, value, "a list")
-        return _first(_problem(each, shape[0], f"an entry of {at}", depth + 1) for each in value)
+        return _first(_problem(each, shape[0], f"an entry of {at}") for each in value)
     if isinstance(shape, Mapping):
-        return _problem_of_object(value, shape, at, depth)
+        return _problem_of_object(value, shape, at)
     return "" if _fits(value, shape) else _not(at, value, _words(shape))
 
 
-def _problem_of_object(value: Any, shape: Mapping[Any, Shape], at: str, depth: int) -> str:
+def _problem_of_object(value: Any, shape: Mapping[Any, Shape], at: str) -> str:
     if not isinstance(value, dict):
         return _not(at, value, "an object")
     if str in shape:
-        return _first(
-            _problem(each, shape[str], f"`{name}`", depth + 1) for name, each in value.items()
-        )
+        return _first(_problem(each, shape[str], f"`{name}`") for name, each in value.items())
     for name, each in shape.items():
         key = name.removesuffix("?")
         if key in value:
-            problem = _problem(value[key], each, f"`{key}`", depth + 1)
+            problem = _problem(value[key], each, f"`{key}`")
         else:
             problem = "" if name.endswith("?") else f"{at} has no `{key}`"
         if problem:
@@ -134,8 +151,10 @@ def _first(problems: Any) -> str:
 
 
 def _fits(value: Any, shape: Shape) -> bool:
-    if shape is None or shape is bool or shape is str:
-        return value is None if shape is None else isinstance(value, shape)
+    if shape is None:
+        return value is None
+    if shape is str or shape is bool:
+        return type(value) is shape
     if shape is int:
         return isinstance(value, int) and _is_number(value)
     if shape is float:
@@ -153,7 +172,10 @@ def _is_number(value: object) -> bool:
 
 
 def _not(at: str, value: object, what: str) -> str:
-    return f"{at} is not {what} but {_quoted(json.dumps(value))}"
+    try:
+        return f"{at} is not {what} but {_quoted(json.dumps(value))}"
+    except RecursionError:  # it took less to read it
+        return f"{at} is not {what}"
 
 
 def _words(shape: Shape) -> str:

@@ -65,6 +65,7 @@ def report(told: Mapping[str, Any]) -> Report:
     unusable = {name: why for name in _ASIDE if (why := _wrong(told.get(name), _ASIDE[name]))}
     problems = [*told["problems"], *(f"its {name}: {why}" for name, why in unusable.items())]
     kept = {name: value for name, value in told.items() if name not in unusable}
+    kept["data"] = kept.get("data") or []
     saved = kept.get("checkpoint")
     if saved:
         kept["checkpoint"] = {name: saved[name] for name in _ASIDE["checkpoint"]}
