@@ -226,3 +226,57 @@ def test_a_program_on_another_node_has_its_users_umask(cluster, program):
     done = spread({**cluster, "RABASKA_UMASK": "027"}, program, "sh", "-c", "umask")
 
     assert done.stdout.split() == ["0027", "0027"]
+
+
+# Another user of the network, who connects to `spread` before the node's own companion does.
+STRANGERS = """#!{python}
+import os, resource, socket, struct, sys, time
+
+at = sys.argv.index("companion") + 1
+if not os.fork():
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    connections = []
+    for _ in range({count}):
+        try:
+            one = socket.create_connection((sys.argv[at], int(sys.argv[at + 1])), 5)
+            connections.append(one)
+            one.sendall({said!r})
+        except OSError:
+            pass
+    open(__file__ + ".done", "w").close()
+    for one in connections:
+        try:
+            while one.recv(4096):
+                pass
+        except OSError:
+            pass
+    os._exit(0)
+while not os.path.exists(__file__ + ".done"):
+    time.sleep(0.02)
+os.execvp(sys.argv[4], sys.argv[4:])
+"""
+
+
+def hello(content):
+    return b"H" + len(content).to_bytes(4, "big") + content
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        pytest.param(300, b"", id="more than may be open"),
+        pytest.param(2, hello(b'{"place": 1e999, "nonce": "", "proof": ""}'), id="infinity"),
+        pytest.param(2, hello(b"[" * 100_000), id="deep"),
+        pytest.param(2, hello(b'{"place": 1, "nonce": "\\u00e9", "proof": []}'), id="odd"),
+    ],
+)
+def test_strangers_who_connect_do_not_disturb(cluster, program, count, said):
+    starter = Path(cluster["PATH"].partition(":")[0]) / "pbsdsh"
+    starter.write_text(STRANGERS.format(python=sys.executable, count=count, said=said))
+
+    limited = ["sh", "-c", 'ulimit -S -n 150; exec "$@"', "sh", *program]
+    done = spread(cluster, limited, "sh", "-c", "echo $RABASKA_NODE")
+
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["0", "1"]

@@ -25,13 +25,26 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from .. import itself
 from ..record.events import say
 from . import reaching
-from .frames import HELLO, INPUT, NO_MORE, OUTPUT, RESULT, WORK, Frame, Talk, is_proof, proof
+from .frames import (
+    HELLO,
+    INPUT,
+    LONGEST_HELLO,
+    NO_MORE,
+    OUTPUT,
+    RESULT,
+    WORK,
+    Frame,
+    Talk,
+    is_proof,
+    proof,
+)
 from .reaching import Host, NotReached
 
 _PATIENCE = 120.0  # seconds for nodes that do not answer
 _LAST_WORDS = 10.0  # seconds for what was started to end
 _LOOK = 0.1
 _FAILED = 1
+_MOST_STRANGERS = 64  # ours say who they are at once; `select` cannot watch a thousand
 
 
 def main(argv: List[str]) -> int:
@@ -112,12 +125,20 @@ class Spread:
                 raise NotReached("{} did not answer".format(self._missing()))
             listened = [listener, *self._strangers]  # type: List[Any]
             ready, _, _ = select.select(listened, [], [], _LOOK)
-            if listener in ready:
-                self._strangers.append(Talk(listener.accept()[0]))
             for stranger in [one for one in self._strangers if one in ready]:
                 self._greet(stranger)
+            if listener in ready:
+                self._let_in(listener)
         for number, talk in self._companions.items():
             talk.say(WORK, proof(self._key, WORK, self._nonces[number]).encode("ascii"))
+
+    def _let_in(self, listener: socket.socket) -> None:
+        try:
+            self._strangers.append(Talk(listener.accept()[0], LONGEST_HELLO))
+        except OSError:
+            return  # gone again
+        if len(self._strangers) > _MOST_STRANGERS:
+            self._strangers.pop(0).close()  # the one that has been silent for longest
 
     def _see_who_failed(self) -> None:
         for number, starter in self._starters.items():
@@ -136,10 +157,11 @@ class Spread:
             return
         self._strangers.remove(talk)
         who = _who(frames[0], self._key) if frames else None
-        if who is None:
+        if who is None or who[0] in self._companions:
             talk.close()
         else:
             place, nonce = who
+            talk.trust()
             self._nonces[place] = nonce
             self._companions[place] = talk
 
@@ -204,7 +226,7 @@ def _who(hello: Frame, key: str) -> Optional[Tuple[int, str]]:
         told = json.loads(hello.content.decode("ascii"))
         place, nonce = int(told["place"]), str(told["nonce"])
         ours = hello.kind == HELLO and is_proof(told["proof"], key, HELLO, nonce)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
     return (place, nonce) if ours else None
 
@@ -214,7 +236,7 @@ def _listener(others: List[str]) -> socket.socket:
     listener = socket.socket()
     try:
         listener.bind((_address_for(others[0]) if others else "127.0.0.1", 0))
-        listener.listen(len(others) + 8)
+        listener.listen(len(others) + _MOST_STRANGERS)
     except OSError as problem:
         listener.close()
         raise NotReached("this node has no address for {}: {}".format(others[0], problem))
