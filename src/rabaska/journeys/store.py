@@ -54,7 +54,15 @@ def resolved_store(cluster: Cluster, place: Place) -> str:
             hint="change `store` under [storage] in the cluster's profile",
         )
     _refuse_others(cluster, outcome.output)
-    return outcome.output.strip().splitlines()[-1]
+    said = outcome.output.strip().splitlines()
+    if not said or not said[-1].startswith("/"):
+        raise CommandFailed(
+            f"{cluster.name} did not say where `{cluster.store or USUAL}` is",
+            why=f"it answered {outcome.output.strip()[-200:]!r}",
+            hint="a start-up file there may print, or end the shell; "
+            f"`rabaska clusters check {cluster.name}` shows what it answers",
+        )
+    return said[-1]
 
 
 def _closing(cluster: Cluster) -> str:

@@ -6,7 +6,7 @@ import tarfile
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 
 from rabaska.checkup.subject import resumption_of, started_by
@@ -181,7 +181,8 @@ def _about(
 def spec_of(plan: Plan, station: Station, *, links: int) -> JobSpec:
     """The job of a plan that was submitted before, for another round of links."""
     about = plan.about
-    asked = dict(about["resources"])
+    known = {each.name for each in fields(Resources)}
+    asked = {name: value for name, value in about["resources"].items() if name in known}
     asked["walltime"] = timedelta(seconds=asked["walltime"])
     return JobSpec(
         name=plan.run,
