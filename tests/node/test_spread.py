@@ -191,6 +191,17 @@ def test_whoever_listens_in_our_place_learns_no_key_and_has_nothing_run(program,
     assert not mark.exists()
 
 
+def test_lines_of_several_processes_do_not_mix(cluster, program):
+    halves = "for i in 1 2 3; do printf ready; sleep 0.1; printf ' %s\\n' $i; done; printf last"
+
+    done = spread(cluster, program, "sh", "-c", halves, tasks=2)
+
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.replace("last", "").splitlines()
+    assert sorted(lines) == sorted([f"ready {number}" for number in (1, 2, 3)] * 4)
+    assert done.stdout.count("last") == 4
+
+
 def test_what_a_process_says_at_its_end_arrives_though_it_read_no_input(cluster, program):
     for _ in range(5):
         done = subprocess.run(

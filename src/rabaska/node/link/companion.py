@@ -25,6 +25,7 @@ PROCESS, LOCAL, NODE = "RABASKA_PROCESS", "RABASKA_PROCESS_OF_NODE", "RABASKA_NO
 
 _PATIENCE = 60.0  # seconds to reach the first node
 _LOOK = 0.1
+_LONGEST_LINE = 65536  # bytes that are held back until their line is complete
 # What the scheduler told this node alone.
 _OWN = ("HOSTNAME", "PBS_NODENUM", "PBS_TASKNUM", "PBS_VNODENUM")
 
@@ -58,6 +59,7 @@ class Crew:
         self._work = work
         self._members = []  # type: List[subprocess.Popen[bytes]]
         self._outputs = {}  # type: Dict[int, int]  # where to read from -> the member's pid
+        self._unended = {}  # type: Dict[int, bytes]  # of a line that is not complete yet
         self._begun = False
 
     def serve(self) -> int:
@@ -120,12 +122,17 @@ class Crew:
             self._outputs[reading] = member.pid
 
     def _pass_output(self, descriptor: int) -> None:
+        """Pass on lines, so that those of several processes do not mix."""
         piece = os.read(descriptor, 65536)
-        if piece:
-            self._talk.say(OUTPUT, piece)
-        else:
+        lines = self._unended.pop(descriptor, b"") + piece
+        if not piece:
             del self._outputs[descriptor]
             os.close(descriptor)
+        elif len(lines) < _LONGEST_LINE:
+            end = max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1
+            lines, self._unended[descriptor] = lines[:end], lines[end:]
+        if lines:
+            self._talk.say(OUTPUT, lines)
 
     def _tell_end(self, member: "subprocess.Popen[bytes]") -> None:
         self._members.remove(member)
@@ -134,6 +141,8 @@ class Crew:
             # What it left in the pipe; a process that it left behind may hold it open for ever.
             while descriptor in self._outputs and select.select([descriptor], [], [], 0)[0]:
                 self._pass_output(descriptor)
+            if self._unended.get(descriptor):
+                self._talk.say(OUTPUT, self._unended.pop(descriptor))
         code = member.returncode
         self._result(code if code >= 0 else 128 - code, "")
 
