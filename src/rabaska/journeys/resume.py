@@ -14,7 +14,7 @@ from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.status import status
 from rabaska.journeys.submit import more_script, script, spec_of, submit
 from rabaska.journeys.telling import Teller
-from rabaska.node.record.plan import Plan, from_json
+from rabaska.node.record.plan import Plan, WrongFormat, from_json
 from rabaska.records.home import Home
 from rabaska.records.runs import NAME, RunRecord, remember
 from rabaska.remote.place import quoted, surely
@@ -93,7 +93,7 @@ def read_plan(record: RunRecord, there: Station) -> Plan:
         raise CommandFailed(f"the plan of {record.name} cannot be read", why=outcome.complaint)
     try:
         return from_json(answers.read(outcome.output, _PLAN))
-    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+    except (WrongFormat, ValueError, TypeError, KeyError, AttributeError) as problem:
         raise _damaged(record, problem) from None
 
 

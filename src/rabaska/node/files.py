@@ -55,7 +55,10 @@ def _portable(text: str) -> str:
 
 
 def from_json(text: str) -> Any:
-    value = json.loads(text)
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply")
     # Where names are UTF-8, as nearly everywhere, they are spelled as JSON has them.
     return value if _UTF_8 else _everywhere(value, _native)
 

@@ -9,9 +9,11 @@ import filecmp
 import itertools
 import os
 import stat
-from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
 from .. import files
+from ..record.events import say
+from ..record.shapes import numbers
 from . import copying
 
 RECORD = "beside.json"  # in what is carried: which files of the output lay beside the code
@@ -33,12 +35,16 @@ class Copies:
         self._output = os.path.join(carried, "output")
         self._record = os.path.join(carried, RECORD)
         self._said = said
-        value = files.read_json(self._record) or {}
-        self._paths = {str(path) for path in value.get("paths", [])}
-        self._places = {str(one): str(place) for one, place in value.get("places", [])}
-        self._states = {path: tuple(state) for path, state in value.get("copies", [])}
-        self._same = list(value.get("same") or [])  # type: List[str]
-        self._saves = {str(path) for path in value.get("saves", [])}
+        value = _read(self._record)
+        self._paths = set(_texts(value.get("paths")))
+        self._places = {
+            one: place for one, place in _pairs(value.get("places")) if isinstance(place, str)
+        }
+        self._states = {
+            path: tuple(state) for path, state in _pairs(value.get("copies")) if numbers(state)
+        }
+        self._same = _texts(value.get("same"))
+        self._saves = set(_texts(value.get("saves")))
 
     def paths(self) -> List[str]:
         return sorted(self._paths)
@@ -119,6 +125,27 @@ class Copies:
         if self._same:
             value["same"] = self._same
         files.write_json(self._record, value)
+
+
+def _read(path: str) -> files.Json:
+    """The record; of a damaged one nothing, and then new copies go to `beside-code`."""
+    try:
+        value = files.read_json(path)
+    except ValueError:
+        value = None
+    if value is None and os.path.exists(path):
+        say("{} is damaged, and what it told is not known any more".format(path))
+    return value or {}
+
+
+def _texts(value: object) -> List[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _pairs(value: object) -> Iterator[Tuple[str, Any]]:
+    for one in value if isinstance(value, list) else []:
+        if isinstance(one, list) and len(one) == 2 and isinstance(one[0], str):
+            yield one[0], one[1]
 
 
 def _and_above(path: str) -> List[str]:

@@ -35,10 +35,10 @@ def main(argv: List[str]) -> int:
 
 
 def stage_here(run: RunFolder, link: int, local: str) -> int:
-    wanted = plan.load(run)
-    if wanted is None:
-        return 0
     try:
+        wanted = plan.load(run)
+        if wanted is None:
+            return 0
         space.make_at(os.path.dirname(local))
         if os.path.isdir(local):
             return 0
@@ -47,7 +47,13 @@ def stage_here(run: RunFolder, link: int, local: str) -> int:
             pass
         ready.place_code(run, wanted, run.place(link), os.path.join(local, "code"))
         datasets.place(run, wanted, local)
-    except (OSError, snapshot.WrongSnapshot, packs.DamagedPack) as problem:
+    except (
+        OSError,
+        snapshot.WrongSnapshot,
+        packs.DamagedPack,
+        plan.WrongFormat,
+        ValueError,
+    ) as problem:
         say("{} could not be made ready: {}".format(socket.gethostname(), problem))
         return 1
     return 0

@@ -27,7 +27,11 @@ _KEPT = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")
 
 def main(argv: List[str]) -> int:
     run, words = RunFolder(os.path.realpath(argv[0])), argv[2:]
-    wanted = plan.load(run)
+    try:
+        wanted = plan.load(run)
+    except (plan.WrongFormat, ValueError) as problem:
+        events.say("{} cannot be read: {}".format(run.plan, problem))
+        return 1
     if wanted is None:
         events.say("{} is not there, so there is nothing to open".format(run.plan))
         return 1

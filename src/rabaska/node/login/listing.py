@@ -9,7 +9,7 @@ import sys
 from typing import List
 
 from .. import files
-from ..record import plan
+from ..record import plan, shapes
 from ..record.runfolder import RunFolder
 from .report import DAMAGE, runs_of
 
@@ -28,7 +28,7 @@ def _told(run: RunFolder) -> files.Json:
     asked = plan.load(run)
     if asked is None:
         return {"path": run.path, "problem": "it has no run.json"}
-    times = (line.get("time") for line in files.read_lines(run.jobs))
+    times = (line.get("time") for line in shapes.job_lines(run))
     return {
         "run": run.name,
         "path": run.path,

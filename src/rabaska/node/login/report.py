@@ -60,6 +60,8 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
     alive = _attempt(problems, "the holder", None, _holder_alive, run)
     saved = _attempt(problems, "checkpoints", None, _saved, run, patterns)
     each = _attempt(problems, "links", [], _links, run, alive, asked)
+    told = "{} is damaged, and counts as missing"
+    problems += [told.format(name) for name in _attempt(problems, "links", [], links.damaged, run)]
     lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
     return {
         "run": asked.run if asked else run.name,

@@ -134,12 +134,19 @@ def is_over(run: RunFolder) -> bool:
         return True
     if lease.holder_alive(run, run.holder()) is not False:
         return False
-    decided = resumption.verdict(run, plan.load(run), lambda: _newest(run))
+    decided = resumption.verdict(run, _plan(run), lambda: _newest(run))
     return decided.decision in (chain.FINISHED, chain.GIVE_UP)
 
 
+def _plan(run: RunFolder) -> Optional[plan.Plan]:
+    try:
+        return plan.load(run)
+    except (plan.WrongFormat, ValueError):
+        return None  # damaged: what was printed can be read without it
+
+
 def _newest(run: RunFolder) -> links.Saved:
-    asked = plan.load(run)
+    asked = _plan(run)
     return links.newest(run, run.holder(), asked.patterns if asked else [])
 
 

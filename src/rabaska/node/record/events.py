@@ -4,6 +4,7 @@ import time
 from typing import Any, Callable, Iterator, Optional
 
 from .. import files
+from . import shapes
 from .runfolder import RunFolder
 
 
@@ -13,7 +14,8 @@ def append(run: RunFolder, link: int, event: str, **more: Any) -> None:
 
 
 def read(run: RunFolder) -> Iterator[files.Json]:
-    return (line for line in files.read_lines(run.events) if "event" in line)
+    lines = (shapes.fitting(line, shapes.EVENT) for line in files.read_lines(run.events))
+    return (line for line in lines if "event" in line)
 
 
 class Diary:

@@ -4,7 +4,7 @@ import re
 from typing import Dict, Iterator, List
 
 from .. import files
-from . import links
+from . import links, shapes
 from .runfolder import RunFolder
 
 NOT_KNOWN = 75  # the answer while nobody knows it: "try again later", as sysexits.h spells it
@@ -29,7 +29,7 @@ JOB = re.compile(
 
 def lines(run: RunFolder) -> Iterator[files.Json]:
     """Every line of jobs.jsonl. Success without a job's id is no answer, whoever wrote it down."""
-    for line in files.read_lines(run.jobs):
+    for line in shapes.job_lines(run):
         said = str(line.get("said") or "")
         if line.get("exit_code") == 0 and not JOB.search(said):
             told = said + str(line.get("complained") or "")
@@ -41,7 +41,8 @@ def submissions(run: RunFolder) -> List[files.Json]:
     """Each submission with its answer, oldest first; `said` is missing where none came."""
     found: Dict[str, files.Json] = {}
     for line in lines(run):
-        found.setdefault(str(line.get("submission")), {}).update(line)
+        mark = str(line.get("submission"))
+        found.setdefault(mark, {"submission": mark}).update(line)
     return list(found.values())
 
 

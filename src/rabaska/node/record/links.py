@@ -6,7 +6,7 @@ from typing import Any, Callable, List, NamedTuple, Optional
 from .. import files
 from ..saves import checkpoints
 from ..saves.slots import Look
-from . import chain
+from . import chain, shapes
 from .runfolder import RunFolder
 
 _LOOKS = 5  # more links than may pass without a save
@@ -55,12 +55,42 @@ def write_ended(run: RunFolder, ended: Ended) -> None:
 
 def read_begun(run: RunFolder, link: int) -> Optional[Begun]:
     value = _read(run.begun(link))
-    return None if value is None else Begun(**_fields(Begun, value, link))
+    if value is None or shapes.misfit(value, shapes.BEGUN, ("job", "host", "boot", "pid")):
+        return None
+    if _is_damaged(value.get("checkpoint_seen")):
+        return None
+    return Begun(**_fields(Begun, value, link))
 
 
 def read_ended(run: RunFolder, link: int) -> Optional[Ended]:
     value = _read(run.ended(link))
-    return None if value is None else Ended(**_fields(Ended, value, link))
+    if value is None or shapes.misfit(value, shapes.ENDED, ("how",)):
+        return None
+    if _is_damaged(value.get("checkpoint")):
+        return None
+    ended = Ended(**_fields(Ended, value, link))
+    missing = [path for path in ended.missing or [] if isinstance(path, str)]
+    return ended._replace(
+        resumption=shapes.fitting(ended.resumption or {}, shapes.JUDGED) or None,
+        missing=missing or None,
+    )
+
+
+def damaged(run: RunFolder) -> List[str]:
+    """The records of links that are there and cannot be read, as they are called in the run."""
+    found = []  # type: List[str]
+    for number in run.links():
+        for path, record in (
+            (run.begun(number), read_begun(run, number)),
+            (run.ended(number), read_ended(run, number)),
+        ):
+            if record is None and os.path.exists(path):
+                found.append(os.path.relpath(path, run.path))
+    return found
+
+
+def _is_damaged(saved: Saved) -> bool:
+    return saved is not None and bool(shapes.misfit(saved, shapes.SAVED, list(shapes.SAVED)))
 
 
 def _read(path: str) -> Optional[files.Json]:
@@ -131,11 +161,7 @@ def progressed(before: Saved, after: Saved) -> bool:
 def forgiven(run: RunFolder) -> int:
     """The last link before somebody took the run up again; what it did counts no more."""
     return max(
-        (
-            int(line.get("after_link") or 0)
-            for line in files.read_lines(run.jobs)
-            if line.get("resume")
-        ),
+        (int(line.get("after_link") or 0) for line in shapes.job_lines(run) if line.get("resume")),
         default=0,
     )
 

@@ -44,7 +44,7 @@ def tail(run: RunFolder, link: int, size: int = TAIL) -> List[Json]:
 def _line(text: bytes) -> Optional[Json]:
     try:
         value = json.loads(text.decode("utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None  # cut at the beginning of what was read, or half written
     return value if isinstance(value, dict) else None
 

@@ -31,7 +31,9 @@ def learned(run: RunFolder) -> List[str]:
         value = files.read_json(run.patterns) or {}
     except (OSError, ValueError):
         return []  # the next link finds them again
-    return [files.native(str(pattern)) for pattern in value.get("patterns", [])]
+    found = value.get("patterns")
+    named = found if isinstance(found, list) else []
+    return [files.native(pattern) for pattern in named if isinstance(pattern, str)]
 
 
 def learn(run: RunFolder, link: int, known: List[str]) -> Optional[Learned]:

@@ -5,7 +5,7 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from .. import files
-from . import patterns
+from . import patterns, shapes
 from .runfolder import RunFolder
 
 FORMAT = 1
@@ -101,6 +101,14 @@ _ADDED_LATER = (
 )  # fmt: skip
 
 
+_SHAPE = {
+    "run": str, "command": list, "resume": list, "code": str, "datasets": list, "patterns": list,
+    "keep": list, "variables": dict, "walltime": shapes.NUMBER, "grace": shapes.NUMBER,
+    "signal": str, "links": int, "progress": str, "about": dict, "watch": bool, "tries": str,
+    "id": str, "resumes": str,
+}  # type: shapes.Shape  # fmt: skip
+
+
 class WrongFormat(Exception):
     """run.json was written by a newer rabaska."""
 
@@ -131,6 +139,9 @@ def from_json(value: Dict[str, Any]) -> Plan:
     fields["cuts"] = [Cut(**cut) for cut in fields.get("cuts", [])]
     fields["growth"] = Growth(**fields.get("growth", {}))
     fields["datasets"] = [StagedData(**dataset) for dataset in fields["datasets"]]
+    wrong = shapes.misfit(fields, _SHAPE, [name for name in _SHAPE if name not in _ADDED_LATER])
+    if wrong:
+        raise ValueError("`{}` cannot be {!r}".format(wrong, fields.get(wrong)))
     return Plan(**fields)
 
 
@@ -150,9 +161,14 @@ def _native(value: Any) -> Any:
 
 def load(run: RunFolder) -> Optional[Plan]:
     """The plan of `run`, with the patterns that its links found missing; None: there is none."""
-    value = files.read_json(run.plan)
-    if value is None:
-        return None
-    found = from_json(value)
+    try:
+        value = files.read_json(run.plan)
+        if value is None and os.path.exists(run.plan):
+            raise ValueError("it holds no object")
+        if value is None:
+            return None
+        found = from_json(value)
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise ValueError("run.json is damaged: {}: {}".format(type(problem).__name__, problem))
     missing = [one for one in patterns.learned(run) if one not in found.patterns]
     return found._replace(patterns=found.patterns + missing) if found.patterns else found

@@ -26,7 +26,10 @@ def load(run: RunFolder, names: List[str]) -> Dict[str, str]:
     private = stat.S_ISREG(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
     if not private or found.st_uid != os.getuid():
         raise SecretsMissing("{} is not yours alone, so it is not used".format(run.secrets))
-    values = files.read_json(run.secrets) or {}
+    try:
+        values = files.read_json(run.secrets) or {}
+    except ValueError:
+        values = {}
     missing = [name for name in names if name not in values]
     if missing:
         raise SecretsMissing("{} has no {}".format(run.secrets, ", ".join(missing)))

@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from .. import files
 from ..saves import checkpoints
-from . import metrics, progress
+from . import metrics, progress, shapes
 from .runfolder import RunFolder
 
 SLICE = 64 * 1024  # bytes at the head and at the tail of a log
@@ -67,7 +67,12 @@ def recall(run: RunFolder, link: int) -> Found:
         value = files.read_json(run.found(link)) or {}
     except ValueError:
         value = {}  # damaged; then all that is there counts as new
-    return Found(value.get("texts", {}), value.get("saves", {}))
+    return Found(_pairs(value.get("texts")), _pairs(value.get("saves")))
+
+
+def _pairs(value: object) -> Dict[str, List[int]]:
+    known = value.items() if isinstance(value, dict) else []
+    return {path: pair for path, pair in known if shapes.numbers(pair) and len(pair) == 2}
 
 
 def of_link(run: RunFolder, link: int, pattern: str, patterns: List[str]) -> List[Track]:
@@ -94,7 +99,16 @@ def to_json(found: List[Track]) -> List[files.Json]:
 
 
 def from_json(value: object) -> List[Track]:
-    return [Track(**one) for one in value] if isinstance(value, list) else []
+    told = value if isinstance(value, list) else []
+    found = [one for one in told if isinstance(one, dict) and _is_track(one)]
+    known = [{name: one[name] for name in Track._fields if name in one} for one in found]
+    return [Track(**one) for one in known]
+
+
+def _is_track(value: files.Json) -> bool:
+    places = all(shapes.numbers(value.get(name, [])) for name in ("early", "inside"))
+    ends = all(shapes.numbers(value.get(name)) and value[name] for name in ("first", "last"))
+    return not shapes.misfit(value, shapes.TRACK, ("what", "seen")) and ends and places
 
 
 def _track(where: str, numbers: Numbers, at_head: Optional[int] = None) -> Optional[Track]:

@@ -1,0 +1,71 @@
+"""Which type each field of a run's records has.
+
+Records are files that somebody may edit, cut short or mix up. What has not the type that its writer
+gives it was damaged, and counts as missing: no reader further on has to doubt it again.
+"""
+
+from typing import Any, Dict, Iterator, Sequence, Tuple, Type, Union
+
+from .. import files
+from .runfolder import RunFolder
+
+Kind = Union[Type[Any], Tuple[Type[Any], ...]]
+Shape = Dict[str, Kind]
+
+NUMBER = (int, float)
+
+SAVED = {"path": str, "size": int, "mtime_ns": int}  # type: Shape
+BEGUN = {
+    "job": str, "host": str, "boot": str, "pid": int, "started": str, "begun": NUMBER,
+    "resumed_from": str, "checkpoint_seen": dict, "epoch": NUMBER, "until": NUMBER, "ready": bool,
+}  # type: Shape  # fmt: skip
+ENDED = {
+    "job": str, "how": str, "reason": str, "exit_code": int, "signal": int, "ended": NUMBER,
+    "checkpoint": dict, "progressed": bool, "remedy": str, "tracks": list, "resumption": dict,
+    "missing": list,
+}  # type: Shape  # fmt: skip
+TRACK = {
+    "what": str, "first": list, "last": list, "seen": int, "weak": bool, "early": list,
+    "inside": list,
+}  # type: Shape  # fmt: skip
+JUDGED = {"state": str, "why": str, "hint": str, "step": NUMBER}  # type: Shape
+JOB = {
+    "submission": str, "time": NUMBER, "exit_code": int, "said": str, "complained": str,
+    "links": int, "after": str, "after_link": int, "resume": bool, "command": str,
+}  # type: Shape  # fmt: skip
+EVENT = {
+    "event": str, "time": NUMBER, "link": int, "links": int, "why": str, "reason": str,
+    "placed": list,
+}  # type: Shape  # fmt: skip
+
+
+def misfit(value: files.Json, shape: Shape, needed: Sequence[str] = ()) -> str:
+    """The first field that has another type, or is needed and missing; "" when all is well."""
+    for name, kind in shape.items():
+        found = value.get(name)
+        if found is None:
+            if name in needed:
+                return name
+        elif not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
+            return name
+    return ""
+
+
+def fitting(value: files.Json, shape: Shape) -> files.Json:
+    """The same without the fields that have another type."""
+    return {
+        name: found
+        for name, found in value.items()
+        if name not in shape or not misfit({name: found}, {name: shape[name]})
+    }
+
+
+def numbers(value: Any) -> bool:
+    """Whether it is a list of numbers."""
+    return isinstance(value, list) and all(type(one) in NUMBER for one in value)
+
+
+def job_lines(run: RunFolder) -> Iterator[files.Json]:
+    """jobs.jsonl, line by line; of a submission whose mark is damaged nobody knows what it was."""
+    lines = files.read_lines(run.jobs)
+    return (fitting(line, JOB) for line in lines if not misfit(line, {"submission": str}))

@@ -1,0 +1,139 @@
+"""Records of a run that are damaged count as missing, or are named; none breaks anything."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_runs import PLAN, begin_link, end_link, make_run, print_log
+from tests.records.damages import DAMAGES, RECORDS
+
+from rabaska.cli.standing import one_run
+from rabaska.domain.runs import RunStatus
+from rabaska.journeys.reading import _read_run
+from rabaska.node import files
+from rabaska.node.link import keep
+from rabaska.node.link.copies import Copies
+from rabaska.node.login import report, survey, tail
+from rabaska.node.record import chain, events, jobs, links, patterns, plan, resumption, tracks
+from rabaska.node.record.growth import limit
+from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.saves import saved
+from rabaska.records.runs import RunRecord
+
+FALLBACK = '{"path": "output/a.npz", "mtime_ns": 5, "link": 1, "steps": 3, "job": "12"}\n'
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    """A run with every record, whose first link reached its time limit."""
+    run = make_run(tmp_path, links=1)
+    submitted = {"submission": "a", "time": 5.0, "links": 1, "after_link": 0, "after": ""}
+    files.append_line(run.jobs, {**submitted, "resume": True})
+    files.append_line(run.jobs, {"submission": "a", "exit_code": 0, "said": "12", "time": 6.0})
+    link = begin_link(run, pid=2**22 + 1)
+    placed = [{"name": "d", "bytes": 5, "where": "here", "seconds": 1.0}]
+    events.append(run, link, "staged", placed=placed)
+    events.append(run, link, "extended", links=1, why="why")
+    print_log(run, link, "step 1 loss 2\nstep 2 loss 1\n")
+    told = {"time": 7.0, "began": 5.0, "link": 1, "steps": 5, "epochs": 1, "waiting": 0.1}
+    files.append_line(
+        run.metrics, {**told, "batches": 5, "batch": 0, "length": 5, "saves": 1, "saved": 6.0}
+    )
+    files.write_json(run.patterns, {"patterns": ["*.pt"]})
+    tracks.remember(run, link, tracks.look(run.carried(link), ["*.npz"]))
+    own = tracks.of_link(run, link, "", ["*.npz"])
+    Path(run.output(link), "a.npz").write_bytes(b"1")
+    checkpoint = {"path": "output/a.npz", "size": 1, "mtime_ns": 5}
+    end_link(run, link, checkpoint=checkpoint, tracks=tracks.to_json(own), missing=["b"])
+    code = Path(run.path, "code")
+    code.mkdir()
+    (code / "a.npz").write_bytes(b"2")
+    keep.keep_new(str(code), run.carried(link), {})
+    return run
+
+
+def damage(run: RunFolder, record: str, how: str) -> None:
+    file = Path(run.path, record)
+    text = file.read_text() if file.exists() else FALLBACK
+    file.write_text(DAMAGES[how](text), errors="surrogateescape")
+
+
+def is_damaged(path: str) -> bool:
+    try:
+        return (files.read_json(path) or {}).get("run") != "digits-7f3a"
+    except ValueError:
+        return True
+
+
+def everything_read(run: RunFolder) -> None:
+    """All that a link, and the commands, read of a run."""
+    asked = PLAN
+    if is_damaged(run.plan):
+        with pytest.raises((plan.WrongFormat, ValueError), match=r"run\.json"):
+            plan.load(run)
+    else:
+        asked = plan.load(run) or PLAN
+    resumption.verdict_on(run, asked)
+    resumption.judge(run, 1, asked, tracks.of_link(run, 1, "", ["*.npz"]), chain.TIME_LIMIT)
+    links.not_kept(run, run.output(1))
+    jobs.links_there(run)
+    jobs.is_unanswered(run)
+    patterns.learn(run, 1, ["*.pt"])
+    limit(asked, [])
+    list(events.read(run))
+    saved.read(run.carried(1))
+    known = Copies(os.path.join(run.path, "code"), run.carried(1))
+    known.remember(known.paths(), [])
+    tail.is_over(run)
+    survey._submitting(run)
+
+
+def as_shown(run: RunFolder) -> RunStatus:
+    told = json.loads(files.to_json(report.report(run.path)))
+    record = RunRecord(
+        name=run.name, cluster="here", path=run.path, project="", created=1.0, job="12"
+    )
+    return _read_run(record, told, {}, 100.0, job="12", explained=True)
+
+
+@pytest.mark.parametrize("how", [how for how in DAMAGES if how != "deep"])
+@pytest.mark.parametrize("record", RECORDS)
+def test_a_damaged_record_breaks_neither_a_link_nor_a_command(
+    run: RunFolder, record: str, how: str
+) -> None:
+    damage(run, record, how)
+
+    shown = as_shown(run)
+    everything_read(run)
+
+    assert list(one_run(shown, colours=False))
+    assert isinstance(shown.verdict, int)
+
+
+@pytest.mark.parametrize("record", [name for name in RECORDS if "saved" not in name])
+def test_what_is_nested_too_deeply_is_damaged(run: RunFolder, record: str) -> None:
+    damage(run, record, "deep")
+
+    assert as_shown(run)
+    everything_read(run)
+
+
+@pytest.mark.parametrize("record", ["run.json", "links/001/begun.json", "links/001/ended.json"])
+@pytest.mark.parametrize("how", ["cut short", "wrong types", "binary", "a list"])
+def test_status_names_the_record_that_is_damaged(run: RunFolder, record: str, how: str) -> None:
+    damage(run, record, how)
+
+    assert any(record in problem for problem in as_shown(run).problems), as_shown(run).problems
+
+
+def test_a_damaged_list_of_copies_keeps_new_copies_beside_the_old(run: RunFolder) -> None:
+    damage(run, "carried/001/beside.json", "cut short")
+    code = Path(run.path, "code")
+    (code / "a.npz").write_bytes(b"3")
+
+    kept: Any = keep.keep_new(str(code), run.carried(1), {})
+
+    assert kept.paths == ["a.npz"]
+    assert Path(run.output(1), "beside-code-2/a.npz").read_bytes() == b"3"
