@@ -160,6 +160,10 @@ def new_folder(parent: str, prefix: str = PREFIX) -> str:
     os.mkdir(path, 0o700)  # FileExistsError where somebody guessed it after all
     why = not_ours(path)
     if why:
+        try:
+            os.rmdir(path)
+        except OSError:
+            pass  # somebody else's by now
         raise NotPrivate(why)
     return path
 
