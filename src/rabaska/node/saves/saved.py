@@ -45,5 +45,5 @@ def _save(line: bytes) -> Optional[Save]:
         told = json.loads(line.decode("utf-8"))
         moment = int(told["link"]), int(told["steps"])
         return Save(files.native(told["path"]), int(told["mtime_ns"]), moment)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None  # cut at the beginning of what was read, or half written
