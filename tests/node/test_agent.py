@@ -761,7 +761,7 @@ def test_an_agent_whose_keeper_is_gone_ends_its_program(agents_for: Any) -> None
 
     assert code == 0
     assert agents.ended(1).how == chain.KILLED
-    assert "keeper" in agents.ended(1).reason
+    assert "queue stopped" in agents.ended(1).reason
 
 
 def test_of_two_agents_at_the_same_moment_one_wins_and_the_other_names_it(agents_for: Any) -> None:
