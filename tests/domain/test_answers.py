@@ -37,7 +37,7 @@ def test_text_that_is_no_json_is_said_to_be_none(text):
             read(text, SHAPE)
 
 
-@pytest.mark.parametrize("text", ["[" * 99999, '{"a":' * 99999, "9" * 5000, "", "{"])
+@pytest.mark.parametrize("text", ["[" * 99999, '{"a":' * 99999, "9" * 5000, "", "{"], ids=range(5))
 def test_text_that_python_can_hardly_read(text):
     with pytest.raises(Unexpected):
         read(text, {})
@@ -56,7 +56,7 @@ def test_text_that_python_can_hardly_read(text):
         ({"a?": str}, [{}, {"a": "", "b": 5}], [{"a": 5}, []]),
         (re.compile("[a-z]"), ["a"], ["a\n", "ab", 5]),
     ],
-    ids=str,
+    ids=["int", "float", "time", "path", "size", "nanoseconds", "text or none", "field", "pattern"],
 )
 def test_each_shape(shape, good, bad):
     for value in good:
