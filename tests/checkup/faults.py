@@ -9,6 +9,40 @@ COPIES = {f"images/c/{n}.jpg": "the same picture " * 100 for n in range(20)}
 
 FAULTS = {
     # ---- code
+    "misspelt-script": ("code.script", Small(command="python trian.py --data {data}")),
+    "misspelt-script-of-a-launcher": (
+        "code.script",
+        Small(command="torchrun --standalone --nproc_per_node 1 trian.py --data {data}"),
+    ),
+    "misspelt-script-of-a-module": (
+        "code.script",
+        Small(command="python -m torch.distributed.run --nproc-per-node=1 trian.py {data}"),
+    ),
+    "misspelt-shell-script": (
+        "code.script",
+        Small(command="bash -e job.hs.sh {data}", files={"job.sh": "python train.py"}),
+    ),
+    "misspelt-script-by-its-path": (
+        "code.script",
+        Small(command="./jbo.sh {data}", files={"job.sh": "python train.py"}),
+    ),
+    "misspelt-module": (
+        "code.script",
+        Small(command="python -um tools.fti {data}",
+              files={"tools/__init__.py": "", "tools/fit.py": "print(1)"}),
+    ),
+    "misspelt-behind-a-wrapper": (
+        "code.script",
+        Small(command="env OMP_NUM_THREADS=1 python -W ignore -u trian.py --data {data}"),
+    ),
+    "script-in-another-folder": (
+        "code.script",
+        Small(command="python src/train.py --data {data}"),
+    ),
+    "script-that-is-left-out": (
+        "code.script",
+        Small(more='[code]\nexclude = ["train.py"]'),
+    ),
     "plot": ("code.window", Small(end="import matplotlib.pyplot as plt; plt.show()")),
     "plot-each-epoch": ("code.window", Small(epoch="plt.show()", top="import pylab as plt")),
     "window": ("code.window", Small(epoch="cv2.imshow('x', 1)")),

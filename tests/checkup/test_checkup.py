@@ -71,6 +71,35 @@ def test_a_place_in_the_code_is_a_file_and_a_line(tmp_path):
     assert told.where == f"train.py, line {number}"
 
 
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("python trian.py", "did you mean `train.py`?"),
+        ("python train.py.py", "did you mean `train.py`?"),
+        ("python src/train.py", "did you mean `train.py`?"),
+        ("python fit/eval.py", "did you mean `tools/eval.py`?"),
+        ("python -m tools.evla", "did you mean `tools.eval`?"),
+        ("python quite_another.py", "write its name as it is below the folder of rabaska.toml"),
+    ],
+)
+def test_the_nearest_script_is_named(command, advice, tmp_path):
+    small = Small(command=command, files={"tools/__init__.py": "", "tools/eval.py": "print(1)"})
+
+    told = [each for each in found(small, tmp_path) if each.id == "code.script"]
+
+    assert [each.fix for each in told] == [advice]
+
+
+def test_a_script_that_gitignore_leaves_out_is_told(tmp_path):
+    project = Small(files={".gitignore": "train.py\n"}).write(tmp_path)
+    subprocess.run(["git", "init", "--quiet", str(project)], check=True)
+
+    told = examine(look(load(project, cluster="narval"), load_cluster("narval")))
+
+    assert [each.id for each in told] == ["code.script"]
+    assert 'include = ["train.py"]' in told[0].fix
+
+
 def test_what_is_safe_is_mended_and_then_found_no_more(tmp_path):
     small = Small(
         on="here", cluster="", resources="gpus = 0", end="plt.show()",

@@ -30,6 +30,18 @@ def test_a_missing_dataset_folder_is_named_before_anything_is_done(user):
     assert not (user.home / "runs").exists()
 
 
+def test_a_misspelt_script_is_refused_before_anything_is_sent(user):
+    user.settings(command='"python trian.py --data {data}"')
+
+    for words in (["run"], ["run", "--dry-run"]):
+        said = user.types(*words, code=3)
+
+        assert "`trian.py`" in said.errors
+        assert "did you mean `train.py`?" in said.errors
+    assert not (user.home / "runs").exists()
+    assert "did you mean `train.py`?" in user.types("doctor", code=None).output
+
+
 def test_an_empty_dataset_is_refused(user):
     for file in (user.project / "numbers").iterdir():
         file.unlink()

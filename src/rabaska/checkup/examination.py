@@ -1,10 +1,10 @@
 """All checks, one after another."""
 
-from rabaska.checkup import cluster, code, data, environment, network
+from rabaska.checkup import cluster, code, command, data, environment, network
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
 
-_FAMILIES = (code, network, data, environment, cluster)
+_FAMILIES = (command, code, network, data, environment, cluster)
 
 
 def examine(subject: Subject) -> tuple[Finding, ...]:

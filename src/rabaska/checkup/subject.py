@@ -10,8 +10,11 @@ from rabaska.domain.asking import meant_partition
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.gpus import Gpu
 from rabaska.domain.projects import Project
+from rabaska.errors import RabaskaError
 from rabaska.knowledge.gpus import gpus
 from rabaska.node.record import plan
+from rabaska.packing.snapshot import code_names, not_code
+from rabaska.remote.git import own_files
 from rabaska.scouting import contents, datasets, findings, folders, packages, scripts
 from rabaska.scouting.contents import Contents
 from rabaska.scouting.datasets import DataUse
@@ -36,6 +39,7 @@ class Subject:
     contents: Mapping[str, Contents] = field(default_factory=dict)  # by dataset
     loose: tuple[Folder, ...] = ()  # folders of data that are no dataset of the project
     outside: tuple[DataUse, ...] = ()  # folders above the project that its program reads
+    sent: frozenset[str] | None = None  # the names of the code's files; None: they are not known
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -77,7 +81,17 @@ def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subjec
         },
         loose=_loose(project) if thorough else (),
         outside=_outside(project, script),
+        sent=sent_names(project),
     )
+
+
+def sent_names(project: Project) -> frozenset[str] | None:
+    """The files that travel as code; None where git cannot say, which `run` explains."""
+    try:
+        names = code_names(project.folder, exclude=not_code(project), listed=own_files)
+        return frozenset(names)
+    except (RabaskaError, OSError):
+        return None
 
 
 def started_by(project: Project, found: scripts.Scripts) -> Script | None:

@@ -119,7 +119,7 @@ def run(draw: Draw | None, /, *, on: str, dry_run: bool, no_doctor: bool, wait: 
     project = replace(project, native=(*project.native, *native))
     if dry_run:
         with show.steps(quiet=quiet) as told:
-            voyage = run_journey.preview(project, on, home(), told)
+            voyage = run_journey.preview(project, on, home(), told, advise=not no_doctor)
         show.json(voyage) if as_json else show.voyage(voyage)
         return 0
     with show.steps(quiet=quiet or as_json) as told:

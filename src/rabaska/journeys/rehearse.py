@@ -21,7 +21,7 @@ from rabaska.journeys import evidence
 from rabaska.journeys.cancel import cancel
 from rabaska.journeys.evidence import Left
 from rabaska.journeys.fetch import fetch
-from rabaska.journeys.run import made_ready, start
+from rabaska.journeys.run import check_script, made_ready, start
 from rabaska.journeys.station import Station, station
 from rabaska.journeys.submit import Voyage
 from rabaska.journeys.telling import Silent, Teller
@@ -61,6 +61,7 @@ def rehearse(
 ) -> Rehearsal:
     """Run, interrupt, compare. The user's own runs and their list are left as they are."""
     teller, began = teller or Silent(), time.monotonic()
+    check_script(project)
     name = new_name(f"rehearse {project.name}")
     folder = project.folder / "results" / name
     with _stage(home, name) as own:

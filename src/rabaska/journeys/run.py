@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rabaska.checkup.command import missing_script
+from rabaska.checkup.subject import sent_names
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import JobId
 from rabaska.domain.launching import check_launch
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import Draw, names_for, new_name
+from rabaska.errors import SettingsError
 from rabaska.journeys.pack import pack
 from rabaska.journeys.prepare import prepare, resolve
 from rabaska.journeys.push import push
@@ -57,6 +60,7 @@ def run(
     teller = teller or Silent()
     check_filled(project)
     if advise:
+        check_script(project)
         from rabaska.journeys.advancing import check_advance
 
         check_advance(project, on, home, teller)
@@ -153,10 +157,21 @@ def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> 
     return making
 
 
-def preview(project: Project, on: str, home: Home, teller: Teller | None = None) -> Voyage:
+def check_script(project: Project) -> None:
+    """Refuse a command whose script is not sent: its job would wait in the queue for nothing."""
+    found = missing_script(project, sent_names(project))
+    if found:
+        raise SettingsError(found.what, why=found.why, hint=found.fix)
+
+
+def preview(
+    project: Project, on: str, home: Home, teller: Teller | None = None, *, advise: bool = True
+) -> Voyage:
     """What `run` would submit, with nothing packed, sent or written outside a temporary folder."""
     check_filled(project)
     check_data(project)
+    if advise:
+        check_script(project)
     with tempfile.TemporaryDirectory() as scratch:
         there = sketch_station(on, home, program=bundle(Path(scratch)))
         check_launch(

@@ -1,12 +1,11 @@
 """Snapshots: the code of a project as it is now, without what is no code."""
 
-import glob
 import posixpath
 from pathlib import Path
 
 from rabaska.domain.projects import Project
 from rabaska.journeys.telling import Teller
-from rabaska.packing.snapshot import Snapshot, snapshot
+from rabaska.packing.snapshot import Snapshot, not_code, snapshot
 from rabaska.records.home import Home
 from rabaska.remote.git import own_files
 from rabaska.settings.project import FILE
@@ -23,7 +22,7 @@ def taken(project: Project, home: Home, folder: Path, teller: Teller) -> Snapsho
     code = snapshot(
         project.folder,
         folder,
-        exclude=not_code(project, home),
+        exclude=not_code(project, home.folder),
         include=project.include,
         listed=own_files,
     )
@@ -39,18 +38,3 @@ def taken(project: Project, home: Home, folder: Path, teller: Teller) -> Snapsho
             "the variable in `secrets` under [environment] instead"
         )
     return code
-
-
-def not_code(project: Project, home: Home) -> tuple[str, ...]:
-    """Datasets travel as packs; fetched results, and what we remember, stay at home.
-
-    All but what the user excludes is meant where it lies: `mypkg/results` is code.
-    """
-    apart = [home.folder, *(path for dataset in project.datasets for path in dataset.paths)]
-    inside = [
-        path.relative_to(project.folder).as_posix()
-        for path in apart
-        if path.is_relative_to(project.folder)
-    ]
-    at_root = [f"/{posixpath.normpath(path)}" for path in (*inside, "results", *project.keep)]
-    return (*project.exclude, *map(glob.escape, at_root))

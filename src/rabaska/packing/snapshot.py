@@ -1,7 +1,9 @@
 """The project's code as it is now: one tar named by its digest, never changed afterwards."""
 
+import glob
 import hashlib
 import os
+import posixpath
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -10,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from rabaska.domain.amounts import say_size
+from rabaska.domain.projects import Project
 from rabaska.domain.secrets import file_looks_secret, file_may_be_key, is_private_key
 from rabaska.domain.settings_copy import without_secrets
 from rabaska.errors import DatasetError
@@ -82,6 +85,30 @@ def snapshot(
     path = store_code / f"{digest}.tar"
     size, names = sum(member.size for member in members), tuple(each.name for each in withheld)
     return Snapshot(digest, path, len(members), size, names)
+
+
+def not_code(project: Project, *ours: Path) -> tuple[str, ...]:
+    """Datasets travel as packs; fetched results, and what is `ours`, stay at home.
+
+    All but what the user excludes is meant where it lies: `mypkg/results` is code.
+    """
+    apart = [*ours, *(path for dataset in project.datasets for path in dataset.paths)]
+    inside = [
+        path.relative_to(project.folder).as_posix()
+        for path in apart
+        if path.is_relative_to(project.folder)
+    ]
+    at_root = [f"/{posixpath.normpath(path)}" for path in (*inside, "results", *project.keep)]
+    return (*project.exclude, *map(glob.escape, at_root))
+
+
+def code_names(
+    folder: Path, *, exclude: Sequence[str] = (), listed: Listed | None = None
+) -> Iterator[str]:
+    """The names of what a snapshot would hold, and of files that it would withhold."""
+    unwanted = _patterns(folder, [*LEFT_OUT, *exclude])
+    names = listed(folder) if listed else None
+    return _walk(folder, "", unwanted) if names is None else _known(folder, names, unwanted)
 
 
 def _without_secrets(members: Sequence[_Member]) -> Iterator[_Member]:
@@ -180,10 +207,7 @@ def _content(member: _Member) -> bytes:
 
 
 def _members(folder: Path, exclude: Sequence[str], listed: Listed | None) -> Iterator[_Member]:
-    unwanted = _patterns(folder, [*LEFT_OUT, *exclude])
-    names = listed(folder) if listed else None
-    found = _walk(folder, "", unwanted) if names is None else _known(folder, names, unwanted)
-    for name in found:
+    for name in code_names(folder, exclude=exclude, listed=listed):
         member = _member(folder, name)
         if member is not None:
             yield member
