@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 from clean import CLEAN
 from faults import FAULTS
-from small_projects import Small
+from small_projects import REQUIREMENTS, Small
 
 from rabaska.checkup.answers import Said, questions
 from rabaska.checkup.answers import checks as checks_of_answers
 from rabaska.checkup.examination import examine
+from rabaska.checkup.imports import missing
 from rabaska.checkup.subject import look
 from rabaska.domain.jobs import Prospect
 from rabaska.journeys.doctor import diagnose, mend
@@ -98,6 +99,38 @@ def test_a_script_that_gitignore_leaves_out_is_told(tmp_path):
 
     assert [each.id for each in told] == ["code.script"]
     assert 'include = ["train.py"]' in told[0].fix
+
+
+ADVICE = 'kind = "virtualenv"\nrequirements = "requirements.txt"'
+
+
+@pytest.mark.parametrize(
+    "environment", ["", 'kind = "current"', 'kind = "current"\nrequirements = "requirements.txt"']
+)
+def test_what_is_advised_for_a_list_of_packages_works(environment, tmp_path):
+    small = Small(environment=environment)
+
+    (told,) = found(small, tmp_path)
+    advised = replace(small, cluster=f"{small.cluster}\n[cluster.narval.environment]\n{ADVICE}")
+
+    assert told.id == "environment.unused"
+    assert "`current`" in told.why or '"current"' in told.why
+    assert all(line in told.fix for line in ADVICE.splitlines())
+    assert "[cluster.narval.environment]" in told.fix
+    assert found(advised, tmp_path) == ()
+
+
+def test_a_module_that_is_listed_already_is_not_to_be_listed_again(tmp_path):
+    small = Small(environment='kind = "current"', requirements=REQUIREMENTS)
+
+    told = {
+        each.what.split()[0]: each.fix
+        for each in missing(subject(small, tmp_path), "missing modules: torch cv2")
+    }
+
+    assert 'kind = "virtualenv"' in told["torch"]
+    assert "in that file" not in told["torch"]
+    assert "with `opencv-python` in that file" in told["cv2"]
 
 
 def test_what_is_safe_is_mended_and_then_found_no_more(tmp_path):

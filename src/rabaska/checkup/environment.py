@@ -93,10 +93,19 @@ def _unused_list(subject: Subject) -> Iterator[Finding]:
         )  # fmt: skip
     elif listed.kind == "requirements":
         yield Finding(
-            "environment.unused", f"{listed.file} is there, and [environment] does not name it",
-            "[environment]", f"on {subject.cluster.name} the program gets the Python it finds",
-            f'write `requirements = "{listed.file}"` under [environment]',
+            "environment.unused", f"no package of {listed.file} is installed for the job",
+            "[environment]", 'the kind of its environment is "current": on '
+            f"{subject.cluster.name} the program gets the Python it finds",
+            virtualenv_advice(subject, listed.file),
         )  # fmt: skip
+
+
+def virtualenv_advice(subject: Subject, file: str) -> str:
+    """The lines that work whatever stands in [environment], where `kind` would win."""
+    return (
+        f'write `kind = "virtualenv"` and `requirements = "{file}"` under '
+        f"[cluster.{subject.cluster.name}.environment]"
+    )
 
 
 def _other_computers(subject: Subject, text: str) -> Iterator[Finding]:

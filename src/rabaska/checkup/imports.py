@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 
-from rabaska.checkup.environment import PACKAGE_OF, imports
+from rabaska.checkup.environment import PACKAGE_OF, imports, plain_name, read, virtualenv_advice
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.shellwords import expanding
@@ -37,14 +37,23 @@ def missing(subject: Subject, said: str) -> Iterator[Finding]:
     for name in lacking:
         package = PACKAGE_OF.get(name, name)
         on = "this computer" if subject.cluster.is_here else subject.cluster.name
-        install = f"`pip install {package}` in that Python" if subject.cluster.is_here else (
-            f"name a requirements file with `{package}`, or `modules`, under [environment]"
-        )  # fmt: skip
         yield Finding(
             "environment.module", f"{name} is imported, and the Python of the job has none",
             where.get(name, ""), f"[environment] is `current`: the job takes what {on} has",
-            install,
+            _advice(subject, package),
         )  # fmt: skip
+
+
+def _advice(subject: Subject, package: str) -> str:
+    if subject.cluster.is_here:
+        return f"`pip install {package}` in that Python"
+    listed = subject.packages
+    file = listed.file if listed and listed.kind == "requirements" else "requirements.txt"
+    path = subject.project.folder / file
+    names = read(path.read_text("utf-8", "replace")) if path.is_file() else ()
+    known = plain_name(package) in {each.name for each in names}
+    more = "" if known else f", with `{package}` in that file"
+    return f"{virtualenv_advice(subject, file)}{more}; or name `modules` that have it there"
 
 
 def _modules(subject: Subject) -> dict[str, str]:

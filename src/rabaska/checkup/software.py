@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rabaska.checkup.environment import plain_name, read
+from rabaska.checkup.environment import plain_name, read, virtualenv_advice
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain import answers
@@ -61,8 +61,9 @@ def missing_program(subject: Subject, said: str) -> Iterator[Finding]:
     other = "write `python3` in the command, or " if word == "python" else ""
     yield Finding(
         "environment.program", f"{subject.cluster.name} has no `{word}`", "command",
-        "[environment] names nothing, so the job takes what it finds there",
-        f"{other}name `requirements`, `modules` or a `path` under [environment]",
+        'the kind of environment is "current", so the job takes what it finds there',
+        f"{other}name `modules` under [environment] that bring it, or "
+        f"{virtualenv_advice(subject, 'requirements.txt')}",
     )  # fmt: skip
 
 
