@@ -100,6 +100,31 @@ def test_the_paths_of_a_holder_that_left_no_word_stop_resolving(run: RunFolder) 
     assert Path(run.output_link, "best.pt").read_text() == "weights"
 
 
+def test_links_into_a_folder_that_was_renamed_lead_to_its_new_place(run: RunFolder) -> None:
+    led_to(run)
+    hold_elsewhere(run)
+    Path(run.output(1), "step-9.pt").write_text("weights")
+    Path(run.output(1), "latest.pt").symlink_to(Path(run.output(1), "step-9.pt"))
+    Path(run.output(1), "elsewhere").symlink_to("/etc/hostname")
+
+    hold_elsewhere(run)
+
+    assert Path(run.output(2), "latest.pt").read_text() == "weights"
+    assert os.readlink(Path(run.output(2), "elsewhere")) == "/etc/hostname"
+
+
+def test_nothing_is_renamed_after_a_holder_of_which_nothing_is_left(run: RunFolder) -> None:
+    led_to(run)
+    hold_elsewhere(run)
+    known = run.output(1)
+
+    holding = lease.claim(run, 1, "13", TTL, dead=True)
+
+    assert holding is not None
+    holding.end()
+    assert run.output(2) == known
+
+
 def test_a_stale_program_that_makes_its_folder_anew_is_not_listened_to(run: RunFolder) -> None:
     led_to(run)
     hold_elsewhere(run)

@@ -99,8 +99,10 @@ def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -
         verdict = resumption.verdict_on(run, wanted)
         if verdict.decision not in (chain.GO_ON, chain.NOT_BEGUN):
             return nothing_to_do(run, verdict)
+        # Of a link that was killed on this very node nothing is left then; others are out of sight.
+        dead = lease.holder_alive(run, turn.link) is False and wanted.launch.nodes == 1
         program.end_left_by(program.tag(run, turn.link))
-        holding = lease.claim(run, turn.link, job.name, lease.seconds())
+        holding = lease.claim(run, turn.link, job.name, lease.seconds(), dead=dead)
         if holding is None:
             time.sleep(_ANOTHER_LOOK)
     return carry_held(run, wanted, job, signals, holding)

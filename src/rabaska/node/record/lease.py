@@ -100,8 +100,13 @@ def ask_to_hand_over(run: RunFolder, link: int, job: str) -> bool:
     return True
 
 
-def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]":
-    """Become the holder after link `last`; None when another was quicker, or NoRoom."""
+def claim(
+    run: RunFolder, last: int, job: str, lease: float, *, dead: bool = False
+) -> "Optional[Lease]":
+    """Become the holder after link `last`; None when another was quicker, or NoRoom.
+
+    `dead` says that nothing of that link is left anywhere, though it recorded no end.
+    """
     link = last + 1
     _look_for_room(run)
     try:
@@ -114,7 +119,7 @@ def claim(run: RunFolder, last: int, job: str, lease: float) -> "Optional[Lease]
     if not _is_first(run, link):
         return None
     _tell_taken(run, last, link)
-    _settle(run, last, link)
+    _settle(run, last, link, is_over=dead or links.read_ended(run, last) is not None)
     links.write_begun(run, _begun(link, job))
     files.sync_folder(os.path.dirname(run.carried(link)))
     _show_output(run, link)
@@ -191,20 +196,32 @@ def _show_output(run: RunFolder, link: int) -> None:
     _point(run.output_link, os.path.relpath(run.output(link), run.path))
 
 
-def _settle(run: RunFolder, last: int, link: int) -> None:
+def _settle(run: RunFolder, last: int, link: int, *, is_over: bool) -> None:
     """Let what is carried keep its path, for programs store paths; but not for a silent holder.
 
     A holder that recorded its end writes no more. One that did not may come back, so the folder is
-    renamed, and the paths that its program knows stop resolving.
+    renamed, and the paths that its program knows stop resolving; links in it are led to its new
+    place.
     """
     name = run.carried(link)
     if not os.path.islink(name):
         return  # a run of an older version: the claim itself renamed the folder
     place = run.newest_kept()
-    if last and links.read_ended(run, last) is None:
+    if last and not is_over:
         os.rename(run.kept(place), run.kept(link))
+        _lead_on(run.kept(link), run.kept(place))
         place = link
     _point(name, os.path.relpath(run.kept(place), os.path.dirname(name)))
+
+
+def _lead_on(folder: str, before: str) -> None:
+    """Symbolic links below `folder` that lead to where it was `before` lead there again."""
+    for parent, below, names in os.walk(folder):
+        for name in below + names:
+            path = os.path.join(parent, name)
+            target = os.readlink(path) if os.path.islink(path) else ""
+            if target.startswith(before + os.sep):
+                _point(path, folder + target[len(before) :])
 
 
 def _point(link: str, target: str) -> None:
