@@ -127,7 +127,8 @@ def test_where_it_may_not_the_command_is_said(agents_for, growth, command, why):
 
     _, said = agents.link()
 
-    told = f"; `rabaska resume {agents.run.name} --links 1` goes on"
+    told = f"; `rabaska resume {agents.run.name} --links 1` "
+    told += "goes on" if command == COMMAND else "may begin again: "
     for text in (said, agents.log(1)):
         assert told in text
         assert why in text

@@ -264,3 +264,41 @@ def test_stages_before_the_training_are_no_steps_that_were_made_again(judge, tmp
     told = report.report(str(tmp_path / "runs/digits-7f3a"))["links"][1]
 
     assert (told["first_step"], told["last_step"], told["steps_redone"]) == (160, 260, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"command": GIVEN, "resumes": plan.FULL}, "goes on"),
+        ({"resumes": plan.ITSELF}, "goes on"),
+        ({"resumes": plan.VARIABLE}, "goes on"),
+        ({"resumes": plan.NOT}, "would begin again: its program does not"),
+        ({"command": GIVEN, "resumes": plan.WEIGHTS}, "would begin again: its program takes the"),
+        ({"resumes": plan.UNREAD}, "may begin again: nothing shows"),
+        ({}, "may begin again: nothing shows"),
+    ],
+)
+def test_what_resume_does_is_said_as_far_as_it_is_known(tmp_path, changes, says):
+    run = make_run(tmp_path, **changes)
+    end_link(run, begin_link(run))
+
+    told = resumption.verdict_on(run, PLAN._replace(**changes))
+
+    assert told.decision == chain.GO_ON
+    assert says in (told.hint or "`rabaska resume` goes on")
+    assert ("--walltime" in told.hint) == ("begin again" in says)
+
+
+def test_links_that_were_seen_to_go_on_outweigh_the_source(judge, tmp_path):
+    judge(CONTINUES["epochs"], resumes=plan.NOT)
+    run = report.RunFolder(str(tmp_path / "runs" / "digits-7f3a"))
+
+    assert resumption.begins_again(run, PLAN._replace(resumes=plan.NOT)) == chain.GOES_ON
+
+
+def test_what_ended_for_another_reason_need_not_have_more_time():
+    lost = chain.Link(1, chain.LOST, progressed=True)
+
+    told = chain.verdict([lost], again=chain.Again("it loads nothing"))
+
+    assert told.hint == "`rabaska resume` would begin again: it loads nothing"

@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 STYLES = Path(__file__).parent / "styles"
 STARTS_OVER = 17  # the exit code of `wait`
+UNFINISHED = 10  # the same, of a run that is interrupted
 
 
 @dataclass(frozen=True)
@@ -94,16 +95,38 @@ def test_a_program_that_starts_over_is_told_so_and_no_chain_grows_on_it(somebody
     assert "fix:" in explained
 
 
+@pytest.mark.parametrize("style", ["save_only", "two_networks"])
+def test_one_job_that_is_too_short_for_it_is_not_said_to_go_on(somebody, style):
+    user = somebody(style)
+    user.types("init", "--yes")
+
+    said = user.types("run", "--wait", code=UNFINISHED)
+
+    told = user.status()
+    assert told["state"] == "interrupted"
+    assert "all of it must fit into one job of " in said.errors
+    cancelled = user.types("cancel").errors
+    resumed = user.types("resume").errors
+    log = user.types("logs", "--link", "1").output.strip().splitlines()[-1]
+    for text in (told["hint"], said.output, log, cancelled, resumed):
+        assert "would begin again: its program " in text
+        assert "can go on" not in text
+    for text in (told["hint"], said.output, log):
+        assert "goes on" not in text
+        assert "a longer `--walltime`, enough for all of it in one job" in text
+
+
 @pytest.mark.parametrize("style", GOES_ON)
 def test_a_program_that_goes_on_runs_as_a_chain_without_an_alarm(somebody, style):
     user = somebody(style)
 
     user.types("init", "--yes")
     doctor = user.types("doctor").output
-    user.types("run", "--wait")
+    submitted = user.types("run", "--wait").errors
 
     told = user.status()
     assert told["state"] == "finished", told
+    assert "must fit into one job" not in submitted
     assert len(told["links"]) == 3
     assert all(link["started_over"] == "" for link in told["links"])
     assert all(link["resumed_from"] for link in told["links"][1:])

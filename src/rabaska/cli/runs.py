@@ -102,7 +102,7 @@ def cancel(run: str, *, on: str, as_json: bool) -> None:
     elif after.state is RunState.GONE:
         showing.note(f"{after.name} is gone: {after.reason}; its jobs were cancelled")
     else:
-        more = "`rabaska resume` can go on with it"
+        more = f"`rabaska resume` {after.begins_again or 'can go on with it'}"
         if after.starts_over:
             more = f"it starts over, so `rabaska resume` would begin again: {after.starts_over}"
         showing.note(f"{after.name} is {after.state.value}; {more}")

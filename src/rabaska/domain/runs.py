@@ -172,6 +172,7 @@ class RunStatus:
     speed: Speed | None = None  # of a program that is watched
     not_watched: str = ""  # why it is not
     not_kept: tuple[str, ...] = ()  # files that its links left and that could not be kept
+    begins_again: str = ""  # that and why `resume` would, or may, begin again; "": it goes on
     forecast: Forecast | None = None
     extended: Extension | None = None
     tail: str = ""

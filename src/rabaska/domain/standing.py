@@ -50,7 +50,7 @@ class Facts:
     refused: str = ""  # what the scheduler said when it refused the newest submission
     heard: bool = False  # the last link gave a sign of life a moment ago
     silent: float = 0.0  # seconds since the last link did, where it left no record of its end
-    hint: str = ""  # the chain rule's, what to do about its reason
+    hint: str = ""  # the chain rule's, what to do about its reason, or how to get further
     submission: Submission | None = None  # the last one, while it has no answer
 
 
@@ -159,7 +159,8 @@ def _idle(facts: Facts) -> Standing:
             "the time limit was over before its first link could begin",
             "give each link more time: `rabaska run --walltime 1h`",
         )
-    return Standing(RunState.INTERRUPTED, _why_idle(facts), "`rabaska resume` goes on with it")
+    hint = facts.hint or "`rabaska resume` goes on with it"
+    return Standing(RunState.INTERRUPTED, _why_idle(facts), hint)
 
 
 def _why_idle(facts: Facts) -> str:

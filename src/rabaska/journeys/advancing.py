@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from rabaska.domain.advancing import Saving, Standstill, standstill
+from rabaska.domain.amounts import say_duration
 from rabaska.domain.projects import Project
 from rabaska.errors import CannotAdvance, StartsOver
 from rabaska.journeys.snapshots import take_snapshot
 from rabaska.journeys.submit import grace
 from rabaska.journeys.telling import Silent, Teller
+from rabaska.node.record.chain import Again
+from rabaska.node.record.plan import Plan
+from rabaska.node.record.resumption import by_source
 from rabaska.records import reports
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord, remembered
@@ -36,12 +40,28 @@ def check_advance(project: Project, on: str, home: Home, teller: Teller) -> None
         teller.warn(f"a link may be over before anything is saved: {found.why}; {found.remedy}")
 
 
+def tell_if_alone(project: Project, on: str, home: Home, asked: Plan, teller: Teller) -> None:
+    """Tell that one job must do for a program that does not go on from a checkpoint."""
+    if not _alone(project):
+        return
+    seen = newest_saving(project, on, home)
+    shown = seen is not None and seen.over and seen.code == asked.code
+    again = Again(f"{seen.run} started over") if seen and shown else by_source(asked)
+    if again.why and again.certain:
+        limit = say_duration(project.resources.walltime)
+        teller.warn(f"{again.why}: all of it must fit into one job of {limit}")
+
+
+def _alone(project: Project) -> bool:
+    """Whether its chain is one link, and does not grow."""
+    return max(project.chain.links, project.chain.at_most or 1) == 1
+
+
 def foreseen(project: Project, on: str, home: Home) -> Standstill | None:
     """By the newest run on that cluster of the same code and command that showed how it saves."""
     seen = newest_saving(project, on, home)
     found = standstill(seen, project.resources.walltime, grace(project)) if seen else None
-    alone = max(project.chain.links, project.chain.at_most or 1) == 1
-    if seen is None or found is None or (found.over and alone):
+    if seen is None or found is None or (found.over and _alone(project)):
         return None
     # Last, for it reads all of the code: what was changed since may save otherwise.
     same = take_snapshot(project, home, Silent()).digest == seen.code

@@ -135,6 +135,7 @@ def _read_run(
         metrics=report.get("metrics", {}),
         speed=_noun(Speed, report.get("speed")),
         not_watched=report.get("not_watched", ""),
+        begins_again=report.get("begins_again", ""),
         not_kept=tuple(report.get("not_kept", ())),
         forecast=_noun(Forecast, report.get("forecast")),
         extended=_noun(Extension, report.get("extended")),

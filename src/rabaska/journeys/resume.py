@@ -64,6 +64,8 @@ def resume(
         raise WrongUse(f"run {record.name} is {now.state.value}; there is nothing to resume")
     if now.starts_over and teller:
         teller.warn(f"this run starts over, and its next link will too: {now.starts_over}; {_ELSE}")
+    elif now.begins_again and now.checkpoint and teller:
+        teller.warn(f"its next link {now.begins_again}; {_ELSE}")
     there = station_of(record, home)
     plan = read_plan(record, there)
     _refuse_incomplete(plan, record)

@@ -71,6 +71,10 @@ def run(
 
         warn(project, there, teller)
     making = made_ready(project, there, home, teller)
+    if advise:
+        from rabaska.journeys.advancing import tell_if_alone
+
+        tell_if_alone(project, on, home, making(new_name(project.name)).plan, teller)
     return start(making, names_for(project.name, draw), project, there, home, teller)
 
 

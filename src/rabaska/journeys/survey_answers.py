@@ -34,7 +34,8 @@ _REPORT = {
     "path": str, "about": {"unmet?": [str]}, "problems": [str], "id?": _TEXT, "mark?": _TEXT,
     "walltime?": _WHEN, "links_asked?": _NUMBER, "jobs?": [_SUBMISSION], "links?": [_LINK],
     "verdict?": ({"decision?": str, "reason?": str, "hint?": str}, None), "tail?": str,
-    "metrics?": {str: float}, "not_watched?": str, "submitting?": (_UNANSWERED, None),
+    "metrics?": {str: float}, "not_watched?": str, "begins_again?": str,
+    "submitting?": (_UNANSWERED, None),
 }  # fmt: skip
 # What a run can do without, and what is computed of what its program printed.
 _ASIDE: dict[str, Any] = {

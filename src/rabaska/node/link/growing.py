@@ -158,6 +158,11 @@ def _environment(own: Mapping[str, str]) -> Dict[str, str]:
 def tell(work: Work, why: str, links: int) -> None:
     """How its user adds links: where the job prints, and where the program did."""
     command = growth.command(work.plan.run, links)
-    told = "this was the last link, and there is work left ({}); `{}` goes on".format(why, command)
+    again = resumption.begins_again(work.run, work.plan)
+    told = "this was the last link, and there is work left"
+    if again.why:
+        told = "{}; `{}` {}; {}".format(told, command, again, chain.remedy(again))
+    else:
+        told = "{} ({}); `{}` {}".format(told, why, command, again)
     say_in_log(work, told)
     work.diary.note("not extended", why=why, command=command)

@@ -74,6 +74,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "done": os.path.exists(run.done),
         "stop": os.path.exists(run.stop),
         "verdict": _attempt(problems, "the chain", None, _verdict, run, asked, alive, saved),
+        "begins_again": _attempt(problems, "the chain", "", _begins_again, run, asked),
         "links": [link for link, _ in each],
         "data": _attempt(problems, "events.jsonl", [], _staged, run),
         "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
@@ -140,6 +141,12 @@ def _verdict(
     # watching, could say otherwise.
     decided = resumption.verdict(run, asked, lambda: saved, last_is_over=alive is False)
     return dict(decided._asdict())
+
+
+def _begins_again(run: RunFolder, asked: Optional[plan.Plan]) -> str:
+    """What `resume` would do, of a run that has begun; "" where it goes on."""
+    again = chain.GOES_ON if asked is None else resumption.begins_again(run, asked)
+    return str(again) if again.why and run.holder() else ""
 
 
 def _links(

@@ -54,10 +54,59 @@ class Verdict(NamedTuple):
     hint: str = ""
 
 
+class Again(NamedTuple):
+    """That another link begins with the first step, whatever was saved, and why."""
+
+    why: str = ""  # "" where it goes on
+    certain: bool = True
+
+    def __str__(self) -> str:
+        """What `rabaska resume` does, to be said after its name."""
+        if not self.why:
+            return "goes on"
+        return "{} begin again: {}".format("would" if self.certain else "may", self.why)
+
+
+GOES_ON = Again()
+_SAVE_IN_TIME = (
+    "make the program save more often than the time limit, or ask for a longer one; if it does "
+    "save, name its files in `[checkpoints] patterns`"
+)
+# What ends a run whose links all begin with the first step; of `rabaska resume` it is not one.
+ALL_IN_ONE = (
+    "give it a longer `--walltime`, enough for all of it in one job, or make the program load "
+    "model, optimizer and counter from its checkpoint; then `rabaska run`"
+)
+
+
 def verdict(
-    links: Sequence[Link], done: bool = False, stopped: bool = False, forgiven: int = 0
+    links: Sequence[Link],
+    done: bool = False,
+    stopped: bool = False,
+    forgiven: int = 0,
+    again: Again = GOES_ON,
 ) -> Verdict:
-    """What to do next, given every link so far; links up to number `forgiven` count no more."""
+    """What to do next, given every link so far; links up to number `forgiven` count no more.
+
+    The hint says how to get further, should no other link follow.
+    """
+    decided = _decided(links, done, stopped, forgiven, again)
+    if decided.decision == GO_ON and again.why:
+        # What ended otherwise, with its node perhaps, may well fit into another job of that length.
+        too_long = links[-1].how in (TIME_LIMIT, ASKED_TO_GO_ON)
+        hint = "`rabaska resume` {}".format(again)
+        return decided._replace(hint="{}; {}".format(hint, remedy(again)) if too_long else hint)
+    return decided
+
+
+def remedy(again: Again) -> str:
+    """What to do about a program that begins again, or about one that may."""
+    return ALL_IN_ONE if again.certain else "if it does, " + ALL_IN_ONE
+
+
+def _decided(
+    links: Sequence[Link], done: bool, stopped: bool, forgiven: int, again: Again
+) -> Verdict:
     if done:
         return Verdict(FINISHED, "the program finished")
     if stopped:
@@ -75,18 +124,18 @@ def verdict(
     if last.how == NOT_KEPT:
         return Verdict(GIVE_UP, last.reason, last.remedy)
     if last.how == DAMAGED_DATA:
-        return _give_up(last)  # whatever it saved: the next link would read the same
+        return _give_up(last, again)  # whatever it saved: the next link would read the same
     if last.started_over:
         # What it saved is the same again: no number of links would finish the run.
         return Verdict(GIVE_UP, "it starts over: " + last.started_over, last.remedy)
     if last.progressed:
         return Verdict(GO_ON, "link {} saved progress".format(last.number))
     if last.how in ITS_OWN_FAULT and not any(link.progressed for link in links):
-        return _give_up(last)
-    return _after_interruption(last, [link for link in links if link.number > forgiven])
+        return _give_up(last, again)
+    return _after_interruption(last, [link for link in links if link.number > forgiven], again)
 
 
-def _after_interruption(last: Link, links: List[Link]) -> Verdict:
+def _after_interruption(last: Link, links: List[Link], again: Again) -> Verdict:
     """`last` ended before it saved anything, by bad luck perhaps: try again, but not for ever."""
     fruitless = 0
     for link in reversed(links):
@@ -103,20 +152,26 @@ def _after_interruption(last: Link, links: List[Link]) -> Verdict:
         "{} links in a row ended before anything was saved, the last one: {}".format(
             fruitless, last.reason or last.how
         ),
-        "save more often, or find out what ends the jobs; then `rabaska resume`",
+        _after_many(again),
     )
 
 
-def _give_up(last: Link) -> Verdict:
+def _after_many(again: Again) -> str:
+    """What to do about jobs that something ends, one after another."""
+    found_out = "find out what ends the jobs (`rabaska explain` may know)"
+    if again.why and again.certain:
+        return "{}; `rabaska resume` {}".format(found_out, again)
+    return "save more often, or {}; then `rabaska resume`".format(found_out)
+
+
+def _give_up(last: Link, again: Again) -> Verdict:
     said = last.reason or last.how
     if last.how == TIME_LIMIT:
         why = ": {}".format(said) if last.remedy else ""
         return Verdict(
             GIVE_UP,
             "link {} reached its time limit and nothing was saved{}".format(last.number, why),
-            last.remedy
-            or "make the program save more often than the time limit, or ask for a longer one; "
-            "if it does save, name its files in `[checkpoints] patterns`",
+            last.remedy or (ALL_IN_ONE if again.why and again.certain else _SAVE_IN_TIME),
         )
     if last.how == NO_TIME_LEFT:
         return Verdict(

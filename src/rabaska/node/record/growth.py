@@ -14,6 +14,8 @@ from .plan import Plan
 USUAL = 30  # links, of a run whose user did not say how many
 TRIED = 2  # that it takes to see whether a program goes on, where its source does not show it
 
+NOT_SHOWN = "nothing shows that the program goes on from a checkpoint"
+
 
 def limit(asked: Plan, lines: List[Json], shown: bool = False) -> int:
     """How many links the run may have in all; `lines` are those of a link in metrics.jsonl.
@@ -50,7 +52,7 @@ def hindrance(asked: Plan, lines: List[Json], there: int, shown: bool = False) -
     if there < most:
         return asked.growth.why_not
     if asked.growth.at_most is None and not goes_on(asked, lines, shown):
-        return "nothing shows that the program goes on from a checkpoint"
+        return NOT_SHOWN
     return "it may have {} link{}".format(most, "s" if most > 1 else "")
 
 

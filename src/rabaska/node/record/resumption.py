@@ -9,7 +9,7 @@ import os
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from ..files import Json
-from . import chain, links, metrics, plan, repeats, tracks
+from . import chain, growth, links, metrics, plan, repeats, tracks
 from .plan import Plan
 from .runfolder import RunFolder
 from .tracks import Track
@@ -82,8 +82,8 @@ def judge(
     did_something = progressed or bool(own) or how in _AT_WORK or _printed(run.log(link))
     if how in _NO_FAULT or not did_something:
         return NOTHING  # it was over before it could begin anywhere
-    by_source = _without_evidence(run, link, asked)
-    return found if by_source == NOTHING else by_source
+    without = _without_evidence(run, link, asked)
+    return found if without == NOTHING else without
 
 
 def _printed(log: str) -> bool:
@@ -127,6 +127,32 @@ def seen_to_continue(run: RunFolder, asked: Plan) -> bool:
     return any(judged(run, number, asked).state == CONTINUED for number in run.links()[1:])
 
 
+def begins_again(run: RunFolder, asked: Plan) -> chain.Again:
+    """Whether another link would begin with the first step, as far as is known by now."""
+    for number in reversed(run.links()):
+        shown = judged(run, number, asked)
+        if shown.state == CONTINUED:
+            return chain.GOES_ON
+        if shown.state == STARTED_OVER:
+            return chain.Again(shown.why)
+    watched = metrics.watched(metrics.tail(run, run.holder()))
+    if watched and watched[-1].get("anywhere"):
+        return chain.GOES_ON
+    return by_source(asked)
+
+
+def by_source(asked: Plan) -> chain.Again:
+    """The same of a run that has not begun."""
+    passed_on = given(asked)
+    if passed_on is False:
+        return chain.Again("its program does not go on from a checkpoint")
+    if asked.resumes == plan.WEIGHTS:
+        return chain.Again("its program takes the weights only from a checkpoint")
+    if passed_on or asked.resumes in (plan.ITSELF, plan.FULL):
+        return chain.GOES_ON
+    return chain.Again(growth.NOT_SHOWN, certain=False)
+
+
 def judged(run: RunFolder, link: int, asked: Plan) -> Judged:
     """As recorded at its end; for a link that runs, or was lost, as its log shows so far."""
     ended = links.read_ended(run, link)
@@ -161,6 +187,7 @@ def verdict(
         done=os.path.exists(run.done),
         stopped=os.path.exists(run.stop),
         forgiven=links.forgiven(run),
+        again=chain.GOES_ON if asked is None else begins_again(run, asked),
     )
 
 
