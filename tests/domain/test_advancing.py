@@ -47,3 +47,10 @@ def test_an_epoch_that_nobody_watched_to_its_end_is_a_doubt():
 )
 def test_what_saves_often_or_was_never_seen_is_let_pass(seen):
     assert found(seen, HOUR) is None
+
+
+def test_what_begins_again_is_not_told_to_save_more_often():
+    told = found(saving(every=50 * MINUTE, begins_again="it loads nothing"), 30 * MINUTE)
+
+    assert "save more often" not in told.remedy
+    assert "a longer `--walltime`" in told.remedy

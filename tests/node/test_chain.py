@@ -140,3 +140,15 @@ def test_a_link_that_started_over_ends_the_chain_whatever_it_saved(
 
     assert decided == chain.Verdict(chain.GIVE_UP, "it starts over: link 2 began again", "load it")
     assert verdict([*history, over], forgiven=over.number).decision == chain.GO_ON
+
+
+def test_saving_more_often_is_no_remedy_for_a_program_that_begins_again() -> None:
+    again = chain.Again("it loads nothing")
+    too_long = [chain.Link(1, chain.TIME_LIMIT)]
+    killed = [chain.Link(number, chain.KILLED) for number in (1, 2, 3)]
+
+    for links in (too_long, killed):
+        assert "save more often" in chain.verdict(links).hint
+        assert "save more often" not in chain.verdict(links, again=again).hint
+    assert "--walltime" in chain.verdict(too_long, again=again).hint
+    assert "`rabaska explain`" in chain.verdict(killed).hint

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rabaska.node.record import metrics
-from rabaska.node.record.forecast import Pace, Terms, asked_for, forecast, pace, per_link
+from rabaska.node.record.forecast import (
+    Pace,
+    Terms,
+    asked_for,
+    forecast,
+    in_one_link,
+    pace,
+    per_link,
+)
 
 MINUTE, HOUR = 60.0, 3600.0
 
@@ -203,3 +211,15 @@ def test_an_epoch_that_only_stands_for_no_end_is_not_foretold():
     line = {"time": 100.0, "began": 0.0, "steps": 50, "batches": 50, "length": 10**8, "each": 2.0}
 
     assert pace([{**line, "epochs": 0, "batch": 50, "pid": 1}], 0.0, []) is None
+
+
+def test_more_links_and_more_saves_are_no_remedy_for_what_begins_again():
+    terms = Terms(link=1, begun=0.0, start=0.0, seconds=0.5 * HOUR)
+    pace = seen(total=4.0)
+
+    told = in_one_link(forecast(pace, terms), pace, terms, "it loads nothing")
+
+    assert (told.links, told.finishes) == (None, None)
+    assert told.stuck.endswith("; it loads nothing")
+    assert "`--walltime 220m`" in told.hint
+    assert "save" not in told.hint

@@ -21,6 +21,7 @@ class Saving:
     epoch: float | None = None
     unsaved: float | None = None  # that a link had, at whose end nothing was saved
     over: str = ""  # what showed that a link started over
+    begins_again: str = ""  # why each link would begin the training again
     resume: tuple[str, ...] | None = None  # words added to the command; None: not told
 
 
@@ -53,6 +54,8 @@ def standstill(seen: Saving, walltime: timedelta, grace: timedelta) -> Standstil
 
 
 def _longer(interval: float, seen: Saving, grace: timedelta) -> str:
+    if seen.begins_again:
+        return f"{seen.begins_again}, so {_ALONE}, or make it load its checkpoint"
     needed = timedelta(seconds=seen.starting + _SPARE * interval) + grace
     minutes = -(-needed // timedelta(minutes=1))
     limit = f"{-(-needed // timedelta(seconds=1))}s" if minutes < 2 else f"{minutes}m"

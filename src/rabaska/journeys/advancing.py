@@ -95,4 +95,8 @@ def _saving(record: RunRecord, told: reports.Report | None) -> Saving | None:
     words = tuple(told["command"])
     starting, over = told.get("starting") or 0.0, told.get("over") or ""
     added = tuple(told["resume"]) if "resume" in told else None
-    return Saving(record.name, told["code"], words, starting, over=over, resume=added, **seconds)
+    again = told.get("begins_again") or ""
+    return Saving(
+        record.name, told["code"], words, starting, over=over, begins_again=again, resume=added,
+        **seconds,
+    )  # fmt: skip

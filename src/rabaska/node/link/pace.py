@@ -11,7 +11,7 @@ import time
 from typing import Callable, List, Optional, Tuple
 
 from ..files import Json
-from ..record import forecast, links, metrics, progress
+from ..record import forecast, links, metrics, progress, resumption
 from ..record.events import say
 from ..record.outlook import terms_of
 from . import growing
@@ -95,6 +95,9 @@ class Pace:
 
     def _warn(self, seen: forecast.Pace, terms: forecast.Terms) -> None:
         told = forecast.forecast(seen, terms)
+        again = resumption.begins_again(self._work.run, self._work.plan)
+        if again.why and again.certain:
+            told = forecast.in_one_link(told, seen, terms, again.why)
         if told.stuck and not (seen.save_every is None and self._has_saved()):
             self._warned = True
             say("this chain may never advance: {}; {}".format(told.stuck, told.hint))

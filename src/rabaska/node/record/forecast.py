@@ -9,7 +9,7 @@ import re
 from typing import List, NamedTuple, Optional, Tuple
 
 from ..files import Json
-from . import metrics
+from . import chain, metrics
 
 EPOCH, STEP = "epoch", "step"
 _A_MOMENT = 0.1  # seconds, in which nothing is trained
@@ -140,6 +140,33 @@ def forecast(seen: Pace, terms: Terms, saved: bool = False) -> Forecast:
     return told if ends else _warned(told, seen, terms, every)
 
 
+def in_one_link(told: Forecast, seen: Pace, terms: Terms, why: str) -> Forecast:
+    """The same for a program that begins each link with the first step: more links do not help."""
+    if told.finishes is not None and told.links == terms.link:
+        return told
+    told = told._replace(links=None, finishes=None)
+    has = "a link has {} for training".format(_said(_usable(seen, terms)))
+    if seen.total is None:
+        return told._replace(hint=chain.ALL_IN_ONE) if told.stuck else told
+    every = seen.total * seen.seconds
+    needed = max(0.0, seen.began - terms.begun) + _SPARE * every + terms.grace
+    hint = "ask for one job of {}: `--walltime {}`; or make the program load its checkpoint".format(
+        _said(needed), _walltime(needed)
+    )
+    if terms.longest is not None and needed > terms.longest:
+        hint = "one job of {} would do, but {}: make the program load its checkpoint".format(
+            _said(needed), _longest(terms)
+        )
+    return told._replace(
+        stuck="all of it takes {}, and {}; {}".format(_said(every), has, why), hint=hint
+    )
+
+
+def _usable(seen: Pace, terms: Terms) -> float:
+    """Seconds of a link that are spent on training."""
+    return max(0.0, terms.seconds - max(0.0, seen.began - terms.begun))
+
+
 def shortage(told: Forecast, there: int) -> str:
     """Why the chain is too short, in words."""
     pace = "{} for each {}".format(_said(told.seconds_each), told.unit)
@@ -179,7 +206,7 @@ def _end(seen: Pace, terms: Terms, kept: float) -> Tuple[Optional[int], Optional
 
 def _warned(told: Forecast, seen: Pace, terms: Terms, every: Optional[float]) -> Forecast:
     """With a word on what keeps the chain from advancing, where something does."""
-    usable = max(0.0, terms.seconds - max(0.0, seen.began - terms.begun))
+    usable = _usable(seen, terms)
     has = "a link has {} for training".format(_said(usable))
     if every is not None and every > usable:
         why = "it saves every {}, and {}".format(_said(every), has)
@@ -203,8 +230,12 @@ def remedy(seen: Pace, terms: Terms, every: float) -> str:
         return "{}, or ask for links of {}: `--walltime {}`{}".format(
             save, _said(needed), _walltime(needed), longest
         )
-    most = "the longest queue there, `{}`, ends after {}".format(terms.queue, _said(terms.longest))
-    return "{}; links of {} would do, but {}".format(save, _said(needed), most)
+    return "{}; links of {} would do, but {}".format(save, _said(needed), _longest(terms))
+
+
+def _longest(terms: Terms) -> str:
+    longest = _said(terms.longest or 0.0)
+    return "the longest queue there, `{}`, ends after {}".format(terms.queue, longest)
 
 
 def _round(number: float) -> int:

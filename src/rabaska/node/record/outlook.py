@@ -29,6 +29,9 @@ def outlook(
         seen, terms = forecast.after(seen, terms, kept, ended.ended)
     progressed = links.progressed(begun.checkpoint_seen, saved)
     told = forecast.forecast(seen, terms, progressed)
+    again = resumption.begins_again(run, asked)
+    if again.why and again.certain:
+        told = forecast.in_one_link(told, seen, terms, again.why)
     there = jobs.links_there(run)
     shown = resumption.seen_to_continue(run, asked)
     hindered = growth.hindrance(asked, lines, there, shown)
@@ -47,11 +50,13 @@ def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional
     over = began.get("why", "") if began.get("state") == chain.STARTED_OVER else ""
     if not fruitless and not over and (seen is None or seen.unit != forecast.EPOCH):
         return None
+    again = resumption.begins_again(run, asked)
     return {
         "code": asked.code,
         "command": asked.command,
         "resume": asked.resume,
         "over": over,
+        "begins_again": again.why if again.certain else "",
         "starting": max(0.0, seen.began - begun.begun) if seen else 0.0,
         "every": seen.save_every if seen else None,
         "epoch": seen.seconds if seen and seen.unit == forecast.EPOCH else None,
