@@ -173,3 +173,17 @@ def test_settings_that_hold_a_secret_twice_stay_behind_and_that_is_said(user):
     assert "rabaska.toml is not sent with the code" in said.errors
     assert [path for path in (user.home / "store" / "code").iterdir()
             if KEY.encode() in path.read_bytes()] == []  # fmt: skip
+
+
+def test_cancel_says_that_secrets_stay_and_what_deletes_them(trainer, monkeypatch):
+    with_key(trainer, monkeypatch)
+    settings = (trainer.project / "rabaska.toml").read_text().replace("py 0", "py 85")
+    trainer.write("rabaska.toml", settings)
+    run = trainer.types("run").output.strip()
+    trainer.types("wait", code=10)
+
+    said = trainer.types("cancel").errors
+
+    assert f"`rabaska forget {run} --secrets`" in said
+    trainer.types("forget", run, "--secrets")
+    assert everywhere(trainer.home) == []

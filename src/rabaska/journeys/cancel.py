@@ -21,6 +21,7 @@ _OVER = (RunState.FINISHED, RunState.FAILED, RunState.CANCELLED)
 _LOOKS = 10  # a second apart, for the answer of a submission that was under way
 _MARK = "== "
 _ANOTHER = "=! "  # then the id and the name of a job that is not the run's
+_SECRETS = "=* secrets"  # they are there, for a run that may be resumed
 _TELL = f"""echo "{_MARK}$(echo "${{said:-exit code $?}}" | tr '\\n' ' ')" """
 
 
@@ -46,6 +47,7 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
             *_cancel_lines([job for job in jobs if job not in at_work], ours, there),
             *([quoted([*there.node, "leave", record.path])] if at_work else []),
             *_cancel_lines(at_work, ours, there),
+            f"[ ! -e {quoted([record.path + '/secrets.json'])} ] || echo '{_SECRETS}'",
         ]
     )
     script, run = guarded(record, script), there.run if at_work else there.place.run
@@ -66,6 +68,9 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     gone = refused and len(refused) + len(others) == len(jobs)
     if gone and LEFT not in outcome.output.splitlines():
         problems.append(f"its scheduler had no job of it any more ({refused[0]})")
+    if _SECRETS in outcome.output.splitlines() and after.state is not RunState.FINISHED:
+        removing = f"`rabaska forget {record.name} --secrets`"
+        problems.append(f"its secrets stay there, to resume it; {removing} deletes them")
     return replace(after, problems=tuple(dict.fromkeys([*after.problems, *problems])))
 
 
