@@ -251,9 +251,15 @@ def test_who_says_how_many_links_there_are_gets_no_more(write, said, links, at_m
 
 @pytest.mark.parametrize(
     ("typed", "at_most"),
-    [({"chain.links": 3}, 3), ({"chain.links": 3, "chain.at_most": 5}, 5), ({}, 30)],
+    [
+        ({"chain.links": 3}, 30),
+        ({"chain.links": 40}, 40),
+        ({"chain.links": 3, "chain.at_most": 5}, 5),
+        ({"chain.links": 1, "chain.at_most": 1}, 1),
+        ({}, 30),
+    ],
 )
-def test_links_typed_for_one_run_are_all_that_it_gets(write, typed, at_most):
+def test_links_typed_for_one_run_leave_what_it_may_grow_to(write, typed, at_most):
     folder = write('command = "python train.py"\n[chain]\nlinks = 2\nat_most = 30\n')
 
     assert load(folder, overrides=typed).chain.at_most == at_most

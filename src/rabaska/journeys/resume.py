@@ -21,8 +21,8 @@ from rabaska.remote.place import quoted, surely
 
 # The code of a run stays as it was submitted.
 _ELSE = (
-    "`rabaska run` after a change that loads model, optimizer and counter, or with `--links 1` and "
-    "a longer `--walltime`, gets further"
+    "`rabaska run` after a change that loads model, optimizer and counter, or with "
+    "`--links 1 --at-most 1` and a longer `--walltime`, gets further"
 )
 
 # What of a plan becomes a path on this computer, from which files are sent.

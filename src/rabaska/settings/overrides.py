@@ -19,7 +19,7 @@ def with_overrides(
     """A copy of `values` with `overrides` in it, and the paths at which they stand."""
     changed = copy.deepcopy(values)
     given = set()
-    for key, value in _meant(overrides).items():
+    for key, value in overrides.items():
         if value is None:
             continue
         path = _path(key, cluster)
@@ -28,13 +28,6 @@ def with_overrides(
         # What was said of this cluster in the file must not win over the command line.
         _drop(changed, ("cluster", cluster, *path))
     return changed, frozenset(given)
-
-
-def _meant(overrides: Mapping[str, object]) -> dict[str, object]:
-    """Who says how many links a run has, and not what it may grow to, means all of them."""
-    links = overrides.get("chain.links")
-    alone = isinstance(links, int) and links > 0 and not overrides.get("chain.at_most")
-    return {**overrides, "chain.at_most": links} if alone else dict(overrides)
 
 
 def _path(key: str, cluster: str) -> Path:

@@ -30,13 +30,13 @@ _OVER = 0.97  # of an epoch: what was saved after so much of it was saved at its
 
 _GIVE_IT = (
     "give the program an option that loads model, optimizer and counter from a file, and name it "
-    "in `command` with {checkpoint}, or under `resume`; or let one job do it all: `--links 1` with "
-    "a longer `--walltime`"
+    "in `command` with {checkpoint}, or under `resume`; or let one job do it all: "
+    "`--links 1 --at-most 1` with a longer `--walltime`"
 )
 _RESTORE = (
     "load the counter (epoch or step) from the checkpoint too, beside model and optimizer, and "
-    "begin the training loop with it; or let one job do it all: `--links 1` with a longer "
-    "`--walltime`"
+    "begin the training loop with it; or let one job do it all: "
+    "`--links 1 --at-most 1` with a longer `--walltime`"
 )
 _TELL_COUNTER = (
     "if it starts over, `rabaska cancel` saves the time of the links to come; say in `[progress] "
