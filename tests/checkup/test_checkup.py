@@ -98,7 +98,7 @@ def test_a_script_that_gitignore_leaves_out_is_told(tmp_path):
     told = examine(look(load(project, cluster="narval"), load_cluster("narval")))
 
     assert [each.id for each in told] == ["code.script"]
-    assert 'include = ["train.py"]' in told[0].fix
+    assert "`!train.py`" in told[0].fix
 
 
 ADVICE = 'kind = "virtualenv"\nrequirements = "requirements.txt"'

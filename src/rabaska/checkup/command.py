@@ -66,8 +66,8 @@ def _how_it_is_sent(project: Project, name: str) -> str:
     if name.startswith(".."):
         return "it is outside of the project: move it to the folder of rabaska.toml or below"
     return (
-        f'the file is there and is left out, by .gitignore or `exclude`: write `include = ["{name}"'
-        "]` under [code], or take it out of `exclude`"
+        f"the file is there and is left out: take `{name}` out of .gitignore (write `!{name}` at "
+        "its end), or out of `exclude` under [code]"
     )
 
 
