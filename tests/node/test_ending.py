@@ -22,7 +22,7 @@ def work(tmp_path: Any) -> Work:
     begin_link(run)
     fields: dict[str, Any] = {
         "run": run, "plan": PLAN, "job": Job("12_1", 0.0, 0.0, ""), "diary": Diary(run, 1),
-        "lease": SimpleNamespace(link=1, lost=lambda: ""), "deadline": None,
+        "lease": SimpleNamespace(link=1, lost=lambda: "", superseded=False), "deadline": None,
         "look": lambda: None, "told": lambda: None,
     }  # fmt: skip
     return Work(**fields)
@@ -61,6 +61,59 @@ def test_a_bug_while_an_end_is_judged_keeps_its_traceback_and_the_end_is_recorde
     said = capfd.readouterr()
     asked = (name, how) != ("foretold", chain.FINISHED)
     assert ("ZeroDivisionError: a bug" in said.err) is asked
+
+
+FINISHED = End(chain.FINISHED, "the program finished", 0)
+UNREACHED = "the run folder could not be reached for 31 s"
+
+
+@pytest.fixture
+def results(tmp_path: Any) -> str:
+    """A folder of code, and five results in it."""
+    code = tmp_path / "local/code"
+    code.mkdir(parents=True)
+    for number in range(5):
+        (code / f"result-{number}.txt").write_text("precious")
+    return str(code)
+
+
+def test_results_that_no_lease_allows_to_copy_are_missing(
+    work: Work, results: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RABASKA_KEEP_SECONDS", "0")
+    work.lease.lost = lambda: UNREACHED  # type: ignore[method-assign]
+
+    end = ending.keep_results(work, results, {}, lambda: True, FINISHED)
+    ending.write_end(work, None, end)
+
+    assert end.how == chain.NOT_KEPT
+    assert sorted(end.missing) == [f"result-{number}.txt" for number in range(5)]
+    assert "could not be reached" in end.reason
+    assert "--walltime" not in end.remedy
+    assert not os.path.exists(work.run.done)
+
+
+def test_a_lease_that_is_lost_while_results_are_copied_is_waited_for(
+    work: Work, results: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter(["", ""] + [UNREACHED] * 3)
+    work.lease.lost = lambda: next(answers, "")  # type: ignore[method-assign]
+    monkeypatch.setattr(ending.time, "sleep", lambda seconds: None)
+
+    end = ending.keep_results(work, results, {}, lambda: True, FINISHED)
+
+    assert (end.how, list(end.missing)) == (chain.FINISHED, [])
+    assert len([name for name in os.listdir(work.run.output(1)) if "result" in name]) == 5
+
+
+def test_a_link_whose_run_another_holds_neither_waits_nor_tells_what_is_missing(
+    work: Work, results: str
+) -> None:
+    work.lease.lost = lambda: "another link holds the run now"  # type: ignore[method-assign]
+    work.lease.superseded = True
+
+    assert ending.keep_results(work, results, {}, lambda: True, FINISHED) == FINISHED
+    assert not [name for name in os.listdir(work.run.output(1)) if "result" in name]
 
 
 @pytest.fixture

@@ -186,6 +186,7 @@ def test_nothing_is_kept_once_the_run_is_lost(place: Place) -> None:
     kept = keep.keep_new(str(place.code), str(place.carried), {}, may_write=lambda: False)
 
     assert kept.paths == []
+    assert kept.missing == ["new"]
     assert os.listdir(place.output) == []
 
 

@@ -31,6 +31,10 @@ _MORE_TIME = (
     "`rabaska resume` runs the program again from its newest checkpoint; a longer `--walltime` "
     "gives more time to copy, and what is saved to {output} needs no copy"
 )
+_STORAGE_BACK = (
+    "once the storage of the run can be reached, `rabaska resume` runs the program again from its "
+    "newest checkpoint; what is saved to {output} needs no copy"
+)
 
 
 def keep_results(
@@ -52,12 +56,20 @@ def _keep_trying(
     until = time.monotonic() + float(os.environ.get("RABASKA_KEEP_SECONDS") or _TRYING)
     pause = 1.0
     kept = _keep_once(work, code, before, going)
-    while kept.may_pass and time.monotonic() + pause <= until and going() and work.look() is None:
-        say("{}; it is tried again in {:.0f} s".format(kept.problems[0], pause))
+    while _worth_another_try(work, kept) and time.monotonic() + pause <= until and going():
+        why = "the run cannot be written to" if kept.cut_off else kept.problems[0]
+        say("{}; it is tried again in {:.0f} s".format(why, pause))
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
         kept = _keep_once(work, code, before, going)
     return kept
+
+
+def _worth_another_try(work: Work, kept: keep.Kept) -> bool:
+    if kept.cut_off:
+        # Not by `work.look`, for which a lease that is not renewed is a reason to stop.
+        return not work.lease.superseded
+    return kept.may_pass and work.look() is None
 
 
 def _keep_once(
@@ -71,14 +83,17 @@ def _keep_once(
             code, work.carried, before, may_write, work.plan.patterns, going, kept_elsewhere(work)
         )
     except OSError as problem:
-        return keep.Kept([], 0, [str(problem)], failed=[_ALL_NEW])
+        passing = problem.errno in keep.PASSING
+        return keep.Kept([], 0, [str(problem)], failed=[_ALL_NEW], may_pass=passing)
 
 
 def with_missing(work: Work, kept: keep.Kept, end: End) -> End:
     """`end`, but a program whose results are not all there did not simply finish."""
-    if end.how == chain.SUPERSEDED or work.lease.lost():
+    if end.how == chain.SUPERSEDED or work.lease.superseded:
         return end
-    earlier = links.not_kept(work.run, os.path.join(work.carried, "output"))
+    nothing = []  # type: List[str]
+    output = os.path.join(work.carried, "output")
+    earlier = despite_bugs(nothing, links.not_kept, work.run, output)
     missing = kept.missing + [path for path in earlier if path not in kept.missing]
     if end.how != chain.FINISHED or not missing:
         return end._replace(missing=kept.missing[:_NAMED])
@@ -87,19 +102,29 @@ def with_missing(work: Work, kept: keep.Kept, end: End) -> End:
     return end._replace(
         how=chain.NOT_KEPT,
         reason="the program finished, but {} could not be kept: {}".format(counted, why),
-        remedy=_MORE_TIME if kept.left else _MAKE_ROOM,
+        remedy=_remedy(kept),
         missing=missing[:_NAMED],
     )
+
+
+def _remedy(kept: keep.Kept) -> str:
+    if kept.cut_off:
+        return _STORAGE_BACK
+    return _MORE_TIME if kept.left else _MAKE_ROOM
 
 
 def _tell(work: Work, kept: keep.Kept) -> None:
     if kept.paths:
         work.diary.note("kept", files=len(kept.paths), bytes=kept.size)
     if kept.left:
-        why = "{} of {} new files beside the code ({}): no time was left".format(
+        why = "{} of {} new files beside the code ({}): ".format(
             len(kept.left), len(kept.left) + len(kept.paths), some(kept.left)
         )
-        kept.problems.append(why + "; what is saved to {output} needs none")
+        if kept.cut_off:
+            why += work.lease.lost() or "the run folder could not be reached in time"
+        else:
+            why += "no time was left; what is saved to {output} needs none"
+        kept.problems.append(why)
     if kept.passed_over:
         say_in_log(work, "passed over, as no results: {}".format(some(kept.passed_over)))
         work.diary.note("passed over", paths=list(kept.passed_over))

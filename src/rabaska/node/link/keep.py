@@ -17,18 +17,19 @@ from .passed_over import is_byte_code, passed_over
 from .snapshot import Listing, listing
 
 # What somebody, or the storage itself, may put right within minutes.
-_PASSING = (*NO_SPACE, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EROFS, errno.ENOTCONN)
+PASSING = (*NO_SPACE, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EROFS, errno.ENOTCONN)
 
 
 class Kept(NamedTuple):
     paths: List[str]
     size: int  # bytes
     problems: List[str]
-    left: Sequence[str] = ()  # what there was no time for
+    left: Sequence[str] = ()  # what there was no time for, or no leave to write
     damaged: Sequence[Tuple[str, str]] = ()  # what is kept beside a valid copy, and why
     passed_over: Sequence[str] = ()  # what is new and no result
     failed: Sequence[str] = ()  # what could not be copied
     may_pass: bool = False  # whether it might be copied later
+    cut_off: bool = False  # whether the run could not be written to for a while
 
     @property
     def missing(self) -> List[str]:
@@ -135,12 +136,14 @@ def keep_new(
     """
     paths, size, problems, left = [], 0, [], []  # type: List[str], int, List[str], List[str]
     damaged = []  # type: List[Tuple[str, str]]
-    failed, may_pass = [], False  # type: List[str], bool
+    failed, may_pass, cut_off = [], False, False  # type: List[str], bool, bool
     known = Copies(code, carried, said)
     saves = Saves(patterns)
     for unit in _in_order(code, carried, before, list(patterns)):
         if not may_write():
-            break
+            cut_off = True
+            left.extend(unit.files)
+            continue
         what = unit.folder or unit.files[0]
         try:
             if _is_there(code, carried, unit, known):
@@ -162,14 +165,14 @@ def keep_new(
         except OSError as problem:
             problems.append("{}: {}".format(what, problem.strerror or problem))
             failed.extend(unit.files)
-            may_pass = may_pass or problem.errno in _PASSING
+            may_pass = may_pass or problem.errno in PASSING
     try:
         if paths:
             known.remember(paths, saves.among(paths, units.libraries(code)))
     except OSError as problem:
         problems.append("{}: {}".format(copies.RECORD, problem.strerror or problem))
     passed = _passed_over(code, before)
-    return Kept(sorted(paths), size, problems, left, damaged, passed, failed, may_pass)
+    return Kept(sorted(paths), size, problems, left, damaged, passed, failed, may_pass, cut_off)
 
 
 class Saves:
