@@ -210,6 +210,27 @@ def test_processes_left_behind_are_ended_even_after_a_double_fork(agents_for: An
     assert agents.events("ended stragglers")[0]["count"] == 1
 
 
+@pytest.mark.parametrize("name", ["failures.jsonl", "reserve"])
+def test_a_record_that_cannot_be_read_costs_neither_the_results_nor_the_true_end(
+    agents_for: Any, name: str
+) -> None:
+    agents = agents_for(
+        """
+        import os
+        open("result.txt", "w").write("precious")
+        record = os.environ["RECORD"]
+        if os.path.exists(record): os.unlink(record)
+        os.mkdir(record)
+        """
+    )
+
+    code, said = agents.link(RECORD=os.path.join(agents.run.link(1), name))
+
+    assert (code, agents.ended(1).how) == (0, chain.FINISHED)
+    assert Path(agents.run.output_link, "result.txt").read_text() == "precious"
+    assert "a bug" not in said
+
+
 def test_a_truncated_checkpoint_is_set_aside_and_the_one_before_it_used(agents_for: Any) -> None:
     agents = agents_for(
         "import os; print(os.environ['RABASKA_CHECKPOINT'])", patterns=["*.npz"], walltime=60

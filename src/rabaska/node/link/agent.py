@@ -158,7 +158,7 @@ def held_by_another(run: RunFolder, link: int) -> int:
 def carry(work: Work) -> int:
     """One link of a claimed run, from the choice of its checkpoint to the record of its end."""
     reserve = os.path.join(work.run.link(work.link), "reserve")
-    found, looked = None, False
+    found, looked, end = None, False, None  # type: links.Saved, bool, Optional[End]
     try:
         files.write_whole(reserve, b"\0" * _RESERVED)
         watching.clear(work.carried)
@@ -171,14 +171,16 @@ def carry(work: Work) -> int:
         with local_space(work.job, agreed) as local, everywhere.left_clean(work, local):
             end = run_program(work, local, found)
     except OSError as problem:
-        end = End(chain.STAGING_FAILED, str(problem))
+        if end is not None:  # the program did run, and only its folder is left to be cleaned
+            say("cleaning up failed: {}".format(problem))
+        end = end or End(chain.STAGING_FAILED, str(problem))
         if not looked:  # it did nothing, so what can be read now is no progress of its own
             found = links.newest(work.run, work.link, work.plan.patterns)
-    files.remove_if_there(reserve)
+    ending.despite_bugs(None, files.remove_if_there, reserve)
     work.lease.renew()
     if work.lease.superseded:
         end = End(chain.SUPERSEDED, work.lease.lost(), end.exit_code, end.signal)
-    cutting.damage_if_planned(work)
+    ending.despite_bugs(None, cutting.damage_if_planned, work)
     ending.write_end(work, found, end)
     if end.how != chain.SUPERSEDED:
         ending.conclude(work, end)
@@ -217,7 +219,7 @@ def announce(work: Work, found: links.Saved) -> None:
 
 
 def run_program(work: Work, local: str, found: links.Saved) -> End:
-    """Make ready, start and watch the program, and keep what it leaves beside its code."""
+    """Make ready, start and watch the program: how it ended."""
     code = os.path.join(local, "code")
     began = time.monotonic()
     try:
@@ -236,24 +238,48 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
         return End(chain.CRASHED, problem.reason, problem.code)
     except (snapshot.WrongSnapshot, packs.DamagedPack, command.UnknownPlaceholder) as wrong:
         return End(chain.STAGING_FAILED, str(wrong), remedy=getattr(wrong, "remedy", ""))
+    return watched(work, process, code, before, data)
+
+
+def watched(
+    work: Work,
+    process: "subprocess.Popen[bytes]",
+    code: str,
+    before: snapshot.Listing,
+    data: Dict[str, str],
+) -> End:
+    """Watch the program to its end, and keep what it leaves beside its code.
+
+    Whatever else fails meanwhile, its results are kept, and how it ended is recorded.
+    """
     ask = int(getattr(signal, "SIG" + work.plan.signal))
     said = ending.kept_elsewhere(work)
     saver = rescue.Rescue(code, work.carried, work.plan.patterns, before, not_rescued(work), said)
     saver.start(rescue.seconds(), may_write=lambda: not work.lease.lost())
-    gauge = pace.Pace(work)
-    gauge.start(may_write=lambda: not work.lease.lost())
-    outside.try_once(work)
+    gauge = ending.despite_bugs(None, started_gauge, work)
+    ending.despite_bugs(None, outside.try_once, work)
     clock, grace = work.lease.clock.now, work.plan.grace
     noted = Noting(work, data)
     end = program.watch(process, ask, noted.look, lambda: patience(grace, saver.needed()), clock)
-    end = program.asked_meanwhile(end, work.told)
-    end = failures.blamed(end, failures.first(work.run.failures(work.link)))
-    end = of_data(work, data, end)
+    end = ending.despite_bugs(end, program.asked_meanwhile, end, work.told)
+    end = ending.despite_bugs(end, of_first_failure, work, end)
+    end = ending.despite_bugs(end, of_data, work, data, end)
     saver.end()
-    gauge.end()
+    if gauge is not None:
+        gauge.end()
     until = noted.ends(end.stop)
-    end_stragglers(work, process)
+    ending.despite_bugs(None, end_stragglers, work, process)
     return ending.keep_results(work, code, before, lambda: clock() < until, end)
+
+
+def started_gauge(work: Work) -> Optional[pace.Pace]:
+    gauge = pace.Pace(work)
+    gauge.start(may_write=lambda: not work.lease.lost())
+    return gauge
+
+
+def of_first_failure(work: Work, end: End) -> End:
+    return failures.blamed(end, failures.first(work.run.failures(work.link)))
 
 
 def not_ready(stop: Stop, spent: float) -> End:
@@ -321,14 +347,21 @@ class Noting:
         self._asked = None  # type: Optional[float]
 
     def look(self) -> Optional[Stop]:
-        stop = self._work.look()
-        if stop is None:
-            found = datasets.damaged(self._work.plan, self._data)
-            stop = Stop(chain.DAMAGED_DATA, found.reason) if found else None
+        try:
+            stop = self._look()
+        except OSError:
+            stop = None  # the next look is soon
         if stop is not None and self._asked is None:
             self._asked = self._work.lease.clock.now()
             say("asking the program to stop: {}".format(stop.reason))
             self._work.diary.note("asked to stop", why=stop.reason)
+        return stop
+
+    def _look(self) -> Optional[Stop]:
+        stop = self._work.look()
+        if stop is None:
+            found = datasets.damaged(self._work.plan, self._data)
+            stop = Stop(chain.DAMAGED_DATA, found.reason) if found else None
         return stop
 
     def ends(self, stop: Optional[Stop]) -> float:

@@ -198,13 +198,16 @@ def _write_done(work: Work) -> None:
 
 
 def despite_bugs(otherwise: Found, judge: Callable[..., Found], *given: object) -> Found:
-    """What `judge` finds, or `otherwise` where it has a bug: the end of a link is recorded first.
+    """What `judge` finds, or `otherwise` where it fails: the end of a link is recorded first.
 
-    What a link did in days must not be lost by a mistake in the judging of it. The bug keeps its
-    traceback, in the output of the job.
+    What a link did in days must not be lost by a mistake in the judging of it, nor by storage that
+    refuses one read. A bug keeps its traceback, in the output of the job.
     """
     try:
         return judge(*given)
+    except OSError as problem:
+        say("{}; the end of the link is recorded all the same".format(problem))
+        return otherwise
     except Exception:  # whatever it is
         say("a bug in rabaska, which does not keep the end of the link from being recorded:")
         traceback.print_exc()
