@@ -406,6 +406,61 @@ def test_a_folder_is_half_written_that_lacks_what_the_ones_beside_it_have(
     assert (tmp_path / "output/plots_3").is_dir()
 
 
+OF_NO_SAVE = {
+    "predictions beside Hugging Face": (
+        "checkpoint-{}",
+        ["model.safetensors", "training_args.bin", "predictions.json", "trainer_state.json"],
+        ["predictions.json"],
+    ),
+    "a picture beside Accelerate": ("epoch_{}", ACCELERATE, ["sample.png"]),
+    "data beside Accelerate": (
+        "epoch_{}",
+        [*ACCELERATE, "embeddings.pt", "plots/loss.png", "predictions.pt"],
+        ["embeddings.pt", "plots/loss.png", "predictions.pt"],
+    ),
+    "a score beside DCP": ("step_{}", ["__0_0.distcp", ".metadata"], ["eval.json"]),
+}
+
+
+@pytest.mark.parametrize(("name", "save", "left"), OF_NO_SAVE.values(), ids=OF_NO_SAVE)
+def test_a_folder_that_holds_no_data_of_a_save_is_left_alone(
+    tmp_path: Path, name: str, save: list[str], left: list[str]
+) -> None:
+    lay(tmp_path / "output" / name.format(500), save, at=100)
+    lay(tmp_path / "output" / name.format(600), left, at=200)
+
+    assert chosen(tmp_path) == "output/" + name.format(500)
+    assert (tmp_path / "output" / name.format(600)).is_dir()
+
+
+BEGUN = {
+    "Hugging Face": (
+        "checkpoint-{}",
+        ["config.json", "model.safetensors", "training_args.bin", "trainer_state.json"],
+    ),
+    "FSDP by Accelerate": (
+        "epoch_{}",
+        ["pytorch_model_fsdp_0/__0_0.distcp", "pytorch_model_fsdp_0/.metadata",
+         "random_states_0.pkl"],
+    ),
+    "Diffusers": (
+        "checkpoint-{}",
+        ["unet/config.json", "unet/diffusion_pytorch_model.safetensors", "random_states_0.pkl"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "files"), BEGUN.values(), ids=BEGUN)
+def test_a_folder_with_the_weights_alone_is_half_written(
+    tmp_path: Path, name: str, files: list[str]
+) -> None:
+    lay(tmp_path / "output" / name.format(500), files, at=100)
+    lay(tmp_path / "output" / name.format(600), files[:2], at=200)
+
+    assert chosen(tmp_path) == "output/" + name.format(500)
+    assert (tmp_path / "output" / (name.format(600) + ".damaged")).is_dir()
+
+
 def test_the_state_of_accelerate_in_the_output_itself_is_one_checkpoint(tmp_path: Path) -> None:
     lay(tmp_path / "output", [*ACCELERATE, "log.txt"], at=100)
 
@@ -477,6 +532,19 @@ def test_a_tag_of_deepspeed_beside_the_one_that_latest_names_is_left_alone(tmp_p
     (tmp_path / "output/latest").write_text("epoch2\n")
 
     assert chosen(tmp_path) in ("output/epoch2", "output/best")
+    assert not list((tmp_path / "output").glob("*.damaged"))
+
+
+@pytest.mark.parametrize("newest", ["global_step500", "global_step600"])
+def test_a_complete_step_of_deepspeed_after_the_one_that_latest_names_is_left_alone(
+    tmp_path: Path, newest: str
+) -> None:
+    """Saved with `save_latest=False`, or before the program went back to an earlier step."""
+    for at, name in enumerate(["global_step500", "global_step1000", newest]):
+        lay(tmp_path / "output" / name, DEEPSPEED, at=100 * at)
+    (tmp_path / "output/latest").write_text(newest)
+
+    assert chosen(tmp_path) == "output/global_step1000"
     assert not list((tmp_path / "output").glob("*.damaged"))
 
 

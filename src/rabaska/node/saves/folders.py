@@ -16,7 +16,7 @@ none of its checkpoint, and these two are never set aside.
 import fnmatch
 import os
 import re
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import commit, order
 from .unreadable import Unread, holds_nothing, ignored, walk
@@ -38,6 +38,7 @@ class _Kind(NamedTuple):
     last: str = ""  # the file that is written last; "" where it is none of the folder's
     pointer: str = ""  # a file beside the folder that names the newest complete one
     parts: Sequence[str] = ()  # patterns of its files, where it may share a folder with others
+    data: Sequence[str] = ()  # patterns of names of which one proves that a save was begun
 
 
 _OF_ACCELERATE = (
@@ -49,12 +50,18 @@ _OF_DEEPSPEED = (
     "mp_rank_*_model_states.pt", "zero_pp_rank_*_states.pt", "bf16_zero_pp_rank_*_states.pt",
     "layer_*-model_states.pt",
 )  # fmt: skip
+# Folders: of FSDP and of DeepSpeed.
+_WEIGHTS = _OF_ACCELERATE + ("pytorch_model*", "optimizer_*")
+_OF_TRAINER = _WEIGHTS + (
+    "adapter_model*", "optimizer.pt", "scheduler.pt", "rng_state*.pth", "global_step*",
+)  # fmt: skip
 _RANDOM = "random_states_0.pkl"
+_TRACKER = "latest_checkpointed_iteration.txt"
 _KINDS = [
-    _Kind(r"checkpoint-\d+", ("training_args.bin", LAST), LAST),
-    _Kind(r"checkpoint_\d+", ("random_states_*.pkl", "optimizer.bin"), _RANDOM),
-    _Kind(r".*", ("random_states_*.pkl",), _RANDOM, parts=_OF_ACCELERATE),
-    _Kind(r"iter_\d+", ("mp_rank_*", "*.distcp"), pointer="latest_checkpointed_iteration.txt"),
+    _Kind(r"checkpoint-\d+", ("training_args.bin", LAST), LAST, data=_OF_TRAINER),
+    _Kind(r"checkpoint_\d+", ("random_states_*.pkl", "optimizer.bin"), _RANDOM, data=_WEIGHTS),
+    _Kind(r".*", ("random_states_*.pkl",), _RANDOM, parts=_OF_ACCELERATE, data=_WEIGHTS),
+    _Kind(r"iter_\d+", ("mp_rank_*", "*.distcp"), pointer=_TRACKER),
     _Kind(r".*", ("*.distcp",), ".metadata", parts=("*.distcp", ".metadata")),
     _Kind(r".*", ("_CHECKPOINT_METADATA", "manifest.ocdbt")),
     _Kind(r".*", _OF_DEEPSPEED, pointer="latest", parts=_OF_DEEPSPEED),
@@ -104,21 +111,40 @@ def _is_shared(path: str) -> bool:
     return os.path.basename(path) in _SHARED
 
 
-_Families = Dict[str, Dict[str, _Kind]]  # of each folder: how those in it are called, without steps
+class _Beside(NamedTuple):
+    kind: _Kind
+    path: str  # of one such folder
+
+
+_Families = Dict[str, Dict[str, _Beside]]  # of each folder: how those in it are called, no steps
 
 
 def _kind_as_beside(path: str, names: List[str], known: _Families) -> Optional[_Kind]:
-    """The kind of `epoch_2`, for an `epoch_3` that was left before any mark of it was written."""
+    """The kind of `epoch_2`, for an `epoch_3` that was left before any mark of it was written.
+
+    A program may put anything into such a folder, so some data of a save must be there.
+    """
     above, name = os.path.split(path)
     if not names or not order.names_a_step(name) or is_unfinished(name):
         return None
     if above not in known:
         known[above] = dict(_kinds_in(above))
-    kind = known[above].get(order.step_in(name).family)
-    return kind if kind is not None and kind.last else None
+    beside = known[above].get(order.step_in(name).family)
+    if beside is None or not beside.kind.last:
+        return None
+    begun = _fitting(names, beside.kind.data) or _weights(path) & _weights(beside.path)
+    return beside.kind if begun else None
 
 
-def _kinds_in(folder: str) -> Iterator[Tuple[str, _Kind]]:
+def _weights(path: str) -> Set[str]:
+    """Files that are called like a model, as a program may add some to those of its library."""
+    found = set()  # type: Set[str]
+    for parent, _, names in walk(path, ignored):
+        found.update(os.path.relpath(os.path.join(parent, name), path) for name in names)
+    return {name for name in found if name.endswith(_HOLD_DATA) and order.is_state(name)}
+
+
+def _kinds_in(folder: str) -> Iterator[Tuple[str, _Beside]]:
     try:
         with_steps = [name for name in os.listdir(folder) if order.names_a_step(name)]
     except OSError:
@@ -130,7 +156,7 @@ def _kinds_in(folder: str) -> Iterator[Tuple[str, _Kind]]:
         except OSError:
             continue  # a file, or it is told of by whoever looks into it
         if kind is not None:
-            yield order.step_in(name).family, kind
+            yield order.step_in(name).family, _Beside(kind, path)
 
 
 def below(folder: str, unread: Unread = ignored) -> Iterator[Folder]:
@@ -210,8 +236,8 @@ def _must_hold_data(name: str, kind: _Kind) -> bool:
 def _is_finished(path: str, kind: _Kind, names: List[str]) -> bool:
     """False for a folder that is newer than the one that is named as the newest complete one.
 
-    Where steps do not tell which is newer, it must also lack files: a program of DeepSpeed may
-    save a tag without having it named.
+    For DeepSpeed it must also lack files: a program may save a tag without having it named, or go
+    back to an earlier one.
     """
     above, own = os.path.split(path)
     try:
@@ -221,9 +247,9 @@ def _is_finished(path: str, kind: _Kind, names: List[str]) -> bool:
         if holds_nothing(problem):
             return True
         raise
-    step, named_step = _step(own), _step(named)
-    if step is not None and named_step is not None:
-        return step <= named_step
+    if kind.pointer == _TRACKER:
+        step, named_step = _iteration(own), _iteration(named)
+        return step is None or named_step is None or step <= named_step
     there = os.path.join(above, named)
     if own == named or not named or os.path.basename(named) != named or not os.path.isdir(there):
         return True
@@ -241,9 +267,9 @@ def _is_newer(one: Folder, other: Folder) -> bool:
     return one.mtime_ns > other.mtime_ns
 
 
-def _step(name: str) -> Optional[int]:
-    """Of `global_step500`, `iter_0000500`, or `500` as Megatron names the latter."""
-    found = re.fullmatch(r"(?:global_step|iter_)?(\d+)", name)
+def _iteration(name: str) -> Optional[int]:
+    """Of `iter_0000500`, or `500` as Megatron's tracker names it."""
+    found = re.fullmatch(r"(?:iter_)?(\d+)", name)
     return int(found.group(1)) if found else None
 
 

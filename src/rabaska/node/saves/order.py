@@ -293,6 +293,11 @@ def _tier(path: str, own: Set[str]) -> int:
     return STATE
 
 
+def is_state(path: str) -> bool:
+    """Whether a file is called like a state of a program, of which nothing else is known."""
+    return _tier(path, set()) == STATE
+
+
 def _tells_a_state(stem: str) -> bool:
     """Whether a name says that it is a model's, of some step: `opt-125m-step-300`."""
     words = set(re.findall(r"[a-z]+", stem.lower()))
