@@ -100,6 +100,10 @@ PROVES_NOTHING = {
     "protocol": "echo 'qsub: Batch protocol error' >&2; exit 33",
     "read error": "echo 'error: commlib error: got read error' >&2; exit 1",
     "a site's own": "echo 'charge: the ledger is read-only' >&2; exit 3",
+    "an id, then its log failed": "echo 41; echo 'ERROR: usage log cannot be written' >&2; exit 1",
+    "its log failed": "echo 'ERROR: usage log cannot be written' >&2; exit 1",
+    "an id, then a wrapper's usage": "echo 41; echo 'usage: charge [-h] JOB' >&2; exit 2",
+    "an id, then no such command": "echo Submitted batch job 41; exit 127",
     "no id": "echo Thank you for your job.",
     "nothing": "exit 0",
 }
@@ -175,6 +179,18 @@ REFUSALS = [
 @pytest.mark.parametrize("words", REFUSALS)
 def test_recorded_refusals_are_known_at_once(words):
     assert is_certain(Answer(1, "", words))
+
+
+@given(words=st.sampled_from(REFUSALS))
+def test_no_refusal_is_certain_where_an_id_was_printed(words):
+    assert not is_certain(Answer(1, "1000\n", words))
+
+
+def test_words_that_only_a_scheduler_says_are_a_refusal_after_error():
+    refused = "ERROR:  Batch job submission failed: Invalid account"
+
+    assert is_certain(Answer(1, "", refused))
+    assert not is_certain(Answer(1, "", "ERROR: usage log cannot be written"))
 
 
 @given(words=st.sampled_from(REFUSALS), before=st.text(), after=st.text())

@@ -14,8 +14,10 @@ _NOT_RUN = (126, 127)  # as shells say that there is no such command, or not for
 # Who speaks: only the scheduler's own command knows. What a wrapper says proves nothing.
 _SPEAKER = (
     r"sbatch: (?:error|fatal): |sbatch: (?=unrecognized|invalid)|(?:\[)?(?:qsub|msub|sqsub): |"
-    r"ERROR: |Unable to run job: |Unable to read script file"
+    r"Unable to run job: |Unable to read script file"
 )
+# `ERROR: ` alone is anybody's: these words after it are a scheduler's. It took no job.
+_NOT_SUBMITTED = r"Batch job submission failed: |Unable to run job: |cannot submit job"
 # Collected from tests/recordings, knowledge/failures.toml and slurm_errno.c.
 _REFUSAL = (
     r"invalid|illegal|unknown|unrecognized|unauthorized|denied|rejected|violates|exceed|"
@@ -25,7 +27,9 @@ _REFUSAL = (
     r"dos line breaks|script is empty|unable to open|submitting jobs from"
 )
 _REFUSED = re.compile(
-    r"^(?:{}).*(?:{})|^usage: |^here: (?!\[Errno)".format(_SPEAKER, _REFUSAL),
+    r"^(?:{}).*(?:{})|^ERROR:\s+(?:{})|^usage: |^here: (?!\[Errno)".format(
+        _SPEAKER, _REFUSAL, _NOT_SUBMITTED
+    ),
     re.MULTILINE | re.IGNORECASE,
 )
 
@@ -33,11 +37,16 @@ _REFUSED = re.compile(
 def is_certain(answer: Answer) -> bool:
     """Whether it is known what became of the job: it has an id, or it was refused."""
     text = answer.complained + "\n" + answer.said
-    if answer.exit_code == 0:
-        return JOB.search(answer.said) is not None
+    if answer.exit_code == 0 or has_id(answer):
+        return answer.exit_code == 0 and has_id(answer)
     if answer.exit_code in _NOT_RUN or NOT_SENT in text:
         return True
     return answer.exit_code > 0 and not no_answer(answer) and bool(_REFUSED.search(text))
+
+
+def has_id(answer: Answer) -> bool:
+    """Whether a job's id was printed: then it may be taken, whatever failed after that."""
+    return JOB.search(answer.said) is not None
 
 
 def no_answer(answer: Answer) -> bool:

@@ -28,7 +28,7 @@ from .. import files, processes
 from ..record import links
 from ..record.jobs import NO_ANSWER, NOT_KNOWN, submissions
 from ..record.runfolder import RunFolder
-from .refusals import is_certain, no_answer
+from .refusals import has_id, is_certain, no_answer
 from .unanswered import Answer, clear, looked_for, remember, run_noting, settled
 
 MARK = "{submission}"
@@ -164,9 +164,9 @@ def submitted(run: RunFolder, command: List[str], find: List[str], mark: str) ->
 
 
 def _taken_for(run: RunFolder, find: List[str], mark: str, answer: Answer) -> Optional[str]:
-    """The job of a command that failed. Who answered in words is done with it: its queue shows the
-    job at once, or there is none."""
-    if no_answer(answer):
+    """The job of a command that failed. Who answered in words, and told no id, is done with it: its
+    queue shows the job at once, or there is none."""
+    if no_answer(answer) or has_id(answer):
         return looked_for(run, find, mark)
     return looked_for(run, find, mark, lag=0.0)
 
