@@ -38,3 +38,27 @@ def test_only_the_folders_at_the_root_are_left_out_by_their_place(tmp_path):
     with tarfile.open(taken.path) as tar:
         inside = [f"mypkg/{each}/it.py" for each in sorted(apart)]
         assert tar.getnames() == [*inside, "rabaska.toml", "train.py"]
+
+
+def test_no_copy_of_a_key_in_the_settings_travels(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_0123456789")
+    folder = tmp_path / "project"
+    (folder / "sub").mkdir(parents=True)
+    settings = (
+        SETTINGS
+        + """
+[environment]
+secrets = ["HF_TOKEN"]
+variables = {WANDB_API_KEY = "wandb-0123456789"}
+"""
+    )
+    for name in ("rabaska.toml", "rabaska.toml~", "rabaska.toml.bak", "sub/config.toml"):
+        (folder / name).write_text(settings)
+    (folder / "notes.txt").write_text("hf_0123456789")
+    (folder / "train.py").touch()
+
+    taken = take_snapshot(load(folder), Home(tmp_path / "home"), Silent())
+
+    copies = ("notes.txt", "rabaska.toml.bak", "rabaska.toml~", "sub/config.toml")
+    assert taken.withheld == copies
+    assert b"0123456789" not in taken.path.read_bytes()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rabaska.domain.secrets import Secrets
 from rabaska.errors import DatasetError
 from rabaska.packing import snapshot as snapshots
 from rabaska.packing.snapshot import snapshot
@@ -211,3 +212,56 @@ def test_settings_whose_secret_is_in_them_twice_stay_behind_even_if_asked_for(pr
 
     assert taken.withheld == ("rabaska.toml",)
     assert b"hunter2" not in taken.path.read_bytes()
+
+
+COPIES = (
+    "rabaska.toml~", "rabaska.toml.bak", "sub/rabaska.toml.orig", "rabaska.toml.swp",
+    ".rabaska.toml.swp", "#rabaska.toml#", "netrc", "_netrc",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_of_settings_stay_behind(project, tmp_path, name):
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).write_text("[environment.variables]\nDB_PASSWORD = 'hunter2'\n")
+
+    taken = snapshot(project, tmp_path / "code")
+
+    assert taken.withheld == (name,)
+    assert b"hunter2" not in taken.path.read_bytes()
+
+
+def test_a_file_that_holds_the_value_of_a_secret_stays_behind_unless_asked_for(project, tmp_path):
+    (project / "config.toml").write_text("key = 'hunter2-hunter2'\n")
+    (project / "binary").write_bytes(b"\0hunter2-hunter2\0")
+    known = Secrets({"DB_PASSWORD": "hunter2-hunter2"})
+
+    taken = snapshot(project, tmp_path / "code", secrets=known, include=["binary"])
+
+    assert taken.withheld == ("config.toml",)
+    assert "binary" in names(taken)
+
+
+@pytest.mark.parametrize("value", ["short1", "val_loss_mean", ""])
+def test_values_that_are_in_files_by_chance_keep_no_code_at_home(project, tmp_path, value):
+    (project / "train.py").write_text("best = 'short1 val_loss_mean'")
+
+    taken = snapshot(project, tmp_path / "code", secrets=Secrets({"SORT_KEY": value}))
+
+    assert taken.withheld == ()
+
+
+HEADER = "-----BEGIN OPENSSH PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize("text", [HEADER + "\nb3Bl\n", '{"key": "' + HEADER + '\\nb3Bl"}'])
+def test_a_private_key_of_any_name_stays_behind(project, tmp_path, text):
+    (project / "deploy_key").write_text(text)
+
+    assert snapshot(project, tmp_path / "code").withheld == ("deploy_key",)
+
+
+def test_a_program_that_knows_what_keys_look_like_is_code(project, tmp_path):
+    (project / "train.py").write_text(f'is_key = text.startswith("{HEADER}\\n")\n')
+
+    assert snapshot(project, tmp_path / "code").withheld == ()

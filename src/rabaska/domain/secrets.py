@@ -14,11 +14,13 @@ _LAST = re.compile(
 _LOGIN = re.compile(r"://[^/\s:@]+:[^/\s@]+@")  # an address that holds a password
 
 _FILES = (
-    ".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".pypirc", ".git-credentials",
+    ".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", "netrc", ".pypirc", ".git-credentials",
     ".pgpass", ".my.cnf", ".boto", ".s3cfg", ".htpasswd", "kaggle.json", "credentials.json",
     "client_secret*.json", "service[-_]account*.json", "secrets.toml", "secrets.json",
     "secrets.y*ml", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_*_sk", "*.p12", "*.pfx",
     "*.jks", "*.keystore", "*.ppk", "*.kdbx",
+    # Copies of settings that editors and people leave: nobody takes the secrets out of them.
+    "rabaska.toml?*", ".rabaska.toml?*", "#rabaska.toml#", ".#rabaska.toml",
 )  # fmt: skip
 _PLACES = (
     ".ssh/*", ".aws/credentials", ".aws/sso/*", ".gnupg/*", ".huggingface/token",
@@ -26,6 +28,12 @@ _PLACES = (
     ".kube/config",
 )  # fmt: skip
 _HARMLESS = ("*.example", "*.sample", "*.template", "*.dist", "*.pub", "example.env", "sample.env")
+# A header alone is in programs that read keys; a key follows it, also as text in JSON.
+_KEY = re.compile(
+    rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[ \t]*(?:\\r|\\n|\r|\n)\s*[A-Za-z0-9+/=]"
+)
+_SHORTEST = 8  # characters: shorter values are in many files by chance
+_PLAIN = re.compile(r"[a-z_.-]+|[A-Z_.-]+")  # a name, as in SORT_KEY=val_loss
 _PERHAPS_KEYS = ("*.pem", "*.key", "*.asc")  # certificates are called so, too
 
 
@@ -42,6 +50,12 @@ class Secrets:
     def reveal(self) -> dict[str, str]:
         """The values, for the file that travels and for nothing else."""
         return dict(self._values)
+
+    def sought(self) -> tuple[bytes, ...]:
+        """What to look for in files that travel: the values that are in none by chance."""
+        texts = {text.strip() for text in self._values.values()}
+        long = (text for text in texts if len(text) >= _SHORTEST and not _PLAIN.fullmatch(text))
+        return tuple(sorted(text.encode() for text in long))
 
     def __or__(self, other: "Secrets") -> "Secrets":
         return Secrets({**self._values, **other._values})
@@ -92,6 +106,11 @@ def file_may_be_key(path: str) -> bool:
 
 def is_private_key(beginning: bytes) -> bool:
     return b"PRIVATE KEY" in beginning
+
+
+def holds_private_key(content: bytes) -> bool:
+    """Whether a private key is in a file, whatever it is called."""
+    return b"PRIVATE KEY" in content and _KEY.search(content) is not None
 
 
 def _fits(name: str, patterns: tuple[str, ...]) -> bool:

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from rabaska.domain.projects import Recipe
@@ -37,6 +38,16 @@ def collected(recipe: Recipe, environment: Mapping[str, str], teller: Teller) ->
 def promised(recipe: Recipe) -> Secrets:
     """The same without their values, for a plan that is only shown."""
     return recipe.hidden | Secrets(dict.fromkeys(recipe.secrets, ""))
+
+
+def known(recipe: Recipe, environment: Mapping[str, str]) -> Secrets:
+    """Those that have a value here and now; where one is missing, `collected` says so."""
+    written: dict[str, str] = {}
+    with suppress(SettingsError):
+        written = _written(recipe.secrets_from) if recipe.secrets_from else {}
+    names = recipe.secrets or tuple(written)
+    found = {name: written.get(name) or environment.get(name, "") for name in names}
+    return recipe.hidden | Secrets(found)
 
 
 def _written(path: Path) -> dict[str, str]:

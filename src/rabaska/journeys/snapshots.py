@@ -1,9 +1,11 @@
 """Snapshots: the code of a project as it is now, without what is no code."""
 
+import os
 import posixpath
 from pathlib import Path
 
 from rabaska.domain.projects import Project
+from rabaska.journeys.secrets import known
 from rabaska.journeys.telling import Teller
 from rabaska.packing.snapshot import Snapshot, not_code, snapshot
 from rabaska.records.home import Home
@@ -25,6 +27,7 @@ def taken(project: Project, home: Home, folder: Path, teller: Teller) -> Snapsho
         exclude=not_code(project, home.folder),
         include=project.include,
         listed=own_files,
+        secrets=known(project.environment, os.environ),
     )
     files = [name for name in code.withheld if posixpath.basename(name) != FILE]
     if files:

@@ -13,7 +13,13 @@ from pathlib import Path, PurePosixPath
 
 from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import Project
-from rabaska.domain.secrets import file_looks_secret, file_may_be_key, is_private_key
+from rabaska.domain.secrets import (
+    Secrets,
+    file_looks_secret,
+    file_may_be_key,
+    holds_private_key,
+    is_private_key,
+)
 from rabaska.domain.settings_copy import without_secrets
 from rabaska.errors import DatasetError
 from rabaska.node import files, partial
@@ -33,6 +39,7 @@ LEFT_OUT = (
 _MARKERS = ("pyvenv.cfg", "CACHEDIR.TAG")
 _SETTINGS = "rabaska.toml"
 _BEGINNING = 4096  # bytes that tell a private key from a certificate
+_SMALL = 10**6  # bytes of a file that is looked through for secrets
 
 Listed = Callable[[Path], Iterable[str] | None]
 
@@ -64,19 +71,22 @@ def snapshot(
     exclude: Sequence[str] = (),
     include: Sequence[str] = (),
     listed: Listed | None = None,
+    secrets: Secrets | None = None,
 ) -> Snapshot:
     """Keep the code in `folder` as `<store_code>/<digest>.tar` and say what it holds.
 
     Times and owners are left out, so an untouched checkout always has the same digest.
     `exclude` holds patterns as in .gitignore: one that begins with `/` or has a `/` inside is
     meant from `folder` on, another one at any depth. `listed` gives the names that version control
-    would keep, or None when it does not know this folder. What may hold secrets comes along only if
-    it fits a pattern of `include`.
+    would keep, or None when it does not know this folder. What may hold secrets, and what holds one
+    of `secrets`, comes along only if it fits a pattern of `include`.
     """
     found = sorted(_members(folder, exclude, listed), key=lambda member: os.fsencode(member.name))
     found = list(_without_secrets(found))
     asked_for = _patterns(folder, include)
-    withheld = [each for each in found if each.name not in asked_for and _may_be_secret(each)]
+    sought = secrets.sought() if secrets else ()
+    others = (each for each in found if each.name not in asked_for)
+    withheld = [each for each in others if _may_be_secret(each, sought)]
     withheld += [each for each in found if each.secret and each not in withheld]
     members = [member for member in found if member not in withheld]
     _refuse_too_much(folder, members)
@@ -127,17 +137,26 @@ def _without_secrets(members: Sequence[_Member]) -> Iterator[_Member]:
         yield replace(member, content=copy, size=size, secret=copy is None)
 
 
-def _may_be_secret(member: _Member) -> bool:
-    """By its name, by the name of what it is a link to, or because a private key is in it."""
+def _may_be_secret(member: _Member, sought: Sequence[bytes]) -> bool:
+    """By its name, by the name of what it is a link to, or by what is in it."""
     if member.target is not None:
         return False  # what it leads to is a member itself
     if file_looks_secret(member.name) or file_looks_secret(member.path.name):
         return True
-    if not file_may_be_key(member.name):
-        return False
+    content = _looked_through(member)
+    if file_may_be_key(member.name) and is_private_key(content[:_BEGINNING]):
+        return True
+    return holds_private_key(content) or any(secret in content for secret in sought)
+
+
+def _looked_through(member: _Member) -> bytes:
+    """What travels of a small file, and the beginning of another that may be a key."""
+    if member.content is not None:
+        return member.content
+    most = _SMALL if member.size <= _SMALL else _BEGINNING * file_may_be_key(member.name)
     with suppress(OSError), member.path.open("rb") as stream:
-        return is_private_key(stream.read(_BEGINNING))
-    return False
+        return stream.read(most)
+    return b""
 
 
 def is_as_named(archive: Path) -> bool:
