@@ -30,6 +30,15 @@ def test_nobody_claims_to_know_how_long_a_lost_link_took():
     assert "lost" in rows()["2"]
 
 
+def test_processes_that_a_finished_program_left_running_are_told_with_a_hint():
+    finished = replace(RUN, state=RunState.FINISHED, left_running=2)
+
+    lines = list(one_run(finished, colours=False))
+
+    assert any("ended 2 processes that the program left running" in line for line in lines)
+    assert any("end the script with `wait`" in line for line in lines)
+
+
 def test_it_is_said_where_the_data_is():
     data = (
         Staged("cats", 1_200_000_000, "in memory", 3.2),

@@ -16,6 +16,7 @@ import pytest
 from agents import Agents, code_of, make_run
 
 from rabaska.node import files, processes
+from rabaska.node.login.report import report
 from rabaska.node.record import chain, links, plan
 from rabaska.packing.pack import Wish, pack
 
@@ -208,6 +209,19 @@ def test_processes_left_behind_are_ended_even_after_a_double_fork(agents_for: An
     assert agents.ended(1).how == chain.FINISHED
     assert processes.start_id(pid) is None
     assert agents.events("ended stragglers")[0]["count"] == 1
+
+
+@pytest.mark.parametrize(("code", "told"), [(0, 1), (3, 0)])
+def test_a_training_that_was_left_in_the_background_is_told_where_the_program_finished(
+    agents_for: Any, code: int, told: int
+) -> None:
+    script = f"sleep 600 & exit {code}"
+    agents = agents_for("", command=["sh", "-c", script])
+
+    agents.link()
+
+    assert ("end the script with `wait`" in agents.log(1)) is bool(told)
+    assert report(agents.run.path)["left_running"] == told
 
 
 @pytest.mark.parametrize("name", ["failures.jsonl", "reserve"])

@@ -106,6 +106,10 @@ def _footnotes(run: RunStatus) -> Iterator[str]:
     for link in run.links[-1:]:
         if link.reason and link.reason != run.reason:
             yield f"link {link.number}: {link.reason}"
+    if run.left_running:
+        counted = "1 process" if run.left_running == 1 else f"{run.left_running} processes"
+        yield f"note: ended {counted} that the program left running when it finished"
+        yield "  hint: if the training runs in the background, end the script with `wait`"
     if run.not_kept:
         more = ", …" if len(run.not_kept) > _NAMED else ""
         yield f"results that could not be kept: {', '.join(run.not_kept[:_NAMED])}{more}"

@@ -171,6 +171,7 @@ class RunStatus:
     metrics: dict[str, float] = field(default_factory=dict)
     speed: Speed | None = None  # of a program that is watched
     not_watched: str = ""  # why it is not
+    left_running: int = 0  # processes that its program left, which were ended when it finished
     not_kept: tuple[str, ...] = ()  # files that its links left and that could not be kept
     begins_again: str = ""  # that and why `resume` would, or may, begin again; "": it goes on
     forecast: Forecast | None = None

@@ -136,6 +136,7 @@ def _read_run(
         speed=_noun(Speed, report.get("speed")),
         not_watched=report.get("not_watched", ""),
         begins_again=report.get("begins_again", ""),
+        left_running=report.get("left_running", 0),
         not_kept=tuple(report.get("not_kept", ())),
         forecast=_noun(Forecast, report.get("forecast")),
         extended=_noun(Extension, report.get("extended")),

@@ -35,6 +35,7 @@ _REPORT = {
     "walltime?": _WHEN, "links_asked?": _NUMBER, "jobs?": [_SUBMISSION], "links?": [_LINK],
     "verdict?": ({"decision?": str, "reason?": str, "hint?": str}, None), "tail?": str,
     "metrics?": {str: float}, "not_watched?": str, "begins_again?": str,
+    "left_running?": int,
     "submitting?": (_UNANSWERED, None),
 }  # fmt: skip
 # What a run can do without, and what is computed of what its program printed.

@@ -268,7 +268,7 @@ def watched(
     if gauge is not None:
         gauge.end()
     until = noted.ends(end.stop)
-    ending.despite_bugs(None, end_stragglers, work, process)
+    ending.despite_bugs(None, end_stragglers, work, process, end)
     return ending.keep_results(work, code, before, lambda: clock() < until, end)
 
 
@@ -384,8 +384,15 @@ def not_rescued(work: Work) -> rescue.Report:
     return report
 
 
-def end_stragglers(work: Work, process: "subprocess.Popen[bytes]") -> None:
+def end_stragglers(work: Work, process: "subprocess.Popen[bytes]", end: End) -> None:
     count = program.end_rest(process, program.tag(work.run, work.link))
-    if count:
-        say("ended {} processes that the program left behind".format(count))
-        work.diary.note("ended stragglers", count=count)
+    if not count:
+        return
+    counted = "1 process" if count == 1 else "{} processes".format(count)
+    told = "ended {} that the program left running".format(counted)
+    work.diary.note("ended stragglers", count=count)
+    if end.how == chain.FINISHED:  # too early, if one of them was the training
+        told += "; if the training runs in the background, end the script with `wait`"
+        say_in_log(work, told)
+    else:
+        say(told)

@@ -84,6 +84,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "saving": _attempt(problems, "the last link", None, saving, run, asked, lines),
         "extended": _attempt(problems, "events.jsonl", None, _extended, run),
         "not_kept": _attempt(problems, "links", [], _not_kept, run),
+        "left_running": _attempt(problems, "events.jsonl", 0, _left_running, run),
         "not_watched": metrics.off(lines),
         "tail": _attempt(problems, "logs", "", last_lines, newest_log(run), tail),
         "problems": problems,
@@ -120,6 +121,15 @@ def _extended(run: RunFolder) -> Optional[Json]:
     if not added:
         return None
     return {"links": sum(each["links"] for each in added), "why": added[-1]["why"]}
+
+
+def _left_running(run: RunFolder) -> int:
+    """How many processes the program of a run that is finished had left running."""
+    ended = links.read_ended(run, run.holder())
+    if ended is None or ended.how != chain.FINISHED:
+        return 0
+    told = [event for event in events.read(run) if event["event"] == "ended stragglers"]
+    return sum(each.get("count", 0) for each in told if each.get("link") == ended.link)
 
 
 def _not_kept(run: RunFolder) -> List[str]:

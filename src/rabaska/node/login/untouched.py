@@ -43,6 +43,7 @@ def report_untouched(run: RunFolder) -> Optional[Json]:
         "forecast": None,
         "saving": None,
         "extended": None,
+        "left_running": 0,
         "not_watched": "",
         "tail": "",
         "problems": [],

@@ -35,7 +35,7 @@ JOB = {
 }  # type: Shape  # fmt: skip
 EVENT = {
     "event": str, "time": NUMBER, "link": int, "links": int, "why": str, "reason": str,
-    "placed": list,
+    "placed": list, "count": int,
 }  # type: Shape  # fmt: skip
 
 
