@@ -278,6 +278,21 @@ def test_a_folder_that_was_left_half_written_is_set_aside(tmp_path: Path) -> Non
     assert (tmp_path / "output" / "checkpoint-1500.damaged").is_dir()
 
 
+def test_a_folder_that_hugging_face_has_not_renamed_yet_is_unfinished(tmp_path: Path) -> None:
+    """Transformers 4.36 and 4.37 write to `tmp-checkpoint-600`, then rename it."""
+    save_like_hugging_face(tmp_path / "output", 500)
+    made = save_like_hugging_face(tmp_path / "output", 600, upto="optimizer.npz")
+    made.rename(made.with_name("tmp-checkpoint-600"))
+
+    assert chosen(tmp_path) == "output/checkpoint-500"
+
+
+def test_a_folder_for_trials_is_looked_through(tmp_path: Path) -> None:
+    save(tmp_path, "output/tmp-run/last.npz", at=1)
+
+    assert chosen(tmp_path) == "output/tmp-run/last.npz"
+
+
 def test_a_narrower_pattern_leaves_such_folders_alone(tmp_path: Path) -> None:
     save_like_hugging_face(tmp_path / "output", 500)
     save(tmp_path, "output/state.npz", at=1)

@@ -24,6 +24,7 @@ from .unreadable import Unread, holds_nothing, ignored, walk
 UNFINISHED = (".partial", ".tmp", ".temp", ".part", ".damaged")
 LAST = "trainer_state.json"
 UNRENAMED = ".orbax-checkpoint-tmp"  # in the name of a folder that Orbax is still writing
+_TO_BE_RENAMED = "tmp-"  # Transformers 4.36 and 4.37 write to `tmp-checkpoint-500`
 _SHARED = ("output", "checkpoints")
 _HOLD_DATA = (
     ".pt", ".pth", ".tar", ".ckpt", ".bin", ".safetensors", ".npz", ".npy", ".h5", ".hdf5",
@@ -78,6 +79,8 @@ class Folder(NamedTuple):
 
 def is_unfinished(name: str) -> bool:
     """Whether a folder's name says that nothing in it is complete yet, or any more."""
+    if name.startswith(_TO_BE_RENAMED) and order.names_a_step(name):
+        return True
     return name.endswith(UNFINISHED) or UNRENAMED in name
 
 
