@@ -104,6 +104,18 @@ def test_what_is_no_state_never_comes_first_however_new_it_is(state: str, other:
     assert first(at(f"output/{state}", 0), at(f"output/{other}", 3600)) == f"output/{state}"
 
 
+@pytest.mark.parametrize("folder", ["pretrained", "hub", "cache", "downloads", "a/pretrained/b"])
+def test_what_a_program_saves_below_a_folder_for_downloads_is_a_state(folder: str) -> None:
+    old = at("output/umap.npz", 0)
+    last, hashed = at(f"output/{folder}/last.pt", 3600), at("output/model-0676ba61.pt", 3600)
+    numbered = at(f"output/{folder}/model_epoch_5.pt", 3600)
+
+    assert first(old, last, saves=(save_of(last, steps=5),)) == last.path
+    assert first(old, hashed, saves=(save_of(hashed, steps=5),)) == hashed.path
+    assert first(old, numbered) == numbered.path
+    assert first(old, last) == old.path
+
+
 def test_a_format_that_holds_anything_comes_after_a_models_own() -> None:
     assert first(at("output/last.pt", 0), at("output/tsne.npz", 3600)) == "output/last.pt"
     assert first(at("output/tsne.npz", 3600)) == "output/tsne.npz"

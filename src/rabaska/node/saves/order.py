@@ -3,8 +3,9 @@
 1. What is no state of the program comes last, however new it is: parts of a checkpoint
    (`optimizer.pt`, `rng_state.pth`), data that a program stores in the same formats
    (`embeddings.npz`, `features.pt`, `cache.pkl`) and files that were downloaded (a name that ends
-   in a hash, as torch.hub gives it, or a folder such as `hub/` or `.cache/`). A step or epoch in
-   the name speaks for a state where the word is vague (`opt-125m-step-300.pt`). Before them come
+   in a hash, as torch.hub gives it, or a folder such as `hub/` or `.cache/`; not those that the
+   program was watched saving there). A step or epoch in the name speaks for a state in such a
+   folder, or where the word is vague (`opt-125m-step-300.pt`). Before them come
    files that could be anything: `.npz`, `.npy` or `.pkl` with a name that says nothing, and, when
    the program is watched, files that it did not save itself and that are not named like a
    checkpoint.
@@ -278,7 +279,9 @@ def _tier(path: str, own: Set[str]) -> int:
     named_for_it = rank(path) in (FOR_CONTINUING, NUMBERED)
     saved_by_itself = step_in(path).family in own
     folders = set(path.lower().split("/")[:-1])
-    if _HASHED.search(stem) or folders & _CACHES:
+    if _HASHED.search(stem) and not saved_by_itself:
+        return NO_STATE
+    if folders & _CACHES and not saved_by_itself and not _tells_a_state(stem):
         return NO_STATE
     if _OF_LIBRARIES.fullmatch(os.path.basename(path)):
         return NO_STATE
