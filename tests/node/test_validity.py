@@ -122,6 +122,17 @@ def test_a_file_of_zeros_is_damaged_whatever_its_name(whole: Path) -> None:
     assert validity.check(str(whole)) is not None
 
 
+@pytest.mark.parametrize("zeros", [600, 4096, (1 << 20) + 5])
+def test_a_file_that_begins_with_zeros_is_valid(tmp_path: Path, zeros: int) -> None:
+    """Raw numbers, of which the first are zeros, as those of the embedding of padding are."""
+    path = tmp_path / "weights.bin"
+    path.write_bytes(bytes(zeros) + b"x" + bytes(100))
+
+    assert validity.check(str(path), deep=True) is None
+    path.write_bytes(bytes(zeros + 101))
+    assert validity.check(str(path)) == "it holds zeros only"
+
+
 @pytest.mark.parametrize("name", ["model.pt", "state.npz", "model.keras", "checkpoint.pth.tar"])
 def test_a_changed_bit_inside_a_zip_is_found_by_the_deep_check_only(
     tmp_path: Path, name: str
@@ -349,17 +360,61 @@ def test_a_pickle_that_begins_like_any_text_is_not_called_damaged(
     assert validity.check(str(path), deep=True) is None
 
 
-def test_an_array_of_joblib_between_the_opcodes_is_no_damage(tmp_path: Path) -> None:
+_FRAME = b"\x95" + struct.pack("<Q", 80)
+OF_JOBLIB = {
+    "protocol 3": b"\x80\x03}q\0cjoblib.numpy_pickle\nNumpyArrayWrapper\nq\1",
+    "protocol 4": b"\x80\x04" + _FRAME + b"}\x8c\x13joblib.numpy_pickle\x94"
+    b"\x8c\x11NumpyArrayWrapper\x94\x93\x94",
+    "named before": b"\x80\x04" + _FRAME + b"(\x94\x8c\x13joblib.numpy_pickle\x94K\x05h\x01"
+    b"\x8c\x11NumpyArrayWrapper\x94\x93\x94",
+    "of scikit-learn": b"\x80\x03csklearn.externals.joblib.numpy_pickle\nNumpyArrayWrapper\nq\0",
+}
+
+
+@pytest.mark.parametrize("opening", OF_JOBLIB.values(), ids=OF_JOBLIB)
+def test_an_array_of_joblib_between_the_opcodes_is_no_damage(
+    tmp_path: Path, opening: bytes
+) -> None:
     """As `joblib.dump` lays it out: the wrapper's opcodes, the numbers, the rest of the pickle."""
     path = tmp_path / "forest.pkl"
-    wrapper = b"\x80\x04\x95" + struct.pack("<Q", 40) + b"}\x8c\x13joblib.numpy_pickle\x94"
-    content = wrapper + b"b" + b"X\xff\xff\xff\x7f" * 100 + b"u."
+    content = opening + b")\x81}b" + b"X\xff\xff\xff\x7f" * 100 + b"u."
     path.write_bytes(content)
     cut = tmp_path / "cut.pkl"
     cut.write_bytes(content[:-40])
 
     assert validity.check(str(path), deep=True) is None
     assert validity.check(str(cut), deep=True) is not None
+
+
+def pickled_like_old_torch(state: object) -> bytes:
+    pickled = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}, state, ["0"])
+    return b"".join(pickle.dumps(one, protocol=2) for one in pickled)
+
+
+MENTIONS = ["joblib", "backend=joblib", "joblib.numpy_pickle", ["joblib.numpy_pickle", Path("x")]]
+
+
+@pytest.mark.parametrize("state", MENTIONS, ids=str)
+def test_a_text_about_joblib_does_not_make_a_file_one_of_joblib(
+    tmp_path: Path, state: object
+) -> None:
+    path = tmp_path / "state.pt"
+    old = pickled_like_old_torch({"args": state})
+
+    for pickled in (old, *(pickle.dumps({"args": state}, each) for each in range(2, 6))):
+        path.write_bytes(pickled + bytes(99) + b"\1")
+        assert validity.check(str(path), deep=True) is None
+        path.write_bytes(pickled[:-9])
+        assert "cut short" in (validity.check(str(path), deep=True) or "")
+
+
+def test_an_old_file_of_torch_may_hold_a_class_of_joblib(tmp_path: Path) -> None:
+    path = tmp_path / "state.pt"
+    pickled = pickled_like_old_torch(Path("x")).replace(b"cpathlib", b"cjoblib.numpy_pickle", 1)
+    path.write_bytes(pickled + bytes(99) + b"\1")
+
+    assert b"joblib" in pickled
+    assert validity.check(str(path), deep=True) is None
 
 
 COMPRESSORS = {

@@ -5,7 +5,7 @@ format puts raw numbers there, and so may a program. So a last byte that is no S
 nothing; only a walk that runs into the end of the file does.
 """
 
-from typing import BinaryIO, NamedTuple, Optional
+from typing import BinaryIO, NamedTuple, Optional, Set
 
 CUT_SHORT = "it is cut short: a pickle ends with a STOP mark, and this one does not"
 
@@ -30,6 +30,10 @@ _LENGTH = {
 _LINES = {b"I": 1, b"L": 1, b"S": 1, b"V": 1, b"F": 1, b"g": 1, b"p": 1, b"P": 1, b"c": 2, b"i": 2}
 _SHORT = 256  # bytes: the name of a class is no longer
 _LONGEST_LINE = 1 << 20
+
+_NAMES = (b"\x8c", b"X", b"\x8d", b"U", b"T")
+_GLOBAL, _STACK_GLOBAL, _MEMOIZE, _FRAME = (b"c", b"i"), b"\x93", b"\x94", b"\x95"
+_FROM_MEMO = (b"h", b"j")
 
 
 class _Walked(NamedTuple):
@@ -59,7 +63,7 @@ def check(stream: BinaryIO, size: int, deep: bool, begin: int = 0) -> Optional[s
         stream.seek(begin)
         if not is_one(stream.read(2)):
             return None
-        walked = _walk(stream, begin, size, left)
+        walked = _walk(stream, begin, size, left, None if of_torch else _Classes())
         if not walked.clear:
             return None
         if walked.end is None:
@@ -68,8 +72,43 @@ def check(stream: BinaryIO, size: int, deep: bool, begin: int = 0) -> Optional[s
     return CUT_SHORT if of_torch and count < _PICKLES_OF_OLD_TORCH else None
 
 
-def _walk(stream: BinaryIO, begin: int, size: int, most: int) -> _Walked:
-    """Where the pickle at `begin` ends."""
+class _Classes:
+    """Finds the class of joblib that has numbers between the opcodes, by the names of modules.
+
+    STACK_GLOBAL takes the module and the name that were pushed last, the former perhaps out of
+    the memo. A text that only mentions joblib is none of this.
+    """
+
+    def __init__(self) -> None:
+        self._pushed = (False, False)  # whether the last two values are such a module
+        self._memo: Set[int] = set()
+        self._memoized = 0
+
+    def is_of_joblib(self, code: bytes, argument: bytes) -> bool:
+        if code in _GLOBAL:
+            return _is_module_of_joblib(argument)
+        if code == _STACK_GLOBAL:
+            return self._pushed[0]
+        if code == _MEMOIZE:
+            if self._pushed[1]:
+                self._memo.add(self._memoized)
+            self._memoized += 1
+        elif code != _FRAME:
+            named = code in _NAMES and _is_module_of_joblib(argument)
+            again = code in _FROM_MEMO and int.from_bytes(argument, "little") in self._memo
+            self._pushed = (self._pushed[1], named or again)
+        return False
+
+
+def _is_module_of_joblib(name: bytes) -> bool:
+    """`joblib.numpy_pickle`, or the copy of it that scikit-learn had."""
+    return name.strip().split(b".")[-2:] == [b"joblib", b"numpy_pickle"]
+
+
+def _walk(
+    stream: BinaryIO, begin: int, size: int, most: int, classes: Optional[_Classes]
+) -> _Walked:
+    """Where the pickle at `begin` ends; without `classes` it is known to be none of joblib."""
     stream.seek(begin)
     place = begin
     for count in range(1, most):
@@ -79,28 +118,30 @@ def _walk(stream: BinaryIO, begin: int, size: int, most: int) -> _Walked:
         if code == _STOP:
             return _Walked(place + 1, opcodes=count)
         place += 1
+        argument = b""
         if code in _BYTES:
             place += _BYTES[code]
-            stream.read(_BYTES[code])
+            argument = stream.read(_BYTES[code])
         elif code in _LENGTH:
             width = _LENGTH[code]
             length = int.from_bytes(stream.read(width), "little")
             place += width + length
             if place <= size and length >= _SHORT:
                 stream.seek(place)
-            elif place <= size and b"joblib" in stream.read(length):
-                return _of_joblib(stream, size)
+            elif place <= size:
+                argument = stream.read(length)
         elif code in _LINES:
             lines = [stream.readline(_LONGEST_LINE) for _ in range(_LINES[code])]
             place += sum(map(len, lines))
-            if b"joblib" in lines[0]:
-                return _of_joblib(stream, size)
+            argument = lines[0]
             if not lines[-1].endswith(b"\n"):
                 return _Walked(None) if place == size else _UNCLEAR
         else:
             return _UNCLEAR
         if place > size:
             return _Walked(None)
+        if classes is not None and classes.is_of_joblib(code, argument):
+            return _of_joblib(stream, size)
     return _UNCLEAR
 
 

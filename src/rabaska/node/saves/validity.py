@@ -11,7 +11,7 @@ How much can be told depends on the format:
     a folder with COMMIT.json    cut short or missing → always; bits changed → with `deep`
     ckpt-5.index (TensorFlow)    the index cut short, or data missing → always
     checkpoint-500 (see folders) as each of its files; those that hold no weights may be empty
-    anything else                only that it is not empty, unless its first bytes are known
+    anything else                only that it is neither empty nor all zeros
 
 The first bytes tell the format: `torch.save` writes the same zip whatever the name. Only what is
 proved is called damaged; what nobody knows counts as valid.
@@ -84,17 +84,23 @@ def _checker(path: str, head: bytes) -> _Checker:
         return pickles.check
     if compressed.is_one(head):
         return compressed.check
-    return _BY_NAME.get(extension, _check_begin)
+    return _BY_NAME.get(extension, _check_zeros)
 
 
 def _begins_like_safetensors(head: bytes) -> bool:
     return len(head) >= 8 and struct.unpack("<Q", head[:8])[0] <= LONGEST_SAFETENSORS_HEADER
 
 
-def _check_begin(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
+def _check_zeros(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
     """All that can be said of an unknown format: a crash of the machine leaves zeros."""
-    head = stream.read(4096)
-    return "it begins with zeros only" if size >= 512 and not head.strip(b"\0") else None
+    if size < 512:
+        return None
+    content = stream.read(4096)
+    while content:
+        if content.strip(b"\0"):
+            return None
+        content = stream.read(CHUNK)
+    return "it holds zeros only"
 
 
 def _check_zip(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
