@@ -442,6 +442,26 @@ def test_what_is_compressed_is_valid_and_damaged_where_it_is_cut(
         assert "cut short" in (validity.check(str(cut), deep=True) or ""), length
 
 
+@pytest.mark.parametrize("padding", [0, 8, 3 << 16])
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_every_member_of_what_is_compressed_is_checked(
+    tmp_path: Path, compress: Callable[[bytes], bytes], padding: int
+) -> None:
+    """As of a file that was appended to, or compressed in parallel."""
+    path = tmp_path / "forest.pkl.gz"
+    first = compress(os.urandom(70000)) + compress(b"") + bytes(padding)
+    last = compress(os.urandom(200_000))
+
+    for end in (b"", bytes(padding), b"words of my own"):
+        path.write_bytes(first + last + end)
+        assert validity.check(str(path), deep=True) is None
+    for length in (20, 5000, len(last) - 3):
+        path.write_bytes(first + last[:length])
+        assert "cut short" in (validity.check(str(path), deep=True) or ""), length
+    path.write_bytes(first + last[:9000] + bytes([last[9000] ^ 1]) + last[9001:])
+    assert "damaged" in (validity.check(str(path), deep=True) or "")
+
+
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
 def test_a_changed_bit_in_what_is_compressed_is_found(
     tmp_path: Path, compress: Callable[[bytes], bytes]

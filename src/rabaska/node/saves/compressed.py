@@ -4,6 +4,7 @@ import zlib
 from typing import Any, BinaryIO, Optional, Tuple, Type
 
 _CHUNK = 1 << 20
+_PIECE = 1 << 16  # read at once: what follows a member is copied, and members may be small
 _GZIP, _BZIP2, _XZ = b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0"
 _ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 _OTHERS = (b"\x04\x22\x4d\x18", b"\x28\xb5\x2f\xfd")  # lz4 and zstd, which Python cannot read
@@ -22,7 +23,7 @@ def check(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
     if reader is None:
         return None
     try:
-        complete = _runs_to_its_end(reader, stream)
+        complete = _every_member_ends(reader, head, stream)
     except error as problem:
         if isinstance(problem, OSError) and problem.errno is not None:
             raise  # of the disk: bz2 raises one without a number for wrong bytes
@@ -68,11 +69,43 @@ class _Zlib:
     def eof(self) -> bool:
         return self._object.eof
 
+    @property
+    def unused_data(self) -> bytes:
+        return self._object.unused_data
 
-def _runs_to_its_end(reader: Any, stream: BinaryIO) -> bool:
-    while not reader.eof:
-        content = stream.read(_CHUNK) if reader.needs_input else b""
-        if not content and reader.needs_input:
+
+def _every_member_ends(reader: Any, head: bytes, stream: BinaryIO) -> bool:
+    """Whether the first member is complete, and all that follow it, perhaps after zeros.
+
+    Bytes after them that begin like none prove nothing: a program may add its own.
+    """
+    same = tuple(each for each in (_GZIP, _BZIP2, _XZ) if head.startswith(each))
+    content = b""
+    while reader is not None:
+        if not _runs_to_its_end(reader, content, stream):
             return False
-        reader.decompress(content, _CHUNK)
+        content = _after_zeros(reader.unused_data, stream)
+        reader = _reader(content)[0] if content.startswith(same) else None
     return True
+
+
+def _runs_to_its_end(reader: Any, content: bytes, stream: BinaryIO) -> bool:
+    while not reader.eof:
+        if not content and reader.needs_input:
+            content = stream.read(_PIECE)
+            if not content:
+                return False
+        reader.decompress(content, _CHUNK)
+        content = b""
+    return True
+
+
+def _after_zeros(content: bytes, stream: BinaryIO) -> bytes:
+    """What follows, from its first byte that is no zero on."""
+    content = content.lstrip(b"\0")
+    while len(content) < len(_XZ):
+        more = stream.read(_PIECE)
+        if not more:
+            break
+        content = (content + more).lstrip(b"\0")
+    return content
