@@ -62,6 +62,13 @@ def test_what_shows_that_a_run_starts_over_stays_after_it_was_cancelled():
     assert not replace(resumed, state=RunState.FINISHED).starts_over
 
 
+def test_a_beginning_that_nobody_knows_is_a_note():
+    why = "link 2 was not given the checkpoint, and whether it started over is not known"
+    run = replace(RUN, links=(Link(1), Link(2, beginning_not_known=why)))
+
+    assert f"note: {why}" in one_run(run, colours=False)
+
+
 def test_an_overview_has_a_row_for_each_run():
     lines = many_runs([RUN, RUN], colours=False)
 

@@ -160,11 +160,30 @@ def test_mixed_evidence_lets_the_chain_go_on_with_a_warning(judge):
     assert judged.hint
 
 
-def test_a_program_that_nothing_gives_the_checkpoint_started_over_unless_it_shows_otherwise(judge):
-    judged = judge(["", ""], resumes=plan.NOT)
+STUDY = "[I] Trial {} finished with value: 0.5\n"
+NO_PROOF = {
+    "nothing is printed": ["", ""],
+    "trials of a study in a database": [printed(0, 14, STUDY), printed(15, 29, STUDY)],
+    "a stage, and then what nobody can compare": ["Step 1: load\n", "Step 1: load\nTrial 15\n"],
+    "a stage, after numbers that went on": [printed(1, 6), "epoch 1 of the warm-up\n"],
+}
 
-    assert judged.state == resumption.STARTED_OVER
-    assert judged.why == "link 2 was not given the checkpoint output/last.npz, so it began anew"
+
+@pytest.mark.parametrize("name", NO_PROOF)
+def test_what_the_source_shows_never_proves_that_a_link_started_over(judge, tmp_path, name):
+    judged = judge(NO_PROOF[name], resumes=plan.NOT)
+
+    assert judged.state == resumption.UNKNOWN
+    assert "not known" in judged.why
+    assert judged.hint
+    told = report.report(str(tmp_path / "runs/digits-7f3a"))
+    assert told["links"][1]["beginning_not_known"] == judged.why
+    assert told["verdict"]["decision"] == chain.GO_ON
+
+
+@pytest.mark.parametrize("name", OVER)
+def test_what_is_counted_again_proves_it_where_nothing_gives_the_checkpoint(judge, name):
+    assert judge(OVER[name], resumes=plan.NOT).state == resumption.STARTED_OVER
 
 
 BEFORE_IT_BEGAN = (chain.DAMAGED_DATA, chain.STAGING_FAILED, chain.NO_TIME_LEFT, chain.KILLED)
@@ -183,10 +202,11 @@ def test_a_link_that_was_given_damaged_data_did_not_start_over_whatever_it_print
     assert judge(logs, chain.DAMAGED_DATA, command=GIVEN) == resumption.NOTHING
 
 
-def test_a_killed_link_that_printed_something_else_is_judged_by_its_source(judge):
+def test_a_killed_link_that_printed_something_else_is_warned_of_by_its_source(judge):
     judged = judge(["", "hello\n"], chain.KILLED, resumes=plan.NOT)
 
-    assert judged.state == resumption.STARTED_OVER
+    assert judged.state == resumption.UNKNOWN
+    assert judged.why
 
 
 def test_a_program_that_finds_its_checkpoint_itself_is_believed_when_its_steps_go_on(judge):
@@ -196,7 +216,7 @@ def test_a_program_that_finds_its_checkpoint_itself_is_believed_when_its_steps_g
 def test_a_program_that_takes_the_weights_only_is_told_so_where_nothing_is_printed(judge):
     judged = judge(["", ""], command=GIVEN, resumes=plan.WEIGHTS)
 
-    assert judged.state == resumption.STARTED_OVER
+    assert judged.state == resumption.UNKNOWN
     assert "the weights only" in judged.why
 
 

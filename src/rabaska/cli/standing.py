@@ -106,6 +106,8 @@ def _footnotes(run: RunStatus) -> Iterator[str]:
     for link in run.links[-1:]:
         if link.reason and link.reason != run.reason:
             yield f"link {link.number}: {link.reason}"
+        if link.beginning_not_known:
+            yield f"note: {link.beginning_not_known}"
     if run.left_running:
         counted = "1 process" if run.left_running == 1 else f"{run.left_running} processes"
         yield f"note: ended {counted} that the program left running when it finished"

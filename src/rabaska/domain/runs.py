@@ -84,6 +84,7 @@ class Link:
     resumed_from: str = ""  # the checkpoint it went on from
     checkpoint_found: str = ""  # the newest valid one when it began
     started_over: str = ""  # what shows that it did not, though there was one
+    beginning_not_known: str = ""  # why nobody can say whether it did, where that is a warning
 
 
 @dataclass(frozen=True)

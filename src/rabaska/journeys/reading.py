@@ -240,6 +240,7 @@ def _link(told: Report, queue: Queue | None) -> Link:
         resumed_from=told.get("resumed_from") or "",
         checkpoint_found=told.get("checkpoint_found") or "",
         started_over=told.get("started_over") or "",
+        beginning_not_known=told.get("beginning_not_known") or "",
     )
 
 

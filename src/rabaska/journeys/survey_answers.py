@@ -20,7 +20,8 @@ _LINK = {
     "how?": _TEXT, "reason?": _TEXT, "exit_code?": _NUMBER, "signal?": _NUMBER,
     "first_step?": (_step, None), "last_step?": (_step, None), "steps_redone?": (_step, None),
     "epoch?": (float, None), "resumed_from?": _TEXT, "checkpoint_found?": _TEXT,
-    "started_over?": _TEXT, "heartbeat?": _WHEN, "holder_alive?": (bool, None),
+    "started_over?": _TEXT, "beginning_not_known?": _TEXT, "heartbeat?": _WHEN,
+    "holder_alive?": (bool, None),
 }  # fmt: skip
 _SUBMISSION = {
     "exit_code?": _NUMBER, "said?": str, "complained?": _TEXT, "time?": TIME,

@@ -204,6 +204,8 @@ def _beginning(run: RunFolder, number: int, asked: plan.Plan) -> Json:
     told = {"checkpoint_found": begun.checkpoint_seen["path"], "started_over": ""}
     if judged.state == chain.STARTED_OVER:
         told.update(started_over=judged.why, resumed_from="")
+    if judged.state == resumption.UNKNOWN and judged.why:
+        told["beginning_not_known"] = judged.why
     if judged.state == resumption.CONTINUED:
         told["resumed_from"] = told["checkpoint_found"]
     return told

@@ -1,8 +1,9 @@
 """Whether a link went on from the checkpoint that the links before it left, or started over.
 
 A chain whose links all begin with the first step is never finished, however many there are. What
-shows it: a later link counts again what the first one did, one number after another, or its program
-was never given the checkpoint. What cannot be known is not claimed: then the chain goes on.
+shows it: a later link counts again what the first one did, one number after another. Its source is
+no proof: programs go on in ways that nobody reads off it, such as a database beside the code. What
+cannot be known is not claimed: then the chain goes on, and `status` and the log say so.
 """
 
 import os
@@ -83,7 +84,7 @@ def judge(
     if how in _NO_FAULT or not did_something:
         return NOTHING  # it was over before it could begin anywhere
     without = _without_evidence(run, link, asked)
-    return found if without == NOTHING else without
+    return found if found.why or without == NOTHING else without
 
 
 def _printed(log: str) -> bool:
@@ -109,9 +110,9 @@ def _as_tracked(run: RunFolder, link: int, asked: Plan, own: List[Track]) -> Jud
         last = next((track for track in before if track.what == mine.what), None)
         state = _compared(mine, first, last)
         if state == repeats.ALONE:
-            certain = passed_on is False or _is_telling(mine, last, begun, run)
+            certain = _is_telling(mine, last, begun, run)
         else:
-            certain = passed_on is False or _after_first(last, begun, run)
+            certain = _after_first(last, begun, run)
         if state == CONTINUED:
             # Whatever else it counts may begin again.
             return Judged(CONTINUED, step=_landing(mine, first, last))
@@ -290,19 +291,17 @@ def _began_again(link: int, path: str, passed_on: Optional[bool], mine: Track) -
 
 
 def _without_evidence(run: RunFolder, link: int, asked: Plan) -> Judged:
-    """Nothing that it counts can be compared: then what its source showed must do."""
+    """Nothing that it counts can be compared: what its source showed is a reason to warn."""
     begun = links.read_begun(run, link)
     if begun is None or begun.checkpoint_seen is None or asked.cuts:
         return NOTHING
     path, passed_on = begun.checkpoint_seen["path"], given(asked)
     if passed_on is False:
-        why = "link {} was not given the checkpoint {}, so it began anew".format(link, path)
-        return Judged(STARTED_OVER, why, _GIVE_IT)
-    if passed_on and asked.resumes == plan.WEIGHTS:
-        why = "link {} was given {}, of which its program takes the weights only: ".format(
+        why = "link {} was not given the checkpoint {}".format(link, path)
+    elif passed_on and asked.resumes == plan.WEIGHTS:
+        why = "link {} was given {}, of which its program seems to take the weights only".format(
             link, path
         )
-        return Judged(
-            STARTED_OVER, why + "its counter starts again, and each link repeats", _RESTORE
-        )
-    return NOTHING
+    else:
+        return NOTHING
+    return Judged(UNKNOWN, why + ", and whether it started over is not known", _TELL_COUNTER)
