@@ -577,3 +577,88 @@ def test_where_a_copy_finds_no_room_the_next_link_is_given_the_file_itself_and_t
 
     assert (code / "model.pkl").is_symlink()
     assert "model.pkl beside the code is its only copy" in capfd.readouterr().out
+
+
+def rescue_of_pickles(code: Path, told: list[tuple[str, str]]) -> Rescue:
+    carried = str(code.parent / "carried")
+    return Rescue(str(code), carried, ["*.pkl"], {}, lambda *said: told.append(said))
+
+
+def grows_while_it_is_looked_at(rescue: Rescue, path: Path) -> None:
+    """Let a file grow whenever the rescue waits to see whether a folder stays the same."""
+
+    def grow(seconds: float) -> bool:
+        with path.open("a") as stream:
+            stream.write("step 1 loss 0.5\n")
+        return False
+
+    rescue._over.wait = grow  # type: ignore[method-assign, assignment]
+
+
+NAMES_OF_EXPERIMENTS = [
+    "resnet_epochs100",
+    "ep50",
+    "step1_pretrain",
+    "iter-a10",
+    "round2",
+    "epoch_3",
+]
+
+
+@pytest.mark.parametrize("name", NAMES_OF_EXPERIMENTS)
+def test_a_log_that_grows_beside_checkpoints_does_not_keep_them_from_rescue(
+    code: Path, name: str
+) -> None:
+    told: list[tuple[str, str]] = []
+    folder = code / "runs" / name
+    folder.mkdir(parents=True)
+    (folder / "last.pkl").write_bytes(pickled(1))
+    (folder / "train.log").write_text("step 0\n")
+    rescue = rescue_of_pickles(code, told)
+    grows_while_it_is_looked_at(rescue, folder / "train.log")
+
+    first = rescue.sweep(quiet=1)
+    again = rescue.sweep(quiet=1)
+
+    there = files_in(code.parent / "carried/output/runs" / name)
+    assert (first, again) == (f"runs/{name}/last.pkl", None)
+    assert there["last.pkl"] == pickled(1)
+    assert sorted(there) == ["last.pkl", "train.log"]
+    assert told == []
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "optimizer.bin"])
+def test_a_folder_whose_save_is_still_written_is_not_rescued_and_that_is_said_once(
+    code: Path, name: str
+) -> None:
+    told: list[tuple[str, str]] = []
+    (code / "epoch_3").mkdir()
+    (code / "epoch_3/last.pkl").write_bytes(pickled(1))
+    (code / "epoch_3" / name).write_bytes(pickled(1))
+    rescue = rescue_of_pickles(code, told)
+    grows_while_it_is_looked_at(rescue, code / "epoch_3" / name)
+
+    for _ in range(5):
+        assert rescue.sweep(quiet=1) is None
+
+    assert kept(code) == []
+    assert told == [("epoch_3", copying.CHANGED)]
+
+
+@pytest.mark.parametrize("name", ["resnet_epochs100", "epoch_100", "last"])
+def test_one_torn_checkpoint_does_not_hide_valid_ones_of_other_steps(code: Path, name: str) -> None:
+    carried, folder = code.parent / "carried", code / "runs" / name
+    folder.mkdir(parents=True)
+    (folder / "model_10.pkl").write_bytes(pickled(10))
+    os.utime(folder / "model_10.pkl", (1000, 1000))
+    keep.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
+    for step in (20, 30):
+        (folder / f"model_{step}.pkl").write_bytes(pickled(step))
+    (folder / "model_40.pkl").write_bytes(pickled(40)[:50_000])
+
+    found = keep.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
+
+    there = carried / "output/runs" / name
+    assert [path.name for path in there.parent.iterdir()] == [name]
+    assert (there / "model_30.pkl").read_bytes() == pickled(30)
+    assert list(found.damaged) == []

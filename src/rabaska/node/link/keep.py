@@ -168,7 +168,7 @@ def keep_new(
             may_pass = may_pass or problem.errno in PASSING
     try:
         if paths:
-            known.remember(paths, saves.among(paths, units.libraries(code)))
+            known.remember(paths, saves.among(paths, units.known(code)))
     except OSError as problem:
         problems.append("{}: {}".format(copies.RECORD, problem.strerror or problem))
     passed = _passed_over(code, before)
@@ -182,7 +182,7 @@ class Saves:
         # Patterns are guesses, and the usual formats tell by themselves when they are cut short.
         self._patterns = list(patterns) + checkpoints.DEFAULT_PATTERNS
 
-    def among(self, paths: Sequence[str], known: List[str]) -> List[str]:
+    def among(self, paths: Sequence[str], known: units.Known) -> List[str]:
         return [path for path in paths if self._is_one(path) or units.root(path, known)]
 
     def damage(self, folder: str, unit: Unit) -> Optional[str]:
@@ -266,7 +266,8 @@ def _is_same(source: str, target: str) -> bool:
 
 def _in_order(code: str, carried: str, before: Listing, patterns: List[str]) -> List[Unit]:
     """What is new, as units that are copied one after another."""
-    groups = units.grouped(new_files(code, before), units.libraries(code))
+    known = units.known(code)
+    groups = units.grouped(new_files(code, before), known)
     left = [Unit("", [path]) for path in groups.pop("", [])]
     left += [Unit(folder, sorted(paths)) for folder, paths in groups.items()]
     of = {path: unit for unit in left for path in unit.files}
@@ -277,7 +278,7 @@ def _in_order(code: str, carried: str, before: Listing, patterns: List[str]) -> 
         together = [of.get(chosen.path)]
         if not ordered:
             found = list(checkpoints.everything(code, patterns))
-            one = units.unit_of(chosen, found, code, [])
+            one = units.unit_of(chosen, found, code, known)
             together += [of.get(path) for path in one.files]
         for unit in together:
             if unit is not None and unit not in ordered:

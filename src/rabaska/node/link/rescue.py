@@ -5,6 +5,7 @@ no better, and would lose all it did. The newest save comes first, with all that
 small new files, such as a table of losses.
 """
 
+import errno
 import os
 import threading
 import time
@@ -22,6 +23,9 @@ SMALL = 1 << 20  # bytes
 _QUIET = 1.0  # seconds for which a folder that nobody finishes by a mark must stay the same
 _TRIES = 3  # in one sweep, with a save that changes while it is copied
 _MISSED = 3  # sweeps in a row, after which it is said
+_CUT_SHORT = "a part of it is cut short, and the copy made before stays"
+# Of saves, and no pattern of single checkpoints.
+_PARTS = ["*.bin", "*.npy", "*.tar", "*.msgpack", "*.pickle", "*.pdopt", "*.tmp", "*.partial"]
 _SPARE = 1.5  # how much longer than the last time a copy may take
 
 State = Tuple[int, int]  # size and time
@@ -52,6 +56,8 @@ class Rescue:
         self._said = said
         self._copied = {}  # type: Dict[str, State]
         self._half: Set[str] = set()  # parts of saves that are being written
+        self._logged: Set[str] = set()  # folders in which a log grows: they are not one save
+        self._skipped = None  # type: Optional[OSError]
         self._rescued = []  # type: List[Unit]
         self._missed = 0
         self._took = 0.0  # seconds, for the last save
@@ -89,8 +95,10 @@ class Rescue:
                     failed = problem  # type: OSError
             else:
                 raise failed
-            self._missed = 0
             self._copy_small()
+            if self._skipped is not None and not path:
+                raise self._skipped
+            self._missed = 0
         except copying.OutOfTime:
             pass  # the program is over: what it left is kept in another way
         except OSError as problem:
@@ -101,8 +109,8 @@ class Rescue:
         return path or None
 
     def _sweep(self, quiet: float) -> Optional[str]:
-        self._half = set()
-        known = units.libraries(self._code)
+        self._half, self._skipped = set(), None
+        known = self._folders()
         found = list(self._new())
         watched = saved.beside_code(saved.read(self._carried))
         for chosen in order.in_order(found, watched):
@@ -112,12 +120,20 @@ class Rescue:
             unit = units.unit_of(chosen, found, self._code, known)
             if self._is_half_written(unit):
                 self._half.update(unit.files)
+                self._skip(unit, _CUT_SHORT)
                 continue
             now = self._states(unit)
             if all(self._copied.get(path) == state for path, state in now.items()):
                 break
             marked = chosen.path == unit.folder
-            if unit.folder and not marked and not self._is_quiet(unit, now, quiet):
+            quiet_now, logs = True, []  # type: bool, List[str]
+            if unit.folder and not marked:
+                quiet_now, logs = self._watch(unit, now, quiet)
+            if logs:
+                self._logged.add(unit.folder)
+                return self._sweep(quiet)
+            if not quiet_now:
+                self._skip(unit, copying.CHANGED)
                 continue
             self._copy(unit, now)
             self._follow_deletions(unit)
@@ -160,12 +176,29 @@ class Rescue:
     def _states(self, unit: Unit) -> Dict[str, Optional[State]]:
         return {path: _state(os.path.join(self._code, path)) for path in unit.files}
 
-    def _is_quiet(self, unit: Unit, before: Dict[str, Optional[State]], quiet: float) -> bool:
+    def _skip(self, unit: Unit, why: str) -> None:
+        """An older save is tried; that the newest was skipped is said if it lasts."""
+        path = os.path.join(self._code, unit.folder or unit.files[0])
+        self._skipped = self._skipped or copying.Changed(errno.EBUSY, why, path)
+
+    def _watch(
+        self, unit: Unit, before: Dict[str, Optional[State]], quiet: float
+    ) -> Tuple[bool, List[str]]:
+        """Whether a folder stays as it was for so long, and which logs grow in it."""
+        inside = os.path.join(self._code, unit.folder)
+        first = copying.states(inside)
         if quiet:
             self._over.wait(quiet)
-        inside = os.path.join(self._code, unit.folder)
-        names = {os.path.join(unit.folder, name) for name in copying.states(inside)}
-        return names == set(before) and self._states(unit) == before
+        now = copying.states(inside)
+        names = {os.path.join(unit.folder, name) for name in now}
+        is_quiet = names == set(before) and self._states(unit) == before
+        saves = self._patterns + checkpoints.DEFAULT_PATTERNS + _PARTS
+        grown = [name for name in now if _grew(first.get(name), now[name])]
+        return is_quiet, [name for name in grown if not checkpoints.matches(name, saves)]
+
+    def _folders(self) -> units.Known:
+        known = units.known(self._code)
+        return known._replace(mixed=known.mixed.union(self._logged))
 
     def _copy(self, unit: Unit, now: Dict[str, Optional[State]]) -> None:
         began = time.monotonic()
@@ -188,7 +221,7 @@ class Rescue:
 
     def _copy_small(self) -> None:
         """Small files that are new since the last time; a large one waits for the end."""
-        copied, folders = [], units.libraries(self._code)
+        copied, folders = [], self._folders()
         known = self._known()
         for path in keep.new_files(self._code, self._before):
             there = os.path.join(self._code, path)
@@ -234,6 +267,11 @@ class Rescue:
             copying.remove_folder(target)
         else:
             files.remove_if_there(target)
+
+
+def _grew(before: Optional[copying.State], now: copying.State) -> bool:
+    """Whether it is the same file with more in it; one of a newer save is another."""
+    return before is not None and before[0] == now[0] and before[1] < now[1]
 
 
 def _state(path: str) -> Optional[State]:

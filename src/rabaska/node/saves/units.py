@@ -5,11 +5,19 @@ Who copies a checkpoint copies all of it: no program goes on from weights withou
 
 import os
 import re
-from typing import Dict, Iterable, List, NamedTuple, Sequence
+import stat
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Sequence
 
 from . import commit, folders, tensorflow
-from .order import SAVED_TOGETHER, Checkpoint, names_a_step, step_in
+from .order import SAVED_TOGETHER, Checkpoint, step_in
 
+# Names that libraries and programs give to one save: `epoch_3`, `global_step500`, `ckpt-12`,
+# `epoch=3-step=400.ckpt`. A folder for a training, `resnet_epochs100` or `step1_pretrain`, is none.
+_COUNTED = r"(global[-_]?step|step|epoch|iter|iteration|checkpoint|ckpt|chkpt)[-_=]?\d+"
+_OF_A_STEP = re.compile(
+    r"((model|state|weights|checkpoint|ckpt|chkpt)[-_])?{0}([-_]{0})*(\.ckpt)?\Z".format(_COUNTED),
+    re.IGNORECASE,
+)
 _REWRITTEN = re.compile(r"(last|latest|best)([-_]?(checkpoint|ckpt|chkpt|model))?\Z", re.IGNORECASE)
 
 
@@ -18,20 +26,54 @@ class Unit(NamedTuple):
     files: Sequence[str]  # with their folder
 
 
-def libraries(folder: str) -> List[str]:
-    """Folders below `folder` that are one checkpoint each, as their library made them."""
-    return [found.path for found in folders.below(folder)]
+class Known(NamedTuple):
+    """What the content of folders tells; of the others only their names tell."""
+
+    of_libraries: Sequence[str]  # each is one save
+    mixed: FrozenSet[str]  # called like one save, but what they hold is none
 
 
-def root(path: str, known: Iterable[str]) -> str:
+def known(folder: str) -> Known:
+    """Which folders below `folder` are one checkpoint, or are not, whatever their names say."""
+    of_libraries = [found.path for found in folders.below(folder)]
+    mixed = set()
+    for parent, inside, _ in os.walk(folder):
+        for path in (os.path.join(parent, name) for name in inside if _is_one_save(name)):
+            if _holds_several(path):
+                mixed.add(os.path.relpath(path, folder))
+    return Known(of_libraries, frozenset(mixed))
+
+
+def _holds_several(folder: str) -> bool:
+    """Whether files that differ in their steps only were written one after another.
+
+    Parts of one save may be numbered, too; these are written at about the same time.
+    """
+    families = {}  # type: Dict[str, List[int]]
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False  # a program that runs has removed it
+    for name in names:
+        try:
+            status = os.stat(os.path.join(folder, name))
+        except OSError:
+            continue  # gone since it was listed, or a link to nowhere
+        step = step_in(name)
+        if step.place != (-1, -1) and stat.S_ISREG(status.st_mode):
+            families.setdefault(step.family, []).append(status.st_mtime_ns)
+    return any(max(times) - min(times) > SAVED_TOGETHER for times in families.values())
+
+
+def root(path: str, known: Known) -> str:
     """The folder that holds `path` and is one save; "" when there is none."""
     parts = path.split("/")
     above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
-    of_library = [one for one in above if one in known or _is_ours(one)]
+    of_library = [one for one in above if one in known.of_libraries or _is_ours(one)]
     if of_library:
         return of_library[0]
     named = [one for one in above if _is_one_save(os.path.basename(one))]
-    return named[-1] if named else ""
+    return named[-1] if named and named[-1] not in known.mixed else ""
 
 
 def _is_ours(path: str) -> bool:
@@ -39,10 +81,10 @@ def _is_ours(path: str) -> bool:
 
 
 def _is_one_save(name: str) -> bool:
-    return names_a_step(name) or _REWRITTEN.match(name) is not None
+    return _OF_A_STEP.match(name) is not None or _REWRITTEN.match(name) is not None
 
 
-def unit_of(chosen: Checkpoint, found: Sequence[Checkpoint], folder: str, known: List[str]) -> Unit:
+def unit_of(chosen: Checkpoint, found: Sequence[Checkpoint], folder: str, known: Known) -> Unit:
     """All that belongs to a checkpoint that lies in `folder`, among those that were `found`."""
     is_folder = os.path.isdir(os.path.join(folder, chosen.path))
     inside = chosen.path if is_folder else root(chosen.path, known)
@@ -71,7 +113,7 @@ def _files(path: str, prefix: str) -> List[str]:
     return found
 
 
-def grouped(paths: Iterable[str], known: List[str]) -> Dict[str, List[str]]:
+def grouped(paths: Iterable[str], known: Known) -> Dict[str, List[str]]:
     """`paths` by the folder that is one save; those of none under ""."""
     groups = {}  # type: Dict[str, List[str]]
     for path in paths:
