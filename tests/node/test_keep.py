@@ -105,6 +105,7 @@ def test_a_link_inside_is_kept_and_one_that_leads_out_is_not(place: Place) -> No
     kept = place.keep({})
 
     assert kept.paths == ["epoch-3", "last"]
+    assert kept.passed_over == ["data", "up"]
     assert (place.output / "last").read_text() == "x"
 
 

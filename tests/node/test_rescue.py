@@ -662,3 +662,37 @@ def test_one_torn_checkpoint_does_not_hide_valid_ones_of_other_steps(code: Path,
     assert [path.name for path in there.parent.iterdir()] == [name]
     assert (there / "model_30.pkl").read_bytes() == pickled(30)
     assert list(found.damaged) == []
+
+
+@pytest.mark.parametrize("rescued", [True, False])
+def test_the_next_link_finds_the_checkpoint_through_an_absolute_link(
+    code: Path, rescued: bool
+) -> None:
+    carried = code.parent / "carried"
+    (code / "ckpts").mkdir()
+    (code / "ckpts/step-1.pkl").write_bytes(pickled(1))
+    (code / "ckpts/latest.pkl").symlink_to(code / "ckpts/step-1.pkl")
+    if rescued:
+        rescue_of_pickles(code, []).sweep()
+    else:
+        keep.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
+    shutil.rmtree(code)
+
+    keep.show(str(code), str(carried), [])
+
+    assert (carried / "output/ckpts/latest.pkl").read_bytes() == pickled(1)
+    assert (code / "ckpts/latest.pkl").read_bytes() == pickled(1)
+
+
+def test_a_link_to_what_is_not_rescued_yet_replaces_none_that_leads_to_a_copy(code: Path) -> None:
+    rescue = rescue_of_pickles(code, [])
+    (code / "step-1.pkl").write_bytes(pickled(1))
+    (code / "latest.pkl").symlink_to(code / "step-1.pkl")
+    rescue.sweep()
+    (code / "step-2.pkl").write_bytes(pickled(2)[:50_000])
+    (code / "fresh").symlink_to(code / "step-2.pkl")
+    (code / "fresh").replace(code / "latest.pkl")
+
+    rescue.sweep()
+
+    assert (code.parent / "carried/output/latest.pkl").read_bytes() == pickled(1)

@@ -49,6 +49,18 @@ def copy_whole(source: str, target: str, going: Going = always) -> int:
     return size
 
 
+def make_link(target: str, leads_to: str) -> None:
+    """Put a symbolic link in the place of `target`, at one moment."""
+    fresh = os.path.join(os.path.dirname(target), partial.odd_name(os.path.basename(target)))
+    try:
+        os.symlink(leads_to, fresh)
+        os.replace(fresh, target)
+    except BaseException:
+        files.remove_if_there(fresh)
+        raise
+    files.sync_folder(os.path.dirname(target))
+
+
 def _copy(source: str, fresh: str, going: Going) -> int:
     if os.path.islink(source):
         os.symlink(os.readlink(source), fresh)

@@ -235,7 +235,7 @@ def _copy_damaged(code: str, carried: str, unit: Unit, going: Going, known: Copi
     source, target = os.path.join(code, path), os.path.join(carried, "output", place)
     if unit.folder:
         return copy_folder_whole(source, target, os.path.dirname(code), going)
-    return copy_whole(source, target, going)
+    return _copy_single(code, path, target, going)
 
 
 def copy_unit(
@@ -250,9 +250,18 @@ def copy_unit(
     if is_folder:
         size = copy_folder_whole(source, target, os.path.dirname(code), going)
     else:
-        size = copy_whole(source, target, going)
+        size = _copy_single(code, path, target, going)
     known.note(place)
     return size
+
+
+def _copy_single(code: str, path: str, target: str, going: Going) -> int:
+    leads_to = leads_inside(code, path)
+    if leads_to is None:
+        return copy_whole(os.path.join(code, path), target, going)
+    # An absolute link would lead to the disk of this node, which is gone after the job.
+    copying.make_link(target, os.path.relpath(leads_to, os.path.dirname(path) or "."))
+    return 0
 
 
 def _is_same(source: str, target: str) -> bool:
@@ -300,17 +309,31 @@ def new_files(code: str, before: Listing) -> Iterator[str]:
             mode = os.lstat(os.path.join(code, path)).st_mode
         except FileNotFoundError:
             continue  # a program that runs has removed it
-        if stat.S_ISREG(mode) or (stat.S_ISLNK(mode) and _stays_inside(code, path)):
+        if stat.S_ISREG(mode) or leads_inside(code, path) is not None:
             yield path
 
 
 def _passed_over(code: str, before: Listing) -> List[str]:
-    new = (path for path, state in listing(code).items() if before.get(path) != state)
+    new = [path for path, state in listing(code).items() if before.get(path) != state]
     found = {passed_over(code, path) for path in new}
+    found.update(path for path in new if _leads_out(code, path) and not passed_over(code, path))
     return sorted(path for path in found if path is not None and not is_byte_code(path))
 
 
-def _stays_inside(code: str, path: str) -> bool:
-    target = os.readlink(os.path.join(code, path))
+def _leads_out(code: str, path: str) -> bool:
+    return os.path.islink(os.path.join(code, path)) and leads_inside(code, path) is None
+
+
+def leads_inside(code: str, path: str) -> Optional[str]:
+    """What a link below `code` leads to, relative to `code`; None if out of it, or no link."""
+    try:
+        target = os.readlink(os.path.join(code, path))
+    except OSError:
+        return None
+    if os.path.isabs(target):
+        # A program knows its folder by the real path, or by that with which it was started.
+        target = os.path.normpath(target)
+        roots = [root for root in (code, os.path.realpath(code)) if target.startswith(root + "/")]
+        return os.path.relpath(target, roots[0]) if roots else None
     climbed = os.path.normpath(os.path.join(os.path.dirname(path), target))
-    return not os.path.isabs(target) and not climbed.startswith("..")
+    return None if climbed == ".." or climbed.startswith("../") else climbed

@@ -223,12 +223,17 @@ class Rescue:
         """Small files that are new since the last time; a large one waits for the end."""
         copied, folders = [], self._folders()
         known = self._known()
-        for path in keep.new_files(self._code, self._before):
-            there = os.path.join(self._code, path)
-            state = _state(there)
-            if state is None or state[0] > SMALL or self._copied.get(path) == state:
+        new = list(keep.new_files(self._code, self._before))
+        for path in sorted(new, key=self._is_link):  # after what they lead to
+            state = _state(os.path.join(self._code, path))
+            if self._is_link(path):
+                if not self._leads_to_copy(path):
+                    continue
+            elif state is not None and state[0] > SMALL:
                 continue
-            if os.path.islink(there) or units.root(path, folders) or path in self._half:
+            if state is None or self._copied.get(path) == state:
+                continue
+            if units.root(path, folders) or path in self._half:
                 continue  # what is one save comes complete, and not file by file
             if checkpoints.matches(path, self._patterns) and self._is_damaged(path):
                 continue  # it is being written
@@ -240,6 +245,23 @@ class Rescue:
             copied.append(path)
         if copied:
             known.remember(copied, keep.Saves(self._patterns).among(copied, folders))
+
+    def _is_link(self, path: str) -> bool:
+        return os.path.islink(os.path.join(self._code, path))
+
+    def _leads_to_copy(self, link: str) -> bool:
+        """Whether what a link leads to is rescued as it is now, or came with the code."""
+        target = keep.leads_inside(self._code, link) or ""
+        there = os.path.join(self._code, target)
+        inside = [target]
+        if os.path.isdir(there):
+            inside = [os.path.join(target, name) for name in copying.states(there)]
+        states = {path: _state(os.path.join(self._code, path)) for path in inside}
+        return bool(states) and all(
+            state in (self._copied.get(path), self._before.get(path))
+            for path, state in states.items()
+            if state is not None
+        )
 
     def _follow_deletions(self, newest: Unit) -> None:
         """A program that deletes old checkpoints does not want their copies either.
