@@ -696,3 +696,44 @@ def test_a_link_to_what_is_not_rescued_yet_replaces_none_that_leads_to_a_copy(co
     rescue.sweep()
 
     assert (code.parent / "carried/output/latest.pkl").read_bytes() == pickled(1)
+
+
+def test_copies_follow_a_program_that_moves_old_checkpoints(code: Path) -> None:
+    rescue = rescue_of_pickles(code, [])
+    (code / "archive").mkdir()
+    for step in (1, 2, 3):
+        for old in code.glob("ckpt-*"):
+            old.rename(code / "archive" / old.name)
+        (code / f"ckpt-{step}.pkl").write_bytes(pickled(step) * 20)
+        rescue.sweep()
+
+    output = code.parent / "carried/output"
+    assert files_in(output) == files_in(code)
+    assert set(files_in(output)) <= set(keep.beside(str(code.parent / "carried")))
+
+
+def test_a_copy_that_moves_replaces_that_of_an_older_checkpoint(code: Path) -> None:
+    rescue = rescue_of_pickles(code, [])
+    for step in (1, 2, 3):
+        for old in code.glob("ckpt-*"):
+            old.replace(code / "previous.pkl")
+        (code / f"ckpt-{step}.pkl").write_bytes(pickled(step) * 20)
+        os.utime(code / f"ckpt-{step}.pkl", (step * 100, step * 100))
+        rescue.sweep()
+
+    assert files_in(code.parent / "carried/output") == files_in(code)
+
+
+def test_the_copy_of_a_folder_moves_with_it(code: Path) -> None:
+    rescue = rescue_of_pickles(code, [])
+    (code / "archive").mkdir()
+    for step in (1, 2, 3):
+        for old in code.glob("epoch_*"):
+            old.rename(code / "archive" / old.name)
+        for name in ("model.pkl", "optimizer.pkl"):
+            path = code / f"epoch_{step}" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(pickled(step) * 20)
+        rescue.sweep()
+
+    assert files_in(code.parent / "carried/output") == files_in(code)

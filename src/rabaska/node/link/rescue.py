@@ -266,7 +266,8 @@ class Rescue:
     def _follow_deletions(self, newest: Unit) -> None:
         """A program that deletes old checkpoints does not want their copies either.
 
-        One that moved them to the output itself does: what is no longer our copy stays.
+        One that moved them to the output itself does: what is no longer our copy stays. Where one
+        moved them beside the code, the copies move, too.
         """
         known = self._known()
         written = set(newest.files)
@@ -276,9 +277,52 @@ class Rescue:
             if any(map(os.path.lexists, there)):
                 continue
             self._rescued.remove(unit)
+            moved = self._moved(unit)
+            if moved is not None:
+                self._move_copy(unit, moved, known)
+                continue
             for path in [unit.folder] if unit.folder else unit.files:
                 self._remove_copy(path, known)
         self._rescued.append(newest)
+
+    def _moved(self, unit: Unit) -> Optional[Unit]:
+        """Where all files of a save are now; a rename changes neither their size nor their time."""
+        places = {}  # type: Dict[Optional[State], str]
+        for path in keep.new_files(self._code, self._before):
+            if not self._is_link(path):
+                places[_state(os.path.join(self._code, path))] = path
+        found = [places.get(self._copied.get(path)) for path in unit.files]
+        paths = [path for path in found if path is not None]
+        if len(set(paths)) < len(unit.files):
+            return None
+        if not unit.folder:
+            return Unit("", paths)
+        ends = [path[len(unit.folder) :] for path in unit.files]
+        folder = paths[0][: -len(ends[0])]
+        return Unit(folder, paths) if paths == [folder + end for end in ends] else None
+
+    def _move_copy(self, unit: Unit, moved: Unit, known: copies.Copies) -> None:
+        output = os.path.join(self._carried, "output")
+        pairs = [(unit.folder, moved.folder)] if unit.folder else zip(unit.files, moved.files)
+        for old, new in pairs:
+            place = known.place_of(old)
+            target = known.choose(new, bool(unit.folder))
+            if target is None:
+                self._remove_copy(old, known)  # the program put the same there itself
+            elif known.are_ours(old, place) and os.path.lexists(os.path.join(output, place)):
+                there = os.path.join(output, target)
+                os.makedirs(os.path.dirname(there), exist_ok=True)
+                if unit.folder:
+                    copying.remove_folder(there)
+                os.replace(os.path.join(output, place), there)
+                known.note(target)
+                self._copied.update(
+                    (path, self._copied[earlier])
+                    for earlier, path in zip(unit.files, moved.files)
+                    if path == new or unit.folder
+                )
+        known.remember(moved.files, moved.files)
+        self._rescued.append(moved)
 
     def _remove_copy(self, path: str, known: copies.Copies) -> None:
         place = known.place_of(path)
