@@ -187,7 +187,7 @@ def test_inside_a_job_its_number_and_its_end_are_known():
     assert printed_by_bash(inside.job, PBS_JOBID="14.tqhost.example.org") == "14"
     assert printed_by_bash(inside.job, SLURM_JOB_ID="15") == "15"
     later = int(printed_by_bash(inside.ends, PBS_WALLTIME="100000"))
-    assert later - int(printed_by_bash(inside.ends)) in range(99_990, 100_001)
+    assert later - int(printed_by_bash(inside.ends)) in range(99_990, 100_003)
 
 
 def test_the_rest_of_the_chain_is_found_by_its_name():

@@ -1,5 +1,6 @@
 """State on disk: every value comes back as it was, and nothing in a file can run code."""
 
+import io
 import json
 import os
 import pickle
@@ -213,6 +214,33 @@ def test_metadata_names_only_what_it_consists_of(tmp_path: Path, module: str, na
 
     with pytest.raises(BaseException, match="does not belong there"):
         sharded.read(str(tmp_path), {"weight": torch.zeros(1)}, Crew())
+
+
+METADATA = "torch.distributed.checkpoint.metadata"
+
+
+@pytest.mark.parametrize(
+    ("module", "kind", "attribute"),
+    [
+        (METADATA, "_MEM_FORMAT_ENCODING", "TORCH_CONTIGUOUS_FORMAT"),
+        (METADATA, "_MEM_FORMAT_ENCODING", "__class__"),
+        ("pathlib", "Path", "unlink"),
+        ("torch", "Size", "numel"),
+    ],
+)
+def test_of_attributes_metadata_names_members_of_enumerations_alone(
+    module: str, kind: str, attribute: str
+) -> None:
+    """As Python 3.11.0 to 3.11.3 pickle such a member."""
+    word = b"\x8c" + bytes([len(attribute)]) + attribute.encode()
+    text = _global("builtins", "getattr") + _global(module, kind) + word + b"\x86R."
+    unpickler = sharded._Careful(io.BytesIO(b"\x80\x04" + text))
+
+    if attribute == "TORCH_CONTIGUOUS_FORMAT":
+        assert unpickler.load().name == attribute
+        return
+    with pytest.raises(pickle.UnpicklingError, match="does not belong there"):
+        unpickler.load()
 
 
 class Trap:
