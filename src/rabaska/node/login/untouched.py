@@ -34,6 +34,7 @@ def report_untouched(run: RunFolder) -> Optional[Json]:
         "done": False,
         "stop": False,
         "verdict": dict(chain.verdict([])._asdict()),
+        "begins_again": "",
         "links": [],
         "not_kept": [],
         "data": [],
