@@ -671,6 +671,27 @@ def test_a_program_that_is_over_before_the_signal_reaches_its_agent_is_not_finis
     assert not os.path.exists(agents.run.done)
 
 
+def test_a_program_goes_on_saving_when_a_signal_to_the_whole_job_ended_its_shell(
+    agents_for: Any,
+) -> None:
+    slow = SAVES_WHEN_ASKED.replace("def save(*_):", "def save(*_):\n    time.sleep(4)")
+    shell = ["bash", "-c", f"{sys.executable} train.py; echo over"]
+    agents = agents_for(slow, command=shell, grace=60.0, walltime=600.0)
+    agent = agents.start()
+    wait_until(lambda: os.path.exists(agents.run.log(1)) and "ready" in agents.log(1))
+
+    everybody = processes.descendants(agent.pid)
+    agent.send_signal(signal.SIGSTOP)  # so that it cannot ask before the shell is dead
+    processes.signal_all(everybody, signal.SIGTERM)
+    wait_until(lambda: processes.start_id(everybody[0]) is None)
+    agent.send_signal(signal.SIGTERM)
+    agent.send_signal(signal.SIGCONT)
+    agent.wait(40)
+
+    assert agents.ended(1).how == chain.KILLED
+    assert agents.ended(1).progressed
+
+
 def test_a_suspended_job_goes_on_when_it_wakes(agents_for: Any) -> None:
     agents = agents_for(COUNTER, variables={"TOTAL": "60"})
     agent = agents.start(RABASKA_LEASE_SECONDS="1.2")

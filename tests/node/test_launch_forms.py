@@ -147,10 +147,10 @@ def nothing_is_left():
         process.stdout.close()
 
 
-def task(*words):
+def task(*words, command=(sys.executable, "-c", PROGRAM)):
     own = [sys.executable, "-m", "rabaska.node", "task", "--signal", "USR1", *words, "--"]
     process = subprocess.Popen(
-        [*own, sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [*own, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         env={**os.environ, "SLURM_PROCID": "3", "SLURM_LOCALID": "1"}, text=True,
     )  # fmt: skip
     STARTED.append(process)
@@ -170,6 +170,18 @@ def test_a_task_asks_its_program_and_passes_its_exit_code_on():
 
     assert process.stdout.readline() == "asked\n"
     assert process.wait(20) == 7
+    process.communicate()
+
+
+def test_a_task_asks_the_program_that_a_shell_started_and_lets_it_save():
+    process = task(command=("bash", "-c", '"$0" -c "$1"; echo over', sys.executable, PROGRAM))
+    assert process.stdout.readline().startswith("ready")
+
+    process.stdin.write("stop\n")
+    process.stdin.flush()
+
+    assert process.stdout.readline() == "asked\n"
+    assert process.wait(20) == 128 + signal.SIGUSR1
     process.communicate()
 
 

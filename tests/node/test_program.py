@@ -79,6 +79,62 @@ def test_it_is_killed_when_it_does_not_stop_in_time(tmp_path: Path) -> None:
     assert end == program.End(chain.TIME_LIMIT, LIMIT.reason, None, signal.SIGKILL, LIMIT)
 
 
+_SLOW_TO_SAVE = """
+import signal, sys, time
+def save(*_):
+    print("saving", flush=True)
+    time.sleep(3)  # longer than what outlives a program has
+    open("saved", "w").close()
+    sys.exit(0)
+signal.signal(signal.{signal}, save)
+open("ready", "w").close()
+while True:
+    time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "{python} train.py; echo over",
+        "bash -c '{python} train.py; echo over'; echo over",
+        "{python} train.py 2>&1 | tee printed; echo over",
+    ],
+    ids=["a script", "a script in a script", "a pipeline"],
+)
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGUSR1"])
+def test_a_program_that_a_shell_started_has_its_time_to_save(
+    tmp_path: Path, script: str, name: str
+) -> None:
+    (tmp_path / "train.py").write_text(_SLOW_TO_SAVE.format(signal=name))
+    words = ["bash", "-c", script.format(python=sys.executable)]
+    process = program.start(words, str(tmp_path), ENVIRONMENT, str(tmp_path / "log"))
+    while not (tmp_path / "ready").exists():
+        time.sleep(0.02)
+
+    end = program.watch(process, getattr(signal, name), lambda: LIMIT, lambda: 20.0)
+
+    assert end.how == chain.TIME_LIMIT
+    assert (tmp_path / "saved").exists()
+
+
+def test_what_a_shell_left_is_waited_for_no_longer_than_the_program_would_be(
+    tmp_path: Path,
+) -> None:
+    deaf = "import signal, time; signal.signal(15, 1); open('ready', 'w').close(); time.sleep(60)"
+    words = ["bash", "-c", f'{sys.executable} -c "{deaf}"; echo over']
+    process = program.start(words, str(tmp_path), ENVIRONMENT, str(tmp_path / "log"))
+    while not (tmp_path / "ready").exists():
+        time.sleep(0.02)
+    left = processes.descendants(process.pid)
+    began = time.monotonic()
+
+    program.watch(process, signal.SIGTERM, lambda: LIMIT, lambda: 1.0)
+
+    assert time.monotonic() - began < 5
+    processes.signal_all(left, signal.SIGKILL)
+
+
 def test_it_is_killed_at_once_when_the_run_was_lost(tmp_path: Path) -> None:
     lost = Stop(chain.SUPERSEDED, "another link holds the run now", at_once=True)
     process = python(tmp_path, "import signal, time; signal.signal(15, 1); time.sleep(60)")

@@ -86,6 +86,34 @@ def children(pid: int) -> List[int]:
     return [one.pid for one in _table().values() if one.parent == pid and not one.dead]
 
 
+def started(pids: Iterable[int]) -> Dict[int, str]:
+    """Those that live, each with what tells it from a later one of the same number."""
+    table = _table()
+    return {one: table[one].started for one in pids if one in table and not table[one].dead}
+
+
+def heads(known: Dict[int, str]) -> List[int]:
+    """Those that live and whose parent is none of them: whom a signal to the others would pass by.
+
+    In a pipeline it is the writer: who reads what it prints (`tee`) ends when the writer does.
+    """
+    table = _table()
+    alive = [one for one in known if one in table and table[one].started == known[one]]
+    alive = [one for one in alive if not table[one].dead]
+    written = {pipe for one in alive for pipe in (_pipe(one, 1), _pipe(one, 2)) if pipe}
+    found = [one for one in alive if table[one].parent not in alive]
+    return [one for one in found if _pipe(one, 0) not in written] or found
+
+
+def _pipe(pid: int, descriptor: int) -> str:
+    """The pipe that a process has as this descriptor; "" where it is something else."""
+    try:
+        leads_to = os.readlink("/proc/{}/fd/{}".format(pid, descriptor))
+    except OSError:
+        return ""
+    return leads_to if leads_to.startswith("pipe:") else ""
+
+
 def carrying(variable: str, value: str) -> List[int]:
     """The living processes whose environment was given `variable` with `value`, ours left out.
 

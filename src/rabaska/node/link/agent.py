@@ -260,8 +260,10 @@ def watched(
     ending.despite_bugs(None, outside.try_once, work)
     clock, grace = work.lease.clock.now, work.plan.grace
     noted = Noting(work, data)
-    end = program.watch(process, ask, noted.look, lambda: patience(grace, saver.needed()), clock)
-    end = ending.despite_bugs(end, program.asked_meanwhile, end, work.told)
+    seen = program.watch(process, ask, noted.look, lambda: patience(grace, saver.needed()), clock)
+    end = ending.despite_bugs(seen, program.asked_meanwhile, seen, work.told)
+    if seen.stop is None and end.stop is not None and process.returncode < 0:
+        ending.despite_bugs(None, let_save, work, patience(grace, saver.needed()))
     end = ending.despite_bugs(end, of_first_failure, work, end)
     end = ending.despite_bugs(end, of_data, work, data, end)
     saver.end()
@@ -270,6 +272,18 @@ def watched(
     until = noted.ends(end.stop)
     ending.despite_bugs(None, end_stragglers, work, process, end)
     return ending.keep_results(work, code, before, lambda: clock() < until, end)
+
+
+def let_save(work: Work, seconds: float) -> None:
+    """Wait for what a shell left when it died of a signal that went to all processes of the job."""
+    clock = work.lease.clock.now
+    until = clock() + seconds
+
+    def is_over() -> bool:
+        return clock() >= until or bool(work.lease.lost())
+
+    tagged = processes.carrying(program.TAG, program.tag(work.run, work.link))
+    program.wait_for_left(processes.started(tagged), is_over)
 
 
 def started_gauge(work: Work) -> Optional[pace.Pace]:

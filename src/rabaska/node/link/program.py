@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import time
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from .. import processes, umask, variables
 from ..record import chain
@@ -133,21 +133,52 @@ def watch(
     """Wait for the program's end; when `look` sees a reason, ask it by signal `ask` to stop.
 
     What has not ended `patience` seconds after that, by `clock`, is killed, with all that it
-    started; how many these are is asked when it is asked to stop.
+    started; how many these are is asked when it is asked to stop. A shell dies of the signal that
+    its program should have heard: then that is asked, and has the same time.
     """
     asked = None  # type: Optional[Stop]
     kill_at = 0.0
+    below = {}  # type: Dict[int, str]
     while process.poll() is None:
         stop = look()
         if stop is not None and asked is None:
             asked, kill_at = stop, clock() + patience()
             if not stop.at_once:
+                below = processes.started(processes.descendants(process.pid))
                 ask_to_stop(process, ask)
         if asked is not None and (clock() >= kill_at or (stop and stop.at_once)):
             _end(process)
         processes.reap_adopted(process.pid)
         time.sleep(_LOOK)
+    if process.returncode == -ask:
+
+        def is_over() -> bool:
+            stop = look()
+            return clock() >= kill_at or (stop is not None and stop.at_once)
+
+        ask_left(below, ask, is_over)
     return explained(process.returncode, asked)
+
+
+def ask_left(below: Dict[int, str], number: int, is_over: Callable[[], bool]) -> None:
+    """Ask those who were `below` a process that died of the signal itself, and wait for them.
+
+    Only the uppermost, as the program was: what it started, such as loaders of data, is its own.
+    """
+    asked: Set[int] = set()
+    while not is_over():
+        left = processes.heads(below)
+        if not left:
+            return
+        processes.signal_all([pid for pid in left if pid not in asked], number)
+        asked.update(left)
+        processes.reap_adopted(0)
+        time.sleep(_LOOK)
+
+
+def wait_for_left(below: Dict[int, str], is_over: Callable[[], bool]) -> None:
+    """The same of those who heard the signal themselves: they are not asked again."""
+    ask_left(below, 0, is_over)
 
 
 def asked_meanwhile(end: End, told: Look) -> End:

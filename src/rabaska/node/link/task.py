@@ -45,7 +45,17 @@ def main(argv: List[str]) -> int:
         sys.stderr.write("rabaska: {}\n".format(problem.reason))
         return problem.code
     number = getattr(signal, "SIG" + asked.signal)
-    code = watch(child, lambda: ask(child.pid, number, asked.below))
+    heard = []  # type: List[int]
+
+    def pass_on() -> None:
+        heard.append(number)
+        ask(child.pid, number, asked.below)
+
+    code = watch(child, pass_on)
+    if code < 0 and (heard or disturbed):  # a shell, perhaps: its program has the time to save
+        left = processes.started(processes.descendants(os.getpid()))
+        again = 0 if disturbed else number
+        program.ask_left(left, again, lambda: _said(0) == b"")
     processes.end_tree(child.pid, 0)
     code = code if code >= 0 else 128 - code
     if code and asked.failures and not disturbed:
