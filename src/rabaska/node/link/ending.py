@@ -8,7 +8,7 @@ import traceback
 from typing import Callable, List, Mapping, Sequence, Tuple, TypeVar
 
 from .. import files
-from ..record import chain, links, patterns, resumption, secrets, tracks
+from ..record import chain, links, patterns, resumption, secrets, standstill, tracks
 from ..record.events import say
 from . import bad_node, copies, growing, keep, snapshot
 from .job import Work, say_in_log
@@ -180,6 +180,10 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
         resumption=dict(judged._asdict()),
         missing=list(end.missing),
     )
+    still = despite_bugs("", standstill.shown, work.run, work.link, work.plan.progress, own, ended)
+    if still:
+        say_in_log(work, "{}, though it saved again".format(still))
+    ended = ended._replace(standstill=still or None)
     say("link {} ended: {} ({})".format(work.link, end.how, reason))
     work.diary.note("ended", how=end.how, reason=reason)
     try:

@@ -46,6 +46,7 @@ class Link(NamedTuple):
     signal: Optional[int] = None
     remedy: str = ""  # what to do about it, where its pace or its beginning told
     started_over: str = ""  # what shows that it did not go on from its checkpoint
+    standstill: str = ""  # what shows that it got no further, though it saved
 
 
 class Verdict(NamedTuple):
@@ -71,6 +72,10 @@ GOES_ON = Again()
 _SAVE_IN_TIME = (
     "make the program save more often than the time limit, or ask for a longer one; if it does "
     "save, name its files in `[checkpoints] patterns`"
+)
+_STANDS_STILL = (
+    "find out what stops the program there (`rabaska logs` shows what it printed last, `rabaska "
+    "explain` may know); `rabaska run` after a change, or `rabaska resume` to try it again"
 )
 # What ends a run whose links all begin with the first step; of `rabaska resume` it is not one.
 ALL_IN_ONE = (
@@ -142,11 +147,19 @@ def _after_interruption(last: Link, links: List[Link], again: Again) -> Verdict:
         if link.progressed:
             break
         fruitless += 1
+    if fruitless < PATIENCE and last.standstill:
+        return Verdict(GO_ON, "{}; another one is tried".format(last.standstill))
     if fruitless < PATIENCE and last.how in ITS_OWN_FAULT:
         reason = "link {} failed ({}) where earlier links did not; another one is tried"
         return Verdict(GO_ON, reason.format(last.number, last.reason or last.how))
     if fruitless < PATIENCE:
         return Verdict(GO_ON, "link {} was interrupted ({})".format(last.number, last.how))
+    if last.standstill:
+        said = last.reason or last.how
+        reason = "{} links in a row got no further ({}): {}".format(
+            fruitless, said, last.standstill
+        )
+        return Verdict(GIVE_UP, reason, _STANDS_STILL)
     return Verdict(
         GIVE_UP,
         "{} links in a row ended before anything was saved, the last one: {}".format(

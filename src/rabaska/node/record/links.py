@@ -43,6 +43,7 @@ class Ended(NamedTuple):
     tracks: Optional[List[files.Json]] = None  # where it began to count (see `tracks`)
     resumption: Optional[files.Json] = None  # whether it went on (see `resumption`)
     missing: Optional[List[str]] = None  # files that it left and that could not be kept
+    standstill: Optional[str] = None  # what shows that it got no further (see `standstill`)
 
 
 def write_begun(run: RunFolder, begun: Begun) -> None:
@@ -138,8 +139,9 @@ def _link(run: RunFolder, number: int, newest: Callable[[], Saved], running: boo
     ended = read_ended(run, number)
     if ended is not None:
         link = chain.Link(
-            number, ended.how, bool(ended.progressed), ended.reason or "", ended.exit_code,
-            ended.signal, ended.remedy or "",
+            number, ended.how, bool(ended.progressed) and not ended.standstill,
+            ended.reason or "", ended.exit_code, ended.signal, ended.remedy or "",
+            standstill=ended.standstill or "",
         )  # fmt: skip
         return _begun_anew(link, ended.resumption)
     if running:

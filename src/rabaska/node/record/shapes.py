@@ -22,7 +22,7 @@ BEGUN = {
 ENDED = {
     "job": str, "how": str, "reason": str, "exit_code": int, "signal": int, "ended": NUMBER,
     "checkpoint": dict, "progressed": bool, "remedy": str, "tracks": list, "resumption": dict,
-    "missing": list,
+    "missing": list, "standstill": str,
 }  # type: Shape  # fmt: skip
 TRACK = {
     "what": str, "first": list, "last": list, "seen": int, "weak": bool, "early": list,

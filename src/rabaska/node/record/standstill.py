@@ -1,0 +1,107 @@
+"""Whether a link that left a newer checkpoint got any further than those before it.
+
+A program may save whenever it ends: as it crashes, or because it is asked to stop while it waits
+for a worker that hangs. Each of its links would leave another file with the same state in it. Only
+what was counted tells then; where that does not tell, nothing is claimed.
+"""
+
+from typing import Dict, List, Optional
+
+from . import chain, links, metrics, progress, tracks
+from .runfolder import RunFolder
+from .tracks import Track
+
+_AFTER_ALL_ITS_TIME = (chain.TIME_LIMIT, chain.ASKED_TO_GO_ON)
+_EXPECTED = 10.0  # numbers that a link would have printed, at the pace of an earlier one
+
+
+def shown(run: RunFolder, link: int, pattern: str, own: List[Track], now: links.Ended) -> str:
+    """What shows that the link, which ended as `now` says, got no further; "" if nothing does."""
+    begun = links.read_begun(run, link)
+    found = begun.checkpoint_seen if begun is not None else None
+    if begun is None or found is None or now.checkpoint is None or not now.progressed:
+        return ""
+    if now.how not in (chain.CRASHED,) + _AFTER_ALL_ITS_TIME:
+        return ""
+    if found["path"] != now.checkpoint["path"] or _has_stepped(run, link):
+        return ""
+    earlier = _earlier(run, link)
+    furthest = _furthest(earlier)
+    for mine in own:
+        if mine.what in furthest and not _is_behind(mine, furthest[mine.what], now.how):
+            return ""  # it counted further, or it cannot be told
+    compared = [mine.what for mine in own if mine.what in furthest and not mine.weak]
+    if compared:
+        return _told(link, compared[0], furthest)
+    if own or not _is_silent(run, link, pattern):
+        return ""  # it counted something else
+    spent = now.ended - begun.begun
+    paces = _paces(run, earlier)
+    enough = 0.0 if now.how == chain.CRASHED else _EXPECTED
+    telling = [what for what in paces if what in furthest and paces[what] * spent >= enough]
+    return _told(link, telling[0], furthest) if telling else ""
+
+
+def _told(link: int, what: str, furthest: Dict[str, float]) -> str:
+    counted = what.partition(" in ")[0]
+    return "link {} counted nothing beyond {} {:g}".format(link, counted, furthest[what])
+
+
+def _has_stepped(run: RunFolder, link: int) -> bool:
+    """Whether the program was watched as it made steps, whatever it printed."""
+    lines = metrics.watched(metrics.tail(run, link))
+    return bool(lines) and bool(lines[-1].get("steps"))
+
+
+def _earlier(run: RunFolder, link: int) -> Dict[int, List[Track]]:
+    found = {}  # type: Dict[int, List[Track]]
+    for number in range(1, link):
+        ended = links.read_ended(run, number)
+        found[number] = tracks.from_json(ended.tracks) if ended is not None else []
+    return found
+
+
+def _furthest(earlier: Dict[int, List[Track]]) -> Dict[str, float]:
+    """How far each thing was counted; of what is told once in a link nobody knows what it is."""
+    found = {}  # type: Dict[str, float]
+    for each in earlier.values():
+        for track in each:
+            found[track.what] = max(track.last[0], found.get(track.what, track.last[0]))
+    often = {track.what for each in earlier.values() for track in each if track.seen > 1}
+    return {what: last for what, last in found.items() if what in often}
+
+
+def _is_behind(mine: Track, furthest: float, how: str) -> bool:
+    """Whether it certainly counted no further.
+
+    Steps within one epoch are not recorded, so an epoch that is the same may be further on. After
+    all of its time, a counter that began lower may be one that begins again with each epoch.
+    """
+    if mine.what.startswith("epoch"):
+        return mine.last[0] < furthest and how == chain.CRASHED
+    if how == chain.CRASHED:
+        return mine.last[0] <= furthest
+    return mine.first[0] == mine.last[0] == furthest
+
+
+def _is_silent(run: RunFolder, link: int, pattern: str) -> bool:
+    """Whether its log tells no number at all: one that falls again gives no track, either."""
+    span = progress.span(run.log(link), pattern)
+    return span.last_step is None and span.epoch is None
+
+
+def _paces(run: RunFolder, earlier: Dict[int, List[Track]]) -> Dict[str, float]:
+    """Numbers that a link printed in a second, at best."""
+    found = {}  # type: Dict[str, float]
+    for number, each in earlier.items():
+        seconds = _seconds(run, number)
+        for track in [one for one in each if seconds and not one.weak]:
+            found[track.what] = max(track.seen / (seconds or 1.0), found.get(track.what, 0.0))
+    return found
+
+
+def _seconds(run: RunFolder, link: int) -> Optional[float]:
+    begun, ended = links.read_begun(run, link), links.read_ended(run, link)
+    if begun is None or ended is None or ended.ended <= begun.begun:
+        return None
+    return ended.ended - begun.begun
