@@ -16,6 +16,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+from tests import disks  # noqa: E402
+
 import rabaska.training as training  # noqa: E402
 from rabaska.node.saves import commit  # noqa: E402
 
@@ -317,3 +319,42 @@ def test_the_training_keeps_its_generators_to_itself(tmp_path: Path) -> None:
             session.step()
 
     assert torch.equal(torch.rand(3), expected)
+
+
+def fill(folder: Path) -> None:
+    with open(folder / "filler", "wb", buffering=0) as stream:
+        try:
+            while True:
+                stream.write(bytes(4096))
+        except OSError:
+            return
+
+
+def test_on_a_full_disk_the_end_is_not_said_to_be_saved(tmp_path: Path, capsys: Any) -> None:
+    with disks.small_disk(tmp_path / "small", "2m") as folder:
+        weights = {"weights": torch.zeros(100_000)}
+        with training.session(folder / "saves", save_every=1000, own=weights) as session:
+            used(session, 2, epochs=1)
+            fill(folder)
+
+    said = capsys.readouterr().err
+    assert "could not save step 2, the newest checkpoint is of step 0" in said
+    assert "only what the program saves itself" in said
+
+
+def test_who_stops_on_a_full_disk_does_not_say_that_it_saved(tmp_path: Path, capsys: Any) -> None:
+    with disks.small_disk(tmp_path / "small", "2m") as folder:
+        weights = {"weights": torch.zeros(100_000)}
+        with (
+            pytest.raises(SystemExit),
+            training.session(folder / "saves", save_every=1000, own=weights) as session,
+        ):
+            for number, _ in enumerate(session.loader(Numbers(), batch_size=4, epochs=1)):
+                session.step()
+                if number == 1:
+                    fill(folder)
+                    os.kill(os.getpid(), signal.SIGTERM)
+
+    said = capsys.readouterr().err
+    assert "could not save step 2" in said
+    assert "saved step 2" not in said

@@ -154,6 +154,13 @@ class Checkpoints:
             hint="the checkpoints before it are whole; start again to continue from them",
         ) from problem
 
+    def is_saved(self, step: int) -> bool:
+        """Whether that step is durable; for every rank what the first one finds."""
+        return bool(self._crew.from_first(self._crew.first and writer.is_made(self.folder, step)))
+
+    def newest_step(self) -> int:
+        return max((made.step for made in commit.newest_first(self.folder)), default=0)
+
     def finish(self, step: int, epochs: Optional[int]) -> None:
         """The training is over: say so for good, if its last step was saved."""
         last = os.path.join(self.folder, commit.folder_name(step))

@@ -218,9 +218,10 @@ class Session:
         save, stop = self._pace.wishes(self.steps, kept.seconds_to_write, kept.busy())
         if stop:
             self.save()
-            self._say(
-                "saved step {} and stopping: {}".format(self.steps, self._pace.why_it_stops())
-            )
+            saved = "saved step {}".format(self.steps)
+            if not kept.is_saved(self.steps):
+                saved = self._not_saved()
+            self._say("{} and stopping: {}".format(saved, self._pace.why_it_stops()))
             raise SystemExit(GO_ON_EXIT_CODE)
         if save:
             self.save_soon()
@@ -234,10 +235,19 @@ class Session:
         try:
             if kind is None and not self.finished:
                 self.save()
+                if not self._checkpoints.is_saved(self.steps):
+                    told = "{}: only what the program saves itself keeps the end of the training"
+                    self._say(told.format(self._not_saved()))
                 self._checkpoints.finish(self.steps, self._epochs)
         finally:
             self._checkpoints.close()
             self._pace.end()
+
+    def _not_saved(self) -> str:
+        newest = self._checkpoints.newest_step()
+        return "could not save step {}, the newest checkpoint is of step {}".format(
+            self.steps, newest
+        )
 
     def _say(self, text: str) -> None:
         if self._crew.first:
