@@ -101,6 +101,32 @@ def test_a_script_that_gitignore_leaves_out_is_told(tmp_path):
     assert "`!train.py`" in told[0].fix
 
 
+@pytest.mark.parametrize("option", ["--init weights/start.pt", "--init=./weights/start.pt"])
+def test_a_file_that_the_command_names_and_gitignore_leaves_out_is_told(option, tmp_path):
+    command = f"python train.py --data {{data}} --output {{output}} {option}"
+    ignored = {".gitignore": "*.pt\n", "weights/start.pt": "x"}
+    project = Small(command=command, files=ignored).write(tmp_path)
+    subprocess.run(["git", "init", "--quiet", str(project)], check=True)
+
+    told = examine(look(load(project, cluster="narval"), load_cluster("narval")))
+
+    (left_out,) = [each for each in told if each.id == "code.left-out"]
+    assert left_out.serious
+    assert "`!weights/start.pt`" in left_out.fix
+
+
+def test_files_that_are_sent_or_written_by_the_program_are_not_told(tmp_path):
+    command = "python train.py --data {data} --config a.yaml --log kept/train.log --name none.pt"
+    files = {".gitignore": "*.log\n", "a.yaml": "x", "kept/train.log": "x"}
+    small = Small(command=command, files=files, more='[output]\nkeep = ["kept"]')
+    project = small.write(tmp_path)
+    subprocess.run(["git", "init", "--quiet", str(project)], check=True)
+
+    told = examine(look(load(project, cluster="narval"), load_cluster("narval")))
+
+    assert [each.id for each in told if each.id == "code.left-out"] == []
+
+
 ADVICE = 'kind = "virtualenv"\nrequirements = "requirements.txt"'
 
 

@@ -1,9 +1,10 @@
-"""Checks of the command: whether the script that it starts is among the files that are sent."""
+"""Checks of the command: whether the files that it names are among those that are sent."""
 
 import difflib
 import os
 import posixpath
 from collections.abc import Collection, Iterator
+from pathlib import PurePosixPath
 
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
@@ -15,6 +16,29 @@ def checks(subject: Subject) -> Iterator[Finding]:
     found = missing_script(subject.project, subject.sent)
     if found:
         yield found
+        return
+    yield from _left_out(subject.project, subject.sent)
+
+
+def _left_out(project: Project, sent: Collection[str] | None) -> Iterator[Finding]:
+    """Files that are given to the program and stay here, such as weights that .gitignore names.
+
+    Many programs look whether such a file is there, and train from nothing if it is not.
+    """
+    words = [word.partition("=")[2] or word for word in (*project.command, *project.resume)]
+    for word in dict.fromkeys(words):
+        if sent is None or not word or "{" in word or posixpath.isabs(word):
+            continue
+        name = posixpath.normpath(word)
+        inside = not name.startswith("..") and (project.folder / name).is_file()
+        written = any(PurePosixPath(name).is_relative_to(kept) for kept in project.keep)
+        there = name in sent or _leads_inside(project, name, sent) or _is_data(project, name)
+        if inside and not written and not there:
+            yield Finding(
+                "code.left-out", f"the command names `{word}`, a file that is not sent",
+                "`command`", "a program that does not find it stops, or trains without it",
+                f"{_how_it_is_sent(project, name)}; a large one goes under [data]",
+            )  # fmt: skip
 
 
 def missing_script(project: Project, sent: Collection[str] | None) -> Finding | None:
@@ -65,6 +89,8 @@ def _is_data(project: Project, name: str) -> bool:
 def _how_it_is_sent(project: Project, name: str) -> str:
     if name.startswith(".."):
         return "it is outside of the project: move it to the folder of rabaska.toml or below"
+    if name.startswith("results/"):
+        return "copy it to another folder: what is in `results` was fetched, and stays here"
     return (
         f"the file is there and is left out: take `{name}` out of .gitignore (write `!{name}` at "
         "its end), or out of `exclude` under [code]"
