@@ -69,6 +69,8 @@ def stands(tmp_path, *lines):
 
 def test_a_report_is_shown(tmp_path):
     assert "last reported: loss nan" in stands(tmp_path, REPORT, LAST)
+    not_finite = {**REPORT, "metrics": {"loss": None}}
+    assert "last reported: loss nan" in stands(tmp_path, not_finite, LAST)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,9 @@ LOGS = {
     "epochs only": ("epoch 4: loss=0.25 acc=93.1%", 4, 4.0, {"loss": 0.25, "acc": 93.1}),
     "key=value": ("epoch=2 global_step=812 lr=1e-4", 812, 2.0, {"lr": 1e-4}),
     "counts to come": ("Namespace(epochs=20, max_steps=1000)\nNum Epochs = 3", None, None, {}),
-    "diverged": ("step 7 loss nan", 7, None, {}),
+    "diverged": ("step 6 loss 0.4\nstep 7 loss nan", 7, None, {"loss": None}),
+    "diverged, as JSON": ('{"step": 7, "loss": NaN}', 7, None, {"loss": None}),
+    "beyond all numbers": ("step 7 loss -inf", 7, None, {"loss": None}),
     "chatter": ("Downloading 3/5 files\nlistening on 0.0.0.0:6006\n12:30:11 hello", None, None, {}),
 }
 

@@ -67,6 +67,16 @@ def test_a_chain_is_told_link_by_link_with_the_steps_it_made_again(tmp_path: Pat
     assert [link["holder_alive"] for link in told["links"]] == [False, False]
 
 
+def test_a_loss_that_is_no_number_any_more_hides_that_of_earlier_links(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    for text in ("step 10 loss 0.5\n", "step 20 loss nan\n"):
+        link = begin_link(run)
+        print_log(run, link, text)
+        end_link(run, link)
+
+    assert report(run.path)["metrics"] == {"loss": None}
+
+
 def test_steps_made_again_are_counted_for_a_program_that_prints_seldom(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     for first, last in ((1, 391), (301, 800)):  # killed at 390, and the last save was at 300

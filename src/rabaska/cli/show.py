@@ -215,7 +215,7 @@ def _origin(link: Link) -> str:
 
 def _one_line(run: RunStatus) -> str:
     last = standing.steps_of(run.links[-1]) if run.links else ""
-    metrics = ", ".join(f"{name} {value:g}" for name, value in list(run.metrics.items())[:3])
+    metrics = ", ".join(standing.metric(*each) for each in list(run.metrics.items())[:3])
     parts = (f"{run.name} {run.state.value}", f"link {len(run.links)}/{run.links_asked}",
              f"steps {last}" if last else "", metrics)  # fmt: skip
     return " · ".join(part for part in parts if part)

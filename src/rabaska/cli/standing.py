@@ -92,6 +92,10 @@ def _run_row(run: RunStatus) -> list[object]:
     return [run.name, run.cluster, state, f"{len(run.links)}/{links}", last, run.reason]
 
 
+def metric(name: str, value: float | None) -> str:
+    return f"{name} nan" if value is None else f"{name} {value:g}"
+
+
 def _footnotes(run: RunStatus) -> Iterator[str]:
     for dataset in run.data:
         yield f"data: {_staged(dataset)}"
@@ -101,7 +105,7 @@ def _footnotes(run: RunStatus) -> Iterator[str]:
         yield f"newest valid checkpoint: {run.checkpoint.path} ({size}, {age} old)"
     yield from outlook(run)
     if run.metrics:
-        values = ", ".join(f"{name} {value:g}" for name, value in run.metrics.items())
+        values = ", ".join(metric(name, value) for name, value in run.metrics.items())
         yield f"last reported: {values}"
     for link in run.links[-1:]:
         if link.reason and link.reason != run.reason:

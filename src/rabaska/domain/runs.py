@@ -169,7 +169,7 @@ class RunStatus:
     links: tuple[Link, ...] = ()
     data: tuple[Staged, ...] = ()
     checkpoint: Checkpoint | None = None
-    metrics: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float | None] = field(default_factory=dict)  # None: not a finite number
     speed: Speed | None = None  # of a program that is watched
     not_watched: str = ""  # why it is not
     left_running: int = 0  # processes that its program left, which were ended when it finished

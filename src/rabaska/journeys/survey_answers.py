@@ -35,7 +35,7 @@ _REPORT = {
     "path": str, "about": {"unmet?": [str]}, "problems": [str], "id?": _TEXT, "mark?": _TEXT,
     "walltime?": _WHEN, "links_asked?": _NUMBER, "jobs?": [_SUBMISSION], "links?": [_LINK],
     "verdict?": ({"decision?": str, "reason?": str, "hint?": str}, None), "tail?": str,
-    "metrics?": {str: float}, "not_watched?": str, "begins_again?": str,
+    "metrics?": {str: (float, None)}, "not_watched?": str, "begins_again?": str,
     "left_running?": int,
     "submitting?": (_UNANSWERED, None),
 }  # fmt: skip

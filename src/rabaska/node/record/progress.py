@@ -50,7 +50,7 @@ LOOKING_BACK = re.compile(
 METRIC = re.compile(
     r"(?<![\w.])['\"]?([A-Za-z][\w./@-]{0,40}?)['\"]?\s*(?:[:=|]\s*|\s+)\(?("
     + NUMBER
-    + r"|nan|inf)(?![\w/:])"
+    + r"|[-+]?(?i:nan|inf(?:inity)?))(?![\w/:])"
 )
 # A name counts as a metric when one of its words is here: logs are full of other numbers.
 METRIC_WORDS = {
@@ -60,7 +60,8 @@ METRIC_WORDS = {
     "rate", "reward", "return", "score", "nll", "bpd", "elbo", "kl",
 }  # fmt: skip
 
-Found = Dict[str, float]
+Finite = Dict[str, float]
+Found = Dict[str, Optional[float]]  # None: not finite, which JSON does not know
 
 
 class Seen(NamedTuple):
@@ -96,11 +97,16 @@ def read(text: str, pattern: str = "") -> Seen:
     return _last(list(_read_lines(_lines(text), _compiled(pattern))))
 
 
-def points(text: str, pattern: str = "") -> List[Tuple[int, Found]]:
+def points(text: str, pattern: str = "") -> List[Tuple[int, Finite]]:
     """Every step that `text` tells together with metrics, in its order."""
     lines = _lines(text)
     found = _comparable(list(_read_lines(lines, _compiled(pattern), few=len(lines))))
-    return [(line.step, line.metrics) for line in found if line.step is not None and line.metrics]
+    told = [(line.step, _finite(line.metrics)) for line in found]
+    return [(step, metrics) for step, metrics in told if step is not None and metrics]
+
+
+def _finite(metrics: Found) -> Finite:
+    return {name: value for name, value in metrics.items() if value is not None}
 
 
 def span(path: str, pattern: str = "", size: int = SLICE) -> Span:
@@ -230,11 +236,8 @@ def _bar(line: str) -> Optional[Tuple[int, int]]:
 def _metrics(line: str) -> Found:
     found = {}  # type: Found
     for name, value in METRIC.findall(line):
-        if not _names_a_metric(name):
-            continue
-        number = _number(value)
-        if number is not None:
-            found[name] = number
+        if _names_a_metric(name):
+            found[name] = _number(value)
     return found
 
 
