@@ -89,6 +89,26 @@ def test_fetching_never_overwrites_something_newer_and_skips_what_is_here(here, 
     assert (home / "old.txt").read_text() == "mine, edited later"
 
 
+def test_a_file_that_was_changed_here_and_later_there_is_kept_beside_the_new_one(here, tmp_path):
+    there, home = tmp_path / "there", tmp_path / "home"
+    there.mkdir()
+    (there / "metrics.csv").write_text("1\n")
+    here.bring(str(there), home)
+    for number in (1, 2):
+        (home / "metrics.csv").write_text(f"my note {number}\n")
+        (there / "metrics.csv").write_text("1\n" + "2\n" * number)
+        os.utime(there / "metrics.csv", (time.time() + 60 * number,) * 2)
+
+        came = here.bring(str(there), home)
+
+    again = here.bring(str(there), home)
+    assert (home / "metrics.csv").read_text() == "1\n2\n2\n"
+    assert (home / "metrics.csv.here").read_text() == "my note 1\n"
+    assert (home / "metrics.csv.here-2").read_text() == "my note 2\n"
+    assert came.aside == ("metrics.csv.here-2",)
+    assert (again.files, again.aside) == (0, ())
+
+
 def test_a_file_that_grew_is_fetched_again(here, tmp_path):
     there, home = tmp_path / "there", tmp_path / "home"
     there.mkdir()

@@ -34,6 +34,7 @@ class Fetched:
     unread: tuple[str, ...] = ()  # what could not be read there, and why
     unfinished: tuple[str, ...] = ()  # still being written, so they are left for the next fetch
     not_kept: tuple[str, ...] = ()  # what the run itself could not keep, and is gone
+    aside: tuple[str, ...] = ()  # as what is kept that was changed here, and there later
 
 
 def fetch(
@@ -60,6 +61,7 @@ def fetch(
         (*came.refused, *records.refused), (*came.unread, *records.unread),
         (*came.unfinished, *records.unfinished),
         tuple(not_kept(RunFolder(str(folder / "run")), str(folder / "output"))),
+        (*came.aside, *records.aside),
     )  # fmt: skip
     _tell_of_what_did_not_come(fetched, teller)
     return fetched
@@ -71,6 +73,8 @@ def _tell_of_what_did_not_come(fetched: Fetched, teller: Teller) -> None:
             f"not replaced, because newer here: {_some(fetched.kept)}; "
             "remove them here and fetch again to have them as they are there"
         )
+    if fetched.aside:
+        teller.warn(f"changed here, and later there: yours is kept as {_some(fetched.aside)}")
     if fetched.refused:
         teller.warn(
             f"not brought, because they lead out of the results: {_some(fetched.refused)}; "

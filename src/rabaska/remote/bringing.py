@@ -239,6 +239,7 @@ def _put_in_place(offered: Offered, here: Before) -> bool:
     os.utime(arriving, ns=(offered.mtime_ns, offered.mtime_ns))
     if not here.wants(offered.path, offered.size, offered.mtime_ns):
         return False
+    here.make_way(offered.path)
     arriving.replace(path)
     return True
 

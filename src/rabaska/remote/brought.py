@@ -39,6 +39,7 @@ class Brought(NamedTuple):
     refused: tuple[str, ...] = ()  # links that lead out of the folder
     unread: tuple[str, ...] = ()  # files and folders that could not be read there, and why
     unfinished: tuple[str, ...] = ()  # files that were written to whenever we read them
+    aside: tuple[str, ...] = ()  # as what is kept that was changed here, and there later
 
 
 @dataclass
@@ -51,6 +52,7 @@ class Before:
     refused: dict[str, None] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)  # why, by path
     unfinished: dict[str, None] = field(default_factory=dict)
+    aside: dict[str, None] = field(default_factory=dict)
     came: int = 0
     owner: dict[str, str] = field(default_factory=dict)  # of the results: see `claim`
 
@@ -67,6 +69,17 @@ class Before:
             return here != [size, mtime_ns]
         self.kept[path] = None
         return False
+
+    def make_way(self, path: str) -> None:
+        """Rename what was changed here since it came: a newer one is about to take its place."""
+        here, (_, here_then) = self._here(path), self.known.get(path, ([], []))
+        if here is None or not here_then or here == here_then:
+            return
+        name, number = f"{path}.here", 2
+        while os.path.lexists(self.folder / name):
+            name, number = f"{path}.here-{number}", number + 1
+        (self.folder / path).rename(self.folder / name)
+        self.aside[name] = None
 
     def refuses(self, path: str, link: str | None) -> bool:
         """Whether it is a link that would lead out of the folder; then it does not come."""
@@ -105,7 +118,8 @@ class Before:
     def told(self) -> Brought:
         unread = tuple(f"{path} ({why})" for path, why in self.unread.items())
         unfinished = tuple(self.unfinished)
-        return Brought(self.came, tuple(self.kept), tuple(self.refused), unread, unfinished)
+        refused, aside = tuple(self.refused), tuple(self.aside)
+        return Brought(self.came, tuple(self.kept), refused, unread, unfinished, aside)
 
     def _here(self, path: str) -> _Facts | None:
         try:

@@ -70,6 +70,7 @@ def _take(source: Path, entry: dict[str, Any], here: Before) -> None:
             size, mtime_ns = entry["size"], entry["mtime_ns"]
             partial.symlink_to(entry["link"])
             os.utime(partial, ns=(mtime_ns, mtime_ns), follow_symlinks=False)
+        here.make_way(path)
         partial.replace(goal)
         here.note(path, size, mtime_ns)
     except FileNotFoundError as problem:
