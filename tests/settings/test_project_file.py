@@ -263,3 +263,32 @@ def test_links_typed_for_one_run_leave_what_it_may_grow_to(write, typed, at_most
     folder = write('command = "python train.py"\n[chain]\nlinks = 2\nat_most = 30\n')
 
     assert load(folder, overrides=typed).chain.at_most == at_most
+
+
+only_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be two users")
+SOMEBODY = 4242
+
+
+@only_root
+@pytest.mark.parametrize(("mode", "below"), [(0o1777, ""), (0o1777, "mine"), (0o2775, "mine")])
+def test_a_file_that_another_user_put_above_us_is_not_used(write, mode, below):
+    """As in /tmp, or in the folder of a group: it would choose what runs in our name."""
+    folder = write('command = "python theirs.py"\n')
+    (folder / "mine").mkdir()
+    os.chown(folder / "rabaska.toml", SOMEBODY, SOMEBODY)
+    folder.chmod(mode)
+
+    with pytest.raises(SettingsError, match="belongs to another user, and is not used"):
+        load(folder / below)
+
+
+@only_root
+@pytest.mark.parametrize("below", ["", "theirs"])
+def test_the_project_of_a_colleague_is_used_by_who_stands_in_it(write, below):
+    folder = write('command = "python train.py"\n')
+    (folder / "theirs").mkdir()
+    for path in (folder, folder / "theirs", folder / "rabaska.toml"):
+        os.chown(path, SOMEBODY, SOMEBODY)
+    folder.chmod(0o2775)
+
+    assert load(folder / below).command == ("python", "train.py")

@@ -39,7 +39,7 @@ def danger(path: str) -> str:
             found = os.lstat(step)
         except FileNotFoundError:
             return ""
-        if found.st_uid not in _trusted():
+        if found.st_uid not in trusted():
             return "{} belongs to {}".format(step, _name_of(found.st_uid))
         if not stat.S_ISLNK(found.st_mode):
             done = step
@@ -74,19 +74,19 @@ def others_write(found: os.stat_result) -> bool:
     return bool(written_by_others)
 
 
-def _trusted() -> "List[int]":
+def trusted() -> "List[int]":
     """Who may own the folders above ours."""
-    trusted = [_ROOT, os.getuid()]
+    found = [_ROOT, os.getuid()]
     try:
         with open("/proc/self/uid_map") as stream:
             mapped = stream.read().split()
         if mapped[:3] != ["0", "0", "4294967295"]:
             # Inside a container made by a user, the owner of the system has no name of its own.
             with open("/proc/sys/kernel/overflowuid") as stream:
-                trusted.append(int(stream.read()))
+                found.append(int(stream.read()))
     except (OSError, ValueError):
         pass  # not Linux
-    return trusted
+    return found
 
 
 def _is_own_group(number: int) -> bool:

@@ -1,11 +1,14 @@
 """rabaska.toml, found, read, checked and resolved for one cluster."""
 
 import os
+import shlex
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path as File
 
 from rabaska.domain.projects import FILL_IN, Dataset, Project
 from rabaska.errors import SettingsError
+from rabaska.node import private
 from rabaska.settings import document, placeholders, resolved
 from rabaska.settings.agreement import disagreements
 from rabaska.settings.checking import checked
@@ -21,10 +24,31 @@ def find(folder: File) -> File:
     start = folder.absolute()
     found = next(_around(start), None)
     if found is not None:
+        _refuse_planted(found, start)
         return found
     raise SettingsError(
         f"there is no {FILE} in {start} or in any folder above it",
         hint="run `rabaska init` in the folder of your training program",
+    )
+
+
+def _refuse_planted(file: File, start: File) -> None:
+    """Refuse a file that another user put in our way: it names programs, which we would run.
+
+    Who stands in its folder, or in one of its owner's, means that project; but not in a folder
+    such as /tmp, where everybody may put things.
+    """
+    owner = file.lstat().st_uid
+    if owner in private.trusted():
+        return
+    is_meant = file.parent == start or start.stat().st_uid == owner
+    if is_meant and not file.parent.stat().st_mode & stat.S_IWOTH:
+        return
+    raise SettingsError(
+        f"{file} belongs to another user, and is not used",
+        why="its owner would choose what runs in your name",
+        hint=f"`rabaska init` writes one of your own in {start}; if it is your project's, and only "
+        f"people you trust may write to its folder, `cd {shlex.quote(str(file.parent))}` first",
     )
 
 
