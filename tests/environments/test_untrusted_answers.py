@@ -1,9 +1,10 @@
-"""A login node in the wrong hands must not choose what this computer's pip fetches and builds."""
+"""Neither a login node in the wrong hands nor a stranger's project runs code on this computer."""
 
 import json
 import os
 import sys
 import tarfile
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -120,3 +121,35 @@ def test_what_is_no_answer_is_said_to_be_none(answering, text, code):
 def test_other_names_of_a_c_library_mean_the_oldest_tags():
     assert "manylinux_2_17_aarch64" in Target("3.11.2", "aarch64", "").platforms
     assert "manylinux_2_28_aarch64" in Target("3.11.2", "aarch64", "glibc-2.28").platforms
+
+
+def test_no_package_that_a_project_names_is_built_on_this_computer(answering, tmp_path):
+    """Who runs somebody's project on a cluster runs nothing of it here."""
+    archive, mark = source_archive(tmp_path)
+    make_wheel(tmp_path / "wheelhouse", "innocent", needs=[f"evil @ file://{archive}"])
+    there = answering({**FACTS, "missing": []})
+
+    for text in (
+        f"evil @ file://{archive}\n",
+        f"{tmp_path}/evil-1.0\n",
+        f"--find-links {tmp_path}\n--no-binary evil\nevil\n",
+        "innocent\n",
+    ):
+        with pytest.raises(EnvironmentFailed, match="nothing is built on this computer"):
+            prepare(replace(RECIPE, requirements=text), there, Said())
+        assert not mark.exists()
+
+
+def test_a_folder_of_the_project_is_not_taken_for_pip(answering, tmp_path, monkeypatch):
+    mark = tmp_path / "owned"
+    (tmp_path / "project" / "pip").mkdir(parents=True)
+    for name in ("pip/__init__.py", "pip/__main__.py", "runpy.py", "pathlib.py"):
+        (tmp_path / "project" / name).write_text(f"open({str(mark)!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path / "project")
+
+    # Paddle is fetched, and the cluster says again that it lacks it.
+    with pytest.raises(EnvironmentFailed, match="pip on campus said"):
+        prepare(RECIPE, answering({**FACTS, "missing": ["paddle"]}), Said())
+
+    assert (tmp_path / "store" / "envs").exists()
+    assert not mark.exists()

@@ -8,6 +8,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from rabaska.environments import only_wheels
+
 _SYSTEM = (Path("/usr/share/python-wheels"),)  # Debian, Fedora
 _SINCE_3_12 = (23, 2)  # older ones use what Python 3.12 no longer has, and do not say so
 _LEFT_OUT = ("INSTALLER", "REQUESTED", "direct_url.json")  # which say how it came to be here
@@ -25,10 +27,12 @@ def pip_words() -> list[str]:
     """The words that run pip on this computer; an environment of pipx or uv has none of its own."""
     # Many have `require-virtualenv` in their settings; what is only fetched needs none.
     freely = ["env", "PIP_REQUIRE_VIRTUALENV=0"]
-    if importlib.util.find_spec("pip"):
-        return [*freely, sys.executable, "-m", "pip"]
-    wheel = next(_bundled(), None)
-    return [*freely, sys.executable, f"{wheel}/pip"] if wheel else [*freely, "pip"]
+    installed = importlib.util.find_spec("pip") is not None
+    wheel = None if installed else next(_bundled(), None)
+    if not installed and wheel is None:
+        return [*freely, "pip"]
+    # -P: a folder `pip` in the project, where we are, is not the one that is meant.
+    return [*freely, sys.executable, "-P", only_wheels.__file__, str(wheel or "")]
 
 
 def fits(wheel: Path, python: str) -> bool:

@@ -221,6 +221,7 @@ def _send_wheels(
         requirements = Path(folder) / "requirements.txt"
         requirements.write_text(lacking(wanted.requirements, answer["missing"]), "utf-8")
         wheels = Path(folder) / "wheels"
+        wheels.mkdir()  # pip makes none where it has nothing to fetch
         command = download_command(target, requirements, wheels)
         outcome = Here().run(quoted(command))
         if outcome.exit_code != 0:
