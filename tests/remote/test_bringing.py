@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rabaska.errors import CommandFailed, NotWritable
+from rabaska.remote.bringing import ARRIVING
 from rabaska.remote.connection import Connection
 from rabaska.remote.place import Outcome
 from rabaska.remote.ssh import Ssh
@@ -93,3 +94,15 @@ def test_what_is_noted_here_is_not_replaced_from_there(tmp_path):
     came = place.bring("/results", tmp_path / "home", Offers(".fetched.json", ".", link="x"))
 
     assert came.files == 0
+
+
+def test_bytes_gather_in_no_folder_that_somebody_else_prepared(tmp_path):
+    place = Ssh(Connection("no-such-host.invalid", sockets=Path(tmp_path)))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ARRIVING).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(CommandFailed, match="is no folder of yours"):
+        place.bring("/results", tmp_path / "home", Offers("a", link="b"))
+
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.errors import NoSpace, NotWritable
+from rabaska.errors import CommandFailed, NoSpace, NotWritable
 from rabaska.remote.brought import NOTE
 from rabaska.remote.here import Here
 from rabaska.remote.place import Parcel, quoted
@@ -312,3 +312,51 @@ def test_a_file_system_that_takes_no_files_is_not_said_to_have_lost_one(here, tm
 
     assert "/proc takes no new files or folders" in caught.value.hint
     assert "--to" in caught.value.hint
+
+
+def test_a_link_in_the_place_of_a_partial_file_is_not_followed(here, tmp_path):
+    """As somebody could leave it who may write to the folder, and knows our next number."""
+    precious, results = tmp_path / "precious", tmp_path / "home"
+    precious.write_text("mine")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "model.pt").write_text("weights")
+    results.mkdir()
+    for name in (NOTE, "model.pt"):
+        (results / f"{name}.{os.getpid()}.partial").symlink_to(precious)
+
+    here.bring(str(tmp_path / "there"), results)
+
+    assert precious.read_text() == "mine"
+    assert (results / "model.pt").read_text() == "weights"
+    assert not (results / "model.pt").is_symlink()
+    assert not (results / NOTE).is_symlink()
+
+
+def test_nothing_is_fetched_through_a_link_in_the_results(here, tmp_path):
+    (tmp_path / "there" / "output").mkdir(parents=True)
+    (tmp_path / "there" / "output" / "config").write_text("theirs")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "output").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(CommandFailed, match="was not brought"):
+        here.bring(str(tmp_path / "there"), tmp_path / "home")
+
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be two users")
+def test_results_lie_behind_a_link_only_if_the_user_made_it(here, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "a").write_text("a")
+    (tmp_path / "large disk").mkdir()
+    link = tmp_path / "results"
+    link.symlink_to(tmp_path / "large disk")
+
+    here.bring(str(tmp_path / "there"), link / "run")
+    os.chown(link, 4242, 4242, follow_symlinks=False)
+
+    assert (tmp_path / "large disk" / "run" / "a").read_text() == "a"
+    with pytest.raises(CommandFailed, match="was not brought"):
+        here.bring(str(tmp_path / "there"), link / "other")
+    assert not (tmp_path / "large disk" / "other").exists()

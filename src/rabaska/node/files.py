@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import sys
-from typing import Any, Callable, Dict, Iterator, Optional, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterator, Optional, Union
 
 PARTIAL = ".partial"
 
@@ -103,12 +103,27 @@ def sync_file(path: str) -> None:
         os.close(descriptor)
 
 
+def create(path: str) -> BinaryIO:
+    """A new file to write to: what lies there, such as a link that others left, is removed.
+
+    Where a group may write to a folder, a link under the name of a partial file would lead what
+    we write into any file of ours.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except FileExistsError:
+        os.unlink(path)
+        descriptor = os.open(path, flags, 0o666)
+    return open(descriptor, "wb")
+
+
 def write_whole(path: str, content: Union[str, bytes]) -> None:
     """Write `content` to `path` so that it is there whole, durably, or not at all."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     partial = "{}.{}{}".format(path, os.getpid(), PARTIAL)
     try:
-        with open(partial, "wb") as stream:
+        with create(partial) as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())

@@ -7,6 +7,7 @@ time. A file that changed there since is another file, so old bytes and new ones
 import hashlib
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +19,17 @@ from rabaska.domain import answers
 from rabaska.errors import CommandFailed
 from rabaska.node import files
 from rabaska.node.login import offer
-from rabaska.remote.brought import NOTE, PAUSE, ROUNDS, Before, Brought, before, grows, is_left_out
+from rabaska.remote.brought import (
+    NOTE,
+    PAUSE,
+    ROUNDS,
+    Before,
+    Brought,
+    before,
+    grows,
+    is_left_out,
+    make_folder,
+)
 from rabaska.remote.place import Moved, NodeSide, SourceGone, quoted
 from rabaska.remote.refusals import ConnectionLost, lost
 from rabaska.remote.removing import remove
@@ -130,7 +141,7 @@ def _stays_inside(path: str) -> bool:
 def _arrived(offered: Offered, target: Path) -> int:
     """How many bytes of it are here from the last time."""
     try:
-        return min(offered.arriving(target).stat().st_size, offered.size)
+        return min(offered.arriving(target).lstat().st_size, offered.size)
     except FileNotFoundError:
         return 0
 
@@ -152,7 +163,7 @@ def _receive(
     source: str, wanted: Sequence[Offered], here: Before, shell: Shell, node: NodeSide, moved: Moved
 ) -> Iterator[Offered]:
     target = here.folder
-    (target / ARRIVING).mkdir(parents=True, exist_ok=True)
+    _make_arriving(target)
     order = [[each.path, each.size, each.mtime_ns, _arrived(each, target)] for each in wanted]
     total, done = sum(each.size for each in wanted), 0
     with shell.started(quoted([*node.node, "offer", "give", source])) as far:
@@ -215,7 +226,10 @@ def _stored(
     path: Path, offset: int, size: int, digest: "hashlib._Hash", far: Started
 ) -> Iterator[int]:
     """Add the bytes that come to those that are here; the length so far, as it grows."""
-    with path.open("r+b" if offset else "wb") as stream:
+    # Through no link, should the folder have been open to others before.
+    created = 0 if offset else os.O_CREAT | os.O_TRUNC
+    opened = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | created, 0o666)
+    with os.fdopen(opened, "r+b") as stream:
         for start in range(0, offset, _CHUNK):
             digest.update(stream.read(min(_CHUNK, offset - start)))
         stream.truncate(offset)
@@ -235,7 +249,7 @@ def _stored(
 def _put_in_place(offered: Offered, here: Before) -> bool:
     """Whether it came into its place; somebody may have written it here since we looked."""
     path, arriving = here.folder / offered.path, offered.arriving(here.folder)
-    _make_parent(path, here.folder)
+    make_folder(path.parent, here.folder)
     os.utime(arriving, ns=(offered.mtime_ns, offered.mtime_ns))
     if not here.wants(offered.path, offered.size, offered.mtime_ns):
         return False
@@ -246,20 +260,25 @@ def _put_in_place(offered: Offered, here: Before) -> bool:
 
 def _place_link(offered: Offered, target: Path) -> None:
     path, arriving = target / offered.path, offered.arriving(target)
-    _make_parent(path, target)
-    arriving.parent.mkdir(exist_ok=True)
+    make_folder(path.parent, target)
+    _make_arriving(target)
     remove(arriving)
     arriving.symlink_to(str(offered.link))
     os.utime(arriving, ns=(offered.mtime_ns, offered.mtime_ns), follow_symlinks=False)
     arriving.replace(path)
 
 
-def _make_parent(path: Path, target: Path) -> None:
-    """Make the folder for a file; never through a symbolic link, which may lead elsewhere."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.parent.resolve() != target.resolve() / path.parent.relative_to(target):
+def _make_arriving(target: Path) -> None:
+    """The folder in which bytes gather; whatever others may do in `target`, it is ours alone."""
+    make_folder(target, target)
+    path = target / ARRIVING
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise CommandFailed(
-            f"{path} was not brought",
-            why=f"{path.parent} is reached through a symbolic link",
-            hint="remove that symbolic link, or fetch into another folder with `--to`",
+            f"nothing was brought into {target}",
+            why=f"{path} is no folder of yours",
+            hint="remove it, or fetch into another folder with `--to`",
         )
+    path.chmod(0o700)  # older versions left it as open as the results

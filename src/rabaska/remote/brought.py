@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from rabaska.node import files
+from rabaska.errors import CommandFailed
+from rabaska.node import files, private
 from rabaska.node.data.inspection import leads_out
 
 NOTE = ".fetched.json"
@@ -109,7 +110,7 @@ class Before:
         """Write down whose results are in the folder, before the first of them comes."""
         if self.owner != owner:
             self.owner = owner
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder, self.folder)
             self._write()
 
     def _write(self) -> None:
@@ -129,6 +130,31 @@ class Before:
         if stat.S_ISDIR(found.st_mode):
             return None  # who puts the file in place says that this is in the way
         return [found.st_size, found.st_mtime_ns]
+
+
+def make_folder(folder: Path, target: Path) -> None:
+    """Make `folder`, which is `target` or below it, never through a link that leads elsewhere.
+
+    The results may lie behind a link that the user made, but behind nobody else's.
+    """
+    for step in (target, *target.parents):
+        if step.is_symlink() and step.lstat().st_uid not in private.trusted():
+            raise _behind_link(folder, step)
+    target.mkdir(parents=True, exist_ok=True)
+    step = target
+    for part in folder.relative_to(target).parts:
+        step /= part
+        if step.is_symlink():
+            raise _behind_link(folder, step)
+        step.mkdir(exist_ok=True)
+
+
+def _behind_link(folder: Path, link: Path) -> CommandFailed:
+    return CommandFailed(
+        f"what belongs into {folder} was not brought",
+        why=f"{link} is a symbolic link to {link.readlink()}",
+        hint="remove that symbolic link, or fetch into another folder with `--to`",
+    )
 
 
 def grows(path: str) -> bool:

@@ -10,7 +10,16 @@ from typing import Any
 
 from rabaska.node import files
 from rabaska.node.login import offer
-from rabaska.remote.brought import PAUSE, ROUNDS, Before, Brought, before, grows, is_left_out
+from rabaska.remote.brought import (
+    PAUSE,
+    ROUNDS,
+    Before,
+    Brought,
+    before,
+    grows,
+    is_left_out,
+    make_folder,
+)
 from rabaska.remote.place import Moved, SourceGone
 from rabaska.remote.removing import remove
 
@@ -47,7 +56,7 @@ def _copy_round(source: Path, here: Before, leave_out: Sequence[str], moved: Mov
     listed = sorted(offer.listing(str(source)), key=lambda entry: str(entry["path"]))
     wanted = [entry for entry in listed if not is_left_out(entry["path"], leave_out)]
     total, done = sum(entry["size"] for entry in wanted), 0
-    here.folder.mkdir(parents=True, exist_ok=True)
+    make_folder(here.folder, here.folder)
     for entry in wanted:
         path, link = entry["path"], entry["link"]
         if entry.get("problem"):
@@ -61,7 +70,7 @@ def _copy_round(source: Path, here: Before, leave_out: Sequence[str], moved: Mov
 def _take(source: Path, entry: dict[str, Any], here: Before) -> None:
     path = entry["path"]
     goal = here.folder / path
-    goal.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(goal.parent, here.folder)
     partial = goal.with_name(f"{goal.name}.{os.getpid()}{files.PARTIAL}")
     try:
         if entry["link"] is None:
@@ -92,7 +101,7 @@ def _copy(source: Path, target: Path) -> tuple[int, int]:
     """Copy a file as it is now, make sure of it, and say its size and time."""
     with _reading():
         stream = source.open("rb")
-    with stream, target.open("wb") as writing:
+    with stream, files.create(str(target)) as writing:
         found = os.fstat(stream.fileno())
         left = found.st_size
         while left > 0:
@@ -105,9 +114,9 @@ def _copy(source: Path, target: Path) -> tuple[int, int]:
         if offer.changed(found, os.fstat(stream.fileno())) and not grows(source.name):
             raise _Changing
         writing.flush()
+        os.fchmod(writing.fileno(), stat.S_IMODE(found.st_mode))
+        os.utime(writing.fileno(), ns=(found.st_mtime_ns, found.st_mtime_ns))
         os.fsync(writing.fileno())
-    target.chmod(stat.S_IMODE(found.st_mode))
-    os.utime(target, ns=(found.st_mtime_ns, found.st_mtime_ns))
     return found.st_size, found.st_mtime_ns
 
 

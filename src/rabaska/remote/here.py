@@ -198,7 +198,7 @@ def _size(path: Path) -> int:
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy content, mode and time, and make sure of it before the caller renames it."""
-    with source.open("rb") as reading, target.open("wb") as writing:
+    with source.open("rb") as reading, files.create(str(target)) as writing:
         shutil.copyfileobj(reading, writing, _CHUNK)
         writing.flush()
         os.fsync(writing.fileno())
