@@ -16,7 +16,8 @@ def test_the_page_shows_what_is_run_for_each_form_of_launch(form):
     shown = re.search(rf"^{form} +(\S.*)$", PAGE, re.MULTILINE)
     how = Launch(form=form, nodes=2, tasks=2, cores=3, mpi="pmix")
 
-    words = launched(["python", "train.py"], how, Allocation("node1", 10007, "7"), ["task"])
+    where = Allocation("node1", 10007, "7", "/local")
+    words = launched(["python", "train.py"], how, where, ["task"])
 
     assert shown is not None
     pieces = [re.escape(piece.strip()) for piece in shown[1].split("…")]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,9 +18,12 @@ from rabaska.node.record.plan import Launch
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.packing.pack import Wish, pack
 
-WHERE = launch.Allocation("node1", 10012, "12_2")
+WHERE = launch.Allocation("node1", 10012, "12_2", "/local/job")
 TASK = ["py", "x.pyz", "task"]
-ONE_NODE = ["-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--standalone"]
+ONE_NODE = [
+    "-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--rdzv-backend=c10d",
+    "--rdzv-conf=store_type=file", "--rdzv-endpoint=/local/job/torchrun",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -51,9 +55,8 @@ def test_several_nodes_meet_at_the_first():
         "--export=ALL", "--cpus-per-task=12",
     ]  # fmt: skip
     assert words[len(srun) :] == [
-        *TASK, "--below", "--", "python", "-m", "torch.distributed.run", "--nnodes=2",
-        "--nproc-per-node=4", "--rdzv-id=12_2", "--rdzv-backend=c10d",
-        "--rdzv-endpoint=node1:10012", "a.py",
+        *TASK, "--below", "--node", "--", "python", "-m", "torch.distributed.run", "--nnodes=2",
+        "--nproc-per-node=4", "--master-addr=node1", "--master-port=10012", "a.py",
     ]  # fmt: skip
 
 
@@ -91,9 +94,9 @@ def test_threads_follow_the_cores_unless_somebody_chose_them():
 def test_the_port_comes_from_the_number_of_the_job():
     slurm = {"SLURM_JOB_ID": "30012", "SLURMD_NODENAME": "sd3170"}
 
-    assert launch.allocation(slurm, "30010_2", "host") == ("sd3170", 20012, "30010_2")
-    assert launch.allocation({}, "7_1", "host") == ("host", 10071, "7_1")
-    assert 10000 <= launch.allocation({}, "", "host").port < 30000
+    assert launch.allocation(slurm, "30010_2", "host", "/x") == ("sd3170", 20012, "30010_2", "/x")
+    assert launch.allocation({}, "7_1", "host", "/x") == ("host", 10071, "7_1", "/x")
+    assert 10000 <= launch.allocation({}, "", "host", "/x").port < 30000
 
 
 def test_a_run_from_before_launch_forms_is_read_as_a_plain_one(tmp_path):
@@ -359,3 +362,46 @@ def test_without_srun_our_own_starter_reaches_every_node():
     assert words[2:7] == ["spread", "--reach=pbsdsh", "--nodes=2", "--tasks=1", "--"]
     assert words[7:11] == [*TASK, "--below"]
     assert launch.by_starter(how)
+
+
+TOGETHER = """
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+number = torch.ones(1)
+dist.all_reduce(number)
+port = int(os.environ["MASTER_PORT"])
+store = dist.TCPStore(os.environ["MASTER_ADDR"], port, None, False, wait_for_workers=False)
+pickled = [key for key in store.list_keys() if key.startswith("torch.rendezvous")]
+print("together", int(number), "pickled", pickled, flush=True)
+dist.barrier()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_torchrun_reads_no_pickle_from_a_port_that_others_can_write_to(tmp_path, zipapp, nodes):
+    (tmp_path / "train.py").write_text(TOGETHER)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    where = launch.Allocation("127.0.0.1", port, "7", str(tmp_path))
+    task = [sys.executable, str(zipapp), "task"]
+    how = Launch("torchrun", nodes=nodes, tasks=2 // nodes)
+    words = launch.launched([sys.executable, "train.py"], how, where, task)
+
+    on_each = [
+        subprocess.Popen(
+            words[words.index(str(zipapp)) - 1 :], cwd=tmp_path, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, env={**os.environ, "SLURM_NODEID": str(number)},
+        )
+        for number in range(nodes)
+    ]  # fmt: skip
+    said, codes = b"", []
+    for node in on_each:
+        with node:  # reads before it waits: its input stays open so long
+            said += node.stdout.read()
+        codes.append(node.returncode)
+
+    assert codes == [0] * nodes
+    assert said.count(b"together 2 pickled []") == 2

@@ -310,7 +310,8 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
     if stop is not None:
         raise BrokenOff(stop)
     how = work.plan.launch
-    where = launch.allocation(os.environ, work.job.name, socket.gethostname())
+    local = os.path.dirname(code)
+    where = launch.allocation(os.environ, work.job.name, socket.gethostname(), local)
     words = command.words_for(work.plan.command, work.plan.resume, places)
     failed = work.run.failures(work.link)
     files.remove_if_there(failed)  # of an earlier attempt
@@ -318,7 +319,7 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
     words = launch.launched(words, how, where, task)
     given = dict(os.environ, **work.plan.variables)
     given.update(secrets.load(work.run, list(work.plan.secrets)))
-    told = ready.told_to_program(work, os.path.dirname(code))
+    told = ready.told_to_program(work, local)
     told.update(launch.variables(how, where, given))
     told.update(launch.mpi_variables(how, work.run.path, given))
     environment = command.environment(places, given, told)

@@ -30,6 +30,8 @@ _RANKS = {
     "GROUP_RANK": (companion.NODE, "SLURM_NODEID"),
 }
 _RSH = '#!/bin/sh\nexec {} "$@"\n'
+_NODE_RANK = "PET_NODE_RANK"  # as torchrun reads its option --node-rank
+_MEETING = "torchrun"  # the file in which the processes of one node find each other
 _FIRST_PORT, _PORTS = 10000, 20000  # below what systems hand out by themselves
 
 
@@ -39,21 +41,23 @@ class Allocation(NamedTuple):
     host: str  # the first node, as the others know it
     port: int
     job: str
+    folder: str  # on this node, and ours alone
 
 
-def allocation(environment: Mapping[str, str], job: str, host: str) -> Allocation:
+def allocation(environment: Mapping[str, str], job: str, host: str, folder: str) -> Allocation:
     """Two jobs on one node have different numbers, and so they have different ports."""
     number = environment.get("SLURM_JOB_ID") or re.sub(r"\D", "", job) or "0"
     port = _FIRST_PORT + int(number) % _PORTS
-    return Allocation(environment.get("SLURMD_NODENAME") or host, port, job or "job")
+    return Allocation(environment.get("SLURMD_NODENAME") or host, port, job or "job", folder)
 
 
 def launched(words: List[str], how: Launch, where: Allocation, task: List[str]) -> List[str]:
     """The words that start `words` as `how` says; `task` are those of our own wrapper."""
     if how.form == TORCHRUN:
         words = torchrun(words, how, where)
-        starter = on_all(how, tasks=1) if how.nodes > 1 else []
-        return starter + task + ["--below", "--"] + words
+        if how.nodes == 1:
+            return task + ["--below", "--"] + words
+        return on_all(how, tasks=1) + task + ["--below", "--node", "--"] + words
     if how.form == SRUN:
         return on_all(how, how.tasks) + task + ["--ranks", "--"] + words
     if how.form == MPI and how.mpi == MPIRUN:
@@ -97,12 +101,15 @@ def srun(how: Launch, tasks: int) -> List[str]:
 def torchrun(words: List[str], how: Launch, where: Allocation) -> List[str]:
     """`python train.py` → `python -m torch.distributed.run … train.py`.
 
-    Not the `torchrun` on the PATH, which may belong to another Python.
+    Not the `torchrun` on the PATH, which may belong to another Python. Nor `--standalone`, or the
+    backend c10d over the network: they unpickle what they find at a port that every user of the
+    node can write to, so that anybody could run code as us.
     """
-    meeting = ["--standalone"]
+    meeting = ["--rdzv-backend=c10d", "--rdzv-conf=store_type=file"]
+    meeting.append("--rdzv-endpoint=" + os.path.join(where.folder, _MEETING))
     if how.nodes > 1:
-        meeting = ["--rdzv-id=" + where.job, "--rdzv-backend=c10d"]
-        meeting.append("--rdzv-endpoint={}:{}".format(where.host, where.port))
+        # `task` says which node this is.
+        meeting = ["--master-addr=" + where.host, "--master-port={}".format(where.port)]
     counts = ["--nnodes={}".format(how.nodes), "--nproc-per-node={}".format(how.tasks)]
     run = ["-m", "torch.distributed.run"] + counts + meeting
     if not is_python(words[0]):
@@ -151,6 +158,12 @@ def rank(environment: Mapping[str, str]) -> Dict[str, str]:
         for theirs in names
         if theirs in environment
     }
+
+
+def node(environment: Mapping[str, str]) -> Dict[str, str]:
+    """Which of the nodes this is, in the words of torchrun."""
+    number = rank(environment).get("GROUP_RANK")
+    return {} if number is None else {_NODE_RANK: number}
 
 
 def number_of(environment: Mapping[str, str]) -> Optional[str]:

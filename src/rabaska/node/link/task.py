@@ -1,6 +1,6 @@
 """A task: stands between srun (or the agent) and one process of the program.
 
-`task --signal NAME [--failures FILE] [--ranks] [--below] -- COMMAND…`
+`task --signal NAME [--failures FILE] [--ranks] [--below] [--node] -- COMMAND…`
 
 srun answers SIGTERM by killing its tasks, and Slurm's own signals reach every process of a step,
 data loaders included. So the agent speaks through standard input instead, which srun passes on to
@@ -29,11 +29,14 @@ def main(argv: List[str]) -> int:
     words.add_argument("--failures", help="the file that names who failed")
     words.add_argument("--ranks", action="store_true", help="set RANK and its like from srun's")
     words.add_argument("--below", action="store_true", help="ask the children of the command")
+    words.add_argument("--node", action="store_true", help="tell torchrun which node this is")
     words.add_argument("command", nargs="+")
     asked = words.parse_args(argv)
     environment = dict(os.environ)
     if asked.ranks:
         environment.update(launch.rank(os.environ))
+    if asked.node:
+        environment.update(launch.node(os.environ))
     disturbed = []  # type: List[int]
     for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGHUP"):
         # Slurm signals whole steps; the program has its own answer, and the task waits for it.
