@@ -269,3 +269,31 @@ def test_a_later_member_of_the_same_name_takes_the_place_of_a_link(tmp_path):
     made = packed(tmp_path, tmp_path / "x.tar.gz")
 
     assert sorted(len(content) for content, _ in PackedDataset(made.folder)) == [2, 5]
+
+
+@pytest.mark.parametrize(
+    "path", [".ssh", ".aws/sso", ".config/gcloud", ".netrc", "", "..", "link", "data"]
+)
+def test_keys_and_passwords_are_no_data(tmp_path, monkeypatch, path):
+    """As somebody else's rabaska.toml may name them; `data` holds a link, which is followed."""
+    home = tmp_path / "home"
+    for name in (".ssh/id_rsa", ".aws/sso/token", ".config/gcloud/key", ".netrc", "data/1.txt"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("secret")
+    (home / "link").symlink_to(".ssh")
+    (home / "data" / "more").symlink_to("../.ssh")
+    monkeypatch.setenv("HOME", str(home))
+
+    with pytest.raises(DatasetError, match="keys and passwords are kept there"):
+        pack_origin([home / path], tmp_path / "store", Wish("data", follow_links=True))
+
+    assert not list(tmp_path.glob("store/data-*"))
+
+
+def test_data_in_a_cache_of_the_home_is_data(tmp_path, monkeypatch):
+    folder = tmp_path / "home" / ".cache" / "huggingface"
+    folder.mkdir(parents=True)
+    (folder / "1.txt").write_text("one")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    assert pack_origin([folder], tmp_path / "store", Wish("data")).files == 1

@@ -27,6 +27,11 @@ _PLACES = (
     "huggingface/token", ".kaggle/*", ".docker/config.json", ".config/gcloud/*", ".azure/*",
     ".kube/config",
 )  # fmt: skip
+# Folders in which programs keep keys and passwords.
+_KEEPERS = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".kaggle", ".password-store",
+    ".mozilla", ".config/gcloud", ".config/gh", ".config/rclone", ".local/share/keyrings",
+)  # fmt: skip
 _HARMLESS = ("*.example", "*.sample", "*.template", "*.dist", "*.pub", "example.env", "sample.env")
 # A header alone is in programs that read keys; a key follows it, also as text in JSON.
 _KEY = re.compile(
@@ -97,6 +102,12 @@ def file_looks_secret(path: str) -> bool:
     if _fits(base, _HARMLESS):
         return False
     return _fits(base, _FILES) or any(_fits(path, (place, f"*/{place}")) for place in _PLACES)
+
+
+def keeps_secrets(path: str, home: str) -> bool:
+    """Whether a real path is in a folder where programs keep keys, or holds all of the home."""
+    inside = path.rstrip("/") + "/"
+    return any(f"/{folder}/" in inside for folder in _KEEPERS) or f"{home}/".startswith(inside)
 
 
 def file_may_be_key(path: str) -> bool:

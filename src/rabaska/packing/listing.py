@@ -15,6 +15,7 @@ from rabaska.node.data.ahead import ahead
 from rabaska.node.data.inspection import leads_out
 from rabaska.node.data.packs import FOLDER, LINK
 from rabaska.packing.names import Names, names_of
+from rabaska.packing.refusals import refuse_secrets
 from rabaska.packing.speed import leaf
 
 _FEW, _FEW_NAMES = 4, 2000  # folders that one thread looks into at a time, and their files
@@ -134,6 +135,8 @@ class Listing:
         self, prefix: bytes, entry: _Entry, files: list[bytes], folders: list[bytes]
     ) -> None:
         """Anything but a plain file."""
+        if self._follow and entry.is_symlink():
+            refuse_secrets(os.fsdecode(entry.path))
         try:
             mode = entry.stat(follow_symlinks=self._follow).st_mode
         except OSError as problem:

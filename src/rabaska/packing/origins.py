@@ -13,7 +13,7 @@ from rabaska.node.data import packs
 from rabaska.packing import archives
 from rabaska.packing.memory import whole
 from rabaska.packing.pack import Pack, Wish, pack, put_in_place
-from rabaska.packing.refusals import refuse_name
+from rabaska.packing.refusals import refuse_name, refuse_secrets
 from rabaska.packing.space import space_needed
 from rabaska.packing.unpacking import unpack
 
@@ -21,6 +21,8 @@ from rabaska.packing.unpacking import unpack
 def pack_origin(sources: Sequence[Path], store: Path, wish: Wish) -> Pack:
     """Pack one folder, archive or file, or several folders side by side."""
     paths = [source.absolute() for source in sources]
+    for path in paths:
+        refuse_secrets(str(path))
     if len(paths) == 1 and not paths[0].is_file():
         return pack(paths[0], store, wish)
     refuse_name(wish.name)

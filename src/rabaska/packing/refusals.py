@@ -1,8 +1,10 @@
 """What cannot be packed is refused before anything is read."""
 
+import os
 import re
 from pathlib import Path
 
+from rabaska.domain.secrets import file_looks_secret, keeps_secrets
 from rabaska.errors import DatasetError
 
 
@@ -35,3 +37,18 @@ def refuse_unfit(source: Path, store: Path) -> None:
             why=f"packs are kept in {store}, inside it",
             hint="set RABASKA_HOME to a folder outside the dataset",
         )
+
+
+def refuse_secrets(path: str) -> None:
+    """Refuse keys and passwords as data: somebody else's rabaska.toml may name any folder."""
+    real = os.path.realpath(path)
+    is_secret = Path(real).is_file() and file_looks_secret(real)
+    # Not Path.home, which fails for a user without a name.
+    home = os.path.realpath(os.path.expanduser("~"))
+    if not is_secret and not keeps_secrets(real, home):
+        return
+    raise DatasetError(
+        f"{path} is not packed: keys and passwords are kept there",
+        why=f"it is {real}, and what is packed is sent to the cluster, where the program reads it",
+        hint="look at [data] in rabaska.toml; copy what is really data into a folder of its own",
+    )
