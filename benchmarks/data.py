@@ -321,7 +321,7 @@ class Bench:
         yield from self._rates("random", self._with_peers(), asked, "read, random, one process")
 
     def comparing(self) -> Iterator[Row]:
-        """What it costs to compare every sample, which is done until its shard was proven."""
+        """What it costs to compare every sample, which is done once where all fit into memory."""
         folder = self._disk / "reading"
         cost = medians(
             {kind: lambda kind=kind: 1 / self._reader("random", kind, folder)
@@ -330,7 +330,7 @@ class Bench:
         )  # fmt: skip
         ratio = cost["proven"] / cost["compared"]
         work, rates = "read, every sample compared", (1 / cost["compared"], 1 / cost["proven"])
-        yield Row(work, "shards that were proven", *rates, ratio, None, "/s")
+        yield Row(work, "samples that were compared", *rates, ratio, None, "/s")
 
     def loading(self) -> Iterator[Row]:
         asked = {"webdataset": 4.0, "litdata": 1.3, "files": 2.5, "nothing": None}

@@ -8,9 +8,10 @@ from array import array
 import pytest
 
 from rabaska.node.data import proof
+from rabaska.node.data.arrive import SOURCE
 from rabaska.node.data.packs import INDEX, Index, load_manifest, shard_name
 from rabaska.packing.pack import Wish, pack
-from rabaska.training import DamagedData, PackedDataset, sources, swiftly
+from rabaska.training import DamagedData, PackedDataset, sources, swiftly, warming
 
 COUNT = 300
 
@@ -40,8 +41,10 @@ def asked(made, compiled):
     shards = sorted(made.glob("shard-*.tar"))
     opened = array("i", [os.open(path, os.O_RDONLY) for path in shards])
 
-    def asked(positions, files=COUNT, most=10**9, opened=opened, proven=b""):
-        return compiled.samples(index.map, files, positions, opened, most, proven)
+    def asked(positions, files=COUNT, most=10**9, opened=opened, proven=b"", compared=()):
+        return compiled.compared_samples(
+            index.map, files, positions, opened, most, proven, bytearray(compared)
+        )
 
     yield asked
     for descriptor in opened:
@@ -57,6 +60,17 @@ def test_every_sample_is_read_as_python_reads_it(asked, plain):
     assert list(zip(contents, labels, strict=True)) == plain.__getitems__(positions)
     assert len(set(labels)) == 8
     assert -1 in labels
+
+
+@pytest.mark.parametrize("positions", [
+    range(COUNT), range(40, 90), [*range(20), *range(10, 30)], range(COUNT - 1, -1, -1),
+    [7, 7, 7], [5, 6, 8, 9, 11], range(0, COUNT, 2), [COUNT - 1, 0], [3, 250, 4],
+], ids=repr)  # fmt: skip
+def test_neighbours_are_read_at_once_and_are_what_each_of_them_is(made, asked, plain, positions):
+    expected = [plain[position] for position in positions]
+
+    assert plain.__getitems__(positions) == expected
+    assert list(zip(*asked(positions), strict=True)) == expected
 
 
 def test_a_batch_may_be_empty_or_of_any_kind_of_number(asked, plain):
@@ -85,7 +99,7 @@ def test_what_makes_no_sense_is_an_error(asked, odd):
 
 
 def test_a_shard_that_was_cut_short_is_named_as_without_it(made, tmp_path, compiled, monkeypatch):
-    monkeypatch.setattr(swiftly, "samples", compiled.samples)
+    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples)
     for path in made.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     data = PackedDataset(tmp_path)
@@ -103,11 +117,19 @@ def test_a_changed_byte_is_left_to_python_unless_the_shard_was_proven(made, tmp_
     shards = sorted(tmp_path.glob("shard-*.tar"))
     opened = array("i", [os.open(path, os.O_RDONLY) for path in shards])
 
-    def asked(proven):
-        return compiled.samples(index.map, COUNT, [place], opened, 10**9, proven)
+    def asked(proven, compared=b"", positions=(place,)):
+        noted = bytearray(compared)
+        words = (index.map, COUNT, positions, opened, 10**9, proven, noted)
+        return compiled.compared_samples(*words), bytes(noted)
 
-    assert asked(b"") is asked(bytes(len(shards))) is None
-    assert asked(b"\1" * len(shards)) is not None
+    nothing = bytes(COUNT)
+    assert asked(b"")[0] is asked(bytes(len(shards)))[0] is None
+    assert asked(b"\1" * len(shards))[0] is not None
+    assert asked(b"", nothing) == (None, nothing)
+    assert asked(b"", b"\1" * COUNT)[0] is not None
+    before, after = bytes([1] * place), bytes([0] * (COUNT - place))
+    # Neighbours come in one call: only those are noted that were what was packed.
+    assert asked(b"", nothing, range(COUNT)) == (None, before + after)
     for descriptor in opened:
         os.close(descriptor)
     index.close()
@@ -132,7 +154,7 @@ def damaged_copy(made, folder) -> int:
 def test_a_changed_byte_is_named_and_noted_where_it_was_staged(
     made, tmp_path, compiled, monkeypatch, way
 ):
-    monkeypatch.setattr(swiftly, "samples", compiled.samples if way == "C" else None)
+    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
     place = damaged_copy(made, tmp_path)
     data = PackedDataset(tmp_path)
 
@@ -150,7 +172,7 @@ def test_a_changed_byte_is_named_and_noted_where_it_was_staged(
 def test_a_shard_that_was_changed_after_it_was_proven_is_compared_again(
     made, tmp_path, compiled, monkeypatch, way
 ):
-    monkeypatch.setattr(swiftly, "samples", compiled.samples if way == "C" else None)
+    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
     proof.begin(str(tmp_path), load_manifest(str(made)), proven=True)
     time.sleep(0.02)
     place = damaged_copy(made, tmp_path)
@@ -161,7 +183,7 @@ def test_a_shard_that_was_changed_after_it_was_proven_is_compared_again(
 
 @pytest.mark.parametrize("way", ["C", "Python"])
 def test_what_was_wrong_only_in_memory_is_read_again(made, tmp_path, compiled, monkeypatch, way):
-    monkeypatch.setattr(swiftly, "samples", compiled.samples if way == "C" else None)
+    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
     place = damaged_copy(made, tmp_path)
     expected = PackedDataset(made)[place]
     data = PackedDataset(tmp_path)
@@ -183,7 +205,7 @@ def test_a_dataset_gives_the_same_with_it(made, plain, compiled, monkeypatch):
     calls = []
 
     def noted(*words):
-        calls.append(compiled.samples(*words))
+        calls.append(compiled.compared_samples(*words))
         return calls[-1]
 
     monkeypatch.setattr(swiftly, "samples", noted)
@@ -192,3 +214,99 @@ def test_a_dataset_gives_the_same_with_it(made, plain, compiled, monkeypatch):
 
     assert first == second == expected
     assert [found is None for found in calls] == [True, False]  # shards are opened by Python
+
+
+def change(folder, place) -> None:
+    """Change one byte of a sample."""
+    index = Index(str(folder / INDEX))
+    entry = index.entry(place)
+    index.close()
+    with (folder / shard_name(entry.shard)).open("r+b") as stream:
+        stream.seek(entry.offset + 1000)
+        stream.write(b"changed")
+
+
+def copy(made, folder) -> int:
+    """A copy of the pack, and the position of a sample in it that is long enough to be changed."""
+    place = damaged_copy(made, folder)
+    for path in made.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    return place
+
+
+@pytest.mark.parametrize("way", ["C", "Python"])
+@pytest.mark.parametrize("how", ["alone", "in order", "anyhow"])
+def test_what_does_not_stay_in_memory_is_compared_in_every_epoch(
+    made, tmp_path, compiled, monkeypatch, way, how
+):
+    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
+    place = copy(made, tmp_path)
+    positions = {"alone": [place], "in order": range(COUNT), "anyhow": [3, place, 9]}[how]
+    data = PackedDataset(tmp_path, ahead=False)
+    monkeypatch.setattr(warming, "free_memory", lambda: 1000)
+    large = PackedDataset(tmp_path)
+    for each in (data, large):
+        each.__getitems__(positions)
+
+    change(tmp_path, place)
+
+    for each in (data, large):
+        with pytest.raises(DamagedData):
+            each.__getitems__(positions)
+        with pytest.raises(DamagedData):
+            each[place]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("way", ["C", "Python"])
+def test_what_stays_in_memory_is_compared_once_by_whichever_worker(
+    made, tmp_path, compiled, monkeypatch, way
+):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
+    place = copy(made, tmp_path)
+    data = PackedDataset(tmp_path)
+    loader = torch.utils.data.DataLoader(data, 16, num_workers=2, collate_fn=len)
+
+    assert sum(loader) == COUNT
+    monkeypatch.setattr(sources, "crc32", None)  # who would compare again fails
+    again = data.__getitems__(range(COUNT))
+
+    assert data[place] == again[place]
+    monkeypatch.undo()
+    assert again == PackedDataset(made).__getitems__(range(COUNT))
+
+
+@pytest.mark.parametrize("way", ["C", "Python"])
+def test_a_shard_that_is_opened_anew_is_compared_anew(made, tmp_path, compiled, monkeypatch, way):
+    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
+    place = copy(made, tmp_path)
+    data = PackedDataset(tmp_path)
+    data.__getitems__(range(COUNT))
+    shard = data.shards_of([place])[0]
+
+    damaged_copy(made, tmp_path)
+    data._source._open(shard)
+
+    with pytest.raises(DamagedData):
+        data.__getitems__(range(COUNT))
+
+
+@pytest.mark.parametrize("way", ["C", "Python"])
+def test_a_shard_whose_copy_is_gone_is_compared_where_it_comes_from(
+    made, tmp_path, compiled, monkeypatch, way
+):
+    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir(), there.mkdir()
+    place = copy(made, here)
+    damaged_copy(made, there)
+    (here / SOURCE).write_bytes(os.fsencode(there))
+    data = PackedDataset(here)
+    data._source._compared[:] = b"\1" * COUNT  # by workers that had the copy open
+
+    for path in here.glob("shard-*.tar"):
+        path.unlink()
+
+    with pytest.raises(DamagedData):
+        data.__getitems__([place])

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from rabaska.node.data import proof
 from rabaska.node.data.ahead import ahead
 from rabaska.node.data.arrive import SOURCE
-from rabaska.node.data.blocks import forget, is_as_made
+from rabaska.node.data.blocks import forget
 from rabaska.node.data.packs import (
     FOLDER,
     HEADER,
@@ -19,9 +19,7 @@ from rabaska.node.data.packs import (
     MANIFEST,
     NO_CLASS,
     RECORD,
-    DamagedPack,
     Index,
-    load_manifest,
     shard_name,
 )
 from rabaska.node.data.sums import crc32
@@ -34,13 +32,18 @@ Sample = Tuple[bytes, int]
 Columns = Tuple[List[bytes], List[int]]  # what samples hold, and their classes
 
 _LARGE_BATCH = 8 * 2**20  # bytes from which on several reads at once pay, on slow storage above all
+_BETWEEN = 1024  # bytes between two neighbours: the end of a block, and a header of tar
 _NOT_OPEN = -1
 _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
 
-# offset, size, shard and class stand at these places of a record; see node/data/packs.py
-_FIELDS = {"offset": ("<u8", 0), "size": ("<u8", 8), "shard": ("<u4", 40), "label": ("<i4", 56)}
-_RECORD = struct.Struct("<QQ24xI12xi4x")  # the same four
+# offset, size, shard, class and crc32 stand at these places of a record; see node/data/packs.py
+_FIELDS = {
+    "offset": ("<u8", 0), "size": ("<u8", 8), "shard": ("<u4", 40), "label": ("<i4", 56),
+    "crc": ("<u4", 44),
+}  # fmt: skip
+_PLACE = struct.Struct("<QQ24xI12xi4x")  # the first four
 _SUM = struct.Struct("<44xI16x")  # the crc32
+_SAMPLE = struct.Struct("<QQ24xII8xi4x")  # all of them: offset, size, shard, crc32, class
 
 
 def is_pack(path: str) -> bool:
@@ -50,8 +53,9 @@ def is_pack(path: str) -> bool:
 class PackSource:
     """Samples found by the index and read from the shards, without a seek that workers share.
 
-    Each is compared with the crc32 that the index has of it, unless its whole shard was proven on
-    this node.
+    Each is compared with the crc32 that the index has of it before it is handed out, unless its
+    whole shard was proven on this node. Where all shards fit into memory, once is enough; what is
+    larger comes from the disk again in every epoch, and is compared again.
     """
 
     def __init__(self, path: str) -> None:
@@ -61,6 +65,7 @@ class PackSource:
         self._shards = array("i", [_NOT_OPEN]) * self._shard_count()  # descriptors
         self._elsewhere = _elsewhere(path)
         self._proven = _proven(path, len(self._shards))
+        self._compared: Any = bytearray()  # a byte for each sample, 1 once it was; or none at all
         self._looked: Dict[int, float] = {}
         self.classes = [
             entry.name for entry in self._index.folders()
@@ -74,25 +79,29 @@ class PackSource:
         return self._index.entry(position).name
 
     def warm(self) -> None:
-        """Ask for all shards to be read ahead, if they fit into memory beside everything else.
-
-        Where nobody proves them, that is done along with it.
-        """
-        path, then = self._path, None
-        if isinstance(self._proven, bytes) and self._proven:
-            proven = self._proven = mmap.mmap(-1, len(self._proven))  # workers see it too
-            then = lambda: _prove(path, proven)  # noqa: E731
-        warm([os.path.join(path, shard_name(n)) for n in range(self._shard_count())], then)
+        """Ask for all shards to be read ahead, if they fit into memory beside everything else."""
+        paths = [os.path.join(self._path, shard_name(n)) for n in range(self._shard_count())]
+        if warm(paths) and len(self):
+            self._compared = mmap.mmap(-1, len(self))  # forked workers write into the same
 
     def _shard_count(self) -> int:
         # Each holds a file at least, whatever a damaged index says.
         return min(self._index.record(len(self) - 1)[6] + 1, len(self)) if len(self) else 0
 
     def sample(self, position: int) -> Sample:
-        offset, size, _, _, _, _, shard, crc, _, _, label, _ = self._index.record(position)
-        content = self._read(shard, size, offset)
-        if not self._is_proven(shard) and crc32(content) != crc:
-            content = self._read_again(position)
+        place = HEADER.size + position * RECORD.size
+        offset, size, shard, crc, label = _SAMPLE.unpack_from(self._index.map, place)
+        descriptor = self._shards[shard]
+        usual = descriptor != _NOT_OPEN and not self._looked
+        content = os.pread(descriptor, size, offset) if usual else b""
+        if len(content) != size:
+            content = self._read(shard, size, offset)
+        compared = self._compared
+        if not (compared and compared[position]) and not self._is_proven(shard):
+            if crc32(content) != crc:
+                content = self._read_again(position)
+            elif compared:
+                compared[position] = 1
         return content, label
 
     def at_once(self, positions: Sequence[int]) -> Optional[Columns]:
@@ -100,8 +109,9 @@ class PackSource:
         if swiftly.samples is None or self._looked:
             return None
         found: Optional[Columns] = swiftly.samples(
-            self._index.map, len(self), positions, self._shards, _LARGE_BATCH, self._proven
-        )
+            self._index.map, len(self), positions, self._shards, _LARGE_BATCH, self._proven,
+            self._compared,
+        )  # fmt: skip
         return found
 
     def columns(self, positions: List[int]) -> Columns:
@@ -110,20 +120,49 @@ class PackSource:
         used = set(shards)
         for shard in used:
             self._descriptor(shard)
-        contents = self._contents(offsets, sizes, shards)
+        contents = (
+            self._neighbours(offsets, sizes, shards) if len(used) == 1
+            else self._contents(offsets, sizes, shards)
+        )  # fmt: skip
         if not all(map(self._is_proven, used)):
             self._compare(positions, contents)
         return contents, labels
 
     def _compare(self, positions: List[int], contents: List[bytes]) -> None:
         """Compare samples with their sums, and read once more what is not as it was packed."""
-        places = [HEADER.size + position * RECORD.size for position in positions]
-        crcs = [found[0] for found in map(_SUM.unpack_from, repeat(self._index.map), places)]
-        if list(map(crc32, contents)) == crcs:
+        compared = self._compared
+        if compared and all(map(compared.__getitem__, positions)):
             return
-        for number, content in enumerate(contents):
-            if crc32(content) != crcs[number]:
-                contents[number] = self._read_again(positions[number])
+        crcs = self._sums(positions)
+        if list(map(crc32, contents)) != crcs:
+            for number, content in enumerate(contents):
+                if crc32(content) != crcs[number]:
+                    contents[number] = self._read_again(positions[number])
+            return
+        if compared:
+            for position in positions:
+                compared[position] = 1
+
+    def _sums(self, positions: List[int]) -> List[int]:
+        """The crc32 of each of the samples, as the index has it."""
+        numpy = lazily.numpy()
+        if numpy is None:
+            places = [HEADER.size + position * RECORD.size for position in positions]
+            return [found[0] for found in map(_SUM.unpack_from, repeat(self._index.map), places)]
+        found: List[int] = self._arrays(numpy)[4][numpy.asarray(positions, numpy.intp)].tolist()
+        return found
+
+    def _neighbours(self, offsets: List[int], sizes: List[int], shards: List[int]) -> List[bytes]:
+        """Samples of one shard: in one call if they lie side by side, as in an epoch in order."""
+        first, end, size = offsets[0], offsets[-1] + sizes[-1], sum(sizes)
+        most = min(size + _BETWEEN * len(sizes), _LARGE_BATCH)
+        if not 0 < end - first <= most or len(sizes) == 1 or offsets != sorted(offsets):
+            return self._contents(offsets, sizes, shards)
+        content = self._read(shards[0], end - first, first)
+        contents = [content[at - first : at - first + long] for at, long in zip(offsets, sizes)]
+        if sum(map(len, contents)) != size:  # an odd index: one reaches beyond the last
+            return self._contents(offsets, sizes, shards)
+        return contents
 
     def _contents(self, offsets: List[int], sizes: List[int], shards: List[int]) -> List[bytes]:
         size = sum(sizes)
@@ -142,13 +181,16 @@ class PackSource:
         numpy = lazily.numpy()
         if numpy is None:
             places = [HEADER.size + position * RECORD.size for position in positions]
-            records = map(_RECORD.unpack_from, repeat(self._index.map), places)
+            records = map(_PLACE.unpack_from, repeat(self._index.map), places)
             return list(map(list, zip(*records)))
-        if self._columns is None:
-            self._columns = _columns(self._index, numpy)
         # Column by column: for all at once NumPy would make a record of each sample.
         wanted = numpy.asarray(positions, numpy.intp)
-        return [column[wanted].tolist() for column in self._columns]
+        return [column[wanted].tolist() for column in self._arrays(numpy)[:4]]
+
+    def _arrays(self, numpy: Any) -> List[Any]:
+        if self._columns is None:
+            self._columns = _columns(self._index, numpy)
+        return self._columns
 
     def shards_of(self, positions: List[int]) -> List[int]:
         """The shard in which each of the samples lies."""
@@ -207,12 +249,15 @@ class PackSource:
             self._looked.pop(shard, None)
             if _changed_since_proof(opened, self._path):
                 self._proven = bytes(len(self._proven))  # from now on all are compared
+                self._compared = bytearray()
         except FileNotFoundError:
             if self._elsewhere is None:
                 raise
             opened = os.open(os.path.join(self._elsewhere, name), os.O_RDONLY | os.O_CLOEXEC)
             self._looked[shard] = time.monotonic() + _LOOK_AGAIN
+            self._compared = bytearray()  # that was a copy which is gone
         if self._shards[shard] != _NOT_OPEN:
+            self._compared = bytearray()  # that was another file
             os.close(self._shards[shard])
         self._shards[shard] = opened
         return opened
@@ -242,18 +287,8 @@ def _changed_since_proof(shard: int, path: str) -> bool:
     return os.fstat(shard).st_ctime_ns > proven
 
 
-def _prove(path: str, proven: "mmap.mmap") -> None:
-    """Read all shards; a damaged one is left to whoever reads a sample of it."""
-    try:
-        for number, shard in enumerate(load_manifest(path).shards[: len(proven)]):
-            if is_as_made(path, shard):
-                proven[number] = 1
-    except (DamagedPack, OSError):
-        pass
-
-
 def _columns(index: Index, numpy: Any) -> List[Any]:
-    """Offsets, sizes, shards and classes of all samples: arrays over the mapped index."""
+    """The fields of all samples: arrays over the mapped index."""
     kind = numpy.dtype({
         "names": list(_FIELDS),
         "formats": [form for form, _ in _FIELDS.values()],

@@ -6,9 +6,9 @@ samples = None
 try:
     import rabaska_speed
 
-    # One that was installed with another rabaska would check nothing.
+    # One that was installed with another rabaska would check nothing, or not remember what it did.
     if getattr(rabaska_speed, "FORMAT", None) == FORMAT:
-        samples = rabaska_speed.samples
+        samples = getattr(rabaska_speed, "compared_samples", None)
 except ImportError:  # it is optional: only speed is lost
     pass
 

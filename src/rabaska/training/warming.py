@@ -6,7 +6,7 @@ may do so.
 
 import os
 import threading
-from typing import Callable, List, Optional
+from typing import List
 
 from rabaska.node.data.memory import free_memory
 
@@ -14,23 +14,21 @@ _PIECE = 8 * 2**20
 _SHARE = 0.5  # of the memory that is free
 
 
-def warm(paths: List[str], then: Optional[Callable[[], None]] = None) -> None:
-    """Begin to read these files into the system's cache, unless they would not fit.
-
-    What shall be done `then`, is done by the same thread.
-    """
+def warm(paths: List[str]) -> bool:
+    """Begin to read these files into the system's cache, unless they would not fit; whether so."""
     if not hasattr(os, "posix_fadvise"):
-        return
+        return False
     try:
         sizes = [os.path.getsize(path) for path in paths]
     except OSError:  # some have not arrived yet, and arriving warms them
-        return
+        return False
     if sum(sizes) > _SHARE * free_memory():
-        return
-    threading.Thread(target=_read_ahead, args=(paths, sizes, then), daemon=True).start()
+        return False
+    threading.Thread(target=_read_ahead, args=(paths, sizes), daemon=True).start()
+    return True
 
 
-def _read_ahead(paths: List[str], sizes: List[int], then: Optional[Callable[[], None]]) -> None:
+def _read_ahead(paths: List[str], sizes: List[int]) -> None:
     for path, size in zip(paths, sizes):
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -41,5 +39,3 @@ def _read_ahead(paths: List[str], sizes: List[int], then: Optional[Callable[[], 
                 os.posix_fadvise(descriptor, offset, _PIECE, os.POSIX_FADV_WILLNEED)
         finally:
             os.close(descriptor)
-    if then is not None:
-        then()
