@@ -1,17 +1,13 @@
 """A cluster in namespaces whose scheduler is not Slurm: a login node, nodes, shared folders."""
 
 import signal
-import subprocess
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from .cluster import SCRIPTS
-from .login import Login, add_user
+from .base import BaseLab
+from .login import Login
 from .nodes import Nodes
 from .site import Node, Site
-from .slurmconf import hosts_file
-from .world import LabBroken, World
 
 NODES = (Node("node1", "k80", 2, 4, 4_000), Node("node2", "k80", 2, 4, 4_000))
 
@@ -34,8 +30,8 @@ class NotInstalled(Exception):
     """There is no such batch system on this machine."""
 
 
-class BatchLab:
-    """A running cluster; `ssh -F <ssh_config> lab` leads to its login node.
+class BatchLab(BaseLab):
+    """A running cluster of a login node and compute nodes.
 
     A scheduler says in `prepare` what its hosts need before they start, in `serve` how its
     server starts on the host `control`, and in `node_command` what a compute node runs.
@@ -44,27 +40,11 @@ class BatchLab:
     scheduler = ""  # as rabaska calls it
     queue = ""  # the one that jobs go to
     server_daemons: tuple[str, ...] = ()
+    patience = 60
+    enter = ("bash", "-lc", 'exec "$@"', "sh")
 
     def __init__(self, nodes: Sequence[Node] = NODES) -> None:
-        self.site = Site(nodes=tuple(nodes), partitions=())
-        self.user = self.site.user
-        self.home = f"/home/{self.user}"
-        self.shared = f"/scratch/{self.site.project}/{self.user}"
-        self.world = World({self.home: self.site.home, "/scratch": self.site.shared})
-        try:
-            self._boot()
-        except BaseException:
-            self.world.end()
-            raise
-
-    def __enter__(self) -> "BatchLab":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-
-    def end(self) -> None:
-        self.world.end()
+        super().__init__(Site(nodes=tuple(nodes), partitions=()))
 
     # What a scheduler says of itself
 
@@ -84,40 +64,25 @@ class BatchLab:
         """What a command of the administrator printed, run on the server's host."""
         raise NotImplementedError
 
+    def tell(self, line: str) -> None:
+        """One line of `qmgr`."""
+        self.admin("qmgr", "-c", line)
+
     def idle_nodes(self) -> set[str]:
         raise NotImplementedError
 
+    def link_programs(self, folder: Path) -> None:
+        """Have every host find the programs of a folder."""
+        for program in folder.iterdir():
+            link = self.path(f"/usr/local/bin/{program.name}")
+            link.unlink(missing_ok=True)
+            link.symlink_to(program)
+
     # What a test looks at
-
-    @property
-    def ssh_config(self) -> Path:
-        """For `ssh -F`; it knows one host, `lab`."""
-        return self.login.ssh_config
-
-    def path(self, inside: str) -> Path:
-        return self.world.path(inside)
 
     def jobs(self) -> list[str]:
         """The ids of the user's jobs that are not over."""
         return self.run_as_user(["qselect", "-s", "EHQRTWS"], check=False).stdout.split()
-
-    def run_as_user(
-        self, words: Sequence[str], *, check: bool = True, timeout: float = 60, stdin: str = ""
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a command on the login node as the user, in the user's home."""
-        become = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
-        become += ["--reset-env", "env", f"--chdir={self.home}", "bash", "-lc", 'exec "$@"', "sh"]
-        door = self.login.door.pid
-        return self.world.run(
-            [*become, *words], check=check, timeout=timeout, stdin=stdin, inside_of=door
-        )
-
-    def wait_until(self, condition: Callable[[], bool], *, patience: float = 60) -> None:
-        give_up = time.monotonic() + patience
-        while not condition():
-            if time.monotonic() > give_up:
-                raise LabBroken(f"waited in vain for {condition}")
-            time.sleep(0.1)
 
     # Faults
 
@@ -157,15 +122,11 @@ class BatchLab:
         )
 
     def _boot(self) -> None:
-        for script in SCRIPTS.iterdir():
-            self.world.write(f"/usr/local/lib/lab/{script.name}", script.read_text(), mode=0o755)
-        self.world.write("/etc/hosts", hosts_file(self.site))
         for program in OTHERS:
             self.path(f"/usr/bin/{program}").unlink(missing_ok=True)
         for name in ("pbs", "torque"):
             self.path(f"/etc/profile.d/{name}.sh").unlink(missing_ok=True)
-        add_user(self.world, self.site)
-        self._connect_hosts()
+        self._make_hosts()
         self.prepare()
         self.login = Login(self.world, self.site)
         self._let_user_into_nodes()
@@ -182,9 +143,3 @@ class BatchLab:
         self.world.write(f"{self.home}/.ssh/id_ed25519", key, mode=0o600)
         self.world.write(f"{self.home}/.ssh/config", SSH)
         self.world.run(["chown", "-R", f"{self.user}:", f"{self.home}/.ssh"])
-
-    def _connect_hosts(self) -> None:
-        words = [self.site.address("control")]
-        for host in self.site.hosts[1:]:
-            words += [host, self.site.address(host)]
-        self.world.run(["bash", "/usr/local/lib/lab/network.sh", *words])

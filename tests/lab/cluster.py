@@ -2,59 +2,28 @@
 
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from . import slurmconf
 from .accounting import start_accounting
+from .base import BaseLab
 from .controller import Controller, start_munged
-from .login import Login, add_user
+from .login import Login
 from .modules import install_modules
 from .nodes import Nodes
 from .site import Site
-from .world import FILL, LabBroken, World
-
-SCRIPTS = Path(__file__).parent / "scripts"
+from .world import FILL, LabBroken
 
 
-class Lab:
-    """A running cluster. Use it as a context manager, or call `end` yourself.
-
-    Paths such as `home` and `shared` are those of the lab; `path` says where to look from outside.
-    """
+class Lab(BaseLab):
+    """A running Slurm cluster. Use it as a context manager, or call `end` yourself."""
 
     def __init__(self, site: Site | None = None) -> None:
-        self.site = site or Site()
-        self.user = self.site.user
-        self.home = f"/home/{self.user}"
-        self.shared = f"/scratch/{self.site.project}/{self.user}"
         began = time.monotonic()
-        self.world = World({self.home: self.site.home, "/scratch": self.site.shared})
-        try:
-            self._boot()
-        except BaseException:
-            self.world.end()
-            raise
+        super().__init__(site or Site())
         self.boot_seconds = time.monotonic() - began
 
-    def __enter__(self) -> "Lab":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-
-    def end(self) -> None:
-        self.world.end()
-
     # What a test looks at
-
-    @property
-    def ssh_config(self) -> Path:
-        """For `ssh -F`; it knows one host, `lab`."""
-        return self.login.ssh_config
-
-    def path(self, inside: str) -> Path:
-        return self.world.path(inside)
 
     def log(self, name: str) -> str:
         """What a daemon (`slurmctld`, `login1`, a node …) printed so far."""
@@ -76,20 +45,6 @@ class Lab:
         return file.read_text().splitlines() if file.exists() else []
 
     # What a user does
-
-    def run_as_user(
-        self, words: Sequence[str], *, check: bool = True, timeout: float = 60, stdin: str = ""
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a command on the login node as the user, in the user's home."""
-        become = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
-        become += ["--reset-env", "env", f"--chdir={self.home}"]
-        return self.world.run(
-            [*become, *words],
-            check=check,
-            timeout=timeout,
-            stdin=stdin,
-            inside_of=self.login.door.pid,
-        )
 
     def run_as(
         self, user: str, words: Sequence[str], *, node: str = "", stdin: str = ""
@@ -127,19 +82,11 @@ class Lab:
             waiting_for=lambda: f"{sorted(wanted)} to be {state}; they are {self.sinfo()}",
         )
 
-    def wait_until(
-        self,
-        condition: Callable[[], bool],
-        *,
-        patience: float = 30,
-        waiting_for: Callable[[], str] = lambda: "a condition",
-    ) -> None:
-        give_up = time.monotonic() + patience
-        while not condition():
-            if self.controller.crashed or time.monotonic() > give_up:
-                told = self.controller.last_words
-                raise LabBroken(f"waited in vain for {waiting_for()}\nslurmctld said: {told}")
-            time.sleep(0.02)
+    def _crashed(self) -> bool:
+        return self.controller.crashed
+
+    def _last_words(self) -> str:
+        return f"\nslurmctld said: {self.controller.last_words}"
 
     # Faults
 
@@ -207,10 +154,9 @@ class Lab:
     # Booting
 
     def _boot(self) -> None:
+        # With the user: slurmctld looks up the user of each account once, when it starts.
+        self._make_hosts()
         self._write_files()
-        # Before slurmctld, which looks up the user of each account once.
-        add_user(self.world, self.site)
-        self._connect_hosts()
         start_munged(self.world)
         if self.site.accounting:
             start_accounting(self.world, self.site)
@@ -223,25 +169,16 @@ class Lab:
         self.wait_for_nodes()
 
     def _write_files(self) -> None:
-        for script in SCRIPTS.iterdir():
-            self.world.write(f"/usr/local/lib/lab/{script.name}", script.read_text(), mode=0o755)
         self.world.write("/usr/local/lib/lab/warp", f"{self.site.warp}\n")
         cgroups = self.world.cgroups
         self.world.write("/etc/slurm/slurm.conf", slurmconf.slurm_conf(self.site, cgroups=cgroups))
         self.world.write("/etc/slurm/gres.conf", slurmconf.gres_conf(self.site))
         self.world.write("/etc/slurm/cgroup.conf", slurmconf.cgroup_conf())
-        self.world.write("/etc/hosts", slurmconf.hosts_file(self.site))
         install_modules(self.world)
         for folder in ("/var/spool/slurmctld", "/var/log/slurm", "/run/munge"):
             self.world.path(folder).mkdir(parents=True, exist_ok=True)
         for program in self.site.without:
             self.world.path(f"/usr/bin/{program}").unlink()
-
-    def _connect_hosts(self) -> None:
-        words = [self.site.address("control")]
-        for host in self.site.hosts[1:]:
-            words += [host, self.site.address(host)]
-        self.world.run(["bash", "/usr/local/lib/lab/network.sh", *words])
 
     def _fill(self, folder: str, limit: str, leave: int) -> None:
         if not limit:

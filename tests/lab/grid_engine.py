@@ -1,15 +1,11 @@
 """A real Grid Engine on one host, with the lab's login node before it."""
 
 import re
-import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .cluster import SCRIPTS
-from .login import Login, add_user
+from .base import BaseLab
+from .login import Login
 from .site import Site
-from .slurmconf import hosts_file
-from .world import LabBroken, World
 
 FILES = Path(__file__).parent / "grid_engine_files"
 ROOT, SPOOL = "/var/lib/gridengine", "/var/spool/gridengine"
@@ -17,6 +13,7 @@ COMMON = f"{ROOT}/default/common"
 ADMIN = "sgeadmin"
 # SGE_ND keeps the daemons in the foreground, where the lab sees them.
 ENVIRONMENT = {"SGE_ROOT": ROOT, "SGE_CELL": "default", "SGE_ND": "1"}
+SETTINGS = tuple(f"{name}={value}" for name, value in ENVIRONMENT.items())
 # Jobs are looked for at once, and their end is in the accounts at once.
 HURRY = {
     "schedule_interval": "0:0:1",
@@ -27,52 +24,20 @@ HURRY = {
 MASTER_PORT, EXECD_PORT = 6444, 6445  # sge-qmaster and sge-execd in /etc/services
 
 
-class GridEngine:
-    """A running Grid Engine; `ssh -F <ssh_config> lab` leads to its login node."""
+class GridEngine(BaseLab):
+    """A running Grid Engine."""
+
+    enter = SETTINGS
 
     def __init__(self) -> None:
-        self.site = Site(nodes=(), partitions=())
-        self.user = self.site.user
-        self.home = f"/home/{self.user}"
-        self.shared = f"/scratch/{self.site.project}/{self.user}"
-        self.world = World({self.home: self.site.home, "/scratch": self.site.shared})
-        try:
-            self._boot()
-        except BaseException:
-            self.world.end()
-            raise
+        super().__init__(Site(nodes=(), partitions=()))
 
-    def __enter__(self) -> "GridEngine":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-
-    def end(self) -> None:
-        self.world.end()
-
-    @property
-    def ssh_config(self) -> Path:
-        """For `ssh -F`; it knows one host, `lab`."""
-        return self.login.ssh_config
-
-    def path(self, inside: str) -> Path:
-        return self.world.path(inside)
-
-    def run_as_user(self, words: Sequence[str], *, check: bool = True) -> str:
-        """What a command on the login node printed, run as the user."""
-        become = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
-        become += ["--reset-env", "env", f"--chdir={self.home}", *_settings()]
-        done = self.world.run([*become, *words], check=check, inside_of=self.login.door.pid)
-        return done.stdout + done.stderr
+    def queued(self) -> str:
+        """What `qstat` prints; nothing once all jobs are over."""
+        return self.run_as_user(["qstat"]).stdout
 
     def _boot(self) -> None:
-        for script in SCRIPTS.iterdir():
-            self.world.write(f"/usr/local/lib/lab/{script.name}", script.read_text(), mode=0o755)
-        self.world.write("/etc/hosts", hosts_file(self.site))
-        add_user(self.world, self.site)
-        addresses = [self.site.address("control"), "login1", self.site.address("login1")]
-        self.world.run(["bash", "/usr/local/lib/lab/network.sh", *addresses])
+        self._make_hosts()
         self._make_cell()
         self._start("qmaster", MASTER_PORT)
         self._configure()
@@ -94,7 +59,7 @@ class GridEngine:
 
     def _start(self, name: str, port: int) -> None:
         self.world.start(name, [f"/usr/sbin/sge_{name}"], environment=ENVIRONMENT)
-        _wait_for(lambda: self.world.listens(port), name)
+        self.wait_until(lambda: self.world.listens(port), waiting_for=lambda: name)
 
     def _configure(self) -> None:
         for file in FILES.iterdir():
@@ -133,16 +98,4 @@ class GridEngine:
 
     def _as_admin(self, *words: str) -> str:
         become = ["setpriv", f"--reuid={ADMIN}", f"--regid={ADMIN}", "--clear-groups"]
-        return self.world.run([*become, "env", *_settings(), *words]).stdout
-
-
-def _settings() -> list[str]:
-    return [f"{name}={value}" for name, value in ENVIRONMENT.items()]
-
-
-def _wait_for(condition: Callable[[], bool], name: str) -> None:
-    give_up = time.monotonic() + 30
-    while not condition():
-        if time.monotonic() > give_up:
-            raise LabBroken(f"{name} did not come up")
-        time.sleep(0.05)
+        return self.world.run([*become, "env", *SETTINGS, *words]).stdout

@@ -65,10 +65,7 @@ class Pbs(BatchLab):
         self.world.write("/etc/pbs.conf", CONF.format(prefix=self.prefix, server=1, mom=0))
         self.world.write("/etc/pbs.conf.node", CONF.format(prefix=self.prefix, server=0, mom=1))
         self.world.write("/usr/local/lib/lab/pbs_node.sh", NODE, mode=0o755)
-        for program in Path(self.prefix, "bin").iterdir():
-            link = self.path(f"/usr/local/bin/{program.name}")
-            link.unlink(missing_ok=True)
-            link.symlink_to(program)
+        self.link_programs(Path(self.prefix, "bin"))
         # What the machine's own installation may have left is not this cluster's.
         self.world.run(["rm", "-rf", HOME])
         # The server keeps its jobs in a database; its socket lies where Debian's package has it.
@@ -95,10 +92,6 @@ class Pbs(BatchLab):
             self.tell(f"create node {node.name}")
             self.tell(f"set node {node.name} resources_available.ncpus = {node.cores}")
             self.tell(f"set node {node.name} resources_available.ngpus = {node.gpus}")
-
-    def tell(self, line: str) -> None:
-        """One line of `qmgr`."""
-        self.admin("qmgr", "-c", line)
 
     def admin(self, *words: str, check: bool = True) -> str:
         done = self.world.run([f"{self.prefix}/bin/{words[0]}", *words[1:]], check=check)

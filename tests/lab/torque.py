@@ -72,11 +72,8 @@ class Torque(BatchLab):
     def prepare(self) -> None:
         self.programs = programs()
         self.spool = spool(self.programs)
-        for folder in (self.programs, self.programs.parent / "bin"):
-            for program in folder.iterdir():
-                link = self.path(f"/usr/local/bin/{program.name}")
-                link.unlink(missing_ok=True)
-                link.symlink_to(program)
+        self.link_programs(self.programs)
+        self.link_programs(self.programs.parent / "bin")
         self.world.write(f"{self.spool}/server_name", "control\n")
         self.world.write("/usr/local/lib/lab/mom_config", MOM)
         self.world.write("/usr/local/lib/lab/torque_node.sh", NODE, mode=0o755)
@@ -107,10 +104,6 @@ class Torque(BatchLab):
         for node in self.site.nodes:
             has = f"np={node.cores},gpus={node.gpus},properties={node.gpu}"
             self.tell(f"create node {node.name} {has}")
-
-    def tell(self, line: str) -> None:
-        """One line of `qmgr`."""
-        self.admin("qmgr", "-c", line)
 
     def admin(self, *words: str, check: bool = True) -> str:
         done = self.world.run(words, check=check, inside_of=self._authority.pid)

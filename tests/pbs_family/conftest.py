@@ -5,7 +5,6 @@ Debian: `make test-torque` and `make test-pbs` boot what somebody has installed.
 """
 
 import os
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,13 +37,10 @@ store = "$SCRATCH/{name}"
 
 @dataclass(frozen=True)
 class Passenger(Voyager):
-    def leave(self):
+    def cancel_jobs(self):
         found = self.lab.run_as_user(["qselect", "-u", self.lab.user], check=False).stdout.split()
         if found:
             self.lab.run_as_user(["qdel", *found], check=False)
-        if Path(self.connection.sockets).exists():
-            self.connection.close()
-        shutil.rmtree(self.sockets, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

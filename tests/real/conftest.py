@@ -83,10 +83,13 @@ class Voyager(User):
 
     def leave(self):
         """No test leaves a job or a connection behind."""
-        self.lab.run_as_user(["scancel", "--user", self.lab.user], check=False)
+        self.cancel_jobs()
         if Path(self.connection.sockets).exists():
             self.connection.close()
         shutil.rmtree(self.sockets, ignore_errors=True)
+
+    def cancel_jobs(self):
+        self.lab.run_as_user(["scancel", "--user", self.lab.user], check=False)
 
 
 @pytest.fixture

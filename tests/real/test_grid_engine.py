@@ -1,7 +1,6 @@
 """The main journey on a real Grid Engine over a real ssh: chain, kill, fetch, cancel, refusals."""
 
 import json
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +33,8 @@ store = "$SCRATCH/{name}"
 
 @dataclass(frozen=True)
 class Passenger(Voyager):
-    def leave(self):
+    def cancel_jobs(self):
         self.lab.run_as_user(["qdel", "-u", self.lab.user], check=False)
-        if Path(self.connection.sockets).exists():
-            self.connection.close()
-        shutil.rmtree(self.sockets, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +81,7 @@ def test_links_that_are_not_needed_are_taken_out_of_the_queue(grid_engine, passe
     passenger.types("wait", run)
 
     assert passenger.status(run)["state"] == "finished"
-    passenger.until(lambda _: grid_engine.run_as_user(["qstat"]) == "", run)
+    passenger.until(lambda _: grid_engine.queued() == "", run)
 
 
 def test_a_cancelled_run_leaves_the_queue_and_keeps_what_it_saved(grid_engine, passenger):
@@ -96,7 +92,7 @@ def test_a_cancelled_run_leaves_the_queue_and_keeps_what_it_saved(grid_engine, p
 
     told = passenger.until(lambda status: status["state"] == "cancelled", run)
     assert told["checkpoint"] is not None
-    assert grid_engine.run_as_user(["qstat"]) == ""
+    assert grid_engine.queued() == ""
 
 
 def test_a_queue_that_does_not_exist_is_known_before_and_refused_in_its_own_words(passenger):
@@ -142,4 +138,4 @@ def test_a_link_that_is_cancelled_saves_before_its_job_is_deleted(grid_engine, p
 
     told = passenger.until(lambda status: status["state"] == "cancelled", run)
     assert told["checkpoint"]["path"].endswith("checkpoint-0001.json")
-    passenger.until(lambda _: grid_engine.run_as_user(["qstat"]) == "", run)
+    passenger.until(lambda _: grid_engine.queued() == "", run)

@@ -34,7 +34,8 @@ def main() -> None:
     with GridEngine() as cluster:
 
         def said(*words: str) -> str:
-            return cluster.run_as_user(words, check=False)
+            done = cluster.run_as_user(words, check=False)
+            return done.stdout + done.stderr
 
         submitted = []
         for number, (options, body) in enumerate(JOBS, 1):
