@@ -4,7 +4,7 @@ import re
 
 from pages import REPOSITORY
 
-from rabaska.node.link import command
+from rabaska.node.job import command
 from rabaska.node.record import chain, runfolder
 from rabaska.node.saves import order
 

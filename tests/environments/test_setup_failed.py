@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.link import setup, space
+from rabaska.node.job import setup, space
 from rabaska.node.record.runfolder import RunFolder
 
 

@@ -8,7 +8,7 @@ from tests.records.damages import DAMAGES, RECORDS
 
 from rabaska.cli.commands import rabaska
 from rabaska.errors import CommandFailed
-from rabaska.node.record import links
+from rabaska.node.record import jobs
 from rabaska.node.record.runfolder import RunFolder
 
 PROGRAM = "sh -c 'echo step 1 loss 2; echo $RABASKA_LINK > notes.csv; exit 3'"
@@ -55,7 +55,7 @@ def test_a_run_is_shown_fetched_and_resumed_without_its_other_records(laptop, ru
     assert fetched
     said = "".join(path.read_text() for path in sorted((folder / "logs").glob("job-*")))
     assert "Traceback" not in said
-    assert links.read_ended(RunFolder(str(folder)), 2).how == "crashed"
+    assert jobs.read_ended(RunFolder(str(folder)), 2).how == "crashed"
     assert list((folder / "output" / "beside-code").glob("notes.csv"))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rabaska.node import files
-from rabaska.node.record import events, links, plan
+from rabaska.node.record import events, jobs, plan
 from rabaska.node.record.runfolder import RunFolder
 
 
@@ -96,8 +96,8 @@ class Agents:
         said, _ = agent.communicate(timeout=60)
         return agent.returncode, said
 
-    def ended(self, link: int) -> links.Ended:
-        found = links.read_ended(self.run, link)
+    def ended(self, link: int) -> jobs.Ended:
+        found = jobs.read_ended(self.run, link)
         assert found is not None, f"link {link} left no record of its end"
         return found
 

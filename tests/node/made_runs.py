@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rabaska.node import files, processes
-from rabaska.node.record import chain, links, plan
+from rabaska.node.record import chain, jobs, plan
 from rabaska.node.record.runfolder import RunFolder
 
 PLAN = plan.Plan(
@@ -43,9 +43,9 @@ def begin_link(run: RunFolder, *, pid: int | None = None, host: str | None = Non
     os.rename(run.carried(last), run.carried(link))
     os.makedirs(run.link(link))
     pid = os.getpid() if pid is None else pid
-    links.write_begun(
+    jobs.write_begun(
         run,
-        links.Begun(
+        jobs.Begun(
             link=link,
             job=f"12_{link}",
             host=host or socket.gethostname(),
@@ -63,8 +63,8 @@ def end_link(run: RunFolder, link: int, how: str = chain.TIME_LIMIT, **more: Any
     fields = {
         "reason": "", "exit_code": 0, "signal": None, "checkpoint": None, "progressed": True, **more
     }  # fmt: skip
-    links.write_ended(
-        run, links.Ended(link=link, job=f"12_{link}", how=how, ended=1000.0 * link + 60, **fields)
+    jobs.write_ended(
+        run, jobs.Ended(link=link, job=f"12_{link}", how=how, ended=1000.0 * link + 60, **fields)
     )
 
 

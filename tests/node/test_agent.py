@@ -17,7 +17,7 @@ from agents import Agents, code_of, make_run
 
 from rabaska.node import files, processes
 from rabaska.node.login.report import report
-from rabaska.node.record import chain, links, plan
+from rabaska.node.record import chain, jobs, plan
 from rabaska.packing.pack import Wish, pack
 
 # Counts to TOTAL, saving after each step as a student would, and continues where it stopped.
@@ -322,7 +322,7 @@ def test_a_checkpoint_that_cannot_be_read_for_a_moment_is_waited_for(
     Path(agents.run.output(1), "new").chmod(0o700)
     said, _ = agent.communicate(timeout=60)
 
-    begun = links.read_begun(agents.run, 1)
+    begun = jobs.read_begun(agents.run, 1)
     assert begun is not None
     assert begun.checkpoint_seen is not None, said
     assert begun.checkpoint_seen["path"] == "output/new/epoch-2.txt"
@@ -984,7 +984,7 @@ def test_agents_killed_at_any_moment_lose_nothing_and_never_run_two_programs(
 
     assert not Path(f"{lock}.violated").exists()
     assert Path(agents.run.output_link, "result").read_text() == "120"
-    killed = [link for link in agents.run.links() if links.read_ended(agents.run, link) is None]
+    killed = [link for link in agents.run.links() if jobs.read_ended(agents.run, link) is None]
     assert len(killed) >= 5
 
 

@@ -13,10 +13,10 @@ from rabaska.cli.standing import one_run
 from rabaska.domain.runs import RunStatus
 from rabaska.journeys.reading import _read_run
 from rabaska.node import files
-from rabaska.node.link import keep
-from rabaska.node.link.copies import Copies
+from rabaska.node.job import keep
+from rabaska.node.job.copies import Copies
 from rabaska.node.login import report, survey, tail
-from rabaska.node.record import chain, events, jobs, links, patterns, plan, resumption, tracks
+from rabaska.node.record import chain, events, jobs, patterns, plan, resumption, submissions, tracks
 from rabaska.node.record.growth import limit
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.node.saves import saved
@@ -77,9 +77,9 @@ def everything_read(run: RunFolder) -> None:
         asked = plan.load(run) or PLAN
     resumption.verdict_on(run, asked)
     resumption.judge(run, 1, asked, tracks.of_link(run, 1, "", ["*.npz"]), chain.TIME_LIMIT)
-    links.not_kept(run, run.output(1))
-    jobs.links_there(run)
-    jobs.is_unanswered(run)
+    jobs.not_kept(run, run.output(1))
+    submissions.links_there(run)
+    submissions.is_unanswered(run)
     patterns.learn(run, 1, ["*.pt"])
     limit(asked, [])
     list(events.read(run))

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rabaska.node.link.deadline import ASK_AGAIN, Deadline
+from rabaska.node.job.deadline import ASK_AGAIN, Deadline
 from rabaska.node.record import chain
 
 # Loaded by the agent's Python before anything else: a clock that somebody sets.

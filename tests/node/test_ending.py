@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from made_runs import PLAN, begin_link, make_run
 
-from rabaska.node.link import ending
-from rabaska.node.link.job import Job, Work
-from rabaska.node.link.program import End
-from rabaska.node.record import chain, links, patterns, resumption, tracks
+from rabaska.node.job import ending
+from rabaska.node.job.program import End
+from rabaska.node.job.this_job import Job, Work
+from rabaska.node.record import chain, jobs, patterns, resumption, tracks
 from rabaska.node.record.events import Diary
 
 
@@ -54,7 +54,7 @@ def test_a_bug_while_an_end_is_judged_keeps_its_traceback_and_the_end_is_recorde
 
     ending.write_end(work, None, End(how, "why", 0))
 
-    ended = links.read_ended(work.run, 1)
+    ended = jobs.read_ended(work.run, 1)
     assert ended is not None
     assert ended.how == how
     assert os.path.exists(work.run.done) is (how == chain.FINISHED)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.record import jobs
+from rabaska.node.record import submissions
 from rabaska.node.record.plan import Growth
 
 # Saves, and asks to be started again.
@@ -54,7 +54,7 @@ def test_the_last_link_submits_another_that_begins_after_it(agents_for, schedule
     assert words.startswith("--after=12 --mark=")
     assert "the chain grows by a link: link 1 is over, and there is work left" in said
     assert agents.events("extended")[0]["links"] == 1
-    assert jobs.links_there(agents.run) == 1
+    assert submissions.links_there(agents.run) == 1
     variables = (tmp_path / "variables").read_text()
     assert "SLURM_ARRAY_JOB_ID" not in variables
     assert "SLURM_CONF" in variables

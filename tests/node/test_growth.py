@@ -6,7 +6,7 @@ import pytest
 from agents import make_run
 
 from rabaska.node import files
-from rabaska.node.record import growth, jobs, links, plan
+from rabaska.node.record import growth, jobs, plan, submissions
 from rabaska.node.record.plan import Growth
 
 ANYWHERE = [{"link": 1, "pid": 7, "steps": 3, "anywhere": True}]
@@ -54,7 +54,7 @@ def test_links_are_counted_over_submissions_resumptions_and_jobs_started_again(t
     def submitted(**line):
         mark = str(len(list(files.read_lines(run.jobs))))
         files.append_line(run.jobs, {"submission": mark, "exit_code": 0, "said": "12\n", **line})
-        return jobs.links_there(run)
+        return submissions.links_there(run)
 
     assert submitted(links=3, after_link=0) == 3
     assert submitted(after="12", after_link=1) == 4
@@ -62,5 +62,5 @@ def test_links_are_counted_over_submissions_resumptions_and_jobs_started_again(t
     assert submitted(links=2, after_link=4, resume=True) == 6
     for number, job in ((5, "20_1"), (6, "20_1"), (7, "20_2")):
         os.makedirs(run.link(number))
-        links.write_begun(run, links.Begun(number, job, "node", "boot", 1, None, 1.0))
-    assert jobs.links_there(run) == 7
+        jobs.write_begun(run, jobs.Begun(number, job, "node", "boot", 1, None, 1.0))
+    assert submissions.links_there(run) == 7

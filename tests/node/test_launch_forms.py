@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from agents import Agents, make_run
 
-from rabaska.node.link import launch
-from rabaska.node.link.job import job_from
-from rabaska.node.record import lease, links, plan
+from rabaska.node.job import launch
+from rabaska.node.job.this_job import job_from
+from rabaska.node.record import jobs, lease, plan
 from rabaska.node.record.plan import Launch
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.packing.pack import Wish, pack
@@ -309,7 +309,7 @@ def test_a_holder_that_its_scheduler_gave_up_hands_the_run_over(agents, tmp_path
 
     assert agents.ended(1).how == "killed"
     assert "another job" in agents.ended(1).reason
-    while links.read_begun(agents.run, 2) is None:
+    while jobs.read_begun(agents.run, 2) is None:
         assert second.poll() is None
         time.sleep(0.05)
 

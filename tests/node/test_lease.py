@@ -13,7 +13,7 @@ from agents import make_run
 
 from rabaska.node import processes
 from rabaska.node.login import creation
-from rabaska.node.record import chain, lease, links
+from rabaska.node.record import chain, jobs, lease
 from rabaska.node.record.runfolder import RunFolder
 
 TTL = 0.6  # seconds
@@ -33,14 +33,14 @@ def hold_elsewhere(run: RunFolder, **changes: Any) -> int:
     holding = lease.claim(run, run.holder(), "7", TTL)
     assert holding is not None
     holding.end()
-    begun = links.read_begun(run, holding.link)
+    begun = jobs.read_begun(run, holding.link)
     assert begun is not None
-    links.write_begun(run, begun._replace(host="node17", boot="another boot", **changes))
+    jobs.write_begun(run, begun._replace(host="node17", boot="another boot", **changes))
     return holding.link
 
 
 def end_link(run: RunFolder, link: int) -> None:
-    links.write_ended(run, links.Ended(link, "7", chain.LOST, "", None, None, 0.0, None, False))
+    jobs.write_ended(run, jobs.Ended(link, "7", chain.LOST, "", None, None, 0.0, None, False))
 
 
 def test_a_new_run_is_free(run: RunFolder) -> None:
@@ -206,10 +206,10 @@ def test_a_pid_that_was_given_to_another_process_is_not_the_holder(run: RunFolde
     holding = lease.claim(run, 0, "", TTL)
     assert holding is not None
     holding.end()
-    begun = links.read_begun(run, 1)
+    begun = jobs.read_begun(run, 1)
     assert begun is not None
 
-    links.write_begun(run, begun._replace(started="long before"))
+    jobs.write_begun(run, begun._replace(started="long before"))
 
     assert lease.holder_alive(run, 1) is False
 
@@ -313,7 +313,7 @@ def test_the_record_names_this_process(run: RunFolder) -> None:
     assert holding is not None
     holding.end()
 
-    begun = links.read_begun(run, 1)
+    begun = jobs.read_begun(run, 1)
 
     assert begun is not None
     assert (begun.job, begun.pid) == ("12_1", os.getpid())

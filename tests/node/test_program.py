@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rabaska.node import processes
-from rabaska.node.link import interrupts, program
-from rabaska.node.link.interrupts import BrokenOff, Interrupts, Stop
+from rabaska.node.job import interrupts, program
+from rabaska.node.job.interrupts import BrokenOff, Interrupts, Stop
 from rabaska.node.record import chain
 
 LIMIT = Stop(chain.TIME_LIMIT, "the time limit of the job was near")
@@ -92,7 +92,7 @@ def test_a_program_dies_with_its_agent(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     agent = f"""
 import os, sys
-from rabaska.node.link import program
+from rabaska.node.job import program
 words = [sys.executable, "-c", "import time; time.sleep(600)"]
 process = program.start(words, ".", dict(os.environ), {str(tmp_path / "log")!r})
 open({str(pid_file)!r}, "w").write(str(process.pid))

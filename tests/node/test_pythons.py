@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.bare import bare_path
 
-from rabaska.node.link import pythons
+from rabaska.node.job import pythons
 from rabaska.node.record.plan import Launch
 from rabaska.node.record.runfolder import RunFolder
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.link import copying, keep, snapshot
-from rabaska.node.link.rescue import Rescue
+from rabaska.node.job import copying, keep, snapshot
+from rabaska.node.job.rescue import Rescue
 
 
 @pytest.fixture
@@ -309,7 +309,7 @@ def test_of_checkpoints_that_a_program_deletes_no_copy_is_left_but_the_newest(co
 
 COPIES_FOR_EVER = """
 import os, sys
-from rabaska.node.link import copying
+from rabaska.node.job import copying
 source, target, room = sys.argv[1:]
 print("ready", flush=True)
 while True:

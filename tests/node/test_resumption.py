@@ -6,7 +6,7 @@ import pytest
 from made_runs import PLAN, begin_link, end_link, make_run, print_log
 
 from rabaska.node.login import report
-from rabaska.node.record import chain, growth, links, plan, resumption, tracks
+from rabaska.node.record import chain, growth, jobs, plan, resumption, tracks
 from rabaska.node.record.plan import Growth
 
 GIVEN = ["python3", "train.py", "--resume", "{checkpoint}"]
@@ -26,8 +26,8 @@ def judge(tmp_path):
         run = make_run(tmp_path, **changes)
         for number, text in enumerate(logs, 1):
             link = begin_link(run)
-            begun = links.read_begun(run, link)
-            links.write_begun(run, begun._replace(checkpoint_seen=SAVED if number > 1 else None))
+            begun = jobs.read_begun(run, link)
+            jobs.write_begun(run, begun._replace(checkpoint_seen=SAVED if number > 1 else None))
             print_log(run, link, text)
             own = tracks.of_link(run, link, asked.progress, asked.patterns)
             judged = resumption.judge(run, link, asked, own, how)
@@ -143,7 +143,7 @@ def test_one_thing_that_goes_on_outranks_another_that_begins_again(tmp_path):
     for first in (1, 4):
         link = begin_link(run)
         seen = SAVED if link > 1 else None
-        links.write_begun(run, links.read_begun(run, link)._replace(checkpoint_seen=seen))
+        jobs.write_begun(run, jobs.read_begun(run, link)._replace(checkpoint_seen=seen))
         early = [float(first), first + 1.0, first + 2.0]
         again = tracks.Track("step", [1.0], [3.0], 3, early=[1.0, 2.0, 3.0])
         on = tracks.Track("epoch as watched", early[:1], early[-1:], 3, early=early)

@@ -10,7 +10,7 @@ import pytest
 import stale_mounts
 from agents import make_run
 
-from rabaska.node.record import lease, links
+from rabaska.node.record import jobs, lease
 from rabaska.node.record.runfolder import RunFolder
 
 pytestmark = pytest.mark.slow
@@ -110,4 +110,4 @@ def test_a_contender_that_remembers_an_older_holder_takes_nothing_over(
     second.renew()
     second.end()
     assert second.lost() == ""
-    assert links.read_begun(here, 2) is not None
+    assert jobs.read_begun(here, 2) is not None

@@ -18,9 +18,9 @@ from rabaska.node import files, processes
 from rabaska.node.login.refusals import is_certain
 from rabaska.node.login.submission import OTHERS
 from rabaska.node.login.unanswered import Answer, evidence, waiting
-from rabaska.node.record import links
-from rabaska.node.record.jobs import submissions
+from rabaska.node.record import jobs
 from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.submissions import submissions
 from rabaska.schedulers import SCHEDULERS, named
 
 # A scheduler in two commands: what is submitted is a line of `queue`, the answer is as told.
@@ -358,7 +358,7 @@ def test_more_links_are_submitted_when_the_job_of_a_killed_submission_ran_alread
     cluster.behaves(TAKEN, ANSWERED)
     intend(cluster, "abc")
     Path(cluster.run.link(1)).mkdir(parents=True)
-    links.write_begun(cluster.run, links.Begun(1, "17_1", "h", "b", 1, None, 1.0))
+    jobs.write_begun(cluster.run, jobs.Begun(1, "17_1", "h", "b", 1, None, 1.0))
 
     done = cluster.submit("--resume")
 
@@ -493,7 +493,7 @@ def test_a_job_that_left_the_queue_is_known_by_the_link_it_began(cluster):
     cluster.behaves(":", KILLED)
     cluster.submit("--mark", "m")
     Path(cluster.run.link(1)).mkdir(parents=True)
-    links.write_begun(cluster.run, links.Begun(1, "17_1", "h", "b", 1, None, 1.0))
+    jobs.write_begun(cluster.run, jobs.Begun(1, "17_1", "h", "b", 1, None, 1.0))
 
     wait_for(lambda: waiting(cluster.run)["state"] == "found")
     assert submissions(cluster.run)[-1]["said"] == "17\n"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from rabaska.node.record import forecast, links, plan
+from rabaska.node.record import forecast, jobs, plan
 from rabaska.node.record.outlook import terms_of
 from rabaska.node.record.runfolder import RunFolder
 
@@ -162,7 +162,7 @@ def foretold(user, run, seconds):
     folder = RunFolder(str(user.home / "store" / "runs" / run))
     lines = [line for line in lines_of(user, run) if line["link"] == 1]
     early = [line for line in lines if line["time"] <= line["began"] + seconds]
-    begun = links.read_begun(folder, 1)
+    begun = jobs.read_begun(folder, 1)
     terms = terms_of(folder, plan.load(folder), begun)
     return forecast.forecast(forecast.pace(early, 0.0, []), terms, saved=True)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from rabaska.domain.cuts import Course
 from rabaska.domain.rehearsal import Curve, Interrupted, Stretch
 from rabaska.errors import CommandFailed
-from rabaska.node.record import chain, events, links, plan, progress
+from rabaska.node.record import chain, events, jobs, plan, progress
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.node.saves import checkpoints
 from rabaska.scouting import saved
@@ -97,7 +97,7 @@ def _went_on_after(log: str) -> int:
 def course(left: Left) -> Course:
     """How an uninterrupted run went."""
     steps = sorted({step for curve in curves(left) for step in curve})
-    began, ended = links.read_begun(left.folder, 1), links.read_ended(left.folder, 1)
+    began, ended = jobs.read_begun(left.folder, 1), jobs.read_ended(left.folder, 1)
     took = ended.ended - began.begun if began and ended else 0.0
     return Course(steps, timedelta(seconds=took), finished=left.finished)
 
@@ -111,7 +111,7 @@ def _stretches(left: Left) -> Iterator[Stretch]:
     said = list(events.read(left.folder))
     cuts, damaged_before = left.plan.cuts, False
     for number, curve in zip(left.folder.links(), curves(left), strict=True):
-        begun, ended = links.read_begun(left.folder, number), links.read_ended(left.folder, number)
+        begun, ended = jobs.read_begun(left.folder, number), jobs.read_ended(left.folder, number)
         mine = {event["event"]: event for event in said if event.get("link") == number}
         lost = "" if damaged_before else mine.get("checkpoint damaged", {}).get("path", "")
         damaged_before = "damaged for the rehearsal" in mine

@@ -12,7 +12,7 @@ from rabaska.journeys.owning import claim, refuse_others
 from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.telling import Silent, Teller, telling
 from rabaska.node import umask
-from rabaska.node.record.links import not_kept
+from rabaska.node.record.jobs import not_kept
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord

@@ -24,8 +24,8 @@ from rabaska.journeys.telling import Silent, Teller, told_after
 from rabaska.node.login.creation import TAKEN
 from rabaska.node.login.submission import OTHERS
 from rabaska.node.record import plan as plans
-from rabaska.node.record.jobs import NOT_KNOWN
 from rabaska.node.record.plan import Launch, Nearby, Plan, StagedData
+from rabaska.node.record.submissions import NOT_KNOWN
 from rabaska.packing.pack import Pack
 from rabaska.remote.place import Outcome, quoted, surely
 from rabaska.remote.refusals import refuse_full_disk

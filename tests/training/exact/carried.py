@@ -8,7 +8,7 @@ from tests.training.exact import harm, plain
 
 import rabaska
 from rabaska.domain.runs import RunState
-from rabaska.node.record import events, links
+from rabaska.node.record import events, jobs
 from rabaska.node.record.runfolder import RunFolder
 
 VICTIMS = ("program", "writer", "agent")
@@ -82,15 +82,15 @@ class Carried:
     def begun(self):
         """Whether a link goes on that was not interrupted yet."""
         number = self.run.holder()
-        begun = links.read_begun(self.run, number) if number > self.interrupted else None
-        return begun is not None and links.read_ended(self.run, number) is None
+        begun = jobs.read_begun(self.run, number) if number > self.interrupted else None
+        return begun is not None and jobs.read_ended(self.run, number) is None
 
     def kill(self, victim):
         """Whether there was somebody to kill."""
         number = self.run.holder()
-        begun = links.read_begun(self.run, number)
+        begun = jobs.read_begun(self.run, number)
         pid = begun.pid if victim == "agent" else self.program(number)
-        if pid is None or links.read_ended(self.run, number) is not None:
+        if pid is None or jobs.read_ended(self.run, number) is not None:
             return False
         self.interrupted = number
         return self.cluster.kill(begun.host, pid)

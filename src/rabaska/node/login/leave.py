@@ -9,7 +9,7 @@ import sys
 import time
 from typing import List
 
-from ..record import lease, links, plan
+from ..record import jobs, lease, plan
 from ..record.runfolder import RunFolder
 
 LEFT, STILL_THERE = "left", "still there"
@@ -36,7 +36,7 @@ def has_left(run: RunFolder, patience: float) -> bool:
     sign = None
     while True:
         link, now = run.holder(), time.monotonic()
-        if link == 0 or links.read_ended(run, link) is not None:
+        if link == 0 or jobs.read_ended(run, link) is not None:
             return True
         if lease.holder_alive(run, link) is False:
             return True

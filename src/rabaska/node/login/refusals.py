@@ -6,7 +6,7 @@ that failed when the scheduler was done. There the queue is looked at before any
 
 import re
 
-from ..record.jobs import JOB, NO_ANSWER, NOT_SENT
+from ..record.submissions import JOB, NO_ANSWER, NOT_SENT
 from .unanswered import Answer
 
 _NOT_RUN = (126, 127)  # as shells say that there is no such command, or not for us

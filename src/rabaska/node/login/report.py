@@ -12,7 +12,7 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import files
-from ..record import chain, events, jobs, lease, links, metrics, plan, progress, resumption
+from ..record import chain, events, jobs, lease, metrics, plan, progress, resumption, submissions
 from ..record.outlook import outlook, saving
 from ..record.runfolder import RunFolder
 from ..saves import order, validity
@@ -61,7 +61,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
     saved = _attempt(problems, "checkpoints", None, _saved, run, patterns)
     each = _attempt(problems, "links", [], _links, run, alive, asked)
     told = "{} is damaged, and counts as missing"
-    problems += [told.format(name) for name in _attempt(problems, "links", [], links.damaged, run)]
+    problems += [told.format(name) for name in _attempt(problems, "links", [], jobs.damaged, run)]
     lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
     return {
         "run": asked.run if asked else run.name,
@@ -125,7 +125,7 @@ def _extended(run: RunFolder) -> Optional[Json]:
 
 def _left_running(run: RunFolder) -> int:
     """How many processes the program of a run that is finished had left running."""
-    ended = links.read_ended(run, run.holder())
+    ended = jobs.read_ended(run, run.holder())
     if ended is None or ended.how != chain.FINISHED:
         return 0
     told = [event for event in events.read(run) if event["event"] == "ended stragglers"]
@@ -133,11 +133,11 @@ def _left_running(run: RunFolder) -> int:
 
 
 def _not_kept(run: RunFolder) -> List[str]:
-    return links.not_kept(run, run.output(run.holder()))
+    return jobs.not_kept(run, run.output(run.holder()))
 
 
 def _jobs(run: RunFolder) -> List[Json]:
-    return list(jobs.lines(run))
+    return list(submissions.lines(run))
 
 
 def _holder_alive(run: RunFolder) -> Optional[bool]:
@@ -183,7 +183,7 @@ def _links(
 
 
 def _link(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
-    begun, ended = links.read_begun(run, number), links.read_ended(run, number)
+    begun, ended = jobs.read_begun(run, number), jobs.read_ended(run, number)
     told = {"link": number, "holder_alive": alive}  # type: Json
     told["heartbeat"] = _written(run.heartbeat(number))
     for name in ("job", "host", "pid", "begun", "resumed_from"):
@@ -197,7 +197,7 @@ def _link(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
 
 def _beginning(run: RunFolder, number: int, asked: plan.Plan) -> Json:
     """Whether the link went on from a checkpoint: as its program was told, and as it shows."""
-    begun = links.read_begun(run, number)
+    begun = jobs.read_begun(run, number)
     if begun is None or begun.checkpoint_seen is None:
         return {}
     judged = resumption.judged(run, number, asked)
@@ -224,11 +224,11 @@ def steps_redone(last_before: Optional[int], first: Optional[int], every: int) -
 def _saved(run: RunFolder, patterns: List[str]) -> Optional[Json]:
     """The newest checkpoint: as the last link recorded it, else as a quick look finds it."""
     holder = run.holder()
-    ended = links.read_ended(run, holder)
+    ended = jobs.read_ended(run, holder)
     folder = run.carried(holder)
     if ended is not None and ended.checkpoint is not None and _is_there(folder, ended.checkpoint):
         return ended.checkpoint
-    return links.newest(run, holder, patterns)
+    return jobs.newest(run, holder, patterns)
 
 
 def _is_there(folder: str, saved: Json) -> bool:

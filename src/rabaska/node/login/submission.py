@@ -25,9 +25,9 @@ import uuid
 from typing import Callable, List, Optional
 
 from .. import files, processes
-from ..record import links
-from ..record.jobs import NO_ANSWER, NOT_KNOWN, submissions
+from ..record import jobs
 from ..record.runfolder import RunFolder
+from ..record.submissions import NO_ANSWER, NOT_KNOWN, submissions
 from .refusals import has_id, is_certain, no_answer
 from .unanswered import Answer, clear, looked_for, remember, run_noting, settled
 
@@ -238,7 +238,7 @@ def not_known(said: str) -> Answer:
 
 def _has_begun(run: RunFolder, job: str) -> bool:
     """Whether a link ran as this job already: then more links are really wanted."""
-    begun = (links.read_begun(run, number) for number in run.links())
+    begun = (jobs.read_begun(run, number) for number in run.links())
     return any(
         one is not None and (one.job or "").partition("_")[0] in job.split() for one in begun
     )

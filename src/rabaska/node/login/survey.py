@@ -25,7 +25,7 @@ import time
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .. import asking
-from ..record import jobs
+from ..record import submissions
 from ..record.runfolder import RunFolder
 
 Json = Dict[str, Any]
@@ -94,7 +94,7 @@ def _told(run: Json, tail: int) -> Json:
 def _submitting(run: RunFolder) -> Optional[Json]:
     """What is known of a submission without an answer."""
     try:
-        if jobs.is_unanswered(run):
+        if submissions.is_unanswered(run):
             from .unanswered import waiting
 
             return waiting(run)
@@ -133,7 +133,7 @@ def mark_of(run: RunFolder) -> Optional[str]:
     Whatever happens to a run that is over begins with a submission or a claim.
     """
     done, ended = _time_of(run.done), _time_of(run.ended(run.holder()))
-    if not (done or ended) or (not done and jobs.is_unanswered(run)):
+    if not (done or ended) or (not done and submissions.is_unanswered(run)):
         return None
     carried = _time_of(os.path.join(run.path, "carried"))
     return "-".join((_time_of(run.jobs), _time_of(run.stop), done, carried, ended))

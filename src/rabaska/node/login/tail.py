@@ -14,7 +14,7 @@ import sys
 import time
 from typing import BinaryIO, List, Optional
 
-from ..record import chain, lease, links, plan, resumption
+from ..record import chain, jobs, lease, plan, resumption
 from ..record.runfolder import RunFolder
 
 CHUNK = 64 * 1024
@@ -145,14 +145,14 @@ def _plan(run: RunFolder) -> Optional[plan.Plan]:
         return None  # damaged: what was printed can be read without it
 
 
-def _newest(run: RunFolder) -> links.Saved:
+def _newest(run: RunFolder) -> jobs.Saved:
     asked = _plan(run)
-    return links.newest(run, run.holder(), asked.patterns if asked else [])
+    return jobs.newest(run, run.holder(), asked.patterns if asked else [])
 
 
 def _header(run: RunFolder, link: int, last: bytes) -> str:
     """The line that announces a link, on a line of its own."""
-    begun = links.read_begun(run, link)
+    begun = jobs.read_begun(run, link)
     parts = ["link {}".format(link)]
     if begun is not None and begun.job:
         parts.append("job {}".format(begun.job))

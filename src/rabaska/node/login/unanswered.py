@@ -17,9 +17,9 @@ import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from .. import asking, files, processes, umask
-from ..record import links
-from ..record.jobs import JOB, NOT_KNOWN, submissions
+from ..record import jobs
 from ..record.runfolder import RunFolder
+from ..record.submissions import JOB, NOT_KNOWN, submissions
 
 Json = Dict[str, Any]
 
@@ -173,7 +173,7 @@ def _begun(run: RunFolder, mark: str) -> str:
         return ""
     told = told_jobs(each)
     for number in run.links():
-        begun = links.read_begun(run, number) if number > int(ours[0]["after_link"]) else None
+        begun = jobs.read_begun(run, number) if number > int(ours[0]["after_link"]) else None
         job = (begun.job if begun else "").partition("_")[0]
         if job and job not in told:
             return job

@@ -7,7 +7,7 @@ checkpoints, leases) they do not have.
 import os
 from typing import Any, Dict, Optional
 
-from ..record import chain, jobs, plan
+from ..record import chain, plan, submissions
 from ..record.runfolder import RunFolder
 
 Json = Dict[str, Any]
@@ -30,7 +30,7 @@ def report_untouched(run: RunFolder) -> Optional[Json]:
         "about": asked.about,
         "walltime": asked.walltime,
         "links_asked": asked.links,
-        "jobs": list(jobs.lines(run)),
+        "jobs": list(submissions.lines(run)),
         "done": False,
         "stop": False,
         "verdict": dict(chain.verdict([])._asdict()),

@@ -20,7 +20,7 @@ import time
 from typing import Callable, NamedTuple, Optional, Tuple
 
 from .. import awake, files, processes
-from . import links
+from . import jobs
 from .runfolder import RunFolder
 
 SECONDS = 60.0  # a holder on another machine that gave no sign for so long is over
@@ -47,9 +47,9 @@ class Turn(NamedTuple):
 
 def holder_alive(run: RunFolder, link: int) -> Optional[bool]:
     """Whether link `link` still holds the run; None when that cannot be told from here."""
-    if link == 0 or links.read_ended(run, link) is not None:
+    if link == 0 or jobs.read_ended(run, link) is not None:
         return False
-    begun = links.read_begun(run, link)
+    begun = jobs.read_begun(run, link)
     if begun is None or begun.boot != processes.boot_id() or begun.host != socket.gethostname():
         return None
     return begun.started is not None and processes.is_alive(begun.pid, begun.started)
@@ -92,7 +92,7 @@ def ask_to_hand_over(run: RunFolder, link: int, job: str) -> bool:
     A scheduler that runs one link at a time and starts another has given up the holder's, whose
     node may be cut off from it but not from the storage.
     """
-    begun = links.read_begun(run, link)
+    begun = jobs.read_begun(run, link)
     ours, theirs = job.partition("_")[0], (begun.job if begun else "").partition("_")[0]
     if not ours or ours != theirs:
         return False
@@ -119,8 +119,8 @@ def claim(
     if not _is_first(run, link):
         return None
     _tell_taken(run, last, link)
-    _settle(run, last, link, is_over=dead or links.read_ended(run, last) is not None)
-    links.write_begun(run, _begun(link, job))
+    _settle(run, last, link, is_over=dead or jobs.read_ended(run, last) is not None)
+    jobs.write_begun(run, _begun(link, job))
     files.sync_folder(os.path.dirname(run.carried(link)))
     _show_output(run, link)
     return Lease(run, link, lease)
@@ -178,9 +178,9 @@ def _look_for_room(run: RunFolder) -> None:
         files.remove_if_there(trial)
 
 
-def _begun(link: int, job: str) -> links.Begun:
+def _begun(link: int, job: str) -> jobs.Begun:
     pid = os.getpid()
-    return links.Begun(
+    return jobs.Begun(
         link=link,
         job=job,
         host=socket.gethostname(),

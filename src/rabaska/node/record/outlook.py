@@ -4,7 +4,7 @@ import os
 from typing import List, Optional
 
 from ..files import Json
-from . import chain, forecast, growth, jobs, links, metrics, resumption
+from . import chain, forecast, growth, jobs, metrics, resumption, submissions
 from .plan import Plan
 from .runfolder import RunFolder
 
@@ -14,7 +14,7 @@ def outlook(
 ) -> Optional[Json]:
     """The forecast from the last link's `lines` in metrics.jsonl; None when nobody can tell."""
     link = run.holder()
-    begun, ended = links.read_begun(run, link), links.read_ended(run, link)
+    begun, ended = jobs.read_begun(run, link), jobs.read_ended(run, link)
     if asked is None or begun is None or os.path.exists(run.done):
         return None
     start = _start(begun, lines)
@@ -27,12 +27,12 @@ def outlook(
     if ended is not None:
         kept = _kept(lines, start, saved) if seen.unit == forecast.EPOCH else seen.done
         seen, terms = forecast.after(seen, terms, kept, ended.ended)
-    progressed = links.progressed(begun.checkpoint_seen, saved)
+    progressed = jobs.progressed(begun.checkpoint_seen, saved)
     told = forecast.forecast(seen, terms, progressed)
     again = resumption.begins_again(run, asked)
     if again.why and again.certain:
         told = forecast.in_one_link(told, seen, terms, again.why)
-    there = jobs.links_there(run)
+    there = submissions.links_there(run)
     shown = resumption.seen_to_continue(run, asked)
     hindered = growth.hindrance(asked, lines, there, shown)
     grows = 0 if hindered else growth.limit(asked, lines, shown)
@@ -41,7 +41,7 @@ def outlook(
 
 def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional[Json]:
     """How the last link saved, for a run of the same program that comes after; None: nobody saw."""
-    begun, ended = links.read_begun(run, run.holder()), links.read_ended(run, run.holder())
+    begun, ended = jobs.read_begun(run, run.holder()), jobs.read_ended(run, run.holder())
     seen = forecast.pace(lines, 0.0, []) if lines else None
     if asked is None or begun is None:
         return None
@@ -64,7 +64,7 @@ def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional
     }
 
 
-def terms_of(run: RunFolder, asked: Plan, begun: links.Begun) -> forecast.Terms:
+def terms_of(run: RunFolder, asked: Plan, begun: jobs.Begun) -> forecast.Terms:
     """What the chain gives to a link that begins as `begun` says."""
     # What a job spends before its link begins, it will spend in the next one, too.
     until = begun.until or begun.begun + asked.walltime - asked.grace
@@ -81,7 +81,7 @@ def terms_of(run: RunFolder, asked: Plan, begun: links.Begun) -> forecast.Terms:
     )
 
 
-def _start(begun: links.Begun, lines: List[Json]) -> float:
+def _start(begun: jobs.Begun, lines: List[Json]) -> float:
     if begun.epoch is not None:
         return begun.epoch
     told = metrics.watched(lines)
@@ -96,7 +96,7 @@ def _between(run: RunFolder, link: int) -> float:
     """Seconds from the end of one link to the beginning of the next: the median so far."""
     waits: List[float] = []
     for number in range(1, link):
-        ended, following = links.read_ended(run, number), links.read_begun(run, number + 1)
+        ended, following = jobs.read_ended(run, number), jobs.read_begun(run, number + 1)
         if ended is not None and following is not None:
             waits.append(max(0.0, following.begun - ended.ended))
     return sorted(waits)[len(waits) // 2] if waits else 0.0

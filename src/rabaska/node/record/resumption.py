@@ -10,7 +10,7 @@ import os
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from ..files import Json
-from . import chain, growth, links, metrics, plan, repeats, tracks
+from . import chain, growth, jobs, metrics, plan, repeats, tracks
 from .plan import Plan
 from .runfolder import RunFolder
 from .tracks import Track
@@ -98,7 +98,7 @@ def _printed(log: str) -> bool:
 
 
 def _as_tracked(run: RunFolder, link: int, asked: Plan, own: List[Track]) -> Judged:
-    begun = links.read_begun(run, link)
+    begun = jobs.read_begun(run, link)
     if begun is None or begun.checkpoint_seen is None or asked.cuts:
         return NOTHING  # there was nothing to go on from; a rehearsal judges for itself
     path, passed_on = begun.checkpoint_seen["path"], given(asked)
@@ -156,7 +156,7 @@ def by_source(asked: Plan) -> chain.Again:
 
 def judged(run: RunFolder, link: int, asked: Plan) -> Judged:
     """As recorded at its end; for a link that runs, or was lost, as its log shows so far."""
-    ended = links.read_ended(run, link)
+    ended = jobs.read_ended(run, link)
     if ended is not None:
         told = ended.resumption or {}
         return (
@@ -169,13 +169,13 @@ def judged(run: RunFolder, link: int, asked: Plan) -> Judged:
 
 def verdict_on(run: RunFolder, asked: Plan) -> chain.Verdict:
     """The chain rule applied to what lies in the run folder, whose last link is over."""
-    return verdict(run, asked, lambda: links.newest(run, run.holder(), asked.patterns))
+    return verdict(run, asked, lambda: jobs.newest(run, run.holder(), asked.patterns))
 
 
 def verdict(
     run: RunFolder,
     asked: Optional[Plan],
-    newest: Callable[[], links.Saved],
+    newest: Callable[[], jobs.Saved],
     last_is_over: bool = True,
 ) -> chain.Verdict:
     """The same, where somebody else knows the newest checkpoint, and whether a link runs."""
@@ -184,10 +184,10 @@ def verdict(
         return {} if asked is None else dict(judged(run, link, asked)._asdict())
 
     return chain.verdict(
-        links.history(run, newest, last_is_over, beginning),
+        jobs.history(run, newest, last_is_over, beginning),
         done=os.path.exists(run.done),
         stopped=os.path.exists(run.stop),
-        forgiven=links.forgiven(run),
+        forgiven=jobs.forgiven(run),
         again=chain.GOES_ON if asked is None else begins_again(run, asked),
     )
 
@@ -195,7 +195,7 @@ def verdict(
 def _origin(run: RunFolder, link: int, asked: Plan) -> List[Track]:
     """The tracks of the first link that began without a checkpoint and counted anything."""
     for number in range(1, link):
-        begun = links.read_begun(run, number)
+        begun = jobs.read_begun(run, number)
         if begun is not None and begun.ready and begun.checkpoint_seen is None:
             found = _tracks(run, number, asked)
             if found:
@@ -204,7 +204,7 @@ def _origin(run: RunFolder, link: int, asked: Plan) -> List[Track]:
 
 
 def _tracks(run: RunFolder, link: int, asked: Plan) -> List[Track]:
-    ended = links.read_ended(run, link)
+    ended = jobs.read_ended(run, link)
     if ended is not None and ended.tracks:
         return tracks.from_json(ended.tracks)
     # Its files are looked through once, at its end: `status` may be asked often.
@@ -252,14 +252,14 @@ def _early(track: Track) -> Sequence[float]:
     return track.early or sorted({track.first[0], track.last[0]})
 
 
-def _is_telling(mine: Track, last: Optional[Track], begun: links.Begun, run: RunFolder) -> bool:
+def _is_telling(mine: Track, last: Optional[Track], begun: jobs.Begun, run: RunFolder) -> bool:
     """Whether the only number that a link told was its first step, and not a stage or a setting."""
     if last is None or last.seen > 1:
         return last is not None and len(mine.first) > 1  # an epoch and a step of it
     return _after_first(last, begun, run)
 
 
-def _after_first(last: Optional[Track], begun: links.Begun, run: RunFolder) -> bool:
+def _after_first(last: Optional[Track], begun: jobs.Begun, run: RunFolder) -> bool:
     """Whether the checkpoint was saved after the place where the first link is first seen.
 
     Who prints every 100th step and saves every 70th may print step 100 in two links, rightly.
@@ -268,7 +268,7 @@ def _after_first(last: Optional[Track], begun: links.Begun, run: RunFolder) -> b
         return True
     if begun.epoch is not None and begun.epoch >= _OVER:
         return True
-    again = links.read_begun(run, begun.link - 1)
+    again = jobs.read_begun(run, begun.link - 1)
     return again is not None and again.checkpoint_seen is not None
 
 
@@ -292,7 +292,7 @@ def _began_again(link: int, path: str, passed_on: Optional[bool], mine: Track) -
 
 def _without_evidence(run: RunFolder, link: int, asked: Plan) -> Judged:
     """Nothing that it counts can be compared: what its source showed is a reason to warn."""
-    begun = links.read_begun(run, link)
+    begun = jobs.read_begun(run, link)
     if begun is None or begun.checkpoint_seen is None or asked.cuts:
         return NOTHING
     path, passed_on = begun.checkpoint_seen["path"], given(asked)

@@ -18,7 +18,7 @@ from ..record import events, plan, secrets
 from ..record.runfolder import RunFolder
 from . import command, datasets, keep, pythons, ready, setup, snapshot
 from .agent import local_space
-from .job import Job, job_from
+from .this_job import Job, job_from
 
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
 # Start-up files of the user may set these anew; what was made ready here comes first.

@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, Optional
 
 from .. import files, itself, processes
 from ..data import packs, room, stage
-from ..record import chain, events, lease, links, plan, resumption, secrets, tracks
+from ..record import chain, events, jobs, lease, plan, resumption, secrets, tracks
 from ..record.events import Diary, say
 from ..record.runfolder import RunFolder
 from . import (
@@ -36,7 +36,8 @@ from . import (
 )
 from .deadline import Deadline
 from .interrupts import BrokenOff, Interrupts, Stop
-from .job import (
+from .program import End
+from .this_job import (
     Job,
     Work,
     for_records,
@@ -46,7 +47,6 @@ from .job import (
     say_in_log,
     told_to_end,
 )
-from .program import End
 
 HELD_BY_ANOTHER = 75  # "try again later", as sysexits.h spells it
 
@@ -147,7 +147,7 @@ def _said_already(run: RunFolder, verdict: chain.Verdict) -> bool:
 
 
 def held_by_another(run: RunFolder, link: int) -> int:
-    begun = links.read_begun(run, link)
+    begun = jobs.read_begun(run, link)
     who = "link {}".format(link)
     if begun is not None:
         who += " (job {}, process {} on {})".format(begun.job or "?", begun.pid, begun.host)
@@ -158,7 +158,7 @@ def held_by_another(run: RunFolder, link: int) -> int:
 def carry(work: Work) -> int:
     """One link of a claimed run, from the choice of its checkpoint to the record of its end."""
     reserve = os.path.join(work.run.link(work.link), "reserve")
-    found, looked, end = None, False, None  # type: links.Saved, bool, Optional[End]
+    found, looked, end = None, False, None  # type: jobs.Saved, bool, Optional[End]
     try:
         files.write_whole(reserve, b"\0" * _RESERVED)
         watching.clear(work.carried)
@@ -175,7 +175,7 @@ def carry(work: Work) -> int:
             say("cleaning up failed: {}".format(problem))
         end = end or End(chain.STAGING_FAILED, str(problem))
         if not looked:  # it did nothing, so what can be read now is no progress of its own
-            found = links.newest(work.run, work.link, work.plan.patterns)
+            found = jobs.newest(work.run, work.link, work.plan.patterns)
     ending.despite_bugs(None, files.remove_if_there, reserve)
     work.lease.renew()
     if work.lease.superseded:
@@ -207,7 +207,7 @@ def local_space(job: Job, everywhere: bool = False) -> Iterator[str]:
             say("{} could not be removed: {}".format(local, problem))
 
 
-def announce(work: Work, found: links.Saved) -> None:
+def announce(work: Work, found: jobs.Saved) -> None:
     given = found["path"] if found and resumption.given(work.plan) else None
     start = "from the beginning"
     if found:
@@ -218,7 +218,7 @@ def announce(work: Work, found: links.Saved) -> None:
     work.diary.note("claimed", job=work.job.name, host=host, resumed_from=given)
 
 
-def run_program(work: Work, local: str, found: links.Saved) -> End:
+def run_program(work: Work, local: str, found: jobs.Saved) -> End:
     """Make ready, start and watch the program: how it ended."""
     code = os.path.join(local, "code")
     began = time.monotonic()

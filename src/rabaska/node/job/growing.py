@@ -12,11 +12,11 @@ from typing import Dict, List, Mapping, Optional
 from .. import asking
 from ..files import Json
 from ..itself import own_path
-from ..record import chain, growth, jobs, links, metrics, resumption
+from ..record import chain, growth, jobs, metrics, resumption, submissions
 from ..record.events import say
 from ..record.outlook import outlook
-from .job import Work, say_in_log
 from .program import End
+from .this_job import Work, say_in_log
 
 _PATIENCE = 120.0  # seconds with a scheduler that does not answer
 _LOOK = 30.0  # seconds with a queue that is only looked at
@@ -40,7 +40,7 @@ def see_to_next(work: Work, end: End) -> None:
         time.sleep(_PAUSE)
         why_not = grow(work, "link {} is over, and there is work left".format(work.link), there)
     if why_not:
-        ended = links.read_ended(work.run, work.link)
+        ended = jobs.read_ended(work.run, work.link)
         told = foretold(work, ended.checkpoint if ended else None)
         tell(work, why_not, int(told.get("links") or 0) - there)
 
@@ -57,7 +57,7 @@ def last_link(work: Work) -> int:
 
 def submitted_links(work: Work) -> int:
     """The last that is submitted; where no answer was recorded, as many as were asked for."""
-    return max(work.link, jobs.links_there(work.run) or work.plan.links)
+    return max(work.link, submissions.links_there(work.run) or work.plan.links)
 
 
 def links_waiting(environment: Mapping[str, str]) -> Optional[int]:
@@ -72,7 +72,7 @@ def links_waiting(environment: Mapping[str, str]) -> Optional[int]:
     return len(told.said.split(b"\n")) - 1 if told.exit_code == 0 else None
 
 
-def foretold(work: Work, saved: links.Saved) -> Json:
+def foretold(work: Work, saved: jobs.Saved) -> Json:
     """The forecast of this link; nothing where its pace is not known, or not to be read."""
     try:
         return outlook(work.run, work.plan, metrics.tail(work.run, work.link), saved) or {}
@@ -82,7 +82,7 @@ def foretold(work: Work, saved: links.Saved) -> Json:
 
 def no_answer(complaint: str) -> bool:
     """Whether the scheduler was not there: then the same words may be said again."""
-    return jobs.NO_ANSWER.search(complaint) is not None
+    return submissions.NO_ANSWER.search(complaint) is not None
 
 
 def _may_wait(work: Work) -> bool:

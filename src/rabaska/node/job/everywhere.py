@@ -19,7 +19,7 @@ from ..record import plan
 from ..record.events import say
 from ..record.runfolder import RunFolder
 from . import datasets, launch, program, ready, snapshot, space
-from .job import Work
+from .this_job import Work
 
 _PATIENCE = 60.0  # seconds with nodes that do not answer
 

@@ -4,12 +4,12 @@ import os
 import time
 from typing import Optional
 
-from ..record import chain, links, progress
+from ..record import chain, jobs, progress
 from ..record.plan import ASK, KILL_WHILE_SAVING, Cut, Plan
 from ..record.runfolder import RunFolder
 from ..saves import checkpoints, validity
 from .interrupts import Stop
-from .job import Look, Work
+from .this_job import Look, Work
 
 _AT_ONCE = 0.1  # seconds for which a file that is being written is looked for, each time
 _TICK = 0.002
@@ -30,7 +30,7 @@ class _Cutting:
         self._run, self._plan, self._link = run, plan, link
         self._cut = cut
         self._look = look
-        self._found = links.newest(run, link, plan.patterns)
+        self._found = jobs.newest(run, link, plan.patterns)
         self._began = None  # type: Optional[float]
         self._stop = None  # type: Optional[Stop]
 
@@ -57,7 +57,7 @@ class _Cutting:
         """Whether a cut would show something now: there is a new save, or half of one."""
         if self._cut.how == KILL_WHILE_SAVING:
             return self._is_being_saved()
-        return links.newest(self._run, self._link, self._plan.patterns) != self._found
+        return jobs.newest(self._run, self._link, self._plan.patterns) != self._found
 
     def _is_being_saved(self) -> bool:
         until = time.monotonic() + _AT_ONCE
@@ -83,7 +83,7 @@ def damage_if_planned(work: Work) -> None:
     cut = planned(work.plan, work.link)
     if cut is None or not cut.damage:
         return
-    found = links.newest(work.run, work.link, work.plan.patterns)
+    found = jobs.newest(work.run, work.link, work.plan.patterns)
     if found is None:
         return
     path = _largest(os.path.join(work.carried, found["path"]))

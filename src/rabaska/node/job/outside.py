@@ -11,7 +11,7 @@ import time
 from typing import Optional
 
 from .. import files
-from .job import Work
+from .this_job import Work
 
 _PATIENCE = 10.0  # seconds; a firewall that swallows everything never answers
 

@@ -8,11 +8,11 @@ import traceback
 from typing import Callable, List, Mapping, Sequence, Tuple, TypeVar
 
 from .. import files
-from ..record import chain, links, patterns, resumption, secrets, tracks
+from ..record import chain, jobs, patterns, resumption, secrets, tracks
 from ..record.events import say
 from . import bad_node, copies, growing, keep, snapshot
-from .job import Work, say_in_log
 from .program import End
+from .this_job import Work, say_in_log
 
 Found = TypeVar("Found")
 
@@ -93,7 +93,7 @@ def with_missing(work: Work, kept: keep.Kept, end: End) -> End:
         return end
     nothing = []  # type: List[str]
     output = os.path.join(work.carried, "output")
-    earlier = despite_bugs(nothing, links.not_kept, work.run, output)
+    earlier = despite_bugs(nothing, jobs.not_kept, work.run, output)
     missing = kept.missing + [path for path in earlier if path not in kept.missing]
     if end.how != chain.FINISHED or not missing:
         return end._replace(missing=kept.missing[:_NAMED])
@@ -150,12 +150,12 @@ def kept_elsewhere(work: Work) -> copies.Said:
     return said
 
 
-def write_end(work: Work, found: links.Saved, end: End) -> None:
+def write_end(work: Work, found: jobs.Saved, end: End) -> None:
     """Record how the link ended; `found` is the checkpoint it started from."""
     if end.how == chain.FINISHED:
         _write_done(work)
     after = despite_bugs(None, _newest, work, found, end.how)
-    progressed = links.progressed(found, after)
+    progressed = jobs.progressed(found, after)
     reason, remedy = end.reason, end.remedy
     if end.how == chain.TIME_LIMIT and not progressed:
         nothing_told = {}  # type: files.Json
@@ -165,7 +165,7 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
     own, judged = despite_bugs(nothing_seen, began, work, end.how, progressed)
     if judged.state == chain.STARTED_OVER and end.how not in (chain.FINISHED, chain.NOT_KEPT):
         remedy = judged.hint
-    ended = links.Ended(
+    ended = jobs.Ended(
         link=work.link,
         job=work.job.name,
         how=end.how,
@@ -183,7 +183,7 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
     say("link {} ended: {} ({})".format(work.link, end.how, reason))
     work.diary.note("ended", how=end.how, reason=reason)
     try:
-        links.write_ended(work.run, ended)
+        jobs.write_ended(work.run, ended)
     except OSError as problem:
         say("the end of link {} could not be recorded: {}".format(work.link, problem))
 
@@ -214,17 +214,17 @@ def despite_bugs(otherwise: Found, judge: Callable[..., Found], *given: object) 
         return otherwise
 
 
-def _newest(work: Work, found: links.Saved, how: str) -> links.Saved:
+def _newest(work: Work, found: jobs.Saved, how: str) -> jobs.Saved:
     """The newest checkpoint after the link, whatever it is called."""
     if how == chain.SUPERSEDED:
         return None
-    after = links.newest(work.run, work.link, work.plan.patterns)
-    if links.progressed(found, after):
+    after = jobs.newest(work.run, work.link, work.plan.patterns)
+    if jobs.progressed(found, after):
         return after
     return despite_bugs(None, unfitting, work) or after
 
 
-def unfitting(work: Work) -> links.Saved:
+def unfitting(work: Work) -> jobs.Saved:
     """A checkpoint that the link wrote and no pattern fits; from now on one does."""
     try:
         found = patterns.learn(work.run, work.link, work.plan.patterns)
@@ -261,7 +261,7 @@ def conclude(work: Work, end: End) -> None:
     if verdict.decision == chain.GIVE_UP:
         say("giving up: {}".format(verdict.reason))
         work.diary.note("gave up", reason=verdict.reason, hint=verdict.hint)
-        ended = links.read_ended(work.run, work.link)
+        ended = jobs.read_ended(work.run, work.link)
         if ended is not None and (ended.resumption or {}).get("state") == chain.STARTED_OVER:
             say_in_log(work, "{}; {}".format(verdict.reason, verdict.hint))
     if verdict.decision == chain.GO_ON:

@@ -9,10 +9,10 @@ import subprocess
 from typing import List, Mapping
 
 from .. import asking
-from ..record import chain, links
+from ..record import chain, jobs
 from ..record.events import say
 from ..record.runfolder import RunFolder
-from .job import Work
+from .this_job import Work
 
 EXCLUDE = "RABASKA_EXCLUDE"  # the scheduler's own command, with NODES in it; "" where it has none
 LIST = "RABASKA_NODES"  # a command that lists nodes, each with what it has: `n1,8,64000,gpu:1,`
@@ -24,7 +24,7 @@ def failed_on(run: RunFolder) -> List[str]:
     """The nodes on which the links since the last progress failed by themselves."""
     nodes = set()
     for number in reversed(run.links()):
-        begun, ended = links.read_begun(run, number), links.read_ended(run, number)
+        begun, ended = jobs.read_begun(run, number), jobs.read_ended(run, number)
         if ended is None or ended.progressed:
             break
         if begun is not None and ended.how in _BY_THE_NODE:

@@ -11,11 +11,11 @@ import time
 from typing import Callable, List, Optional, Tuple
 
 from ..files import Json
-from ..record import forecast, links, metrics, progress, resumption
+from ..record import forecast, jobs, metrics, progress, resumption
 from ..record.events import say
 from ..record.outlook import terms_of
 from . import growing
-from .job import Work
+from .this_job import Work
 
 SOONEST, LATEST = 0.5, 15.0  # seconds between two looks
 _SHARE = 1 / 50  # of the time since the program started
@@ -30,7 +30,7 @@ class Pace:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        begun = links.read_begun(work.run, work.link)
+        begun = jobs.read_begun(work.run, work.link)
         self._terms = terms_of(work.run, work.plan, begun) if begun else None
         self._first: Optional[Tuple[float, float]] = None  # when, and where it was
         self._last: Optional[float] = None
@@ -117,9 +117,9 @@ class Pace:
 
     def _has_saved(self) -> bool:
         work = self._work
-        begun = links.read_begun(work.run, work.link)
-        found = links.newest(work.run, work.link, work.plan.patterns)
-        return begun is not None and links.progressed(begun.checkpoint_seen, found)
+        begun = jobs.read_begun(work.run, work.link)
+        found = jobs.newest(work.run, work.link, work.plan.patterns)
+        return begun is not None and jobs.progressed(begun.checkpoint_seen, found)
 
 
 def _pause(lasted: float) -> float:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from made_runs import begin_link, make_run
 
-from rabaska.node.link import cutting
-from rabaska.node.link.interrupts import Stop
+from rabaska.node.job import cutting
+from rabaska.node.job.interrupts import Stop
 from rabaska.node.record import plan
 from rabaska.node.record.plan import ASK, KILL, KILL_WHILE_SAVING, Cut
 from rabaska.node.record.runfolder import RunFolder
