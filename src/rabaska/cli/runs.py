@@ -121,11 +121,11 @@ def resume(run: str, *, on: str, links: int | None, as_json: bool) -> None:
 
     record = chosen_run(run, on)
     with showing.steps(quiet=as_json) as told:
-        job = resume_journey.resume(record, home(), links=links, teller=told)
+        job_id = resume_journey.resume(record, home(), links=links, teller=told)
     if as_json:
-        showing.json({"run": record.name, "job": job.native})
+        showing.json({"run": record.name, "job_id": job_id.native})
     else:
-        showing.note(f"run {record.name}: goes on as job {job}")
+        showing.note(f"run {record.name}: resumed, id {job_id}")
 
 
 @click.command()
@@ -180,5 +180,5 @@ def forget(run: str, on: str, *, secrets: bool) -> None:
         delete_secrets(record, home())
     records.forget(home().runs, record)
     # Interrupted before its job was known, it may have no folder.
-    folder = "its folder stays" if record.job else "its folder, if it was made, stays"
+    folder = "its folder stays" if record.job_id else "its folder, if it was made, stays"
     showing.note(f"{record.name} is no longer listed; {folder}: {record.path}")

@@ -22,7 +22,7 @@ def one_run(run: RunStatus, *, colours: bool) -> Iterator[str]:
     """A headline, a row per link, and what to know about a failure."""
     yield from _headline(run, colours=colours)
     if run.links:
-        headings = ("link", "job", "on", "took", "ended", "steps", "redone", "from")
+        headings = ("job", "id", "on", "took", "ended", "steps", "redone", "from")
         rows = [_link_row(link, run.now) for link in run.links]
         yield from columns(rows, headings, right=("took", "redone"), colours=colours)
     yield from _footnotes(run)
@@ -64,7 +64,7 @@ def _headline(run: RunStatus, *, colours: bool) -> Iterator[str]:
 
 def _link_row(link: Link, now: float) -> list[object]:
     return [
-        link.number, link.job, link.host, _took(link, now), how_it_ended(link), steps_of(link),
+        link.number, link.id, link.host, _took(link, now), how_it_ended(link), steps_of(link),
         "" if link.steps_redone is None else link.steps_redone,
         origin(link),
     ]  # fmt: skip

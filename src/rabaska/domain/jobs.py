@@ -182,7 +182,7 @@ class Capabilities:
 class InJob:
     """Shell expressions that give, inside a job, what the agent needs to know of it."""
 
-    job: str
+    job_id: str
     ends: str = ""  # when the scheduler will end the job: seconds since 1970, or local time
     local_space: str = ""
     umask: str = "077"  # of all but the program

@@ -68,7 +68,7 @@ class Link:
     """One job of the chain, as its own records tell it."""
 
     number: int
-    job: str = ""
+    id: str = ""  # as its scheduler calls it
     host: str = ""
     pid: int | None = None
     began: float | None = None  # seconds since 1970
@@ -182,7 +182,7 @@ class RunStatus:
     about: dict[str, Any] = field(default_factory=dict)
     path: str = ""
     problems: tuple[str, ...] = ()
-    job: str = ""  # the newest submission, as the cluster named it
+    job_id: str = ""  # the newest submission, as the cluster named it
     submission: str = ""  # what we called it
     now: float = 0.0  # when this was so, by the cluster's own clock: ours may be off by an hour
 

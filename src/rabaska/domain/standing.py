@@ -45,7 +45,7 @@ class Facts:
     submitted: bool  # the scheduler answered a submission with an id
     submitted_ago: float  # seconds
     queue: Mapping[str, JobStatus] | None  # the run's jobs, by id; None: the queue did not answer
-    last_job: str = ""  # the job of the last link, as the cluster names it
+    last_id: str = ""  # of the last link, as its scheduler calls it
     last_is_open: bool = False  # the last link left no record of its end
     refused: str = ""  # what the scheduler said when it refused the newest submission
     heard: bool = False  # the last link gave a sign of life a moment ago
@@ -165,7 +165,7 @@ def _idle(facts: Facts) -> Standing:
 
 def _why_idle(facts: Facts) -> str:
     states = _states(facts)
-    last = (facts.queue or {}).get(facts.last_job) if facts.last_is_open else None
+    last = (facts.queue or {}).get(facts.last_id) if facts.last_is_open else None
     if last and _told_by(last):
         return _told_by(last)
     if JobState.LOST in states:

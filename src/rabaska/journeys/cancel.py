@@ -37,7 +37,7 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     if before.state in _OVER:
         return before
     there = station_of(record, home)
-    jobs = JobId(before.job).each if before.job else ()
+    jobs = JobId(before.job_id).each if before.job_id else ()
     ours = _carried(before)
     at_work = () if there.scheduler.capabilities.lets_save else _at_work(before, jobs)
     # STOP first: a link that begins between the two commands sees it and leaves at once.
@@ -88,8 +88,8 @@ def _cancelled_late(before: RunStatus, record: RunRecord, home: Home) -> RunStat
     there = station_of(record, home)
     for _ in range(_LOOKS):
         after = status(record, home)
-        if after.job != before.job:
-            lines = _cancel_lines(JobId(after.job).each, _carried(after), there)
+        if after.job_id != before.job_id:
+            lines = _cancel_lines(JobId(after.job_id).each, _carried(after), there)
             surely(lambda: there.place.run(guarded(record, "\n".join(lines))))  # noqa: B023
             return status(record, home)
         if after.state is not RunState.STOPPING:
@@ -100,7 +100,7 @@ def _cancelled_late(before: RunStatus, record: RunRecord, home: Home) -> RunStat
 
 def _at_work(before: RunStatus, jobs: Sequence[JobId]) -> tuple[JobId, ...]:
     """The job of the link that began and has not ended: it saves and leaves when it sees STOP."""
-    open_links = [link.job for link in before.links[-1:] if link.ended is None]
+    open_links = [link.id for link in before.links[-1:] if link.ended is None]
     return tuple(job for job in jobs if any(job.holds(link) for link in open_links))
 
 

@@ -16,7 +16,7 @@ def execute(record: RunRecord, home: Home, words: Sequence[str], *, terminal: bo
     link = _link_at_work(status(record, home))
     there = station_of(record, home)
     beside = [*there.node, "beside", record.path, str(link.number), "--", *words]
-    command = there.scheduler.beside_command(link.job, beside, terminal=terminal)
+    command = there.scheduler.beside_command(link.id, beside, terminal=terminal)
     return there.place.attach(quoted(command), terminal=terminal)
 
 

@@ -128,7 +128,7 @@ def _end_of_log(stands: RunStatus, record: RunRecord, home: Home) -> str:
     The newest file of all may be another's: of a job that was queued behind, and had nothing to do.
     """
     last = stands.links[-1] if stands.links else None
-    names = [f"job-{last.job}.out", f"link-{last.number:03d}.log"] if last else []
+    names = [f"scheduler-{last.id}.out", f"link-{last.number:03d}.log"] if last else []
     wanted = quoted(names) if names else "$(ls -t | head -n 1)"
     folder = quoted([f"{record.path}/logs"])
     script = f'cd {folder} && for log in {wanted}; do tail -c {_LOG_BYTES} "$log"; done 2>/dev/null'
@@ -186,8 +186,8 @@ def _request(
 
 
 def _jobs(attached: dict[str, str], record: RunRecord) -> list[str]:
-    told = [each.get("job") for each in _json_lines(attached.get("links.txt", ""))]
-    return list(dict.fromkeys(str(job) for job in (record.job, *told) if job))
+    told = [each.get("id") for each in _json_lines(attached.get("links.txt", ""))]
+    return list(dict.fromkeys(str(one) for one in (record.job_id, *told) if one))
 
 
 def _nodes(attached: dict[str, str]) -> list[str]:

@@ -43,7 +43,7 @@ class Answer:
 def newest_job(report: Report, there: Station) -> JobId | None:
     """The id the scheduler gave to the newest submission it answered, or to each of its links."""
     links: list[JobId] = []
-    for submission in reversed(report.get("jobs", [])):
+    for submission in reversed(report.get("submissions", [])):
         if submission.get("exit_code") == 0:
             job = there.scheduler.read_job_id(submission.get("said", ""))
             links += [job] if job else []
@@ -63,9 +63,9 @@ def stands(record: RunRecord, answer: Answer, there: Station, *, explained: bool
     job = newest_job(report, there)
     # What is finished has nothing in the queue, which may hold thousands of others.
     held = {} if report.get("done") else _jobs_of(job, answer.queue)
-    marks = [str(each.get("submission", "")) for each in report.get("jobs", [])]
+    marks = [str(each.get("submission", "")) for each in report.get("submissions", [])]
     mine, strangers = _parted(held, carried(record.name, marks, report.get("about") or {}))
-    found = _read_run(record, report, mine, answer.now, job=str(job or ""), explained=explained)
+    found = _read_run(record, report, mine, answer.now, job_id=str(job or ""), explained=explained)
     found = replace(found, problems=(*found.problems, *dict.fromkeys(strangers)))
     if mine is None and answer.complaint and found.state is RunState.UNKNOWN:
         found = replace(found, problems=(*found.problems, f"it said: {answer.complaint}"))
@@ -89,8 +89,8 @@ def carried(run: str, marks: Sequence[str], about: Mapping[str, Any]) -> list[st
     return [*dict.fromkeys([run, job_name(run), *comments, *given])]
 
 
-def another(job: str, name: str) -> str:
-    return f"job {job} is another job now: `{name}`"
+def another(job_id: str, name: str) -> str:
+    return f"id {job_id} belongs to another job now: `{name}`"
 
 
 def _parted(held: Queue | None, ours: Sequence[str]) -> tuple[Queue | None, list[str]]:
@@ -106,17 +106,17 @@ def _missing(record: RunRecord, now: float, gone: str) -> RunStatus:
     return RunStatus(
         name=record.name,
         cluster=record.cluster,
-        state=RunState.GONE if record.job else RunState.INTERRUPTED,
-        reason=gone if record.job else "it was never submitted",
+        state=RunState.GONE if record.job_id else RunState.INTERRUPTED,
+        reason=gone if record.job_id else "it was never submitted",
         hint=f"`rabaska forget {record.name}` drops it from the list",
         path=record.path,
-        job=record.job,
+        job_id=record.job_id,
         now=now,
     )
 
 
 def _read_run(
-    record: RunRecord, report: Report, queue: Queue | None, now: float, *, job: str, explained: bool
+    record: RunRecord, report: Report, queue: Queue | None, now: float, *, job_id: str, explained: bool
 ) -> RunStatus:
     stands = standing(_facts(report, queue, now))
     tail = report.get("tail", "")
@@ -144,8 +144,8 @@ def _read_run(
         about=report.get("about") or {},
         path=record.path,
         problems=tuple(report.get("problems", ())),
-        job=job,
-        submission=_newest_submission(report.get("jobs", [])),
+        job_id=job_id,
+        submission=_newest_submission(report.get("submissions", [])),
         now=now,
     )
     return _with_meaning(told, stands, tail, explained=explained)
@@ -177,7 +177,7 @@ def _noun(kind: type[Noun], told: Report | None) -> Noun | None:
 
 
 def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
-    submissions = report.get("jobs", [])
+    submissions = report.get("submissions", [])
     last = report["links"][-1] if report.get("links") else {}
     verdict = report.get("verdict") or {}
     is_open = bool(last) and not last.get("ended")
@@ -191,7 +191,7 @@ def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
         submitted_ago=now - max((each.get("time", 0) for each in submissions), default=0),
         queue=queue,
         refused=_refusal(submissions),
-        last_job=last.get("job") or "",
+        last_id=last.get("id") or "",
         last_is_open=is_open,
         hint=verdict.get("hint", ""),
         submission=_unanswered(report.get("submitting"), now),
@@ -224,7 +224,7 @@ def _refusal(submissions: Sequence[Report]) -> str:
 def _link(told: Report, queue: Queue | None) -> Link:
     return Link(
         number=told["link"],
-        job=told.get("job") or "",
+        id=told.get("id") or "",
         host=told.get("host") or "",
         pid=told.get("pid"),
         began=told.get("begun"),
@@ -248,7 +248,7 @@ def _how(told: Report, queue: Queue | None) -> str:
     """How a link ended, by its own record first; its scheduler is asked where it left none."""
     if told.get("how") not in ("running", "lost", None):
         return str(told["how"])
-    job = (queue or {}).get(told.get("job") or "")
+    job = (queue or {}).get(told.get("id") or "")
     if job and job.state.over and job.state not in (JobState.DONE, JobState.FAILED):
         return str(job.state.value)
     gone = queue is not None and job is None and told.get("holder_alive") is None

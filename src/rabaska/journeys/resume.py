@@ -54,7 +54,7 @@ def resume(
         )
     if now.state is RunState.FINISHED:
         raise WrongUse(f"run {record.name} is finished", hint="`rabaska fetch` brings its results")
-    if now.state is RunState.UNKNOWN and now.job:
+    if now.state is RunState.UNKNOWN and now.job_id:
         raise Unreachable(
             f"whether run {record.name} is still at work could not be found out",
             why=now.reason,
@@ -74,7 +74,7 @@ def resume(
     name = _write_script(plan, there, spec)
     last = now.submission
     job = submit(spec, there, script_name=name, resume=True, since=last, teller=teller)
-    remember(home.runs, replace(record, job=job.native))
+    remember(home.runs, replace(record, job_id=job.native))
     return job
 
 

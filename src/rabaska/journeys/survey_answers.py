@@ -16,7 +16,7 @@ _TEXT = (str, None)
 _NUMBER = (int, None)
 _WHEN = (TIME, None)
 _LINK = {
-    "link": int, "job?": _TEXT, "host?": _TEXT, "pid?": _NUMBER, "begun?": _WHEN, "ended?": _WHEN,
+    "link": int, "id?": _TEXT, "host?": _TEXT, "pid?": _NUMBER, "begun?": _WHEN, "ended?": _WHEN,
     "how?": _TEXT, "reason?": _TEXT, "exit_code?": _NUMBER, "signal?": _NUMBER,
     "first_step?": (_step, None), "last_step?": (_step, None), "steps_redone?": (_step, None),
     "epoch?": (float, None), "resumed_from?": _TEXT, "checkpoint_found?": _TEXT,
@@ -33,7 +33,7 @@ _UNANSWERED = {
 }  # fmt: skip
 _REPORT = {
     "path": str, "about": {"unmet?": [str]}, "problems": [str], "id?": _TEXT, "mark?": _TEXT,
-    "walltime?": _WHEN, "links_asked?": _NUMBER, "jobs?": [_SUBMISSION], "links?": [_LINK],
+    "walltime?": _WHEN, "links_asked?": _NUMBER, "submissions?": [_SUBMISSION], "links?": [_LINK],
     "verdict?": ({"decision?": str, "reason?": str, "hint?": str}, None), "tail?": str,
     "metrics?": {str: float}, "not_watched?": str, "begins_again?": str,
     "left_running?": int,

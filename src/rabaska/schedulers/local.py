@@ -53,7 +53,7 @@ class Local:
             "time": f"{spec.resources.walltime.total_seconds():.15g}",
             "links": str(spec.links),
             "gpus": str(spec.resources.gpus),
-            "output": spec.folder.replace("%", "%%") + "/job-%j.out",
+            "output": spec.folder.replace("%", "%%") + "/scheduler-%j.out",
         }
         lines = [f"#HERE {shlex.quote(f'--{key}={value}')}" for key, value in options.items()]
         return [*lines, *(f"#HERE {shlex.quote(_one_line(option))}" for option in spec.native)]
@@ -118,7 +118,7 @@ class Local:
 
     def in_job(self) -> InJob:
         return InJob(
-            job="$RABASKA_JOB",
+            job_id="$RABASKA_JOB_ID",
             ends="$RABASKA_JOB_ENDS",
             local_space="$RABASKA_LOCAL",
         )

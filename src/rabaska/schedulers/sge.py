@@ -173,7 +173,7 @@ class Sge:
         last = '[ "$SGE_TASK_ID" = "$SGE_TASK_LAST" ]'
         rest = 'echo "qdel $JOB_ID -t $((SGE_TASK_ID + 1))-$SGE_TASK_LAST"'
         return InJob(
-            job=f'$JOB_ID$({_ALONE} || echo "_$SGE_TASK_ID")',
+            job_id=f'$JOB_ID$({_ALONE} || echo "_$SGE_TASK_ID")',
             local_space="${TMPDIR:-}",
             cancel_rest=f"$({_ALONE} || {last} || {rest})",
             waiting=_WAITING,
@@ -186,7 +186,7 @@ def _names_environment(spec: JobSpec) -> bool:
 
 
 def _output(spec: JobSpec) -> str:
-    return "job-$JOB_ID.$TASK_ID.out" if spec.links > 1 else "job-$JOB_ID.out"
+    return "scheduler-$JOB_ID.$TASK_ID.out" if spec.links > 1 else "scheduler-$JOB_ID.out"
 
 
 def _keys(number: str, tasks: str) -> Iterator[str]:

@@ -217,7 +217,7 @@ class Slurm:
         exclude = f'{waits} && echo "scontrol update JobId={rest} ExcNodeList=NODES"'
         waiting = "scancel --state=PENDING $SLURM_ARRAY_JOB_ID"
         return InJob(
-            job="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}" + element,
+            job_id="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}" + element,
             ends="${SLURM_JOB_END_TIME:-$(" + asked + ")}",
             local_space="${SLURM_TMPDIR:-}",
             cancel_rest="${SLURM_ARRAY_JOB_ID:+" + waiting + "}",
@@ -241,7 +241,7 @@ def _on_first_node(terminal: bool) -> list[str]:
 def _output(spec: JobSpec) -> str:
     # A percent sign begins a replacement, and two stand for one (sbatch(1), FILENAME PATTERN).
     job = "%A_%a" if spec.links > 1 else "%j"
-    return f"{_one_line(spec.folder).replace('%', '%%')}/job-{job}.out"
+    return f"{_one_line(spec.folder).replace('%', '%%')}/scheduler-{job}.out"
 
 
 def _one_line(text: str) -> str:

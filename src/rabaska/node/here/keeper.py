@@ -147,7 +147,7 @@ def _environment(queue: Queue, job: Job, link: int, begun: Begun) -> Dict[str, s
     environment = dict(os.environ)
     environment.update(
         {
-            "RABASKA_JOB": job.element(link),
+            "RABASKA_JOB_ID": job.element(link),
             "RABASKA_LOCAL": begun["local"],
             "RABASKA_KEEPER": str(os.getpid()),
             "RABASKA_CANCEL_REST": _cancel_rest(queue, job.element(link)),

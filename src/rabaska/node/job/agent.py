@@ -38,10 +38,10 @@ from .deadline import Deadline
 from .interrupts import BrokenOff, Interrupts, Stop
 from .program import End
 from .this_job import (
-    Job,
+    ThisJob,
     Work,
     for_records,
-    job_from,
+    this_job_from,
     patience,
     reasons_to_stop,
     say_in_log,
@@ -77,7 +77,7 @@ def main(argv: List[str]) -> int:
     signals = Interrupts(int(keeper) if keeper.isdigit() else None)
     signals.install()
     try:
-        return one_link(run, wanted, job_from(os.environ, wanted, time.time()), signals)
+        return one_link(run, wanted, this_job_from(os.environ, wanted, time.time()), signals)
     except lease.NoRoom as problem:
         say("{}; so this job does nothing".format(problem))
         return ending.NOT_READY
@@ -85,15 +85,15 @@ def main(argv: List[str]) -> int:
         setup.clean(os.environ)
 
 
-def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -> int:
+def one_link(run: RunFolder, wanted: plan.Plan, this_job: ThisJob, signals: Interrupts) -> int:
     """Carry the run one link further, if there is anything left to do."""
     if os.path.exists(run.done) or os.path.exists(run.stop):
         return nothing_to_do(run, resumption.verdict_on(run, wanted))
     holding = None  # type: Optional[lease.Lease]
     while holding is None:
         turn = lease.wait_for_turn(run, lease.seconds(), lambda: bool(signals.received()))
-        if not turn.free and job.one_at_a_time:
-            turn = taken_over(run, turn, job, signals, wanted.grace)
+        if not turn.free and this_job.one_at_a_time:
+            turn = taken_over(run, turn, this_job, signals, wanted.grace)
         if not turn.free:
             return held_by_another(run, turn.link)
         verdict = resumption.verdict_on(run, wanted)
@@ -102,32 +102,32 @@ def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -
         # Of a link that was killed on this very node nothing is left then; others are out of sight.
         dead = lease.holder_alive(run, turn.link) is False and wanted.launch.nodes == 1
         program.end_left_by(program.tag(run, turn.link))
-        holding = lease.claim(run, turn.link, job.name, lease.seconds(), dead=dead)
+        holding = lease.claim(run, turn.link, this_job.id, lease.seconds(), dead=dead)
         if holding is None:
             time.sleep(_ANOTHER_LOOK)
-    return carry_held(run, wanted, job, signals, holding)
+    return carry_held(run, wanted, this_job, signals, holding)
 
 
 def taken_over(
-    run: RunFolder, turn: lease.Turn, job: Job, signals: Interrupts, grace: float
+    run: RunFolder, turn: lease.Turn, this_job: ThisJob, signals: Interrupts, grace: float
 ) -> lease.Turn:
     """Have a holder that the scheduler gave up save and leave, if it is of our submission."""
-    if signals.received() or not lease.ask_to_hand_over(run, turn.link, job.name):
+    if signals.received() or not lease.ask_to_hand_over(run, turn.link, this_job.id):
         return turn
     say("asking link {} to hand over {}".format(turn.link, run.name))
     return lease.wait_for_turn(run, lease.seconds() + grace, lambda: bool(signals.received()))
 
 
 def carry_held(
-    run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts, holding: lease.Lease
+    run: RunFolder, wanted: plan.Plan, this_job: ThisJob, signals: Interrupts, holding: lease.Lease
 ) -> int:
     diary = Diary(run, holding.link, may_write=lambda: not holding.lost())
-    deadline = Deadline(job.due, wanted.grace, holding.clock.slept, os.environ)
+    deadline = Deadline(this_job.due, wanted.grace, holding.clock.slept, os.environ)
     reasons = reasons_to_stop(holding, signals, deadline)
     look = cutting.planned_for(run, wanted, holding.link, reasons)
     told = told_to_end(run, signals, deadline)
     try:
-        return carry(Work(run, wanted, job, holding, diary, deadline, look, told))
+        return carry(Work(run, wanted, this_job, holding, diary, deadline, look, told))
     finally:
         holding.end()
 
@@ -150,7 +150,7 @@ def held_by_another(run: RunFolder, link: int) -> int:
     begun = jobs.read_begun(run, link)
     who = "link {}".format(link)
     if begun is not None:
-        who += " (job {}, process {} on {})".format(begun.job or "?", begun.pid, begun.host)
+        who += " (id {}, process {} on {})".format(begun.id or "?", begun.pid, begun.host)
     say("{} is held by {}; this job does nothing".format(run.name, who))
     return HELD_BY_ANOTHER
 
@@ -165,10 +165,10 @@ def carry(work: Work) -> int:
         copying.recover(work.carried)
         found, looked = ready.choose_checkpoint(work), True
         announce(work, found)
-        setup.check(os.environ, work.run, work.link, work.job.name)
+        setup.check(os.environ, work.run, work.link, work.this_job.id)
         # A folder that every job finds could have been prepared by somebody on another node.
         agreed = work.plan.launch.nodes > 1 and bool(work.plan.nearby.shared)
-        with local_space(work.job, agreed) as local, everywhere.left_clean(work, local):
+        with local_space(work.this_job, agreed) as local, everywhere.left_clean(work, local):
             end = run_program(work, local, found)
     except OSError as problem:
         if end is not None:  # the program did run, and only its folder is left to be cleaned
@@ -190,10 +190,10 @@ def carry(work: Work) -> int:
 
 
 @contextmanager
-def local_space(job: Job, everywhere: bool = False) -> Iterator[str]:
+def local_space(this_job: ThisJob, everywhere: bool = False) -> Iterator[str]:
     """A new folder on the node-local storage that the job was given, removed afterwards."""
     given = space.given(os.environ)  # the job script put the environment there
-    made = given or space.make(job.local, everywhere=everywhere)
+    made = given or space.make(this_job.local, everywhere=everywhere)
     local = space.job_folder(made)
     try:
         yield local
@@ -215,7 +215,7 @@ def announce(work: Work, found: jobs.Saved) -> None:
         start = start.format(found["path"])
     host = socket.gethostname()
     say("link {} of {} on {}, {}".format(work.link, work.run.name, host, start))
-    work.diary.note("claimed", job=work.job.name, host=host, resumed_from=given)
+    work.diary.note("claimed", id=work.this_job.id, host=host, resumed_from=given)
 
 
 def run_program(work: Work, local: str, found: jobs.Saved) -> End:
@@ -296,7 +296,7 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
     if stop is not None:
         raise BrokenOff(stop)
     how = work.plan.launch
-    where = launch.allocation(os.environ, work.job.name, socket.gethostname())
+    where = launch.allocation(os.environ, work.this_job.id, socket.gethostname())
     words = command.words_for(work.plan.command, work.plan.resume, places)
     failed = work.run.failures(work.link)
     files.remove_if_there(failed)  # of an earlier attempt

@@ -167,7 +167,7 @@ def write_end(work: Work, found: jobs.Saved, end: End) -> None:
         remedy = judged.hint
     ended = jobs.Ended(
         link=work.link,
-        job=work.job.name,
+        id=work.this_job.id,
         how=end.how,
         reason=reason,
         exit_code=end.exit_code,

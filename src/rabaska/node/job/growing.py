@@ -87,7 +87,7 @@ def no_answer(complaint: str) -> bool:
 
 def _may_wait(work: Work) -> bool:
     """A server that is started anew is waited for, as long as this job lasts."""
-    ends = work.job.due + work.plan.grace - _LAST_SECONDS
+    ends = work.this_job.due + work.plan.grace - _LAST_SECONDS
     return time.monotonic() + _PAUSE < ends and not os.path.exists(work.run.stop)
 
 
@@ -101,8 +101,8 @@ def grow(work: Work, why: str, there: int) -> str:
     hindered = growth.hindrance(work.plan, lines, there, shown)
     if hindered:
         return hindered
-    words = [word.replace("{after}", _own_job(work)) for word in work.plan.growth.words]
-    if not work.job.name:
+    words = [word.replace("{after}", _own_id(work)) for word in work.plan.growth.words]
+    if not work.this_job.id:
         return "this job does not know what it is called"
     if not words or shutil.which(words[0]) is None:
         return "{} is not there on this node".format(words[0] if words else "a scheduler")
@@ -113,9 +113,9 @@ def grow(work: Work, why: str, there: int) -> str:
     return complaint
 
 
-def _own_job(work: Work) -> str:
+def _own_id(work: Work) -> str:
     """The whole array, if the job is an element of one: its last, as far as we know."""
-    return work.job.name.partition("_")[0]
+    return work.this_job.id.partition("_")[0]
 
 
 def _submitted(work: Work, words: List[str]) -> str:
@@ -124,10 +124,10 @@ def _submitted(work: Work, words: List[str]) -> str:
     Its mark is made of this job: who says it again, because its scheduler started the job anew or
     the answer was lost, gets the answer of the first.
     """
-    mark = uuid.uuid5(uuid.NAMESPACE_URL, "{}/{}".format(work.run.path, work.job.name)).hex
+    mark = uuid.uuid5(uuid.NAMESPACE_URL, "{}/{}".format(work.run.path, work.this_job.id)).hex
     find = " ".join(map(shlex.quote, work.plan.growth.find))
     ours = [sys.executable, own_path(), "submit", work.run.path, "--once", "--mark", mark]
-    ours += ["--after", _own_job(work), "--find", find, "--"]
+    ours += ["--after", _own_id(work), "--find", find, "--"]
     process = subprocess.Popen(
         ours + words,
         env=_environment(os.environ),

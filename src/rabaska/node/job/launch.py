@@ -38,14 +38,14 @@ class Allocation(NamedTuple):
 
     host: str  # the first node, as the others know it
     port: int
-    job: str
+    job_id: str
 
 
-def allocation(environment: Mapping[str, str], job: str, host: str) -> Allocation:
+def allocation(environment: Mapping[str, str], job_id: str, host: str) -> Allocation:
     """Two jobs on one node have different numbers, and so they have different ports."""
-    number = environment.get("SLURM_JOB_ID") or re.sub(r"\D", "", job) or "0"
+    number = environment.get("SLURM_JOB_ID") or re.sub(r"\D", "", job_id) or "0"
     port = _FIRST_PORT + int(number) % _PORTS
-    return Allocation(environment.get("SLURMD_NODENAME") or host, port, job or "job")
+    return Allocation(environment.get("SLURMD_NODENAME") or host, port, job_id or "job")
 
 
 def launched(words: List[str], how: Launch, where: Allocation, task: List[str]) -> List[str]:
@@ -101,7 +101,7 @@ def torchrun(words: List[str], how: Launch, where: Allocation) -> List[str]:
     """
     meeting = ["--standalone"]
     if how.nodes > 1:
-        meeting = ["--rdzv-id=" + where.job, "--rdzv-backend=c10d"]
+        meeting = ["--rdzv-id=" + where.job_id, "--rdzv-backend=c10d"]
         meeting.append("--rdzv-endpoint={}:{}".format(where.host, where.port))
     counts = ["--nnodes={}".format(how.nodes), "--nproc-per-node={}".format(how.tasks)]
     run = ["-m", "torch.distributed.run"] + counts + meeting

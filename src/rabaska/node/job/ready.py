@@ -36,7 +36,7 @@ def choose_checkpoint(work: Work) -> jobs.Saved:
             resumed_from=found["path"] if found and resumption.given(work.plan) else None,
             checkpoint_seen=found,
             epoch=_epoch(work, found),
-            until=work.job.ask_at,
+            until=work.this_job.ask_at,
             ready=True,
         )
         jobs.write_begun(work.run, begun)

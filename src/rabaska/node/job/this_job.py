@@ -20,8 +20,8 @@ _CANCELLED = Stop(chain.CANCELLED, "somebody asked the run to stop")
 Look = Callable[[], Optional[Stop]]  # for a reason to stop
 
 
-class Job(NamedTuple):
-    name: str  # as its scheduler calls it
+class ThisJob(NamedTuple):
+    id: str  # as its scheduler calls it
     ask_at: float  # when the program is asked to stop, seconds since 1970; for people
     due: float  # the same by the monotonic clock: that of the day may be set
     local: str  # node-local folder, or ""
@@ -33,7 +33,7 @@ class Work(NamedTuple):
 
     run: RunFolder
     plan: Plan
-    job: Job
+    this_job: ThisJob
     lease: Lease
     diary: Diary
     deadline: Deadline
@@ -59,12 +59,12 @@ def say_in_log(work: Work, text: str) -> None:
         pass  # a full disk; it was said
 
 
-def job_from(environment: Mapping[str, str], wanted: Plan, now: float) -> Job:
+def this_job_from(environment: Mapping[str, str], wanted: Plan, now: float) -> ThisJob:
     ends = moment(environment.get("RABASKA_JOB_ENDS", ""))
     if ends is None or ends <= now:
         ends = now + wanted.walltime
-    return Job(
-        name=environment.get("RABASKA_JOB", ""),
+    return ThisJob(
+        id=environment.get("RABASKA_JOB_ID", ""),
         ask_at=ends - wanted.grace,
         due=time.monotonic() + ends - wanted.grace - now,
         local=environment.get("RABASKA_LOCAL", ""),

@@ -70,7 +70,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "about": asked.about if asked else {},
         "walltime": asked.walltime if asked else None,
         "links_asked": asked.links if asked else None,
-        "jobs": _attempt(problems, "jobs.jsonl", [], _jobs, run),
+        "submissions": _attempt(problems, "submissions.jsonl", [], _submissions, run),
         "done": os.path.exists(run.done),
         "stop": os.path.exists(run.stop),
         "verdict": _attempt(problems, "the chain", None, _verdict, run, asked, alive, saved),
@@ -136,7 +136,7 @@ def _not_kept(run: RunFolder) -> List[str]:
     return jobs.not_kept(run, run.output(run.holder()))
 
 
-def _jobs(run: RunFolder) -> List[Json]:
+def _submissions(run: RunFolder) -> List[Json]:
     return list(submissions.lines(run))
 
 
@@ -186,7 +186,7 @@ def _link(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
     begun, ended = jobs.read_begun(run, number), jobs.read_ended(run, number)
     told = {"link": number, "holder_alive": alive}  # type: Json
     told["heartbeat"] = _written(run.heartbeat(number))
-    for name in ("job", "host", "pid", "begun", "resumed_from"):
+    for name in ("id", "host", "pid", "begun", "resumed_from"):
         told[name] = getattr(begun, name, None)
     for name in ("ended", "how", "reason", "exit_code", "signal"):
         told[name] = getattr(ended, name, None)
@@ -265,9 +265,9 @@ def newest_log(run: RunFolder) -> str:
     of_links = [name for name in names if name.startswith("link-") and name.endswith(".log")]
     chosen = max(of_links, key=order.natural, default="")
     # A job that fails before its first link says why to the scheduler only.
-    of_jobs = [name for name in names if name.startswith("job-")]
+    of_scheduler = [name for name in names if name.startswith("scheduler-")]
     chosen = chosen or max(
-        of_jobs, key=lambda name: _written(run.logs + "/" + name) or 0, default=""
+        of_scheduler, key=lambda name: _written(run.logs + "/" + name) or 0, default=""
     )
     return os.path.join(run.logs, chosen) if chosen else ""
 

@@ -6,7 +6,7 @@
 
 and about runs on standard input, a line for each, as they come:
 
-    {"path": …, "job": …, "mark": …}
+    {"path": …, "ids": …, "mark": …}
 
 It prints the report of each run as a JSON line, again for one that ended while the queue was
 asked, then a line with the scheduler's own words:
@@ -50,7 +50,7 @@ def main(argv: List[str]) -> int:
             _say(_told(run, asked["tail"]))
     said["asked"] = _asked(runs) if wants_jobs else []
     # A queue that is asked by id is told apart from its history by another option of its command.
-    open_jobs = said["asked"] or [job for run in open_runs for job in _ids_of(run)]
+    open_jobs = said["asked"] or [one for run in open_runs for one in _ids_of(run)]
     answered = said["exit_code"] in asked.get("answers", [0])
     history = _history(asked["history"], open_jobs, said["said"]) if answered else None
     _say({"now": time.time(), "queue": said, "history": history})
@@ -121,7 +121,7 @@ def _report(run: RunFolder, tail: int) -> Json:
 
 def _about_to_be(run: RunFolder) -> Optional[Json]:
     """A folder that was made a moment ago: its submission is on its way, or came to nothing."""
-    if run.holder() or os.path.exists(run.jobs) or not os.path.exists(run.plan):
+    if run.holder() or os.path.exists(run.submissions) or not os.path.exists(run.plan):
         return None
     made = os.stat(run.plan).st_mtime
     return {"state": "under way", "time": made} if 0 <= time.time() - made < JUST_MADE else None
@@ -136,7 +136,7 @@ def mark_of(run: RunFolder) -> Optional[str]:
     if not (done or ended) or (not done and submissions.is_unanswered(run)):
         return None
     carried = _time_of(os.path.join(run.path, "carried"))
-    return "-".join((_time_of(run.jobs), _time_of(run.stop), done, carried, ended))
+    return "-".join((_time_of(run.submissions), _time_of(run.stop), done, carried, ended))
 
 
 def _time_of(path: str) -> str:
@@ -190,11 +190,11 @@ def _about_jobs(words: List[str], runs: List[Json]) -> List[str]:
 
 def _asked(runs: List[Json]) -> List[str]:
     unfinished = [run for run in runs if not os.path.exists(RunFolder(run["path"]).done)]
-    return [job for run in unfinished for job in _ids_of(run)]
+    return [one for run in unfinished for one in _ids_of(run)]
 
 
 def _ids_of(run: Json) -> List[str]:
-    return (run.get("job") or "").split()
+    return (run.get("ids") or "").split()
 
 
 def _mentioned(queue: str) -> Set[str]:

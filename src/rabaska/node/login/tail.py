@@ -154,8 +154,8 @@ def _header(run: RunFolder, link: int, last: bytes) -> str:
     """The line that announces a link, on a line of its own."""
     begun = jobs.read_begun(run, link)
     parts = ["link {}".format(link)]
-    if begun is not None and begun.job:
-        parts.append("job {}".format(begun.job))
+    if begun is not None and begun.id:
+        parts.append("id {}".format(begun.id))
     if begun is not None and begun.host:
         parts.append(str(begun.host))
     return "{}── {} ──\n".format("" if last == b"\n" else "\n", " · ".join(parts))

@@ -30,7 +30,7 @@ def report_untouched(run: RunFolder) -> Optional[Json]:
         "about": asked.about,
         "walltime": asked.walltime,
         "links_asked": asked.links,
-        "jobs": list(submissions.lines(run)),
+        "submissions": list(submissions.lines(run)),
         "done": False,
         "stop": False,
         "verdict": dict(chain.verdict([])._asdict()),

@@ -16,7 +16,7 @@ Saved = Optional[files.Json]  # {"path", "size", "mtime_ns"} of a checkpoint, or
 
 class Begun(NamedTuple):
     link: int
-    job: str
+    id: str  # as its scheduler calls it
     host: str
     boot: str  # where a pid means something: this boot of this machine, this pid namespace
     pid: int
@@ -31,7 +31,7 @@ class Begun(NamedTuple):
 
 class Ended(NamedTuple):
     link: int
-    job: str
+    id: str  # as its scheduler calls it
     how: str
     reason: str
     exit_code: Optional[int]
@@ -55,7 +55,7 @@ def write_ended(run: RunFolder, ended: Ended) -> None:
 
 def read_begun(run: RunFolder, link: int) -> Optional[Begun]:
     value = _read(run.begun(link))
-    if value is None or shapes.misfit(value, shapes.BEGUN, ("job", "host", "boot", "pid")):
+    if value is None or shapes.misfit(value, shapes.BEGUN, ("id", "host", "boot", "pid")):
         return None
     if _is_damaged(value.get("checkpoint_seen")):
         return None
@@ -161,7 +161,7 @@ def progressed(before: Saved, after: Saved) -> bool:
 def forgiven(run: RunFolder) -> int:
     """The last link before somebody took the run up again; what it did counts no more."""
     return max(
-        (int(line.get("after_link") or 0) for line in shapes.job_lines(run) if line.get("resume")),
+        (int(line.get("after_link") or 0) for line in shapes.submission_lines(run) if line.get("resume")),
         default=0,
     )
 

@@ -86,22 +86,22 @@ def sign_of_life(run: RunFolder, link: int) -> Optional[Tuple[int, bytes]]:
         return None
 
 
-def ask_to_hand_over(run: RunFolder, link: int, job: str) -> bool:
+def ask_to_hand_over(run: RunFolder, link: int, job_id: str) -> bool:
     """Ask a living holder to leave the run to us; False when it is of another submission.
 
     A scheduler that runs one link at a time and starts another has given up the holder's, whose
     node may be cut off from it but not from the storage.
     """
     begun = jobs.read_begun(run, link)
-    ours, theirs = job.partition("_")[0], (begun.job if begun else "").partition("_")[0]
+    ours, theirs = job_id.partition("_")[0], (begun.id if begun else "").partition("_")[0]
     if not ours or ours != theirs:
         return False
-    files.write_json(run.successor(link), {"job": job, "time": time.time()})
+    files.write_json(run.successor(link), {"id": job_id, "time": time.time()})
     return True
 
 
 def claim(
-    run: RunFolder, last: int, job: str, lease: float, *, dead: bool = False
+    run: RunFolder, last: int, job_id: str, lease: float, *, dead: bool = False
 ) -> "Optional[Lease]":
     """Become the holder after link `last`; None when another was quicker, or NoRoom.
 
@@ -120,7 +120,7 @@ def claim(
         return None
     _tell_taken(run, last, link)
     _settle(run, last, link, is_over=dead or jobs.read_ended(run, last) is not None)
-    jobs.write_begun(run, _begun(link, job))
+    jobs.write_begun(run, _begun(link, job_id))
     files.sync_folder(os.path.dirname(run.carried(link)))
     _show_output(run, link)
     return Lease(run, link, lease)
@@ -178,11 +178,11 @@ def _look_for_room(run: RunFolder) -> None:
         files.remove_if_there(trial)
 
 
-def _begun(link: int, job: str) -> jobs.Begun:
+def _begun(link: int, job_id: str) -> jobs.Begun:
     pid = os.getpid()
     return jobs.Begun(
         link=link,
-        job=job,
+        id=job_id,
         host=socket.gethostname(),
         boot=processes.boot_id(),
         pid=pid,

@@ -6,13 +6,13 @@
   run.json             the resolved plan, written once
   secrets.json         variables that nobody else may see (see `secrets`), while there is work left
   job.sh               what was submitted
-  jobs.jsonl           submissions, appended by the submitting side only
-  submissions/         what the scheduler's command answered each, and its process
+  submissions.jsonl    what was submitted, appended by the submitting side only
+  answers/             what the scheduler's command answered each, and its process
   events.jsonl         what happened, appended by whoever holds the run
   metrics.jsonl        how fast the program goes, appended by itself (see `metrics`)
   patterns.json        what checkpoints are called beside what run.json says, found after a link
   logs/link-001.log    what the program printed in link 1
-  logs/job-<id>.out    what the scheduler caught around it
+  logs/scheduler-<id>.out  what the scheduler caught around it
   links/001/begun.json, ended.json
   carried/001          a symbolic link to what the program writes; renamed from link to link
   kept/001/            what the program writes; renamed after a link that left no word (see `lease`)
@@ -56,12 +56,12 @@ class RunFolder(NamedTuple):
         return os.path.join(self.path, "job.sh")
 
     @property
-    def jobs(self) -> str:
-        return os.path.join(self.path, "jobs.jsonl")
+    def submissions(self) -> str:
+        return os.path.join(self.path, "submissions.jsonl")
 
     @property
-    def submissions(self) -> str:
-        return os.path.join(self.path, "submissions")
+    def answers(self) -> str:
+        return os.path.join(self.path, "answers")
 
     @property
     def events(self) -> str:

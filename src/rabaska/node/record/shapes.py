@@ -16,11 +16,11 @@ NUMBER = (int, float)
 
 SAVED = {"path": str, "size": int, "mtime_ns": int}  # type: Shape
 BEGUN = {
-    "job": str, "host": str, "boot": str, "pid": int, "started": str, "begun": NUMBER,
+    "id": str, "host": str, "boot": str, "pid": int, "started": str, "begun": NUMBER,
     "resumed_from": str, "checkpoint_seen": dict, "epoch": NUMBER, "until": NUMBER, "ready": bool,
 }  # type: Shape  # fmt: skip
 ENDED = {
-    "job": str, "how": str, "reason": str, "exit_code": int, "signal": int, "ended": NUMBER,
+    "id": str, "how": str, "reason": str, "exit_code": int, "signal": int, "ended": NUMBER,
     "checkpoint": dict, "progressed": bool, "remedy": str, "tracks": list, "resumption": dict,
     "missing": list,
 }  # type: Shape  # fmt: skip
@@ -29,7 +29,7 @@ TRACK = {
     "inside": list,
 }  # type: Shape  # fmt: skip
 JUDGED = {"state": str, "why": str, "hint": str, "step": NUMBER}  # type: Shape
-JOB = {
+SUBMISSION = {
     "submission": str, "time": NUMBER, "exit_code": int, "said": str, "complained": str,
     "links": int, "after": str, "after_link": int, "resume": bool, "command": str,
 }  # type: Shape  # fmt: skip
@@ -65,7 +65,7 @@ def numbers(value: Any) -> bool:
     return isinstance(value, list) and all(type(one) in NUMBER for one in value)
 
 
-def job_lines(run: RunFolder) -> Iterator[files.Json]:
-    """jobs.jsonl, line by line; of a submission whose mark is damaged nobody knows what it was."""
-    lines = files.read_lines(run.jobs)
-    return (fitting(line, JOB) for line in lines if not misfit(line, {"submission": str}))
+def submission_lines(run: RunFolder) -> Iterator[files.Json]:
+    """submissions.jsonl, line by line; of a submission whose mark is damaged nobody knows what it was."""
+    lines = files.read_lines(run.submissions)
+    return (fitting(line, SUBMISSION) for line in lines if not misfit(line, {"submission": str}))

@@ -1,4 +1,4 @@
-"""jobs.jsonl: what was submitted for a run, and what the scheduler answered."""
+"""submissions.jsonl: what was submitted for a run, and what the scheduler answered."""
 
 import re
 from typing import Dict, Iterator, List
@@ -20,7 +20,7 @@ NOT_SENT = "cannot connect to server"  # PBS and Torque: there was nobody who co
 
 
 # A line in which a scheduler says which job it took: of `sbatch`, `qsub`, `msub`, `sqsub` or ours.
-JOB = re.compile(
+JOB_ID = re.compile(
     r"^[ \t]*(?:[A-Za-z][\w-]*\.)?\d+(?:\[\d*\])?(?:\.[\w.:-]+)?(?:;\S+)?[ \t\r]*$"
     r"|Submitted batch job \d+|Your job(?:-array)? \d+[. ]|(?:as jobid\s+|Job <)\d+|^here job \d+",
     re.MULTILINE | re.ASCII,
@@ -28,10 +28,10 @@ JOB = re.compile(
 
 
 def lines(run: RunFolder) -> Iterator[files.Json]:
-    """Every line of jobs.jsonl. Success without a job's id is no answer, whoever wrote it down."""
-    for line in shapes.job_lines(run):
+    """Every line of submissions.jsonl. Success without a job's id is no answer, whoever wrote it down."""
+    for line in shapes.submission_lines(run):
         said = str(line.get("said") or "")
-        if line.get("exit_code") == 0 and not JOB.search(said):
+        if line.get("exit_code") == 0 and not JOB_ID.search(said):
             told = said + str(line.get("complained") or "")
             line = dict(line, exit_code=NOT_KNOWN, said="", complained=told)
         yield line
@@ -66,5 +66,5 @@ def links_there(run: RunFolder) -> int:
 def _started_again(run: RunFolder, before: int) -> int:
     """Links after `before` whose job had been one already: their scheduler queued it again."""
     begun = (jobs.read_begun(run, number) for number in run.links() if number > before)
-    jobs = [one.job for one in begun if one is not None and one.job]
-    return len(jobs) - len(set(jobs))
+    ids = [one.id for one in begun if one is not None and one.id]
+    return len(ids) - len(set(ids))
