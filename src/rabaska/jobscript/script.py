@@ -29,12 +29,12 @@ def render(
     setup: Sequence[str],
     agent: Agent,
 ) -> str:
-    links = "1 link" if spec.links == 1 else f"up to {spec.links} links"
+    jobs = "1 job" if spec.jobs == 1 else f"up to {spec.jobs} jobs"
     lines = [
         "#!/bin/bash",
         *directives,
         "",
-        f"# rabaska: run {spec.name}, {links} of {say_duration(spec.resources.walltime)} each.",
+        f"# rabaska: run {spec.name}, {jobs} of {say_duration(spec.resources.walltime)} each.",
     ]
     lines += ["", "# What we write is nobody else's; your program gets your own umask"]
     lines += closed(in_job)

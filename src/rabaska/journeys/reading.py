@@ -10,7 +10,7 @@ from rabaska.domain.runs import (
     Checkpoint,
     Extension,
     Forecast,
-    Link,
+    Job,
     RunState,
     RunStatus,
     Speed,
@@ -27,7 +27,7 @@ from rabaska.schedulers.spelling import job_name
 Noun = TypeVar("Noun", Speed, Forecast, Staged, Extension)
 Queue = Mapping[str, JobStatus]
 
-_SIGN_OF_LIFE = 60.0  # seconds; a link renews its lease six times in that
+_SIGN_OF_LIFE = 60.0  # seconds; a job renews its lease six times in that
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class Answer:
 
 
 def newest_job(report: Report, there: Station) -> JobId | None:
-    """The id the scheduler gave to the newest submission it answered, or to each of its links."""
-    links: list[JobId] = []
+    """The id the scheduler gave to the newest submission it answered, or to each of its jobs."""
+    ids: list[JobId] = []
     for submission in reversed(report.get("submissions", [])):
         if submission.get("exit_code") == 0:
             job = there.scheduler.read_job_id(submission.get("said", ""))
-            links += [job] if job else []
+            ids += [job] if job else []
             if not submission.get("after"):
                 break
-    # A link that was added to a job of this computer has its number.
-    return together(list(dict.fromkeys(reversed(links)))) if links else None
+    # On this computer, a job that was added has the id of those before it.
+    return together(list(dict.fromkeys(reversed(ids)))) if ids else None
 
 
 def stands(record: RunRecord, answer: Answer, there: Station, *, explained: bool) -> RunStatus:
@@ -116,7 +116,13 @@ def _missing(record: RunRecord, now: float, gone: str) -> RunStatus:
 
 
 def _read_run(
-    record: RunRecord, report: Report, queue: Queue | None, now: float, *, job_id: str, explained: bool
+    record: RunRecord,
+    report: Report,
+    queue: Queue | None,
+    now: float,
+    *,
+    job_id: str,
+    explained: bool,
 ) -> RunStatus:
     stands = standing(_facts(report, queue, now))
     tail = report.get("tail", "")
@@ -127,9 +133,9 @@ def _read_run(
         state=stands.state,
         reason=stands.reason,
         hint=stands.hint,
-        links_asked=report.get("links_asked") or 0,
+        jobs_requested=report.get("jobs_requested") or 0,
         walltime=timedelta(seconds=report.get("walltime") or 0),
-        links=tuple(_link(each, queue) for each in report.get("links", [])),
+        jobs=tuple(_job(each, queue) for each in report.get("jobs", [])),
         data=tuple(one for each in report.get("data", ()) if (one := _noun(Staged, each))),
         checkpoint=Checkpoint(**found) if found else None,
         metrics=report.get("metrics", {}),
@@ -155,7 +161,7 @@ def _with_meaning(told: RunStatus, stands: Standing, tail: str, *, explained: bo
     if explained and stands.state in (RunState.FAILED, RunState.INTERRUPTED):
         from rabaska.knowledge.failures import explain
 
-        stage = "run" if told.links else None  # what was refused never ran
+        stage = "run" if told.jobs else None  # what was refused never ran
         known = explain(f"{tail}\n{stands.reason}", stage=stage)
         return replace(told, explanations=tuple((each.meaning, each.fix) for each in known[:2]))
     if stands.state is RunState.QUEUED and stands.reason:
@@ -178,7 +184,7 @@ def _noun(kind: type[Noun], told: Report | None) -> Noun | None:
 
 def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
     submissions = report.get("submissions", [])
-    last = report["links"][-1] if report.get("links") else {}
+    last = report["jobs"][-1] if report.get("jobs") else {}
     verdict = report.get("verdict") or {}
     is_open = bool(last) and not last.get("ended")
     return Facts(
@@ -221,9 +227,9 @@ def _refusal(submissions: Sequence[Report]) -> str:
     return " ".join((answered[-1].get("complained") or answered[-1].get("said") or "").split())
 
 
-def _link(told: Report, queue: Queue | None) -> Link:
-    return Link(
-        number=told["link"],
+def _job(told: Report, queue: Queue | None) -> Job:
+    return Job(
+        number=told["job"],
         id=told.get("id") or "",
         host=told.get("host") or "",
         pid=told.get("pid"),
@@ -245,7 +251,7 @@ def _link(told: Report, queue: Queue | None) -> Link:
 
 
 def _how(told: Report, queue: Queue | None) -> str:
-    """How a link ended, by its own record first; its scheduler is asked where it left none."""
+    """How a job ended, by its own record first; its scheduler is asked where it left none."""
     if told.get("how") not in ("running", "lost", None):
         return str(told["how"])
     job = (queue or {}).get(told.get("id") or "")

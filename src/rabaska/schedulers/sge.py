@@ -75,7 +75,7 @@ class Sge:
             *(f"-l {one_word(feature)}" for feature in spec.features),
             f"-pe smp {cores}" if cores > 1 and not _names_environment(spec) else "",
             f"-q {queue}" if queue else "",
-            f"-t 1-{spec.links} -tc 1" if spec.links > 1 else "",
+            f"-t 1-{spec.jobs} -tc 1" if spec.jobs > 1 else "",
             f"-m bea -M {mail}" if mail else "-m n",
             "-r y" if spec.requeue else "-r n",
             "-S /bin/bash",
@@ -186,7 +186,7 @@ def _names_environment(spec: JobSpec) -> bool:
 
 
 def _output(spec: JobSpec) -> str:
-    return "scheduler-$JOB_ID.$TASK_ID.out" if spec.links > 1 else "scheduler-$JOB_ID.out"
+    return "scheduler-$JOB_ID.$TASK_ID.out" if spec.jobs > 1 else "scheduler-$JOB_ID.out"
 
 
 def _keys(number: str, tasks: str) -> Iterator[str]:

@@ -86,7 +86,7 @@ class Slurm:
             "--time": _time(spec.resources.walltime),
             **self._resources(spec.resources),
             "--constraint": _quoted("&".join(spec.features)),
-            "--array": f"1-{spec.links}%1" if spec.links > 1 else "",
+            "--array": f"1-{spec.jobs}%1" if spec.jobs > 1 else "",
             "--signal": f"B:USR1@{_seconds(spec.warn_before)}" if spec.warn_before else "",
             "--mail-user": _quoted(spec.mail),
             "--mail-type": "BEGIN,END,FAIL" if spec.mail else "",
@@ -192,7 +192,7 @@ class Slurm:
         return carried(ask, r"s/|(null)$//; s/\(.*\)|/\1\n/; p", job.native)
 
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
-        once = replace(spec, links=1, warn_before=timedelta(0), mail="", requeue=False)
+        once = replace(spec, jobs=1, warn_before=timedelta(0), mail="", requeue=False)
         lines = (line.removeprefix("#SBATCH ") for line in self.directives(once))
         options = [word for line in lines for word in shlex.split(line)]
         asked = [option for option in options if not option.startswith(_FOR_BATCH)]
@@ -240,7 +240,7 @@ def _on_first_node(terminal: bool) -> list[str]:
 
 def _output(spec: JobSpec) -> str:
     # A percent sign begins a replacement, and two stand for one (sbatch(1), FILENAME PATTERN).
-    job = "%A_%a" if spec.links > 1 else "%j"
+    job = "%A_%a" if spec.jobs > 1 else "%j"
     return f"{_one_line(spec.folder).replace('%', '%%')}/scheduler-{job}.out"
 
 

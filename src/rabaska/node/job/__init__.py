@@ -1,1 +1,1 @@
-"""One link of a run, inside its job: all made ready, the program started, its end written."""
+"""One job of a run, where it runs: all made ready, the program started, its end written."""

@@ -1,9 +1,9 @@
 """Submit a job and remember it in the run folder, whatever becomes of the laptop meanwhile.
 
-`submit RUNFOLDER --links N [--resume] [--after ID] [--mark MARK] [--since MARK] [--once]
-[--find WORDS] -- …` runs the scheduler's own submit command. With `--after` it is one more link of
-the chain that the job ID belongs to. The intention is written before it and the answer after it, by a
-process of its own that no Ctrl-C and no lost connection ends.
+`submit RUNFOLDER --jobs N [--resume] [--after ID] [--mark MARK] [--since MARK] [--once]
+[--find WORDS] -- …` runs the scheduler's own submit command. With `--after` it is one more job of
+the chain in which a job has that id. The intention is written before it and the answer after it,
+by a process of its own that no Ctrl-C and no lost connection ends.
 
 A submission that nobody answered may have been taken all the same (see `unanswered`): it is
 waited for, or looked for in the queue, and not made again before a queue had time to show it.
@@ -38,7 +38,7 @@ OTHERS = 76  # somebody else submitted the run meanwhile
 def main(argv: List[str]) -> int:
     words = argparse.ArgumentParser(prog="submit")
     words.add_argument("run")
-    words.add_argument("--links", type=int, default=1)
+    words.add_argument("--jobs", type=int, default=1)
     words.add_argument("--resume", action="store_true")
     words.add_argument("--after", default="", metavar="ID")
     words.add_argument("--mark", default="")
@@ -115,9 +115,9 @@ def _intention(run: RunFolder, asked: argparse.Namespace) -> files.Json:
     return {
         "submission": asked.mark,
         "time": time.time(),
-        "links": asked.links,
+        "jobs": asked.jobs,
         "resume": asked.resume,
-        "after_link": run.holder(),
+        "after_job": run.holder(),
         "after": asked.after,
         "find": asked.find,
         "command": asked.command[0],
@@ -188,7 +188,7 @@ def answered(run: RunFolder, mark: str) -> Optional[Answer]:
 
 
 def lost_before(run: RunFolder) -> Optional[Answer]:
-    """The answer that was lost of the last submission, unless a link ran as that job already.
+    """The answer that was lost of the last submission, unless a job of that id began already.
 
     None when it came to nothing, and the next may be made.
     """
@@ -237,8 +237,8 @@ def not_known(said: str) -> Answer:
 
 
 def _has_begun(run: RunFolder, job_id: str) -> bool:
-    """Whether a link ran as this job already: then more links are really wanted."""
-    begun = (jobs.read_begun(run, number) for number in run.links())
+    """Whether a job of this id began already: then more jobs are really wanted."""
+    begun = (jobs.read_begun(run, number) for number in run.jobs())
     return any(
         one is not None and (one.id or "").partition("_")[0] in job_id.split() for one in begun
     )

@@ -128,7 +128,7 @@ def _about_to_be(run: RunFolder) -> Optional[Json]:
 
 
 def mark_of(run: RunFolder) -> Optional[str]:
-    """Changes whenever a run that is over changes; None while a link may be at work.
+    """Changes whenever a run that is over changes; None while a job may be at work.
 
     Whatever happens to a run that is over begins with a submission or a claim.
     """

@@ -2,8 +2,8 @@
 
 What may be known of one, in this order:
 - its process, or the scheduler's command that it started, is alive: it is under way;
-- the command wrote its answer into `submissions/` though its process was killed;
-- a link began after it that no other submission explains: that is its job;
+- the command wrote its answer into `answers/` though its process was killed;
+- a job began after it that no other submission explains: that is the one;
 - the queue has a job with its mark, or with the run's name and an id that nobody was told;
 - the queue answers and has none, long enough after it: it was not taken;
 - there is no queue to ask: nobody knows, until the user cancels the run.
@@ -166,14 +166,14 @@ def _orphaned(run: RunFolder, mark: str) -> str:
 
 
 def _begun(run: RunFolder, mark: str) -> str:
-    """The job of a link that began after this submission, and was told to nobody."""
+    """The id of a job that began after this submission, and was told to nobody."""
     each = submissions(run)
     ours = [one for one in each if one["submission"] == mark]
-    if not ours or ours[0].get("after_link") is None or each[-1] is not ours[0]:
+    if not ours or ours[0].get("after_job") is None or each[-1] is not ours[0]:
         return ""
     told = told_ids(each)
-    for number in run.links():
-        begun = jobs.read_begun(run, number) if number > int(ours[0]["after_link"]) else None
+    for number in run.jobs():
+        begun = jobs.read_begun(run, number) if number > int(ours[0]["after_job"]) else None
         job_id = (begun.id if begun else "").partition("_")[0]
         if job_id and job_id not in told:
             return job_id

@@ -1,4 +1,4 @@
-"""What each link leaves behind: begun.json, ended.json, and the verdict they lead to."""
+"""What each job leaves behind: begun.json, ended.json, and the verdict they lead to."""
 
 import os
 from typing import Any, Callable, List, NamedTuple, Optional
@@ -9,13 +9,13 @@ from ..saves.slots import Look
 from . import chain, shapes
 from .runfolder import RunFolder
 
-_LOOKS = 5  # more links than may pass without a save
+_LOOKS = 5  # more jobs than may pass without a save
 
 Saved = Optional[files.Json]  # {"path", "size", "mtime_ns"} of a checkpoint, or None
 
 
 class Begun(NamedTuple):
-    link: int
+    job: int
     id: str  # as its scheduler calls it
     host: str
     boot: str  # where a pid means something: this boot of this machine, this pid namespace
@@ -26,11 +26,11 @@ class Begun(NamedTuple):
     checkpoint_seen: Saved = None  # the newest valid one before the program started
     epoch: Optional[float] = None  # how many were over when that was saved
     until: Optional[float] = None  # when its program will be asked to stop
-    ready: bool = False  # the checkpoint was looked for; before that, the link did nothing
+    ready: bool = False  # the checkpoint was looked for; before that, the job did nothing
 
 
 class Ended(NamedTuple):
-    link: int
+    job: int
     id: str  # as its scheduler calls it
     how: str
     reason: str
@@ -39,36 +39,36 @@ class Ended(NamedTuple):
     ended: float  # seconds since 1970
     checkpoint: Saved
     progressed: bool
-    remedy: Optional[str] = None  # what to do about a link that saved nothing
+    remedy: Optional[str] = None  # what to do about a job that saved nothing
     tracks: Optional[List[files.Json]] = None  # where it began to count (see `tracks`)
     resumption: Optional[files.Json] = None  # whether it went on (see `resumption`)
     missing: Optional[List[str]] = None  # files that it left and that could not be kept
 
 
 def write_begun(run: RunFolder, begun: Begun) -> None:
-    files.write_json(run.begun(begun.link), dict(begun._asdict()))
+    files.write_json(run.begun(begun.job), dict(begun._asdict()))
 
 
 def write_ended(run: RunFolder, ended: Ended) -> None:
-    files.write_json(run.ended(ended.link), dict(ended._asdict()))
+    files.write_json(run.ended(ended.job), dict(ended._asdict()))
 
 
-def read_begun(run: RunFolder, link: int) -> Optional[Begun]:
-    value = _read(run.begun(link))
+def read_begun(run: RunFolder, job: int) -> Optional[Begun]:
+    value = _read(run.begun(job))
     if value is None or shapes.misfit(value, shapes.BEGUN, ("id", "host", "boot", "pid")):
         return None
     if _is_damaged(value.get("checkpoint_seen")):
         return None
-    return Begun(**_fields(Begun, value, link))
+    return Begun(**_fields(Begun, value, job))
 
 
-def read_ended(run: RunFolder, link: int) -> Optional[Ended]:
-    value = _read(run.ended(link))
+def read_ended(run: RunFolder, job: int) -> Optional[Ended]:
+    value = _read(run.ended(job))
     if value is None or shapes.misfit(value, shapes.ENDED, ("how",)):
         return None
     if _is_damaged(value.get("checkpoint")):
         return None
-    ended = Ended(**_fields(Ended, value, link))
+    ended = Ended(**_fields(Ended, value, job))
     missing = [path for path in ended.missing or [] if isinstance(path, str)]
     return ended._replace(
         resumption=shapes.fitting(ended.resumption or {}, shapes.JUDGED) or None,
@@ -77,9 +77,9 @@ def read_ended(run: RunFolder, link: int) -> Optional[Ended]:
 
 
 def damaged(run: RunFolder) -> List[str]:
-    """The records of links that are there and cannot be read, as they are called in the run."""
+    """The records of jobs that are there and cannot be read, as they are called in the run."""
     found = []  # type: List[str]
-    for number in run.links():
+    for number in run.jobs():
         for path, record in (
             (run.begun(number), read_begun(run, number)),
             (run.ended(number), read_ended(run, number)),
@@ -100,9 +100,9 @@ def _read(path: str) -> Optional[files.Json]:
         return None  # damaged on disk: as good as never written
 
 
-def _fields(kind: Any, value: files.Json, link: int) -> files.Json:
+def _fields(kind: Any, value: files.Json, job: int) -> files.Json:
     found = {name: value.get(name) for name in kind._fields}
-    found["link"] = link
+    found["job"] = job
     return found
 
 
@@ -111,15 +111,15 @@ def history(
     newest: Callable[[], Saved],
     last_is_over: bool = True,
     judged: Optional[Callable[[int], files.Json]] = None,
-) -> List[chain.Link]:
-    """How every link ended, oldest first.
+) -> List[chain.Job]:
+    """How every job ended, oldest first.
 
     `newest` is asked for the newest valid checkpoint, and `judged` how it began, only when the
-    last link left no record of its end; then what it saved shows on disk alone.
+    last job left no record of its end; then what it saved shows on disk alone.
     """
     holder = run.holder()
     found = [
-        _link(run, number, newest, running=number == holder and not last_is_over)
+        _job(run, number, newest, running=number == holder and not last_is_over)
         for number in range(1, holder + 1)
     ]
     if judged is not None and found and found[-1].how == chain.LOST:
@@ -127,52 +127,56 @@ def history(
     return found
 
 
-def _begun_anew(link: chain.Link, judged: Optional[files.Json]) -> chain.Link:
-    """The link, if it started over with the reason and what to do about it."""
+def _begun_anew(job: chain.Job, judged: Optional[files.Json]) -> chain.Job:
+    """The job, if it started over with the reason and what to do about it."""
     if not judged or judged.get("state") != chain.STARTED_OVER:
-        return link
-    return link._replace(started_over=judged.get("why", ""), remedy=judged.get("hint", ""))
+        return job
+    return job._replace(started_over=judged.get("why", ""), remedy=judged.get("hint", ""))
 
 
-def _link(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool) -> chain.Link:
+def _job(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool) -> chain.Job:
     ended = read_ended(run, number)
     if ended is not None:
-        link = chain.Link(
+        job = chain.Job(
             number, ended.how, bool(ended.progressed), ended.reason or "", ended.exit_code,
             ended.signal, ended.remedy or "",
         )  # fmt: skip
-        return _begun_anew(link, ended.resumption)
+        return _begun_anew(job, ended.resumption)
     if running:
-        return chain.Link(number, chain.RUNNING)
+        return chain.Job(number, chain.RUNNING)
     begun = read_begun(run, number)
-    reason = "its job ended without a word"
+    reason = "it ended without a word"
     if begun is None or not begun.ready:
-        return chain.Link(number, chain.LOST, False, reason)
+        return chain.Job(number, chain.LOST, False, reason)
     following = read_begun(run, number + 1)
     after = following.checkpoint_seen if following is not None and following.ready else newest()
-    return chain.Link(number, chain.LOST, progressed(begun.checkpoint_seen, after), reason)
+    return chain.Job(number, chain.LOST, progressed(begun.checkpoint_seen, after), reason)
 
 
 def progressed(before: Saved, after: Saved) -> bool:
-    """Whether a link left another newest checkpoint than it found."""
+    """Whether a job left another newest checkpoint than it found."""
     return after is not None and after != before
 
 
 def forgiven(run: RunFolder) -> int:
-    """The last link before somebody took the run up again; what it did counts no more."""
+    """The last job before somebody took the run up again; what it did counts no more."""
     return max(
-        (int(line.get("after_link") or 0) for line in shapes.submission_lines(run) if line.get("resume")),
+        (
+            int(line.get("after_job") or 0)
+            for line in shapes.submission_lines(run)
+            if line.get("resume")
+        ),
         default=0,
     )
 
 
 def not_kept(run: RunFolder, output: str) -> List[str]:
-    """Files that links left and could not keep, and that no later link brought to `output`.
+    """Files that jobs left and could not keep, and that no later job brought to `output`.
 
     Who took the run up again knows what was missing by then.
     """
     found = []  # type: List[str]
-    last = max(run.links(), default=0)
+    last = max(run.jobs(), default=0)
     for number in range(forgiven(run) + 1, last + 1):
         ended = read_ended(run, number)
         for path in (ended.missing if ended is not None else None) or []:
@@ -183,25 +187,25 @@ def not_kept(run: RunFolder, output: str) -> List[str]:
 
 
 def newest(
-    run: RunFolder, link: int, patterns: List[str], damaged: Optional[checkpoints.Report] = None
+    run: RunFolder, job: int, patterns: List[str], damaged: Optional[checkpoints.Report] = None
 ) -> Saved:
-    """The newest valid checkpoint of what `link` carries.
+    """The newest valid checkpoint of what `job` carries.
 
     With `damaged` it is read whole, and damaged ones are set aside and told: for the holder of
     the run, before its program starts. Without, a look at sizes and headers is enough.
     """
     found = checkpoints.newest_valid(
-        run.carried(link),
+        run.carried(job),
         patterns,
         set_aside=damaged is not None,
         report=damaged,
         deep=damaged is not None,
-        looks=_looks(run, link),
+        looks=_looks(run, job),
     )
     return None if found is None else dict(found._asdict())
 
 
-def _looks(run: RunFolder, link: int) -> List[Look]:
-    """What lay there before the programs of the last links started (see `tracks`)."""
-    found = [_read(run.found(number)) for number in range(link, max(0, link - _LOOKS), -1)]
+def _looks(run: RunFolder, job: int) -> List[Look]:
+    """What lay there before the programs of the last jobs started (see `tracks`)."""
+    found = [_read(run.found(number)) for number in range(job, max(0, job - _LOOKS), -1)]
     return [each.get("saves") or {} for each in found if each is not None]

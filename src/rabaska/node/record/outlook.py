@@ -12,9 +12,9 @@ from .runfolder import RunFolder
 def outlook(
     run: RunFolder, asked: Optional[Plan], lines: List[Json], saved: Optional[Json]
 ) -> Optional[Json]:
-    """The forecast from the last link's `lines` in metrics.jsonl; None when nobody can tell."""
-    link = run.holder()
-    begun, ended = jobs.read_begun(run, link), jobs.read_ended(run, link)
+    """The forecast from the last job's `lines` in metrics.jsonl; None when nobody can tell."""
+    job = run.holder()
+    begun, ended = jobs.read_begun(run, job), jobs.read_ended(run, job)
     if asked is None or begun is None or os.path.exists(run.done):
         return None
     start = _start(begun, lines)
@@ -31,16 +31,16 @@ def outlook(
     told = forecast.forecast(seen, terms, progressed)
     again = resumption.begins_again(run, asked)
     if again.why and again.certain:
-        told = forecast.in_one_link(told, seen, terms, again.why)
-    there = submissions.links_there(run)
+        told = forecast.in_one_job(told, seen, terms, again.why)
+    there = submissions.jobs_there(run)
     shown = resumption.seen_to_continue(run, asked)
     hindered = growth.hindrance(asked, lines, there, shown)
     grows = 0 if hindered else growth.limit(asked, lines, shown)
-    return dict(told._asdict(), links_there=there, grows_to=grows)
+    return dict(told._asdict(), jobs_there=there, grows_to=grows)
 
 
 def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional[Json]:
-    """How the last link saved, for a run of the same program that comes after; None: nobody saw."""
+    """How the last job saved, for a run of the same program that comes after; None: nobody saw."""
     begun, ended = jobs.read_begun(run, run.holder()), jobs.read_ended(run, run.holder())
     seen = forecast.pace(lines, 0.0, []) if lines else None
     if asked is None or begun is None:
@@ -65,16 +65,16 @@ def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional
 
 
 def terms_of(run: RunFolder, asked: Plan, begun: jobs.Begun) -> forecast.Terms:
-    """What the chain gives to a link that begins as `begun` says."""
-    # What a job spends before its link begins, it will spend in the next one, too.
+    """What the chain gives to a job that begins as `begun` says."""
+    # What a job spends before its agent begins, the next one will spend, too.
     until = begun.until or begun.begun + asked.walltime - asked.grace
     longest = asked.about.get("longest") or {}
     return forecast.Terms(
-        link=begun.link,
+        job=begun.job,
         begun=begun.begun,
         start=begun.epoch or 0.0,
         seconds=until - begun.begun,
-        between=_between(run, begun.link),
+        between=_between(run, begun.job),
         grace=asked.grace,
         queue=longest.get("queue", ""),
         longest=longest.get("walltime"),
@@ -92,10 +92,10 @@ def _kept(lines: List[Json], start: float, saved: Optional[Json]) -> float:
     return start if saved is None else metrics.epoch_at(lines, saved["mtime_ns"] / 1e9, start)
 
 
-def _between(run: RunFolder, link: int) -> float:
-    """Seconds from the end of one link to the beginning of the next: the median so far."""
+def _between(run: RunFolder, job: int) -> float:
+    """Seconds from the end of one job to the beginning of the next: the median so far."""
     waits: List[float] = []
-    for number in range(1, link):
+    for number in range(1, job):
         ended, following = jobs.read_ended(run, number), jobs.read_begun(run, number + 1)
         if ended is not None and following is not None:
             waits.append(max(0.0, following.begun - ended.ended))

@@ -31,10 +31,10 @@ TRACK = {
 JUDGED = {"state": str, "why": str, "hint": str, "step": NUMBER}  # type: Shape
 SUBMISSION = {
     "submission": str, "time": NUMBER, "exit_code": int, "said": str, "complained": str,
-    "links": int, "after": str, "after_link": int, "resume": bool, "command": str,
+    "jobs": int, "after": str, "after_job": int, "resume": bool, "command": str,
 }  # type: Shape  # fmt: skip
 EVENT = {
-    "event": str, "time": NUMBER, "link": int, "links": int, "why": str, "reason": str,
+    "event": str, "time": NUMBER, "job": int, "jobs": int, "why": str, "reason": str,
     "placed": list, "count": int,
 }  # type: Shape  # fmt: skip
 
@@ -66,6 +66,6 @@ def numbers(value: Any) -> bool:
 
 
 def submission_lines(run: RunFolder) -> Iterator[files.Json]:
-    """submissions.jsonl, line by line; of a submission whose mark is damaged nobody knows what it was."""
+    """submissions.jsonl, line by line; nobody knows what a line was whose mark is damaged."""
     lines = files.read_lines(run.submissions)
     return (fitting(line, SUBMISSION) for line in lines if not misfit(line, {"submission": str}))

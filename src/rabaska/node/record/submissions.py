@@ -28,7 +28,7 @@ JOB_ID = re.compile(
 
 
 def lines(run: RunFolder) -> Iterator[files.Json]:
-    """Every line of submissions.jsonl. Success without a job's id is no answer, whoever wrote it down."""
+    """Every line of submissions.jsonl. Success without an id is no answer, whoever wrote it down."""
     for line in shapes.submission_lines(run):
         said = str(line.get("said") or "")
         if line.get("exit_code") == 0 and not JOB_ID.search(said):
@@ -52,19 +52,19 @@ def is_unanswered(run: RunFolder) -> bool:
     return bool(each) and each[-1].get("exit_code") in (None, NOT_KNOWN)
 
 
-def links_there(run: RunFolder) -> int:
-    """The number of the last link that was submitted, as far as anybody can tell."""
+def jobs_there(run: RunFolder) -> int:
+    """The number of the last job that was submitted, as far as anybody can tell."""
     last = before = 0
     for each in submissions(run):
         if each.get("exit_code") == 0:
             if not each.get("after"):
-                last = before = int(each.get("after_link") or 0)
-            last += int(each.get("links") or 1)
+                last = before = int(each.get("after_job") or 0)
+            last += int(each.get("jobs") or 1)
     return last + _started_again(run, before)
 
 
 def _started_again(run: RunFolder, before: int) -> int:
-    """Links after `before` whose job had been one already: their scheduler queued it again."""
-    begun = (jobs.read_begun(run, number) for number in run.links() if number > before)
+    """Jobs after `before` with the id of an earlier one: their scheduler queued it again."""
+    begun = (jobs.read_begun(run, number) for number in run.jobs() if number > before)
     ids = [one.id for one in begun if one is not None and one.id]
     return len(ids) - len(set(ids))
