@@ -12,6 +12,7 @@ from rabaska.cli.chosen import chosen_run
 from rabaska.cli.words import (
     complete_cluster,
     found_on_option,
+    jobs_option,
     json_option,
     quiet_option,
     run_argument,
@@ -113,7 +114,7 @@ def cancel(run: str, *, on: str, as_json: bool) -> None:
 @click.command()
 @run_argument
 @found_on_option
-@click.option("--jobs", type=click.IntRange(1), help="How many more jobs; default: as before.")
+@jobs_option("How many more jobs; default: as before.")
 @json_option
 def resume(run: str, *, on: str, jobs: int | None, as_json: bool) -> None:
     """Go on with a run that stopped, from its newest valid checkpoint."""

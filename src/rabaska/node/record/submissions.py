@@ -28,7 +28,7 @@ JOB_ID = re.compile(
 
 
 def lines(run: RunFolder) -> Iterator[files.Json]:
-    """Every line of submissions.jsonl. Success without an id is no answer, whoever wrote it down."""
+    """Every line of submissions.jsonl. Success without an id is no answer, whoever wrote it."""
     for line in shapes.submission_lines(run):
         said = str(line.get("said") or "")
         if line.get("exit_code") == 0 and not JOB_ID.search(said):
