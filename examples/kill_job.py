@@ -1,4 +1,4 @@
-"""Kill one link of the newest run with SIGKILL, a few seconds after it began."""
+"""Kill one job of the newest run with SIGKILL, a few seconds after it began."""
 
 import os
 import signal
@@ -12,14 +12,14 @@ def main() -> None:
     wanted = int(sys.argv[1])
     while True:
         run = rabaska.status()
-        begun = [link for link in run.links if link.number == wanted and link.last_step]
+        begun = [job for job in run.jobs if job.number == wanted and job.last_step]
         if begun and not begun[0].how:
             break
         if run.state.over:
-            sys.exit(f"{run.name} is {run.state.value} before link {wanted}")
+            sys.exit(f"{run.name} is {run.state.value} before job {wanted}")
         time.sleep(0.3)
     time.sleep(3)
-    print(f"kill -9 {begun[0].pid}  (link {wanted} of {run.name}, after step {begun[0].last_step})")
+    print(f"kill -9 {begun[0].pid}  (job {wanted} of {run.name}, after step {begun[0].last_step})")
     os.kill(begun[0].pid, signal.SIGKILL)
 
 

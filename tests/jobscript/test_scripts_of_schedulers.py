@@ -15,7 +15,7 @@ SPEC = JobSpec(
     name="cats-7f3a",
     resources=Resources(timedelta(hours=12), gpus=8),
     folder="/store/runs/cats-7f3a/logs",
-    links=4,
+    jobs=4,
     account="pje-224-aa",
     mail="someone@example.org",
 )

@@ -120,7 +120,7 @@ def test_pipes_and_odd_names_do_no_harm(place: Place) -> None:
     assert (place.output / odd).read_text() == "x"
 
 
-def test_the_next_link_finds_what_was_kept_and_writes_to_it_directly(place: Place) -> None:
+def test_the_next_job_finds_what_was_kept_and_writes_to_it_directly(place: Place) -> None:
     (place.code / "history.csv").write_text("1\n")
     place.keep({})
     (place.code / "history.csv").unlink()

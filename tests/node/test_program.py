@@ -80,7 +80,7 @@ def test_it_is_killed_when_it_does_not_stop_in_time(tmp_path: Path) -> None:
 
 
 def test_it_is_killed_at_once_when_the_run_was_lost(tmp_path: Path) -> None:
-    lost = Stop(chain.SUPERSEDED, "another link holds the run now", at_once=True)
+    lost = Stop(chain.SUPERSEDED, "another job holds the run now", at_once=True)
     process = python(tmp_path, "import signal, time; signal.signal(15, 1); time.sleep(60)")
 
     end = program.watch(process, signal.SIGTERM, lambda: lost, lambda: 1e6)

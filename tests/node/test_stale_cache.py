@@ -90,7 +90,7 @@ def test_of_contenders_on_two_nodes_that_remember_the_past_one_claims(
 
     for holding in won:
         holding.end()
-    assert [holding.link for holding in won] == [1]
+    assert [holding.job for holding in won] == [1]
 
 
 def test_a_contender_that_remembers_an_older_holder_takes_nothing_over(
