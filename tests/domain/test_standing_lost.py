@@ -70,7 +70,7 @@ def test_a_refused_submission_is_told_in_the_schedulers_words():
 
 
 @pytest.mark.parametrize(("silent", "said"), [(3600.0, "no sign of life"), (30.0, "")])
-def test_a_running_job_whose_job_is_silent_is_told(silent, said):
+def test_a_running_job_that_is_silent_is_told(silent, said):
     queue = {"7_2": JobStatus(JobState.RUNNING)}
 
     stands = standing(replace(LOST, queue=queue, silent=silent))

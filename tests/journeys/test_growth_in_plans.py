@@ -31,7 +31,7 @@ def planned(name, **chain):
         ("here", "here more --queue /store/queue --mark {submission} {after}"),
     ],
 )
-def test_one_job_is_submitted_after_the_job_that_does_so(name, words):
+def test_one_more_job_is_submitted_after_the_one_that_does_so(name, words):
     told = planned(name)
 
     assert told.at_most is None

@@ -807,7 +807,7 @@ def test_of_two_agents_at_the_same_moment_one_wins_and_the_other_names_it(agents
 
     assert sorted(agent.returncode for agent in both) == [0, 75]
     loser = next(text for agent, text in zip(both, said, strict=True) if agent.returncode == 75)
-    assert "is held by job 1 (job 12_" in loser
+    assert "is held by job 1 (id 12_" in loser
     assert agents.run.jobs() == [1]
 
 

@@ -489,7 +489,7 @@ def test_where_jobs_carry_no_mark_the_one_that_nobody_was_told_is_ours(cluster):
     assert cluster.tries == 2
 
 
-def test_a_job_that_left_the_queue_is_known_by_the_job_it_began(cluster):
+def test_a_job_that_left_the_queue_is_known_by_the_record_of_its_beginning(cluster):
     cluster.behaves(":", KILLED)
     cluster.submit("--mark", "m")
     Path(cluster.run.job(1)).mkdir(parents=True)

@@ -60,7 +60,7 @@ def read_until(process: "subprocess.Popen[bytes]", wanted: bytes) -> bytes:
 
 
 def headed(run: RunFolder, job: int) -> bytes:
-    return f"── job {job} · job 12_{job} · {os.uname().nodename} ──\n".encode()
+    return f"── job {job} · id 12_{job} · {os.uname().nodename} ──\n".encode()
 
 
 def two_jobs(run: RunFolder) -> bytes:

@@ -72,7 +72,7 @@ def test_a_chain_of_three_with_one_job_killed_is_finished_and_fetched(grid_engin
     assert jobs[0]["how"] in ("lost", "killed", "cancelled")
     assert jobs[1]["how"] == "time limit"
     assert [job["id"] for job in jobs] == [
-        f"{jobs[0]['job'][:-1]}{n + 1}" for n in range(len(jobs))
+        f"{jobs[0]['id'][:-1]}{n + 1}" for n in range(len(jobs))
     ]
     folder = passenger.types("fetch", run).output.strip()
     with open(f"{folder}/output/result.json") as result:
@@ -132,7 +132,7 @@ def test_a_new_cluster_is_described_with_its_queues_and_planned_with(grid_engine
     assert "main.q" in planned
 
 
-def test_a_job_that_is_cancelled_saves_before_its_job_is_deleted(grid_engine, passenger):
+def test_a_job_that_is_cancelled_saves_before_it_is_deleted(grid_engine, passenger):
     passenger.write("train.py", SLOW_TO_SAVE)
     passenger.settings(command='"python3 train.py {output}"')
     run = passenger.run()

@@ -43,9 +43,9 @@ def shared_machine(make_lab, make_voyager, monkeypatch, tmp_path):
     for node in ("", *THIN):
         bob(lab, ["/usr/bin/python3", "-c", PREPARE, "alice", str(UID)], node=node)
     with tarfile.open(lab.path("/home/alice/env.tar"), "w") as archive:
-        job = tarfile.TarInfo("bin/python")
-        job.type, job.linkname = tarfile.SYMTYPE, "/usr/bin/python3"
-        archive.addfile(job)
+        link = tarfile.TarInfo("bin/python")
+        link.type, link.linkname = tarfile.SYMTYPE, "/usr/bin/python3"
+        archive.addfile(link)
     return alice
 
 

@@ -85,7 +85,7 @@ def test_every_spec_survives_the_way_through_the_script(name, folder, seconds, j
     asked = read("\n".join(LOCAL.directives(spec)))
 
     assert asked.name == (" ".join(name.split()) or "job")
-    assert (asked.time, asked.jobs) == (seconds, jobs)
+    assert (asked.time, asked.elements) == (seconds, jobs)
     assert output_path(asked.output, "1_1") == f"/{folder}/scheduler-1_1.out"
 
 

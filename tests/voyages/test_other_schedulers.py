@@ -88,7 +88,7 @@ def test_a_cancelled_run_takes_its_waiting_jobs_along(guest):
     assert told["checkpoint"] is not None
 
 
-def test_a_job_that_is_cancelled_saves_before_its_job_is_deleted(guest):
+def test_a_job_that_is_cancelled_saves_before_it_is_deleted(guest):
     guest.write("train.py", SLOW_TO_SAVE)
     guest.settings(command='"python train.py {output}"')
     run = guest.run()

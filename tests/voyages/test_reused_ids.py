@@ -61,9 +61,9 @@ def test_another_job_under_the_id_of_a_run_is_neither_shown_nor_cancelled(slurm)
 
     assert before == "running"
     assert told["state"] != "running"
-    assert "job 101 is another job now: `my-thesis`" in told["problems"]
+    assert "id 101 belongs to another job now: `my-thesis`" in told["problems"]
     assert cancelled_at(slurm) == []
-    assert "job 101 is another job now: `my-thesis`" in said.errors + said.output
+    assert "id 101 belongs to another job now: `my-thesis`" in said.errors + said.output
 
 
 @pytest.mark.parametrize("renamed", [False, True], ids=["as submitted", "renamed"])
@@ -105,7 +105,7 @@ def test_a_job_of_another_name_is_not_deleted(guest):
     guest.types("cancel", run)
 
     number = file.stem
-    assert problems == [f"job {number} is another job now: `my-thesis`"]
+    assert problems == [f"id {number} belongs to another job now: `my-thesis`"]
     assert not (guest.programs / "spool" / f"{number}.cancelled").exists()
 
 
@@ -121,7 +121,7 @@ def test_a_queue_that_was_deleted_gives_numbers_again_on_this_computer(user):
     user.types("cancel", one)
 
     assert told["state"] == "interrupted"
-    assert told["problems"] == [f"job 1 is another job now: `{other}`"]
+    assert told["problems"] == [f"id 1 belongs to another job now: `{other}`"]
     assert user.status(other)["state"] == "running"
     assert user.status(one)["state"] == "cancelled"
     user.types("cancel", other)
