@@ -151,7 +151,7 @@ def test_the_log_of_the_last_job_is_read_whatever_was_queued_behind_it(tmp_path)
     types(tmp_path, "run", "--wait", "--quiet", "--jobs", "3", code=1)
     told = json.loads(types(tmp_path, "status", "--json").stdout)
     behind = tmp_path / "home" / "store" / "runs" / told["name"] / "logs"
-    for name in ("job-998.out", "job-999.out"):
+    for name in ("scheduler-998.out", "scheduler-999.out"):
         (behind / name).write_text("OSError: [Errno 28] No space left on device\n")
 
     printed = types(tmp_path, "explain", told["name"]).stdout

@@ -10,7 +10,7 @@ from rabaska.domain.standing import Facts, standing
 
 LOST = Facts(
     done=False, stop=False, decision="go on", reason="", holder_alive=None, submitted=True,
-    submitted_ago=3600.0, queue={}, last_job="7_2", last_is_open=True,
+    submitted_ago=3600.0, queue={}, last_id="7_2", last_is_open=True,
 )  # fmt: skip
 
 

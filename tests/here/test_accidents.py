@@ -25,7 +25,7 @@ def running_program(here: Here) -> int:
     return int((here.folder / "pid").read_text())
 
 
-def test_a_killed_keeper_loses_its_link_and_is_never_done(here):
+def test_a_killed_keeper_loses_its_element_and_is_never_done(here):
     here.submit(WORK, "--elements=3")
     running_program(here)
 
@@ -75,7 +75,7 @@ def test_a_job_killed_in_the_queue_never_ran_and_blocks_nobody(here):
     assert not (here.folder / "ran").exists()
 
 
-def test_links_that_ended_before_the_accident_keep_their_end(here):
+def test_elements_that_ended_before_the_accident_keep_their_end(here):
     here.submit("[ $RABASKA_JOB_ID = 1_1 ] || { touch second; sleep 60; }", "--elements=3")
     until((here.folder / "second").exists)
 

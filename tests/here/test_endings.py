@@ -100,7 +100,7 @@ def test_the_script_is_asked_before_its_children(here):
     assert here.status(1)["1_1"][:2] == ["CANCELLED", "0"]
 
 
-def test_the_next_link_begins_after_a_time_limit(here):
+def test_the_next_element_begins_after_a_time_limit(here):
     here.submit("echo $RABASKA_JOB_ID >> begun; sleep 60", "--time=0.5 --elements=2")
 
     here.wait()
@@ -136,7 +136,7 @@ def test_a_job_cancelled_in_the_queue_never_starts(here):
     assert not (here.folder / "ran").exists()
 
 
-def test_one_link_can_be_cancelled_and_the_chain_goes_on(here):
+def test_one_element_can_be_cancelled_and_the_chain_goes_on(here):
     here.submit(
         "[ $RABASKA_JOB_ID = 1_3 ] || { touch begun-$RABASKA_JOB_ID; sleep 60; }", "--elements=3"
     )

@@ -51,7 +51,7 @@ def test_a_job_whose_output_is_spooled_writes_its_own_log(name, tmp_path):
     )
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
-    log = folder / "job-67.out"
+    log = folder / "scheduler-67.out"
     assert log.read_text() == "/store/node/ab12.pyz run /store/runs/cats-7f3a\n"
 
 

@@ -169,7 +169,7 @@ def test_a_run_that_gave_up_says_why_and_shows_the_last_lines(tmp_path: Path) ->
 
 def test_before_the_first_job_the_schedulers_own_log_is_shown(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    Path(run.logs, "job-12.out").write_text("job.sh: python3: command not found\n")
+    Path(run.logs, "scheduler-12.out").write_text("job.sh: python3: command not found\n")
 
     assert report(run.path)["tail"] == "job.sh: python3: command not found"
 

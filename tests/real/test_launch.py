@@ -206,7 +206,7 @@ def test_a_session_on_two_nodes_is_killed_and_goes_on_exactly(voyager, python, t
         capture_output=True, check=True,
     )  # fmt: skip
     command = f"{python} train.py {{checkpoints}} --stop-after 22 --by KILL"
-    project(voyager, EXACT.read_text(), "torchrun", command=command, more="[chain]\nlinks = 3")
+    project(voyager, EXACT.read_text(), "torchrun", command=command, more="[chain]\njobs = 3")
 
     run = voyager.run()
     told = finished(voyager, run, seconds=240)
@@ -339,7 +339,7 @@ time.sleep(600)
 
 
 def test_a_process_that_fails_is_the_cause_though_the_others_are_killed_after_it(voyager):
-    project(voyager, FAILING, "srun", more="[chain]\nlinks = 3")
+    project(voyager, FAILING, "srun", more="[chain]\njobs = 3")
 
     run = voyager.run()
     told = voyager.until(lambda one: one["state"] not in ("queued", "running"), run, 90)

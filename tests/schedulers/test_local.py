@@ -66,7 +66,7 @@ def test_what_is_asked_for_arrives_on_the_other_side():
 
     assert asked.name == 'Zoë\'s "first" run; rm -rf $HOME `id` second line'
     assert asked.time == 10 * 86400 + 7
-    assert (asked.jobs, asked.gpus) == (4, 2)
+    assert (asked.elements, asked.gpus) == (4, 2)
     assert output_path(asked.output, "3_1") == "/store/a folder/with 50% 'quotes'/scheduler-3_1.out"
 
 

@@ -96,7 +96,7 @@ MISTAKES = {
         "line 3; it belongs in [cluster.beluga.resources]",
     ),
     "a top key below a table": (
-        "[chain]\nlinks = 2\ncommand = 'x'\n",
+        "[chain]\njobs = 2\ncommand = 'x'\n",
         "it belongs at the top of the file, before the first [table]",
     ),
     "a key like no other": (
@@ -181,7 +181,15 @@ MISTAKES = {
         "no computer has that much",
     ),
     "no jobs": (
-        "command = 'x'\n[chain]\nlinks = 0\n",
+        "command = 'x'\n[chain]\njobs = 0\n",
+        "`jobs = 0` in rabaska.toml, line 3; it must be at least 1",
+    ),
+    "jobs by both of their names": (
+        "command = 'x'\n[chain]\njobs = 2\nlinks = 3\n",
+        "`links` beside `jobs` in rabaska.toml, line 4; they mean the same: keep `jobs`",
+    ),
+    "no jobs, by their older name": (
+        "command = 'x'\n[cluster.beluga.chain]\nlinks = 0\n",
         "`jobs = 0` in rabaska.toml, line 3; it must be at least 1",
     ),
     "grace as long as the walltime": (

@@ -249,6 +249,18 @@ def test_who_says_how_many_jobs_there_are_gets_no_more(write, said, jobs, at_mos
     assert (chain.jobs, chain.at_most) == (jobs, at_most)
 
 
+def test_links_is_an_older_name_of_jobs(write):
+    folder = write(
+        'command = "python train.py"\n[chain]\nlinks = 3\n[cluster.beluga.chain]\nlinks = 5\n'
+    )
+
+    here, there = load(folder), load(folder, cluster="beluga")
+    typed = load(folder, cluster="beluga", overrides={"chain.jobs": 2})
+
+    assert [each.chain.jobs for each in (here, there, typed)] == [3, 5, 2]
+    assert (here.chain.at_most, there.chain.at_most) == (3, 5)
+
+
 @pytest.mark.parametrize(
     ("typed", "at_most"),
     [
@@ -260,6 +272,6 @@ def test_who_says_how_many_jobs_there_are_gets_no_more(write, said, jobs, at_mos
     ],
 )
 def test_jobs_typed_for_one_run_leave_what_it_may_grow_to(write, typed, at_most):
-    folder = write('command = "python train.py"\n[chain]\nlinks = 2\nat_most = 30\n')
+    folder = write('command = "python train.py"\n[chain]\njobs = 2\nat_most = 30\n')
 
     assert load(folder, overrides=typed).chain.at_most == at_most

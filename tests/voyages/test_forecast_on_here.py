@@ -216,7 +216,7 @@ def test_a_chain_that_can_never_advance_says_so_before_its_first_job_is_over(wat
 
 def test_a_chain_that_cannot_advance_ends_at_its_first_job_and_is_refused_next_time(watched):
     slow = SETTINGS.replace("train.py", "train.py --batches 500 --pause 0.1")
-    slow = slow.replace('"20s"', '"6s"').replace("[chain]", "[chain]\nlinks = 3")
+    slow = slow.replace('"20s"', '"6s"').replace("[chain]", "[chain]\njobs = 3")
     watched.write("rabaska.toml", slow.format(options=""))
 
     run = watched.types("run", "--wait", code=14).output.split()[0]

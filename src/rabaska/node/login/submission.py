@@ -95,7 +95,7 @@ def _in_a_process_of_its_own(work: Callable[[], None]) -> str:
 
 
 def _submit(run: RunFolder, asked: argparse.Namespace) -> None:
-    os.makedirs(run.submissions, exist_ok=True)
+    os.makedirs(run.answers, exist_ok=True)
     files.append_line(run.submissions, _intention(run, asked))
     quicker = _quicker(run, asked)
     if quicker:
