@@ -71,9 +71,7 @@ def test_a_chain_of_three_with_one_job_killed_is_finished_and_fetched(grid_engin
     assert len(jobs) >= 3
     assert jobs[0]["how"] in ("lost", "killed", "cancelled")
     assert jobs[1]["how"] == "time limit"
-    assert [job["id"] for job in jobs] == [
-        f"{jobs[0]['id'][:-1]}{n + 1}" for n in range(len(jobs))
-    ]
+    assert [job["id"] for job in jobs] == [f"{jobs[0]['id'][:-1]}{n + 1}" for n in range(len(jobs))]
     folder = passenger.types("fetch", run).output.strip()
     with open(f"{folder}/output/result.json") as result:
         assert json.load(result) == {"final": 30}
