@@ -43,7 +43,7 @@ class Terms(NamedTuple):
     """What the chain gives to a job."""
 
     job: int  # its number
-    begun: float  # when its job began, seconds since 1970
+    begun: float  # when it began, seconds since 1970
     start: float  # units that were done before it
     seconds: float  # that it has, until its program is asked to stop
     between: float = 0.0  # seconds from the end of one job to the beginning of the next
