@@ -272,7 +272,7 @@ CLEAN = {
     "script-by-absolute-path": Small(command="python /opt/site/fit.py {data}", jobs=1),
     "script-of-the-cluster": Small(command="python $HOME/fit.py {data}", jobs=1),
     "script-in-the-data": Small(command="python {data}/fit.py", jobs=1),
-    "script-that-is-linked-into-the-data": Small(command="python images/fit.py", links=1),
+    "script-that-is-linked-into-the-data": Small(command="python images/fit.py", jobs=1),
     "script-made-by-the-command": Small(
         command="sh -c 'make fit.py && python fit.py --data {data}'", jobs=1,
     ),

@@ -39,7 +39,7 @@ def answers(question: dict[str, Any], *runs: dict[str, Any]) -> list[dict[str, A
 
 def test_a_run_that_waits_is_told_as_the_full_report_tells_it(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    files.append_line(run.jobs, {"submission": "a", "exit_code": 0, "said": "7\n"})
+    files.append_line(run.submissions, {"submission": "a", "exit_code": 0, "said": "7\n"})
 
     short = report_untouched(run)
 
@@ -100,7 +100,7 @@ def test_a_run_taken_up_again_has_another_mark(tmp_path: Path) -> None:
     end_job(run, begin_job(run), how=chain.CRASHED)
     before = mark_of(run)
 
-    files.append_line(run.jobs, {"submission": "b", "resume": True, "after_job": 1})
+    files.append_line(run.submissions, {"submission": "b", "resume": True, "after_job": 1})
 
     assert before
     assert mark_of(run) != before
@@ -188,7 +188,7 @@ def test_a_run_folder_made_a_moment_ago_is_about_to_be_submitted(tmp_path: Path)
 def test_the_answer_of_a_lost_submission_is_found_and_written_down(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     find = ["echo", "17 rabaska-abc"]
-    files.append_line(run.jobs, {"submission": "abc", "time": time.time(), "find": find})
+    files.append_line(run.submissions, {"submission": "abc", "time": time.time(), "find": find})
 
     found, _ = told({"path": run.path})
     later, _ = told({"path": run.path})
