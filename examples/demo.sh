@@ -27,10 +27,10 @@ say "3. Thousands of files become a few shards"
 show rabaska pack
 
 say "4. Submit: at most 20 jobs of 15 seconds each, one after another"
-show rabaska run --walltime 15s --links 20
+show rabaska run --walltime 15s --jobs 20
 
-say "5. Half-way through link 2, SIGKILL: what a failing node looks like"
-python "$examples/kill_link.py" 2
+say "5. Half-way through job 2, SIGKILL: what a failing node looks like"
+python "$examples/kill_job.py" 2
 
 say "6. The chain goes on from the newest whole checkpoint, to the end"
 show rabaska wait

@@ -89,17 +89,17 @@ def wait(run: str = "", *, on: str = "") -> RunStatus:
 
 
 def logs(
-    run: str = "", *, follow: bool = False, link: int | None = None, on: str = ""
+    run: str = "", *, follow: bool = False, job: int | None = None, on: str = ""
 ) -> Iterator[bytes]:
-    return _logs.logs(_record(run, on), home(), follow=follow, link=link)
+    return _logs.logs(_record(run, on), home(), follow=follow, job=job)
 
 
 def cancel(run: str = "", *, on: str = "") -> RunStatus:
     return _cancel.cancel(_record(run, on), home())
 
 
-def resume(run: str = "", *, links: int | None = None, on: str = "") -> JobId:
-    return _resume.resume(_record(run, on), home(), links=links)
+def resume(run: str = "", *, jobs: int | None = None, on: str = "") -> JobId:
+    return _resume.resume(_record(run, on), home(), jobs=jobs)
 
 
 def fetch(run: str = "", *, to: Folder | None = None, on: str = "") -> Fetched:

@@ -13,10 +13,10 @@
     ├── EnvironmentFailed      11   the Python environment cannot be built
     ├── CommandFailed          12   a command on the cluster failed in a way nobody foresaw
     ├── NotSafe                13   a rehearsal found that an interruption would do harm
-    ├── CannotAdvance          14   a link is over before the program saves anything
+    ├── CannotAdvance          14   a job is over before the program saves anything
     ├── NotWritable            15   a folder on this computer cannot be written to
     ├── MissingProgram         16   a program of this computer is missing or cannot be started
-    ├── StartsOver             17   each link begins the training again
+    ├── StartsOver             17   each job begins the training again
     └── ResultsMissing         18   not all that a program left could be kept
     Ctrl-C                    130
 

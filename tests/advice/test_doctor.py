@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def project(tmp_path):
-    (tmp_path / "rabaska.toml").write_text('command = "python train.py"\n[chain]\nlinks = 2\n')
+    (tmp_path / "rabaska.toml").write_text('command = "python train.py"\n[chain]\njobs = 2\n')
     (tmp_path / "train.py").write_text("for step in range(3):\n    print('step', step)\n")
     return tmp_path
 

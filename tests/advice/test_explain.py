@@ -145,13 +145,13 @@ def test_how_a_run_stands_in_words(state, reason, hint, words):
     assert in_words(RunStatus("r", "here", state, reason=reason, hint=hint)) == words
 
 
-def test_the_log_of_the_last_link_is_read_whatever_was_queued_behind_it(tmp_path):
+def test_the_log_of_the_last_job_is_read_whatever_was_queued_behind_it(tmp_path):
     (tmp_path / "train.py").write_text("raise MemoryError('CUDA out of memory. Tried 2 GiB')")
     (tmp_path / "rabaska.toml").write_text('name = "p"\ncommand = "python train.py"\n')
-    types(tmp_path, "run", "--wait", "--quiet", "--links", "3", code=1)
+    types(tmp_path, "run", "--wait", "--quiet", "--jobs", "3", code=1)
     told = json.loads(types(tmp_path, "status", "--json").stdout)
     behind = tmp_path / "home" / "store" / "runs" / told["name"] / "logs"
-    for name in ("job-998.out", "job-999.out"):
+    for name in ("scheduler-998.out", "scheduler-999.out"):
         (behind / name).write_text("OSError: [Errno 28] No space left on device\n")
 
     printed = types(tmp_path, "explain", told["name"]).stdout

@@ -17,7 +17,7 @@ requirements = "requirements.txt"
 gpus = 1
 walltime = "12h"
 [chain]
-links = 2
+jobs = 2
 """
 
 
@@ -41,7 +41,7 @@ def types(project, *words, code=0):
     return done
 
 
-def test_a_plan_tells_queue_links_cost_data_and_rejections(project):
+def test_a_plan_tells_queue_jobs_cost_data_and_rejections(project):
     printed = types(project, "plan", "--offline", "--on", "sdumont", "--total", "60h").stdout
 
     assert "queue    sequana_gpu_shared" in printed
@@ -127,8 +127,8 @@ def remembers(project, cluster, **report):
 
 
 def test_steps_take_as_long_as_the_measured_pace_says(project):
-    link = {"first_step": 100, "last_step": 700, "begun": 1000.0, "ended": 1060.0}
-    remembers(project, "here", links=[link])
+    job = {"first_step": 100, "last_step": 700, "begun": 1000.0, "ended": 1060.0}
+    remembers(project, "here", jobs=[job])
 
     told = types(project, "plan", "--offline", "--on", "narval", "--steps", "360000")
 
@@ -166,4 +166,4 @@ def test_this_computer_stands_beside_a_cluster_with_what_it_has(project):
     printed = types(project, "plan", "--offline", *words).stdout.splitlines()
 
     assert printed[1].split()[:3] == ["here", "here", "0"]
-    assert "it has no limit: one link is enough" in printed[1]
+    assert "it has no limit: one job is enough" in printed[1]

@@ -231,7 +231,7 @@ _TRAINED = "python train.py --data {data} --output {output}"
 
 CLEAN = {
     "plain": Small(),
-    "mnist": Small(train=MNIST, links=1, command="python train.py --data {data} --save-model"),
+    "mnist": Small(train=MNIST, jobs=1, command="python train.py --data {data} --save-model"),
     "imagenet": Small(
         train=IMAGENET, command="python train.py {data} --resume {checkpoint}",
         more='launch = "torchrun"', resources='gpus = 4\ncores = 12\nmemory = "480 GB"',
@@ -269,34 +269,34 @@ CLEAN = {
         on="jean-zay", cluster='account = "abc@v100"', environment='modules = ["pytorch-gpu"]',
         resources="gpus = 1\ncores = 10",
     ),
-    "script-by-absolute-path": Small(command="python /opt/site/fit.py {data}", links=1),
-    "script-of-the-cluster": Small(command="python $HOME/fit.py {data}", links=1),
-    "script-in-the-data": Small(command="python {data}/fit.py", links=1),
-    "script-that-is-linked-into-the-data": Small(command="python images/fit.py", links=1),
+    "script-by-absolute-path": Small(command="python /opt/site/fit.py {data}", jobs=1),
+    "script-of-the-cluster": Small(command="python $HOME/fit.py {data}", jobs=1),
+    "script-in-the-data": Small(command="python {data}/fit.py", jobs=1),
+    "script-that-is-linked-into-the-data": Small(command="python images/fit.py", jobs=1),
     "script-made-by-the-command": Small(
-        command="sh -c 'make fit.py && python fit.py --data {data}'", links=1,
+        command="sh -c 'make fit.py && python fit.py --data {data}'", jobs=1,
     ),
     "script-after-links": Small(
         command="sh -c 'mkdir -p a && ln -sfn $RABASKA_DATA a/b && exec \\\"$@\\\"' links "
         + _TRAINED + " --resume {checkpoint}",
     ),
     "script-in-another-working-folder": Small(
-        command="env --chdir=sub python fit.py {data}", links=1, files={"sub/fit.py": "print(1)"},
+        command="env --chdir=sub python fit.py {data}", jobs=1, files={"sub/fit.py": "print(1)"},
     ),
-    "script-with-dots": Small(command=f"python ./sub/../train.py {_TRAINED[16:]}", links=1),
-    "module-of-others": Small(command="python -m lightning_tool.fit conf.py {data}", links=1),
+    "script-with-dots": Small(command=f"python ./sub/../train.py {_TRAINED[16:]}", jobs=1),
+    "module-of-others": Small(command="python -m lightning_tool.fit conf.py {data}", jobs=1),
     "module-of-the-project": Small(
-        command="python -m tools.fit {data}", links=1, files={"tools/fit.py": "print(1)"},
+        command="python -m tools.fit {data}", jobs=1, files={"tools/fit.py": "print(1)"},
     ),
     "package-of-the-project": Small(
-        command="python -m tools.fit {data}", links=1,
+        command="python -m tools.fit {data}", jobs=1,
         files={"tools/__init__.py": "", "tools/fit/__main__.py": "print(1)"},
     ),
     "an-argument-that-is-no-file": Small(
-        command="python train.py --data {data} --config made_later.py", links=1,
+        command="python train.py --data {data} --config made_later.py", jobs=1,
     ),
-    "a-program-that-is-installed": Small(command="fit-tool conf.py --data {data}", links=1),
-    "in-a-container": Small(command="apptainer exec site.sif python fit.py {data}", links=1),
+    "a-program-that-is-installed": Small(command="fit-tool conf.py --data {data}", jobs=1),
+    "in-a-container": Small(command="apptainer exec site.sif python fit.py {data}", jobs=1),
     "on-this-computer": Small(
         on="here", cluster="", environment="", resources="gpus = 0", walltime="3h",
         files={"job.sh": "#!/bin/bash\n#SBATCH --time=1:00:00\npython train.py\n"},

@@ -85,7 +85,7 @@ FAULTS = {
         Small(files={"run.sh": b"\xef\xbb\xbf#!/bin/bash\npython train.py\n"}),
     ),
     "salloc-in-script": ("code.salloc", Small(files={"atelier.sh": SALLOC})),
-    "longer-than-purge": ("cluster.purge-soon", Small(walltime="7d", links=5)),
+    "longer-than-purge": ("cluster.purge-soon", Small(walltime="7d", jobs=5)),
     # ---- downloads where nodes have no internet
     "downloads-data": (
         "code.download",
@@ -204,8 +204,8 @@ FAULTS = {
         "cluster.whole",
         Small(on="perlmutter", cluster='account = "m1234_g"'),
     ),
-    "too-many-links": (
+    "too-many-jobs": (
         "cluster.many",
-        Small(on="sdumont2nd", cluster='queue = "lncc-h100_shared"', links=100),
+        Small(on="sdumont2nd", cluster='queue = "lncc-h100_shared"', jobs=100),
     ),
 }  # fmt: skip

@@ -57,7 +57,7 @@ path = "images"
 walltime = "{walltime}"
 {resources}
 [chain]
-links = {links}
+jobs = {jobs}
 {cluster}
 """
 
@@ -81,7 +81,7 @@ class Small:
     walltime: str = "12h"
     resources: str = "gpus = 1\ncores = 4"
     data: str = ""
-    links: int = 3
+    jobs: int = 3
     cluster: str = 'account = "def-prof"'
     more: str = ""
     files: dict[str, str | bytes] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Small:
         )
         settings = SETTINGS.format(
             command=self.command, more=self.more, data=self.data, environment=self.environment,
-            walltime=self.walltime, resources=self.resources, links=self.links,
+            walltime=self.walltime, resources=self.resources, jobs=self.jobs,
             cluster=f"[cluster.{self.on}]\n{self.cluster}" if self.cluster else "",
         )  # fmt: skip
         images = {f"images/{kind}/{n}.jpg": f"{kind} {n}" for kind in "ab" for n in range(3)}

@@ -9,7 +9,7 @@ from rich.console import Console
 from rabaska.cli import show
 from rabaska.cli.columns import painted
 from rabaska.cli.controls import HarmlessLog, harmless
-from rabaska.domain.runs import Link, RunState, RunStatus
+from rabaska.domain.runs import Job, RunState, RunStatus
 from rabaska.errors import CommandFailed
 
 EVIL = "\x1b]52;c;cm0gLXJmIH4K\x07\x1b[2J\x9b2J\x08\x7f\ud800\u202e"
@@ -19,7 +19,7 @@ HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u20
 def test_nothing_that_is_printed_commands_the_terminal(capsys):
     run = RunStatus(
         f"tiny{EVIL}", "campus", RunState.FAILED, reason=EVIL, tail=EVIL, problems=(EVIL,),
-        links=(Link(1, host=EVIL, how=EVIL),), metrics={EVIL: 1.0},
+        jobs=(Job(1, host=EVIL, how=EVIL),), metrics={EVIL: 1.0},
     )  # fmt: skip
 
     show.run_status(run)

@@ -3,21 +3,21 @@
 from dataclasses import replace
 
 from rabaska.cli.standing import many_runs, one_run
-from rabaska.domain.runs import Link, RunState, RunStatus, Staged
+from rabaska.domain.runs import Job, RunState, RunStatus, Staged
 
-LINKS = (
-    Link(1, job="7_1", host="n1", began=100.0, ended=160.0, how="time limit", signal=15),
-    Link(2, job="7_2", host="n1", began=170.0, how="lost", first_step=5, last_step=9),
-    Link(3, job="7_3", host="n2", began=200.0, first_step=6, last_step=12, steps_redone=4),
+JOBS = (
+    Job(1, id="7_1", host="n1", began=100.0, ended=160.0, how="time limit", signal=15),
+    Job(2, id="7_2", host="n1", began=170.0, how="lost", first_step=5, last_step=9),
+    Job(3, id="7_3", host="n2", began=200.0, first_step=6, last_step=12, steps_redone=4),
 )
-RUN = RunStatus("cats-7f3a", "here", RunState.RUNNING, links_asked=5, links=LINKS, now=230.0)
+RUN = RunStatus("cats-7f3a", "here", RunState.RUNNING, jobs_requested=5, jobs=JOBS, now=230.0)
 
 
 def rows(run=RUN):
     return {line.split()[0]: line for line in one_run(run, colours=False) if line[:1].isdigit()}
 
 
-def test_each_link_has_a_row_with_how_long_it_took_and_how_it_ended():
+def test_each_job_has_a_row_with_how_long_it_took_and_how_it_ended():
     assert "60 s" in rows()["1"]
     assert "time limit (signal 15)" in rows()["1"]
     assert "30 s" in rows()["3"]
@@ -25,7 +25,7 @@ def test_each_link_has_a_row_with_how_long_it_took_and_how_it_ended():
     assert "6-12" in rows()["3"]
 
 
-def test_nobody_claims_to_know_how_long_a_lost_link_took():
+def test_nobody_claims_to_know_how_long_a_lost_job_took():
     assert " s " not in rows()["2"]
     assert "lost" in rows()["2"]
 
@@ -52,19 +52,19 @@ def test_it_is_said_where_the_data_is():
 
 
 def test_what_shows_that_a_run_starts_over_stays_after_it_was_cancelled():
-    over = Link(2, how="cancelled", started_over="link 2 began again at step 0")
-    cancelled = replace(RUN, state=RunState.CANCELLED, reason="you cancelled it", links=(over,))
+    over = Job(2, how="cancelled", started_over="job 2 began again at step 0")
+    cancelled = replace(RUN, state=RunState.CANCELLED, reason="you cancelled it", jobs=(over,))
 
-    resumed = replace(RUN, links=(over, Link(3)))
+    resumed = replace(RUN, jobs=(over, Job(3)))
 
     for run in (cancelled, resumed):
-        assert "it starts over: link 2 began again at step 0" in one_run(run, colours=False)
+        assert "it starts over: job 2 began again at step 0" in one_run(run, colours=False)
     assert not replace(resumed, state=RunState.FINISHED).starts_over
 
 
 def test_a_beginning_that_nobody_knows_is_a_note():
-    why = "link 2 was not given the checkpoint, and whether it started over is not known"
-    run = replace(RUN, links=(Link(1), Link(2, beginning_not_known=why)))
+    why = "job 2 was not given the checkpoint, and whether it started over is not known"
+    run = replace(RUN, jobs=(Job(1), Job(2, beginning_not_known=why)))
 
     assert f"note: {why}" in one_run(run, colours=False)
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 ANY_LINES = "…"
-# How many links a run takes depends on how fast and how busy the computer is.
-_OF_ONE_LINK = re.compile(r"^(link N|N N_N )")
+# How many jobs a run takes depends on how fast and how busy the computer is.
+_OF_ONE_JOB = re.compile(r"^(job N|N N_N )")
 _AMOUNT = re.compile(r"\bN (ms|s|min|h|d|B|kB|MB|GB)\b( N (s|min|h))?")
 
 
@@ -27,12 +27,12 @@ def difference(documented: Sequence[str], printed: str) -> str:
         for line in seen:
             if line not in shown:
                 return f"printed, but not on the page: {line}"
-    fixed = [line for line in shown if line != ANY_LINES and not _OF_ONE_LINK.match(line)]
+    fixed = [line for line in shown if line != ANY_LINES and not _OF_ONE_JOB.match(line)]
     rest = iter(seen)
     for line in fixed:
         if line not in rest:
             return f"on the page, but not printed (in this order): {line}"
-    of_links = [line for line in shown if _OF_ONE_LINK.match(line)]
-    if of_links and not set(of_links) & set(seen):
-        return f"none of these was printed: {of_links}"
+    of_jobs = [line for line in shown if _OF_ONE_JOB.match(line)]
+    if of_jobs and not set(of_jobs) & set(seen):
+        return f"none of these was printed: {of_jobs}"
     return ""

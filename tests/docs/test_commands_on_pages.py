@@ -60,9 +60,9 @@ $ rabaska explain CUDA
 
 
 def test_names_numbers_and_times_do_not_count_and_words_do():
-    page = ["run digits-8485: submitted to here as job 1", "took 3 s"]
+    page = ["run digits-8485: submitted to here, id 1", "took 3 s"]
 
-    assert difference(page, "run digits-00ff: submitted to here as job 12\ntook 1 min 20 s") == ""
+    assert difference(page, "run digits-00ff: submitted to here, id 12\ntook 1 min 20 s") == ""
     assert "refused" in difference(page, "run digits-00ff: refused by here\ntook 2 s")
     assert "submitted" in difference(page, "took 2 s")
     assert shape("4,000 files, 3.2 MB") == shape("10 files, 12 kB")

@@ -4,7 +4,7 @@ import re
 
 from pages import REPOSITORY
 
-from rabaska.node.link import command
+from rabaska.node.job import command
 from rabaska.node.record import chain, runfolder
 from rabaska.node.saves import order
 
@@ -23,7 +23,7 @@ def test_the_rule_that_chooses_a_checkpoint_stands_on_the_page_word_for_word():
     assert one_line(rule[0]) in one_line(CONCEPTS)
 
 
-def test_every_way_a_link_can_end_has_its_row():
+def test_every_way_a_job_can_end_has_its_row():
     ends = (
         chain.FINISHED, chain.TIME_LIMIT, chain.CRASHED, chain.KILLED, chain.CANCELLED, chain.LOST,
         chain.ASKED_TO_GO_ON, chain.SUPERSEDED, chain.STAGING_FAILED, chain.NO_TIME_LEFT,
@@ -34,13 +34,13 @@ def test_every_way_a_link_can_end_has_its_row():
         assert f"\n| {how} | " in CONCEPTS
 
 
-def test_the_chain_rule_names_what_a_link_is_blamed_for_and_how_patient_it_is():
+def test_the_chain_rule_names_what_a_job_is_blamed_for_and_how_patient_it_is():
     blamed = re.search(r"ended by its own fault \(([^)]*)\)", one_line(CONCEPTS))
 
     assert blamed is not None
     assert set(re.findall(r"`([^`]+)`", blamed[1])) == set(chain.ITS_OWN_FAULT)
     assert chain.PATIENCE == 3
-    assert "give up when three links in a row saved nothing" in one_line(CONCEPTS)
+    assert "give up when three jobs in a row saved nothing" in one_line(CONCEPTS)
     assert f"{chain.GO_ON_EXIT_CODE} means" in CONCEPTS
 
 
@@ -48,10 +48,10 @@ def test_every_placeholder_and_variable_of_the_contract_is_on_the_page():
     places = command.Places({"cats": "/d"}, "/o", "/c", "/c/last.pt")
     told = command.environment(places, given={}, extra={})
     agents = "".join(path.read_text("utf-8") for path in NODE.rglob("*.py"))
-    of_the_link = re.findall(r'"(RABASKA_(?:RUN|LINK|DEADLINE|LOCAL))": ', agents)
+    of_the_job = re.findall(r'"(RABASKA_(?:RUN|JOB|DEADLINE|LOCAL))": ', agents)
 
-    assert len(set(of_the_link)) >= 3
-    for name in [*told, *of_the_link]:
+    assert len(set(of_the_job)) >= 3
+    for name in [*told, *of_the_job]:
         assert f"`{name.replace('_CATS', '_<NAME>')}`" in CONCEPTS, name
     for placeholder in ("{data}", "{data.NAME}", "{output}", "{checkpoints}", "{checkpoint}"):
         assert f"| `{placeholder}` | " in CONCEPTS

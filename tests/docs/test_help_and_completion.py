@@ -63,3 +63,16 @@ def test_help_whose_reader_left_ends_quietly():
     )
 
     assert (told.returncode, told.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", ["run", "resume"])
+def test_the_older_name_of_jobs_is_understood_and_not_shown(command):
+    shown = subprocess.run([PROGRAM, command, "--help"], capture_output=True, text=True, check=True)
+    wrong = subprocess.run(
+        [PROGRAM, command, "--links", "0"], capture_output=True, text=True, check=False
+    )
+
+    assert "--jobs" in shown.stdout
+    assert "--links" not in shown.stdout
+    assert "'--jobs': 0 is not in the range x>=1" in " ".join(wrong.stderr.split())
+    assert "--links" not in completed(f"rabaska {command} --li")

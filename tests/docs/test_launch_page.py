@@ -5,7 +5,7 @@ import re
 import pytest
 from pages import REPOSITORY
 
-from rabaska.node.link.launch import Allocation, launched
+from rabaska.node.job.launch import Allocation, launched
 from rabaska.node.record.plan import Launch
 
 PAGE = (REPOSITORY / "docs" / "guides" / "several-gpus-and-nodes.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Whether links of a given length can advance, from how an earlier run saved."""
+"""Whether jobs of a given length can advance, from how an earlier run saved."""
 
 from datetime import timedelta
 
@@ -17,17 +17,15 @@ def found(seen, walltime):
     return standstill(seen, timedelta(seconds=walltime), timedelta(minutes=5))
 
 
-def test_saves_that_are_further_apart_than_a_link_are_certain():
+def test_saves_that_are_further_apart_than_a_job_are_certain():
     told = found(saving(starting=5 * MINUTE, every=50 * MINUTE), 59 * MINUTE)
 
     assert told.certain
-    assert told.why == (
-        "cats-7f3a saved every 50 min, and a link of 59 min has 49 min for training"
-    )
+    assert told.why == ("cats-7f3a saved every 50 min, and a job of 59 min has 49 min for training")
     assert told.remedy.endswith("`--walltime 65m`")
 
 
-def test_a_link_as_long_as_one_that_saved_nothing_is_no_better():
+def test_a_job_as_long_as_one_that_saved_nothing_is_no_better():
     seen = saving(unsaved=55 * MINUTE)
 
     assert found(seen, HOUR).certain

@@ -20,7 +20,7 @@ def test_the_name_of_a_server_is_no_part_of_what_tells_jobs_apart(native, key):
     assert JobId(native).key == key
 
 
-def test_links_submitted_one_by_one_are_one_job_to_the_run():
+def test_jobs_submitted_one_by_one_have_one_id_to_the_run():
     chain = together([JobId("71.hades"), JobId("72.hades")])
 
     assert chain == JobId("71.hades 72.hades")

@@ -75,7 +75,7 @@ OWN = {
     "moab": ["-N training"],
     "sge": ["-N training", "-t 1-9", "-o /x"],
     "sqsub": ["-j training", "-o /x"],
-    "local": ["--name=x", "--output=/x", "--links=9"],
+    "local": ["--name=x", "--output=/x", "--elements=9"],
 }
 GIVEN = {
     "slurm": ["--nice=7", "-N 2", "--exclusive", "--time=5", "--open-mode=append", "-d after:7"],

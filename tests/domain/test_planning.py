@@ -91,26 +91,26 @@ def test_several_nodes_are_used_only_by_a_program_that_can():
     assert chosen("sdumont", spread).gpus == 4
 
 
-def test_a_long_training_becomes_links_of_a_day_where_the_site_says_so():
+def test_a_long_training_becomes_jobs_of_a_day_where_the_site_says_so():
     choice = chosen("narval", Need(timedelta(days=5)))
 
-    assert (choice.links, choice.walltime) == (6, timedelta(days=1))
+    assert (choice.jobs, choice.walltime) == (6, timedelta(days=1))
 
 
-def test_links_are_long_enough_for_a_program_that_saves_seldom():
+def test_jobs_are_long_enough_for_a_program_that_saves_seldom():
     need = Need(timedelta(days=20), stretch=hours(30))
     told = [outlook(need, CLUSTERS[name], gpus()) for name in ("graham", "sdumont")]
 
     reasons = [reason for each in told[1].rejected for reason in each.reasons]
 
     assert told[0].choice.walltime == hours(33)
-    assert any("it saves every 30 h: no link would advance" in reason for reason in reasons)
+    assert any("it saves every 30 h: no job would advance" in reason for reason in reasons)
 
 
-def test_a_program_that_cannot_go_on_gets_one_long_link():
+def test_a_program_that_cannot_go_on_gets_one_long_job():
     choice = chosen("narval", Need(timedelta(days=5), resumes=False))
 
-    assert choice.links == 1
+    assert choice.jobs == 1
     assert choice.walltime >= timedelta(days=5)
 
 
@@ -157,8 +157,8 @@ def test_what_is_chosen_can_be_done(total, count, kind, resumes, spreads, name):
     assert told.choice.nodes * told.choice.gpus >= count
     assert told.choice.gpus <= queue.gpus
     assert queue.walltime is None or told.choice.walltime <= queue.walltime
-    assert told.choice.links * told.choice.walltime >= total
-    assert resumes or told.choice.links == 1
+    assert told.choice.jobs * told.choice.walltime >= total
+    assert resumes or told.choice.jobs == 1
     assert spreads or told.choice.nodes == 1
 
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain.runs import Link, RunState, RunStatus, new_name
+from rabaska.domain.runs import Job, RunState, RunStatus, new_name
 
 
 @given(st.text())
@@ -18,8 +18,8 @@ def test_accents_are_kept_as_their_letters():
 
 
 def test_the_verdict_is_the_programs_own_exit_code():
-    failed = RunStatus("r", "here", RunState.FAILED, links=(Link(1, how="crashed", exit_code=3),))
-    killed = RunStatus("r", "here", RunState.FAILED, links=(Link(1, how="killed", signal=9),))
+    failed = RunStatus("r", "here", RunState.FAILED, jobs=(Job(1, how="crashed", exit_code=3),))
+    killed = RunStatus("r", "here", RunState.FAILED, jobs=(Job(1, how="killed", signal=9),))
 
     assert (failed.verdict, killed.verdict) == (3, 137)
     assert RunStatus("r", "here", RunState.FINISHED).verdict == 0
@@ -27,6 +27,6 @@ def test_the_verdict_is_the_programs_own_exit_code():
 
 
 def test_the_verdict_on_damaged_data_is_that_of_a_damaged_pack():
-    stopped = Link(1, how="damaged data", signal=15)
+    stopped = Job(1, how="damaged data", signal=15)
 
-    assert RunStatus("r", "here", RunState.FAILED, links=(stopped,)).verdict == 5
+    assert RunStatus("r", "here", RunState.FAILED, jobs=(stopped,)).verdict == 5

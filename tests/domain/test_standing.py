@@ -30,11 +30,11 @@ def test_a_queue_that_does_not_answer_is_unknown_and_never_done():
     assert standing(replace(FRESH, queue=None)).state is RunState.UNKNOWN
 
 
-def test_a_run_whose_links_are_used_up_is_interrupted_and_can_be_resumed():
+def test_a_run_whose_jobs_are_used_up_is_interrupted_and_can_be_resumed():
     stands = standing(replace(FRESH, queue=queue(JobState.TIMEOUT, JobState.TIMEOUT)))
 
     assert stands.state is RunState.INTERRUPTED
-    assert "links are used" in stands.reason
+    assert "jobs are used" in stands.reason
     assert "resume" in stands.hint
 
 

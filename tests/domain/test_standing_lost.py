@@ -10,7 +10,7 @@ from rabaska.domain.standing import Facts, standing
 
 LOST = Facts(
     done=False, stop=False, decision="go on", reason="", holder_alive=None, submitted=True,
-    submitted_ago=3600.0, queue={}, last_job="7_2", last_is_open=True,
+    submitted_ago=3600.0, queue={}, last_id="7_2", last_is_open=True,
 )  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def test_the_scheduler_tells_how_a_job_ended_that_left_no_record(state, spelled,
     assert said in stands.reason
 
 
-def test_the_links_own_record_outweighs_what_the_scheduler_says():
+def test_the_jobs_own_record_outweighs_what_the_scheduler_says():
     queue = ended_as(JobState.CANCELLED, "CANCELLED")
     stands = standing(replace(LOST, queue=queue, decision="give up", reason="it crashed"))
 
@@ -49,14 +49,14 @@ def test_a_job_of_which_nobody_knows_anything_is_not_done():
     assert "left no word" in stands.reason
 
 
-def test_a_link_that_gives_signs_of_life_is_running_though_the_queue_is_silent():
+def test_a_job_that_gives_signs_of_life_is_running_though_the_queue_is_silent():
     stands = standing(replace(LOST, queue=None, heard=True))
 
     assert stands.state is RunState.RUNNING
     assert "did not answer" in stands.reason
 
 
-def test_a_silent_queue_and_a_silent_link_are_unknown():
+def test_a_silent_queue_and_a_silent_job_are_unknown():
     assert standing(replace(LOST, queue=None)).state is RunState.UNKNOWN
 
 
@@ -70,7 +70,7 @@ def test_a_refused_submission_is_told_in_the_schedulers_words():
 
 
 @pytest.mark.parametrize(("silent", "said"), [(3600.0, "no sign of life"), (30.0, "")])
-def test_a_running_job_whose_link_is_silent_is_told(silent, said):
+def test_a_running_job_that_is_silent_is_told(silent, said):
     queue = {"7_2": JobStatus(JobState.RUNNING)}
 
     stands = standing(replace(LOST, queue=queue, silent=silent))

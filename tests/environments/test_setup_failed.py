@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.link import setup, space
+from rabaska.node.job import setup, space
 from rabaska.node.record.runfolder import RunFolder
 
 
@@ -24,12 +24,12 @@ def test_an_environment_that_was_made_is_no_news(run, tmp_path):
 
 def test_the_scripts_last_words_are_the_reason_and_go_into_the_log(run, tmp_path):
     logs = tmp_path / "run" / "logs"
-    (logs / "job-12_1.out").write_text("Looking\nERROR: no wheel\nrabaska: link 1 begins\n")
+    (logs / "scheduler-12_1.out").write_text("Looking\nERROR: no wheel\nrabaska: job 1 begins\n")
 
     with pytest.raises(setup.SetupFailed, match="could not be made: ERROR: no wheel"):
         setup.check({setup.FAILED: "it could not be made"}, run, 1, "12_1")
 
-    assert (logs / "link-001.log").read_text() == "Looking\nERROR: no wheel\n"
+    assert (logs / "job-001.log").read_text() == "Looking\nERROR: no wheel\n"
 
 
 def test_a_job_whose_output_is_elsewhere_still_tells_the_step(run):

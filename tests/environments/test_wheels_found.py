@@ -50,7 +50,7 @@ def ask(tmp_path, wheelhouse):
     return asking
 
 
-def test_what_pip_chose_is_pinned_for_every_link(ask, tmp_path):
+def test_what_pip_chose_is_pinned_for_every_job(ask, tmp_path):
     code, answer = ask("paddle  # with a comment\n")
 
     assert code == 0

@@ -36,7 +36,7 @@ def project(cluster: Cluster, form: str) -> Project:
         ),
         launch="program" if form == "one-gpu" else "torchrun",
         environment=Recipe(kind="virtualenv", requirements="torch==2.5.1\n"),
-        chain=Chain(links=3),
+        chain=Chain(jobs=3),
         account="def-prof",
         mail="ada@example.org",
     )  # fmt: skip

@@ -25,8 +25,8 @@ def running_program(here: Here) -> int:
     return int((here.folder / "pid").read_text())
 
 
-def test_a_killed_keeper_loses_its_link_and_is_never_done(here):
-    here.submit(WORK, "--links=3")
+def test_a_killed_keeper_loses_its_element_and_is_never_done(here):
+    here.submit(WORK, "--elements=3")
     running_program(here)
 
     here.kill_keeper(1)
@@ -75,8 +75,8 @@ def test_a_job_killed_in_the_queue_never_ran_and_blocks_nobody(here):
     assert not (here.folder / "ran").exists()
 
 
-def test_links_that_ended_before_the_accident_keep_their_end(here):
-    here.submit("[ $RABASKA_JOB = 1_1 ] || { touch second; sleep 60; }", "--links=3")
+def test_elements_that_ended_before_the_accident_keep_their_end(here):
+    here.submit("[ $RABASKA_JOB_ID = 1_1 ] || { touch second; sleep 60; }", "--elements=3")
     until((here.folder / "second").exists)
 
     here.kill_keeper(1)
@@ -85,7 +85,7 @@ def test_links_that_ended_before_the_accident_keep_their_end(here):
 
 
 def test_a_keeper_told_to_stop_ends_its_program_first(here):
-    here.submit("trap 'touch saved; exit 0' TERM; touch ready; sleep 60 & wait", "--links=2")
+    here.submit("trap 'touch saved; exit 0' TERM; touch ready; sleep 60 & wait", "--elements=2")
     until((here.folder / "ready").exists)
 
     os.kill(here.keeper(1), signal.SIGTERM)
@@ -99,7 +99,7 @@ def test_a_keeper_told_to_stop_ends_its_program_first(here):
 @pytest.mark.parametrize("record", ["1.ended.json", "1.begun.json", "job.json"])
 @pytest.mark.parametrize("damage", [b"", b'{"state": "DO', b"\xff\xfe\0", b"[]", b'{"id": 1}'])
 def test_a_damaged_record_hides_no_other_job(here, record, damage):
-    here.submit("true", "--links=2")
+    here.submit("true", "--elements=2")
     here.submit("true")
     here.wait()
 
@@ -141,7 +141,8 @@ def kill_at_a_random_moment(here: Here, chance: random.Random) -> None:
     """Run a chain, kill its keeper at some moment, and look whether all that is said is true."""
     (here.folder / "facts").unlink(missing_ok=True)
     job = here.submit(
-        "echo begin $RABASKA_JOB >> facts; sleep 0.1; echo end $RABASKA_JOB >> facts", "--links=3"
+        "echo begin $RABASKA_JOB_ID >> facts; sleep 0.1; echo end $RABASKA_JOB_ID >> facts",
+        "--elements=3",
     )
     keeper = here.keeper(job)
     time.sleep(chance.uniform(0, 0.9))

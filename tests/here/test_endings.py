@@ -100,8 +100,8 @@ def test_the_script_is_asked_before_its_children(here):
     assert here.status(1)["1_1"][:2] == ["CANCELLED", "0"]
 
 
-def test_the_next_link_begins_after_a_time_limit(here):
-    here.submit("echo $RABASKA_JOB >> begun; sleep 60", "--time=0.5 --links=2")
+def test_the_next_element_begins_after_a_time_limit(here):
+    here.submit("echo $RABASKA_JOB_ID >> begun; sleep 60", "--time=0.5 --elements=2")
 
     here.wait()
 
@@ -110,7 +110,7 @@ def test_the_next_link_begins_after_a_time_limit(here):
 
 
 def test_a_cancelled_job_is_stopping_until_it_is_cancelled(here):
-    here.submit(STUBBORN, "--grace=3 --links=2")
+    here.submit(STUBBORN, "--grace=3 --elements=2")
     program = pid_in(here.folder)
 
     here.run("cancel", 1)
@@ -136,8 +136,10 @@ def test_a_job_cancelled_in_the_queue_never_starts(here):
     assert not (here.folder / "ran").exists()
 
 
-def test_one_link_can_be_cancelled_and_the_chain_goes_on(here):
-    here.submit("[ $RABASKA_JOB = 1_3 ] || { touch begun-$RABASKA_JOB; sleep 60; }", "--links=3")
+def test_one_element_can_be_cancelled_and_the_chain_goes_on(here):
+    here.submit(
+        "[ $RABASKA_JOB_ID = 1_3 ] || { touch begun-$RABASKA_JOB_ID; sleep 60; }", "--elements=3"
+    )
     until((here.folder / "begun-1_1").exists)
 
     here.run("cancel", "1_2", "1_1")
@@ -148,7 +150,7 @@ def test_one_link_can_be_cancelled_and_the_chain_goes_on(here):
 
 
 def test_what_comes_after_an_element_can_be_cancelled_and_it_goes_on_itself(here):
-    here.submit("touch begun-$RABASKA_JOB; until [ -e go ]; do sleep 0.1; done", "--links=3")
+    here.submit("touch begun-$RABASKA_JOB_ID; until [ -e go ]; do sleep 0.1; done", "--elements=3")
     until((here.folder / "begun-1_1").exists)
 
     here.run("cancel", "--rest", "1_1")

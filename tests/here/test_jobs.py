@@ -14,7 +14,7 @@ from rabaska.node.here.directives import Asked, Refused, output_path, read
 
 
 def test_a_job_knows_its_number_its_end_and_its_keeper(here):
-    here.submit("echo $RABASKA_JOB $RABASKA_JOB_ENDS $RABASKA_KEEPER $PPID > told", "--time=100")
+    here.submit("echo $RABASKA_JOB_ID $RABASKA_JOB_ENDS $RABASKA_KEEPER $PPID > told", "--time=100")
     before = time.time()
 
     here.wait()
@@ -38,7 +38,7 @@ def test_each_element_has_a_private_local_folder_that_is_removed(here):
     here.submit(
         'stat -c %a "$RABASKA_LOCAL" >> told; basename "$RABASKA_LOCAL" >> told;'
         'cd "$RABASKA_LOCAL"; mkdir -p a/b; touch a/b/c; chmod 500 a/b a .; exit 3',
-        "--links=2",
+        "--elements=2",
     )
 
     here.wait()
@@ -122,7 +122,7 @@ def test_names_with_spaces_and_quotes_are_kept(here):
 
 
 def test_a_job_that_is_not_over_may_be_given_more_to_do(here):
-    job = here.submit("echo $RABASKA_JOB >> ran; until [ -e gate ]; do sleep 0.05; done")
+    job = here.submit("echo $RABASKA_JOB_ID >> ran; until [ -e gate ]; do sleep 0.05; done")
     until(lambda: here.lines("ran"))
 
     said = [here.run("more", "--mark", mark, job) for mark in ("a", "a", "b")]
@@ -189,7 +189,7 @@ def test_a_job_whose_folder_vanished_says_so(here):
         ("--time=soon", "--time cannot be 'soon'"),
         ("--time=-1", "--time cannot be '-1'"),
         ("--time=nan", "--time cannot be 'nan'"),
-        ("--links=0", "--links cannot be '0'"),
+        ("--elements=0", "--elements cannot be '0'"),
         ("--name='half", "No closing quotation"),
         ("60", "'60' is not an option"),
     ],
@@ -257,9 +257,9 @@ def test_accents_do_not_stop_status_in_a_computer_without_a_language(here):
 
 
 def test_directives_end_where_the_commands_begin():
-    asked = read("#!/bin/bash\n\n# a remark\n#HERE --links=2\necho\n#HERE --links=9\n")
+    asked = read("#!/bin/bash\n\n# a remark\n#HERE --elements=2\necho\n#HERE --elements=9\n")
 
-    assert asked == Asked(links=2)
+    assert asked == Asked(elements=2)
 
 
 @given(st.text())
@@ -269,7 +269,7 @@ def test_any_script_is_read_or_refused_in_plain_words(text):
     except Refused as refusal:
         said = str(refusal)
     else:
-        said = f"line of {asked.links}"
+        said = f"line of {asked.elements}"
 
     assert "line" in said
 

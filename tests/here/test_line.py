@@ -6,7 +6,7 @@ import threading
 import pytest
 from toy_queue import Here, until
 
-NOTES = "echo begin $RABASKA_JOB >> notes; sleep {}; echo end $RABASKA_JOB >> notes"
+NOTES = "echo begin $RABASKA_JOB_ID >> notes; sleep {}; echo end $RABASKA_JOB_ID >> notes"
 
 
 def begun(here: Here) -> list[str]:
@@ -62,7 +62,7 @@ def test_the_slots_of_a_queue_can_be_written_down(here):
 
 
 def test_a_chain_goes_on_before_a_younger_job_begins(here):
-    here.submit(NOTES.format(0.2), "--links=3")
+    here.submit(NOTES.format(0.2), "--elements=3")
     here.submit(NOTES.format(0))
 
     here.wait()
@@ -136,7 +136,7 @@ def test_submissions_at_the_same_moment_get_different_numbers(here):
 def test_ten_chains_queue_up_and_all_finish(here):
     here.variables["RABASKA_SLOTS"] = "2"
     for _ in range(10):
-        here.submit(NOTES.format(0.05), "--links=2")
+        here.submit(NOTES.format(0.05), "--elements=2")
 
     here.wait()
 
@@ -146,11 +146,11 @@ def test_ten_chains_queue_up_and_all_finish(here):
 
 
 def test_status_says_what_a_queued_job_waits_for(here):
-    here.submit("sleep 60", "--links=2")
+    here.submit("sleep 60", "--elements=2")
     here.submit("true")
     until(lambda: here.state(1) == "RUNNING")
 
     shown = here.status()
 
-    assert shown["1_2"][:3] == ["QUEUED", "", "waits for the link before"]
+    assert shown["1_2"][:3] == ["QUEUED", "", "waits for the one before"]
     assert shown["2_1"][:3] == ["QUEUED", "", "waits for its turn"]

@@ -68,8 +68,8 @@ class Here:
     def states(self, *jobs: object) -> dict[str, str]:
         return {element: fields[0] for element, fields in self.status(*jobs).items()}
 
-    def state(self, job: int, link: int = 1) -> str:
-        return self.states(job)[f"{job}_{link}"]
+    def state(self, job: int, element: int = 1) -> str:
+        return self.states(job)[f"{job}_{element}"]
 
     def active(self) -> list[str]:
         """The jobs that are not over, seen without a command that would tidy up first."""

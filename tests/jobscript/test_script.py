@@ -8,7 +8,7 @@ from rabaska.domain.jobs import InJob, JobSpec, Resources
 from rabaska.jobscript.script import Agent, render
 
 SPEC = JobSpec(
-    name="cats-7f3a", resources=Resources(walltime=timedelta(hours=3)), folder="/runs/logs", links=4
+    name="cats-7f3a", resources=Resources(walltime=timedelta(hours=3)), folder="/runs/logs", jobs=4
 )
 AGENT = Agent(python="python3", program="/store/node/ab12.pyz", run="/store/my runs/cats-7f3a")
 
@@ -17,7 +17,7 @@ def script(**changes):
     parts = {
         "spec": SPEC,
         "directives": ["#SBATCH --time=03:00:00"],
-        "in_job": InJob(job="${SLURM_JOB_ID}", local_space="${SLURM_TMPDIR:-/tmp}"),
+        "in_job": InJob(job_id="${SLURM_JOB_ID}", local_space="${SLURM_TMPDIR:-/tmp}"),
         "setup": ["module load python/3.8"],
         "agent": AGENT,
     }
@@ -29,20 +29,20 @@ def test_the_script_reads_from_directives_to_one_exec():
 
     assert lines[0] == "#!/bin/bash"
     assert lines[1] == "#SBATCH --time=03:00:00"
-    assert "up to 4 links of 3 h each" in script()
+    assert "up to 4 jobs of 3 h each" in script()
     assert lines[-1] == "exec python3 /store/node/ab12.pyz run '/store/my runs/cats-7f3a'"
     assert 'export RABASKA_LOCAL="${SLURM_TMPDIR:-/tmp}"' in lines
 
 
 def test_what_the_scheduler_exports_itself_is_not_exported_again():
-    assert "RABASKA_JOB" not in script(in_job=InJob(job="", ends="$RABASKA_JOB_ENDS"))
+    assert "RABASKA_JOB_ID" not in script(in_job=InJob(job_id="", ends="$RABASKA_JOB_ENDS"))
 
 
 def test_time_spent_before_the_agent_begins_counts_towards_the_limit(tmp_path):
     agent = tmp_path / "agent"
     agent.write_text('#!/bin/sh\necho "$RABASKA_JOB_ENDS $(date +%s)"\n')
     agent.chmod(0o755)
-    text = script(in_job=InJob(job=""), setup=["sleep 2"], agent=Agent(str(agent), "", ""))
+    text = script(in_job=InJob(job_id=""), setup=["sleep 2"], agent=Agent(str(agent), "", ""))
 
     ran = subprocess.run(["bash"], input=text, capture_output=True, text=True, check=True)
 

@@ -15,7 +15,7 @@ SPEC = JobSpec(
     name="cats-7f3a",
     resources=Resources(timedelta(hours=12), gpus=8),
     folder="/store/runs/cats-7f3a/logs",
-    links=4,
+    jobs=4,
     account="pje-224-aa",
     mail="someone@example.org",
 )
@@ -51,7 +51,7 @@ def test_a_job_whose_output_is_spooled_writes_its_own_log(name, tmp_path):
     )
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
-    log = folder / "job-67.out"
+    log = folder / "scheduler-67.out"
     assert log.read_text() == "/store/node/ab12.pyz run /store/runs/cats-7f3a\n"
 
 

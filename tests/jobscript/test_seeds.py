@@ -204,7 +204,7 @@ def test_the_manuals_chain_of_ten_jobs_from_checkpoint_to_checkpoint(tutorial):
         '"python train.py {data} --write-checkpoints-to {checkpoints}"\n'
         'resume = "--load-checkpoint {checkpoint}"',
     )
-    more = '[chain]\nlinks = 10\n[checkpoints]\npatterns = ["*.h5"]\n'
+    more = '[chain]\njobs = 10\n[checkpoints]\npatterns = ["*.h5"]\n'
     account = '[cluster.there]\naccount = "def-someuser"\n'
 
     made = tutorial.rendered(CALCUL_CANADA, chained + more + account)

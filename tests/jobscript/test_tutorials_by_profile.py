@@ -20,7 +20,7 @@ requirements = "requirements.txt"
 [resources]
 {resources}
 [chain]
-links = {links}
+jobs = {jobs}
 {chain}
 [cluster.{cluster}]
 {own}
@@ -49,7 +49,7 @@ TUTORIALS = {
         ["sqsub", "-r 1440m", "-q gpu", "-o ", 'RABASKA_LOCAL="/tmp/$USER"'],
     ),
     "mosaic": (
-        {"resources": 'gpus = 1\nwalltime = "4h"', "links": 6},
+        {"resources": 'gpus = 1\nwalltime = "4h"', "jobs": 6},
         ["sqsub", "-r 240m", "-q gpu", "-f threaded", "--gpp=1", "up to 6 of 4 h"],
     ),
     "minsky": (
@@ -63,7 +63,7 @@ TUTORIALS = {
          "pip install --quiet --no-index", 'RABASKA_LOCAL="$SLURM_TMPDIR"'],
     ),
     "beluga": (
-        {"resources": 'gpus = 1\ncores = 3\nmemory = "47 GB"\nwalltime = "3h"', "links": 10,
+        {"resources": 'gpus = 1\ncores = 3\nmemory = "47 GB"\nwalltime = "3h"', "jobs": 10,
          "environment": 'modules = ["python/3.6", "cuda", "cudnn"]',
          "own": 'account = "def-someuser"'},
         ["#SBATCH --account=def-someuser", "#SBATCH --gres=gpu:1", "#SBATCH --cpus-per-task=3",
@@ -71,7 +71,7 @@ TUTORIALS = {
          "python/3.6 cuda cudnn"],
     ),
     **dict.fromkeys(("cedar", "graham"), (
-        {"resources": 'gpus = 1\ncores = 3\nmemory = "20 GB"\nwalltime = "1d"', "links": 5,
+        {"resources": 'gpus = 1\ncores = 3\nmemory = "20 GB"\nwalltime = "1d"', "jobs": 5,
          "own": 'account = "def-someuser"\nmail = "ada@example.org"'},
         ["#SBATCH --account=def-someuser", "#SBATCH --gres=gpu:1", "#SBATCH --cpus-per-task=3",
          "#SBATCH --mem=20000M", "#SBATCH --time=1-00:00:00", "#SBATCH --array=1-5%1",
@@ -99,7 +99,7 @@ def _out_of_reach(cluster, profiles):
 @pytest.fixture
 def dry_run(tmp_path):
     def dry_run(cluster, **said):
-        usual = {"environment": "", "chain": "", "links": 1, "own": ""}
+        usual = {"environment": "", "chain": "", "jobs": 1, "own": ""}
         settings = SETTINGS.format(cluster=cluster, **{**usual, **said})
         (tmp_path / "rabaska.toml").write_text(settings)
         (tmp_path / "requirements.txt").write_text("torch\n")

@@ -8,17 +8,17 @@ from tests.records.damages import DAMAGES, RECORDS
 
 from rabaska.cli.commands import rabaska
 from rabaska.errors import CommandFailed
-from rabaska.node.record import links
+from rabaska.node.record import jobs
 from rabaska.node.record.runfolder import RunFolder
 
-PROGRAM = "sh -c 'echo step 1 loss 2; echo $RABASKA_LINK > notes.csv; exit 3'"
+PROGRAM = "sh -c 'echo step 1 loss 2; echo $RABASKA_JOB > notes.csv; exit 3'"
 
 
 @pytest.fixture
 def run(laptop):
-    """A run whose only link failed after it left a file beside its code."""
+    """A run whose only job failed after it left a file beside its code."""
     laptop.says("", PROGRAM)
-    name = laptop.types("run", "-q", "--links", "1")
+    name = laptop.types("run", "-q", "--jobs", "1")
     CliRunner().invoke(rabaska, ["wait", name, "-q"], standalone_mode=False)
     return name
 
@@ -39,8 +39,8 @@ def damage(laptop, folder, records, how):
 
 @pytest.mark.parametrize("how", ["wrong types", "binary"])
 def test_a_run_is_shown_fetched_and_resumed_without_its_other_records(laptop, run, folder, how):
-    # Without begun.json, a link waits a minute for a sign of life from the one before it.
-    others = [record for record in RECORDS if record not in ("run.json", "links/001/begun.json")]
+    # Without begun.json, a job waits a minute for a sign of life from the one before it.
+    others = [record for record in RECORDS if record not in ("run.json", "jobs/001/begun.json")]
     damage(laptop, folder, others, how)
 
     shown = laptop.types("status", run)
@@ -50,12 +50,12 @@ def test_a_run_is_shown_fetched_and_resumed_without_its_other_records(laptop, ru
     laptop.types("resume", run)
     CliRunner().invoke(rabaska, ["wait", run, "-q"], standalone_mode=False)
 
-    assert "links/001/ended.json is damaged, and counts as missing" in shown
+    assert "jobs/001/ended.json is damaged, and counts as missing" in shown
     assert "step 1 loss 2" in printed
     assert fetched
     said = "".join(path.read_text() for path in sorted((folder / "logs").glob("job-*")))
     assert "Traceback" not in said
-    assert links.read_ended(RunFolder(str(folder)), 2).how == "crashed"
+    assert jobs.read_ended(RunFolder(str(folder)), 2).how == "crashed"
     assert list((folder / "output" / "beside-code").glob("notes.csv"))
 
 

@@ -14,17 +14,17 @@ from rabaska.records.runs import RunRecord
 
 def record_of(folder) -> RunRecord:
     return RunRecord(
-        name=folder.name, project=str(folder.parent), cluster="here", path=str(folder), job="1",
+        name=folder.name, project=str(folder.parent), cluster="here", path=str(folder), job_id="1",
         created=0.0,
     )  # fmt: skip
 
 
-def test_the_newest_link_is_the_one_with_the_highest_number(tmp_path):
-    """After link 999 comes 1000, which as text comes first."""
+def test_the_newest_job_is_the_one_with_the_highest_number(tmp_path):
+    """After job 999 comes 1000, which as text comes first."""
     run = tmp_path / "long-7f3a"
-    for link in ("999", "1000"):
-        (run / "carried" / link / "output").mkdir(parents=True)
-        (run / "carried" / link / "output" / "made.txt").write_text(link)
+    for job in ("999", "1000"):
+        (run / "carried" / job / "output").mkdir(parents=True)
+        (run / "carried" / job / "output" / "made.txt").write_text(job)
 
     fetched = fetch(record_of(run), Home(tmp_path / "home"), to=tmp_path / "results")
 

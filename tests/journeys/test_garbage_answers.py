@@ -29,10 +29,10 @@ QUEUE = {"exit_code": 0, "said": "slurm|JOBID|STATE|REASON|.\n", "complained": "
 LAST = {"queue": QUEUE, "history": None, "now": 1.7e9}
 REPORT = {
     "run": "tiny-1", "id": "c" * 32, "path": RECORD.path, "about": {}, "problems": [], "mark": None,
-    "walltime": 60, "links_asked": 2, "jobs": [], "links": [{"link": 1, "begun": 1.0}],
+    "walltime": 60, "jobs_requested": 2, "submissions": [], "jobs": [{"job": 1, "begun": 1.0}],
     "metrics": {"loss": float("nan")}, "tail": "", "data": [], "done": False, "stop": False,
-    "forecast": {"unit": "step", "done": 1.0, "total": 5.0, "seconds_each": 1.0, "per_link": 2.0,
-                 "links": 3, "finishes": 1.7e9},
+    "forecast": {"unit": "step", "done": 1.0, "total": 5.0, "seconds_each": 1.0, "per_job": 2.0,
+                 "jobs": 3, "finishes": 1.7e9},
     "checkpoint": {"path": "a.pt", "size": 1, "written": 1.0},
 }  # fmt: skip
 JSON = st.recursive(
@@ -81,8 +81,8 @@ def test_a_report_is_shown(tmp_path):
         [REPORT, {"queue": QUEUE}],
         [{"path": RECORD.path, "mark": "x"}, LAST], [{"path": 5}, LAST],
         [{**REPORT, "about": 5}, LAST], [{"run": "x", "path": RECORD.path}, LAST],
-        [{**REPORT, "walltime": 1e300}, LAST], [{**REPORT, "links": [{}]}, LAST],
-        [{**REPORT, "jobs": [{"exit_code": 0, "said": 5}]}, LAST],
+        [{**REPORT, "walltime": 1e300}, LAST], [{**REPORT, "jobs": [{}]}, LAST],
+        [{**REPORT, "submissions": [{"exit_code": 0, "said": 5}]}, LAST],
         [{**REPORT, "submitting": {"time": "x"}}, LAST],
     ],
     ids=range(15),

@@ -1,4 +1,4 @@
-"""What the plan of a run says of links that the run may add by itself."""
+"""What the plan of a run says of jobs that the run may add by itself."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -15,13 +15,13 @@ from rabaska.settings.profiles import load_cluster
 
 RESOURCES = Resources(timedelta(hours=3), gpus=1)
 PROJECT = Project("cats", Path("/cats"), ("python", "train.py", "{checkpoint}"), RESOURCES)
-SPEC = JobSpec("cats-7f3a", RESOURCES, "/store/runs/cats-7f3a/logs", links=3)
+SPEC = JobSpec("cats-7f3a", RESOURCES, "/store/runs/cats-7f3a/logs", jobs=3)
 
 
 def planned(name, **chain):
     cluster = load_cluster(name)
     there = Station(cluster, Nowhere(""), "/store", "python3", Path("node.pyz"))
-    return growth(replace(PROJECT, chain=Chain(links=3, **chain)), SPEC, there)
+    return growth(replace(PROJECT, chain=Chain(jobs=3, **chain)), SPEC, there)
 
 
 @pytest.mark.parametrize(
@@ -31,14 +31,14 @@ def planned(name, **chain):
         ("here", "here more --queue /store/queue --mark {submission} {after}"),
     ],
 )
-def test_one_link_is_submitted_after_the_job_that_does_so(name, words):
+def test_one_more_job_is_submitted_after_the_one_that_does_so(name, words):
     told = planned(name)
 
     assert told.at_most is None
     assert " ".join(told.words).endswith(words)
 
 
-def test_who_asked_for_so_many_links_gets_no_more_but_those_that_were_lost_again():
+def test_who_asked_for_so_many_jobs_gets_no_more_but_those_that_were_lost_again():
     assert planned("narval", at_most=3).at_most == 3
     assert planned("narval", at_most=3).words == planned("narval").words
 

@@ -19,7 +19,7 @@ def test_a_run_that_was_never_created_can_be_forgotten(laptop):
     laptop.types("wait", run, "-q")
     shutil.rmtree(laptop.user.home / "store" / "runs" / run)
     file = laptop.user.home / "runs" / f"{run}.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "job": ""}))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "job_id": ""}))
 
     with pytest.raises(NoSuchRun, match=f"run {run} was never created on here") as refused:
         laptop.types("resume", run)

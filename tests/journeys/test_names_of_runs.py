@@ -70,7 +70,7 @@ def test_no_command_takes_another_run_of_that_name_for_the_one_it_knows(laptop, 
     assert not (laptop.user.project / "results").exists()
     assert told["state"] == "gone"
     assert "belongs to another run of that name" in told["reason"]
-    assert told["links"] == []
+    assert told["jobs"] == []
     assert other.status(run)["state"] == "finished"
 
 

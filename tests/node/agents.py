@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rabaska.node import files
-from rabaska.node.record import events, links, plan
+from rabaska.node.record import events, jobs, plan
 from rabaska.node.record.runfolder import RunFolder
 
 
@@ -30,7 +30,7 @@ def make_run(store: Path, code: dict[str, str], **changes: Any) -> RunFolder:
     fields: dict[str, Any] = {
         "run": "digits-7f3a", "command": [sys.executable, "train.py"], "resume": [],
         "datasets": [], "patterns": ["*.npz", "*.txt"], "keep": [], "variables": {},
-        "walltime": 60.0, "grace": 4.0, "signal": "TERM", "links": 3, "progress": "", "about": {},
+        "walltime": 60.0, "grace": 4.0, "signal": "TERM", "jobs": 3, "progress": "", "about": {},
     }  # fmt: skip
     made = store / "code" / "made.tar"
     snapshot_tar(made, code)
@@ -38,7 +38,7 @@ def make_run(store: Path, code: dict[str, str], **changes: Any) -> RunFolder:
     made.rename(made.with_name(fields["code"] + ".tar"))
     fields.update(changes)
     run = RunFolder(str(store / "runs" / fields["run"]))
-    for folder in (run.logs, run.output(0), run.checkpoints(0), os.path.join(run.path, "links")):
+    for folder in (run.logs, run.output(0), run.checkpoints(0), os.path.join(run.path, "jobs")):
         os.makedirs(folder)
     files.write_json(run.plan, plan.to_json(plan.Plan(**fields)))
     return run
@@ -73,7 +73,7 @@ class Agents:
         local.mkdir(parents=True)
         environment = {
             **{name: text for name, text in os.environ.items() if not name.startswith("RABASKA")},
-            "RABASKA_JOB": f"12_{len(self.started) + 1}",
+            "RABASKA_JOB_ID": f"12_{len(self.started) + 1}",
             "RABASKA_LOCAL": str(local),
             "RABASKA_LEASE_SECONDS": "3",
             "RABASKA_KEEP_SECONDS": "1",
@@ -90,19 +90,19 @@ class Agents:
         self.started.append(agent)
         return agent
 
-    def link(self, **variables: str) -> tuple[int, str]:
-        """Run one link to its end: its exit code and what it said."""
+    def job(self, **variables: str) -> tuple[int, str]:
+        """Run one job to its end: its exit code and what it said."""
         agent = self.start(**variables)
         said, _ = agent.communicate(timeout=60)
         return agent.returncode, said
 
-    def ended(self, link: int) -> links.Ended:
-        found = links.read_ended(self.run, link)
-        assert found is not None, f"link {link} left no record of its end"
+    def ended(self, job: int) -> jobs.Ended:
+        found = jobs.read_ended(self.run, job)
+        assert found is not None, f"job {job} left no record of its end"
         return found
 
-    def log(self, link: int) -> str:
-        return Path(self.run.log(link)).read_text()
+    def log(self, job: int) -> str:
+        return Path(self.run.log(job)).read_text()
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in events.read(self.run) if event["event"] == kind]

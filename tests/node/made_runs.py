@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rabaska.node import files, processes
-from rabaska.node.record import chain, links, plan
+from rabaska.node.record import chain, jobs, plan
 from rabaska.node.record.runfolder import RunFolder
 
 PLAN = plan.Plan(
@@ -21,7 +21,7 @@ PLAN = plan.Plan(
     walltime=60.0,
     grace=5.0,
     signal="TERM",
-    links=3,
+    jobs=3,
     progress="",
     about={"project": "digits"},
 )
@@ -30,45 +30,45 @@ PLAN = plan.Plan(
 def make_run(store: Path, name: str = "digits-7f3a", **changes: Any) -> RunFolder:
     """A run that has not begun."""
     run = RunFolder(str(store / "runs" / name))
-    for folder in (run.logs, run.output(0), run.checkpoints(0), os.path.join(run.path, "links")):
+    for folder in (run.logs, run.output(0), run.checkpoints(0), os.path.join(run.path, "jobs")):
         os.makedirs(folder)
     files.write_json(run.plan, plan.to_json(PLAN._replace(run=name, **changes)))
     return run
 
 
-def begin_link(run: RunFolder, *, pid: int | None = None, host: str | None = None) -> int:
-    """Claim the run for its next link; the holder is this process unless told otherwise."""
+def begin_job(run: RunFolder, *, pid: int | None = None, host: str | None = None) -> int:
+    """Claim the run for its next job; the holder is this process unless told otherwise."""
     last = run.holder()
-    link = last + 1
-    os.rename(run.carried(last), run.carried(link))
-    os.makedirs(run.link(link))
+    job = last + 1
+    os.rename(run.carried(last), run.carried(job))
+    os.makedirs(run.job(job))
     pid = os.getpid() if pid is None else pid
-    links.write_begun(
+    jobs.write_begun(
         run,
-        links.Begun(
-            link=link,
-            job=f"12_{link}",
+        jobs.Begun(
+            job=job,
+            id=f"12_{job}",
             host=host or socket.gethostname(),
             boot=processes.boot_id(),
             pid=pid,
             started=processes.start_id(pid) or "long ago",
-            begun=1000.0 * link,
+            begun=1000.0 * job,
             ready=True,
         ),
     )
-    return link
+    return job
 
 
-def end_link(run: RunFolder, link: int, how: str = chain.TIME_LIMIT, **more: Any) -> None:
+def end_job(run: RunFolder, job: int, how: str = chain.TIME_LIMIT, **more: Any) -> None:
     fields = {
         "reason": "", "exit_code": 0, "signal": None, "checkpoint": None, "progressed": True, **more
     }  # fmt: skip
-    links.write_ended(
-        run, links.Ended(link=link, job=f"12_{link}", how=how, ended=1000.0 * link + 60, **fields)
+    jobs.write_ended(
+        run, jobs.Ended(job=job, id=f"12_{job}", how=how, ended=1000.0 * job + 60, **fields)
     )
 
 
-def print_log(run: RunFolder, link: int, text: str | bytes) -> None:
+def print_log(run: RunFolder, job: int, text: str | bytes) -> None:
     data = text.encode() if isinstance(text, str) else text
-    with open(run.log(link), "ab") as stream:
+    with open(run.log(job), "ab") as stream:
         stream.write(data)

@@ -1,4 +1,4 @@
-"""One link of a run, and chains of them, with real agents and real programs."""
+"""One job of a run, and chains of them, with real agents and real programs."""
 
 import os
 import random
@@ -17,7 +17,7 @@ from agents import Agents, code_of, make_run
 
 from rabaska.node import files, processes
 from rabaska.node.login.report import report
-from rabaska.node.record import chain, links, plan
+from rabaska.node.record import chain, jobs, plan
 from rabaska.packing.pack import Wish, pack
 
 # Counts to TOTAL, saving after each step as a student would, and continues where it stopped.
@@ -61,35 +61,35 @@ def wait_until(true: Callable[[], bool], seconds: float = 20.0) -> None:
 def test_a_program_that_ends_well_finishes_the_run(agents_for: Any) -> None:
     agents = agents_for(COUNTER, variables={"TOTAL": "3"})
 
-    code, said = agents.link()
+    code, said = agents.job()
 
     assert code == 0
-    assert "link 1 of digits-0 on " in said
+    assert "job 1 of digits-0 on " in said
     assert agents.ended(1).how == chain.FINISHED
     assert agents.ended(1).progressed
     assert Path(agents.run.done).exists()
     assert Path(agents.run.output_link, "result").read_text() == "3"
 
 
-def test_who_failed_in_an_earlier_attempt_at_a_link_is_not_blamed_again(agents_for: Any) -> None:
+def test_who_failed_in_an_earlier_attempt_at_a_job_is_not_blamed_again(agents_for: Any) -> None:
     agents = agents_for(COUNTER, variables={"TOTAL": "3"})
-    Path(agents.run.link(1)).mkdir(parents=True)
+    Path(agents.run.job(1)).mkdir(parents=True)
     files.append_line(agents.run.failures(1), {"host": "n1", "code": 9, "rank": 3})
 
-    agents.link()
+    agents.job()
 
     assert agents.ended(1).how == chain.FINISHED
 
 
-def test_after_the_run_is_done_later_links_do_nothing(agents_for: Any) -> None:
+def test_after_the_run_is_done_later_jobs_do_nothing(agents_for: Any) -> None:
     agents = agents_for(COUNTER, variables={"TOTAL": "1"})
-    agents.link()
+    agents.job()
 
-    code, said = agents.link()
+    code, said = agents.job()
 
     assert code == 0
     assert "nothing left to do" in said
-    assert agents.run.links() == [1]
+    assert agents.run.jobs() == [1]
 
 
 def test_a_chain_goes_on_past_the_time_limit_from_the_newest_checkpoint(agents_for: Any) -> None:
@@ -97,30 +97,30 @@ def test_a_chain_goes_on_past_the_time_limit_from_the_newest_checkpoint(agents_f
         COUNTER, variables={"TOTAL": "50"}, walltime=2.5, grace=1.0, resumes=plan.VARIABLE
     )
 
-    agents.link()
-    code, said = agents.link()
+    agents.job()
+    code, said = agents.job()
     while not Path(agents.run.done).exists():
-        agents.link()
+        agents.job()
 
     assert agents.ended(1).how == chain.TIME_LIMIT
     assert code == 0
     assert "continuing from checkpoints/step-" in said
-    steps = [line for link in agents.run.links() for line in agents.log(link).splitlines()]
+    steps = [line for job in agents.run.jobs() for line in agents.log(job).splitlines()]
     assert steps == [f"step {number}" for number in range(1, 51)]
 
 
-def test_a_program_that_crashes_at_once_costs_one_link(agents_for: Any) -> None:
+def test_a_program_that_crashes_at_once_costs_one_job(agents_for: Any) -> None:
     agents = agents_for("raise SystemExit(7)")
 
-    code, said = agents.link()
-    second = agents.link()
+    code, said = agents.job()
+    second = agents.job()
 
     assert code == 7
     assert agents.ended(1).how == chain.CRASHED
     assert "exit code 7" in said
     assert second[0] == 0
     assert "nothing left to do" in second[1]
-    assert agents.run.links() == [1]
+    assert agents.run.jobs() == [1]
     assert len(agents.events("gave up")) == 1
     assert "exit code 7" in agents.events("gave up")[0]["reason"]
 
@@ -128,8 +128,8 @@ def test_a_program_that_crashes_at_once_costs_one_link(agents_for: Any) -> None:
 def test_a_program_that_never_saves_is_not_started_again_after_the_limit(agents_for: Any) -> None:
     agents = agents_for("import time; time.sleep(60)", walltime=1.5, grace=0.8)
 
-    code, _ = agents.link()
-    _, second = agents.link()
+    code, _ = agents.job()
+    _, second = agents.job()
 
     assert code == 0
     assert agents.ended(1).how == chain.TIME_LIMIT
@@ -148,7 +148,7 @@ def test_a_program_that_ignores_the_signal_is_killed_before_the_limit(agents_for
         grace=1.5,
     )
 
-    agents.link()
+    agents.job()
 
     assert agents.log(1) == "no\n"
     assert agents.ended(1).how == chain.TIME_LIMIT
@@ -171,7 +171,7 @@ def test_the_program_is_asked_by_the_signal_of_the_plan(agents_for: Any) -> None
         signal="USR2",
     )
 
-    agents.link()
+    agents.job()
 
     assert agents.log(1) == "saved\n"
     assert agents.ended(1).how == chain.TIME_LIMIT
@@ -181,7 +181,7 @@ def test_the_program_is_asked_by_the_signal_of_the_plan(agents_for: Any) -> None
 def test_ten_megabytes_without_a_newline_reach_the_log_unchanged(agents_for: Any) -> None:
     agents = agents_for("import sys; sys.stdout.write('x' * 10_000_000)")
 
-    code, said = agents.link()
+    code, said = agents.job()
 
     assert code == 0
     assert os.path.getsize(agents.run.log(1)) == 10_000_000
@@ -203,7 +203,7 @@ def test_processes_left_behind_are_ended_even_after_a_double_fork(agents_for: An
         """
     )
 
-    agents.link()
+    agents.job()
 
     pid = int(Path(agents.run.output_link, "pid").read_text())
     assert agents.ended(1).how == chain.FINISHED
@@ -218,7 +218,7 @@ def test_a_training_that_was_left_in_the_background_is_told_where_the_program_fi
     script = f"sleep 600 & exit {code}"
     agents = agents_for("", command=["sh", "-c", script])
 
-    agents.link()
+    agents.job()
 
     assert ("end the script with `wait`" in agents.log(1)) is bool(told)
     assert report(agents.run.path)["left_running"] == told
@@ -238,7 +238,7 @@ def test_a_record_that_cannot_be_read_costs_neither_the_results_nor_the_true_end
         """
     )
 
-    code, said = agents.link(RECORD=os.path.join(agents.run.link(1), name))
+    code, said = agents.job(RECORD=os.path.join(agents.run.job(1), name))
 
     assert (code, agents.ended(1).how) == (0, chain.FINISHED)
     assert Path(agents.run.output_link, "result.txt").read_text() == "precious"
@@ -256,7 +256,7 @@ def test_a_truncated_checkpoint_is_set_aside_and_the_one_before_it_used(agents_f
     os.utime(folder / "step-1.npz", (1, 1))
     os.truncate(folder / "step-2.npz", 3000)
 
-    _, said = agents.link()
+    _, said = agents.job()
 
     assert agents.log(1).strip().endswith("step-1.npz")
     assert "step-2.npz is damaged" in said
@@ -292,13 +292,13 @@ def ordinary_agents(program_of_ours: bytes, ordinary_folder: Path) -> Agents:
 
 
 @pytest.mark.parametrize("locked", ["new", "new/epoch-2.txt"])
-def test_a_checkpoint_that_cannot_be_read_ends_the_link_before_it_starts_from_an_older_one(
+def test_a_checkpoint_that_cannot_be_read_ends_the_job_before_it_starts_from_an_older_one(
     ordinary_agents: Agents, locked: str
 ) -> None:
     agents = ordinary_agents
     Path(agents.run.output(0), locked).chmod(0)
 
-    code, said = agents.link(RABASKA_READABLE_SECONDS="0.1")
+    code, said = agents.job(RABASKA_READABLE_SECONDS="0.1")
     ended = agents.ended(1)
     Path(agents.run.output(1), locked).chmod(0o700)
 
@@ -322,30 +322,30 @@ def test_a_checkpoint_that_cannot_be_read_for_a_moment_is_waited_for(
     Path(agents.run.output(1), "new").chmod(0o700)
     said, _ = agent.communicate(timeout=60)
 
-    begun = links.read_begun(agents.run, 1)
+    begun = jobs.read_begun(agents.run, 1)
     assert begun is not None
     assert begun.checkpoint_seen is not None, said
     assert begun.checkpoint_seen["path"] == "output/new/epoch-2.txt"
 
 
-def test_a_link_that_only_wrote_another_slot_again_has_progressed(agents_for: Any) -> None:
+def test_a_job_that_only_wrote_another_slot_again_has_progressed(agents_for: Any) -> None:
     agents = agents_for(
         """
         import os, sys
-        link = int(os.environ["RABASKA_LINK"])
+        job = int(os.environ["RABASKA_JOB"])
         print("given", os.path.basename(os.environ.get("RABASKA_CHECKPOINT", "nothing")))
-        for number in ([0, 1], [0], [])[link - 1]:
+        for number in ([0, 1], [0], [])[job - 1]:
             path = os.path.join(os.environ["RABASKA_OUTPUT"], "ckpt_{}.txt".format(number))
-            open(path, "w").write("link {}".format(link))
-        sys.exit(85 if link < 3 else 0)
+            open(path, "w").write("job {}".format(job))
+        sys.exit(85 if job < 3 else 0)
         """
     )
 
     for _ in range(3):
-        agents.link()
+        agents.job()
 
-    assert [agents.ended(link).progressed for link in (1, 2, 3)] == [True, True, False]
-    assert [agents.log(link).split()[1] for link in (2, 3)] == ["ckpt_1.txt", "ckpt_0.txt"]
+    assert [agents.ended(job).progressed for job in (1, 2, 3)] == [True, True, False]
+    assert [agents.log(job).split()[1] for job in (2, 3)] == ["ckpt_1.txt", "ckpt_0.txt"]
 
 
 def test_a_program_is_given_a_checkpoint_of_tensorflow_without_its_ending(agents_for: Any) -> None:
@@ -354,7 +354,7 @@ def test_a_program_is_given_a_checkpoint_of_tensorflow_without_its_ending(agents
     (folder / "ckpt-5.data-00000-of-00001").write_bytes(b"weights")
     (folder / "ckpt-5.index").write_bytes(bytes.fromhex("57fb808b247547db"))
 
-    agents.link()
+    agents.job()
 
     assert agents.log(1).strip().endswith("/output/ckpt-5")
 
@@ -362,7 +362,7 @@ def test_a_program_is_given_a_checkpoint_of_tensorflow_without_its_ending(agents
 def test_without_time_left_the_program_is_not_started(agents_for: Any) -> None:
     agents = agents_for("print('started')", walltime=1.0, grace=1.0)
 
-    code, said = agents.link()
+    code, said = agents.job()
 
     assert code == 1
     assert agents.ended(1).how == chain.NO_TIME_LEFT
@@ -376,7 +376,7 @@ def test_staging_that_takes_longer_than_the_time_limit_is_broken_off(agents_for:
     os.unlink(snapshot)
     os.mkfifo(snapshot)  # whoever opens it waits for ever
 
-    code, _ = agents.link()
+    code, _ = agents.job()
 
     assert code == 1
     assert agents.ended(1).how == chain.NO_TIME_LEFT
@@ -399,9 +399,9 @@ def test_a_full_disk_loses_neither_earlier_results_nor_the_record(
         """,
         store=small_disk,
     )
-    agents.link()
+    agents.job()
 
-    code, said = agents.link()
+    code, said = agents.job()
 
     assert code == 0
     assert agents.ended(2).how == chain.ASKED_TO_GO_ON
@@ -422,7 +422,7 @@ def test_a_program_that_fills_the_disk_still_leaves_a_record(
         store=small_disk,
     )
 
-    code, _ = agents.link()
+    code, _ = agents.job()
 
     assert code == 1
     assert agents.ended(1).how == chain.CRASHED
@@ -432,7 +432,7 @@ def test_a_program_that_fills_the_disk_still_leaves_a_record(
 def test_a_command_that_is_not_there_is_named(agents_for: Any) -> None:
     agents = agents_for("", command=["no-such-program", "train.py"])
 
-    code, said = agents.link()
+    code, said = agents.job()
 
     assert code == 127
     assert agents.ended(1).reason == "command not found: no-such-program"
@@ -458,7 +458,7 @@ def test_data_is_staged_for_the_program_and_gone_afterwards(
         datasets=[dataset],
     )
 
-    code, _ = agents.link()
+    code, _ = agents.job()
 
     path, names = agents.log(1).splitlines()
     assert code == 0
@@ -473,7 +473,7 @@ def test_a_damaged_pack_is_named(agents_for: Any, dataset: plan.StagedData, tmp_
     os.chmod(shard, 0o644)
     os.truncate(shard, 700)
 
-    code, _ = agents.link()
+    code, _ = agents.job()
 
     assert code == 1
     assert agents.ended(1).how == chain.STAGING_FAILED
@@ -506,7 +506,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_damaged_shards_end_the_link_with_their_name_and_the_repair(
+def test_damaged_shards_end_the_job_with_their_name_and_the_repair(
     agents_for: Any, dataset: plan.StagedData, tmp_path: Path, reader: str
 ) -> None:
     shards = dataset._replace(mode="shards")
@@ -516,7 +516,7 @@ def test_damaged_shards_end_the_link_with_their_name_and_the_repair(
         stream.seek(513)
         stream.write(b"!")
 
-    code, said = agents.link()
+    code, said = agents.job()
 
     ended = agents.ended(1)
     assert code == 1
@@ -533,7 +533,7 @@ def test_data_that_is_as_it_was_packed_is_proven_and_nothing_is_said(
     shards = dataset._replace(mode="shards")
     agents = agents_for(textwrap.dedent(READERS["by PackedDataset"]), datasets=[shards])
 
-    code, _ = agents.link()
+    code, _ = agents.job()
 
     assert code == 0
     assert agents.ended(1).how == chain.FINISHED
@@ -543,7 +543,7 @@ def test_data_that_is_as_it_was_packed_is_proven_and_nothing_is_said(
 def test_an_unknown_placeholder_is_named(agents_for: Any) -> None:
     agents = agents_for("", command=["echo", "{dat}"])
 
-    code, _ = agents.link()
+    code, _ = agents.job()
 
     assert code == 1
     assert agents.ended(1).how == chain.STAGING_FAILED
@@ -555,7 +555,7 @@ def test_a_missing_snapshot_is_named(agents_for: Any) -> None:
     archive = code_of(agents.run)
     os.unlink(archive)
 
-    code, _ = agents.link()
+    code, _ = agents.job()
 
     assert code == 1
     assert agents.ended(1).how == chain.STAGING_FAILED
@@ -567,7 +567,7 @@ def test_a_damaged_snapshot_is_named_and_set_aside_to_be_sent_again(agents_for: 
     archive = Path(code_of(agents.run))
     archive.write_bytes(archive.read_bytes().replace(b"sum: 1", b"sum: 2"))
 
-    code, _ = agents.link()
+    code, _ = agents.job()
 
     assert code == 1
     assert agents.ended(1).how == chain.STAGING_FAILED
@@ -583,7 +583,7 @@ def test_a_damaged_program_of_ours_is_named(agents_for: Any, tmp_path: Path) -> 
     program.write_bytes(_with_another_date(agents.zipapp.read_bytes()))
     agents.zipapp = program
 
-    code, said = agents.link()
+    code, said = agents.job()
 
     assert code == 1
     assert f"{program} is damaged" in said
@@ -601,13 +601,13 @@ def test_a_folder_that_is_no_run_is_refused(agents_for: Any) -> None:
     agents = agents_for("")
     os.unlink(agents.run.plan)
 
-    code, said = agents.link()
+    code, said = agents.job()
 
     assert code == 1
     assert "run.json is not there" in said
 
 
-def test_a_job_told_to_end_lets_the_program_save_and_the_next_link_goes_on(agents_for: Any) -> None:
+def test_a_job_told_to_end_lets_the_program_save_and_the_next_job_goes_on(agents_for: Any) -> None:
     agents = agents_for(COUNTER, variables={"TOTAL": "100000"})
     agent = agents.start()
     wait_until(lambda: os.path.exists(agents.run.log(1)) and "step 3" in agents.log(1))
@@ -802,18 +802,18 @@ def test_a_run_that_is_asked_to_stop_stops(agents_for: Any) -> None:
 
     Path(agents.run.stop).touch()
     agent.wait(20)
-    code, said = agents.link()
+    code, said = agents.job()
 
     assert agents.ended(1).how == chain.CANCELLED
     assert code == 0
     assert "cancelled" in said
-    assert agents.run.links() == [1]
+    assert agents.run.jobs() == [1]
 
 
 def test_an_agent_whose_keeper_is_gone_ends_its_program(agents_for: Any) -> None:
     agents = agents_for(COUNTER, variables={"TOTAL": "100000"})
 
-    code, _ = agents.link(RABASKA_KEEPER="1")
+    code, _ = agents.job(RABASKA_KEEPER="1")
 
     assert code == 0
     assert agents.ended(1).how == chain.KILLED
@@ -828,11 +828,11 @@ def test_of_two_agents_at_the_same_moment_one_wins_and_the_other_names_it(agents
 
     assert sorted(agent.returncode for agent in both) == [0, 75]
     loser = next(text for agent, text in zip(both, said, strict=True) if agent.returncode == 75)
-    assert "is held by link 1 (job 12_" in loser
-    assert agents.run.links() == [1]
+    assert "is held by job 1 (id 12_" in loser
+    assert agents.run.jobs() == [1]
 
 
-def test_a_stale_agent_kills_its_program_once_another_link_holds_the_run(agents_for: Any) -> None:
+def test_a_stale_agent_kills_its_program_once_another_job_holds_the_run(agents_for: Any) -> None:
     agents = agents_for(COUNTER, variables={"TOTAL": "100000"})
     agent = agents.start()
     wait_until(lambda: os.path.exists(agents.run.log(1)) and "step 2" in agents.log(1))
@@ -844,7 +844,7 @@ def test_a_stale_agent_kills_its_program_once_another_link_holds_the_run(agents_
     assert not Path(agents.run.done).exists()
 
 
-def test_new_files_beside_the_code_are_kept_and_shown_to_the_next_link(agents_for: Any) -> None:
+def test_new_files_beside_the_code_are_kept_and_shown_to_the_next_job(agents_for: Any) -> None:
     agents = agents_for(
         """
         import os, sys
@@ -855,8 +855,8 @@ def test_new_files_beside_the_code_are_kept_and_shown_to_the_next_link(agents_fo
         """
     )
 
-    agents.link()
-    agents.link()
+    agents.job()
+    agents.job()
 
     assert agents.ended(1).how == chain.ASKED_TO_GO_ON
     assert agents.ended(1).progressed
@@ -865,7 +865,7 @@ def test_new_files_beside_the_code_are_kept_and_shown_to_the_next_link(agents_fo
     assert Path(agents.run.output_link, "history.csv").read_text() == "line\nline\n"
 
 
-def test_a_kill_in_the_middle_of_a_save_in_place_costs_one_save_in_every_link(
+def test_a_kill_in_the_middle_of_a_save_in_place_costs_one_save_in_every_job(
     agents_for: Any,
 ) -> None:
     agents = agents_for(
@@ -901,9 +901,9 @@ def test_a_kill_in_the_middle_of_a_save_in_place_costs_one_save_in_every_link(
     )
 
     for _ in range(3):
-        agents.link(RABASKA_RESCUE_SECONDS="0.1")
+        agents.job(RABASKA_RESCUE_SECONDS="0.1")
 
-    assert [agents.log(link).split()[1] for link in (1, 2, 3)] == ["0", "1", "2"]
+    assert [agents.log(job).split()[1] for job in (1, 2, 3)] == ["0", "1", "2"]
     assert "model.pkl beside the code is damaged" in agents.log(3)
 
 
@@ -923,7 +923,7 @@ def test_a_checkpoint_beside_the_code_survives_a_kill(agents_for: Any) -> None:
 
     agent.kill()
     agent.wait()
-    agents.link()
+    agents.job()
 
     assert agents.log(2) == "found 42\n"
     assert Path(agents.run.done).exists()
@@ -932,7 +932,7 @@ def test_a_checkpoint_beside_the_code_survives_a_kill(agents_for: Any) -> None:
 def test_results_are_kept_when_the_program_fails(agents_for: Any) -> None:
     agents = agents_for("open('notes', 'w').write('so far'); raise SystemExit(3)")
 
-    agents.link()
+    agents.job()
 
     assert Path(agents.run.output_link, "notes").read_text() == "so far"
 
@@ -943,7 +943,7 @@ def test_kept_folders_are_written_to_directly(agents_for: Any) -> None:
         keep=["runs"],
     )
 
-    agents.link()
+    agents.job()
 
     assert Path(agents.run.output_link, "runs/a/b").read_text() == "c"
     assert agents.events("kept") == []
@@ -958,12 +958,12 @@ def test_the_program_is_told_where_everything_is(agents_for: Any) -> None:
         """
     )
 
-    code, _ = agents.link()
+    code, _ = agents.job()
 
     told = dict(line.split("=", 1) for line in agents.log(1).splitlines())
     assert code == 0
     assert told["RABASKA_RUN"] == "digits-0"
-    assert told["RABASKA_LINK"] == "1"
+    assert told["RABASKA_JOB"] == "1"
     assert told["RABASKA_RESUME"] == "0"
     assert told["RABASKA_OUTPUT"] == agents.run.output(1)
     assert float(told["RABASKA_DEADLINE"]) > time.time()
@@ -998,14 +998,14 @@ def test_agents_killed_at_any_moment_lose_nothing_and_never_run_two_programs(
         kill_at_some_moment(agent, moments.uniform(0.0, 0.6))
         if Path(agents.run.done).exists():
             break
-        forgive = {"resume": True, "after_link": agents.run.holder()}
-        files.append_line(agents.run.jobs, forgive)
+        forgive = {"resume": True, "after_job": agents.run.holder()}
+        files.append_line(agents.run.submissions, forgive)
     while not Path(agents.run.done).exists():
-        agents.link(RABASKA_LEASE_SECONDS="1")
+        agents.job(RABASKA_LEASE_SECONDS="1")
 
     assert not Path(f"{lock}.violated").exists()
     assert Path(agents.run.output_link, "result").read_text() == "120"
-    killed = [link for link in agents.run.links() if links.read_ended(agents.run, link) is None]
+    killed = [job for job in agents.run.jobs() if jobs.read_ended(agents.run, job) is None]
     assert len(killed) >= 5
 
 
@@ -1015,7 +1015,7 @@ def test_a_bad_node_does_not_end_a_chain_and_is_avoided(agents_for: Any, tmp_pat
         import os, sys
         with open(os.path.join(os.environ["RABASKA_CHECKPOINTS"], "last.txt"), "a") as stream:
             stream.write("x")
-        sys.exit(85 if os.environ["RABASKA_LINK"] == "1" else 0)
+        sys.exit(85 if os.environ["RABASKA_JOB"] == "1" else 0)
         """
     )
     host = socket.gethostname().partition(".")[0]
@@ -1025,12 +1025,12 @@ def test_a_bad_node_does_not_end_a_chain_and_is_avoided(agents_for: Any, tmp_pat
         "RABASKA_NODES": f"printf '%s,8,gpu\\n' {host} other",
     }
 
-    agents.link(RABASKA_EXCLUDE=bad["RABASKA_EXCLUDE"])
-    alone = agents.link(**{**bad, "RABASKA_NODES": f"printf '%s,8,gpu\\nother,8,\\n' {host}"})[1]
-    _, said = agents.link(**bad)
-    agents.link()
+    agents.job(RABASKA_EXCLUDE=bad["RABASKA_EXCLUDE"])
+    alone = agents.job(**{**bad, "RABASKA_NODES": f"printf '%s,8,gpu\\nother,8,\\n' {host}"})[1]
+    _, said = agents.job(**bad)
+    agents.job()
 
-    assert [agents.ended(link).how for link in (1, 2, 3, 4)] == [
+    assert [agents.ended(job).how for job in (1, 2, 3, 4)] == [
         chain.ASKED_TO_GO_ON, chain.STAGING_FAILED, chain.STAGING_FAILED, chain.FINISHED,
     ]  # fmt: skip
     assert (tmp_path / "excluded").read_text() == f"{host}\n"
@@ -1042,7 +1042,7 @@ def test_three_bad_nodes_in_a_row_end_a_chain(agents_for: Any) -> None:
     agents = agents_for(
         """
         import os, sys
-        if os.environ["RABASKA_LINK"] == "1":
+        if os.environ["RABASKA_JOB"] == "1":
             with open(os.path.join(os.environ["RABASKA_CHECKPOINTS"], "last.txt"), "w") as stream:
                 stream.write("x")
         sys.exit(3)
@@ -1050,7 +1050,7 @@ def test_three_bad_nodes_in_a_row_end_a_chain(agents_for: Any) -> None:
     )
 
     for _ in range(5):
-        _, said = agents.link()
+        _, said = agents.job()
 
-    assert agents.run.links() == [1, 2, 3, 4]
-    assert "3 links in a row" in said
+    assert agents.run.jobs() == [1, 2, 3, 4]
+    assert "3 jobs in a row" in said

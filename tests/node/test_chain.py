@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rabaska.node.record import chain
-from rabaska.node.record.chain import Link, verdict
+from rabaska.node.record.chain import Job, verdict
 
 ENDS = (
     chain.FINISHED, chain.TIME_LIMIT, chain.CRASHED, chain.KILLED, chain.CANCELLED,
@@ -14,27 +14,27 @@ OUTSIDE = (chain.KILLED, chain.LOST, chain.SUPERSEDED, chain.CANCELLED, chain.AS
 
 ends = st.tuples(st.sampled_from(ENDS), st.booleans())
 histories = st.lists(ends, max_size=12).map(
-    lambda pairs: [Link(n, how, saved) for n, (how, saved) in enumerate(pairs, 1)]
+    lambda pairs: [Job(n, how, saved) for n, (how, saved) in enumerate(pairs, 1)]
 )
 
 
-def links(*ends: tuple[str, bool]) -> list[Link]:
-    return [Link(number, how, saved) for number, (how, saved) in enumerate(ends, 1)]
+def jobs(*ends: tuple[str, bool]) -> list[Job]:
+    return [Job(number, how, saved) for number, (how, saved) in enumerate(ends, 1)]
 
 
 @given(histories, st.booleans(), st.integers(0, 12))
-def test_a_finished_run_never_goes_on(history: list[Link], stopped: bool, forgiven: int) -> None:
+def test_a_finished_run_never_goes_on(history: list[Job], stopped: bool, forgiven: int) -> None:
     assert verdict(history, done=True, stopped=stopped, forgiven=forgiven)[0] == chain.FINISHED
 
 
 @given(histories, st.integers(0, 12))
-def test_a_stopped_run_never_goes_on(history: list[Link], forgiven: int) -> None:
+def test_a_stopped_run_never_goes_on(history: list[Job], forgiven: int) -> None:
     assert verdict(history, stopped=True, forgiven=forgiven).decision == chain.GIVE_UP
 
 
 @given(histories)
-def test_it_never_goes_on_after_three_links_without_progress(history: list[Link]) -> None:
-    fruitless = [not link.progressed for link in history[-3:]]
+def test_it_never_goes_on_after_three_jobs_without_progress(history: list[Job]) -> None:
+    fruitless = [not job.progressed for job in history[-3:]]
 
     decision = verdict(history).decision
 
@@ -46,7 +46,7 @@ def test_it_never_goes_on_after_three_links_without_progress(history: list[Link]
 def test_its_own_fault_before_any_progress_ends_the_chain_at_once(
     before: list[str], how: str
 ) -> None:
-    history = links(*((earlier, False) for earlier in before), (how, False))
+    history = jobs(*((earlier, False) for earlier in before), (how, False))
 
     decided = verdict(history)
 
@@ -59,26 +59,26 @@ def test_its_own_fault_before_any_progress_ends_the_chain_at_once(
     st.lists(st.tuples(st.sampled_from((chain.TIME_LIMIT, chain.KILLED)), st.booleans())),
     st.sampled_from(chain.ITS_OWN_FAULT),
 )
-def test_what_earlier_links_could_do_is_tried_again_but_not_for_ever(
+def test_what_earlier_jobs_could_do_is_tried_again_but_not_for_ever(
     before: list[tuple[str, bool]], how: str
 ) -> None:
     """One bad node does not end a chain."""
     good, bad = [*before, (chain.TIME_LIMIT, True)], (how, False)
 
-    assert verdict(links(*good, bad)).decision == chain.GO_ON
-    assert verdict(links(*good, bad, bad)).decision == chain.GO_ON
-    assert verdict(links(*good, bad, bad, bad)).decision == chain.GIVE_UP
+    assert verdict(jobs(*good, bad)).decision == chain.GO_ON
+    assert verdict(jobs(*good, bad, bad)).decision == chain.GO_ON
+    assert verdict(jobs(*good, bad, bad, bad)).decision == chain.GIVE_UP
 
 
 @given(histories, st.sampled_from([how for how in ENDS if how != chain.FINISHED]))
-def test_progress_always_goes_on(history: list[Link], how: str) -> None:
-    history = [*history, Link(len(history) + 1, how, progressed=True)]
+def test_progress_always_goes_on(history: list[Job], how: str) -> None:
+    history = [*history, Job(len(history) + 1, how, progressed=True)]
 
     assert verdict(history).decision == chain.GO_ON
 
 
 @given(histories)
-def test_taking_a_run_up_again_forgives_everything_but_the_finish(history: list[Link]) -> None:
+def test_taking_a_run_up_again_forgives_everything_but_the_finish(history: list[Job]) -> None:
     decision = verdict(history, forgiven=len(history)).decision
 
     if history and history[-1].how != chain.FINISHED:
@@ -89,66 +89,66 @@ def test_taking_a_run_up_again_forgives_everything_but_the_finish(history: list[
 def test_two_interruptions_are_forgiven_and_the_third_is_not(a: str, b: str, c: str) -> None:
     saved = (chain.TIME_LIMIT, True)
 
-    twice = verdict(links(saved, (a, False), (b, False)))
-    thrice = verdict(links(saved, (a, False), (b, False), (c, False)))
+    twice = verdict(jobs(saved, (a, False), (b, False)))
+    thrice = verdict(jobs(saved, (a, False), (b, False), (c, False)))
 
     assert twice.decision == chain.GO_ON
     assert thrice.decision == chain.GIVE_UP
 
 
 def test_interruptions_before_a_resume_are_not_counted() -> None:
-    history = links((chain.LOST, False), (chain.LOST, False), (chain.LOST, False))
+    history = jobs((chain.LOST, False), (chain.LOST, False), (chain.LOST, False))
 
     assert verdict(history, forgiven=2).decision == chain.GO_ON
 
 
-def test_a_run_without_links_has_not_begun() -> None:
+def test_a_run_without_jobs_has_not_begun() -> None:
     assert verdict([]).decision == chain.NOT_BEGUN
 
 
-def test_a_running_link_is_left_alone() -> None:
-    history = [Link(1, chain.CRASHED, progressed=True), Link(2, chain.RUNNING)]
+def test_a_running_job_is_left_alone() -> None:
+    history = [Job(1, chain.CRASHED, progressed=True), Job(2, chain.RUNNING)]
 
-    assert verdict(history) == chain.Verdict(chain.GO_ON, "link 2 is running")
+    assert verdict(history) == chain.Verdict(chain.GO_ON, "job 2 is running")
 
 
-def test_the_reason_quotes_what_the_link_said() -> None:
-    history = [Link(1, chain.CRASHED, reason="the program ended with exit code 7", exit_code=7)]
+def test_the_reason_quotes_what_the_job_said() -> None:
+    history = [Job(1, chain.CRASHED, reason="the program ended with exit code 7", exit_code=7)]
 
     assert "exit code 7" in verdict(history).reason
 
 
-def test_the_pace_of_a_link_that_saved_nothing_makes_reason_and_remedy() -> None:
-    slow = Link(1, chain.TIME_LIMIT, reason="one epoch takes 3 h", remedy="save every 500 steps")
+def test_the_pace_of_a_job_that_saved_nothing_makes_reason_and_remedy() -> None:
+    slow = Job(1, chain.TIME_LIMIT, reason="one epoch takes 3 h", remedy="save every 500 steps")
 
     decided = verdict([slow])
 
     assert decided.decision == chain.GIVE_UP
     assert decided.reason == (
-        "link 1 reached its time limit and nothing was saved: one epoch takes 3 h"
+        "job 1 reached its time limit and nothing was saved: one epoch takes 3 h"
     )
     assert decided.hint == "save every 500 steps"
 
 
 @given(histories, st.sampled_from([how for how in ENDS if how != chain.FINISHED]), st.booleans())
-def test_a_link_that_started_over_ends_the_chain_whatever_it_saved(
-    history: list[Link], how: str, saved: bool
+def test_a_job_that_started_over_ends_the_chain_whatever_it_saved(
+    history: list[Job], how: str, saved: bool
 ) -> None:
-    over = Link(len(history) + 1, how, saved, started_over="link 2 began again", remedy="load it")
+    over = Job(len(history) + 1, how, saved, started_over="job 2 began again", remedy="load it")
 
     decided = verdict([*history, over])
 
-    assert decided == chain.Verdict(chain.GIVE_UP, "it starts over: link 2 began again", "load it")
+    assert decided == chain.Verdict(chain.GIVE_UP, "it starts over: job 2 began again", "load it")
     assert verdict([*history, over], forgiven=over.number).decision == chain.GO_ON
 
 
 def test_saving_more_often_is_no_remedy_for_a_program_that_begins_again() -> None:
     again = chain.Again("it loads nothing")
-    too_long = [chain.Link(1, chain.TIME_LIMIT)]
-    killed = [chain.Link(number, chain.KILLED) for number in (1, 2, 3)]
+    too_long = [chain.Job(1, chain.TIME_LIMIT)]
+    killed = [chain.Job(number, chain.KILLED) for number in (1, 2, 3)]
 
-    for links in (too_long, killed):
-        assert "save more often" in chain.verdict(links).hint
-        assert "save more often" not in chain.verdict(links, again=again).hint
+    for jobs in (too_long, killed):
+        assert "save more often" in chain.verdict(jobs).hint
+        assert "save more often" not in chain.verdict(jobs, again=again).hint
     assert "--walltime" in chain.verdict(too_long, again=again).hint
     assert "`rabaska explain`" in chain.verdict(killed).hint

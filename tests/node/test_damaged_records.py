@@ -6,51 +6,53 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_runs import PLAN, begin_link, end_link, make_run, print_log
+from made_runs import PLAN, begin_job, end_job, make_run, print_log
 from tests.records.damages import DAMAGES, RECORDS
 
 from rabaska.cli.standing import one_run
 from rabaska.domain.runs import RunStatus
 from rabaska.journeys.reading import _read_run
 from rabaska.node import files
-from rabaska.node.link import keep
-from rabaska.node.link.copies import Copies
+from rabaska.node.job import keep
+from rabaska.node.job.copies import Copies
 from rabaska.node.login import report, survey, tail
-from rabaska.node.record import chain, events, jobs, links, patterns, plan, resumption, tracks
+from rabaska.node.record import chain, events, jobs, patterns, plan, resumption, submissions, tracks
 from rabaska.node.record.growth import limit
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.node.saves import saved
 from rabaska.records.runs import RunRecord
 
-FALLBACK = '{"path": "output/a.npz", "mtime_ns": 5, "link": 1, "steps": 3, "job": "12"}\n'
+FALLBACK = '{"path": "output/a.npz", "mtime_ns": 5, "job": 1, "steps": 3, "id": "12"}\n'
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    """A run with every record, whose first link reached its time limit."""
-    run = make_run(tmp_path, links=1)
-    submitted = {"submission": "a", "time": 5.0, "links": 1, "after_link": 0, "after": ""}
-    files.append_line(run.jobs, {**submitted, "resume": True})
-    files.append_line(run.jobs, {"submission": "a", "exit_code": 0, "said": "12", "time": 6.0})
-    link = begin_link(run, pid=2**22 + 1)
+    """A run with every record, whose first job reached its time limit."""
+    run = make_run(tmp_path, jobs=1)
+    submitted = {"submission": "a", "time": 5.0, "jobs": 1, "after_job": 0, "after": ""}
+    files.append_line(run.submissions, {**submitted, "resume": True})
+    files.append_line(
+        run.submissions, {"submission": "a", "exit_code": 0, "said": "12", "time": 6.0}
+    )
+    job = begin_job(run, pid=2**22 + 1)
     placed = [{"name": "d", "bytes": 5, "where": "here", "seconds": 1.0}]
-    events.append(run, link, "staged", placed=placed)
-    events.append(run, link, "extended", links=1, why="why")
-    print_log(run, link, "step 1 loss 2\nstep 2 loss 1\n")
-    told = {"time": 7.0, "began": 5.0, "link": 1, "steps": 5, "epochs": 1, "waiting": 0.1}
+    events.append(run, job, "staged", placed=placed)
+    events.append(run, job, "extended", jobs=1, why="why")
+    print_log(run, job, "step 1 loss 2\nstep 2 loss 1\n")
+    told = {"time": 7.0, "began": 5.0, "job": 1, "steps": 5, "epochs": 1, "waiting": 0.1}
     files.append_line(
         run.metrics, {**told, "batches": 5, "batch": 0, "length": 5, "saves": 1, "saved": 6.0}
     )
     files.write_json(run.patterns, {"patterns": ["*.pt"]})
-    tracks.remember(run, link, tracks.look(run.carried(link), ["*.npz"]))
-    own = tracks.of_link(run, link, "", ["*.npz"])
-    Path(run.output(link), "a.npz").write_bytes(b"1")
+    tracks.remember(run, job, tracks.look(run.carried(job), ["*.npz"]))
+    own = tracks.of_job(run, job, "", ["*.npz"])
+    Path(run.output(job), "a.npz").write_bytes(b"1")
     checkpoint = {"path": "output/a.npz", "size": 1, "mtime_ns": 5}
-    end_link(run, link, checkpoint=checkpoint, tracks=tracks.to_json(own), missing=["b"])
+    end_job(run, job, checkpoint=checkpoint, tracks=tracks.to_json(own), missing=["b"])
     code = Path(run.path, "code")
     code.mkdir()
     (code / "a.npz").write_bytes(b"2")
-    keep.keep_new(str(code), run.carried(link), {})
+    keep.keep_new(str(code), run.carried(job), {})
     return run
 
 
@@ -68,7 +70,7 @@ def is_damaged(path: str) -> bool:
 
 
 def everything_read(run: RunFolder) -> None:
-    """All that a link, and the commands, read of a run."""
+    """All that a job, and the commands, read of a run."""
     asked = PLAN
     if is_damaged(run.plan):
         with pytest.raises((plan.WrongFormat, ValueError), match=r"run\.json"):
@@ -76,10 +78,10 @@ def everything_read(run: RunFolder) -> None:
     else:
         asked = plan.load(run) or PLAN
     resumption.verdict_on(run, asked)
-    resumption.judge(run, 1, asked, tracks.of_link(run, 1, "", ["*.npz"]), chain.TIME_LIMIT)
-    links.not_kept(run, run.output(1))
-    jobs.links_there(run)
-    jobs.is_unanswered(run)
+    resumption.judge(run, 1, asked, tracks.of_job(run, 1, "", ["*.npz"]), chain.TIME_LIMIT)
+    jobs.not_kept(run, run.output(1))
+    submissions.jobs_there(run)
+    submissions.is_unanswered(run)
     patterns.learn(run, 1, ["*.pt"])
     limit(asked, [])
     list(events.read(run))
@@ -93,14 +95,14 @@ def everything_read(run: RunFolder) -> None:
 def as_shown(run: RunFolder) -> RunStatus:
     told = json.loads(files.to_json(report.report(run.path)))
     record = RunRecord(
-        name=run.name, cluster="here", path=run.path, project="", created=1.0, job="12"
+        name=run.name, cluster="here", path=run.path, project="", created=1.0, job_id="12"
     )
-    return _read_run(record, told, {}, 100.0, job="12", explained=True)
+    return _read_run(record, told, {}, 100.0, job_id="12", explained=True)
 
 
 @pytest.mark.parametrize("how", [how for how in DAMAGES if how != "deep"])
 @pytest.mark.parametrize("record", RECORDS)
-def test_a_damaged_record_breaks_neither_a_link_nor_a_command(
+def test_a_damaged_record_breaks_neither_a_job_nor_a_command(
     run: RunFolder, record: str, how: str
 ) -> None:
     damage(run, record, how)
@@ -120,7 +122,7 @@ def test_what_is_nested_too_deeply_is_damaged(run: RunFolder, record: str) -> No
     everything_read(run)
 
 
-@pytest.mark.parametrize("record", ["run.json", "links/001/begun.json", "links/001/ended.json"])
+@pytest.mark.parametrize("record", ["run.json", "jobs/001/begun.json", "jobs/001/ended.json"])
 @pytest.mark.parametrize("how", ["cut short", "wrong types", "binary", "a list"])
 def test_status_names_the_record_that_is_damaged(run: RunFolder, record: str, how: str) -> None:
     damage(run, record, how)

@@ -9,7 +9,7 @@ from made_runs import PLAN
 from tests.disks import small_disk
 
 from rabaska.node.data.tiers import LEFT, MEMORY, NoRoom, kind_of
-from rabaska.node.link import datasets
+from rabaska.node.job import datasets
 from rabaska.node.record.plan import Nearby, StagedData, from_json, to_json
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.packing.pack import Wish, pack

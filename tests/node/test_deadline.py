@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rabaska.node.link.deadline import ASK_AGAIN, Deadline
+from rabaska.node.job.deadline import ASK_AGAIN, Deadline
 from rabaska.node.record import chain
 
 # Loaded by the agent's Python before anything else: a clock that somebody sets.
@@ -28,7 +28,7 @@ for step in range(20):
 """
 
 
-def test_a_clock_that_is_set_ahead_ends_no_link(agents_for: Any, tmp_path: Path) -> None:
+def test_a_clock_that_is_set_ahead_ends_no_job(agents_for: Any, tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     (tmp_path / "first/sitecustomize.py").write_text(SETTABLE_CLOCK)
     clock = tmp_path / "clock"

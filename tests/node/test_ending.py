@@ -1,4 +1,4 @@
-"""The end of a link is recorded, whatever goes wrong while it is judged."""
+"""The end of a job is recorded, whatever goes wrong while it is judged."""
 
 import csv
 import os
@@ -7,32 +7,32 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from made_runs import PLAN, begin_link, make_run
+from made_runs import PLAN, begin_job, make_run
 
-from rabaska.node.link import ending
-from rabaska.node.link.job import Job, Work
-from rabaska.node.link.program import End
-from rabaska.node.record import chain, links, patterns, resumption, tracks
+from rabaska.node.job import ending
+from rabaska.node.job.program import End
+from rabaska.node.job.this_job import ThisJob, Work
+from rabaska.node.record import chain, jobs, patterns, resumption, tracks
 from rabaska.node.record.events import Diary
 
 
 @pytest.fixture
 def work(tmp_path: Any) -> Work:
     run = make_run(tmp_path)
-    begin_link(run)
+    begin_job(run)
     fields: dict[str, Any] = {
-        "run": run, "plan": PLAN, "job": Job("12_1", 0.0, 0.0, ""), "diary": Diary(run, 1),
-        "lease": SimpleNamespace(link=1, lost=lambda: "", superseded=False), "deadline": None,
+        "run": run, "plan": PLAN, "this_job": ThisJob("12_1", 0.0, 0.0, ""), "diary": Diary(run, 1),
+        "lease": SimpleNamespace(job=1, lost=lambda: "", superseded=False), "deadline": None,
         "look": lambda: None, "told": lambda: None,
     }  # fmt: skip
     return Work(**fields)
 
 
 BUGS = [
-    (tracks, "of_link"),
+    (tracks, "of_job"),
     (resumption, "judge"),
     (patterns, "learn"),
-    (links, "newest"),
+    (jobs, "newest"),
     (ending.growing, "foretold"),
 ]
 
@@ -54,7 +54,7 @@ def test_a_bug_while_an_end_is_judged_keeps_its_traceback_and_the_end_is_recorde
 
     ending.write_end(work, None, End(how, "why", 0))
 
-    ended = links.read_ended(work.run, 1)
+    ended = jobs.read_ended(work.run, 1)
     assert ended is not None
     assert ended.how == how
     assert os.path.exists(work.run.done) is (how == chain.FINISHED)
@@ -106,10 +106,10 @@ def test_a_lease_that_is_lost_while_results_are_copied_is_waited_for(
     assert len([name for name in os.listdir(work.run.output(1)) if "result" in name]) == 5
 
 
-def test_a_link_whose_run_another_holds_neither_waits_nor_tells_what_is_missing(
+def test_a_job_whose_run_another_holds_neither_waits_nor_tells_what_is_missing(
     work: Work, results: str
 ) -> None:
-    work.lease.lost = lambda: "another link holds the run now"  # type: ignore[method-assign]
+    work.lease.lost = lambda: "another job holds the run now"  # type: ignore[method-assign]
     work.lease.superseded = True
 
     assert ending.keep_results(work, results, {}, lambda: True, FINISHED) == FINISHED

@@ -21,7 +21,7 @@ from rabaska.packing.pack import Wish, pack
 
 TRAINING_SINCE = (3, 8)
 
-# Saves at step 5; the first link then sleeps until it is killed, the second goes on to step 10.
+# Saves at step 5; the first job then sleeps until it is killed, the second goes on to step 10.
 PROGRAM = """
 import argparse, os, time, zipfile
 
@@ -147,7 +147,7 @@ def test_a_run_whose_agent_is_killed_goes_on_and_finishes(
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
 
-    code, said = agents.link()
+    code, said = agents.job()
 
     assert code == 0, said
     assert os.path.exists(run.done), said
@@ -155,14 +155,14 @@ def test_a_run_whose_agent_is_killed_goes_on_and_finishes(
     report = json.loads(told(python, zipapp, "report", run.path))
     assert report["verdict"]["decision"] == "finished"
     assert report["problems"] == []
-    assert [link["how"] for link in report["links"]] == ["lost", "finished"]
-    assert [link["first_step"] for link in report["links"]] == [1, 6]
-    assert [link["last_step"] for link in report["links"]] == [5, 10]
-    assert report["links"][1]["steps_redone"] == 0
-    assert report["links"][1]["resumed_from"] == "checkpoints/step-5.npz"
+    assert [job["how"] for job in report["jobs"]] == ["lost", "finished"]
+    assert [job["first_step"] for job in report["jobs"]] == [1, 6]
+    assert [job["last_step"] for job in report["jobs"]] == [5, 10]
+    assert report["jobs"][1]["steps_redone"] == 0
+    assert report["jobs"][1]["resumed_from"] == "checkpoints/step-5.npz"
     assert report["metrics"] == {"loss": 0.1}
     log = told(python, zipapp, "tail", run.path, "--follow")
-    assert log.count("── link ") == 2
+    assert log.count("── job ") == 2
     assert log.endswith("step 10 loss 0.1\n")
 
 
@@ -228,7 +228,7 @@ def test_a_run_with_accents_finishes_where_the_job_speaks_ascii_only(
     agents.python = python
     ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 
-    first, second = agents.link(**ascii_only), agents.link(**ascii_only)
+    first, second = agents.job(**ascii_only), agents.job(**ascii_only)
 
     assert (first[0], second[0]) == (0, 0), (first, second)
     report = json.loads(told(python, zipapp, "report", agents.run.path))
@@ -255,7 +255,7 @@ sys.exit(85)
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 @pytest.mark.parametrize("name", [b"mod\xe8le", "modèle".encode()])
 @pytest.mark.parametrize("python", [min(INTERPRETERS), max(INTERPRETERS)], ids=str)
-def test_a_link_goes_on_from_a_name_that_is_no_text(
+def test_a_job_goes_on_from_a_name_that_is_no_text(
     python: tuple[int, int], locale: str, name: bytes, agents_for: Any
 ) -> None:
     python = INTERPRETERS[python]
@@ -265,7 +265,7 @@ def test_a_link_goes_on_from_a_name_that_is_no_text(
     # As a job has it: newer Pythons would turn C into UTF-8 by themselves.
     plain = {"LC_ALL": locale, "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 
-    first, second = agents.link(**plain), agents.link(**plain)
+    first, second = agents.job(**plain), agents.job(**plain)
 
     assert (first[0], second[0]) == (0, 0), first[1] + second[1]
     assert "found b'42'" in agents.log(2)
@@ -279,4 +279,4 @@ def test_a_link_goes_on_from_a_name_that_is_no_text(
         [python, str(agents.zipapp), "report", agents.run.path], check=True, capture_output=True,
         env={**os.environ, **plain},
     )  # fmt: skip
-    assert json.loads(report.stdout)["links"][1]["resumed_from"] == resumed
+    assert json.loads(report.stdout)["jobs"][1]["resumed_from"] == resumed

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from rabaska.node.link import failures
-from rabaska.node.link.interrupts import Stop
-from rabaska.node.link.program import End, explained
+from rabaska.node.job import failures
+from rabaska.node.job.interrupts import Stop
+from rabaska.node.job.program import End, explained
 from rabaska.node.record import chain
 
 KILLED_BY_SRUN = explained(137, None)

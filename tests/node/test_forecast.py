@@ -1,4 +1,4 @@
-"""When a run will be over, from what one link has shown: pure arithmetic, and what it reads."""
+"""When a run will be over, from what one job has shown: pure arithmetic, and what it reads."""
 
 import pytest
 from hypothesis import given
@@ -10,9 +10,9 @@ from rabaska.node.record.forecast import (
     Terms,
     asked_for,
     forecast,
-    in_one_link,
+    in_one_job,
     pace,
-    per_link,
+    per_job,
 )
 
 MINUTE, HOUR = 60.0, 3600.0
@@ -21,7 +21,7 @@ MINUTE, HOUR = 60.0, 3600.0
 def line(**told):
     """As a watched program writes it, an hour after its first batch."""
     return {
-        "link": 1, "pid": 7, "time": 1000.0 + HOUR, "began": 1000.0, "steps": 100, "batches": 100,
+        "job": 1, "pid": 7, "time": 1000.0 + HOUR, "began": 1000.0, "steps": 100, "batches": 100,
         "epochs": 2, "batch": 0, "length": 50, "waiting": 1.0, "batch_size": 4, **told,
     }  # fmt: skip
 
@@ -33,46 +33,46 @@ def seen(**told):
 
 def test_whole_epochs_are_kept_by_a_program_that_saves_at_their_end():
     """4 hours, 5 minutes to start, 50 minutes for an epoch: 4 are kept and not 4.7."""
-    terms = Terms(link=1, begun=-5 * MINUTE, start=0.0, seconds=4 * HOUR)
+    terms = Terms(job=1, begun=-5 * MINUTE, start=0.0, seconds=4 * HOUR)
 
     told = forecast(seen(), terms)
 
-    assert told.per_link == 4
-    assert told.links == 25
+    assert told.per_job == 4
+    assert told.jobs == 25
     assert told.stuck == ""
 
 
 def test_a_program_that_saves_often_loses_little():
-    assert per_link(4 * HOUR, 50 * MINUTE, 5 * MINUTE) == pytest.approx(4.8)
-    assert per_link(4 * HOUR, 50 * MINUTE, None) == pytest.approx(4.8)
-    assert per_link(4 * HOUR, 50 * MINUTE, 0.0) == pytest.approx(4.8)
+    assert per_job(4 * HOUR, 50 * MINUTE, 5 * MINUTE) == pytest.approx(4.8)
+    assert per_job(4 * HOUR, 50 * MINUTE, None) == pytest.approx(4.8)
+    assert per_job(4 * HOUR, 50 * MINUTE, 0.0) == pytest.approx(4.8)
 
 
 def test_saves_that_come_nearly_every_second_epoch_keep_pairs():
-    assert per_link(5.5 * HOUR, HOUR, 2.04 * HOUR) == 4
+    assert per_job(5.5 * HOUR, HOUR, 2.04 * HOUR) == 4
 
 
-def test_what_ends_within_the_link_needs_no_other():
+def test_what_ends_within_the_job_needs_no_other():
     told = forecast(seen(total=3.0), Terms(4, 0.0, 0.0, 4 * HOUR))
 
-    assert told.links == 4
+    assert told.jobs == 4
     assert told.finishes == pytest.approx(150 * MINUTE)
 
 
-def test_the_end_counts_the_time_between_links_and_each_start():
-    terms = Terms(link=1, begun=0.0, start=0.0, seconds=100.0, between=30.0)
+def test_the_end_counts_the_time_between_jobs_and_each_start():
+    terms = Terms(job=1, begun=0.0, start=0.0, seconds=100.0, between=30.0)
 
     told = forecast(Pace("epoch", 1.0, 20.0, 10.0, 10.0, total=12.0, save_every=10.0), terms)
 
-    assert (told.per_link, told.links) == (9, 2)
+    assert (told.per_job, told.jobs) == (9, 2)
     assert told.finishes == pytest.approx(130 + 10 + 3 * 10)
 
 
-def test_an_epoch_longer_than_a_link_is_told_at_once():
+def test_an_epoch_longer_than_a_job_is_told_at_once():
     told = forecast(seen(save_every=None), Terms(1, 0.0, 0.0, 40 * MINUTE))
 
     assert "one epoch takes 50 min" in told.stuck
-    assert "a link has 40 min for training" in told.stuck
+    assert "a job has 40 min for training" in told.stuck
     assert "--walltime" in told.hint
 
 
@@ -83,19 +83,19 @@ def test_the_remedy_says_how_often_to_save_how_long_to_ask_for_and_where():
     told = [forecast(seen(save_every=None, step=0.5), terms).hint for terms in (known, short)]
 
     assert told[0] == (
-        "save every 1000 steps or so, or ask for links of 57 min: `--walltime 57m`, "
+        "save every 1000 steps or so, or ask for jobs of 57 min: `--walltime 57m`, "
         "as the queue `long` allows"
     )
     assert told[1] == (
-        "save every 1000 steps or so; links of 57 min would do, "
+        "save every 1000 steps or so; jobs of 57 min would do, "
         "but the longest queue there, `short`, ends after 45 min"
     )
 
 
-def test_saves_further_apart_than_a_link_are_told_too():
+def test_saves_further_apart_than_a_job_are_told_too():
     told = forecast(seen(seconds=MINUTE), Terms(1, 0.0, 0.0, 40 * MINUTE))
 
-    assert told.links is None
+    assert told.jobs is None
     assert "it saves every 50 min" in told.stuck
 
 
@@ -103,7 +103,7 @@ def test_a_program_that_can_save_at_any_step_is_never_stuck():
     told = forecast(seen(save_every=0.0), Terms(1, 0.0, 0.0, 40 * MINUTE))
 
     assert told.stuck == ""
-    assert told.links == 125
+    assert told.jobs == 125
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_program_that_says_where_it_began_is_believed():
 
 
 def test_a_log_tells_the_pace_of_others():
-    lines = [{"link": 1, "time": 130.0, "since": 100.0, "from": 2, "at": 5, "unit": "epoch"}]
+    lines = [{"job": 1, "time": 130.0, "since": 100.0, "from": 2, "at": 5, "unit": "epoch"}]
 
     told = pace(lines, 0.0, ["--epochs", "8"])
 
@@ -159,7 +159,7 @@ def test_a_log_tells_the_pace_of_others():
 def test_nothing_is_foretold_from_nothing():
     assert pace([], 0.0, []) is None
     assert pace([line(batches=0, epochs=0)], 0.0, []) is None
-    assert pace([{"link": 1, "off": "python -E"}], 0.0, []) is None
+    assert pace([{"job": 1, "off": "python -E"}], 0.0, []) is None
 
 
 def test_the_epoch_of_a_checkpoint_lies_between_two_lines():
@@ -188,23 +188,23 @@ def test_speed_is_that_of_the_last_lines():
     usable=st.floats(0, 1e6),
     total=st.integers(1, 300),  # less than a year, beyond which nothing is foretold
 )
-def test_as_many_links_as_are_foretold_are_enough_and_no_fewer(each, every, usable, total):
+def test_as_many_jobs_as_are_foretold_are_enough_and_no_fewer(each, every, usable, total):
     terms = Terms(1, 0.0, 0.0, usable)
     told = forecast(Pace("epoch", 0.0, 0.0, each, 0.0, float(total), every), terms)
 
-    kept = per_link(usable, each, every)
+    kept = per_job(usable, each, every)
 
-    if told.links is None:
+    if told.jobs is None:
         assert kept == 0
-    elif told.links > 1:
-        assert (told.links - 1) * kept < total * (1 + 1e-6)
-        assert (told.links - 1) * kept + usable / each >= total * (1 - 1e-6)
+    elif told.jobs > 1:
+        assert (told.jobs - 1) * kept < total * (1 + 1e-6)
+        assert (told.jobs - 1) * kept + usable / each >= total * (1 - 1e-6)
 
 
 def test_nothing_is_foretold_for_a_time_that_nobody_plans_for():
     year = forecast(Pace("epoch", 0.0, 0.0, 86400.0, 0.0, 400.0, None), Terms(1, 0.0, 0.0, 3600.0))
 
-    assert (year.links, year.finishes) == (None, None)
+    assert (year.jobs, year.finishes) == (None, None)
 
 
 def test_an_epoch_that_only_stands_for_no_end_is_not_foretold():
@@ -213,13 +213,13 @@ def test_an_epoch_that_only_stands_for_no_end_is_not_foretold():
     assert pace([{**line, "epochs": 0, "batch": 50, "pid": 1}], 0.0, []) is None
 
 
-def test_more_links_and_more_saves_are_no_remedy_for_what_begins_again():
-    terms = Terms(link=1, begun=0.0, start=0.0, seconds=0.5 * HOUR)
+def test_more_jobs_and_more_saves_are_no_remedy_for_what_begins_again():
+    terms = Terms(job=1, begun=0.0, start=0.0, seconds=0.5 * HOUR)
     pace = seen(total=4.0)
 
-    told = in_one_link(forecast(pace, terms), pace, terms, "it loads nothing")
+    told = in_one_job(forecast(pace, terms), pace, terms, "it loads nothing")
 
-    assert (told.links, told.finishes) == (None, None)
+    assert (told.jobs, told.finishes) == (None, None)
     assert told.stuck.endswith("; it loads nothing")
     assert "`--walltime 220m`" in told.hint
     assert "save" not in told.hint

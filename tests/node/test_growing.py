@@ -1,4 +1,4 @@
-"""A chain that is too short: its last link submits another, once, or says how to add one."""
+"""A chain that is too short: its last job submits another, once, or says how to add one."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.record import jobs
+from rabaska.node.record import submissions
 from rabaska.node.record.plan import Growth
 
 # Saves, and asks to be started again.
@@ -25,7 +25,7 @@ echo "$@" >> {folder}/submitted
 
 @pytest.fixture
 def scheduler(tmp_path):
-    """`scheduler("echo 43")`: words that submit a link, to a scheduler that answers so."""
+    """`scheduler("echo 43")`: words that submit a job, to a scheduler that answers so."""
 
     def words(answer="echo 43"):
         path = tmp_path / "sbatch"
@@ -44,40 +44,40 @@ def submitted(folder: Path) -> list[str]:
 COMMAND = [sys.executable, "train.py", "{checkpoint}"]
 
 
-def test_the_last_link_submits_another_that_begins_after_it(agents_for, scheduler, tmp_path):
-    agents = agents_for(GOES_ON, command=COMMAND, links=1, growth=Growth(None, scheduler()))
+def test_the_last_job_submits_another_that_begins_after_it(agents_for, scheduler, tmp_path):
+    agents = agents_for(GOES_ON, command=COMMAND, jobs=1, growth=Growth(None, scheduler()))
 
-    code, said = agents.link(SLURM_ARRAY_JOB_ID="12", SLURM_CONF="/etc/slurm.conf")
+    code, said = agents.job(SLURM_ARRAY_JOB_ID="12", SLURM_CONF="/etc/slurm.conf")
 
     [words] = submitted(tmp_path)
     assert code == 0
     assert words.startswith("--after=12 --mark=")
-    assert "the chain grows by a link: link 1 is over, and there is work left" in said
-    assert agents.events("extended")[0]["links"] == 1
-    assert jobs.links_there(agents.run) == 1
+    assert "the chain grows by a job: job 1 is over, and there is work left" in said
+    assert agents.events("extended")[0]["jobs"] == 1
+    assert submissions.jobs_there(agents.run) == 1
     variables = (tmp_path / "variables").read_text()
     assert "SLURM_ARRAY_JOB_ID" not in variables
     assert "SLURM_CONF" in variables
 
 
 def test_a_job_that_is_started_again_does_not_submit_again(agents_for, scheduler, tmp_path):
-    agents = agents_for(GOES_ON, command=COMMAND, links=1, growth=Growth(None, scheduler()))
+    agents = agents_for(GOES_ON, command=COMMAND, jobs=1, growth=Growth(None, scheduler()))
 
     for _ in range(2):
-        agents.link(RABASKA_JOB="12_1")
-    agents.link(RABASKA_JOB="12_2")
+        agents.job(RABASKA_JOB_ID="12_1")
+    agents.job(RABASKA_JOB_ID="12_2")
 
     assert len(submitted(tmp_path)) == 2
 
 
-def test_nothing_is_submitted_by_a_link_that_others_follow(agents_for, scheduler, tmp_path):
-    agents = agents_for(GOES_ON, command=COMMAND, links=2, growth=Growth(9, scheduler()))
-    line = {"submission": "a", "links": 2, "after_link": 0, "exit_code": 0}
-    Path(agents.run.jobs).write_text(json.dumps(line) + "\n")
+def test_nothing_is_submitted_by_a_job_that_others_follow(agents_for, scheduler, tmp_path):
+    agents = agents_for(GOES_ON, command=COMMAND, jobs=2, growth=Growth(9, scheduler()))
+    line = {"submission": "a", "jobs": 2, "after_job": 0, "exit_code": 0}
+    Path(agents.run.submissions).write_text(json.dumps(line) + "\n")
 
-    agents.link()
+    agents.job()
     first = submitted(tmp_path)
-    agents.link()
+    agents.job()
 
     assert first == []
     assert len(submitted(tmp_path)) == 1
@@ -86,14 +86,14 @@ def test_nothing_is_submitted_by_a_link_that_others_follow(agents_for, scheduler
 @pytest.mark.parametrize(
     ("queue", "grown"), [("echo 13.control", 0), ("true", 1), ("false", 0), ("no-such-qselect", 0)]
 )
-def test_links_that_still_wait_are_counted_and_not_those_that_were_submitted(
+def test_jobs_that_still_wait_are_counted_and_not_those_that_were_submitted(
     agents_for, scheduler, tmp_path, queue, grown
 ):
-    agents = agents_for(GOES_ON, command=COMMAND, links=4, growth=Growth(4, scheduler()))
-    line = {"submission": "a", "links": 4, "after_link": 0, "exit_code": 0}
-    Path(agents.run.jobs).write_text(json.dumps(line) + "\n")
+    agents = agents_for(GOES_ON, command=COMMAND, jobs=4, growth=Growth(4, scheduler()))
+    line = {"submission": "a", "jobs": 4, "after_job": 0, "exit_code": 0}
+    Path(agents.run.submissions).write_text(json.dumps(line) + "\n")
 
-    agents.link(RABASKA_WAITING=queue)
+    agents.job(RABASKA_WAITING=queue)
 
     assert len(submitted(tmp_path)) == grown
 
@@ -103,31 +103,31 @@ def test_a_server_that_is_down_is_asked_again(agents_for, scheduler, tmp_path, f
     down = 'echo "qsub: cannot connect to server control (errno=15010)" >&2; exit 255'
     once = f"[ $(wc -l <{tmp_path}/submitted) -gt 1 ] || {{ {down}; }}; echo 43"
     agents = agents_for(
-        GOES_ON, command=COMMAND, links=1, growth=Growth(None, scheduler(once), find)
+        GOES_ON, command=COMMAND, jobs=1, growth=Growth(None, scheduler(once), find)
     )
 
-    _, said = agents.link()
+    _, said = agents.job()
 
     assert len(submitted(tmp_path)) == 2
-    assert "the chain grows by a link" in said
+    assert "the chain grows by a job" in said
     assert not agents.events("not extended")
 
 
 @pytest.mark.parametrize(
     ("growth", "command", "why"),
     [
-        (Growth(1), COMMAND, "it may have 1 link"),
+        (Growth(1), COMMAND, "it may have 1 job"),
         (Growth(5, why_not="no job may submit another on trillium"), COMMAND, "on trillium"),
         (Growth(None), COMMAND[:2], "nothing shows that the program goes on from a checkpoint"),
         (Growth(5, ["no-such-sbatch"]), COMMAND, "no-such-sbatch is not there on this node"),
     ],
 )
 def test_where_it_may_not_the_command_is_said(agents_for, growth, command, why):
-    agents = agents_for(GOES_ON, command=command, links=1, growth=growth)
+    agents = agents_for(GOES_ON, command=command, jobs=1, growth=growth)
 
-    _, said = agents.link()
+    _, said = agents.job()
 
-    told = f"; `rabaska resume {agents.run.name} --links 1` "
+    told = f"; `rabaska resume {agents.run.name} --jobs 1` "
     told += "goes on" if command == COMMAND else "may begin again: "
     for text in (said, agents.log(1)):
         assert told in text
@@ -137,16 +137,16 @@ def test_where_it_may_not_the_command_is_said(agents_for, growth, command, why):
 
 def test_a_refusal_is_quoted(agents_for, scheduler):
     refusing = scheduler('echo "sbatch: error: QOSMaxSubmitJobPerUserLimit" >&2; exit 1')
-    agents = agents_for(GOES_ON, command=COMMAND, links=1, growth=Growth(None, refusing))
+    agents = agents_for(GOES_ON, command=COMMAND, jobs=1, growth=Growth(None, refusing))
 
-    _, said = agents.link()
+    _, said = agents.job()
 
     assert "sbatch said: sbatch: error: QOSMaxSubmitJobPerUserLimit" in said.replace("/", " ")
 
 
-def test_a_link_that_somebody_ended_adds_nothing(agents_for, scheduler, tmp_path):
+def test_a_job_that_somebody_ended_adds_nothing(agents_for, scheduler, tmp_path):
     waits = GOES_ON.replace("raise SystemExit(85)", "print('saved', flush=True); time.sleep(60)")
-    agents = agents_for(waits, command=COMMAND, links=1, growth=Growth(None, scheduler()))
+    agents = agents_for(waits, command=COMMAND, jobs=1, growth=Growth(None, scheduler()))
 
     agent = agents.start()
     log = Path(agents.run.log(1))
@@ -159,26 +159,26 @@ def test_a_link_that_somebody_ended_adds_nothing(agents_for, scheduler, tmp_path
     assert submitted(tmp_path) == []
 
 
-def test_a_link_whose_program_alone_was_killed_is_followed_by_another(
+def test_a_job_whose_program_alone_was_killed_is_followed_by_another(
     agents_for, scheduler, tmp_path
 ):
     killed = GOES_ON.replace("raise SystemExit(85)", "os.kill(os.getpid(), 9)")
-    agents = agents_for(killed, command=COMMAND, links=1, growth=Growth(None, scheduler()))
+    agents = agents_for(killed, command=COMMAND, jobs=1, growth=Growth(None, scheduler()))
 
-    agents.link()
+    agents.job()
 
     assert agents.ended(1).how == "killed"
     assert len(submitted(tmp_path)) == 1
 
 
-def test_where_no_answer_was_recorded_the_links_that_were_asked_for_are_awaited(
+def test_where_no_answer_was_recorded_the_jobs_that_were_asked_for_are_awaited(
     agents_for, scheduler, tmp_path
 ):
-    agents = agents_for(GOES_ON, command=COMMAND, links=2, growth=Growth(None, scheduler()))
+    agents = agents_for(GOES_ON, command=COMMAND, jobs=2, growth=Growth(None, scheduler()))
 
-    agents.link()
+    agents.job()
     before = submitted(tmp_path)
-    agents.link()
+    agents.job()
 
     assert before == []
     assert len(submitted(tmp_path)) == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from agents import snapshot_tar
 
-from rabaska.node.link import keep, snapshot
+from rabaska.node.job import keep, snapshot
 
 
 class Place:
@@ -120,7 +120,7 @@ def test_pipes_and_odd_names_do_no_harm(place: Place) -> None:
     assert (place.output / odd).read_text() == "x"
 
 
-def test_the_next_link_finds_what_was_kept_and_writes_to_it_directly(place: Place) -> None:
+def test_the_next_job_finds_what_was_kept_and_writes_to_it_directly(place: Place) -> None:
     (place.code / "history.csv").write_text("1\n")
     place.keep({})
     (place.code / "history.csv").unlink()
@@ -163,7 +163,7 @@ def test_a_file_that_does_not_fit_leaves_the_older_one_and_keeps_the_others(plac
     (place.code / "big").write_bytes(b"x" * 100_000)
     (place.code / "small").write_text("fits")
     script = (
-        "import sys; from rabaska.node.link import keep;"
+        "import sys; from rabaska.node.job import keep;"
         "print(keep.keep_new(sys.argv[1], sys.argv[2], {}).problems)"
     )
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from agents import Agents, make_run
 
-from rabaska.node.link import launch
-from rabaska.node.link.job import job_from
-from rabaska.node.record import lease, links, plan
+from rabaska.node.job import launch
+from rabaska.node.job.this_job import this_job_from
+from rabaska.node.record import jobs, lease, plan
 from rabaska.node.record.plan import Launch
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.packing.pack import Wish, pack
@@ -120,7 +120,7 @@ def test_a_run_from_before_launch_forms_is_read_as_a_plain_one(tmp_path):
 def test_the_end_of_the_job_is_read_as_schedulers_write_it(tmp_path, text, ends):
     wanted = plan.load(make_run(tmp_path, {}))
 
-    job = job_from({"RABASKA_JOB_ENDS": text}, wanted, 1000.0)
+    job = this_job_from({"RABASKA_JOB_ENDS": text}, wanted, 1000.0)
 
     assert job.ask_at == ends - wanted.grace
 
@@ -242,7 +242,7 @@ def test_every_node_is_staged_and_left_and_the_program_started_between(agents, t
     code = {"train.py": "import os; print('world', os.environ['WORLD_SIZE'])"}
     agents.run = make_run(tmp_path, code, launch=Launch("srun", nodes=2, tasks=2))
 
-    exit_code, said = agents.link(**variables)
+    exit_code, said = agents.job(**variables)
 
     assert exit_code == 0, said
     calls = [line.split() for line in (tmp_path / "srun.log").read_text().splitlines()]
@@ -260,7 +260,7 @@ def test_the_nodes_of_a_job_are_told_a_path_that_each_of_them_has(agents, tmp_pa
     several = Launch("srun", nodes=2, tasks=1)
     agents.run = make_run(tmp_path, code, launch=several, datasets=[shards])
 
-    exit_code, said = agents.link(**with_srun(tmp_path))
+    exit_code, said = agents.job(**with_srun(tmp_path))
 
     assert exit_code == 0, said
     assert "arriving" not in agents.log(1)  # the others have no such folder
@@ -268,11 +268,11 @@ def test_the_nodes_of_a_job_are_told_a_path_that_each_of_them_has(agents, tmp_pa
     assert "staged in" in said
 
 
-def test_the_links_that_wait_are_cancelled_when_the_run_is_finished(agents, tmp_path):
+def test_the_jobs_that_wait_are_cancelled_when_the_run_is_finished(agents, tmp_path):
     agents.run = make_run(tmp_path, {"train.py": ""})
     mark = tmp_path / "cancelled"
 
-    agents.link(RABASKA_CANCEL_REST=f"touch '{mark}'")
+    agents.job(RABASKA_CANCEL_REST=f"touch '{mark}'")
 
     assert mark.exists()
 
@@ -280,19 +280,19 @@ def test_the_links_that_wait_are_cancelled_when_the_run_is_finished(agents, tmp_
 @pytest.mark.parametrize(
     ("left", "said"), [("true", False), ("echo 13.control", True), ("false", True)]
 )
-def test_links_that_are_gone_are_not_said_to_be_left(agents, tmp_path, left, said):
+def test_jobs_that_are_gone_are_not_said_to_be_left(agents, tmp_path, left, said):
     agents.run = make_run(tmp_path, {"train.py": ""})
 
-    _, told = agents.link(RABASKA_CANCEL_REST="false", RABASKA_WAITING=left)
+    _, told = agents.job(RABASKA_CANCEL_REST="false", RABASKA_WAITING=left)
 
     assert ("could not be cancelled" in told) == said
 
 
-def test_the_links_that_wait_stay_while_there_is_work_left(agents, tmp_path):
+def test_the_jobs_that_wait_stay_while_there_is_work_left(agents, tmp_path):
     agents.run = make_run(tmp_path, {"train.py": "open('a.npz', 'w'); raise SystemExit(85)"})
     mark = tmp_path / "cancelled"
 
-    agents.link(RABASKA_CANCEL_REST=f"touch '{mark}'")
+    agents.job(RABASKA_CANCEL_REST=f"touch '{mark}'")
 
     assert agents.ended(1).how == "asked to go on"
 
@@ -316,27 +316,27 @@ def begun(agents, agent):
 
 def test_a_holder_that_its_scheduler_gave_up_hands_the_run_over(agents, tmp_path):
     agents.run = make_run(tmp_path, {"train.py": WAITS})
-    first = agents.start(RABASKA_JOB="12_1", RABASKA_ONE_AT_A_TIME="yes")
+    first = agents.start(RABASKA_JOB_ID="12_1", RABASKA_ONE_AT_A_TIME="yes")
     begun(agents, first)
 
-    second = agents.start(RABASKA_JOB="12_2", RABASKA_ONE_AT_A_TIME="yes")
+    second = agents.start(RABASKA_JOB_ID="12_2", RABASKA_ONE_AT_A_TIME="yes")
     first.communicate(timeout=60)
 
     assert agents.ended(1).how == "killed"
     assert "another job" in agents.ended(1).reason
-    while links.read_begun(agents.run, 2) is None:
+    while jobs.read_begun(agents.run, 2) is None:
         assert second.poll() is None
         time.sleep(0.05)
 
 
 def test_a_holder_of_another_submission_keeps_the_run(agents, tmp_path):
     agents.run = make_run(tmp_path, {"train.py": WAITS})
-    begun(agents, agents.start(RABASKA_JOB="12_1", RABASKA_ONE_AT_A_TIME="yes"))
+    begun(agents, agents.start(RABASKA_JOB_ID="12_1", RABASKA_ONE_AT_A_TIME="yes"))
 
-    exit_code, said = agents.link(RABASKA_JOB="13_1", RABASKA_ONE_AT_A_TIME="yes")
+    exit_code, said = agents.job(RABASKA_JOB_ID="13_1", RABASKA_ONE_AT_A_TIME="yes")
 
     assert exit_code == 75
-    assert "held by link 1" in said
+    assert "held by job 1" in said
     assert not lease.ask_to_hand_over(agents.run, 1, "13_1")
 
 

@@ -13,7 +13,7 @@ from agents import make_run
 
 from rabaska.node import processes
 from rabaska.node.login import creation
-from rabaska.node.record import chain, lease, links
+from rabaska.node.record import chain, jobs, lease
 from rabaska.node.record.runfolder import RunFolder
 
 TTL = 0.6  # seconds
@@ -33,14 +33,14 @@ def hold_elsewhere(run: RunFolder, **changes: Any) -> int:
     holding = lease.claim(run, run.holder(), "7", TTL)
     assert holding is not None
     holding.end()
-    begun = links.read_begun(run, holding.link)
+    begun = jobs.read_begun(run, holding.job)
     assert begun is not None
-    links.write_begun(run, begun._replace(host="node17", boot="another boot", **changes))
-    return holding.link
+    jobs.write_begun(run, begun._replace(host="node17", boot="another boot", **changes))
+    return holding.job
 
 
-def end_link(run: RunFolder, link: int) -> None:
-    links.write_ended(run, links.Ended(link, "7", chain.LOST, "", None, None, 0.0, None, False))
+def end_job(run: RunFolder, job: int) -> None:
+    jobs.write_ended(run, jobs.Ended(job, "7", chain.LOST, "", None, None, 0.0, None, False))
 
 
 def test_a_new_run_is_free(run: RunFolder) -> None:
@@ -66,18 +66,18 @@ def led_to(run: RunFolder) -> RunFolder:
     return run
 
 
-def test_what_is_carried_keeps_its_path_while_each_link_says_that_it_is_over(
+def test_what_is_carried_keeps_its_path_while_each_job_says_that_it_is_over(
     run: RunFolder,
 ) -> None:
     led_to(run)
     places = []
-    for link in (1, 2, 3):
-        holding = lease.claim(run, link - 1, "12", TTL)
+    for job in (1, 2, 3):
+        holding = lease.claim(run, job - 1, "12", TTL)
         assert holding is not None
         holding.end()
-        places.append(run.output(link))
-        Path(run.output(link), f"best-{link}.pt").write_text("weights")
-        end_link(run, link)
+        places.append(run.output(job))
+        Path(run.output(job), f"best-{job}.pt").write_text("weights")
+        end_job(run, job)
 
     assert len(set(places)) == 1
     assert sorted(os.listdir(places[0])) == ["best-1.pt", "best-2.pt", "best-3.pt"]
@@ -147,7 +147,7 @@ def test_a_claim_that_was_killed_after_it_moved_the_folder_is_followed_by_anothe
     hold_elsewhere(run)
     Path(run.output(1), "best.pt").write_text("weights")
     os.rename(run.carried(1), run.carried(2))
-    os.makedirs(run.link(2))
+    os.makedirs(run.job(2))
     Path(run.claimed(2)).touch()
     os.rename(run.kept(0), run.kept(2))
 
@@ -176,7 +176,7 @@ def test_of_many_contenders_exactly_one_claims(run: RunFolder) -> None:
 
     for holding in won:
         holding.end()
-    assert [holding.link for holding in won] == [1]
+    assert [holding.job for holding in won] == [1]
 
 
 def test_a_living_holder_on_this_machine_is_respected(run: RunFolder) -> None:
@@ -206,10 +206,10 @@ def test_a_pid_that_was_given_to_another_process_is_not_the_holder(run: RunFolde
     holding = lease.claim(run, 0, "", TTL)
     assert holding is not None
     holding.end()
-    begun = links.read_begun(run, 1)
+    begun = jobs.read_begun(run, 1)
     assert begun is not None
 
-    links.write_begun(run, begun._replace(started="long before"))
+    jobs.write_begun(run, begun._replace(started="long before"))
 
     assert lease.holder_alive(run, 1) is False
 
@@ -236,7 +236,7 @@ def test_a_holder_of_another_machine_that_gives_signs_is_respected(run: RunFolde
 
 def test_a_holder_that_recorded_its_end_is_over_wherever_it_was(run: RunFolder) -> None:
     hold_elsewhere(run)
-    end_link(run, 1)
+    end_job(run, 1)
 
     assert lease.wait_for_turn(run, 1e6, never) == lease.Turn(1, free=True)
 
@@ -264,7 +264,7 @@ def test_a_stale_holder_learns_that_it_was_superseded(run: RunFolder) -> None:
     successor.end()
     stale.end()
     assert stale.superseded
-    assert stale.lost() == "another link holds the run now"
+    assert stale.lost() == "another job holds the run now"
     assert successor.lost() == ""
 
 
@@ -313,8 +313,8 @@ def test_the_record_names_this_process(run: RunFolder) -> None:
     assert holding is not None
     holding.end()
 
-    begun = links.read_begun(run, 1)
+    begun = jobs.read_begun(run, 1)
 
     assert begun is not None
-    assert (begun.job, begun.pid) == ("12_1", os.getpid())
+    assert (begun.id, begun.pid) == ("12_1", os.getpid())
     assert begun.started == processes.start_id(os.getpid())

@@ -23,8 +23,8 @@ def first(*found: Checkpoint, saves: tuple[Save, ...] = ()) -> str:
     return in_order(found, saves)[0].path
 
 
-def save_of(one: Checkpoint, *, steps: int, link: int = 1) -> Save:
-    return Save(one.path, one.mtime_ns, (link, steps))
+def save_of(one: Checkpoint, *, steps: int, job: int = 1) -> Save:
+    return Save(one.path, one.mtime_ns, (job, steps))
 
 
 SAVED_TOGETHER = [

@@ -1,4 +1,4 @@
-"""Whether nodes reach the internet, tried by a link; what it would reach stands on this machine."""
+"""Whether nodes reach the internet, tried by a job; what it would reach stands on this machine."""
 
 import json
 import socket

@@ -3,16 +3,16 @@
 import os
 
 import pytest
-from made_runs import begin_link, make_run
+from made_runs import begin_job, make_run
 
 from rabaska.node.record import patterns, plan, tracks
 
 
 @pytest.fixture
-def link(tmp_path):
-    """A run with patterns that fit nothing, whose first link has begun."""
+def job(tmp_path):
+    """A run with patterns that fit nothing, whose first job has begun."""
     run = make_run(tmp_path, patterns=["epoch*.pt"])
-    begin_link(run)
+    begin_job(run)
     write(run, "old.pt")
     tracks.remember(run, 1, tracks.look(run.carried(1), ["epoch*.pt"]))
     return run
@@ -32,25 +32,25 @@ def write(run, name, content=b"\x80\x04K\x01."):
         ("deep/step_0300.pth", "step_*.pth"), ("state.pkl", "state.pkl"),
     ],
 )  # fmt: skip
-def test_what_the_link_wrote_corrects_the_patterns(link, name, pattern):
-    write(link, name)
+def test_what_the_job_wrote_corrects_the_patterns(job, name, pattern):
+    write(job, name)
 
-    found = patterns.learn(link, 1, ["epoch*.pt"])
+    found = patterns.learn(job, 1, ["epoch*.pt"])
 
     assert found is not None
     assert (found.path, found.pattern) == (f"output/{name}", pattern)
-    assert plan.load(link).patterns == ["epoch*.pt", pattern]
+    assert plan.load(job).patterns == ["epoch*.pt", pattern]
 
 
 @pytest.mark.parametrize("name", ["embeddings.npz", "features_cache.pkl", "notes.txt", "epoch1.pt"])
-def test_what_is_no_checkpoint_or_fits_already_does_not(link, name):
-    write(link, name)
+def test_what_is_no_checkpoint_or_fits_already_does_not(job, name):
+    write(job, name)
 
-    assert patterns.learn(link, 1, ["epoch*.pt"]) is None
-    assert plan.load(link).patterns == ["epoch*.pt"]
+    assert patterns.learn(job, 1, ["epoch*.pt"]) is None
+    assert plan.load(job).patterns == ["epoch*.pt"]
 
 
-def test_what_is_damaged_does_not(link):
-    write(link, "last.pt", b"PK\x03\x04 cut short")
+def test_what_is_damaged_does_not(job):
+    write(job, "last.pt", b"PK\x03\x04 cut short")
 
-    assert patterns.learn(link, 1, ["epoch*.pt"]) is None
+    assert patterns.learn(job, 1, ["epoch*.pt"]) is None

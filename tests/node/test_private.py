@@ -10,7 +10,7 @@ import pytest
 
 from rabaska.node import private
 from rabaska.node.data import shared
-from rabaska.node.link import space
+from rabaska.node.job import space
 
 BOB = 4242  # any number will do: no name is needed for it
 
@@ -196,7 +196,7 @@ def test_the_script_of_a_job_hands_its_folder_to_the_agent_and_to_nobody_else(op
 
     assert space.given({space.FOLDER: made}) == made
     # Slurm hands variables on to the next job.
-    ask = "import os; from rabaska.node.link import space; print(space.given(os.environ) or '-')"
+    ask = "import os; from rabaska.node.job import space; print(space.given(os.environ) or '-')"
     given = {**os.environ, space.FOLDER: made}
     assert subprocess.check_output([sys.executable, "-c", ask], env=given) == b"-\n"
 

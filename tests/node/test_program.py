@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rabaska.node import processes
-from rabaska.node.link import interrupts, program
-from rabaska.node.link.interrupts import BrokenOff, Interrupts, Stop
+from rabaska.node.job import interrupts, program
+from rabaska.node.job.interrupts import BrokenOff, Interrupts, Stop
 from rabaska.node.record import chain
 
 LIMIT = Stop(chain.TIME_LIMIT, "the time limit of the job was near")
@@ -136,7 +136,7 @@ def test_what_a_shell_left_is_waited_for_no_longer_than_the_program_would_be(
 
 
 def test_it_is_killed_at_once_when_the_run_was_lost(tmp_path: Path) -> None:
-    lost = Stop(chain.SUPERSEDED, "another link holds the run now", at_once=True)
+    lost = Stop(chain.SUPERSEDED, "another job holds the run now", at_once=True)
     process = python(tmp_path, "import signal, time; signal.signal(15, 1); time.sleep(60)")
 
     end = program.watch(process, signal.SIGTERM, lambda: lost, lambda: 1e6)
@@ -148,7 +148,7 @@ def test_a_program_dies_with_its_agent(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     agent = f"""
 import os, sys
-from rabaska.node.link import program
+from rabaska.node.job import program
 words = [sys.executable, "-c", "import time; time.sleep(600)"]
 process = program.start(words, ".", dict(os.environ), {str(tmp_path / "log")!r})
 open({str(pid_file)!r}, "w").write(str(process.pid))

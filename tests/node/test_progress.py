@@ -81,7 +81,7 @@ def test_a_wrong_expression_falls_back_to_what_is_built_in() -> None:
 
 
 def test_the_span_of_a_short_log_is_its_first_and_last_step(tmp_path: Path) -> None:
-    log = tmp_path / "link.log"
+    log = tmp_path / "job.log"
     log.write_text(
         "resuming from step 400\n" + "".join(f"step {n} loss 0.{n}\n" for n in range(401, 451))
     )
@@ -90,7 +90,7 @@ def test_the_span_of_a_short_log_is_its_first_and_last_step(tmp_path: Path) -> N
 
 
 def test_the_span_of_a_huge_log_needs_only_its_ends(tmp_path: Path) -> None:
-    log = tmp_path / "link.log"
+    log = tmp_path / "job.log"
     with log.open("wb") as stream:
         stream.write(b"step 1 loss 0.9\n")
         stream.seek(20_000_000_000)  # sparse: reading all of it would not end in time
@@ -104,7 +104,7 @@ def test_a_log_that_is_not_there_has_no_span(tmp_path: Path) -> None:
 
 
 def test_epochs_before_the_first_step_do_not_become_steps(tmp_path: Path) -> None:
-    log = tmp_path / "link.log"
+    log = tmp_path / "job.log"
     log.write_text("epoch 2\nstep 500 loss 1\nepoch 3\n")
 
     assert progress.span(str(log)) == progress.Span(500, 500, 3.0, {"loss": 1.0})
@@ -126,7 +126,7 @@ def test_no_text_makes_reading_raise(text: str, pattern: str) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=2000), st.integers(1, 200))
 def test_no_bytes_make_a_span_raise(tmp_path: Path, content: bytes, size: int) -> None:
-    log = tmp_path / "link.log"
+    log = tmp_path / "job.log"
     log.write_bytes(content)
 
     found = progress.span(str(log), "", size)
@@ -135,8 +135,8 @@ def test_no_bytes_make_a_span_raise(tmp_path: Path, content: bytes, size: int) -
 
 
 def test_our_own_words_in_a_log_are_no_progress(tmp_path):
-    log = tmp_path / "link-002.log"
-    log.write_text("step 10\nstep 20\n\nrabaska: it starts over: link 2 began again at step 0\n")
+    log = tmp_path / "job-002.log"
+    log.write_text("step 10\nstep 20\n\nrabaska: it starts over: job 2 began again at step 0\n")
 
     for pattern in ("", r"step\s*(?P<step>\d+)"):
         assert progress.span(str(log), pattern)[:2] == (10, 20)

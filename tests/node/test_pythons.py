@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.bare import bare_path
 
-from rabaska.node.link import pythons
+from rabaska.node.job import pythons
 from rabaska.node.record.plan import Launch
 from rabaska.node.record.runfolder import RunFolder
 
@@ -46,7 +46,7 @@ def path(tmp_path: Path) -> str:
 def test_every_way_to_say_python_runs_the_one_that_is_there(agents_for, path, command):
     agents = agents_for(SAYS, code_files=CODE, command=command)
 
-    code, said = agents.link(PATH=path)
+    code, said = agents.job(PATH=path)
 
     log = Path(agents.run.log(1)).read_text()
     assert (code, "ran [" in log) == (0, True), said + log
@@ -58,17 +58,17 @@ def test_torchrun_runs_it_too(agents_for, path):
     launch = Launch("torchrun", nodes=1, tasks=1)
     agents = agents_for(SAYS, code_files=CODE, command=["python", "train.py", "x"], launch=launch)
 
-    code, said = agents.link(PATH=path)
+    code, said = agents.job(PATH=path)
 
     log = Path(agents.run.log(1)).read_text()
     assert (code, "ran ['x']" in log) == (0, True), said + log
 
 
-def test_a_second_link_runs_it_too(agents_for, path):
+def test_a_second_job_runs_it_too(agents_for, path):
     agents = agents_for(SAYS + "sys.exit(85)", command=["python", "train.py"])
 
-    agents.link(PATH=path)
-    agents.link(PATH=path)
+    agents.job(PATH=path)
+    agents.job(PATH=path)
 
     assert "ran []" in Path(agents.run.log(2)).read_text()
 
@@ -79,7 +79,7 @@ def test_the_python_of_an_environment_goes_first(agents_for, path, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", own.parent], check=True)
     agents = agents_for("import sys; print(sys.prefix)", command=["python", "train.py"])
 
-    code, said = agents.link(PATH=f"{own}{os.pathsep}{path}")
+    code, said = agents.job(PATH=f"{own}{os.pathsep}{path}")
 
     assert (code, Path(agents.run.log(1)).read_text()) == (0, f"{own.parent}\n"), said
     assert "there is no" not in said
@@ -89,13 +89,13 @@ def test_python3_runs_where_only_python_is(agents_for, tmp_path):
     path = bare_path(tmp_path / "bin", python=sys.executable)
     agents = agents_for(SAYS, code_files=CODE, command=["python3", "train.py"])
 
-    assert agents.link(PATH=path)[0] == 0
+    assert agents.job(PATH=path)[0] == 0
 
 
 def test_without_any_python_on_the_path_the_agents_own_is_run(agents_for, tmp_path):
     agents = agents_for(SAYS, code_files=CODE, command=["python", "train.py"])
 
-    code, said = agents.link(PATH=bare_path(tmp_path / "bin"))
+    code, said = agents.job(PATH=bare_path(tmp_path / "bin"))
 
     assert code == 0
     assert f"`python` runs {agents.python}" in said

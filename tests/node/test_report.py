@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_runs import begin_link, end_link, make_run, print_log
+from made_runs import begin_job, end_job, make_run, print_log
 
 from rabaska.node import files
 from rabaska.node.login.report import last_lines, report, steps_redone
@@ -37,20 +37,20 @@ def test_a_run_that_has_not_begun_says_so(tmp_path: Path) -> None:
     assert told["run"] == "digits-7f3a"
     assert told["path"] == run.path
     assert told["about"] == {"project": "digits"}
-    assert (told["walltime"], told["links_asked"]) == (60.0, 3)
-    assert (told["links"], told["checkpoint"], told["tail"]) == ([], None, "")
+    assert (told["walltime"], told["jobs_requested"]) == (60.0, 3)
+    assert (told["jobs"], told["checkpoint"], told["tail"]) == ([], None, "")
     assert (told["done"], told["stop"], told["problems"]) == (False, False, [])
 
 
-def test_a_chain_is_told_link_by_link_with_the_steps_it_made_again(tmp_path: Path) -> None:
+def test_a_chain_is_told_job_by_job_with_the_steps_it_made_again(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    first = begin_link(run)
+    first = begin_job(run)
     print_log(run, first, "".join(f"step {n} loss {1 / n}\n" for n in range(1, 51)))
-    end_link(run, first, chain.KILLED, signal=9, exit_code=None, reason="signal 9")
-    second = begin_link(run)
+    end_job(run, first, chain.KILLED, signal=9, exit_code=None, reason="signal 9")
+    second = begin_job(run)
     print_log(run, second, "resuming from step 40\n")
     print_log(run, second, "".join(f"step {n} loss {1 / n}\n" for n in range(41, 101)))
-    end_link(run, second, chain.FINISHED, checkpoint=saved_by(run, second, "step-100.npz"))
+    end_job(run, second, chain.FINISHED, checkpoint=saved_by(run, second, "step-100.npz"))
     files.write_whole(run.done, "")
 
     told = report(run.path)
@@ -59,20 +59,20 @@ def test_a_chain_is_told_link_by_link_with_the_steps_it_made_again(tmp_path: Pat
     assert told["done"] is True
     assert told["checkpoint"] == {"path": "checkpoints/step-100.npz", "size": 7, "written": 5.0}
     assert told["metrics"] == {"loss": 0.01}
-    one, two = told["links"]
+    one, two = told["jobs"]
     assert (one["how"], one["signal"], one["reason"]) == ("killed", 9, "signal 9")
     assert (one["first_step"], one["last_step"], one["steps_redone"]) == (1, 50, None)
     assert (two["first_step"], two["last_step"], two["steps_redone"]) == (41, 100, 10)
-    assert (two["job"], two["begun"], two["ended"]) == ("12_2", 2000.0, 2060.0)
-    assert [link["holder_alive"] for link in told["links"]] == [False, False]
+    assert (two["id"], two["begun"], two["ended"]) == ("12_2", 2000.0, 2060.0)
+    assert [job["holder_alive"] for job in told["jobs"]] == [False, False]
 
 
 def test_a_loss_that_is_no_number_any_more_hides_that_of_earlier_links(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     for text in ("step 10 loss 0.5\n", "step 20 loss nan\n"):
-        link = begin_link(run)
-        print_log(run, link, text)
-        end_link(run, link)
+        job = begin_job(run)
+        print_log(run, job, text)
+        end_job(run, job)
 
     assert report(run.path)["metrics"] == {"loss": None}
 
@@ -80,24 +80,24 @@ def test_a_loss_that_is_no_number_any_more_hides_that_of_earlier_links(tmp_path:
 def test_steps_made_again_are_counted_for_a_program_that_prints_seldom(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     for first, last in ((1, 391), (301, 800)):  # killed at 390, and the last save was at 300
-        link = begin_link(run)
+        job = begin_job(run)
         steps = [step for step in range(first, last) if step % 20 == 0]
-        print_log(run, link, "".join(f"step {step}\n" for step in steps))
-        end_link(run, link)
+        print_log(run, job, "".join(f"step {step}\n" for step in steps))
+        end_job(run, job)
 
     told = report(run.path)
 
-    assert [link["steps_redone"] for link in told["links"]] == [None, 80]
+    assert [job["steps_redone"] for job in told["jobs"]] == [None, 80]
 
 
 def test_a_living_holder_is_running(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    begin_link(run)
+    begin_job(run)
 
     told = report(run.path)
 
-    assert told["links"][0]["holder_alive"] is True
-    assert told["links"][0]["how"] == "running"
+    assert told["jobs"][0]["holder_alive"] is True
+    assert told["jobs"][0]["how"] == "running"
     assert told["verdict"]["decision"] == "go on"
 
 
@@ -105,31 +105,31 @@ def test_a_holder_that_is_gone_without_a_word_is_lost(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     gone = subprocess.Popen(["true"])
     gone.wait()
-    begin_link(run, pid=gone.pid)
+    begin_job(run, pid=gone.pid)
 
     told = report(run.path)
 
-    assert told["links"][0]["holder_alive"] is False
-    assert told["links"][0]["how"] == "lost"
+    assert told["jobs"][0]["holder_alive"] is False
+    assert told["jobs"][0]["how"] == "lost"
 
 
 def test_of_a_holder_on_another_machine_nothing_is_claimed(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    begin_link(run, host="node17")
+    begin_job(run, host="node17")
 
     told = report(run.path)
 
-    assert told["links"][0]["holder_alive"] is None
-    assert told["links"][0]["host"] == "node17"
+    assert told["jobs"][0]["holder_alive"] is None
+    assert told["jobs"][0]["host"] == "node17"
 
 
-def test_the_checkpoint_of_a_running_link_is_found_and_nothing_is_renamed(tmp_path: Path) -> None:
+def test_the_checkpoint_of_a_running_job_is_found_and_nothing_is_renamed(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    link = begin_link(run)
-    whole = Path(run.checkpoints(link)) / "step-1.npz"
+    job = begin_job(run)
+    whole = Path(run.checkpoints(job)) / "step-1.npz"
     np.savez(whole, step=np.array(1))
     os.utime(whole, (1000, 1000))
-    (Path(run.checkpoints(link)) / "step-2.npz").write_bytes(b"half")
+    (Path(run.checkpoints(job)) / "step-2.npz").write_bytes(b"half")
 
     told = report(run.path)
 
@@ -138,12 +138,12 @@ def test_the_checkpoint_of_a_running_link_is_found_and_nothing_is_renamed(tmp_pa
         "size": whole.stat().st_size,
         "written": 1000.0,
     }
-    assert len(os.listdir(run.checkpoints(link))) == 2
+    assert len(os.listdir(run.checkpoints(job))) == 2
 
 
-def saved_by(run: RunFolder, link: int, name: str) -> dict[str, Any]:
+def saved_by(run: RunFolder, job: int, name: str) -> dict[str, Any]:
     """The record of a checkpoint that is really there."""
-    path = Path(run.checkpoints(link), name)
+    path = Path(run.checkpoints(job), name)
     path.write_bytes(b"content")
     os.utime(path, (5, 5))
     return {"path": f"checkpoints/{name}", "size": 7, "mtime_ns": 5 * 10**9}
@@ -154,10 +154,10 @@ def test_a_checkpoint_that_is_empty_or_gone_is_not_called_the_newest_valid_one(
     tmp_path: Path, harm: Callable[[str], None]
 ) -> None:
     run = make_run(tmp_path)
-    link = begin_link(run)
-    np.savez(Path(run.checkpoints(link), "step-1.npz"), step=np.array(1))
-    end_link(run, link, chain.KILLED, checkpoint=saved_by(run, link, "step-2.npz"))
-    harm(os.path.join(run.checkpoints(link), "step-2.npz"))
+    job = begin_job(run)
+    np.savez(Path(run.checkpoints(job), "step-1.npz"), step=np.array(1))
+    end_job(run, job, chain.KILLED, checkpoint=saved_by(run, job, "step-2.npz"))
+    harm(os.path.join(run.checkpoints(job), "step-2.npz"))
 
     told = report(run.path)
 
@@ -166,9 +166,9 @@ def test_a_checkpoint_that_is_empty_or_gone_is_not_called_the_newest_valid_one(
 
 def test_a_run_that_gave_up_says_why_and_shows_the_last_lines(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    link = begin_link(run)
-    print_log(run, link, "start\nTraceback\nValueError: no\n")
-    end_link(run, link, chain.CRASHED, progressed=False, exit_code=1, reason="exit code 1")
+    job = begin_job(run)
+    print_log(run, job, "start\nTraceback\nValueError: no\n")
+    end_job(run, job, chain.CRASHED, progressed=False, exit_code=1, reason="exit code 1")
 
     told = report(run.path, tail=2)
 
@@ -177,15 +177,15 @@ def test_a_run_that_gave_up_says_why_and_shows_the_last_lines(tmp_path: Path) ->
     assert told["tail"] == "Traceback\nValueError: no"
 
 
-def test_before_the_first_link_the_schedulers_own_log_is_shown(tmp_path: Path) -> None:
+def test_before_the_first_job_the_schedulers_own_log_is_shown(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    Path(run.logs, "job-12.out").write_text("job.sh: python3: command not found\n")
+    Path(run.logs, "scheduler-12.out").write_text("job.sh: python3: command not found\n")
 
     assert report(run.path)["tail"] == "job.sh: python3: command not found"
 
 
 def test_of_a_redrawn_line_only_the_last_state_is_shown(tmp_path: Path) -> None:
-    log = tmp_path / "link.log"
+    log = tmp_path / "job.log"
     log.write_bytes(
         "first\n 10%|#  |\r 20%|## |\r100%|███|\r\nlast \xff".encode("latin-1", "replace")
     )
@@ -194,7 +194,7 @@ def test_of_a_redrawn_line_only_the_last_state_is_shown(tmp_path: Path) -> None:
 
 
 def test_the_last_lines_of_ten_megabytes_without_a_newline_are_short(tmp_path: Path) -> None:
-    log = tmp_path / "link.log"
+    log = tmp_path / "job.log"
     log.write_bytes(b"x" * 10_000_000)
 
     assert 0 < len(last_lines(str(log), 20)) <= 16 * 1024
@@ -227,17 +227,17 @@ def test_folders_that_are_no_runs_give_lines_with_problems(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"format": 1}', b"null"])
-def test_a_damaged_plan_is_a_problem_and_the_links_are_told_all_the_same(
+def test_a_damaged_plan_is_a_problem_and_the_jobs_are_told_all_the_same(
     tmp_path: Path, content: bytes
 ) -> None:
     run = make_run(tmp_path)
-    begin_link(run)
+    begin_job(run)
     Path(run.plan).write_bytes(content)
 
     told = report(run.path)
 
     assert told["problems"]
-    assert told["links"][0]["job"] == "12_1"
+    assert told["jobs"][0]["id"] == "12_1"
 
 
 records = st.one_of(
@@ -247,8 +247,8 @@ records = st.one_of(
         lambda inner: st.one_of(
             st.lists(inner, max_size=3),
             st.dictionaries(
-                st.sampled_from(["checkpoint", "how", "pid", "started", "mtime_ns", "path", "job",
-                                 "format", "patterns", "resume", "after_link", "progressed"]),
+                st.sampled_from(["checkpoint", "how", "pid", "started", "mtime_ns", "path", "id",
+                                 "format", "patterns", "resume", "after_job", "progressed"]),
                 inner, max_size=5,
             ),
         ),
@@ -264,10 +264,10 @@ def test_no_content_of_any_record_makes_the_report_fail(
 ) -> None:
     path = tmp_path / "runs" / "digits-7f3a"
     if not path.exists():
-        begin_link(make_run(tmp_path))
+        begin_job(make_run(tmp_path))
     run = RunFolder(str(path))
     for record, content in (
-        (run.begun(1), begun), (run.ended(1), ended), (run.jobs, jobs), (run.plan, plan),
+        (run.begun(1), begun), (run.ended(1), ended), (run.submissions, jobs), (run.plan, plan),
     ):  # fmt: skip
         Path(record).write_bytes(content)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.link import copying, keep, snapshot
-from rabaska.node.link.rescue import Rescue
+from rabaska.node.job import copying, keep, snapshot
+from rabaska.node.job.rescue import Rescue
 
 
 @pytest.fixture
@@ -309,7 +309,7 @@ def test_of_checkpoints_that_a_program_deletes_no_copy_is_left_but_the_newest(co
 
 COPIES_FOR_EVER = """
 import os, sys
-from rabaska.node.link import copying
+from rabaska.node.job import copying
 source, target, room = sys.argv[1:]
 print("ready", flush=True)
 while True:
@@ -441,7 +441,7 @@ def test_no_copy_replaces_what_the_program_wrote_to_the_output(
     assert told == [(name.split("/")[0], "beside-code/" + name.split("/")[0])]
 
 
-def test_the_next_link_finds_its_file_and_not_the_one_of_that_name(code: Path) -> None:
+def test_the_next_job_finds_its_file_and_not_the_one_of_that_name(code: Path) -> None:
     carried = code.parent / "carried"
     (carried / "output/last.txt").write_text("the program's own")
     (code / "last.txt").write_text("1")
@@ -538,7 +538,7 @@ def test_a_save_of_which_one_file_is_being_written_replaces_nothing(code: Path) 
 
 
 @pytest.mark.parametrize("name", ["model.pkl", "last/model.pkl"])
-def test_a_save_in_place_by_the_next_link_does_not_touch_the_only_copy(
+def test_a_save_in_place_by_the_next_job_does_not_touch_the_only_copy(
     code: Path, name: str
 ) -> None:
     carried = code.parent / "carried"
@@ -563,7 +563,7 @@ def test_a_save_in_place_by_the_next_link_does_not_touch_the_only_copy(
     assert (carried / "output" / name).read_bytes() == pickled(2)
 
 
-def test_where_a_copy_finds_no_room_the_next_link_is_given_the_file_itself_and_told(
+def test_where_a_copy_finds_no_room_the_next_job_is_given_the_file_itself_and_told(
     small_disk: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     code, carried = small_disk / "code", tmp_path / "carried"
@@ -665,7 +665,7 @@ def test_one_torn_checkpoint_does_not_hide_valid_ones_of_other_steps(code: Path,
 
 
 @pytest.mark.parametrize("rescued", [True, False])
-def test_the_next_link_finds_the_checkpoint_through_an_absolute_link(
+def test_the_next_job_finds_the_checkpoint_through_an_absolute_link(
     code: Path, rescued: bool
 ) -> None:
     carried = code.parent / "carried"

@@ -1,12 +1,12 @@
-"""Whether a link went on from its checkpoint, from where it began to count."""
+"""Whether a job went on from its checkpoint, from where it began to count."""
 
 import os
 
 import pytest
-from made_runs import PLAN, begin_link, end_link, make_run, print_log
+from made_runs import PLAN, begin_job, end_job, make_run, print_log
 
 from rabaska.node.login import report
-from rabaska.node.record import chain, growth, links, plan, resumption, tracks
+from rabaska.node.record import chain, growth, jobs, plan, resumption, tracks
 from rabaska.node.record.plan import Growth
 
 GIVEN = ["python3", "train.py", "--resume", "{checkpoint}"]
@@ -19,19 +19,19 @@ def printed(first, last, line="epoch {} loss 0.5\n", step=1):
 
 @pytest.fixture
 def judge(tmp_path):
-    """`judge([log of link 1, log of link 2, …])`: how the last of them began."""
+    """`judge([log of job 1, log of job 2, …])`: how the last of them began."""
 
     def judge(logs, how=chain.TIME_LIMIT, **changes):
         asked = PLAN._replace(**changes)
         run = make_run(tmp_path, **changes)
         for number, text in enumerate(logs, 1):
-            link = begin_link(run)
-            begun = links.read_begun(run, link)
-            links.write_begun(run, begun._replace(checkpoint_seen=SAVED if number > 1 else None))
-            print_log(run, link, text)
-            own = tracks.of_link(run, link, asked.progress, asked.patterns)
-            judged = resumption.judge(run, link, asked, own, how)
-            end_link(run, link, tracks=tracks.to_json(own), resumption=dict(judged._asdict()))
+            job = begin_job(run)
+            begun = jobs.read_begun(run, job)
+            jobs.write_begun(run, begun._replace(checkpoint_seen=SAVED if number > 1 else None))
+            print_log(run, job, text)
+            own = tracks.of_job(run, job, asked.progress, asked.patterns)
+            judged = resumption.judge(run, job, asked, own, how)
+            end_job(run, job, tracks=tracks.to_json(own), resumption=dict(judged._asdict()))
         return judged
 
     return judge
@@ -74,7 +74,7 @@ CONTINUES = {
     "it prints its settings as JSON": [
         '{"epoch": 0, "lr": 1}\n' + printed(1, 5), '{"epoch": 0, "lr": 1}\n{"epoch": 6}\n',
     ],
-    "a third link that evaluates first": [
+    "a third job that evaluates first": [
         EVALUATED + printed(100, 300, "step {} | loss 3\n", 100),
         EVALUATED + printed(400, 600, "step {} | loss 3\n", 100),
         EVALUATED + printed(700, 900, "step {} | loss 3\n", 100),
@@ -90,7 +90,7 @@ UNKNOWN = {
     "stages and no more, because it was ended": [STAGES + printed(20, 140, ITERATION, 20), STAGES],
     "an evaluation and no more": [EVALUATED + printed(100, 900, ITERATION, 100), EVALUATED],
     "settings and one line": ["epoch: 0\nepoch 1 loss 1\n", "epoch: 0\nepoch 2 loss 1\n"],
-    "settings and one line, in the third link": [
+    "settings and one line, in the third job": [
         "epoch: 0\n", "epoch: 0\nepoch 1 loss 1\n", "epoch: 0\nepoch 2 loss 1\n",
     ],
 }  # fmt: skip
@@ -115,12 +115,12 @@ OVER = {
         printed(0, 9, "Epoch: [0][{}/500]\n"), printed(0, 5, "Epoch: [0][{}/500]\n"),
     ],
     "without the word": [printed(0, 3, "[{}/25][0/4] Loss_D: 1\n"), "[0/25][0/4] Loss_D: 1\n"],
-    "twice at the only line of a link": [printed(1, 1), printed(1, 1), printed(1, 1)],
+    "twice at the only line of a job": [printed(1, 1), printed(1, 1), printed(1, 1)],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CONTINUES)
-def test_a_link_that_goes_on_is_seen_to(judge, name):
+def test_a_job_that_goes_on_is_seen_to(judge, name):
     assert judge(CONTINUES[name], command=GIVEN).state == resumption.CONTINUED
 
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_known_is_not_claimed(judge, name):
 
 
 @pytest.mark.parametrize("name", OVER)
-def test_a_link_that_starts_over_is_seen_to(judge, name):
+def test_a_job_that_starts_over_is_seen_to(judge, name):
     judged = judge(OVER[name], command=GIVEN)
 
     assert judged.state == resumption.STARTED_OVER
@@ -141,14 +141,14 @@ def test_a_link_that_starts_over_is_seen_to(judge, name):
 def test_one_thing_that_goes_on_outranks_another_that_begins_again(tmp_path):
     run, asked = make_run(tmp_path, command=GIVEN), PLAN._replace(command=GIVEN)
     for first in (1, 4):
-        link = begin_link(run)
-        seen = SAVED if link > 1 else None
-        links.write_begun(run, links.read_begun(run, link)._replace(checkpoint_seen=seen))
+        job = begin_job(run)
+        seen = SAVED if job > 1 else None
+        jobs.write_begun(run, jobs.read_begun(run, job)._replace(checkpoint_seen=seen))
         early = [float(first), first + 1.0, first + 2.0]
         again = tracks.Track("step", [1.0], [3.0], 3, early=[1.0, 2.0, 3.0])
         on = tracks.Track("epoch as watched", early[:1], early[-1:], 3, early=early)
-        judged = resumption.judge(run, link, asked, [again, on], chain.TIME_LIMIT)
-        end_link(run, link, tracks=tracks.to_json([again, on]))
+        judged = resumption.judge(run, job, asked, [again, on], chain.TIME_LIMIT)
+        end_job(run, job, tracks=tracks.to_json([again, on]))
 
     assert judged.state == resumption.CONTINUED
 
@@ -170,14 +170,14 @@ NO_PROOF = {
 
 
 @pytest.mark.parametrize("name", NO_PROOF)
-def test_what_the_source_shows_never_proves_that_a_link_started_over(judge, tmp_path, name):
+def test_what_the_source_shows_never_proves_that_a_job_started_over(judge, tmp_path, name):
     judged = judge(NO_PROOF[name], resumes=plan.NOT)
 
     assert judged.state == resumption.UNKNOWN
     assert "not known" in judged.why
     assert judged.hint
     told = report.report(str(tmp_path / "runs/digits-7f3a"))
-    assert told["links"][1]["beginning_not_known"] == judged.why
+    assert told["jobs"][1]["beginning_not_known"] == judged.why
     assert told["verdict"]["decision"] == chain.GO_ON
 
 
@@ -192,17 +192,17 @@ BEFORE_IT_BEGAN = (chain.DAMAGED_DATA, chain.STAGING_FAILED, chain.NO_TIME_LEFT,
 @pytest.mark.parametrize("how", [*BEFORE_IT_BEGAN, chain.CRASHED, chain.LOST, chain.RUNNING])
 @pytest.mark.parametrize("resumes", [plan.NOT, plan.WEIGHTS])
 @pytest.mark.parametrize("text", ["", "\nrabaska: data.tar could not be read\n"])
-def test_a_link_that_ended_before_it_began_did_not_start_over(judge, how, resumes, text):
+def test_a_job_that_ended_before_it_began_did_not_start_over(judge, how, resumes, text):
     assert judge(["", text], how, resumes=resumes) == resumption.NOTHING
 
 
-def test_a_link_that_was_given_damaged_data_did_not_start_over_whatever_it_printed(judge):
+def test_a_job_that_was_given_damaged_data_did_not_start_over_whatever_it_printed(judge):
     logs = OVER["epochs"]
 
     assert judge(logs, chain.DAMAGED_DATA, command=GIVEN) == resumption.NOTHING
 
 
-def test_a_killed_link_that_printed_something_else_is_warned_of_by_its_source(judge):
+def test_a_killed_job_that_printed_something_else_is_warned_of_by_its_source(judge):
     judged = judge(["", "hello\n"], chain.KILLED, resumes=plan.NOT)
 
     assert judged.state == resumption.UNKNOWN
@@ -228,23 +228,23 @@ def test_a_rehearsal_judges_for_itself(judge):
 
 @pytest.fixture
 def tables(tmp_path):
-    """`tables(text of link 1, what link 2 makes of it)`: the track of each."""
+    """`tables(text of job 1, what job 2 makes of it)`: the track of each."""
 
     def tables(first, second):
         run = make_run(tmp_path)
         found = []
         for text in (first, second):
-            link = begin_link(run)
-            tracks.remember(run, link, tracks.look(run.carried(link), ["*.pt"]))
-            with open(os.path.join(run.output(link), "log.csv"), "w") as stream:
+            job = begin_job(run)
+            tracks.remember(run, job, tracks.look(run.carried(job), ["*.pt"]))
+            with open(os.path.join(run.output(job), "log.csv"), "w") as stream:
                 stream.write(text)
-            found.append(tracks.of_link(run, link, "", ["*.pt"]))
+            found.append(tracks.of_job(run, job, "", ["*.pt"]))
         return found
 
     return tables
 
 
-def test_rows_that_are_added_tell_where_a_link_began(tables):
+def test_rows_that_are_added_tell_where_a_job_began(tables):
     first, second = tables("loss,epoch\n1,0\n1,1\n", "loss,epoch\n1,0\n1,1\n1,2\n1,3\n")
 
     assert [track.first for track in first] == [[0.0]]
@@ -257,8 +257,8 @@ def test_a_table_that_is_written_anew_tells_nothing(tables):
     assert second == []
 
 
-def test_where_the_source_could_not_be_read_a_second_link_is_tried_and_then_more(tmp_path):
-    asked = PLAN._replace(command=GIVEN, resumes=plan.UNREAD, links=1, growth=Growth(None))
+def test_where_the_source_could_not_be_read_a_second_job_is_tried_and_then_more(tmp_path):
+    asked = PLAN._replace(command=GIVEN, resumes=plan.UNREAD, jobs=1, growth=Growth(None))
 
     assert growth.limit(asked, []) == growth.TRIED
     assert growth.limit(asked, [], shown=True) == growth.USUAL
@@ -281,7 +281,7 @@ def test_the_one_number_of_a_name_that_never_changes_counts_nothing(tmp_path):
 def test_stages_before_the_training_are_no_steps_that_were_made_again(judge, tmp_path):
     judge(CONTINUES["stages are numbered before it trains"], command=GIVEN)
 
-    told = report.report(str(tmp_path / "runs/digits-7f3a"))["links"][1]
+    told = report.report(str(tmp_path / "runs/digits-7f3a"))["jobs"][1]
 
     assert (told["first_step"], told["last_step"], told["steps_redone"]) == (160, 260, 0)
 
@@ -300,7 +300,7 @@ def test_stages_before_the_training_are_no_steps_that_were_made_again(judge, tmp
 )
 def test_what_resume_does_is_said_as_far_as_it_is_known(tmp_path, changes, says):
     run = make_run(tmp_path, **changes)
-    end_link(run, begin_link(run))
+    end_job(run, begin_job(run))
 
     told = resumption.verdict_on(run, PLAN._replace(**changes))
 
@@ -309,7 +309,7 @@ def test_what_resume_does_is_said_as_far_as_it_is_known(tmp_path, changes, says)
     assert ("--walltime" in told.hint) == ("begin again" in says)
 
 
-def test_links_that_were_seen_to_go_on_outweigh_the_source(judge, tmp_path):
+def test_jobs_that_were_seen_to_go_on_outweigh_the_source(judge, tmp_path):
     judge(CONTINUES["epochs"], resumes=plan.NOT)
     run = report.RunFolder(str(tmp_path / "runs" / "digits-7f3a"))
 
@@ -317,7 +317,7 @@ def test_links_that_were_seen_to_go_on_outweigh_the_source(judge, tmp_path):
 
 
 def test_what_ended_for_another_reason_need_not_have_more_time():
-    lost = chain.Link(1, chain.LOST, progressed=True)
+    lost = chain.Job(1, chain.LOST, progressed=True)
 
     told = chain.verdict([lost], again=chain.Again("it loads nothing"))
 

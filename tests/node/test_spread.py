@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.link.frames import WORK, Talk
+from rabaska.node.job.frames import WORK, Talk
 from rabaska.packing.bundle import bundle
 
 # The real one starts its process without our environment, input or output.

@@ -36,7 +36,7 @@ def made(tmp_path_factory):
         os.utime(path, ns=(number, 10**18 + number))
     (source / "large").write_bytes(os.urandom(9 * 2**20))
     (source / "empty").mkdir()
-    os.symlink("class 1/0001.bin", source / "link")
+    os.symlink("class 1/0001.bin", source / "job")
     for folder in (source / "empty", source / "class 1"):
         folder.chmod(0o555)
         os.utime(folder, ns=(5, 5))

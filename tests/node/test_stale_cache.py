@@ -10,7 +10,7 @@ import pytest
 import stale_mounts
 from agents import make_run
 
-from rabaska.node.record import lease, links
+from rabaska.node.record import jobs, lease
 from rabaska.node.record.runfolder import RunFolder
 
 pytestmark = pytest.mark.slow
@@ -90,7 +90,7 @@ def test_of_contenders_on_two_nodes_that_remember_the_past_one_claims(
 
     for holding in won:
         holding.end()
-    assert [holding.link for holding in won] == [1]
+    assert [holding.job for holding in won] == [1]
 
 
 def test_a_contender_that_remembers_an_older_holder_takes_nothing_over(
@@ -110,4 +110,4 @@ def test_a_contender_that_remembers_an_older_holder_takes_nothing_over(
     second.renew()
     second.end()
     assert second.lost() == ""
-    assert links.read_begun(here, 2) is not None
+    assert jobs.read_begun(here, 2) is not None

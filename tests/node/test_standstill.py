@@ -1,12 +1,12 @@
-"""Links that save again and again, and get no further."""
+"""Jobs that save again and again, and get no further."""
 
 import pytest
-from made_runs import PLAN, begin_link, make_run, print_log
+from made_runs import PLAN, begin_job, make_run, print_log
 
-from rabaska.node.record import chain, links, metrics, resumption, standstill, tracks
+from rabaska.node.record import chain, jobs, metrics, resumption, standstill, tracks
 
 SAVED = {"path": "output/last.npz", "size": 1, "mtime_ns": 1}
-LONG = 900.0  # seconds, of a link
+LONG = 900.0  # seconds, of a job
 
 
 def steps(first, last, line="step {} loss 0.5\n"):
@@ -15,26 +15,26 @@ def steps(first, last, line="step {} loss 0.5\n"):
 
 @pytest.fixture
 def chained(tmp_path):
-    """`chained(how, log of link 1, log of link 2, …)`: what is shown of the last, and the run."""
+    """`chained(how, log of job 1, log of job 2, …)`: what is shown of the last, and the run."""
 
     def chained(how, *logs, saved=None, stepped=0):
         run, still = make_run(tmp_path), ""
         for number, text in enumerate(logs, 1):
-            link = begin_link(run)
-            begun = links.read_begun(run, link)
+            job = begin_job(run)
+            begun = jobs.read_begun(run, job)
             before = dict(SAVED, mtime_ns=number - 1) if number > 1 else None
-            links.write_begun(run, begun._replace(checkpoint_seen=before))
-            print_log(run, link, text)
+            jobs.write_begun(run, begun._replace(checkpoint_seen=before))
+            print_log(run, job, text)
             if stepped and number == len(logs):
-                metrics.append(run, link, steps=stepped, pid=1)
-            own = tracks.of_link(run, link, "", PLAN.patterns)
-            now = links.Ended(
-                link, "12", how, "", 1, None, begun.begun + LONG,
+                metrics.append(run, job, steps=stepped, pid=1)
+            own = tracks.of_job(run, job, "", PLAN.patterns)
+            now = jobs.Ended(
+                job, "12", how, "", 1, None, begun.begun + LONG,
                 dict(SAVED, mtime_ns=number, path=saved or SAVED["path"]), True,
                 tracks=tracks.to_json(own),
             )  # fmt: skip
-            still = standstill.shown(run, link, "", own, now)
-            links.write_ended(run, now._replace(standstill=still or None))
+            still = standstill.shown(run, job, "", own, now)
+            jobs.write_ended(run, now._replace(standstill=still or None))
         return still, run
 
     return chained
@@ -44,27 +44,27 @@ def chained(tmp_path):
 def test_a_link_that_crashes_where_the_last_one_did_got_no_further(chained, again):
     still, _ = chained(chain.CRASHED, steps(10, 500), again)
 
-    assert still == "link 2 counted nothing beyond step 500"
+    assert still == "job 2 counted nothing beyond step 500"
 
 
 @pytest.mark.parametrize("how", [chain.TIME_LIMIT, chain.ASKED_TO_GO_ON])
 def test_a_link_that_prints_nothing_in_all_of_its_time_got_no_further(chained, how):
     still, _ = chained(how, steps(10, 500), "")
 
-    assert still == "link 2 counted nothing beyond step 500"
+    assert still == "job 2 counted nothing beyond step 500"
 
 
 def test_three_such_links_in_a_row_end_the_chain(chained):
     _, run = chained(chain.TIME_LIMIT, steps(10, 500), "", "")
     goes_on = resumption.verdict_on(run, PLAN)
-    begin_link(run)
-    links.write_begun(run, links.read_begun(run, 4)._replace(checkpoint_seen=SAVED))
-    links.write_ended(run, links.read_ended(run, 3)._replace(link=4))
+    begin_job(run)
+    jobs.write_begun(run, jobs.read_begun(run, 4)._replace(checkpoint_seen=SAVED))
+    jobs.write_ended(run, jobs.read_ended(run, 3)._replace(job=4))
     ends = resumption.verdict_on(run, PLAN)
 
     assert goes_on.decision == chain.GO_ON
     assert ends.decision == chain.GIVE_UP
-    assert "3 links in a row got no further" in ends.reason
+    assert "3 jobs in a row got no further" in ends.reason
     assert "counted nothing beyond step 500" in ends.reason
 
 

@@ -18,9 +18,9 @@ from rabaska.node import files, processes
 from rabaska.node.login.refusals import is_certain
 from rabaska.node.login.submission import OTHERS
 from rabaska.node.login.unanswered import Answer, evidence, waiting
-from rabaska.node.record import links
-from rabaska.node.record.jobs import submissions
+from rabaska.node.record import jobs
 from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.submissions import submissions
 from rabaska.schedulers import SCHEDULERS, named
 
 # A scheduler in two commands: what is submitted is a line of `queue`, the answer is as told.
@@ -117,7 +117,7 @@ def test_an_answer_that_proves_nothing_is_looked_for_in_the_queue(cluster, answe
     again = cluster.submit("--resume")
 
     assert (done.returncode, done.stdout) == (0, "41\n")
-    assert (again.returncode, cluster.tries) == (0, 2)  # more links, for the first job is known
+    assert (again.returncode, cluster.tries) == (0, 2)  # more jobs, for the first job is known
     assert len(submissions(cluster.run)) == 2
 
 
@@ -157,7 +157,7 @@ def test_words_that_nobody_knows_prove_nothing_where_no_queue_can_be_asked(clust
 def test_a_record_of_a_job_without_an_id_is_no_answer(cluster):
     intend(cluster, "abc")
     files.append_line(
-        cluster.run.jobs,
+        cluster.run.submissions,
         {"submission": "abc", "exit_code": 0, "said": "Thank you.\n", "complained": ""},
     )
 
@@ -212,7 +212,7 @@ def minutes_ago(cluster):
     """As if the last submission, and its answer, were from before a queue's longest delay."""
     last = submissions(cluster.run)[-1]
     past = {"submission": last["submission"], "time": time.time() - 90}
-    files.append_line(cluster.run.jobs, {**past, "answered": past["time"]})
+    files.append_line(cluster.run.submissions, {**past, "answered": past["time"]})
 
 
 @pytest.mark.slow
@@ -274,10 +274,10 @@ def test_the_id_that_a_killed_command_printed_is_read_as_its_scheduler_spells_it
     said = {"moab": "\nMoab.41\n", "sqsub": "submitted as jobid 41\n", "sge": "41.1-3:1\n"}
     said |= {"slurm": "41;narval\n", "pbs": "41[].pbs01\n", "local": "here job 41\n"}
     run = RunFolder(str(tmp_path))
-    Path(run.submissions).mkdir()
+    Path(run.answers).mkdir()
     for noise, more in (("", ""), ("Project 12 is charged.\n", "Have a nice day\n")):
         text = noise + said.get(name, "41.hades\n") + more
-        Path(run.submissions, "m.out").write_text(text)
+        Path(run.answers, "m.out").write_text(text)
         read = named(name, program=("x",), queue="/q").read_job_id
         assert read(evidence(run, "m") + "\n") == read(text) is not None
 
@@ -289,7 +289,7 @@ def test_where_no_queue_can_be_asked_only_its_user_can_say_that_there_is_no_job(
     first = subprocess.run(words, check=False)
     past = {"time": time.time() - 9000, "answered": time.time() - 9000}
     mark = submissions(cluster.run)[-1]["submission"]
-    files.append_line(cluster.run.jobs, {"submission": mark, **past})
+    files.append_line(cluster.run.submissions, {"submission": mark, **past})
 
     again = subprocess.run(words, check=False)
     before = waiting(cluster.run)
@@ -312,13 +312,13 @@ def test_a_plain_refusal_is_not_tried_again(cluster):
     assert done.returncode == 1
     assert "Invalid account" in done.stderr
     assert cluster.tries == 1
-    assert not os.listdir(cluster.run.submissions)  # an answer leaves nothing behind
+    assert not os.listdir(cluster.run.answers)  # an answer leaves nothing behind
 
 
 def intend(cluster: Cluster, mark: str) -> None:
     """What is left of a submission that was killed before its answer could be written."""
     find = [str(cluster.folder / "find")]
-    files.append_line(cluster.run.jobs, {"submission": mark, "time": 1.0, "find": find})
+    files.append_line(cluster.run.submissions, {"submission": mark, "time": 1.0, "find": find})
     (cluster.folder / "queue").write_text(f"17 mark-{mark}\n")
 
 
@@ -349,16 +349,16 @@ def test_a_submission_that_was_killed_is_taken_up_when_its_job_waits(cluster):
 
     assert (done.returncode, done.stdout) == (0, "17\n")
     assert cluster.tries == 0
-    recorded = [json.loads(line) for line in Path(cluster.run.jobs).read_text().splitlines()]
+    recorded = [json.loads(line) for line in Path(cluster.run.submissions).read_text().splitlines()]
     assert recorded[-1]["submission"] == "abc"
     assert recorded[-1]["said"] == "17\n"
 
 
-def test_more_links_are_submitted_when_the_job_of_a_killed_submission_ran_already(cluster):
+def test_more_jobs_are_submitted_when_the_job_of_a_killed_submission_ran_already(cluster):
     cluster.behaves(TAKEN, ANSWERED)
     intend(cluster, "abc")
-    Path(cluster.run.link(1)).mkdir(parents=True)
-    links.write_begun(cluster.run, links.Begun(1, "17_1", "h", "b", 1, None, 1.0))
+    Path(cluster.run.job(1)).mkdir(parents=True)
+    jobs.write_begun(cluster.run, jobs.Begun(1, "17_1", "h", "b", 1, None, 1.0))
 
     done = cluster.submit("--resume")
 
@@ -406,13 +406,13 @@ def test_who_lost_the_connection_asks_again_and_gets_the_answer_of_the_first(clu
         "pid": os.getpid(),
         "started": processes.start_id(os.getpid()),
     }
-    files.append_line(cluster.run.jobs, {"submission": "m", **us})
+    files.append_line(cluster.run.submissions, {"submission": "m", **us})
 
     words = cluster.words("--mark", "m")
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as second:
         time.sleep(1.5)  # time to begin; it may be sure of nothing as long as we are at it
         answer = {"submission": "m", "exit_code": 0, "said": "17\n", "complained": ""}
-        files.append_line(cluster.run.jobs, answer)
+        files.append_line(cluster.run.submissions, answer)
         told = second.communicate()[0]
     later = cluster.submit("--mark", "m")
 
@@ -489,11 +489,11 @@ def test_where_jobs_carry_no_mark_the_one_that_nobody_was_told_is_ours(cluster):
     assert cluster.tries == 2
 
 
-def test_a_job_that_left_the_queue_is_known_by_the_link_it_began(cluster):
+def test_a_job_that_left_the_queue_is_known_by_the_record_of_its_beginning(cluster):
     cluster.behaves(":", KILLED)
     cluster.submit("--mark", "m")
-    Path(cluster.run.link(1)).mkdir(parents=True)
-    links.write_begun(cluster.run, links.Begun(1, "17_1", "h", "b", 1, None, 1.0))
+    Path(cluster.run.job(1)).mkdir(parents=True)
+    jobs.write_begun(cluster.run, jobs.Begun(1, "17_1", "h", "b", 1, None, 1.0))
 
     wait_for(lambda: waiting(cluster.run)["state"] == "found")
     assert submissions(cluster.run)[-1]["said"] == "17\n"
@@ -502,9 +502,9 @@ def test_a_job_that_left_the_queue_is_known_by_the_link_it_began(cluster):
 
 def test_what_another_login_node_began_is_not_taken_for_lost(cluster):
     elsewhere = {"submission": "m", "host": "login2", "boot": "another", "pid": 1, "started": "1"}
-    files.append_line(cluster.run.jobs, {**elsewhere, "time": time.time()})
+    files.append_line(cluster.run.submissions, {**elsewhere, "time": time.time()})
     young = waiting(cluster.run)["state"]
-    files.append_line(cluster.run.jobs, {**elsewhere, "time": time.time() - 3600})
+    files.append_line(cluster.run.submissions, {**elsewhere, "time": time.time() - 3600})
 
     assert (young, waiting(cluster.run)["state"]) == ("under way", "not taken")
 
@@ -518,7 +518,7 @@ def test_killed_at_any_moment_a_run_gets_one_job(tmp_path, everything):
         cluster.behaves("sleep 0.1\n" + TAKEN + "\nsleep 0.1", ANSWERED)
         first = subprocess.Popen(cluster.words("--since", ""), stdout=subprocess.DEVNULL)
         if number:  # else before anything was written down
-            wait_for(lambda: os.path.exists(cluster.run.jobs))
+            wait_for(lambda: os.path.exists(cluster.run.submissions))
         time.sleep(number * 0.025)
         ended = [first.pid, *descendants(first.pid)]
         for pid in ended if everything else ended[:2]:

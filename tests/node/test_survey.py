@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_runs import begin_link, end_link, make_run
+from made_runs import begin_job, end_job, make_run
 
 from rabaska.node import files
 from rabaska.node.login import report
@@ -39,7 +39,7 @@ def answers(question: dict[str, Any], *runs: dict[str, Any]) -> list[dict[str, A
 
 def test_a_run_that_waits_is_told_as_the_full_report_tells_it(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    files.append_line(run.jobs, {"submission": "a", "exit_code": 0, "said": "7\n"})
+    files.append_line(run.submissions, {"submission": "a", "exit_code": 0, "said": "7\n"})
 
     short = report_untouched(run)
 
@@ -48,14 +48,14 @@ def test_a_run_that_waits_is_told_as_the_full_report_tells_it(tmp_path: Path) ->
 
 def test_a_run_that_begun_is_left_to_the_full_report(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    begin_link(run)
+    begin_job(run)
 
     assert report_untouched(run) is None
 
 
 def test_a_run_that_is_over_is_told_once_and_then_only_marked(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    end_link(run, begin_link(run), how=chain.CRASHED)
+    end_job(run, begin_job(run), how=chain.CRASHED)
 
     first, _ = told({"path": run.path})
     again, _ = told({"path": run.path, "mark": first["mark"]})
@@ -66,7 +66,7 @@ def test_a_run_that_is_over_is_told_once_and_then_only_marked(tmp_path: Path) ->
 
 def test_runs_are_told_while_more_of_them_are_asked_for(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    end_link(run, begin_link(run), how=chain.CRASHED)
+    end_job(run, begin_job(run), how=chain.CRASHED)
     question = {"tail": 5, "queue": ["touch", f"{tmp_path}/asked"], "history": []}
     words = [*ASK, json.dumps(question)]
 
@@ -84,23 +84,23 @@ def test_runs_are_told_while_more_of_them_are_asked_for(tmp_path: Path) -> None:
 
 def test_a_run_that_ends_while_the_queue_is_asked_is_told_again(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    end_link(run, begin_link(run), how=chain.FINISHED)
+    end_job(run, begin_job(run), how=chain.FINISHED)
     record = run.ended(1)
     Path(record).rename(f"{record}.later")
 
     first, second, last = told({"path": run.path}, queue=f"sleep 1; mv {record}.later {record}")
 
-    assert first["links"][0]["ended"] is None
-    assert second["links"][0]["how"] == chain.FINISHED
+    assert first["jobs"][0]["ended"] is None
+    assert second["jobs"][0]["how"] == chain.FINISHED
     assert last["queue"]["exit_code"] == 0
 
 
 def test_a_run_taken_up_again_has_another_mark(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    end_link(run, begin_link(run), how=chain.CRASHED)
+    end_job(run, begin_job(run), how=chain.CRASHED)
     before = mark_of(run)
 
-    files.append_line(run.jobs, {"submission": "b", "resume": True, "after_link": 1})
+    files.append_line(run.submissions, {"submission": "b", "resume": True, "after_job": 1})
 
     assert before
     assert mark_of(run) != before
@@ -108,7 +108,7 @@ def test_a_run_taken_up_again_has_another_mark(tmp_path: Path) -> None:
 
 def test_a_run_at_work_has_no_mark(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    begin_link(run)
+    begin_job(run)
 
     assert mark_of(run) is None
 
@@ -119,7 +119,7 @@ def test_history_is_asked_only_of_jobs_that_left_the_queue(
 ) -> None:
     run = make_run(tmp_path)
 
-    answer = told({"path": run.path, "job": "7"}, queue=queue, history='echo "asked of $1"')[-1]
+    answer = told({"path": run.path, "ids": "7"}, queue=queue, history='echo "asked of $1"')[-1]
 
     assert (answer["history"] is not None) == asked
     assert not asked or answer["history"]["said"] == "asked of 7\n"
@@ -140,7 +140,7 @@ def test_a_queue_that_wants_to_know_which_jobs_is_told_those_of_unfinished_runs(
 ) -> None:
     waiting, finished = make_run(tmp_path, "waiting"), make_run(tmp_path, "finished")
     files.write_json(finished.done, {})
-    runs = [{"path": waiting.path, "job": "71.a 72.a"}, {"path": finished.path, "job": "9"}]
+    runs = [{"path": waiting.path, "ids": "71.a 72.a"}, {"path": finished.path, "ids": "9"}]
     question = {"tail": 5, "queue": ["echo", "{jobs}", "--jobs={jobs}"], "history": []}
 
     *_, answer = answers(question, *runs)
@@ -169,7 +169,7 @@ def test_history_is_asked_after_a_partial_answer_and_not_after_none(
         "history": ["echo", "{jobs}"],
     }
 
-    *_, answer = answers(question, {"path": run.path, "job": "7"})
+    *_, answer = answers(question, {"path": run.path, "ids": "7"})
 
     assert (answer["history"] is not None) == asked
 
@@ -188,11 +188,11 @@ def test_a_run_folder_made_a_moment_ago_is_about_to_be_submitted(tmp_path: Path)
 def test_the_answer_of_a_lost_submission_is_found_and_written_down(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     find = ["echo", "17 rabaska-abc"]
-    files.append_line(run.jobs, {"submission": "abc", "time": time.time(), "find": find})
+    files.append_line(run.submissions, {"submission": "abc", "time": time.time(), "find": find})
 
     found, _ = told({"path": run.path})
     later, _ = told({"path": run.path})
 
     assert found["submitting"]["state"] == "found"
-    assert found["jobs"][-1]["said"] == "17\n"
+    assert found["submissions"][-1]["said"] == "17\n"
     assert later["submitting"] is None

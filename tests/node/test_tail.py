@@ -1,4 +1,4 @@
-"""What a run's program printed, link after link, and while it still prints."""
+"""What a run's program printed, job after job, and while it still prints."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from made_runs import begin_link, end_link, make_run, print_log
+from made_runs import begin_job, end_job, make_run, print_log
 
 from rabaska.node import files
 from rabaska.node.record import chain
@@ -59,37 +59,37 @@ def read_until(process: "subprocess.Popen[bytes]", wanted: bytes) -> bytes:
     return text
 
 
-def headed(run: RunFolder, link: int) -> bytes:
-    return f"── link {link} · job 12_{link} · {os.uname().nodename} ──\n".encode()
+def headed(run: RunFolder, job: int) -> bytes:
+    return f"── job {job} · id 12_{job} · {os.uname().nodename} ──\n".encode()
 
 
-def two_links(run: RunFolder) -> bytes:
-    """A run of two links, and what is to be printed of it."""
+def two_jobs(run: RunFolder) -> bytes:
+    """A run of two jobs, and what is to be printed of it."""
     for text in (b"one\nno newline", b"two\n"):
-        link = begin_link(run)
-        print_log(run, link, text)
-        end_link(run, link)
+        job = begin_job(run)
+        print_log(run, job, text)
+        end_job(run, job)
     return headed(run, 1) + b"one\nno newline\n" + headed(run, 2) + b"two\n"
 
 
-def test_all_links_are_printed_in_order_each_with_its_own_line(run: RunFolder) -> None:
-    expected = two_links(run)
+def test_all_jobs_are_printed_in_order_each_with_its_own_line(run: RunFolder) -> None:
+    expected = two_jobs(run)
 
     assert printed(run) == expected
 
 
-def test_one_link_is_printed_as_it_is(run: RunFolder) -> None:
-    two_links(run)
+def test_one_job_is_printed_as_it_is(run: RunFolder) -> None:
+    two_jobs(run)
 
-    assert printed(run, "--link", "1") == b"one\nno newline"
+    assert printed(run, "--job", "1") == b"one\nno newline"
 
 
-def test_a_run_without_links_prints_nothing(run: RunFolder) -> None:
+def test_a_run_without_jobs_prints_nothing(run: RunFolder) -> None:
     assert printed(run) == b""
 
 
 def test_a_reader_that_lost_its_connection_goes_on_at_any_byte(run: RunFolder) -> None:
-    expected = two_links(run)
+    expected = two_jobs(run)
 
     for start in {0, 1, 40, len(expected) // 2, len(expected) - 1, len(expected)}:
         assert printed(run, "--from", str(start)) == expected[start:], start
@@ -97,17 +97,17 @@ def test_a_reader_that_lost_its_connection_goes_on_at_any_byte(run: RunFolder) -
 
 def test_bytes_that_are_no_text_pass_unchanged(run: RunFolder) -> None:
     data = bytes(range(256)) * 10
-    print_log(run, begin_link(run), data)
+    print_log(run, begin_job(run), data)
 
-    assert printed(run, "--link", "1") == data
+    assert printed(run, "--job", "1") == data
 
 
 def test_sixty_megabytes_without_a_newline_pass_in_little_memory(run: RunFolder) -> None:
-    print_log(run, begin_link(run), b"x" * 60_000_000)
+    print_log(run, begin_job(run), b"x" * 60_000_000)
     # Address space in KiB, of which the interpreter itself takes the most.
     limited = ["bash", "-c", 'ulimit -v 400000; exec "$@"', "-", *TAIL]
 
-    process = subprocess.Popen([*limited, run.path, "--link", "1"], stdout=subprocess.PIPE)
+    process = subprocess.Popen([*limited, run.path, "--job", "1"], stdout=subprocess.PIPE)
     assert process.stdout is not None
     size = sum(len(data) for data in iter(lambda: process.stdout.read(1 << 20), b""))
     process.stdout.close()
@@ -122,19 +122,19 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     assert b"there is no run folder" in done.stderr
 
 
-def test_following_goes_on_over_links_until_the_run_is_done(
+def test_following_goes_on_over_jobs_until_the_run_is_done(
     run: RunFolder, following: Callable[..., "subprocess.Popen[bytes]"]
 ) -> None:
     process = following()
-    first = begin_link(run)
+    first = begin_job(run)
     print_log(run, first, "one\n")
     seen = read_until(process, b"one\n")
-    end_link(run, first)
-    second = begin_link(run)
+    end_job(run, first)
+    second = begin_job(run)
     print_log(run, second, "two\n")
     seen += read_until(process, b"two\n")
     print_log(run, second, "last words")
-    end_link(run, second, chain.FINISHED)
+    end_job(run, second, chain.FINISHED)
     files.write_whole(run.done, "")
 
     seen += process.communicate(timeout=60)[0]
@@ -146,11 +146,11 @@ def test_following_goes_on_over_links_until_the_run_is_done(
 def test_following_ends_when_the_chain_gives_up(
     run: RunFolder, following: Callable[..., "subprocess.Popen[bytes]"]
 ) -> None:
-    link = begin_link(run)
-    print_log(run, link, "Traceback\n")
+    job = begin_job(run)
+    print_log(run, job, "Traceback\n")
     process = following()
     read_until(process, b"Traceback\n")
-    end_link(run, link, chain.CRASHED, progressed=False)
+    end_job(run, job, chain.CRASHED, progressed=False)
 
     process.communicate(timeout=60)
 
@@ -161,10 +161,10 @@ def test_following_a_cancelled_run_ends_only_when_its_holder_is_gone(
     run: RunFolder, following: Callable[..., "subprocess.Popen[bytes]"]
 ) -> None:
     holder = subprocess.Popen(["sleep", "300"])
-    link = begin_link(run, pid=holder.pid)
+    job = begin_job(run, pid=holder.pid)
     files.write_whole(run.stop, "")
     process = following()
-    print_log(run, link, "saving\n")
+    print_log(run, job, "saving\n")
     seen = read_until(process, b"saving\n")
     holder.kill()
     holder.wait()
@@ -178,12 +178,12 @@ def test_following_a_cancelled_run_ends_only_when_its_holder_is_gone(
 def test_following_survives_a_log_that_is_emptied(
     run: RunFolder, following: Callable[..., "subprocess.Popen[bytes]"]
 ) -> None:
-    link = begin_link(run)
-    print_log(run, link, "a long first line\n")
+    job = begin_job(run)
+    print_log(run, job, "a long first line\n")
     process = following()
     read_until(process, b"first line\n")
-    os.truncate(run.log(link), 0)
-    print_log(run, link, "anew\n")
+    os.truncate(run.log(job), 0)
+    print_log(run, job, "anew\n")
 
     assert read_until(process, b"anew\n") == b"anew\n"
 
@@ -191,7 +191,7 @@ def test_following_survives_a_log_that_is_emptied(
 def test_a_follower_ends_when_nobody_listens_even_while_nothing_is_printed(
     run: RunFolder, following: Callable[..., "subprocess.Popen[bytes]"]
 ) -> None:
-    print_log(run, begin_link(run), "one\n")
+    print_log(run, begin_job(run), "one\n")
     process = following()
     read_until(process, b"one\n")
     assert process.stdout is not None

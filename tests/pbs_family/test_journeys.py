@@ -17,9 +17,9 @@ def history(request, cluster):
 
 
 def kill(cluster, passenger, run):
-    """Kill the agent of the link that runs, on its node."""
-    link = passenger.status(run)["links"][-1]
-    cluster.kill(link["pid"], link["host"])
+    """Kill the agent of the job that runs, on its node."""
+    job = passenger.status(run)["jobs"][-1]
+    cluster.kill(job["pid"], job["host"])
 
 
 def to_its_end(passenger, run, seconds=180):
@@ -31,9 +31,9 @@ def to_its_end(passenger, run, seconds=180):
     return set(states), told
 
 
-def test_a_chain_of_four_with_one_link_killed_is_finished_and_fetched(cluster, passenger, history):
+def test_a_chain_of_four_with_one_job_killed_is_finished_and_fetched(cluster, passenger, history):
     words = ("--every", "1", "--hold", "2", "--steps", "12")
-    run = passenger.run("--walltime", "24s", "--links", "4", "--", *words)
+    run = passenger.run("--walltime", "24s", "--jobs", "4", "--", *words)
     passenger.until(lambda now: now["checkpoint"], run)
 
     kill(cluster, passenger, run)
@@ -41,17 +41,17 @@ def test_a_chain_of_four_with_one_link_killed_is_finished_and_fetched(cluster, p
 
     assert told["state"] == "finished", told
     assert states <= {"queued", "running", "finished"}
-    assert len(told["links"]) >= 3
-    assert told["links"][0]["how"] == "lost"
-    assert told["links"][1]["how"] == "time limit"
+    assert len(told["jobs"]) >= 3
+    assert told["jobs"][0]["how"] == "lost"
+    assert told["jobs"][1]["how"] == "time limit"
     folder = passenger.types("fetch", run).output.strip()
     with open(f"{folder}/output/result.json") as result:
         assert json.load(result) == {"final": 12}
     passenger.until(lambda _: not cluster.jobs(), run)
 
 
-def test_links_that_are_not_needed_leave_the_queue(cluster, passenger, history):
-    run = passenger.run("--links", "5")
+def test_jobs_that_are_not_needed_leave_the_queue(cluster, passenger, history):
+    run = passenger.run("--jobs", "5")
 
     passenger.types("wait", run)
 
@@ -60,12 +60,12 @@ def test_links_that_are_not_needed_leave_the_queue(cluster, passenger, history):
     assert "could not be cancelled" not in passenger.types("logs", run).output
 
 
-def test_a_waiting_link_that_is_deleted_does_not_end_the_run(cluster, passenger, history):
+def test_a_waiting_job_that_is_deleted_does_not_end_the_run(cluster, passenger, history):
     words = ("--every", "1", "--hold", "2", "--steps", "8")
-    run = passenger.run("--walltime", "20s", "--links", "4", "--at-most", "8", "--", *words)
+    run = passenger.run("--walltime", "20s", "--jobs", "4", "--at-most", "8", "--", *words)
     told = passenger.until(lambda now: now["checkpoint"], run)
 
-    cluster.run_as_user(["qdel", told["job"].split()[1]])
+    cluster.run_as_user(["qdel", told["job_id"].split()[1]])
     states, told = to_its_end(passenger, run, 240)
 
     assert told["state"] == "finished", told
@@ -82,18 +82,18 @@ def test_a_cancelled_run_saves_and_leaves_the_queue(cluster, passenger, history)
 
     told = passenger.until(lambda now: now["state"] == "cancelled", run)
     assert told["checkpoint"]["path"].endswith("checkpoint-0001.json")
-    assert [link["how"] for link in told["links"]] == ["cancelled"]
+    assert [job["how"] for job in told["jobs"]] == ["cancelled"]
     assert "note:" not in said.errors
     passenger.until(lambda _: not cluster.jobs(), run)
 
 
-def test_a_run_out_of_links_is_resumed(passenger):
+def test_a_run_out_of_jobs_is_resumed(passenger):
     words = ["--pause", "0.1", "--steps", "120", "--every", "1"]
-    limits = ("--walltime", "14s", "--links", "1", "--at-most", "1")
+    limits = ("--walltime", "14s", "--jobs", "1", "--at-most", "1")
     run = passenger.run(*limits, "--", *words)
     passenger.until(lambda now: now["state"] == "interrupted", run)
 
-    passenger.types("resume", run, "--links", "4")
+    passenger.types("resume", run, "--jobs", "4")
     passenger.types("wait", run)
 
     assert passenger.status(run)["state"] == "finished"
@@ -101,18 +101,18 @@ def test_a_run_out_of_links_is_resumed(passenger):
 
 def test_a_chain_that_is_too_short_grows(passenger):
     words = ("--every", "1", "--hold", "2", "--steps", "6")
-    run = passenger.run("--walltime", "20s", "--links", "1", "--at-most", "5", "--", *words)
+    run = passenger.run("--walltime", "20s", "--jobs", "1", "--at-most", "5", "--", *words)
 
     _, told = to_its_end(passenger, run)
 
     assert told["state"] == "finished", told
-    assert len(told["links"]) == 3
-    assert told["extended"]["links"] >= 2
+    assert len(told["jobs"]) == 3
+    assert told["extended"]["jobs"] >= 2
 
 
 def test_a_server_that_is_down_ends_no_run(cluster, passenger):
     words = ("--every", "1", "--gate", passenger.gate)
-    run = passenger.run("--links", "2", "--", *words)
+    run = passenger.run("--jobs", "2", "--", *words)
     passenger.until(lambda now: now["checkpoint"], run)
 
     cluster.stop_server()
@@ -128,41 +128,41 @@ def test_a_server_that_is_down_ends_no_run(cluster, passenger):
     assert "interrupted" not in states
 
 
-def test_a_lost_node_costs_a_link_and_not_the_run(cluster, passenger):
+def test_a_lost_node_costs_a_job_and_not_the_run(cluster, passenger):
     words = ("--every", "1", "--hold", "1", "--steps", "8")
-    run = passenger.run("--walltime", "2m", "--links", "3", "--", *words)
+    run = passenger.run("--walltime", "2m", "--jobs", "3", "--", *words)
     told = passenger.until(lambda now: now["checkpoint"], run)
-    node = told["links"][0]["host"]
+    node = told["jobs"][0]["host"]
 
     cluster.crash_node(node)
     try:
-        cluster.declare_lost(told["job"].split()[0])
+        cluster.declare_lost(told["job_id"].split()[0])
         _, told = to_its_end(passenger, run, 240)
     finally:
         cluster.reboot_node(node)
 
     assert told["state"] == "finished", told
-    assert told["links"][-1]["host"] != node
+    assert told["jobs"][-1]["host"] != node
 
 
 def test_a_suspended_run_says_so_and_goes_on_when_it_is_resumed(cluster, passenger):
-    run = passenger.run("--links", "1", "--", "--pause", "0.2", "--steps", "60")
+    run = passenger.run("--jobs", "1", "--", "--pause", "0.2", "--steps", "60")
     told = passenger.until(lambda now: now["checkpoint"], run)
 
-    cluster.admin("qsig", "-s", "suspend", told["job"])
+    cluster.admin("qsig", "-s", "suspend", told["job_id"])
     passenger.until(lambda now: now["state"] == "suspended", run)
-    cluster.admin("qsig", "-s", "resume", told["job"])
+    cluster.admin("qsig", "-s", "resume", told["job_id"])
     states, told = to_its_end(passenger, run)
 
     assert told["state"] == "finished", told
     assert states <= {"suspended", "running", "finished"}
-    assert len(told["links"]) == 1
+    assert len(told["jobs"]) == 1
 
 
-def test_a_held_link_says_who_holds_it(cluster, passenger):
-    run = passenger.run("--links", "2", "--", "--every", "1", "--hold", "1", "--steps", "8")
+def test_a_held_job_says_who_holds_it(cluster, passenger):
+    run = passenger.run("--jobs", "2", "--", "--every", "1", "--hold", "1", "--steps", "8")
     told = passenger.until(lambda now: now["checkpoint"], run)
-    _, second = told["job"].split()
+    _, second = told["job_id"].split()
 
     cluster.run_as_user(["qhold", second])
     assert passenger.status(run)["state"] == "running"
@@ -199,12 +199,12 @@ def test_more_time_than_the_queue_allows_is_refused_before_anything_is_sent(pass
 
 
 def test_a_command_runs_beside_the_program(passenger):
-    run = passenger.run("--links", "1", "--", "--every", "1", "--hold", "1")
+    run = passenger.run("--jobs", "1", "--", "--every", "1", "--hold", "1")
     told = passenger.until(lambda now: now["checkpoint"], run)
 
     ran = passenger.types("exec", run, "--", "sh", "-c", "hostname; exit 3", code=3)
 
-    assert ran.output.split()[-1] == told["links"][0]["host"]
+    assert ran.output.split()[-1] == told["jobs"][0]["host"]
 
 
 def test_a_shell_opens_on_a_node_with_everything_in_place(cluster, passenger):
@@ -241,12 +241,12 @@ def test_a_new_cluster_is_described_with_its_queues_and_planned_with(cluster, pa
 
 
 def test_a_killed_job_was_not_cancelled_and_is_resumed(cluster, passenger):
-    run = passenger.run("--links", "1", "--", "--every", "1", "--hold", "1", "--steps", "8")
+    run = passenger.run("--jobs", "1", "--", "--every", "1", "--hold", "1", "--steps", "8")
     told = passenger.until(lambda now: now["checkpoint"], run)
 
-    link = told["links"][0]
-    find = ["bash", "-c", "ps -o sid= -p $0", str(link["pid"])]
-    cluster.kill(int(cluster.nodes.run(link["host"], find)), link["host"])
+    job = told["jobs"][0]
+    find = ["bash", "-c", "ps -o sid= -p $0", str(job["pid"])]
+    cluster.kill(int(cluster.nodes.run(job["host"], find)), job["host"])
     told = passenger.until(lambda now: now["state"] in OVER, run)
 
     assert told["state"] == "interrupted"
@@ -256,20 +256,22 @@ def test_a_killed_job_was_not_cancelled_and_is_resumed(cluster, passenger):
     assert passenger.status(run)["state"] == "finished"
 
 
-def test_growth_waits_for_a_server_that_is_down_when_the_link_ends(cluster, passenger):
+def test_growth_waits_for_a_server_that_is_down_when_the_job_ends(cluster, passenger):
     words = ("--every", "1", "--hold", "1", "--steps", "8")
-    passenger.settings(links='1\ngrace = "25s"')
+    passenger.settings(jobs='1\ngrace = "25s"')
     limits = ("--walltime", "60s", "--at-most", "3")
     run = passenger.run(*limits, "--", *words)
     told = passenger.until(lambda now: now["checkpoint"], run)
 
     cluster.stop_server()
     try:
-        log = cluster.path(f"{passenger.store}/runs/{run}/logs/job-{told['links'][0]['job']}.out")
-        cluster.wait_until(lambda: "link 1 ended: time limit" in log.read_text(), patience=90)
+        log = cluster.path(
+            f"{passenger.store}/runs/{run}/logs/scheduler-{told['jobs'][0]['id']}.out"
+        )
+        cluster.wait_until(lambda: "job 1 ended: time limit" in log.read_text(), patience=90)
     finally:
         cluster.start_server()
     _, told = to_its_end(passenger, run)
 
     assert told["state"] == "finished", told
-    assert [link["how"] for link in told["links"]] == ["time limit", "finished"]
+    assert [job["how"] for job in told["jobs"]] == ["time limit", "finished"]

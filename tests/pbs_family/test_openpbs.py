@@ -1,4 +1,4 @@
-"""What OpenPBS alone does: with a link go those that wait for it, and more."""
+"""What OpenPBS alone does: with a job go those that wait for it, and more."""
 
 import os
 
@@ -9,19 +9,19 @@ if os.environ.get("BATCH_SYSTEM") != "pbs":
     pytest.skip("these are for OpenPBS", allow_module_level=True)
 
 
-def test_the_chain_grows_again_after_a_waiting_link_was_deleted(cluster, passenger):
+def test_the_chain_grows_again_after_a_waiting_job_was_deleted(cluster, passenger):
     words = ("--every", "1", "--hold", "2", "--steps", "8")
-    run = passenger.run("--walltime", "20s", "--links", "4", "--", *words)
+    run = passenger.run("--walltime", "20s", "--jobs", "4", "--", *words)
     passenger.until(lambda now: now["checkpoint"], run)
 
-    second = passenger.status(run)["job"].split()[1]
+    second = passenger.status(run)["job_id"].split()[1]
     cluster.run_as_user(["qdel", second])
     assert len(cluster.jobs()) == 1
     _, told = to_its_end(passenger, run)
 
     assert told["state"] == "finished", told
-    assert [link["how"] for link in told["links"]] == ["time limit", "time limit", "finished"]
-    assert told["extended"]["links"] == 2
+    assert [job["how"] for job in told["jobs"]] == ["time limit", "time limit", "finished"]
+    assert told["extended"]["jobs"] == 2
 
 
 def test_a_refusal_for_a_limit_is_explained(passenger):

@@ -77,7 +77,7 @@ def test_mpi_without_a_way_to_start_it_is_refused(passenger):
 def test_every_process_on_every_node_is_asked_to_save(cluster, passenger, python, launch):
     saved = "[checkpoints]\n        patterns = ['saved-*.npy']"
     project(passenger, STOPPABLE, launch, command=f"{python} train.py", more=saved)
-    run = passenger.run("--links", "1")
+    run = passenger.run("--jobs", "1")
     ready = ["ready 0", "ready 1", "ready 2", "ready 3"]
     passenger.until(lambda told: all(word in told["tail"] for word in ready), run, 120)
 
@@ -92,10 +92,10 @@ def test_every_process_on_every_node_is_asked_to_save(cluster, passenger, python
 
 def test_nothing_runs_on_any_node_once_the_agent_was_killed(cluster, passenger):
     project(passenger, STOPPABLE, "srun")
-    run = passenger.run("--links", "1", "--at-most", "1")
+    run = passenger.run("--jobs", "1", "--at-most", "1")
     told = passenger.until(lambda told: "ready 3" in told["tail"], run, 120)
 
-    cluster.kill(told["links"][0]["pid"], told["links"][0]["host"])
+    cluster.kill(told["jobs"][0]["pid"], told["jobs"][0]["host"])
 
     def helpers():
         look = ["sh", "-c", "pgrep -f '[s]leep 600' || true"]

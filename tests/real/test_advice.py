@@ -56,8 +56,8 @@ def test_what_nobody_had_verified_is_looked_at_once_and_remembered(voyager):
     voyager.profile.write_text(UNSURE + text + CLAIMS)
 
     assert "nobody has looked yet" in voyager.types("clusters", "show", "lab").output
-    first = voyager.types("run", "--on", "lab", "--links", "1").errors
-    second = voyager.types("run", "--on", "lab", "--links", "1").errors
+    first = voyager.types("run", "--on", "lab", "--jobs", "1").errors
+    second = voyager.types("run", "--on", "lab", "--jobs", "1").errors
 
     shown = voyager.types("clusters", "show", "lab").output
     assert "software.modules is python/2.7 in the profile of lab" in first
@@ -71,7 +71,7 @@ def test_the_first_run_finds_out_that_nodes_reach_no_internet(voyager):
         program.write("\nif 0:\n    MNIST('data', download=True)\n")
     before = findings(voyager, code=0)
 
-    run = ("run", "--on", "lab", "--links", "1")
+    run = ("run", "--on", "lab", "--jobs", "1")
     voyager.types(*run, "--wait", "--", "--steps", "3", "--pause", "1")
     second = voyager.types(*run).errors
 

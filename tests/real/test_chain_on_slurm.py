@@ -1,4 +1,4 @@
-"""Chains of jobs on a real Slurm: whatever ends a link, the run goes on, once and in one place."""
+"""Chains of jobs on a real Slurm: whatever ends a job, the run goes on, once and in one place."""
 
 import json
 import os
@@ -29,16 +29,16 @@ def over(told):
 
 
 def running_step(voyager, run, at_least, seconds=60):
-    """Wait until the program printed that step, and return the link that did."""
+    """Wait until the program printed that step, and return the job that did."""
 
     def reached(told):
-        return bool(told["links"]) and (told["links"][-1]["last_step"] or 0) >= at_least
+        return bool(told["jobs"]) and (told["jobs"][-1]["last_step"] or 0) >= at_least
 
-    return voyager.until(reached, run, seconds)["links"][-1]
+    return voyager.until(reached, run, seconds)["jobs"][-1]
 
 
 def jobs_file(voyager, run):
-    return voyager.lab.path(f"{voyager.store}/runs/{run}/jobs.jsonl").read_text()
+    return voyager.lab.path(f"{voyager.store}/runs/{run}/submissions.jsonl").read_text()
 
 
 def newest_job(voyager, run):
@@ -62,75 +62,75 @@ def steps_in_log(voyager, run):
     ]
 
 
-def test_five_links_of_twenty_minutes_finish_one_run(make_lab, make_voyager):
+def test_five_jobs_of_twenty_minutes_finish_one_run(make_lab, make_voyager):
     voyager = make_voyager(make_lab(warp=120))
-    # Links of 10 true seconds, of which 2 are for saving.
-    links = '14\ngrace = "2s"'
-    voyager.settings(command=slow_steps(200), walltime='"20m"', links=links)
+    # Jobs of 10 true seconds, of which 2 are for saving.
+    jobs = '14\ngrace = "2s"'
+    voyager.settings(command=slow_steps(200), walltime='"20m"', jobs=jobs)
 
     run = voyager.run()
     told = voyager.until(over, run, seconds=240)
 
     assert told["state"] == "finished"
-    assert len(told["links"]) >= 5
-    assert {link["how"] for link in told["links"][:-1]} == {"time limit"}
-    assert all((link["steps_redone"] or 0) <= 10 for link in told["links"])
+    assert len(told["jobs"]) >= 5
+    assert {job["how"] for job in told["jobs"][:-1]} == {"time limit"}
+    assert all((job["steps_redone"] or 0) <= 10 for job in told["jobs"])
     steps = steps_in_log(voyager, run)
     assert set(steps) == set(range(1, 201))
-    assert len(events(voyager, run, "claimed")) == len(told["links"])
+    assert len(events(voyager, run, "claimed")) == len(told["jobs"])
     voyager.lab.wait_until(lambda: not waiting_or_running(voyager))
 
 
 GOES_ON = """
 import os
 path = os.path.join(os.environ["RABASKA_OUTPUT"], "checkpoint-1.json")
-links = [*open(path), "one more\\n"] if os.path.exists(path) else ["the first\\n"]
+jobs = [*open(path), "one more\\n"] if os.path.exists(path) else ["the first\\n"]
 with open(path, "w") as stream:
-    stream.writelines(links)
-raise SystemExit(0 if len(links) == 4 else 85)
+    stream.writelines(jobs)
+raise SystemExit(0 if len(jobs) == 4 else 85)
 """
 
 
 def test_a_chain_that_is_too_short_grows_from_inside_its_jobs(voyager):
     voyager.write("train.py", GOES_ON)
-    voyager.settings(command='"python3 train.py"', links="2\nat_most = 9")
+    voyager.settings(command='"python3 train.py"', jobs="2\nat_most = 9")
 
     run = voyager.run()
     told = voyager.until(over, run)
 
     assert told["state"] == "finished", voyager.types("logs", run).output
-    assert [link["how"] for link in told["links"]] == ["asked to go on"] * 3 + ["finished"]
-    assert told["extended"]["links"] == len(events(voyager, run, "extended")) == 2
+    assert [job["how"] for job in told["jobs"]] == ["asked to go on"] * 3 + ["finished"]
+    assert told["extended"]["jobs"] == len(events(voyager, run, "extended")) == 2
     # An array of two, and then one job after another.
     assert len(jobs_of(voyager, run)) == 3
-    assert len({link["job"] for link in told["links"]}) == 4
+    assert len({job["id"] for job in told["jobs"]}) == 4
 
 
 def test_the_rest_of_the_chain_is_cancelled_when_the_program_finishes_early(voyager):
-    voyager.settings(links=5)
+    voyager.settings(jobs=5)
 
     run = voyager.run()
     told = voyager.until(over, run)
 
     assert told["state"] == "finished"
-    assert [link["how"] for link in told["links"]] == ["finished"]
+    assert [job["how"] for job in told["jobs"]] == ["finished"]
     voyager.lab.wait_until(lambda: not waiting_or_running(voyager))
 
 
-def test_a_real_failure_stops_the_chain_at_its_first_link(voyager):
-    voyager.settings(command='"python3 train.py --no-such-option"', links=5)
+def test_a_real_failure_stops_the_chain_at_its_first_job(voyager):
+    voyager.settings(command='"python3 train.py --no-such-option"', jobs=5)
 
     run = voyager.run()
     told = voyager.until(over, run)
 
     assert told["state"] == "failed"
-    assert len(told["links"]) == 1
-    assert told["links"][0]["exit_code"] == 2
+    assert len(told["jobs"]) == 1
+    assert told["jobs"][0]["exit_code"] == 2
     voyager.lab.wait_until(lambda: not waiting_or_running(voyager))
 
 
-def test_the_next_link_goes_on_when_one_is_cancelled(voyager):
-    voyager.settings(command=held(voyager), links=3)
+def test_the_next_job_goes_on_when_one_is_cancelled(voyager):
+    voyager.settings(command=held(voyager), jobs=3)
     run = voyager.run()
     running_step(voyager, run, at_least=10)
 
@@ -139,13 +139,13 @@ def test_the_next_link_goes_on_when_one_is_cancelled(voyager):
     told = voyager.until(over, run)
 
     assert told["state"] == "finished"
-    assert [link["how"] for link in told["links"]] == ["killed", "finished"]
-    assert told["links"][1]["first_step"] == 11
+    assert [job["how"] for job in told["jobs"]] == ["killed", "finished"]
+    assert told["jobs"][1]["first_step"] == 11
 
 
 def test_a_preempted_job_is_queued_again_and_goes_on(make_lab, make_voyager):
     voyager = make_voyager(make_lab())
-    voyager.settings(command=held(voyager), links=1)
+    voyager.settings(command=held(voyager), jobs=1)
     voyager.add_settings('\n[cluster.lab]\nqueue = "spare"\n')
     run = voyager.run()
     running_step(voyager, run, at_least=10)
@@ -156,14 +156,14 @@ def test_a_preempted_job_is_queued_again_and_goes_on(make_lab, make_voyager):
     told = voyager.until(over, run, seconds=120)
 
     assert told["state"] == "finished"
-    assert [link["how"] for link in told["links"]] == ["killed", "finished"]
-    assert {link["job"] for link in told["links"]} == {newest_job(voyager, run)}
-    assert told["links"][1]["first_step"] > 5
+    assert [job["how"] for job in told["jobs"]] == ["killed", "finished"]
+    assert {job["id"] for job in told["jobs"]} == {newest_job(voyager, run)}
+    assert told["jobs"][1]["first_step"] > 5
 
 
 def test_a_run_survives_the_crash_of_its_node(make_lab, make_voyager):
     voyager = make_voyager(make_lab())
-    voyager.settings(command=held(voyager), links=3)
+    voyager.settings(command=held(voyager), jobs=3)
     voyager.add_settings(LEASE)
     run = voyager.run()
     host = running_step(voyager, run, at_least=10)["host"]
@@ -173,15 +173,15 @@ def test_a_run_survives_the_crash_of_its_node(make_lab, make_voyager):
     told = voyager.until(over, run, seconds=120)
 
     assert told["state"] == "finished"
-    assert len(told["links"]) == 2
-    assert not voyager.lab.path(f"{voyager.store}/runs/{run}/links/001/ended.json").exists()
-    assert told["links"][1]["host"] != host
-    assert told["links"][1]["first_step"] > 5
+    assert len(told["jobs"]) == 2
+    assert not voyager.lab.path(f"{voyager.store}/runs/{run}/jobs/001/ended.json").exists()
+    assert told["jobs"][1]["host"] != host
+    assert told["jobs"][1]["first_step"] > 5
 
 
 def test_a_node_that_is_cut_off_and_comes_back_writes_nothing_more(make_lab, make_voyager):
     voyager = make_voyager(make_lab())
-    voyager.settings(command=held(voyager), links=3)
+    voyager.settings(command=held(voyager), jobs=3)
     voyager.add_settings(LEASE)
     run = voyager.run()
     host = running_step(voyager, run, at_least=10)["host"]
@@ -191,7 +191,7 @@ def test_a_node_that_is_cut_off_and_comes_back_writes_nothing_more(make_lab, mak
     voyager.lab.cut_network(host)
     voyager.lab.nodes.run(host, ["pkill", "-STOP", "-f", "pyz run"])
     voyager.lab.declare_down(host)
-    voyager.until(lambda told: len(told["links"]) == 2, run)
+    voyager.until(lambda told: len(told["jobs"]) == 2, run)
     voyager.let_go()
     voyager.lab.restore_network(host)
     voyager.lab.nodes.run(host, ["bash", "-c", "pkill -CONT -f 'pyz run'; true"])
@@ -199,17 +199,17 @@ def test_a_node_that_is_cut_off_and_comes_back_writes_nothing_more(make_lab, mak
 
     assert told["state"] == "finished"
     # The first said that it was superseded, or was ended before it could say even that.
-    assert told["links"][0]["how"] in ("superseded", "lost")
-    assert told["links"][-1]["how"] == "finished"
+    assert told["jobs"][0]["how"] in ("superseded", "lost")
+    assert told["jobs"][-1]["how"] == "finished"
     assert [path.name for path in (folder / "carried").iterdir()] == ["002"]
     assert json.loads((folder / "output" / "result.json").read_text()) == {"final": 30}
-    first = (folder / "logs" / "link-001.log").read_text()
+    first = (folder / "logs" / "job-001.log").read_text()
     assert "accuracy" not in first
 
 
 def test_a_job_that_slurm_gave_up_hands_its_run_over(make_lab, make_voyager):
     voyager = make_voyager(make_lab())
-    voyager.settings(command=held(voyager), links=3)
+    voyager.settings(command=held(voyager), jobs=3)
     voyager.add_settings(LEASE)
     run = voyager.run()
     host = running_step(voyager, run, at_least=10)["host"]
@@ -217,20 +217,20 @@ def test_a_job_that_slurm_gave_up_hands_its_run_over(make_lab, make_voyager):
     # Cut off from the controller, but not from the storage: there it is as alive as ever.
     voyager.lab.cut_network(host)
     voyager.lab.declare_down(host)
-    voyager.until(lambda told: len(told["links"]) == 2, run)
+    voyager.until(lambda told: len(told["jobs"]) == 2, run)
     voyager.let_go()
     voyager.lab.restore_network(host)
     told = voyager.until(over, run, seconds=120)
 
     assert told["state"] == "finished"
-    assert [link["how"] for link in told["links"]] == ["killed", "finished"]
-    assert told["links"][0]["host"] == host != told["links"][1]["host"]
+    assert [job["how"] for job in told["jobs"]] == ["killed", "finished"]
+    assert told["jobs"][0]["host"] == host != told["jobs"][1]["host"]
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["restarted", "killed"])
 def test_the_controller_may_restart_while_a_run_goes_on(make_lab, make_voyager, kill):
     voyager = make_voyager(make_lab())
-    voyager.settings(command=slow_steps(60), links=2)
+    voyager.settings(command=slow_steps(60), jobs=2)
     run = voyager.run()
     running_step(voyager, run, at_least=3)
     time.sleep(7)  # a controller saves its state every few seconds
@@ -239,7 +239,7 @@ def test_the_controller_may_restart_while_a_run_goes_on(make_lab, make_voyager, 
     told = voyager.until(over, run, seconds=90)
 
     assert told["state"] == "finished"
-    assert told["links"][-1]["how"] == "finished"
+    assert told["jobs"][-1]["how"] == "finished"
 
 
 def jobs_of(voyager, run):
@@ -370,11 +370,11 @@ def kill_all_that_submits(voyager, run):
 
 def submissions_under_way(voyager):
     """Runs whose folder says that they are being submitted, and not yet how that ended."""
-    records = voyager.lab.path(f"{voyager.store}/runs").glob("*/jobs.jsonl")
+    records = voyager.lab.path(f"{voyager.store}/runs").glob("*/submissions.jsonl")
     return [path for path in records if len(path.read_text().splitlines()) == 1]
 
 
-# The first link goes well; its node is bad from then on, and only that one.
+# The first job goes well; its node is bad from then on, and only that one.
 BAD_NODE = """
 import os
 node, output = os.environ["SLURMD_NODENAME"], os.environ["RABASKA_OUTPUT"]
@@ -392,16 +392,16 @@ raise SystemExit(3 if open(bad).read() == node else 0)
 
 def test_a_chain_goes_on_elsewhere_when_a_node_turns_bad(voyager):
     voyager.write("train.py", BAD_NODE)
-    voyager.settings(command='"python3 train.py"', links="4")
+    voyager.settings(command='"python3 train.py"', jobs="4")
 
     run = voyager.run()
     told = voyager.until(over, run)
 
     assert told["state"] == "finished", voyager.types("logs", run).output
-    hows = [link["how"] for link in told["links"]]
+    hows = [job["how"] for job in told["jobs"]]
     assert hows in (["asked to go on", "crashed", "finished"], ["asked to go on", "finished"])
     if "crashed" in hows:
         logs = voyager.lab.path(f"{voyager.store}/runs/{run}/logs")
         said = "".join(path.read_text() for path in sorted(logs.glob("job-*")))
         assert events(voyager, run, "excluded"), said
-        assert told["links"][-1]["host"] != told["links"][0]["host"]
+        assert told["jobs"][-1]["host"] != told["jobs"][0]["host"]

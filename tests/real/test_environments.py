@@ -24,7 +24,7 @@ def paddler(voyager):
     """A voyager whose program needs the package `paddle`, and whose pip has no settings."""
     voyager.lab.path("/etc/pip.conf").write_text("")
     voyager.write("train.py", TRAIN)
-    voyager.settings(command='"python train.py"', links="1")
+    voyager.settings(command='"python train.py"', jobs="1")
     # The lab gives a job 100 MB, and what lies on the node's disk counts.
     voyager.add_settings('\n[cluster.lab.resources]\nmemory = "1 GB"\n')
     voyager.write("requirements.txt", "paddle>=2\n")

@@ -45,12 +45,12 @@ def test_storage_that_fills_up_while_a_run_goes_on_costs_no_checkpoint(make_lab,
 
     assert full["state"] == "interrupted"
     assert full["checkpoint"]["path"].startswith("output/checkpoint-")
-    # Links that could not have written how they ended did not claim the run either.
-    assert [link["how"] for link in full["links"]] == ["crashed"]
+    # Jobs that could not have written how they ended did not claim the run either.
+    assert [job["how"] for job in full["jobs"]] == ["crashed"]
     assert any("Free some of the storage" in fix for _, fix in full["explanations"])
     after = voyager.status(run)
     assert after["state"] == "finished"
-    assert after["links"][-1]["resumed_from"] == full["checkpoint"]["path"]
+    assert after["jobs"][-1]["resumed_from"] == full["checkpoint"]["path"]
 
 
 def test_a_full_home_is_in_nobodys_way_when_the_store_is_elsewhere(make_lab, make_voyager):

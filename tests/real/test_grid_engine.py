@@ -54,29 +54,27 @@ def passenger(grid_engine, tmp_path, user):
     someone.leave()
 
 
-def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(grid_engine, passenger):
-    limit = ("--walltime", "24s", "--links", "4")
+def test_a_chain_of_three_with_one_job_killed_is_finished_and_fetched(grid_engine, passenger):
+    limit = ("--walltime", "24s", "--jobs", "4")
     run = passenger.run(*limit, "--", "--every", "1", "--hold", "2")
     told = passenger.until(lambda status: status["checkpoint"] is not None, run)
 
-    grid_engine.world.run(["kill", "-KILL", str(told["links"][0]["pid"])])
+    grid_engine.world.run(["kill", "-KILL", str(told["jobs"][0]["pid"])])
     passenger.types("wait", run)
 
-    links = passenger.status(run)["links"]
+    jobs = passenger.status(run)["jobs"]
     assert passenger.status(run)["state"] == "finished"
-    assert len(links) >= 3
-    assert links[0]["how"] in ("lost", "killed", "cancelled")
-    assert links[1]["how"] == "time limit"
-    assert [link["job"] for link in links] == [
-        f"{links[0]['job'][:-1]}{n + 1}" for n in range(len(links))
-    ]
+    assert len(jobs) >= 3
+    assert jobs[0]["how"] in ("lost", "killed", "cancelled")
+    assert jobs[1]["how"] == "time limit"
+    assert [job["id"] for job in jobs] == [f"{jobs[0]['id'][:-1]}{n + 1}" for n in range(len(jobs))]
     folder = passenger.types("fetch", run).output.strip()
     with open(f"{folder}/output/result.json") as result:
         assert json.load(result) == {"final": 30}
 
 
-def test_links_that_are_not_needed_are_taken_out_of_the_queue(grid_engine, passenger):
-    run = passenger.run("--links", "5")
+def test_jobs_that_are_not_needed_are_taken_out_of_the_queue(grid_engine, passenger):
+    run = passenger.run("--jobs", "5")
 
     passenger.types("wait", run)
 
@@ -128,7 +126,7 @@ def test_a_new_cluster_is_described_with_its_queues_and_planned_with(grid_engine
     assert "main.q" in planned
 
 
-def test_a_link_that_is_cancelled_saves_before_its_job_is_deleted(grid_engine, passenger):
+def test_a_job_that_is_cancelled_saves_before_it_is_deleted(grid_engine, passenger):
     passenger.write("train.py", SLOW_TO_SAVE)
     passenger.settings(command='"python3 train.py {output}"')
     run = passenger.run()

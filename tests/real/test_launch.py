@@ -206,7 +206,7 @@ def test_a_session_on_two_nodes_is_killed_and_goes_on_exactly(voyager, python, t
         capture_output=True, check=True,
     )  # fmt: skip
     command = f"{python} train.py {{checkpoints}} --stop-after 22 --by KILL"
-    project(voyager, EXACT.read_text(), "torchrun", command=command, more="[chain]\nlinks = 3")
+    project(voyager, EXACT.read_text(), "torchrun", command=command, more="[chain]\njobs = 3")
 
     run = voyager.run()
     told = finished(voyager, run, seconds=240)
@@ -215,7 +215,7 @@ def test_a_session_on_two_nodes_is_killed_and_goes_on_exactly(voyager, python, t
     brought = voyager.project / "brought"
     left = [brought / "checkpoints" / "weights", brought / "output" / "metrics.jsonl"]
     whole = [tmp_path / "whole" / path.name for path in left]
-    assert [link["how"] for link in told["links"]] == ["crashed", "finished"]
+    assert [job["how"] for job in told["jobs"]] == ["crashed", "finished"]
     assert [path.read_text() for path in left] == [path.read_text() for path in whole]
 
 
@@ -299,7 +299,7 @@ def test_slurm_reads_every_directive_as_it_was_meant(voyager):
             timedelta(minutes=18, seconds=7), gpus=2, gpu_model="v100", nodes=1, tasks=2, cores=3,
             memory=5 * 10**9, exclusive=True,
         ),
-        folder=folder, links=2, warn_before=timedelta(seconds=60), queue="gdl", features=("v100",),
+        folder=folder, jobs=2, warn_before=timedelta(seconds=60), queue="gdl", features=("v100",),
         mail="zoe@example.org", requeue=False, native=("--nice=7",),
     )  # fmt: skip
     script = "\n".join(["#!/bin/bash", *Slurm().directives(spec), "echo reached"])
@@ -315,7 +315,7 @@ def test_slurm_reads_every_directive_as_it_was_meant(voyager):
         "MailUser=zoe@example.org MailType=BEGIN,END,FAIL",
     ):  # fmt: skip
         assert fact in told, fact
-    assert (lab.path(folder) / f"job-{job}_1.out").read_text() == "reached\n"
+    assert (lab.path(folder) / f"scheduler-{job}_1.out").read_text() == "reached\n"
 
 
 def test_native_options_come_from_the_profile_the_project_and_the_command_line(voyager):
@@ -339,14 +339,14 @@ time.sleep(600)
 
 
 def test_a_process_that_fails_is_the_cause_though_the_others_are_killed_after_it(voyager):
-    project(voyager, FAILING, "srun", more="[chain]\nlinks = 3")
+    project(voyager, FAILING, "srun", more="[chain]\njobs = 3")
 
     run = voyager.run()
     told = voyager.until(lambda one: one["state"] not in ("queued", "running"), run, 90)
     log = voyager.types("logs", run).output
 
-    assert [link["how"] for link in told["links"]] == ["crashed"], f"{told}\n{log}"
+    assert [job["how"] for job in told["jobs"]] == ["crashed"], f"{told}\n{log}"
     assert told["state"] == "failed"
-    assert told["links"][0]["reason"] == (
+    assert told["jobs"][0]["reason"] == (
         "process 3 on sdumont3171 failed first: the program ended with exit code 1"
     )

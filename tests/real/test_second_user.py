@@ -104,7 +104,7 @@ def open_in_store(alice):
     """What others could read if the store's own folder were open; a program's files are its own."""
     command = ["find", alice.store, "-perm", "/0077", "-not", "-type", "l", "-printf", "%P\n"]
     found = alice.lab.world.run(command).stdout.splitlines()
-    return [path for path in found if "/kept/" not in path and "/logs/job-" not in path]
+    return [path for path in found if "/kept/" not in path and "/logs/scheduler-" not in path]
 
 
 def until_ready(alice, run):
@@ -132,7 +132,7 @@ def test_another_user_finds_no_way_in_before_during_and_after_a_job(shared_machi
     overheard = "".join(
         bob(lab, ["/usr/bin/python3", "-c", SPY], node=node) for node in ("", *THIN)
     )
-    job = alice.status(run)["job"]
+    job = alice.status(run)["job_id"]
     overheard += bob(lab, ["scontrol", "-o", "show", "job", job])
     overheard += lab.run_as("bob", ["scontrol", "write", "batch_script", job, "-"]).stdout
     alice.let_go()
@@ -176,7 +176,7 @@ def test_the_group_of_a_store_may_read_what_is_shared_but_no_secret(shared_machi
     assert KEY not in seen("run.json").stdout
     modes = lab.world.run(["find", alice.store, "-perm", "/0027", "-not", "-type", "l"]).stdout
     assert [
-        path for path in modes.splitlines() if "/output/" not in path and "job-" not in path
+        path for path in modes.splitlines() if "/output/" not in path and "scheduler-" not in path
     ] == []
 
 

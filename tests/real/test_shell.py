@@ -122,13 +122,13 @@ def test_a_command_runs_beside_the_program_in_its_environment(lab, voyager):
     run = voyager.run("--", "--pause", "0.2", "--steps", "100")
     voyager.until(lambda status: status["checkpoint"] is not None)
 
-    said = voyager.types("exec", run, "--", "sh", "-c", "hostname; pwd; echo $RABASKA_LINK; exit 3",
+    said = voyager.types("exec", run, "--", "sh", "-c", "hostname; pwd; echo $RABASKA_JOB; exit 3",
                          code=3)  # fmt: skip
 
-    host, folder, link = said.output.split()
-    assert host == voyager.status()["links"][0]["host"]
+    host, folder, job = said.output.split()
+    assert host == voyager.status()["jobs"][0]["host"]
     assert folder.startswith("/lscratch/")
-    assert link == "1"
+    assert job == "1"
     assert voyager.status()["state"] == "running"
 
 

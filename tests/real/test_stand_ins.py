@@ -13,7 +13,7 @@ from tests.stand_ins.install import PROGRAMS, install
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 FOLDER = "/usr/local/lib/stand-in"
-LIMIT = ("--walltime", "24s", "--links", "4")
+LIMIT = ("--walltime", "24s", "--jobs", "4")
 CHAIN = (*LIMIT, "--", "--every", "1", "--hold", "2")
 
 
@@ -50,12 +50,12 @@ def passenger_of_slurm(make_lab, make_voyager):
 
 
 @pytest.mark.parametrize("scheduler", PROGRAMS)
-def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(make_passenger, scheduler):
+def test_a_chain_of_three_with_one_job_killed_is_finished_and_fetched(make_passenger, scheduler):
     passenger = make_passenger(scheduler)
     run = passenger.run(*CHAIN)
     told = passenger.until(lambda status: status["checkpoint"] is not None, run)
 
-    passenger.lab.world.run(["kill", "-KILL", str(told["links"][0]["pid"])])
+    passenger.lab.world.run(["kill", "-KILL", str(told["jobs"][0]["pid"])])
     passenger.types("wait", run)
 
     assert_finished_by_a_chain(passenger, run)
@@ -83,7 +83,7 @@ def test_sqsub_gives_a_shell_on_a_node_by_way_of_a_screen(make_passenger):
 def test_slurm_is_reached_by_its_own_commands_of_torques_names(passenger_of_slurm):
     passenger, lab = passenger_of_slurm, passenger_of_slurm.lab
     run = passenger.run(*CHAIN)
-    first = passenger.until(lambda status: status["checkpoint"] is not None, run)["links"][0]
+    first = passenger.until(lambda status: status["checkpoint"] is not None, run)["jobs"][0]
 
     lab.nodes.run(first["host"], ["kill", "-KILL", str(first["pid"])])
     passenger.types("wait", run)
@@ -94,8 +94,8 @@ def test_slurm_is_reached_by_its_own_commands_of_torques_names(passenger_of_slur
 def assert_finished_by_a_chain(passenger, run):
     told = passenger.status(run)
     assert told["state"] == "finished"
-    assert len(told["links"]) >= 3
-    assert told["links"][1]["how"] == "time limit"
+    assert len(told["jobs"]) >= 3
+    assert told["jobs"][1]["how"] == "time limit"
     folder = passenger.types("fetch", run).output.strip()
     with open(f"{folder}/output/result.json") as result:
         assert json.load(result) == {"final": 30}

@@ -114,8 +114,8 @@ def test_a_run_told_once_to_be_over_is_told_anew_when_it_goes_on(quick):
     quick.types("wait", code=3)
 
     after = quick.status()
-    assert (failed["state"], len(failed["links"])) == ("failed", 1)
-    assert (after["state"], len(after["links"])) == ("failed", 2)
+    assert (failed["state"], len(failed["jobs"])) == ("failed", 1)
+    assert (after["state"], len(after["jobs"])) == ("failed", 2)
 
 
 def test_a_controller_that_does_not_answer_is_never_taken_for_the_end(make_lab, make_voyager):
@@ -184,10 +184,10 @@ def test_a_run_is_found_among_a_thousand_jobs(make_lab, make_voyager):
     run = voyager.run()
 
     held = voyager.status(run)
-    lab.run_as_user(["scontrol", "release", held["job"]])
+    lab.run_as_user(["scontrol", "release", held["job_id"]])
     voyager.types("wait", run)
     other = voyager.run()
-    lab.run_as_user(["scancel", voyager.status(other)["job"]])
+    lab.run_as_user(["scancel", voyager.status(other)["job_id"]])
 
     assert held["state"] == "queued"
     assert voyager.status(run)["state"] == "finished"
@@ -217,18 +217,18 @@ def test_a_laptop_whose_clock_is_an_hour_off_tells_the_same(voyager, error):
 
 def lose_a_job(lab, voyager):
     """A run whose node crashed, and whose job the controller has forgotten since."""
-    voyager.settings(links="1")
+    voyager.settings(jobs="1")
     voyager.add_settings('[cluster.lab]\nnative = ["--no-requeue"]\n')
     run = voyager.run("--", "--pause", "0.5", "--steps", "300")
     told = voyager.until(lambda status: status["checkpoint"] is not None, run)
-    lab.crash_node(told["links"][0]["host"])
-    lab.declare_down(told["links"][0]["host"])
-    lab.wait_for_state(told["job"], "NODE_FAIL")
+    lab.crash_node(told["jobs"][0]["host"])
+    lab.declare_down(told["jobs"][0]["host"])
+    lab.wait_for_state(told["job_id"], "NODE_FAIL")
     lab.stop_controller()
     for memory in lab.path("/var/spool/slurmctld").glob("job_state*"):
         memory.unlink()
     lab.start_controller()
-    assert not lab.job(told["job"])
+    assert not lab.job(told["job_id"])
     return run
 
 
@@ -240,7 +240,7 @@ def test_how_a_lost_job_ended_is_asked_of_the_history(make_lab, make_voyager):
 
     told = voyager.until(lambda status: status["state"] == "interrupted", run)
     assert told["reason"] == "the node of its last job failed"
-    assert told["links"][0]["how"] == "node failed"
+    assert told["jobs"][0]["how"] == "node failed"
 
 
 def test_a_lost_job_is_never_done_where_there_is_no_history(make_lab, make_voyager):
@@ -251,7 +251,7 @@ def test_a_lost_job_is_never_done_where_there_is_no_history(make_lab, make_voyag
 
     told = voyager.until(lambda status: status["state"] == "interrupted", run)
     assert "left no word" in told["reason"]
-    assert told["links"][0]["how"] == "lost"
+    assert told["jobs"][0]["how"] == "lost"
 
 
 # `rabaska`, dead of kill -9 at the nth command or record it begins, or a moment after that.
@@ -293,9 +293,9 @@ def test_a_laptop_killed_at_any_moment_of_a_run_leaves_the_truth_behind(lab, qui
 
     assert moments > 5
     told = settled(quick)
-    submitted = [run for run in told if run["job"]]
+    submitted = [run for run in told if run["job_id"]]
     assert {run["state"] for run in submitted} <= {"finished"}
-    assert all("never submitted" in run["reason"] for run in told if not run["job"])
+    assert all("never submitted" in run["reason"] for run in told if not run["job_id"])
     assert folders(lab, quick) <= {run["name"] for run in told}
 
 

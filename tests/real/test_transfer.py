@@ -484,7 +484,7 @@ def test_a_log_that_grows_meanwhile_is_brought_as_it_was_and_then_as_it_is(
 
 
 @pytest.mark.slow
-def test_results_are_followed_when_the_next_link_takes_over(lab, voyager, tmp_path, monkeypatch):
+def test_results_are_followed_when_the_next_job_takes_over(lab, voyager, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(voyager.sockets))
     there = lab.path(voyager.store) / "runs" / "tiny-1"
     folder_of_results = there / "carried" / "001" / "output"

@@ -18,7 +18,7 @@ def second(voyager, tmp_path):
 
 
 def test_a_run_of_another_laptop_is_seen_followed_fetched_and_cancelled(voyager, second):
-    run = voyager.run("--links", "1", "--", "--every", "1", "--hold", "1")
+    run = voyager.run("--jobs", "1", "--", "--every", "1", "--hold", "1")
     voyager.until(lambda told: told["checkpoint"] is not None, run)
     shutil.rmtree(voyager.project)  # the second laptop has none of its files
 
@@ -33,6 +33,6 @@ def test_a_run_of_another_laptop_is_seen_followed_fetched_and_cancelled(voyager,
     assert "step 1 " in printed.output
     assert fetched.output.strip() == str(second.project / "results" / run)
     assert (second.project / "results" / run / "output" / "checkpoint-0001.json").exists()
-    assert told["job"]
+    assert told["job_id"]
     second.types("resume", run)
     assert second.status(run)["state"] in ("queued", "running")

@@ -47,18 +47,18 @@ def test_the_verdict_of_the_program_is_the_exit_code_of_waiting_for_it(voyager):
     assert "no luck" in said.output
 
 
-def test_a_link_cancelled_at_the_scheduler_is_followed_by_the_next(lab, voyager):
+def test_a_job_cancelled_at_the_scheduler_is_followed_by_the_next(lab, voyager):
     voyager.run("--", "--gate", voyager.gate)
     told = voyager.until(saved)
 
-    lab.run_as_user(["scancel", told["links"][0]["job"]])
+    lab.run_as_user(["scancel", told["jobs"][0]["id"]])
     voyager.let_go()
     voyager.types("wait")
 
     after = voyager.status()
     assert after["state"] == "finished"
-    assert after["links"][0]["how"] == "killed"
-    assert after["links"][1]["resumed_from"].startswith("output/checkpoint-")
+    assert after["jobs"][0]["how"] == "killed"
+    assert after["jobs"][1]["resumed_from"].startswith("output/checkpoint-")
 
 
 def test_results_are_fetched_while_the_run_goes_on_and_again_after_it(voyager):
@@ -93,12 +93,12 @@ def test_a_cancelled_run_leaves_the_queue_and_can_go_on(lab, voyager):
     voyager.until(lambda status: status["state"] == "cancelled")
     lab.wait_until(lambda: not lab.shell("squeue --me --noheader").strip())
     voyager.let_go()
-    voyager.types("resume", "--links", "2")
+    voyager.types("resume", "--jobs", "2")
     voyager.types("wait")
 
     told = voyager.status()
     assert told["state"] == "finished"
-    assert told["links"][-1]["resumed_from"].startswith("output/checkpoint-")
+    assert told["jobs"][-1]["resumed_from"].startswith("output/checkpoint-")
 
 
 def test_a_damaged_copy_is_repaired_and_what_the_site_deleted_is_sent_by_resume(lab, voyager):
@@ -126,7 +126,7 @@ def test_a_damaged_copy_is_repaired_and_what_the_site_deleted_is_sent_by_resume(
     assert voyager.status()["state"] == "finished"
 
 
-def test_damaged_shards_end_the_link_with_the_repair(lab, voyager):
+def test_damaged_shards_end_the_job_with_the_repair(lab, voyager):
     voyager.settings(path='"numbers"\nas = "shards"')
     voyager.write("train.py", "from rabaska.training import PackedDataset\nlist(PackedDataset())")
     voyager.types("wait", voyager.run())
@@ -140,7 +140,7 @@ def test_damaged_shards_end_the_link_with_the_repair(lab, voyager):
     voyager.types("wait", run, code=None)
 
     told = voyager.status(run)
-    assert told["links"][0]["how"] == "damaged data"
+    assert told["jobs"][0]["how"] == "damaged data"
     command = f"rabaska data verify {pack} --on lab --repair"
     assert command in " ".join(voyager.types("status", run).output.split())
     voyager.types(*command.split()[1:])

@@ -35,7 +35,7 @@ DAMAGES = {
 }
 
 RECORDS = (
-    "run.json", "jobs.jsonl", "events.jsonl", "metrics.jsonl", "patterns.json",
-    "links/001/begun.json", "links/001/ended.json", "links/001/found.json",
-    "links/001/successor.json", "carried/001/beside.json", "carried/001/saved.jsonl",
+    "run.json", "submissions.jsonl", "events.jsonl", "metrics.jsonl", "patterns.json",
+    "jobs/001/begun.json", "jobs/001/ended.json", "jobs/001/found.json",
+    "jobs/001/successor.json", "carried/001/beside.json", "carried/001/saved.jsonl",
 )  # fmt: skip

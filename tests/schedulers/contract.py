@@ -36,7 +36,7 @@ DEMANDING = replace(
         walltime=timedelta(days=10, seconds=7), gpus=2, gpu_model="a100", cores=8, memory=64 * 10**9
     ),
     folder="/store/a folder/with 50% 'quotes'",
-    links=4,
+    jobs=4,
     warn_before=timedelta(minutes=10),
     account="def-someone",
     queue="gpu",
@@ -258,4 +258,4 @@ class SchedulerContract:
         assert all("enter.sh" in text or "batch job" in text for text in told)
 
     def test_inside_a_job_its_number_is_a_shell_expression(self) -> None:
-        assert "$" in self.scheduler.in_job().job
+        assert "$" in self.scheduler.in_job().job_id

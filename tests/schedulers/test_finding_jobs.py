@@ -67,7 +67,7 @@ def test_a_queue_that_does_not_answer_is_no_empty_one(tmp_path, scheduler):
 
 
 @pytest.mark.parametrize(("code", "said"), [(0, 1), (3, None)], ids=["answers", "is down"])
-def test_a_link_of_grid_engine_knows_an_empty_queue_from_a_silent_one(tmp_path, code, said):
+def test_a_job_of_grid_engine_knows_an_empty_queue_from_a_silent_one(tmp_path, code, said):
     line = "<JB_name>cats-7f3a</JB_name>"
     (tmp_path / "qstat").write_text(f"#!/bin/sh\necho '{line}'; exit {code}\n")
     (tmp_path / "qstat").chmod(0o755)
@@ -93,7 +93,7 @@ def test_jobs_of_others_are_not_selected(tmp_path, scheduler):
 
 
 def test_long_names_that_differ_in_the_middle_are_spelled_differently():
-    """The links of one would be cancelled with those of the other."""
+    """The jobs of one would be cancelled with those of the other."""
     spelled = {job_name(f"imagenet-resnet-{size}-7f3a") for size in ("small", "large", "huge")}
 
     assert len(spelled) == 3

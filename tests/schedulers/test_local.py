@@ -29,7 +29,7 @@ here|12_3|TIMEOUT|143|it took longer than 5 s|1794773867.455|1794773872.500|cats
 here|12_4|CANCELLED||before it began||1794773872.600|cats-7f3a|.
 here|13_1|STOPPING||it was asked to stop|1794773872.700||cats-7f3a|.
 here|14_1|RUNNING|||1794773872.700||cats-7f3a|.
-here|14_2|QUEUED||waits for the link before|||cats-7f3a|.
+here|14_2|QUEUED||waits for the one before|||cats-7f3a|.
 here|15_1|LOST||its keeper was killed, or the computer restarted|1794773872.700||cats-7f3a|.
 here|15_2|NEVER_RAN||its keeper was killed, or the computer restarted|||cats-7f3a|.
 here|16|UNKNOWN||its job.json cannot be read|||cats-7f3a|.
@@ -66,8 +66,8 @@ def test_what_is_asked_for_arrives_on_the_other_side():
 
     assert asked.name == 'Zoë\'s "first" run; rm -rf $HOME `id` second line'
     assert asked.time == 10 * 86400 + 7
-    assert (asked.links, asked.gpus) == (4, 2)
-    assert output_path(asked.output, "3_1") == "/store/a folder/with 50% 'quotes'/job-3_1.out"
+    assert (asked.elements, asked.gpus) == (4, 2)
+    assert output_path(asked.output, "3_1") == "/store/a folder/with 50% 'quotes'/scheduler-3_1.out"
 
 
 printable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\0"), min_size=1)
@@ -77,16 +77,16 @@ printable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=
     name=printable,
     folder=printable,
     seconds=st.integers(1, 10**9),
-    links=st.integers(1, 10**4),
+    jobs=st.integers(1, 10**4),
 )
-def test_every_spec_survives_the_way_through_the_script(name, folder, seconds, links):
-    spec = JobSpec(name, Resources(timedelta(seconds=seconds)), f"/{folder}", links)
+def test_every_spec_survives_the_way_through_the_script(name, folder, seconds, jobs):
+    spec = JobSpec(name, Resources(timedelta(seconds=seconds)), f"/{folder}", jobs)
 
     asked = read("\n".join(LOCAL.directives(spec)))
 
     assert asked.name == (" ".join(name.split()) or "job")
-    assert (asked.time, asked.links) == (seconds, links)
-    assert output_path(asked.output, "1_1") == f"/{folder}/job-1_1.out"
+    assert (asked.time, asked.elements) == (seconds, jobs)
+    assert output_path(asked.output, "1_1") == f"/{folder}/scheduler-1_1.out"
 
 
 @given(
@@ -155,9 +155,9 @@ def test_an_unknown_scheduler_offers_the_nearest_one():
 def test_a_job_goes_through_the_real_commands(tmp_path: Path):
     words = "import sys; from rabaska.node.here.commands import main; sys.exit(main(sys.argv[2:]))"
     scheduler = Local((sys.executable, "-c", words), str(tmp_path / "queue"))
-    spec = JobSpec("x", Resources(timedelta(seconds=30)), str(tmp_path / "logs"), links=2)
+    spec = JobSpec("x", Resources(timedelta(seconds=30)), str(tmp_path / "logs"), jobs=2)
     script = tmp_path / "-a 'script'.sh"
-    script.write_text("\n".join([*scheduler.directives(spec), f"echo {scheduler.in_job().job}"]))
+    script.write_text("\n".join([*scheduler.directives(spec), f"echo {scheduler.in_job().job_id}"]))
 
     def run(command: list[str]) -> str:
         return subprocess.run(
@@ -173,5 +173,5 @@ def test_a_job_goes_through_the_real_commands(tmp_path: Path):
         time.sleep(0.1)
 
     assert states == [JobState.DONE, JobState.DONE]
-    assert (tmp_path / "logs" / "job-1_1.out").read_text() == "1_1\n"
+    assert (tmp_path / "logs" / "scheduler-1_1.out").read_text() == "1_1\n"
     assert run(scheduler.cancel_command([job])) == ""

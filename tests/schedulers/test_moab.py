@@ -94,7 +94,7 @@ def test_ids_of_every_form_are_read(printed, job):
     assert MOAB.read_job_id(printed) == JobId(job)
 
 
-def test_each_link_waits_for_the_one_before():
+def test_each_job_waits_for_the_one_before():
     command = MOAB.submit_command("/job.sh", PLAIN, after=JobId("4761849"))
 
     assert command == ["msub", "-W", "depend=afterany:4761849", "/job.sh"]
@@ -130,7 +130,7 @@ def test_a_completed_job_without_a_code_is_not_done():
 
 
 def test_inside_a_job_moabs_own_number_is_the_first_choice():
-    expression = MOAB.in_job().job
+    expression = MOAB.in_job().job_id
 
     assert printed_by_bash(expression, MOAB_JOBID="Moab.12", PBS_JOBID="77.mgr") == "Moab.12"
     assert printed_by_bash(expression, PBS_JOBID="77.mgr") == "77"

@@ -96,7 +96,7 @@ def test_every_wish_has_its_line(spec, line):
     assert line in options(spec)
 
 
-def test_each_link_waits_for_the_one_before():
+def test_each_job_waits_for_the_one_before():
     command = PBS.submit_command("/job.sh", PLAIN, after=JobId("67.pbshost"))
 
     assert command == ["qsub", "-W", "depend=afterany:67.pbshost", "/job.sh"]

@@ -70,12 +70,12 @@ def asking(**resources: object) -> JobSpec:
         (asking(gpus=2), "-l gpu=2"),
         (asking(cores=4), "-pe smp 4"),
         (replace(PLAIN, features=("gpu_type=v100",)), "-l gpu_type=v100"),
-        (replace(PLAIN, links=10), "-t 1-10 -tc 1"),
+        (replace(PLAIN, jobs=10), "-t 1-10 -tc 1"),
         (replace(PLAIN, account="abc"), "-A abc"),
         (replace(PLAIN, queue="gpu.q"), "-q gpu.q"),
         (replace(PLAIN, mail="a@b.org"), "-m bea -M a@b.org"),
         (replace(PLAIN, requeue=False), "-r n"),
-        (PLAIN, "-o /store/runs/digits-7f3a/logs/job-$JOB_ID.out"),
+        (PLAIN, "-o /store/runs/digits-7f3a/logs/scheduler-$JOB_ID.out"),
     ],
 )
 def test_every_wish_has_its_line(spec, line):
@@ -128,8 +128,8 @@ def test_inside_a_job_an_element_of_an_array_knows_its_number_and_the_rest():
     element = {"JOB_ID": "3", "SGE_TASK_ID": "2", "SGE_TASK_LAST": "5"}
     alone = {"JOB_ID": "3", "SGE_TASK_ID": "undefined", "SGE_TASK_LAST": "undefined"}
 
-    assert printed_by_bash(inside.job, **element) == "3_2"
-    assert printed_by_bash(inside.job, **alone) == "3"
+    assert printed_by_bash(inside.job_id, **element) == "3_2"
+    assert printed_by_bash(inside.job_id, **alone) == "3"
     assert printed_by_bash(inside.cancel_rest, **element) == "qdel 3 -t 3-5"
     assert printed_by_bash(inside.cancel_rest, **alone) == ""
     assert printed_by_bash(inside.cancel_rest, **{**element, "SGE_TASK_ID": "5"}) == ""

@@ -63,7 +63,7 @@ def test_a_plain_job_is_asked_for_in_three_lines_and_how_it_is_kept():
     assert options(PLAIN) == [
         "--job-name=digits-7f3a",
         "--time=0-03:00:00",
-        "--output=/store/runs/digits-7f3a/logs/job-%j.out",
+        "--output=/store/runs/digits-7f3a/logs/scheduler-%j.out",
         "--requeue",
         "--open-mode=append",
     ]
@@ -84,7 +84,7 @@ def test_a_plain_job_is_asked_for_in_three_lines_and_how_it_is_kept():
         (replace(PLAIN, account="def-prof"), "--account=def-prof"),
         (replace(PLAIN, queue="gdl"), "--partition=gdl"),
         (replace(PLAIN, features=("v100", "nvlink")), "--constraint=v100&nvlink"),
-        (replace(PLAIN, links=10), "--array=1-10%1"),
+        (replace(PLAIN, jobs=10), "--array=1-10%1"),
         (replace(PLAIN, warn_before=timedelta(minutes=5)), "--signal=B:USR1@300"),
         (replace(PLAIN, mail="a@b.org"), "--mail-user=a@b.org"),
         (replace(PLAIN, mail="a@b.org"), "--mail-type=BEGIN,END,FAIL"),
@@ -177,7 +177,7 @@ def printed_by_bash(expression: str, **variables: str) -> str:
 
 
 def test_inside_a_job_an_element_of_an_array_knows_its_number():
-    expression = SLURM.in_job().job
+    expression = SLURM.in_job().job_id
 
     assert printed_by_bash(expression, SLURM_JOB_ID="15") == "15"
     element = {"SLURM_JOB_ID": "17", "SLURM_ARRAY_JOB_ID": "15", "SLURM_ARRAY_TASK_ID": "2"}
@@ -209,7 +209,7 @@ def test_what_is_demanding_is_quoted_as_sbatch_reads_it():
     lines = options(DEMANDING)
 
     assert r'''--job-name="Zoë's \"first\" run; rm -rf $HOME `id` second line"''' in lines
-    assert "--output=\"/store/a folder/with 50%% 'quotes'/job-%A_%a.out\"" in lines
+    assert "--output=\"/store/a folder/with 50%% 'quotes'/scheduler-%A_%a.out\"" in lines
 
 
 def test_a_job_carries_its_name_and_the_mark_of_its_submission():

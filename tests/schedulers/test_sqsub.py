@@ -48,7 +48,7 @@ def asking(**resources: object) -> JobSpec:
 @pytest.mark.parametrize(
     ("spec", "part"),
     [
-        (PLAIN, "-r 180m -o /store/runs/digits-7f3a/logs/job-%J.out -q serial"),
+        (PLAIN, "-r 180m -o /store/runs/digits-7f3a/logs/scheduler-%J.out -q serial"),
         (asking(walltime=timedelta(seconds=20)), "-r 1m"),
         (asking(gpus=2, cores=4, memory=2**33), "-q gpu -j digits-7f3a -n 4 -f threaded --gpp=2"),
         (asking(gpus=2, cores=4, memory=2**33), "--mpp=8192M"),
@@ -69,7 +69,7 @@ def test_the_script_shows_how_it_was_submitted_for_it_has_no_directives():
     assert SQSUB.directives(PLAIN)[0].startswith("# sqsub -r 180m -o ")
 
 
-def test_each_link_waits_for_the_one_before():
+def test_each_job_waits_for_the_one_before():
     command = SQSUB.submit_command("/job.sh", PLAIN, after=JobId("222166"))
 
     assert command[-4:] == ["-w", "222166", "/bin/bash", "/job.sh"]

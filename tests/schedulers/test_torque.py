@@ -102,7 +102,7 @@ def test_the_account_stands_before_the_resources():
     assert lines.index("-A pje-224-aa") < lines.index("-l nodes=1")
 
 
-def test_each_link_waits_for_the_one_before():
+def test_each_job_waits_for_the_one_before():
     command = TORQUE.submit_command("/job.sh", PLAIN, after=JobId("7.tqhost"))
 
     assert command == ["qsub", "-W", "depend=afterany:7.tqhost", "/job.sh"]
@@ -184,8 +184,8 @@ def test_only_the_exit_status_zero_is_done(code):
 def test_inside_a_job_its_number_and_its_end_are_known():
     inside = TORQUE.in_job()
 
-    assert printed_by_bash(inside.job, PBS_JOBID="14.tqhost.example.org") == "14"
-    assert printed_by_bash(inside.job, SLURM_JOB_ID="15") == "15"
+    assert printed_by_bash(inside.job_id, PBS_JOBID="14.tqhost.example.org") == "14"
+    assert printed_by_bash(inside.job_id, SLURM_JOB_ID="15") == "15"
     later = int(printed_by_bash(inside.ends, PBS_WALLTIME="100000"))
     assert later - int(printed_by_bash(inside.ends)) in range(99_990, 100_003)
 

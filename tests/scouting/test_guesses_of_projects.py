@@ -20,7 +20,7 @@ class Expected:
     folders: tuple[str, ...] = ()  # where files of data are put before looking
     data: str = ""
     resume: tuple[str, ...] = ()
-    links: int = 3
+    jobs: int = 3
     keep: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     gpus: str = ""
@@ -43,13 +43,13 @@ TABLE = {
         warning="downloads its data",
     ),
     "mnist": Expected(
-        "python main.py --save-model", links=1, keep=("mnist_cnn.pt",), patterns=("mnist_cnn.pt",),
+        "python main.py --save-model", jobs=1, keep=("mnist_cnn.pt",), patterns=("mnist_cnn.pt",),
         progress="Train Epoch: 7 [0/938] Loss: 0.1", warning="does not go on from a checkpoint",
     ),
     "unet": Expected(
         'sh -c ln -sfn "$RABASKA_DATA_DATA" data && exec "$@" links python train.py '
         "--load {checkpoint}",
-        folders=("data/imgs", "data/masks"), data="data", keep=("wandb", "checkpoints"), links=1,
+        folders=("data/imgs", "data/masks"), data="data", keep=("wandb", "checkpoints"), jobs=1,
         patterns=("checkpoint_epoch*.pth",), warning="takes the weights only",
     ),
     "lightning": Expected(
@@ -105,16 +105,16 @@ TABLE = {
     ),
     "two_scripts": Expected(
         "python train_a.py --data {data} --checkpoint {checkpoints}/checkpoint_a.pt",
-        folders=("data",), data="data", links=1, warning="train_b.py can be started too",
+        folders=("data",), data="data", jobs=1, warning="train_b.py can be started too",
     ),
     "splits": Expected(
         "python train.py --train-dir {data}/train --val-dir {data}/val --model small "
         "--token FILL-IN",
-        folders=("pictures/train", "pictures/val"), data="pictures", links=1,
+        folders=("pictures/train", "pictures/val"), data="pictures", jobs=1,
         keep=("runs", "saved"), patterns=("model-*.pt",), warning="replace FILL-IN",
     ),
     "argv": Expected(
-        "python run.py {data} {output}", folders=("others", "samples"), data="others", links=1,
+        "python run.py {data} {output}", folders=("others", "samples"), data="others", jobs=1,
         patterns=("weights.npy",), warning="may also be samples",
     ),
     "fire_cli": Expected(
@@ -156,7 +156,7 @@ def test_the_guesses_are_those_of_the_table(case):
     assert " ".join(found.command) == expected.command
     assert tuple(path for _, path in found.datasets) == tuple(filter(None, [expected.data]))
     assert found.resume == expected.resume
-    assert found.links == expected.links
+    assert found.jobs == expected.jobs
     assert found.keep == expected.keep
     assert found.patterns == expected.patterns
     assert found.gpus == expected.gpus
@@ -200,7 +200,7 @@ def test_the_draft_loads_as_it_is_and_says_the_same(case):
     ]
     assert loaded.keep == found.keep
     assert loaded.progress == found.progress
-    assert loaded.chain.links == found.links
+    assert loaded.chain.jobs == found.jobs
 
 
 def test_every_guess_read_from_a_line_names_a_line_that_says_so(case):

@@ -128,7 +128,7 @@ def test_a_way_that_has_to_be_asked_for_is_found_and_written(tmp_path):
 
     assert (found.kind, found.words) == (plan.NOT, ("--mode", "continue"))
     assert proposed.resume == ("--mode", "continue")
-    assert proposed.links == 3
+    assert proposed.jobs == 3
 
 
 def test_an_option_with_another_name_is_given_the_checkpoint_if_it_reaches_the_counter(tmp_path):

@@ -37,7 +37,7 @@ tasks = 4
 exclusive = true
 
 [chain]
-links = 4
+jobs = 4
 at_most = 12
 grace = "60s"
 signal = "TERM"
@@ -66,7 +66,7 @@ native = ["--exclusive"]
 resources = { walltime = "12h" }
 
 [cluster.beluga.chain]
-links = 2
+jobs = 2
 
 [cluster.beluga.environment]
 kind = "current"

@@ -59,7 +59,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):
         'gpus = "two"\n'
         'walltime = "3 hurs"\n'
         "[chain]\n"
-        "links = 0\n"
+        "jobs = 0\n"
         'signal = "TREM"\n'
     )
 
@@ -70,7 +70,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(write):
         "  line 1: unknown key `comand`; did you mean `command`?",
         '  line 3: `gpus = "two"`; it must be a whole number',
         "  line 4: `walltime = \"3 hurs\"`; 'hurs' is not a unit of time; use s, m, h, d or w",
-        "  line 6: `links = 0`; it must be at least 1",
+        "  line 6: `jobs = 0`; it must be at least 1",
         '  line 7: `signal = "TREM"`; did you mean `TERM`?',
     ]
 
@@ -96,7 +96,7 @@ MISTAKES = {
         "line 3; it belongs in [cluster.beluga.resources]",
     ),
     "a top key below a table": (
-        "[chain]\nlinks = 2\ncommand = 'x'\n",
+        "[chain]\njobs = 2\ncommand = 'x'\n",
         "it belongs at the top of the file, before the first [table]",
     ),
     "a key like no other": (
@@ -180,9 +180,17 @@ MISTAKES = {
         f"command = 'x'\n[resources]\nmemory = '{'9' * 400} GB'\n",
         "no computer has that much",
     ),
-    "no links": (
-        "command = 'x'\n[chain]\nlinks = 0\n",
-        "`links = 0` in rabaska.toml, line 3; it must be at least 1",
+    "no jobs": (
+        "command = 'x'\n[chain]\njobs = 0\n",
+        "`jobs = 0` in rabaska.toml, line 3; it must be at least 1",
+    ),
+    "jobs by both of their names": (
+        "command = 'x'\n[chain]\njobs = 2\nlinks = 3\n",
+        "`links` beside `jobs` in rabaska.toml, line 4; they mean the same: keep `jobs`",
+    ),
+    "no jobs, by their older name": (
+        "command = 'x'\n[cluster.beluga.chain]\nlinks = 0\n",
+        "`jobs = 0` in rabaska.toml, line 3; it must be at least 1",
     ),
     "grace as long as the walltime": (
         "command = 'x'\n[resources]\nwalltime = '60s'\n[chain]\ngrace = '1m'\n",
@@ -374,7 +382,7 @@ def test_no_edit_of_a_good_file_ends_in_a_traceback_or_blames_another_line(write
         text = text[:start] + data.draw(scraps) + text[end:]
     folder = write(text)
 
-    told = complaint(folder, cluster="beluga", overrides={"chain.links": 3})
+    told = complaint(folder, cluster="beluga", overrides={"chain.jobs": 3})
 
     lines = text.split("\n")
     assert all(1 <= int(number) <= len(lines) for number in re.findall(r"line (\d+)", told))

@@ -115,14 +115,14 @@ def test_the_command_line_wins_over_the_file_and_over_the_clusters_table(write, 
         cluster="beluga",
         overrides={
             "resources.walltime": "30m",
-            "chain.links": 7,
+            "chain.jobs": 7,
             "account": "rrg-x",
             "queue": None,
         },
     )
 
     assert project.resources.walltime == timedelta(minutes=30)
-    assert project.chain.links == 7
+    assert project.chain.jobs == 7
     assert project.account == "rrg-x"
     assert project.queue == "gpu"
 
@@ -238,29 +238,41 @@ def test_words_added_on_the_command_line_are_checked_too(write, whole):
 
 
 @pytest.mark.parametrize(
-    ("said", "links", "at_most"),
-    [("", 1, None), ("links = 3", 3, 3), ("at_most = 9", 1, 9), ("links = 5\nat_most = 2", 5, 5)],
+    ("said", "jobs", "at_most"),
+    [("", 1, None), ("jobs = 3", 3, 3), ("at_most = 9", 1, 9), ("jobs = 5\nat_most = 2", 5, 5)],
 )
-def test_who_says_how_many_links_there_are_gets_no_more(write, said, links, at_most):
+def test_who_says_how_many_jobs_there_are_gets_no_more(write, said, jobs, at_most):
     folder = write(f'command = "python train.py"\n[chain]\n{said}\n')
 
     chain = load(folder).chain
 
-    assert (chain.links, chain.at_most) == (links, at_most)
+    assert (chain.jobs, chain.at_most) == (jobs, at_most)
+
+
+def test_links_is_an_older_name_of_jobs(write):
+    folder = write(
+        'command = "python train.py"\n[chain]\nlinks = 3\n[cluster.beluga.chain]\nlinks = 5\n'
+    )
+
+    here, there = load(folder), load(folder, cluster="beluga")
+    typed = load(folder, cluster="beluga", overrides={"chain.jobs": 2})
+
+    assert [each.chain.jobs for each in (here, there, typed)] == [3, 5, 2]
+    assert (here.chain.at_most, there.chain.at_most) == (3, 5)
 
 
 @pytest.mark.parametrize(
     ("typed", "at_most"),
     [
-        ({"chain.links": 3}, 30),
-        ({"chain.links": 40}, 40),
-        ({"chain.links": 3, "chain.at_most": 5}, 5),
-        ({"chain.links": 1, "chain.at_most": 1}, 1),
+        ({"chain.jobs": 3}, 30),
+        ({"chain.jobs": 40}, 40),
+        ({"chain.jobs": 3, "chain.at_most": 5}, 5),
+        ({"chain.jobs": 1, "chain.at_most": 1}, 1),
         ({}, 30),
     ],
 )
-def test_links_typed_for_one_run_leave_what_it_may_grow_to(write, typed, at_most):
-    folder = write('command = "python train.py"\n[chain]\nlinks = 2\nat_most = 30\n')
+def test_jobs_typed_for_one_run_leave_what_it_may_grow_to(write, typed, at_most):
+    folder = write('command = "python train.py"\n[chain]\njobs = 2\nat_most = 30\n')
 
     assert load(folder, overrides=typed).chain.at_most == at_most
 

@@ -221,7 +221,7 @@ def test_files_written_without_a_step_between_them_are_one_save():
 
 def test_lines_come_often_at_first_then_every_few_seconds(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    program = Program(RABASKA_METRICS=str(path), RABASKA_LINK="2")
+    program = Program(RABASKA_METRICS=str(path), RABASKA_JOB="2")
 
     for _ in range(8 * 3600):
         program.step()
@@ -232,7 +232,7 @@ def test_lines_come_often_at_first_then_every_few_seconds(tmp_path):
     assert len([moment for moment in moments if moment < 10]) >= 10
     assert max(later - sooner for sooner, later in itertools.pairwise(moments)) <= 15.5
     assert len(written) < 1500
-    assert written[-1]["link"] == 2
+    assert written[-1]["job"] == 2
 
 
 @pytest.mark.parametrize(
@@ -477,7 +477,7 @@ def python(code, folder, *options, **variables):
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join([str(FIRST), str(folder), str(SOURCES)]),
         "RABASKA_WATCH": "1", "RABASKA_METRICS": str(folder / "metrics.jsonl"),
-        "RABASKA_LINK": "1", **variables,
+        "RABASKA_JOB": "1", **variables,
     }  # fmt: skip
     return subprocess.run(
         [sys.executable, *options, "-c", code], env=environment, cwd=folder, check=False,
@@ -655,12 +655,12 @@ def noted(folder: Path) -> list[tuple[str, int]]:
     return [(told["path"], told["steps"]) for told in map(json.loads, text.splitlines())]
 
 
-def a_link(folder: Path) -> Watcher:
+def a_job(folder: Path) -> Watcher:
     for name in ("output", "checkpoints", "local/code"):
         (folder / name).mkdir(parents=True)
     return Watcher(
         {
-            "RABASKA_SAVED": str(folder / "saved.jsonl"), "RABASKA_LINK": "2",
+            "RABASKA_SAVED": str(folder / "saved.jsonl"), "RABASKA_JOB": "2",
             "RABASKA_OUTPUT": str(folder / "output"), "RABASKA_LOCAL": str(folder / "local"),
             "RABASKA_CHECKPOINTS": str(folder / "checkpoints"),
         }
@@ -668,7 +668,7 @@ def a_link(folder: Path) -> Watcher:
 
 
 def test_what_the_program_saves_after_its_first_step_is_noted_in_order(tmp_path: Path) -> None:
-    watcher = a_link(tmp_path)
+    watcher = a_job(tmp_path)
     save = whole(dump, 1, "path", watcher.saved)
 
     save({}, tmp_path / "output/before.pt")
@@ -690,7 +690,7 @@ def test_what_the_program_saves_after_its_first_step_is_noted_in_order(tmp_path:
 
 
 def test_an_open_file_is_noted_once_for_all_that_is_written_to_it(tmp_path: Path) -> None:
-    watcher = a_link(tmp_path)
+    watcher = a_job(tmp_path)
     save = whole(pickle.dump, 1, "file", watcher.saved)
     watcher.count.steps = 3
 
@@ -704,7 +704,7 @@ def test_an_open_file_is_noted_once_for_all_that_is_written_to_it(tmp_path: Path
 
 
 def test_a_note_that_cannot_be_written_is_left_out(tmp_path: Path) -> None:
-    watcher = a_link(tmp_path)
+    watcher = a_job(tmp_path)
     watcher.count.steps = 3
     (tmp_path / "saved.jsonl").mkdir()
 

@@ -68,7 +68,7 @@ def run(folder, program, *words, python=sys.executable, **variables):
     (folder / "train.py").write_text(program)
     path = os.pathsep.join([str(SOURCES / "rabaska/training/watching/first"), str(SOURCES)])
     environment = {
-        **os.environ, "PYTHONPATH": path, "RABASKA_WATCH": "1", "RABASKA_LINK": "1",
+        **os.environ, "PYTHONPATH": path, "RABASKA_WATCH": "1", "RABASKA_JOB": "1",
         "RABASKA_METRICS": str(folder / "metrics.jsonl"), "OMP_NUM_THREADS": "1", **variables,
     }  # fmt: skip
     return subprocess.run(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 # Counts to `--steps`, saving now and then; everything a test wants to vary is an option. With
-# `--hold 2` the first two links go on after their first save until somebody ends them.
+# `--hold 2` the first two jobs go on after their first save until somebody ends them.
 TRAIN = """
 import argparse, json, os, time
 
@@ -44,7 +44,7 @@ while step < args.steps:
         with open(name + ".tmp", "w") as f:
             json.dump({"step": step}, f)
         os.replace(name + ".tmp", name)
-        while args.hold and int(os.environ["RABASKA_LINK"]) <= args.hold:
+        while args.hold and int(os.environ["RABASKA_JOB"]) <= args.hold:
             time.sleep(0.05)
 with open(os.path.join(args.output, "result.json"), "w") as f:
     json.dump({"final": step}, f)
@@ -62,7 +62,7 @@ path = "numbers"
 walltime = "60s"
 
 [chain]
-links = 3
+jobs = 3
 
 [checkpoints]
 patterns = ["checkpoint-*.json"]

@@ -83,12 +83,12 @@ def test_a_link_out_of_the_dataset_is_refused_with_the_way_out(user):
     assert "follow_links" in user.types("run", code=4).errors
 
 
-def test_a_program_that_crashes_at_once_ends_its_chain_after_one_link(user):
+def test_a_program_that_crashes_at_once_ends_its_chain_after_one_job(user):
     user.write("train.py", "import no_such_module")
 
     said = user.types("run", "--wait", code=1)
 
-    assert len(user.status()["links"]) == 1
+    assert len(user.status()["jobs"]) == 1
     assert "No module named 'no_such_module'" in said.output
     assert "what to do:" in said.output
 
@@ -100,7 +100,7 @@ def test_a_program_that_never_saves_ends_its_chain_at_the_first_limit(user):
 
     told = user.status()
     assert told["state"] == "failed"
-    assert len(told["links"]) == 1
+    assert len(told["jobs"]) == 1
     assert "sav" in told["reason"]
 
 
@@ -115,10 +115,10 @@ def test_a_program_that_ignores_the_request_to_stop_is_killed_at_the_limit(user)
         """,
     )
 
-    user.types("run", "--wait", "--walltime", "5s", "--links", "1", code=10)
+    user.types("run", "--wait", "--walltime", "5s", "--jobs", "1", code=10)
 
-    link = user.status()["links"][0]
-    assert (link["how"], link["signal"]) == ("time limit", 9)
+    job = user.status()["jobs"][0]
+    assert (job["how"], job["signal"]) == ("time limit", 9)
 
 
 def test_ten_megabytes_without_a_line_break_are_kept_whole(user):
@@ -214,7 +214,7 @@ def test_ctrl_c_at_any_moment_leaves_a_project_that_still_works(user, command, d
 @pytest.mark.parametrize("delay", [0.1, 0.4])
 @pytest.mark.parametrize("command", ["status", "fetch", "show", "cancel", "resume", "clusters"])
 def test_ctrl_c_at_any_moment_leaves_a_run_that_can_be_finished(user, command, delay):
-    user.types("run", "--links", "9", "--", "--pause", "0.05")
+    user.types("run", "--jobs", "9", "--", "--pause", "0.05")
     user.until(lambda status: status["checkpoint"] is not None)
 
     interrupted(user.start(command, start_new_session=True), delay)
@@ -295,7 +295,7 @@ def test_no_space_while_staging_ends_the_chain_with_the_reason(user, small_disk,
     said = user.types("run", "--wait", code=10)
 
     assert "space" in said.output
-    assert user.status()["links"][0]["how"] == "staging failed"
+    assert user.status()["jobs"][0]["how"] == "staging failed"
 
 
 def test_a_time_limit_too_short_to_begin_is_told_with_what_to_change(user):
@@ -330,7 +330,7 @@ def test_names_that_are_no_utf_8_are_carried_shown_and_fetched(user):
 
     told = user.status()
     assert told["state"] == "finished"
-    assert "checkpoint-mod" in told["links"][1]["resumed_from"]
+    assert "checkpoint-mod" in told["jobs"][1]["resumed_from"]
     for words in (("status",), ("logs",), ("show",), ("fetch",), ("status", "--all")):
         user.types(*words)
     fetched = [os.fsencode(path.name) for path in user.project.rglob("*") if path.is_file()]
@@ -338,7 +338,7 @@ def test_names_that_are_no_utf_8_are_carried_shown_and_fetched(user):
     assert b"r\xe9sultat.txt" in fetched
 
 
-def test_damaged_shards_end_the_link_and_the_named_command_repairs_them(user):
+def test_damaged_shards_end_the_job_and_the_named_command_repairs_them(user):
     user.settings(path='"numbers"\nas = "shards"')
     user.write("train.py", READS_SHARDS)
     first = user.types("run", "--", "--gate", str(user.gate)).output.strip()
@@ -352,8 +352,8 @@ def test_damaged_shards_end_the_link_and_the_named_command_repairs_them(user):
     user.types("wait", second, code=5)
 
     told = user.status(second)
-    assert told["links"][0]["how"] == "damaged data"
-    assert pack in told["links"][0]["reason"]
+    assert told["jobs"][0]["how"] == "damaged data"
+    assert pack in told["jobs"][0]["reason"]
     command = f"rabaska data verify {pack} --repair"
     assert command in " ".join(user.types("status", second).output.split())
     explained = " ".join(user.types("explain", second).output.split())

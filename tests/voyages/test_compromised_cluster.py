@@ -118,8 +118,8 @@ def test_words_of_a_cluster_do_not_command_the_terminal(evil, user, login):
     report = {
         "run": "tiny-1", "id": "c" * 32, "path": f"{store}/runs/tiny-1", "about": {}, "mark": None,
         "problems": [escape], "tail": escape, "metrics": {escape: 1},
-        "links": [{"link": 1, "host": escape, "how": escape, "reason": escape, "ended": 1.0}],
-        "verdict": {"decision": "stop", "reason": escape, "hint": escape}, "jobs": [],
+        "jobs": [{"job": 1, "host": escape, "how": escape, "reason": escape, "ended": 1.0}],
+        "verdict": {"decision": "stop", "reason": escape, "hint": escape}, "submissions": [],
     }  # fmt: skip
     evil(runs=listed, survey=[report, LAST])
 

@@ -1,4 +1,4 @@
-"""A run of several links on this computer ends as the same training does without rabaska."""
+"""A run of several jobs on this computer ends as the same training does without rabaska."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ command = "python train.py {checkpoints}"
 walltime = "10m"
 
 [chain]
-links = 9
+jobs = 9
 
 [environment]
 variables = { OMP_NUM_THREADS = "1" }
@@ -76,7 +76,7 @@ def test_kills_of_program_and_agent_leave_no_trace_in_weights_and_losses(
         ended = rabaska.wait(run)
 
     carried = Path(ended.path) / "output" / ".."
-    assert len(ended.links) >= 2
+    assert len(ended.jobs) >= 2
     assert left_by(carried / "checkpoints", carried / "output") == left_by(
         tmp_path / "undisturbed", tmp_path / "undisturbed"
     )

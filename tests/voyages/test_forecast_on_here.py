@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import pytest
 
-from rabaska.node.record import forecast, links, plan
+from rabaska.node.record import forecast, jobs, plan
 from rabaska.node.record.outlook import terms_of
 from rabaska.node.record.runfolder import RunFolder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 # As much of PyTorch as the watcher looks at: the real one takes longer to import than these
-# links last. The real one is in tests/training and benchmarks/watching.py.
+# jobs last. The real one is in tests/training and benchmarks/watching.py.
 TORCH = {
     "__init__": "from torch import optim, utils\nfrom torch.serialization import save",
     "serialization": """
@@ -104,34 +104,34 @@ def lines_of(user, run):
 
 
 class Program(NamedTuple):
-    """What is slept in each of ten batches, how often, and in links of how many seconds."""
+    """What is slept in each of ten batches, how often, and in jobs of how many seconds."""
 
     pause: float
     epochs: int
     walltime: int
 
     def start(self, user):
-        """A run that takes six links or more, nobody having said of how many."""
+        """A run that takes six jobs or more, nobody having said of how many."""
         words = ["--pause", str(self.pause), "--epochs", str(self.epochs)]
         return user.types("run", "--walltime", f"{self.walltime}s", "--", *words).output.strip()
 
 
 def check_foretold(user, run, program):
-    """That a tenth of the first link foretold the end of a run that took many."""
+    """That a tenth of the first job foretold the end of a run that took many."""
     user.types("wait", run)
     ended = user.status(run)
 
     told = foretold(user, run, 0.1 * program.walltime)
 
     assert ended["state"] == "finished"
-    assert 6 <= len(ended["links"]) <= 12
-    assert abs(told.links - len(ended["links"])) <= 1
-    assert abs(told.finishes - ended["links"][-1]["ended"]) < 0.3 * program.walltime * told.links
+    assert 6 <= len(ended["jobs"]) <= 12
+    assert abs(told.jobs - len(ended["jobs"])) <= 1
+    assert abs(told.finishes - ended["jobs"][-1]["ended"]) < 0.3 * program.walltime * told.jobs
     assert told.total == program.epochs
     return ended
 
 
-def test_a_run_grows_as_its_pace_demands_and_a_tenth_of_its_first_link_foretells_it(watched):
+def test_a_run_grows_as_its_pace_demands_and_a_tenth_of_its_first_job_foretells_it(watched):
     program = Program(0.025, 120, walltime=7)
     run = program.start(watched)
     early = watched.until(lambda told: told["extended"], run)
@@ -139,16 +139,16 @@ def test_a_run_grows_as_its_pace_demands_and_a_tenth_of_its_first_link_foretells
 
     ended = check_foretold(watched, run, program)
 
-    assert len(early["links"]) == 1
-    assert re.search(r"extended by 1 link, because with 0.\d+ s for each epoch it takes \d+", said)
+    assert len(early["jobs"]) == 1
+    assert re.search(r"extended by 1 job, because with 0.\d+ s for each epoch it takes \d+", said)
     assert "the run adds others as it goes" in said
-    assert ended["extended"]["links"] >= len(ended["links"]) - 1
-    assert {link["job"].partition("_")[0] for link in ended["links"]} == {ended["job"]}
+    assert ended["extended"]["jobs"] >= len(ended["jobs"]) - 1
+    assert {job["id"].partition("_")[0] for job in ended["jobs"]} == {ended["job_id"]}
 
 
 @pytest.mark.thorough
-def test_a_tenth_of_the_first_link_foretells_long_chains_of_three_programs(watched, monkeypatch):
-    """Many epochs to a link, six, and two."""
+def test_a_tenth_of_the_first_job_foretells_long_chains_of_three_programs(watched, monkeypatch):
+    """Many epochs to a job, six, and two."""
     monkeypatch.setenv("RABASKA_SLOTS", "3")
     programs = [Program(0.025, 190, 10), Program(0.12, 40, 10), Program(0.3, 13, 10)]
     runs = [program.start(watched) for program in programs]
@@ -158,23 +158,23 @@ def test_a_tenth_of_the_first_link_foretells_long_chains_of_three_programs(watch
 
 
 def foretold(user, run, seconds):
-    """What was known when the first link had trained for so long."""
+    """What was known when the first job had trained for so long."""
     folder = RunFolder(str(user.home / "store" / "runs" / run))
-    lines = [line for line in lines_of(user, run) if line["link"] == 1]
+    lines = [line for line in lines_of(user, run) if line["job"] == 1]
     early = [line for line in lines if line["time"] <= line["began"] + seconds]
-    begun = links.read_begun(folder, 1)
+    begun = jobs.read_begun(folder, 1)
     terms = terms_of(folder, plan.load(folder), begun)
     return forecast.forecast(forecast.pace(early, 0.0, []), terms, saved=True)
 
 
-def test_a_run_that_may_have_no_more_links_says_how_to_add_them(watched):
-    words = ["--walltime", "5s", "--links", "1", "--", "--epochs", "40", "--pause", "0.05"]
+def test_a_run_that_may_have_no_more_jobs_says_how_to_add_them(watched):
+    words = ["--walltime", "5s", "--jobs", "1", "--", "--epochs", "40", "--pause", "0.05"]
 
     run = watched.types("run", "--wait", *words, code=10).output.split()[0]
 
     for _ in range(2):  # a machine that became slower needs more than was foretold, and is told so
         said = watched.types("status", run).output
-        [command] = re.findall(rf"`rabaska (resume {run} --links \d)` goes on", said)
+        [command] = re.findall(rf"`rabaska (resume {run} --jobs \d)` goes on", said)
         assert f"`rabaska {command}` goes on" in watched.types("logs", run).output
         watched.types(*command.split())
         waiting = watched.start("wait", run)
@@ -184,8 +184,8 @@ def test_a_run_that_may_have_no_more_links_says_how_to_add_them(watched):
     assert waiting.returncode == 0
 
 
-def test_status_tells_speed_and_end_and_the_command_for_more_links(watched):
-    watched.types("run", "--links", "1", "--walltime", "90s", "--", "--epochs", "1000")
+def test_status_tells_speed_and_end_and_the_command_for_more_jobs(watched):
+    watched.types("run", "--jobs", "1", "--walltime", "90s", "--", "--epochs", "1000")
 
     told = watched.until(lambda told: (told["speed"] or {}).get("saves"))
     said = watched.types("status").output
@@ -193,15 +193,15 @@ def test_status_tells_speed_and_end_and_the_command_for_more_links(watched):
     assert "% of it waiting for data" in said
     assert " of 1000, 0." in said
     assert "done about" in said
-    assert f"`rabaska resume {told['name']} --links " in said
-    assert told["forecast"]["links_there"] == 1
-    assert told["forecast"]["links"] > 2
+    assert f"`rabaska resume {told['name']} --jobs " in said
+    assert told["forecast"]["jobs_there"] == 1
+    assert told["forecast"]["jobs"] > 2
     assert told["speed"]["seconds_per_step"] == pytest.approx(0.05, rel=0.6)
     assert told["speed"]["waiting"] < 0.1
     watched.types("cancel")
 
 
-def test_a_chain_that_can_never_advance_says_so_before_its_first_link_is_over(watched):
+def test_a_chain_that_can_never_advance_says_so_before_its_first_job_is_over(watched):
     words = ["--batches", "5000", "--pause", "0.1"]
     run = watched.types("run", "--walltime", "60s", "--", *words).output.strip()
     events = watched.home / "store" / "runs" / run / "events.jsonl"
@@ -214,9 +214,9 @@ def test_a_chain_that_can_never_advance_says_so_before_its_first_link_is_over(wa
     watched.types("cancel", run)
 
 
-def test_a_chain_that_cannot_advance_ends_at_its_first_link_and_is_refused_next_time(watched):
+def test_a_chain_that_cannot_advance_ends_at_its_first_job_and_is_refused_next_time(watched):
     slow = SETTINGS.replace("train.py", "train.py --batches 500 --pause 0.1")
-    slow = slow.replace('"20s"', '"6s"').replace("[chain]", "[chain]\nlinks = 3")
+    slow = slow.replace('"20s"', '"6s"').replace("[chain]", "[chain]\njobs = 3")
     watched.write("rabaska.toml", slow.format(options=""))
 
     run = watched.types("run", "--wait", code=14).output.split()[0]
@@ -230,13 +230,13 @@ def test_a_chain_that_cannot_advance_ends_at_its_first_link_and_is_refused_next_
     watched.write("train.py", TRAIN.replace("asked.pause)", "asked.pause)  # now it saves"))
     changed = watched.types("run").errors
 
-    assert len(told["links"]) == 1
-    assert "saved: one epoch takes 50 s, and a link has" in told["reason"]
+    assert len(told["jobs"]) == 1
+    assert "saved: one epoch takes 50 s, and a job has" in told["reason"]
     assert re.search(r"save every \d+ steps or so, or ask for .*: `--walltime \d\ds`", told["hint"])
     assert f"because {run} saved nothing in" in refused
     assert "`--no-doctor` submits it all the same" in refused
-    assert "no link would save anything" in found
-    assert f"a link may be over before anything is saved: an epoch of {run} took 50 s" in longer
+    assert "no job would save anything" in found
+    assert f"a job may be over before anything is saved: an epoch of {run} took 50 s" in longer
     assert "saved nothing" not in changed
 
 
@@ -281,7 +281,7 @@ def test_a_save_cut_short_by_a_kill_is_cleared_away(watched):
     run = watched.types("run", "--wait", "--", "--epochs", "3").output.split()[0]
 
     told = watched.status(run)
-    assert [link["how"] for link in told["links"]] == ["killed", "finished"]
-    assert told["links"][1]["resumed_from"] == "checkpoints/last.json"
+    assert [job["how"] for job in told["jobs"]] == ["killed", "finished"]
+    assert told["jobs"][1]["resumed_from"] == "checkpoints/last.json"
     left = os.listdir(watched.home / "store" / "runs" / run / "carried" / "002" / "checkpoints")
     assert left == ["last.json"]

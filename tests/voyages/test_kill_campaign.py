@@ -64,7 +64,7 @@ command = "python train.py --output {{output}} --resume {{checkpoint}} --witness
 walltime = "1h"
 
 [chain]
-links = 50
+jobs = 50
 
 [checkpoints]
 patterns = ["checkpoint-*.json"]
@@ -100,7 +100,7 @@ def test_no_kill_loses_a_run_or_a_checkpoint_or_lets_two_programs_write(user, wi
 
     assert ended.state is RunState.FINISHED
     assert not Path(f"{witness}.two-writers").exists()
-    print("kills:", kills, "links of the last run:", len(ended.links))
+    print("kills:", kills, "jobs of the last run:", len(ended.jobs))
 
 
 def checked(run, user, witness):

@@ -59,36 +59,36 @@ def _write(path, text):
 
 
 @pytest.mark.thorough  # tests/real does the same over ssh
-def test_a_chain_of_three_with_one_link_killed_is_finished_and_fetched(guest):
-    limit = ("--walltime", "24s", "--links", "4")
+def test_a_chain_of_three_with_one_job_killed_is_finished_and_fetched(guest):
+    limit = ("--walltime", "24s", "--jobs", "4")
     run = guest.run(*limit, "--", "--every", "1", "--hold", "2")
     told = guest.until(lambda status: status["checkpoint"] is not None, run)
 
-    os.kill(told["links"][0]["pid"], signal.SIGKILL)
+    os.kill(told["jobs"][0]["pid"], signal.SIGKILL)
     guest.types("wait", run)
 
     told = guest.status(run)
     assert told["state"] == "finished"
-    assert len(told["links"]) >= 3
-    assert len({link["job"] for link in told["links"]}) == len(told["links"])
-    assert told["links"][1]["how"] == "time limit"
+    assert len(told["jobs"]) >= 3
+    assert len({job["id"] for job in told["jobs"]}) == len(told["jobs"])
+    assert told["jobs"][1]["how"] == "time limit"
     folder = guest.types("fetch", run).output.strip()
     with open(f"{folder}/output/result.json") as result:
         assert json.load(result) == {"final": 30}
 
 
-def test_a_cancelled_run_takes_its_waiting_links_along(guest):
+def test_a_cancelled_run_takes_its_waiting_jobs_along(guest):
     run = guest.run("--", "--pause", "0.1", "--steps", "400")
     guest.until(lambda status: status["checkpoint"] is not None, run)
 
     guest.types("cancel", run)
 
     told = guest.until(lambda status: status["state"] == "cancelled", run)
-    assert len(told["links"]) == 1
+    assert len(told["jobs"]) == 1
     assert told["checkpoint"] is not None
 
 
-def test_a_link_that_is_cancelled_saves_before_its_job_is_deleted(guest):
+def test_a_job_that_is_cancelled_saves_before_it_is_deleted(guest):
     guest.write("train.py", SLOW_TO_SAVE)
     guest.settings(command='"python train.py {output}"')
     run = guest.run()
@@ -98,17 +98,17 @@ def test_a_link_that_is_cancelled_saves_before_its_job_is_deleted(guest):
 
     told = guest.until(lambda status: status["state"] == "cancelled", run)
     assert told["checkpoint"]["path"].endswith("checkpoint-0001.json")
-    assert [link["how"] for link in told["links"]] == ["cancelled"]
+    assert [job["how"] for job in told["jobs"]] == ["cancelled"]
     assert "no job of it any more" not in said.errors
 
 
 @pytest.mark.thorough
-def test_a_run_out_of_links_is_resumed(guest):
+def test_a_run_out_of_jobs_is_resumed(guest):
     words = ["--pause", "0.1", "--steps", "100", "--every", "1"]
-    run = guest.run("--walltime", "8s", "--links", "1", "--", *words)
+    run = guest.run("--walltime", "8s", "--jobs", "1", "--", *words)
     guest.until(lambda status: status["state"] == "interrupted", run)
 
-    guest.types("resume", run, "--links", "3")
+    guest.types("resume", run, "--jobs", "3")
     guest.types("wait", run)
 
     assert guest.status(run)["state"] == "finished"
@@ -148,40 +148,40 @@ def test_what_a_scheduler_cannot_do_is_said_before_it_runs_and_while_it_does(gue
 
 
 @pytest.mark.parametrize("guest", ["torque"], indirect=True)
-def test_links_that_a_queue_has_no_room_for_are_told_and_the_others_run(guest):
+def test_jobs_that_a_queue_has_no_room_for_are_told_and_the_others_run(guest):
     _write(guest.programs / "spool" / "jobs-allowed", "2")
 
-    said = guest.types("run", "--on", "there", "--links", "4")
+    said = guest.types("run", "--on", "there", "--jobs", "4")
     guest.types("wait")
 
-    assert "link 3 of 4 was not taken: qsub said:" in said.errors
+    assert "job 3 of 4 was not taken: qsub said:" in said.errors
     assert "exceeds the queue limit" in said.errors
     assert guest.status()["state"] == "finished"
 
 
 @pytest.mark.parametrize("guest", ["torque"], indirect=True)
-def test_a_link_after_one_that_is_over_is_submitted_all_the_same(guest):
+def test_a_job_after_one_that_is_over_is_submitted_all_the_same(guest):
     guest.write("train.py", "import sys; sys.exit(3)")
     guest.settings(command='"python train.py"')
     (guest.programs / "qsub").rename(guest.programs / "qsub-at-once")
     slow = 'case "$*" in *depend*) sleep 6 ;; esac\nexec qsub-at-once "$@"\n'
     _write(guest.programs / "qsub", f"#!/bin/sh\n{slow}")
 
-    guest.run("--links", "2")
+    guest.run("--jobs", "2")
     guest.types("wait", code=3)
 
     lines = (guest.home / "stand-in" / "spool").glob("*.json")
     told = guest.status()
     assert len(list(lines)) == 2
-    assert (told["state"], len(told["links"])) == ("failed", 1)
+    assert (told["state"], len(told["jobs"])) == ("failed", 1)
 
 
 def test_a_job_that_its_scheduler_forgot_hides_no_other_and_can_be_cancelled(guest):
     guest.write("train.py", "import time; time.sleep(60)")
     guest.settings(command='"python train.py"')
-    forgotten, kept = guest.run("--links", "1"), guest.run("--links", "1")
+    forgotten, kept = guest.run("--jobs", "1"), guest.run("--jobs", "1")
     for run in (forgotten, kept):
-        guest.until(lambda status: status["links"], run)
+        guest.until(lambda status: status["jobs"], run)
 
     first = min((guest.programs / "spool").glob("*.json"), key=lambda file: int(file.stem))
     first.unlink()
@@ -190,7 +190,7 @@ def test_a_job_that_its_scheduler_forgot_hides_no_other_and_can_be_cancelled(gue
     told = {run["name"]: run["state"] for run in every}
     assert told[kept] == "running"
     assert told[forgotten] != "finished"
-    guest.types("cancel", forgotten)  # its link leaves by itself
+    guest.types("cancel", forgotten)  # its job leaves by itself
     guest.until(lambda status: status["state"] == "cancelled", forgotten)
     guest.types("cancel", kept)
 

@@ -33,10 +33,10 @@ def test_it_runs_as_a_chain_without_an_edit(stranger, monkeypatch):
     script = (stranger.project / "main.py").read_bytes()
 
     stranger.types("init", "--yes")
-    stranger.types("run", "--wait", "--walltime", "20s", "--links", "20")
+    stranger.types("run", "--wait", "--walltime", "20s", "--jobs", "20")
 
     told = stranger.status()
     assert told["state"] == "finished"
-    assert len(told["links"]) >= 3
+    assert len(told["jobs"]) >= 3
     assert told["metrics"]["Acc"] > 0.9
     assert (stranger.project / "main.py").read_bytes() == script

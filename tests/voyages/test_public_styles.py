@@ -1,6 +1,6 @@
 """Programs in the styles of public repositories: a chain grows only on one that goes on.
 
-Each of the programs in `styles` ends its link after six of fourteen epochs (`link.spend`).
+Each of the programs in `styles` ends its job after six of fourteen epochs (`job.spend`).
 """
 
 import shutil
@@ -18,7 +18,7 @@ UNFINISHED = 10  # the same, of a run that is interrupted
 
 @dataclass(frozen=True)
 class Over:
-    """A program that starts over in each link, whatever it is given."""
+    """A program that starts over in each job, whatever it is given."""
 
     says: str  # `init` of it
     command: str = ""  # what a user tries who wants to have a chain all the same
@@ -75,18 +75,18 @@ def test_a_program_that_starts_over_is_told_so_and_no_chain_grows_on_it(somebody
     proposed = user.types("init", "--yes")
     if case.command:
         _set_command(user, case.command)
-    user.types("run", "--wait", "--links", "3", "--at-most", "30", code=STARTS_OVER)
+    user.types("run", "--wait", "--jobs", "3", "--at-most", "30", code=STARTS_OVER)
 
     told = user.status()
     assert case.says in proposed.errors
-    assert "links = 1 " in (user.project / "rabaska.toml").read_text()
+    assert "jobs = 1 " in (user.project / "rabaska.toml").read_text()
     assert told["state"] == "failed"
-    assert told["reason"].startswith("it starts over: link 2 ")
+    assert told["reason"].startswith("it starts over: job 2 ")
     assert case.reason in told["reason"]
     assert told["hint"]
-    assert len(told["links"]) == 2
+    assert len(told["jobs"]) == 2
     assert not told["extended"]
-    assert told["links"][1]["resumed_from"] == ""
+    assert told["jobs"][1]["resumed_from"] == ""
     shown = user.types("status").output
     assert "started over" in shown
     assert "it starts over" in user.types("logs").output.strip().splitlines()[-1]
@@ -107,7 +107,7 @@ def test_one_job_that_is_too_short_for_it_is_not_said_to_go_on(somebody, style):
     assert "all of it must fit into one job of " in said.errors
     cancelled = user.types("cancel").errors
     resumed = user.types("resume").errors
-    log = user.types("logs", "--link", "1").output.strip().splitlines()[-1]
+    log = user.types("logs", "--job", "1").output.strip().splitlines()[-1]
     for text in (told["hint"], said.output, log, cancelled, resumed):
         assert "would begin again: its program " in text
         assert "can go on" not in text
@@ -127,9 +127,9 @@ def test_a_program_that_goes_on_runs_as_a_chain_without_an_alarm(somebody, style
     told = user.status()
     assert told["state"] == "finished", told
     assert "must fit into one job" not in submitted
-    assert len(told["links"]) == 3
-    assert all(link["started_over"] == "" for link in told["links"])
-    assert all(link["resumed_from"] for link in told["links"][1:])
+    assert len(told["jobs"]) == 3
+    assert all(job["started_over"] == "" for job in told["jobs"])
+    assert all(job["resumed_from"] for job in told["jobs"][1:])
     assert "code." not in doctor
 
 
@@ -144,11 +144,11 @@ def test_a_way_to_resume_that_is_not_used_is_found_out(somebody):
 
     assert "never goes on" in warned
     assert "--init_from=resume" in warned
-    assert len(user.status()["links"]) == 2
+    assert len(user.status()["jobs"]) == 2
     refused = user.types("run", code=STARTS_OVER).errors
-    assert "each link of this run would begin the training again" in refused
-    assert "--links 1" in refused
-    assert "starts over, and its next link will too: link 2 " in user.types("resume").errors
+    assert "each job of this run would begin the training again" in refused
+    assert "--jobs 1" in refused
+    assert "starts over, and its next job will too: job 2 " in user.types("resume").errors
     assert "can go on with it" not in user.types("cancel").errors
 
 
@@ -173,7 +173,7 @@ def test_a_checkpoint_that_no_pattern_fits_is_found_and_named(somebody, patterns
     told = user.status()
     assert told["state"] == "finished"
     assert told["checkpoint"]["path"] == "output/last.pt"
-    assert [link["resumed_from"] for link in told["links"][1:]] == ["output/last.pt"] * 2
-    log = user.types("logs", "--link", "1").output
+    assert [job["resumed_from"] for job in told["jobs"][1:]] == ["output/last.pt"] * 2
+    log = user.types("logs", "--job", "1").output
     assert "output/last.pt is a checkpoint" in log
     assert "`last.pt` is added" in log

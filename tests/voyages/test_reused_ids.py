@@ -51,7 +51,7 @@ def cancelled_at(slurm):
 
 
 def test_another_job_under_the_id_of_a_run_is_neither_shown_nor_cancelled(slurm):
-    run = slurm.run("--links", "1", "--no-doctor")
+    run = slurm.run("--jobs", "1", "--no-doctor")
     before = slurm.status(run)["state"]
     (slurm.programs / "name").write_text("my-thesis")
     (slurm.programs / "comment").write_text("(null)")
@@ -61,14 +61,14 @@ def test_another_job_under_the_id_of_a_run_is_neither_shown_nor_cancelled(slurm)
 
     assert before == "running"
     assert told["state"] != "running"
-    assert "job 101 is another job now: `my-thesis`" in told["problems"]
+    assert "id 101 belongs to another job now: `my-thesis`" in told["problems"]
     assert cancelled_at(slurm) == []
-    assert "job 101 is another job now: `my-thesis`" in said.errors + said.output
+    assert "id 101 belongs to another job now: `my-thesis`" in said.errors + said.output
 
 
 @pytest.mark.parametrize("renamed", [False, True], ids=["as submitted", "renamed"])
 def test_a_job_with_the_mark_or_the_name_of_a_run_is_cancelled(slurm, renamed):
-    run = slurm.run("--links", "1", "--no-doctor")
+    run = slurm.run("--jobs", "1", "--no-doctor")
     changed = "name" if renamed else "comment"
     (slurm.programs / changed).write_text("something of the site")
 
@@ -81,7 +81,7 @@ def test_a_job_with_the_mark_or_the_name_of_a_run_is_cancelled(slurm, renamed):
 
 
 def test_a_job_that_takes_the_id_between_status_and_cancel_is_left_alone(slurm):
-    run = slurm.run("--links", "1", "--no-doctor")
+    run = slurm.run("--jobs", "1", "--no-doctor")
     squeue = slurm.programs / "squeue"
     # Who looks at the moment of cancelling sees the other job.
     swap = f"""echo my-thesis > {slurm.programs}/name; : > {slurm.programs}/comment"""
@@ -94,7 +94,7 @@ def test_a_job_that_takes_the_id_between_status_and_cancel_is_left_alone(slurm):
 
 @pytest.mark.parametrize("guest", ["pbs", "torque", "moab"], indirect=True)
 def test_a_job_of_another_name_is_not_deleted(guest):
-    run = guest.run("--links", "1", "--", "--hold", "1")
+    run = guest.run("--jobs", "1", "--", "--hold", "1")
     guest.until(lambda told: told["checkpoint"] is not None, run)
     [file] = (guest.programs / "spool").glob("*.json")
     partial = Path(f"{file}.partial")
@@ -105,23 +105,23 @@ def test_a_job_of_another_name_is_not_deleted(guest):
     guest.types("cancel", run)
 
     number = file.stem
-    assert problems == [f"job {number} is another job now: `my-thesis`"]
+    assert problems == [f"id {number} belongs to another job now: `my-thesis`"]
     assert not (guest.programs / "spool" / f"{number}.cancelled").exists()
 
 
 def test_a_queue_that_was_deleted_gives_numbers_again_on_this_computer(user):
-    one = user.types("run", "--links", "1", "--", "--hold", "1").output.strip()
+    one = user.types("run", "--jobs", "1", "--", "--hold", "1").output.strip()
     user.until(lambda told: told["checkpoint"] is not None, one)
     end_everything_of(user.home)
     shutil.rmtree(user.home / "store" / "queue")
-    other = user.types("run", "--links", "1", "--", "--hold", "1").output.strip()
+    other = user.types("run", "--jobs", "1", "--", "--hold", "1").output.strip()
     user.until(lambda told: told["checkpoint"] is not None, other)
 
     told = user.status(one)
     user.types("cancel", one)
 
     assert told["state"] == "interrupted"
-    assert told["problems"] == [f"job 1 is another job now: `{other}`"]
+    assert told["problems"] == [f"id 1 belongs to another job now: `{other}`"]
     assert user.status(other)["state"] == "running"
     assert user.status(one)["state"] == "cancelled"
     user.types("cancel", other)

@@ -29,7 +29,7 @@ def everywhere(folder, key=KEY):
 def trainer(user):
     user.write("train.py", PRINTS_LENGTH)
     user.write("rabaska.toml", 'command = "python train.py 0"\n[environment]\n'
-               'secrets = ["WANDB_API_KEY"]\n[chain]\nlinks = 1\n')  # fmt: skip
+               'secrets = ["WANDB_API_KEY"]\n[chain]\njobs = 1\n')  # fmt: skip
     return user
 
 

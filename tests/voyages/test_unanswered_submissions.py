@@ -54,7 +54,7 @@ class Slow:
 @pytest.mark.parametrize("guest", SUBMITS, indirect=True)
 def test_a_submission_under_way_is_a_state_and_never_made_again(guest):  # noqa: F811
     slow = Slow(guest)
-    process = guest.start("run", "--on", "there", "--links", "1", "--no-doctor", process_group=0)
+    process = guest.start("run", "--on", "there", "--jobs", "1", "--no-doctor", process_group=0)
     slow.wait_for_a_call()
     os.killpg(process.pid, signal.SIGKILL)  # as when its terminal is closed
     process.communicate()
@@ -79,14 +79,14 @@ def test_a_job_whose_submission_was_killed_is_found_by_its_name(guest):  # noqa:
     real = slow.folder / "lib" / slow.command.name
     everyone = "kill -9 $PPID $(cut -d' ' -f4 /proc/$PPID/stat)"
     slow.command.write_text(f'#!/bin/sh\n{real} "$@" >/dev/null\n{everyone}\n')
-    guest.start("run", "--on", "there", "--links", "1", "--no-doctor").communicate()
+    guest.start("run", "--on", "there", "--jobs", "1", "--no-doctor").communicate()
     slow.command.unlink()
     real.rename(slow.command)
 
     told = guest.status()
 
     assert told["state"] in ("queued", "running", "finished")
-    assert told["job"] or told["links"]  # a link that began is proof enough
+    assert told["job_id"] or told["jobs"]  # a job that began is proof enough
     guest.types("wait")
     assert len(slow.jobs()) == 1
 
@@ -94,7 +94,7 @@ def test_a_job_whose_submission_was_killed_is_found_by_its_name(guest):  # noqa:
 @pytest.mark.parametrize("guest", ["pbs"], indirect=True)
 def test_run_says_what_it_waits_for(guest):  # noqa: F811
     slow = Slow(guest)
-    process = guest.start("run", "--on", "there", "--links", "1", "--no-doctor")
+    process = guest.start("run", "--on", "there", "--jobs", "1", "--no-doctor")
     slow.wait_for_a_call()
 
     told = ""
@@ -110,13 +110,13 @@ def test_run_says_what_it_waits_for(guest):  # noqa: F811
 
 @pytest.mark.parametrize("guest", ["pbs"], indirect=True)
 def test_two_that_resume_at_once_submit_one_chain(guest):  # noqa: F811
-    run = guest.types("run", "--on", "there", "--links", "1", "--", "--hold", "1").output.strip()
+    run = guest.types("run", "--on", "there", "--jobs", "1", "--", "--hold", "1").output.strip()
     guest.until(lambda told: told["checkpoint"] is not None, run)
     guest.types("cancel", run)
     guest.until(lambda told: told["state"] == "cancelled", run)
     slow = Slow(guest)
 
-    both = [guest.start("resume", run, "--links", "1") for _ in range(2)]
+    both = [guest.start("resume", run, "--jobs", "1") for _ in range(2)]
     slow.wait_for_a_call()
     time.sleep(1)
     slow.go_on()
@@ -131,7 +131,7 @@ def test_two_that_resume_at_once_submit_one_chain(guest):  # noqa: F811
 @pytest.mark.parametrize("guest", ["pbs"], indirect=True)
 def test_a_run_that_is_cancelled_while_it_is_submitted_leaves_no_job(guest):  # noqa: F811
     slow = Slow(guest)
-    process = guest.start("run", "--on", "there", "--links", "1", "--no-doctor")
+    process = guest.start("run", "--on", "there", "--jobs", "1", "--no-doctor")
     slow.wait_for_a_call()
     cancelling = guest.start("cancel")
     guest.until(lambda told: told["state"] == "stopping")
@@ -145,7 +145,7 @@ def test_a_run_that_is_cancelled_while_it_is_submitted_leaves_no_job(guest):  # 
 
 
 # What a run leaves, one after another: its name here, its folder there, its intention to submit.
-SIGNS = ("runs/*.json", "store/runs/*/run.json", "store/runs/*/jobs.jsonl")
+SIGNS = ("runs/*.json", "store/runs/*/run.json", "store/runs/*/submissions.jsonl")
 
 
 def killed_after(user, folder, number):
@@ -154,7 +154,7 @@ def killed_after(user, folder, number):
     Then somebody does what `status` advises.
     """
     someone = replace(user, home=folder / f"home-{number}")
-    process = someone.start("run", "--no-doctor", "--links", "1", process_group=0)
+    process = someone.start("run", "--no-doctor", "--jobs", "1", process_group=0)
     while not list(someone.home.glob(SIGNS[number % 3])):
         time.sleep(0.01)
     time.sleep(0.1 * (number // 3))

@@ -38,17 +38,17 @@ def test_waiting_gives_the_programs_verdict_as_exit_code(user):
 
 def test_a_run_longer_than_one_job_is_finished_by_a_chain(user):
     words = ["--pause", "0.1", "--steps", "60", "--every", "1"]
-    user.types("run", "--wait", "--walltime", "4s", "--links", "30", "--", *words)
+    user.types("run", "--wait", "--walltime", "4s", "--jobs", "30", "--", *words)
 
     told = user.status()
 
     assert told["state"] == "finished"
-    assert len(told["links"]) >= 3
-    assert {link["how"] for link in told["links"][:-1]} == {"time limit"}
-    assert all(link["resumed_from"] for link in told["links"][1:])
+    assert len(told["jobs"]) >= 3
+    assert {job["how"] for job in told["jobs"][:-1]} == {"time limit"}
+    assert all(job["resumed_from"] for job in told["jobs"][1:])
 
 
-def test_an_absolute_path_that_a_program_saved_is_there_in_the_next_link(user):
+def test_an_absolute_path_that_a_program_saved_is_there_in_the_next_job(user):
     user.settings(command='"python train.py {output}"')
     user.write(
         "train.py",
@@ -73,18 +73,18 @@ def test_an_absolute_path_that_a_program_saved_is_there_in_the_next_link(user):
     assert "the best weights" in user.types("logs").output
 
 
-def test_a_link_killed_outright_costs_only_the_steps_since_the_last_save(user):
-    user.types("run", "--links", "3", "--", "--gate", str(user.gate))
-    told = user.until(lambda status: (status["links"] or [{}])[0].get("last_step") == 10)
+def test_a_job_killed_outright_costs_only_the_steps_since_the_last_save(user):
+    user.types("run", "--jobs", "3", "--", "--gate", str(user.gate))
+    told = user.until(lambda status: (status["jobs"] or [{}])[0].get("last_step") == 10)
 
-    os.kill(told["links"][0]["pid"], signal.SIGKILL)
+    os.kill(told["jobs"][0]["pid"], signal.SIGKILL)
     user.gate.touch()
     user.types("wait")
 
     after = user.status()
     assert after["state"] == "finished"
-    assert after["links"][0]["how"] in ("lost", "killed")
-    assert after["links"][1]["steps_redone"] <= 5
+    assert after["jobs"][0]["how"] in ("lost", "killed")
+    assert after["jobs"][1]["steps_redone"] <= 5
 
 
 def test_a_dry_run_prints_plan_and_script_and_touches_nothing(user):
@@ -142,18 +142,18 @@ def test_a_cancelled_run_stops_keeps_what_it_saved_and_can_go_on(user):
     user.types("cancel")
     user.until(lambda status: status["state"] == "cancelled")
     user.gate.touch()
-    user.types("resume", "--links", "2")
+    user.types("resume", "--jobs", "2")
     user.types("wait")
 
     told = user.status()
     assert told["state"] == "finished"
-    assert told["links"][-1]["resumed_from"].startswith("output/checkpoint-")
+    assert told["jobs"][-1]["resumed_from"].startswith("output/checkpoint-")
 
 
 def test_after_the_runner_is_killed_status_is_true_and_resume_goes_on(user):
     user.types("run", "--", "--gate", str(user.gate))
     told = user.until(lambda status: status["checkpoint"] is not None)
-    keeper = _keeper_of(told["links"][0]["pid"])
+    keeper = _keeper_of(told["jobs"][0]["pid"])
 
     os.kill(keeper, signal.SIGKILL)
 
@@ -177,7 +177,7 @@ def test_results_are_fetched_while_the_run_goes_on_and_again_after_it(user):
     early = json.loads(user.types("fetch", "--json").output)
     user.gate.touch()
     user.types("wait")
-    user.until(lambda status: status["links"][-1]["ended"])  # DONE is written a moment before
+    user.until(lambda status: status["jobs"][-1]["ended"])  # DONE is written a moment before
     late = json.loads(user.types("fetch", "--json").output)
     nothing = json.loads(user.types("fetch", "--json").output)
 
@@ -186,14 +186,14 @@ def test_results_are_fetched_while_the_run_goes_on_and_again_after_it(user):
     assert nothing["files"] == 0
 
 
-def test_links_that_wait_do_not_begin_when_the_run_is_finished(user):
-    user.types("run", "--links", "3", "--wait")
-    user.until(lambda status: status["links"][-1]["ended"])  # DONE is written a moment before
+def test_jobs_that_wait_do_not_begin_when_the_run_is_finished(user):
+    user.types("run", "--jobs", "3", "--wait")
+    user.until(lambda status: status["jobs"][-1]["ended"])  # DONE is written a moment before
 
     folder = json.loads(user.types("fetch", "--json").output)["folder"]
 
     assert sorted(os.listdir(os.path.join(folder, "run", "logs"))) == [
-        "job-1_1.out", "link-001.log",
+        "scheduler-1_1.out", "job-001.log",
     ]  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def test_the_commands_work_from_python_too(user, monkeypatch):
     for name, value in user.environment.items():
         monkeypatch.setenv(name, value)
 
-    submitted = rabaska.run(user.project, overrides={"chain.links": 2})
+    submitted = rabaska.run(user.project, overrides={"chain.jobs": 2})
     ended = rabaska.wait(submitted.run)
     fetched = rabaska.fetch(submitted.run)
 

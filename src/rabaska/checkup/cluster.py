@@ -99,22 +99,22 @@ def _site_limits(subject: Subject) -> Iterator[Finding]:
             "cluster.short", f"{say_duration(project.resources.walltime)} is too short a limit",
             _where(subject, "[resources] walltime"),
             f"{cluster.name} accepts none below {say_duration(shortest)}",
-            "give each link more time; a run that ends early costs no more", serious=False,
+            "give each job more time; a run that ends early costs no more", serious=False,
         )  # fmt: skip
-    if cluster.most_jobs and project.chain.links > cluster.most_jobs:
+    if cluster.most_jobs and project.chain.jobs > cluster.most_jobs:
         yield Finding(
-            "cluster.many", f"{project.chain.links} links are too many at once",
-            _where(subject, "[chain] links"),
+            "cluster.many", f"{project.chain.jobs} jobs are too many at once",
+            _where(subject, "[chain] jobs"),
             f"{cluster.name} lets a user have {cluster.most_jobs} jobs in the queue",
-            "give each link more time, and ask for fewer",
+            "give each job more time, and ask for fewer",
         )  # fmt: skip
 
 
 def _purge(subject: Subject) -> Iterator[Finding]:
-    """A chain may outlive the data it reads: links wait, and packs are written once."""
+    """A chain may outlive the data it reads: jobs wait, and packs are written once."""
     tier, project = subject.cluster.store_tier, subject.project
     kept = purge_span(tier.purge) if tier else None
-    lasts = project.resources.walltime * project.chain.links
+    lasts = project.resources.walltime * project.chain.jobs
     if tier and kept and lasts > kept / 2:
         yield Finding(
             "cluster.purge-soon", f"the run may take {say_duration(lasts)}, and the site deletes "
@@ -136,12 +136,12 @@ def _closed(subject: Subject, queue: Partition) -> Iterator[Finding]:
 def _time(subject: Subject, queue: Partition) -> Iterator[Finding]:
     asked = subject.project.resources.walltime
     if queue.walltime and asked > queue.walltime:
-        links = -(-asked // queue.walltime) * subject.project.chain.links
+        jobs = -(-asked // queue.walltime) * subject.project.chain.jobs
         yield Finding(
             "cluster.time", f"{say_duration(asked)} is longer than {queue.name} allows",
             _where(subject, "[resources] walltime"),
             f"its limit is {say_duration(queue.walltime)} (PartitionTimeLimit)",
-            f"use `walltime` {say_duration(queue.walltime)} and `links = {links}`; `rabaska plan` "
+            f"use `walltime` {say_duration(queue.walltime)} and `jobs = {jobs}`; `rabaska plan` "
             "compares queues",
         )  # fmt: skip
 

@@ -213,17 +213,17 @@ def _speaks_of_bf16(node: ast.AST) -> bool:
 
 
 def _chain(subject: Subject) -> Iterator[Finding]:
-    """Several links need a program that saves and goes on."""
+    """Several jobs need a program that saves and goes on."""
     script, project = subject.script, subject.project
-    links = max(project.chain.links, project.chain.at_most or 1)
-    if script is None or links < 2:
+    jobs = max(project.chain.jobs, project.chain.at_most or 1)
+    if script is None or jobs < 2:
         return
-    where = f"{script.name}; {links} links in [chain]"
+    where = f"{script.name}; {jobs} jobs in [chain]"
     saves = any(_SAVES.search(name) for name in script.calls)
     if not saves and not any(write.checkpoint for write in script.writes):
         yield Finding(
             "code.never-saves", "it never saves its state", where,
-            f"each of the links would begin anew after {say_duration(project.resources.walltime)}",
+            f"each of the jobs would begin anew after {say_duration(project.resources.walltime)}",
             "save model, optimizer and epoch into `{output}` now and then",
         )  # fmt: skip
         return
@@ -231,21 +231,21 @@ def _chain(subject: Subject) -> Iterator[Finding]:
     if found.kind == plan.WEIGHTS:
         yield Finding(
             "code.weights-only", "it takes the weights only from a checkpoint", found.place,
-            "no counter is loaded, so each of the links would repeat the training",
+            "no counter is loaded, so each of the jobs would repeat the training",
             "load the epoch or step too, with the optimizer, and begin the training loop with it",
         )  # fmt: skip
     elif found.kind == plan.UNREAD:
         yield Finding(
             "code.unread-resume", "whether it goes on from a checkpoint could not be read",
-            found.place or where, "links that begin anew do the same work again",
-            "nothing, if you know that it does: the chain ends if its second link starts over",
+            found.place or where, "jobs that begin anew do the same work again",
+            "nothing, if you know that it does: the chain ends if its second job starts over",
             serious=False,
         )  # fmt: skip
     elif found.kind == plan.NOT:
         words = ", ".join(f'"{word}"' for word in found.words)
         yield Finding(
             "code.never-resumes", "it saves its state and never goes on from it", where,
-            "each of the links would begin anew",
+            "each of the jobs would begin anew",
             f"write `resume = [{words}]`: then it loads what it saved ({found.place})"
             if words
             else "give it an option that loads state and counter from a checkpoint, and add it to "

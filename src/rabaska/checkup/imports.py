@@ -8,7 +8,7 @@ from rabaska.checkup.environment import PACKAGE_OF, imports, plain_name, read, v
 from rabaska.checkup.findings import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.shellwords import expanding
-from rabaska.node.link.launch import is_python
+from rabaska.node.job.launch import is_python
 from rabaska.scouting.questions import MODULE
 
 QUESTION = "imports"  # its name

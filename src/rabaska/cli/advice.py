@@ -89,7 +89,7 @@ def doctor(*, on: str, fix: bool, offline: bool, as_json: bool) -> int:
 @_offline
 @json_option
 def plan(*, on: tuple[str, ...], as_json: bool, **wishes: Any) -> int:
-    """Which queue, which GPU, how many links, what goes with them, where the data goes, the cost.
+    """Which queue, which GPU, how many jobs, what goes with them, where the data goes, the cost.
 
     Clusters that are named are asked how they are today and when such a job might start; several
     stand side by side. Exit code 1 when none of them can do it.

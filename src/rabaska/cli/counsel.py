@@ -22,7 +22,7 @@ _WIDTH = 98
 _IN_FULL = 4  # clusters that are told with every reason
 TIERS = ("tier", "where", "size", "files", "purged", "backup")
 _KEPT = ("kept", "number", "size", "files")
-_HEADINGS = ("cluster", "queue", "GPUs", "links", "of", "GPU-hours", "start", "because")
+_HEADINGS = ("cluster", "queue", "GPUs", "jobs", "of", "GPU-hours", "start", "because")
 _LAST_LINES = 12
 _WORTH_A_QUEUE = 1.5  # times as fast as here; less is eaten up by waiting
 
@@ -75,7 +75,7 @@ def plans(told: "Plans") -> None:
     show.note(told.basis)
     if len(told.plans) > 1:
         rows = [_row(each) for each in told.plans]
-        show.data("\n".join(columns(rows, _HEADINGS, right=("links", "GPU-hours"))))
+        show.data("\n".join(columns(rows, _HEADINGS, right=("jobs", "GPU-hours"))))
     for each in told.plans if len(told.plans) <= _IN_FULL else ():
         show.data("\n".join(_plan(each)))
     for each in told.plans if len(told.plans) <= _IN_FULL else ():
@@ -90,7 +90,7 @@ def _row(each: "OnePlan") -> tuple[object, ...]:
         return (each.outlook.cluster, "none", "", "", "", "", "", each.outlook.nearest)
     return (
         each.outlook.cluster, choice.queue, f"{choice.nodes * choice.gpus} {choice.gpu}".strip(),
-        choice.links, say_duration(choice.walltime), f"{choice.gpu_hours:g}", each.start,
+        choice.jobs, say_duration(choice.walltime), f"{choice.gpu_hours:g}", each.start,
         "; ".join(choice.reasons[:2]),
     )  # fmt: skip
 
@@ -122,7 +122,7 @@ def _plan(each: "OnePlan") -> list[str]:
     lines += [
         f"  queue    {choice.queue}: {'; '.join(choice.reasons)}",
         f"  ask for  {nodes}{', '.join(asks)}",
-        f"  links    {choice.links} of {say_duration(choice.walltime)}",
+        f"  jobs     {choice.jobs} of {say_duration(choice.walltime)}",
         f"  cost     {choice.gpu_hours:g} GPU-hours{units}",
     ]
     lines += [f"  start    {each.start}"] if each.start else []

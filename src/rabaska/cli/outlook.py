@@ -16,7 +16,7 @@ def outlook(run: RunStatus) -> Iterator[str]:
     if run.not_watched:
         yield f"not watched: {run.not_watched}"
     if run.extended:
-        yield f"extended by {_links(run.extended.links)}, because {run.extended.why}"
+        yield f"extended by {_jobs(run.extended.jobs)}, because {run.extended.why}"
     if run.forecast and run.state not in _ENDED:
         yield expected(run.forecast)
         yield from _warnings(run, run.forecast)
@@ -29,12 +29,12 @@ def _pace(speed: Speed) -> str:
 
 
 def expected(told: Forecast) -> str:
-    """`epoch 3 of 40, 12 min each; 5 links; done about Tue 14:00`"""
+    """`epoch 3 of 40, 12 min each; 5 jobs; done about Tue 14:00`"""
     parts = [f"{_place(told)}, {say_seconds(told.seconds_each)} each"]
-    if told.links:
-        parts.append(_links(told.links))
-    elif told.per_link:
-        parts.append(f"{told.per_link:.3g} {told.unit}s in each link")
+    if told.jobs:
+        parts.append(_jobs(told.jobs))
+    elif told.per_job:
+        parts.append(f"{told.per_job:.3g} {told.unit}s in each job")
     if told.finishes:
         parts.append(f"done about {_moment(told.finishes)}")
     return "; ".join(parts)
@@ -44,18 +44,18 @@ def _warnings(run: RunStatus, told: Forecast) -> Iterator[str]:
     if told.stuck:
         yield f"warning: this chain may never advance: {told.stuck}"
         yield f"  hint: {told.hint}"
-    if told.links_to_come:
-        yield f"note: {told.links_there} of them were submitted; the run adds others as it goes"
-    if told.links_missing:
-        there = max(told.links_there, told.grows_to)
+    if told.jobs_to_come:
+        yield f"note: {told.jobs_there} of them were submitted; the run adds others as it goes"
+    if told.jobs_missing:
+        there = max(told.jobs_there, told.grows_to)
         yield (
             f"note: it may have only {there} of them; when those are over, "
-            f"`rabaska resume {run.name} --links {told.links_missing}` adds the rest"
+            f"`rabaska resume {run.name} --jobs {told.jobs_missing}` adds the rest"
         )
 
 
-def _links(count: int) -> str:
-    return f"{count} link{'s' if count > 1 else ''}"
+def _jobs(count: int) -> str:
+    return f"{count} job{'s' if count > 1 else ''}"
 
 
 def _place(told: Forecast) -> str:

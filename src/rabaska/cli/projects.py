@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rabaska.cli import show
-from rabaska.cli.words import json_option, on_option, quiet_option
+from rabaska.cli.words import jobs_option, json_option, on_option, quiet_option
 from rabaska.domain.projects import Dataset, Project
 from rabaska.domain.runs import Draw
 from rabaska.errors import DatasetError, WrongUse
@@ -20,7 +20,7 @@ from rabaska.settings.project import FILE, check_command, check_data, is_in_proj
 from rabaska.settings.resolved import name_for
 
 _KEYS = {
-    "walltime": "resources.walltime", "gpus": "resources.gpus", "links": "chain.links",
+    "walltime": "resources.walltime", "gpus": "resources.gpus", "jobs": "chain.jobs",
     "at_most": "chain.at_most",
 }  # fmt: skip
 
@@ -92,8 +92,8 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
 @click.option("--dry-run", is_flag=True, help="Print the plan and the script; touch nothing.")
 @click.option("--no-doctor", is_flag=True, help="Do not look for what would go wrong first.")
 @click.option("--wait", is_flag=True, help="Follow the run; exit with the program's verdict.")
-@click.option("--walltime", metavar="TIME", help="Time limit of one link: 90s, 3h, 1d.")
-@click.option("--links", type=click.IntRange(1), help="How many jobs are queued at once.")
+@click.option("--walltime", metavar="TIME", help="Time limit of one job: 90s, 3h, 1d.")
+@jobs_option("How many jobs are queued at once.")
 @click.option(
     "--at-most", type=click.IntRange(1),
     help="How many the run may grow to, when those are too few.",

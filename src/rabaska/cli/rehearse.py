@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--for", "minutes", type=click.FloatRange(0.1), default=5.0, show_default=True,
-    metavar="MINUTES", help="The longest a link may take.",
+    metavar="MINUTES", help="The longest a job may take.",
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Other moments for another number.")
 @quiet_option

@@ -12,6 +12,7 @@ from rabaska.cli.chosen import chosen_run
 from rabaska.cli.words import (
     complete_cluster,
     found_on_option,
+    jobs_option,
     json_option,
     quiet_option,
     run_argument,
@@ -30,7 +31,7 @@ from rabaska.records.home import home
 )  # fmt: skip
 @json_option
 def status(run: str, *, on: str, everything: bool, as_json: bool) -> None:
-    """Show how a run stands, link by link; without a name, the newest run.
+    """Show how a run stands, job by job; without a name, the newest run.
 
     With --on and no name, every run on that cluster is listed. What was submitted from another
     computer, or forgotten, is remembered from then on.
@@ -47,16 +48,16 @@ def status(run: str, *, on: str, everything: bool, as_json: bool) -> None:
 @run_argument
 @found_on_option
 @click.option("-f", "--follow", is_flag=True, help="Go on as it is written, to the run's end.")
-@click.option("--link", type=click.IntRange(1), help="Only what this link printed.")
+@click.option("--job", type=click.IntRange(1), help="Only what this job printed.")
 @json_option
-def logs(run: str, *, on: str, follow: bool, link: int | None, as_json: bool) -> None:
-    """Print what the program printed, link after link.
+def logs(run: str, *, on: str, follow: bool, job: int | None, as_json: bool) -> None:
+    """Print what the program printed, job after job.
 
     On a terminal only colours and carriage returns pass; a file gets every byte.
     """
     from rabaska.journeys import logs as logs_journey
 
-    chunks = logs_journey.logs(chosen_run(run, on), home(), follow=follow, link=link)
+    chunks = logs_journey.logs(chosen_run(run, on), home(), follow=follow, job=job)
     if as_json:
         showing.json({"log": b"".join(chunks).decode(errors="replace")})
         return
@@ -113,19 +114,19 @@ def cancel(run: str, *, on: str, as_json: bool) -> None:
 @click.command()
 @run_argument
 @found_on_option
-@click.option("--links", type=click.IntRange(1), help="How many more jobs; default: as before.")
+@jobs_option("How many more jobs; default: as before.")
 @json_option
-def resume(run: str, *, on: str, links: int | None, as_json: bool) -> None:
+def resume(run: str, *, on: str, jobs: int | None, as_json: bool) -> None:
     """Go on with a run that stopped, from its newest valid checkpoint."""
     from rabaska.journeys import resume as resume_journey
 
     record = chosen_run(run, on)
     with showing.steps(quiet=as_json) as told:
-        job = resume_journey.resume(record, home(), links=links, teller=told)
+        job_id = resume_journey.resume(record, home(), jobs=jobs, teller=told)
     if as_json:
-        showing.json({"run": record.name, "job": job.native})
+        showing.json({"run": record.name, "job_id": job_id.native})
     else:
-        showing.note(f"run {record.name}: goes on as job {job}")
+        showing.note(f"run {record.name}: resumed, id {job_id}")
 
 
 @click.command()
@@ -180,5 +181,5 @@ def forget(run: str, on: str, *, secrets: bool) -> None:
         delete_secrets(record, home())
     records.forget(home().runs, record)
     # Interrupted before its job was known, it may have no folder.
-    folder = "its folder stays" if record.job else "its folder, if it was made, stays"
+    folder = "its folder stays" if record.job_id else "its folder, if it was made, stays"
     showing.note(f"{record.name} is no longer listed; {folder}: {record.path}")

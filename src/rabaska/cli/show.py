@@ -15,7 +15,7 @@ from rabaska.cli.columns import Painted, columns, painted
 from rabaska.cli.controls import HarmlessLog, harmless
 from rabaska.cli.plain import plain
 from rabaska.domain.amounts import say_duration
-from rabaska.domain.runs import Link, RunState, RunStatus
+from rabaska.domain.runs import Job, RunState, RunStatus
 from rabaska.errors import RabaskaError
 
 if TYPE_CHECKING:
@@ -175,21 +175,19 @@ class Following:
         self._trouble = ""
 
     def __call__(self, run: RunStatus) -> None:
-        for link in run.links:
-            self._tell(link, "began", f"link {link.number} began, {_origin(link)}")
-            if link.how:
-                self._tell(
-                    link, "ended", f"link {link.number} ended: {standing.how_it_ended(link)}"
-                )
+        for job in run.jobs:
+            self._tell(job, "began", f"job {job.number} began, {_origin(job)}")
+            if job.how:
+                self._tell(job, "ended", f"job {job.number} ended: {standing.how_it_ended(job)}")
         if run.state is RunState.UNKNOWN and run.reason != self._trouble:
             note(f"note: {run.reason}; asking again")
         self._trouble = run.reason if run.state is RunState.UNKNOWN else ""
         if sys.stderr.isatty():
             self._spin(_one_line(run))
 
-    def _tell(self, link: Link, what: str, text: str) -> None:
-        if (link.number, what) not in self._told:
-            self._told.add((link.number, what))
+    def _tell(self, job: Job, what: str, text: str) -> None:
+        if (job.number, what) not in self._told:
+            self._told.add((job.number, what))
             note(text)
 
     def _spin(self, text: str) -> None:
@@ -206,17 +204,17 @@ class Following:
             self._spinner.stop()
 
 
-def _origin(link: Link) -> str:
-    if link.resumed_from:
-        return f"going on from {link.resumed_from}"
-    known = link.started_over or not link.checkpoint_found
-    return "from the beginning" if known else f"with {link.checkpoint_found} in its folder"
+def _origin(job: Job) -> str:
+    if job.resumed_from:
+        return f"going on from {job.resumed_from}"
+    known = job.started_over or not job.checkpoint_found
+    return "from the beginning" if known else f"with {job.checkpoint_found} in its folder"
 
 
 def _one_line(run: RunStatus) -> str:
-    last = standing.steps_of(run.links[-1]) if run.links else ""
+    last = standing.steps_of(run.jobs[-1]) if run.jobs else ""
     metrics = ", ".join(standing.metric(*each) for each in list(run.metrics.items())[:3])
-    parts = (f"{run.name} {run.state.value}", f"link {len(run.links)}/{run.links_asked}",
+    parts = (f"{run.name} {run.state.value}", f"job {len(run.jobs)}/{run.jobs_requested}",
              f"steps {last}" if last else "", metrics)  # fmt: skip
     return " · ".join(part for part in parts if part)
 
@@ -231,7 +229,7 @@ def voyage(told: "Voyage") -> None:
         "data": ", ".join(f"{each.pack} as {each.mode}" for each in plan.datasets) or "none",
         "staged into": _staged_into(plan),
         "code": f"snapshot {plan.code[:12]}",
-        "links": _links(told),
+        "jobs": _jobs(told),
         "asked to save": f"{say_duration(spec.warn_before)} before the limit, by {plan.signal}",
         "GPUs": f"{spec.resources.gpus} {spec.resources.gpu_model}".strip(),
         "checkpoints": " ".join(plan.patterns),
@@ -243,15 +241,15 @@ def voyage(told: "Voyage") -> None:
     data(f"\n# {'-' * 30} job.sh {'-' * 30}\n{told.script}")
 
 
-def _links(told: "Voyage") -> str:
+def _jobs(told: "Voyage") -> str:
     """How many are queued, and how many there may be."""
     from rabaska.node.record.growth import limit
 
-    links, plan = told.spec.links, told.plan
+    jobs, plan = told.spec.jobs, told.plan
     each = say_duration(told.spec.resources.walltime)
-    most = limit(plan, []) if plan.growth.words else links
-    more = f", and more as needed, {most} at most" if most > links else ""
-    return f"up to {links} of {each}{more}"
+    most = limit(plan, []) if plan.growth.words else jobs
+    more = f", and more as needed, {most} at most" if most > jobs else ""
+    return f"up to {jobs} of {each}{more}"
 
 
 def _staged_into(plan: "Plan") -> str:

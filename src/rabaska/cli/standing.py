@@ -6,7 +6,7 @@ from datetime import timedelta
 from rabaska.cli.columns import Painted, columns, painted
 from rabaska.cli.outlook import outlook
 from rabaska.domain.amounts import say_duration, say_size
-from rabaska.domain.runs import Link, RunState, RunStatus, Staged
+from rabaska.domain.runs import Job, RunState, RunStatus, Staged
 
 _NAMED = 5  # files in one line
 _COLOURS = {
@@ -19,11 +19,11 @@ _COLOURS = {
 
 
 def one_run(run: RunStatus, *, colours: bool) -> Iterator[str]:
-    """A headline, a row per link, and what to know about a failure."""
+    """A headline, a row per job, and what to know about a failure."""
     yield from _headline(run, colours=colours)
-    if run.links:
-        headings = ("link", "job", "on", "took", "ended", "steps", "redone", "from")
-        rows = [_link_row(link, run.now) for link in run.links]
+    if run.jobs:
+        headings = ("job", "id", "on", "took", "ended", "steps", "redone", "from")
+        rows = [_job_row(job, run.now) for job in run.jobs]
         yield from columns(rows, headings, right=("took", "redone"), colours=colours)
     yield from _footnotes(run)
     if run.tail and run.state in (RunState.FAILED, RunState.INTERRUPTED):
@@ -35,23 +35,23 @@ def one_run(run: RunStatus, *, colours: bool) -> Iterator[str]:
 
 
 def many_runs(runs: Sequence[RunStatus], *, colours: bool) -> list[str]:
-    headings = ("run", "on", "state", "links", "last", "why")
+    headings = ("run", "on", "state", "jobs", "last", "why")
     return columns([_run_row(run) for run in runs], headings, colours=colours)
 
 
-def how_it_ended(link: Link) -> str:
-    over = "started over; " if link.started_over else ""
-    if not link.how:
+def how_it_ended(job: Job) -> str:
+    over = "started over; " if job.started_over else ""
+    if not job.how:
         return f"{over}running"
-    if link.signal:
-        return f"{over}{link.how} (signal {link.signal})"
-    return f"{over}{link.how} (exit code {link.exit_code})" if link.exit_code else over + link.how
+    if job.signal:
+        return f"{over}{job.how} (signal {job.signal})"
+    return f"{over}{job.how} (exit code {job.exit_code})" if job.exit_code else over + job.how
 
 
-def steps_of(link: Link) -> str:
-    if link.last_step is None:
-        return "" if link.epoch is None else f"epoch {link.epoch:g}"
-    return f"{link.first_step}-{link.last_step}"
+def steps_of(job: Job) -> str:
+    if job.last_step is None:
+        return "" if job.epoch is None else f"epoch {job.epoch:g}"
+    return f"{job.first_step}-{job.last_step}"
 
 
 def _headline(run: RunStatus, *, colours: bool) -> Iterator[str]:
@@ -62,34 +62,34 @@ def _headline(run: RunStatus, *, colours: bool) -> Iterator[str]:
         yield f"  hint: {run.hint}"
 
 
-def _link_row(link: Link, now: float) -> list[object]:
+def _job_row(job: Job, now: float) -> list[object]:
     return [
-        link.number, link.job, link.host, _took(link, now), how_it_ended(link), steps_of(link),
-        "" if link.steps_redone is None else link.steps_redone,
-        origin(link),
+        job.number, job.id, job.host, _took(job, now), how_it_ended(job), steps_of(job),
+        "" if job.steps_redone is None else job.steps_redone,
+        origin(job),
     ]  # fmt: skip
 
 
-def origin(link: Link) -> str:
+def origin(job: Job) -> str:
     """The checkpoint it went on from; said only where its program was given it, or shows it."""
-    if link.resumed_from:
-        return link.resumed_from.rpartition("/")[2]
-    known = link.started_over or not link.checkpoint_found
+    if job.resumed_from:
+        return job.resumed_from.rpartition("/")[2]
+    known = job.started_over or not job.checkpoint_found
     return "the beginning" if known else "not known"
 
 
-def _took(link: Link, now: float) -> str:
-    """How long it has run; nothing for a link that was lost, whose end nobody saw."""
-    if not link.began or (link.how and not link.ended):
+def _took(job: Job, now: float) -> str:
+    """How long it has run; nothing for a job that was lost, whose end nobody saw."""
+    if not job.began or (job.how and not job.ended):
         return ""
-    return say_duration(timedelta(seconds=max(0.0, (link.ended or now) - link.began)))
+    return say_duration(timedelta(seconds=max(0.0, (job.ended or now) - job.began)))
 
 
 def _run_row(run: RunStatus) -> list[object]:
-    last = steps_of(run.links[-1]) if run.links else ""
+    last = steps_of(run.jobs[-1]) if run.jobs else ""
     state = Painted(run.state.value, _COLOURS[run.state])
-    links = run.links_asked + (run.extended.links if run.extended else 0)
-    return [run.name, run.cluster, state, f"{len(run.links)}/{links}", last, run.reason]
+    jobs = run.jobs_requested + (run.extended.jobs if run.extended else 0)
+    return [run.name, run.cluster, state, f"{len(run.jobs)}/{jobs}", last, run.reason]
 
 
 def metric(name: str, value: float | None) -> str:
@@ -107,11 +107,11 @@ def _footnotes(run: RunStatus) -> Iterator[str]:
     if run.metrics:
         values = ", ".join(metric(name, value) for name, value in run.metrics.items())
         yield f"last reported: {values}"
-    for link in run.links[-1:]:
-        if link.reason and link.reason != run.reason:
-            yield f"link {link.number}: {link.reason}"
-        if link.beginning_not_known:
-            yield f"note: {link.beginning_not_known}"
+    for job in run.jobs[-1:]:
+        if job.reason and job.reason != run.reason:
+            yield f"job {job.number}: {job.reason}"
+        if job.beginning_not_known:
+            yield f"note: {job.beginning_not_known}"
     if run.left_running:
         counted = "1 process" if run.left_running == 1 else f"{run.left_running} processes"
         yield f"note: ended {counted} that the program left running when it finished"

@@ -51,6 +51,18 @@ def found_on_option(command: Command) -> Command:
     )(command)
 
 
+class _Jobs(click.Option):
+    """`--jobs`; also under its older name `--links`, which no page shows."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        super().add_to_parser(parser, ctx)
+        parser.add_option(obj=self, opts=["--links"], dest=self.name)
+
+
+def jobs_option(meaning: str) -> Callable[[Command], Command]:
+    return click.option("--jobs", cls=_Jobs, type=click.IntRange(1), help=meaning)
+
+
 def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")(command)
 

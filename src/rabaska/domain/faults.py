@@ -26,7 +26,7 @@ _KNOWN = {
     ),
     "fails": (
         "it fails when it goes on",
-        "read the log of that link; `rabaska explain` knows many messages",
+        "read the log of that job; `rabaska explain` knows many messages",
     ),
     "place lost": (
         "it took up the weights, and counted from the first step again",

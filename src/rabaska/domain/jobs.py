@@ -23,12 +23,12 @@ class Resources:
 
 @dataclass(frozen=True)
 class JobSpec:
-    """One submission: a chain of `links` jobs that run one after another."""
+    """One submission: as many `jobs` as it has run one after another."""
 
     name: str
     resources: Resources
     folder: str  # where the scheduler writes what it catches of the job's output
-    links: int = 1
+    jobs: int = 1
     warn_before: timedelta = timedelta(0)  # when to ask the program to save, before the limit
     account: str = ""
     queue: str = ""
@@ -41,7 +41,7 @@ class JobSpec:
 
 @dataclass(frozen=True)
 class JobId:
-    """A job as its cluster names it, and the link of the chain when it is one of several.
+    """A job as its cluster names it, and which element when it is one of an array.
 
     Where a chain is several submissions, their ids stand one after another: `71.hades 72.hades`.
     """
@@ -138,7 +138,7 @@ class Capabilities:
     asked_by_id: bool = False  # the queue is asked about known jobs, for it lists everybody's
     # Exit codes of a status command that told what it knows though some jobs are unknown to it.
     partial_answers: tuple[int, ...] = ()
-    # The cancel command gives a job time to save; where it does not, a link leaves first.
+    # The cancel command gives a job time to save; where it does not, the program is asked first.
     lets_save: bool = False
     # What the cancel command says of a job whose node does not answer: a pattern.
     node_lost: str = ""
@@ -182,11 +182,11 @@ class Capabilities:
 class InJob:
     """Shell expressions that give, inside a job, what the agent needs to know of it."""
 
-    job: str
+    job_id: str
     ends: str = ""  # when the scheduler will end the job: seconds since 1970, or local time
     local_space: str = ""
     umask: str = "077"  # of all but the program
-    # The command that takes the links still waiting out of the queue; `{name}` is the run's there.
+    # The command that takes the jobs still waiting out of the queue; `{name}` is the run's there.
     cancel_rest: str = ""
     waiting: str = ""  # the command that prints a line for each of them
     spooled: bool = False  # what a job prints is out of sight until it is over

@@ -11,7 +11,7 @@ from rabaska.domain.gpus import Gpu, parsed
 
 _SPARE = 1.1  # of the time that training takes: staging, saving, a slower node
 _DAY = timedelta(days=1)
-_MOST_LINKS = 1000
+_MOST_JOBS = 1000
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Choice:
     gpu: str
     nodes: int
     gpus: int  # per node
-    links: int
+    jobs: int
     walltime: timedelta
     cores: int  # per node; 0: as the site gives
     memory: int  # bytes per node; 0: as the site gives
@@ -128,10 +128,10 @@ def _enough_time(need: Need, queue: Partition, cluster: Cluster) -> str:
         )
     if need.stretch * _SPARE > limit:
         between = f"it saves every {say_duration(need.stretch)}"
-        return f"its limit is {say_duration(limit)}, and {between}: no link would advance"
-    links = _links(need, limit)
-    most = cluster.most_jobs or _MOST_LINKS
-    return f"{links} links of {say_duration(limit)} are too many" if links > most else ""
+        return f"its limit is {say_duration(limit)}, and {between}: no job would advance"
+    jobs = _jobs(need, limit)
+    most = cluster.most_jobs or _MOST_JOBS
+    return f"{jobs} jobs of {say_duration(limit)} are too many" if jobs > most else ""
 
 
 def _enough_memory(need: Need, queue: Partition) -> str:
@@ -154,44 +154,44 @@ def _spread(need: Need, queue: Partition) -> tuple[int, int]:
     return nodes, queue.gpus if queue.whole_nodes else per_node
 
 
-def _links(need: Need, limit: timedelta) -> int:
+def _jobs(need: Need, limit: timedelta) -> int:
     return 1 if need.total <= limit else math.ceil(need.total * _SPARE / limit)
 
 
 def _rank(
     need: Need, queue: Partition, cluster: Cluster, gpus: Mapping[str, Gpu]
 ) -> tuple[float, ...]:
-    """Few links, few nodes, no idle GPUs; then the better GPU, then the queue with less waiting."""
+    """Few jobs, few nodes, no idle GPUs; then the better GPU, then the queue with less waiting."""
     nodes, per_node = _spread(need, queue)
     limit = queue.walltime or timedelta(days=366)
     idle = nodes * per_node - need.gpus
     gpu = gpus.get(queue.kind)
     newest = parsed(gpu.capability) if gpu and gpu.capability else (0, 0)
     return (
-        _links(need, limit), nodes, idle, *(-part for part in newest), -queue.gpu_memory,
+        _jobs(need, limit), nodes, idle, *(-part for part in newest), -queue.gpu_memory,
         limit.total_seconds(), not queue.default,
     )  # fmt: skip
 
 
 def _choice(need: Need, queue: Partition, cluster: Cluster, gpus: Mapping[str, Gpu]) -> Choice:
     nodes, per_node = _spread(need, queue)
-    walltime, links = _time(need, queue, cluster)
+    walltime, jobs = _time(need, queue, cluster)
     hours = need.total.total_seconds() / 3600 * nodes * max(per_node, 0)
     gpu = gpus.get(queue.kind)
     return Choice(
-        queue=queue.name, gpu=queue.kind, nodes=nodes, gpus=per_node, links=links,
+        queue=queue.name, gpu=queue.kind, nodes=nodes, gpus=per_node, jobs=jobs,
         walltime=walltime, cores=_cores(need, queue, per_node),
         memory=_memory(need, queue, per_node),
         gpu_hours=round(hours, 1), unit_hours=round(hours * gpu.units, 1) if gpu else 0.0,
-        reasons=tuple(_reasons(need, queue, links, walltime, nodes)),
+        reasons=tuple(_reasons(need, queue, jobs, walltime, nodes)),
     )  # fmt: skip
 
 
 def _time(need: Need, queue: Partition, cluster: Cluster) -> tuple[timedelta, int]:
-    """How long each link may take, and how many there are."""
+    """How long each job may take, and how many there are."""
     wanted = need.total * _SPARE
     limit = queue.walltime or wanted
-    # Where a site chooses queues by time limit, links of a day start sooner (Alliance's advice).
+    # Where a site chooses queues by time limit, jobs of a day start sooner (Alliance's advice).
     if not cluster.names_queue and need.resumes and wanted > _DAY:
         limit = min(limit, max(_DAY, _rounded(need.stretch * _SPARE)))
     shortest = queue.shortest or cluster.shortest or timedelta(0)
@@ -221,13 +221,11 @@ def _memory(need: Need, queue: Partition, gpus: int) -> int:
     return max(bundle * gpus, 0)
 
 
-def _reasons(
-    need: Need, queue: Partition, links: int, walltime: timedelta, nodes: int
-) -> list[str]:
+def _reasons(need: Need, queue: Partition, jobs: int, walltime: timedelta, nodes: int) -> list[str]:
     limit = f"its limit is {say_duration(queue.walltime)}" if queue.walltime else "it has no limit"
-    told = [f"{limit}: one link is enough" if links == 1 else f"{limit}: {links} links"]
-    if links > 1 and queue.walltime and walltime < queue.walltime:
-        told.append("links of a day start sooner than longer ones")
+    told = [f"{limit}: one job is enough" if jobs == 1 else f"{limit}: {jobs} jobs"]
+    if jobs > 1 and queue.walltime and walltime < queue.walltime:
+        told.append("jobs of a day start sooner than longer ones")
     if need.gpus:
         has = f"{queue.gpus} {queue.kind.upper()} on a node".replace("  ", " ")
         told.append(has if nodes == 1 else f"{nodes} nodes with {has}")

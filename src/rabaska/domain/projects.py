@@ -53,11 +53,11 @@ class Recipe:
 class Chain:
     """How many jobs may follow one another, and how each is asked to stop."""
 
-    links: int = 1
+    jobs: int = 1
     grace: timedelta | None = None  # between asking to save and the limit; None: chosen by walltime
     signal: str = "TERM"
     requeue: bool = True  # may the cluster itself start a job again that it had to end
-    at_most: int | None = None  # links that the run may grow to by itself; None: nobody said
+    at_most: int | None = None  # jobs that the run may grow to by itself; None: nobody said
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ Curve = Mapping[int, float]  # step → loss
 
 @dataclass(frozen=True)
 class Stretch:
-    """What one link of an interrupted run did."""
+    """What one job of an interrupted run did."""
 
-    link: int
+    job: int
     curve: Curve
     how: str = ""  # it was cut off: kill, kill while saving, ask; "" when it was not
     resumed_from: str = ""  # the checkpoint it was given
@@ -44,7 +44,7 @@ class Interrupted:
 
     @property
     def pairs(self) -> Iterator[tuple[Stretch, Stretch]]:
-        """Each link with the one that went on after it."""
+        """Each job with the one that went on after it."""
         return zip(self.stretches, self.stretches[1:], strict=False)
 
     @property
@@ -143,7 +143,7 @@ def _faults(
 
 
 def _of_endings(runs: Sequence[Interrupted]) -> Iterator[Fault]:
-    """Links that could not go on at all."""
+    """Jobs that could not go on at all."""
     for run in runs:
         for before, after in run.pairs:
             if after.lost and not after.resumed_from:
@@ -153,7 +153,7 @@ def _of_endings(runs: Sequence[Interrupted]) -> Iterator[Fault]:
 
 
 def _lost_place(reference: Curve, resumed: Sequence[Stretch]) -> Iterator[Fault]:
-    """Links that counted from the beginning although they were given a checkpoint."""
+    """Jobs that counted from the beginning although they were given a checkpoint."""
     start = min(reference, default=0)
     for each in resumed:
         if min(each.curve) > start or len(reference) == 1:

@@ -1,4 +1,4 @@
-"""A run and its links: how they are named, and how they stand."""
+"""A run and its jobs: how they are named, and how they stand."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -64,11 +64,11 @@ class RunState(Enum):
 
 
 @dataclass(frozen=True)
-class Link:
+class Job:
     """One job of the chain, as its own records tell it."""
 
     number: int
-    job: str = ""
+    id: str = ""  # as its scheduler calls it
     host: str = ""
     pid: int | None = None
     began: float | None = None  # seconds since 1970
@@ -98,7 +98,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Staged:
-    """Where the last link put a dataset on its node."""
+    """Where the last job put a dataset on its node."""
 
     name: str
     bytes: int
@@ -112,7 +112,7 @@ class Speed:
     """How fast a watched program went in the last minutes."""
 
     at: float  # seconds since 1970
-    steps: int  # since its link began
+    steps: int  # since its job began
     epochs: int
     seconds_per_step: float
     waiting: float  # the share of its time that it waited for data
@@ -122,36 +122,36 @@ class Speed:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is left to do, at the pace of the last link."""
+    """What is left to do, at the pace of the last job."""
 
     unit: str  # epoch or step
     done: float
     total: float | None
     seconds_each: float
-    per_link: float  # units that outlive a link
-    links: int | None  # that the run needs from its first to its last
+    per_job: float  # units that outlive a job
+    jobs: int | None  # that the run needs from its first to its last
     finishes: float | None  # seconds since 1970, by the cluster's clock
-    stuck: str = ""  # why no further link can help
+    stuck: str = ""  # why no further job can help
     hint: str = ""
-    links_there: int = 0  # that were submitted
-    grows_to: int = 0  # links that the run adds by itself, as it needs them
+    jobs_there: int = 0  # that were submitted
+    grows_to: int = 0  # jobs that the run adds by itself, as it needs them
 
     @property
-    def links_to_come(self) -> int:
+    def jobs_to_come(self) -> int:
         """That the run will submit itself."""
-        return max(0, min(self.links or 0, self.grows_to) - self.links_there)
+        return max(0, min(self.jobs or 0, self.grows_to) - self.jobs_there)
 
     @property
-    def links_missing(self) -> int:
+    def jobs_missing(self) -> int:
         """That somebody has to add."""
-        return max(0, (self.links or 0) - max(self.links_there, self.grows_to))
+        return max(0, (self.jobs or 0) - max(self.jobs_there, self.grows_to))
 
 
 @dataclass(frozen=True)
 class Extension:
     """What a run added to its chain by itself."""
 
-    links: int
+    jobs: int
     why: str
 
 
@@ -164,16 +164,16 @@ class RunStatus:
     state: RunState
     reason: str = ""
     hint: str = ""
-    links_asked: int = 0
+    jobs_requested: int = 0
     walltime: timedelta = timedelta(0)
-    links: tuple[Link, ...] = ()
+    jobs: tuple[Job, ...] = ()
     data: tuple[Staged, ...] = ()
     checkpoint: Checkpoint | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)  # None: not a finite number
     speed: Speed | None = None  # of a program that is watched
     not_watched: str = ""  # why it is not
     left_running: int = 0  # processes that its program left, which were ended when it finished
-    not_kept: tuple[str, ...] = ()  # files that its links left and that could not be kept
+    not_kept: tuple[str, ...] = ()  # files that its jobs left and that could not be kept
     begins_again: str = ""  # that and why `resume` would, or may, begin again; "": it goes on
     forecast: Forecast | None = None
     extended: Extension | None = None
@@ -182,7 +182,7 @@ class RunStatus:
     about: dict[str, Any] = field(default_factory=dict)
     path: str = ""
     problems: tuple[str, ...] = ()
-    job: str = ""  # the newest submission, as the cluster named it
+    job_id: str = ""  # the newest submission, as the cluster named it
     submission: str = ""  # what we called it
     now: float = 0.0  # when this was so, by the cluster's own clock: ours may be off by an hour
 
@@ -190,9 +190,9 @@ class RunStatus:
     def starts_over(self) -> str:
         """What shows that it does not go on from its checkpoints; empty: nothing does.
 
-        A link that was resumed has the same code, and may not have shown anything yet.
+        A job that was resumed has the same code, and may not have shown anything yet.
         """
-        shown = [link.started_over for link in self.links if link.started_over]
+        shown = [job.started_over for job in self.jobs if job.started_over]
         return shown[-1] if shown and self.state is not RunState.FINISHED else ""
 
     @property
@@ -200,7 +200,7 @@ class RunStatus:
         """The exit code that `wait` gives: the program's own where it has one."""
         if self.state is RunState.FINISHED:
             return 0
-        last = self.links[-1] if self.links and self.state is RunState.FAILED else Link(0)
+        last = self.jobs[-1] if self.jobs and self.state is RunState.FAILED else Job(0)
         if last.how == "damaged data":
             return _DAMAGED  # the program was asked to stop: its own end says nothing
         if last.how == "results missing":

@@ -45,11 +45,11 @@ class Facts:
     submitted: bool  # the scheduler answered a submission with an id
     submitted_ago: float  # seconds
     queue: Mapping[str, JobStatus] | None  # the run's jobs, by id; None: the queue did not answer
-    last_job: str = ""  # the job of the last link, as the cluster names it
-    last_is_open: bool = False  # the last link left no record of its end
+    last_id: str = ""  # of the last job, as its scheduler calls it
+    last_is_open: bool = False  # the last job left no record of its end
     refused: str = ""  # what the scheduler said when it refused the newest submission
-    heard: bool = False  # the last link gave a sign of life a moment ago
-    silent: float = 0.0  # seconds since the last link did, where it left no record of its end
+    heard: bool = False  # the last job gave a sign of life a moment ago
+    silent: float = 0.0  # seconds since the last job did, where it left no record of its end
     hint: str = ""  # the chain rule's, what to do about its reason, or how to get further
     submission: Submission | None = None  # the last one, while it has no answer
 
@@ -120,7 +120,7 @@ def _busy(facts: Facts) -> Standing | None:
     if JobState.QUEUED in states or JobState.HELD in states:
         return Standing(RunState.QUEUED, _waiting_for(facts.queue or {}))
     if facts.queue is None and facts.heard:
-        return Standing(RunState.RUNNING, "the queue did not answer, but its link is at work")
+        return Standing(RunState.RUNNING, "the queue did not answer, but its job is at work")
     return None
 
 
@@ -130,7 +130,7 @@ def _running(facts: Facts) -> Standing:
         return Standing(RunState.RUNNING)
     return Standing(
         RunState.RUNNING,
-        f"no sign of life from its link for {say_duration(timedelta(seconds=facts.silent))}",
+        f"no sign of life from its job for {say_duration(timedelta(seconds=facts.silent))}",
         "its node may be lost: once the scheduler or the site has ended its job, the next one goes "
         "on; `rabaska cancel` takes the run out of the queue",
     )
@@ -156,8 +156,8 @@ def _idle(facts: Facts) -> Standing:
     if facts.decision == "not begun" and JobState.TIMEOUT in _states(facts):
         return Standing(
             RunState.FAILED,
-            "the time limit was over before its first link could begin",
-            "give each link more time: `rabaska run --walltime 1h`",
+            "the time limit was over before its first job could begin",
+            "give each job more time: `rabaska run --walltime 1h`",
         )
     hint = facts.hint or "`rabaska resume` goes on with it"
     return Standing(RunState.INTERRUPTED, _why_idle(facts), hint)
@@ -165,7 +165,7 @@ def _idle(facts: Facts) -> Standing:
 
 def _why_idle(facts: Facts) -> str:
     states = _states(facts)
-    last = (facts.queue or {}).get(facts.last_job) if facts.last_is_open else None
+    last = (facts.queue or {}).get(facts.last_id) if facts.last_is_open else None
     if last and _told_by(last):
         return _told_by(last)
     if JobState.LOST in states:
@@ -176,10 +176,10 @@ def _why_idle(facts: Facts) -> str:
     if JobState.CANCELLED in states:
         return "its jobs were cancelled at the scheduler"
     if facts.decision == "not begun":
-        return "no link of it ever began"
+        return "no job of it ever began"
     if facts.last_is_open:
         return "its last job is gone and left no word of how it ended"
-    return "all its links are used and there is work left"
+    return "all its jobs are used and there is work left"
 
 
 def _told_by(status: JobStatus) -> str:
@@ -203,7 +203,7 @@ def _states(facts: Facts) -> set[JobState]:
 
 
 def _waiting_for(queue: Mapping[str, JobStatus]) -> str:
-    """Why the first link that waits does so: those after it wait for it."""
+    """Why the first job that waits does so: those after it wait for it."""
     return _reason_of(queue, JobState.QUEUED, JobState.HELD)
 
 

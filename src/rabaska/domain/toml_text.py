@@ -4,7 +4,7 @@ import re
 import tomllib
 from bisect import bisect_right
 
-Path = tuple[str | int, ...]  # ("chain", "links"); a number is a place in a list
+Path = tuple[str | int, ...]  # ("chain", "jobs"); a number is a place in a list
 Span = tuple[int, int]
 
 _BLANK = re.compile(r"(?:\s|#[^\n]*)*")

@@ -90,7 +90,7 @@ def builds_once(recipe: Recipe, site: Site) -> bool:
 
 def digest(recipe: Recipe, site: Site) -> str:
     """One name for one content: the same recipe is built once."""
-    # Each link installs with its own pip, so where the wheels come from is part of it.
+    # Each job installs with its own pip, so where the wheels come from is part of it.
     content: list[object] = [
         recipe.requirements, recipe.python, _all_modules(recipe, site), site.wheelhouse,
     ]  # fmt: skip

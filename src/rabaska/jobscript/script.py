@@ -29,17 +29,17 @@ def render(
     setup: Sequence[str],
     agent: Agent,
 ) -> str:
-    links = "1 link" if spec.links == 1 else f"up to {spec.links} links"
+    jobs = "1 job" if spec.jobs == 1 else f"up to {spec.jobs} jobs"
     lines = [
         "#!/bin/bash",
         *directives,
         "",
-        f"# rabaska: run {spec.name}, {links} of {say_duration(spec.resources.walltime)} each.",
+        f"# rabaska: run {spec.name}, {jobs} of {say_duration(spec.resources.walltime)} each.",
     ]
     lines += ["", "# What we write is nobody else's; your program gets your own umask"]
     lines += closed(in_job)
     if in_job.spooled:
-        log = f'{shlex.quote(spec.folder)}/job-"{in_job.job}".out'
+        log = f'{shlex.quote(spec.folder)}/scheduler-"{in_job.job_id}".out'
         lines += ["", "# What this job prints is seen as it is printed", f"exec >>{log} 2>&1"]
     if setup:
         lines += ["", "# The environment", *setup]
@@ -67,7 +67,7 @@ def _with_end(in_job: InJob, spec: JobSpec) -> InJob:
 def exports(in_job: InJob) -> list[str]:
     """Nothing for what the scheduler exports under our own names by itself."""
     wanted = {
-        "RABASKA_JOB": in_job.job,
+        "RABASKA_JOB_ID": in_job.job_id,
         "RABASKA_JOB_ENDS": in_job.ends,
         "RABASKA_LOCAL": in_job.local_space,
         "RABASKA_CANCEL_REST": in_job.cancel_rest,

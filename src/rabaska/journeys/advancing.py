@@ -1,4 +1,4 @@
-"""Advancing: what earlier runs of a project say of links that are over before anything is saved."""
+"""Advancing: what earlier runs of a project say of jobs that are over before anything is saved."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -19,25 +19,25 @@ from rabaska.records.runs import RunRecord, remembered
 
 
 def check_advance(project: Project, on: str, home: Home, teller: Teller) -> None:
-    """CannotAdvance when the same program, run there before, shows that no link would save.
+    """CannotAdvance when the same program, run there before, shows that no job would save.
 
     Where it may yet save within an epoch, for nobody has watched it so long, it is only told.
     """
     found = foreseen(project, on, home)
     if found and found.over:
         raise StartsOver(
-            "each link of this run would begin the training again",
+            "each job of this run would begin the training again",
             why=found.why,
             hint=f"{found.remedy}; `--no-doctor` submits it all the same",
         )
     if found and found.certain:
         raise CannotAdvance(
-            f"no link of this run would save anything on {on}",
+            f"no job of this run would save anything on {on}",
             why=found.why,
             hint=f"{found.remedy}; `--no-doctor` submits it all the same",
         )
     if found:
-        teller.warn(f"a link may be over before anything is saved: {found.why}; {found.remedy}")
+        teller.warn(f"a job may be over before anything is saved: {found.why}; {found.remedy}")
 
 
 def tell_if_alone(project: Project, on: str, home: Home, asked: Plan, teller: Teller) -> None:
@@ -53,8 +53,8 @@ def tell_if_alone(project: Project, on: str, home: Home, asked: Plan, teller: Te
 
 
 def _alone(project: Project) -> bool:
-    """Whether its chain is one link, and does not grow."""
-    return max(project.chain.links, project.chain.at_most or 1) == 1
+    """Whether its chain is one job, and does not grow."""
+    return max(project.chain.jobs, project.chain.at_most or 1) == 1
 
 
 def foreseen(project: Project, on: str, home: Home) -> Standstill | None:

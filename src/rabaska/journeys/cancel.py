@@ -28,19 +28,19 @@ _TELL = f"""echo "{_MARK}$(echo "${{said:-exit code $?}}" | tr '\\n' ' ')" """
 def cancel(record: RunRecord, home: Home) -> RunStatus:
     """The run's status after it was asked to stop; a run that is over is left as it is.
 
-    Where the scheduler's command kills at once, the link at work is given the time that it has at
-    its limit, to save and leave, and only then is its job deleted.
-    What has left its scheduler's memory cannot be cancelled there, and need not be: a link that
+    Where the scheduler's command kills at once, the job at work is given the time that it has at
+    its limit, to save and leave, and only then is it deleted.
+    What has left its scheduler's memory cannot be cancelled there, and need not be: a job that
     is still at work sees STOP at its next sign of life, and no other one goes past it.
     """
     before = status(record, home)
     if before.state in _OVER:
         return before
     there = station_of(record, home)
-    jobs = JobId(before.job).each if before.job else ()
+    jobs = JobId(before.job_id).each if before.job_id else ()
     ours = _carried(before)
     at_work = () if there.scheduler.capabilities.lets_save else _at_work(before, jobs)
-    # STOP first: a link that begins between the two commands sees it and leaves at once.
+    # STOP first: a job that begins between the two commands sees it and leaves at once.
     script = "\n".join(
         [
             _stop_script(record.path),
@@ -88,8 +88,8 @@ def _cancelled_late(before: RunStatus, record: RunRecord, home: Home) -> RunStat
     there = station_of(record, home)
     for _ in range(_LOOKS):
         after = status(record, home)
-        if after.job != before.job:
-            lines = _cancel_lines(JobId(after.job).each, _carried(after), there)
+        if after.job_id != before.job_id:
+            lines = _cancel_lines(JobId(after.job_id).each, _carried(after), there)
             surely(lambda: there.place.run(guarded(record, "\n".join(lines))))  # noqa: B023
             return status(record, home)
         if after.state is not RunState.STOPPING:
@@ -99,9 +99,9 @@ def _cancelled_late(before: RunStatus, record: RunRecord, home: Home) -> RunStat
 
 
 def _at_work(before: RunStatus, jobs: Sequence[JobId]) -> tuple[JobId, ...]:
-    """The job of the link that began and has not ended: it saves and leaves when it sees STOP."""
-    open_links = [link.job for link in before.links[-1:] if link.ended is None]
-    return tuple(job for job in jobs if any(job.holds(link) for link in open_links))
+    """The job that began and has not ended: it saves and leaves when it sees STOP."""
+    began = [job.id for job in before.jobs[-1:] if job.ended is None]
+    return tuple(job for job in jobs if any(job.holds(key) for key in began))
 
 
 def _carried(run: RunStatus) -> list[str]:
@@ -109,8 +109,8 @@ def _carried(run: RunStatus) -> list[str]:
 
 
 def _cancel_lines(jobs: Sequence[JobId], ours: Sequence[str], there: Station) -> list[str]:
-    """The last link first, so that none begins meanwhile; each refusal becomes a line."""
-    return [_cancel_line(link, ours, there) for link in reversed(jobs)]
+    """The last job first, so that none begins meanwhile; each refusal becomes a line."""
+    return [_cancel_line(job, ours, there) for job in reversed(jobs)]
 
 
 def _cancel_line(job: JobId, ours: Sequence[str], there: Station) -> str:

@@ -74,12 +74,12 @@ def _secrets(project: Project) -> Iterator[Finding]:
 
 
 def _advance(project: Project, on: str, home: Home) -> Iterator[Finding]:
-    """What earlier runs say of links that are over before anything is saved."""
+    """What earlier runs say of jobs that are over before anything is saved."""
     found = foreseen(project, on, home)
     if found:
-        what = "no link would save anything"
-        what = what if found.certain else "a link may be over before anything is saved"
-        what = "each link would begin the training again" if found.over else what
+        what = "no job would save anything"
+        what = what if found.certain else "a job may be over before anything is saved"
+        what = "each job would begin the training again" if found.over else what
         where = f"[resources] walltime for {on}"
         yield Finding(
             "chain.standstill", what, where, found.why, found.remedy, serious=found.certain

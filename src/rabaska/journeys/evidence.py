@@ -1,4 +1,4 @@
-"""What the runs of a rehearsal left behind: losses, checkpoints, and how each link was cut."""
+"""What the runs of a rehearsal left behind: losses, checkpoints, and how each job was cut."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from rabaska.domain.cuts import Course
 from rabaska.domain.rehearsal import Curve, Interrupted, Stretch
 from rabaska.errors import CommandFailed
-from rabaska.node.record import chain, events, links, plan, progress
+from rabaska.node.record import chain, events, jobs, plan, progress
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.node.saves import checkpoints
 from rabaska.scouting import saved
@@ -38,9 +38,9 @@ class Left:
     def finished(self) -> bool:
         return Path(self.folder.done).exists()
 
-    def log(self, link: int) -> str:
+    def log(self, job: int) -> str:
         try:
-            return Path(self.folder.log(link)).read_text("utf-8", "replace")
+            return Path(self.folder.log(job)).read_text("utf-8", "replace")
         except FileNotFoundError:
             return ""  # it ended before its program began
 
@@ -50,12 +50,12 @@ class Left:
 
 
 def curves(left: Left) -> list[Curve]:
-    """The losses of each link, by step; the same for the same training, whatever it prints."""
-    numbers = left.folder.links()
+    """The losses of each job, by step; the same for the same training, whatever it prints."""
+    numbers = left.folder.jobs()
     logged = _logged(left.carried / "output" / _METRICS)
     if not logged:
-        return [_printed(left.log(link), left.plan.progress) for link in numbers]
-    begins = [_went_on_after(left.log(link)) for link in numbers]
+        return [_printed(left.log(job), left.plan.progress) for job in numbers]
+    begins = [_went_on_after(left.log(job)) for job in numbers]
     ends = [*begins[1:], max(logged)]
     return [
         {step: loss for step, loss in logged.items() if begin < step <= end}
@@ -97,7 +97,7 @@ def _went_on_after(log: str) -> int:
 def course(left: Left) -> Course:
     """How an uninterrupted run went."""
     steps = sorted({step for curve in curves(left) for step in curve})
-    began, ended = links.read_begun(left.folder, 1), links.read_ended(left.folder, 1)
+    began, ended = jobs.read_begun(left.folder, 1), jobs.read_ended(left.folder, 1)
     took = ended.ended - began.begun if began and ended else 0.0
     return Course(steps, timedelta(seconds=took), finished=left.finished)
 
@@ -110,14 +110,14 @@ def interrupted(left: Left, reference: Left) -> Interrupted:
 def _stretches(left: Left) -> Iterator[Stretch]:
     said = list(events.read(left.folder))
     cuts, damaged_before = left.plan.cuts, False
-    for number, curve in zip(left.folder.links(), curves(left), strict=True):
-        begun, ended = links.read_begun(left.folder, number), links.read_ended(left.folder, number)
-        mine = {event["event"]: event for event in said if event.get("link") == number}
+    for number, curve in zip(left.folder.jobs(), curves(left), strict=True):
+        begun, ended = jobs.read_begun(left.folder, number), jobs.read_ended(left.folder, number)
+        mine = {event["event"]: event for event in said if event.get("job") == number}
         lost = "" if damaged_before else mine.get("checkpoint damaged", {}).get("path", "")
         damaged_before = "damaged for the rehearsal" in mine
         cut_off = number <= len(cuts) and ended is not None and ended.how == chain.KILLED
         yield Stretch(
-            link=number,
+            job=number,
             curve=curve,
             how=cuts[number - 1].how if cut_off else "",
             resumed_from=begun.checkpoint_seen["path"] if begun and begun.checkpoint_seen else "",

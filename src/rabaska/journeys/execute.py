@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rabaska.domain.runs import Link, RunState, RunStatus
+from rabaska.domain.runs import Job, RunState, RunStatus
 from rabaska.errors import WrongUse
 from rabaska.journeys.station import station_of
 from rabaska.journeys.status import status
@@ -12,18 +12,18 @@ from rabaska.remote.place import quoted
 
 
 def execute(record: RunRecord, home: Home, words: Sequence[str], *, terminal: bool) -> int:
-    """Run `words` on the node of the run's link, in its folder and environment; the exit code."""
-    link = _link_at_work(status(record, home))
+    """Run `words` on the node of the run's job, in its folder and environment; the exit code."""
+    job = _job_at_work(status(record, home))
     there = station_of(record, home)
-    beside = [*there.node, "beside", record.path, str(link.number), "--", *words]
-    command = there.scheduler.beside_command(link.job, beside, terminal=terminal)
+    beside = [*there.node, "beside", record.path, str(job.number), "--", *words]
+    command = there.scheduler.beside_command(job.id, beside, terminal=terminal)
     return there.place.attach(quoted(command), terminal=terminal)
 
 
-def _link_at_work(run: RunStatus) -> Link:
-    if run.state is not RunState.RUNNING or not run.links or run.links[-1].how:
+def _job_at_work(run: RunStatus) -> Job:
+    if run.state is not RunState.RUNNING or not run.jobs or run.jobs[-1].how:
         raise WrongUse(
             f"run {run.name} is {run.state.value}; a command runs beside a program at work",
             hint="`rabaska shell` opens a shell of its own",
         )
-    return run.links[-1]
+    return run.jobs[-1]

@@ -107,7 +107,7 @@ def in_words(stands: RunStatus) -> str:
 
 def _is_unforeseen(stands: RunStatus) -> bool:
     """Whether it failed with a message that is not ours, and that nobody explained."""
-    last = stands.links[-1].how if stands.links else ""
+    last = stands.jobs[-1].how if stands.jobs else ""
     refused = stands.reason.startswith("the cluster refused it")
     return stands.state in _TROUBLE and (last in _SAID_SOMETHING or refused)
 
@@ -118,17 +118,17 @@ def _named(fix: str, record: RunRecord) -> str:
 
 
 def _told(stands: RunStatus) -> str:
-    reasons = [stands.reason, *(link.reason for link in stands.links), *stands.problems]
+    reasons = [stands.reason, *(job.reason for job in stands.jobs), *stands.problems]
     return "\n".join(dict.fromkeys(reason for reason in reasons if reason))
 
 
 def _end_of_log(stands: RunStatus, record: RunRecord, home: Home) -> str:
-    """What the last link and its job printed.
+    """What the last job printed, and what its scheduler caught of it.
 
     The newest file of all may be another's: of a job that was queued behind, and had nothing to do.
     """
-    last = stands.links[-1] if stands.links else None
-    names = [f"job-{last.job}.out", f"link-{last.number:03d}.log"] if last else []
+    last = stands.jobs[-1] if stands.jobs else None
+    names = [f"scheduler-{last.id}.out", f"job-{last.number:03d}.log"] if last else []
     wanted = quoted(names) if names else "$(ls -t | head -n 1)"
     folder = quoted([f"{record.path}/logs"])
     script = f'cd {folder} && for log in {wanted}; do tail -c {_LOG_BYTES} "$log"; done 2>/dev/null'
@@ -154,12 +154,12 @@ def _of_run(record: RunRecord, home: Home) -> dict[str, str]:
     """The script that was submitted, its plan, the jobs it became and how they ended."""
     there = station_of(record, home)
     found = {}
-    for name in ("job.sh", "run.json", "jobs.jsonl", "events.jsonl"):
+    for name in ("job.sh", "run.json", "submissions.jsonl", "events.jsonl"):
         outcome = there.place.run(f"cat {quoted([f'{record.path}/{name}'])}")
         if outcome.exit_code == 0:
             found[name] = outcome.output
-    links = f"cd {quoted([f'{record.path}/links'])} && cat */begun.json */ended.json"
-    found["links.txt"] = there.place.run(links).output
+    jobs = f"cd {quoted([f'{record.path}/jobs'])} && cat */begun.json */ended.json"
+    found["jobs.txt"] = there.place.run(jobs).output
     return found
 
 
@@ -186,12 +186,12 @@ def _request(
 
 
 def _jobs(attached: dict[str, str], record: RunRecord) -> list[str]:
-    told = [each.get("job") for each in _json_lines(attached.get("links.txt", ""))]
-    return list(dict.fromkeys(str(job) for job in (record.job, *told) if job))
+    told = [each.get("id") for each in _json_lines(attached.get("jobs.txt", ""))]
+    return list(dict.fromkeys(str(one) for one in (record.job_id, *told) if one))
 
 
 def _nodes(attached: dict[str, str]) -> list[str]:
-    told = [each.get("host") for each in _json_lines(attached.get("links.txt", ""))]
+    told = [each.get("host") for each in _json_lines(attached.get("jobs.txt", ""))]
     return list(dict.fromkeys(str(host) for host in told if host))
 
 

@@ -12,7 +12,7 @@ from rabaska.journeys.owning import claim, refuse_others
 from rabaska.journeys.station import Station, station_of
 from rabaska.journeys.telling import Silent, Teller, telling
 from rabaska.node import umask
-from rabaska.node.record.links import not_kept
+from rabaska.node.record.jobs import not_kept
 from rabaska.node.record.runfolder import RunFolder
 from rabaska.records.home import Home
 from rabaska.records.runs import RunRecord
@@ -117,7 +117,7 @@ def _project(record: RunRecord) -> Path:
 def _bring_carried(
     record: RunRecord, there: Station, folder: Path, leave_out: Sequence[str], moved: Moved
 ) -> Brought:
-    """Bring what the newest link carries, wherever a link that begins meanwhile moves it."""
+    """Bring what the newest job carries, wherever a job that begins meanwhile moves it."""
     for _ in range(_TRIES):
         names = _carried(record, there)
         if not names:
@@ -134,7 +134,7 @@ def _bring_carried(
 
 
 def _carried(record: RunRecord, there: Station) -> list[str]:
-    """The links that hold something; there is one, but for the moment in which it is renamed."""
+    """The jobs that hold something; there is one, but for the moment in which it is renamed."""
     script = guarded(record, f"ls {quoted([record.path + '/carried'])}")
     outcome = surely(lambda: there.place.run(script))
     refuse_other(record, outcome.exit_code)

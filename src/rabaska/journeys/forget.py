@@ -11,7 +11,7 @@ from rabaska.remote.place import quoted, surely
 
 
 def delete_secrets(record: RunRecord, home: Home) -> None:
-    """Delete secrets.json in the run's folder; a run with links to come still needs it."""
+    """Delete secrets.json in the run's folder; a run with jobs to come still needs it."""
     now = status(record, home)
     if now.state is RunState.GONE:
         return

@@ -1,4 +1,4 @@
-"""Growth: what a run needs to know to add links to its chain by itself."""
+"""Growth: what a run needs to know to add jobs to its chain by itself."""
 
 from dataclasses import replace
 
@@ -8,17 +8,17 @@ from rabaska.domain.projects import Project
 from rabaska.journeys.station import Station
 from rabaska.node.record.plan import Growth
 
-MORE = "job-more.sh"  # the script of such a link
+MORE = "job-more.sh"  # the script of such a job
 
 
 def growth(project: Project, spec: JobSpec, station: Station) -> Growth:
     """How the run may do so; no words where it may not."""
     at_most, cluster = project.chain.at_most, station.cluster
-    if at_most is not None and at_most <= spec.links == 1:
+    if at_most is not None and at_most <= spec.jobs == 1:
         return Growth(at_most=at_most)
     if not cluster.inside_jobs or cluster.submit_from:
         return Growth(at_most, why_not=f"no job may submit another on {cluster.name}")
-    path, one = f"{station.run_folder(spec.name)}/{MORE}", replace(spec, links=1)
+    path, one = f"{station.run_folder(spec.name)}/{MORE}", replace(spec, jobs=1)
     words = station.scheduler.submit_command(path, one, after=JobId("{after}"))
     return Growth(at_most, words, station.find_command(spec.name))
 

@@ -1,4 +1,4 @@
-"""Logs: what the program printed, link after link, as it is written if wanted."""
+"""Logs: what the program printed, job after job, as it is written if wanted."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _TRIES = 5  # in a row that brought nothing, before the connection is believed t
 
 
 def logs(
-    record: RunRecord, home: Home, *, follow: bool = False, link: int | None = None
+    record: RunRecord, home: Home, *, follow: bool = False, job: int | None = None
 ) -> Iterator[bytes]:
     """The bytes of the log; where the connection breaks, it goes on with the next byte."""
     there = station_of(record, home)
@@ -21,8 +21,8 @@ def logs(
     words = ["tail", record.path]
     if follow:
         words.append("--follow")
-    if link is not None:
-        words += ["--link", str(link)]
+    if job is not None:
+        words += ["--job", str(job)]
     came, tries = 0, 0
     while True:
         try:

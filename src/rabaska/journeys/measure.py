@@ -57,7 +57,7 @@ def measure(folder: Path, on: Sequence[str], span: timedelta, home: Home, teller
 def _start(folder: Path, name: str, span: timedelta, home: Home, teller: Teller) -> RunRecord:
     shortest = cluster_named(name, home).shortest or span
     limit = f"{max(span, shortest).total_seconds():.0f}s"
-    brief = {"resources.walltime": limit, "chain.links": 1}
+    brief = {"resources.walltime": limit, "chain.jobs": 1}
     project = load(folder, cluster=name, overrides=brief)
     check_command(project)
     return find(home.runs, run(project, name, home, teller, advise=False).run)
@@ -69,15 +69,15 @@ def _of_run(record: RunRecord, home: Home) -> Measured | None:
     if forecast.get("seconds_each"):
         unit, seconds, total = (forecast[key] for key in ("unit", "seconds_each", "total"))
         return Measured(record.cluster, record.name, unit, seconds, total)
-    seconds = (told.get("speed") or {}).get("seconds_per_step") or _by_links(told.get("links", []))
+    seconds = (told.get("speed") or {}).get("seconds_per_step") or _by_jobs(told.get("jobs", []))
     return Measured(record.cluster, record.name, STEP, seconds) if seconds else None
 
 
-def _by_links(links: Sequence[Mapping[str, Any]]) -> float:
-    """Seconds for a step of the last link that made some, its start included."""
-    for link in reversed(links):
-        first, last = link.get("first_step"), link.get("last_step")
-        begun, ended = link.get("begun"), link.get("ended")
+def _by_jobs(jobs: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds for a step of the last job that made some, its start included."""
+    for job in reversed(jobs):
+        first, last = job.get("first_step"), job.get("last_step")
+        begun, ended = job.get("begun"), job.get("ended")
         if None not in (first, last, begun, ended) and last > first and ended > begun:
             return float(ended - begun) / float(last - first)
     return 0.0

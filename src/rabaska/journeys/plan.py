@@ -1,4 +1,4 @@
-"""Plan: which queue, which GPU, how many links, where the data goes, what it costs."""
+"""Plan: which queue, which GPU, how many jobs, where the data goes, what it costs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -130,7 +130,7 @@ def _asking(choice: Choice, project: Project, cluster: Cluster) -> Project:
         cores=choice.cores // project.resources.tasks or None, memory=choice.memory or None,
     )  # fmt: skip
     called = queue.called if queue and cluster.names_queue else ""
-    chain = replace(project.chain, links=choice.links)
+    chain = replace(project.chain, jobs=choice.jobs)
     return replace(project, resources=resources, queue=called, chain=chain)
 
 
@@ -142,7 +142,7 @@ def _need(project: Project, wish: Wish, total: timedelta) -> Need:
         total=total,
         gpus=wanted,
         gpu=wish.gpu or asked.gpu_model,
-        resumes=project.chain.links > 1 or told or bool(project.resume),
+        resumes=project.chain.jobs > 1 or told or bool(project.resume),
         spreads=project.launch != "program",
         cores=asked.cores or 0,
         memory=(asked.memory or 0) * asked.nodes,
@@ -179,8 +179,8 @@ def _total(project: Project, wish: Wish, speeds: Sequence[Measured]) -> tuple[ti
     known = [each for each in speeds if each.total]
     if known:
         return _at_pace(known[0].total or 0, known[0].unit, known)
-    span = project.resources.walltime * project.chain.links
-    return span, f"training takes {say_duration(span)}: `walltime` times `links` of rabaska.toml"
+    span = project.resources.walltime * project.chain.jobs
+    return span, f"training takes {say_duration(span)}: `walltime` times `jobs` of rabaska.toml"
 
 
 def _span(option: str, text: str) -> timedelta:
@@ -191,7 +191,7 @@ def _span(option: str, text: str) -> timedelta:
 
 
 def _at_pace(count: float, unit: str, speeds: Sequence[Measured]) -> tuple[timedelta, str]:
-    """By the slowest that was measured: no cluster was chosen yet, and links end early for free."""
+    """By the slowest that was measured: no cluster was chosen yet, and jobs end early for free."""
     fitting = [each for each in speeds if each.unit == unit]
     if not fitting:
         raise WrongUse(

@@ -10,7 +10,7 @@ from rabaska.domain.runs import (
     Checkpoint,
     Extension,
     Forecast,
-    Link,
+    Job,
     RunState,
     RunStatus,
     Speed,
@@ -27,7 +27,7 @@ from rabaska.schedulers.spelling import job_name
 Noun = TypeVar("Noun", Speed, Forecast, Staged, Extension)
 Queue = Mapping[str, JobStatus]
 
-_SIGN_OF_LIFE = 60.0  # seconds; a link renews its lease six times in that
+_SIGN_OF_LIFE = 60.0  # seconds; a job renews its lease six times in that
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class Answer:
 
 
 def newest_job(report: Report, there: Station) -> JobId | None:
-    """The id the scheduler gave to the newest submission it answered, or to each of its links."""
-    links: list[JobId] = []
-    for submission in reversed(report.get("jobs", [])):
+    """The id the scheduler gave to the newest submission it answered, or to each of its jobs."""
+    ids: list[JobId] = []
+    for submission in reversed(report.get("submissions", [])):
         if submission.get("exit_code") == 0:
             job = there.scheduler.read_job_id(submission.get("said", ""))
-            links += [job] if job else []
+            ids += [job] if job else []
             if not submission.get("after"):
                 break
-    # A link that was added to a job of this computer has its number.
-    return together(list(dict.fromkeys(reversed(links)))) if links else None
+    # On this computer, a job that was added has the id of those before it.
+    return together(list(dict.fromkeys(reversed(ids)))) if ids else None
 
 
 def stands(record: RunRecord, answer: Answer, there: Station, *, explained: bool) -> RunStatus:
@@ -63,9 +63,9 @@ def stands(record: RunRecord, answer: Answer, there: Station, *, explained: bool
     job = newest_job(report, there)
     # What is finished has nothing in the queue, which may hold thousands of others.
     held = {} if report.get("done") else _jobs_of(job, answer.queue)
-    marks = [str(each.get("submission", "")) for each in report.get("jobs", [])]
+    marks = [str(each.get("submission", "")) for each in report.get("submissions", [])]
     mine, strangers = _parted(held, carried(record.name, marks, report.get("about") or {}))
-    found = _read_run(record, report, mine, answer.now, job=str(job or ""), explained=explained)
+    found = _read_run(record, report, mine, answer.now, job_id=str(job or ""), explained=explained)
     found = replace(found, problems=(*found.problems, *dict.fromkeys(strangers)))
     if mine is None and answer.complaint and found.state is RunState.UNKNOWN:
         found = replace(found, problems=(*found.problems, f"it said: {answer.complaint}"))
@@ -89,8 +89,8 @@ def carried(run: str, marks: Sequence[str], about: Mapping[str, Any]) -> list[st
     return [*dict.fromkeys([run, job_name(run), *comments, *given])]
 
 
-def another(job: str, name: str) -> str:
-    return f"job {job} is another job now: `{name}`"
+def another(job_id: str, name: str) -> str:
+    return f"id {job_id} belongs to another job now: `{name}`"
 
 
 def _parted(held: Queue | None, ours: Sequence[str]) -> tuple[Queue | None, list[str]]:
@@ -106,17 +106,23 @@ def _missing(record: RunRecord, now: float, gone: str) -> RunStatus:
     return RunStatus(
         name=record.name,
         cluster=record.cluster,
-        state=RunState.GONE if record.job else RunState.INTERRUPTED,
-        reason=gone if record.job else "it was never submitted",
+        state=RunState.GONE if record.job_id else RunState.INTERRUPTED,
+        reason=gone if record.job_id else "it was never submitted",
         hint=f"`rabaska forget {record.name}` drops it from the list",
         path=record.path,
-        job=record.job,
+        job_id=record.job_id,
         now=now,
     )
 
 
 def _read_run(
-    record: RunRecord, report: Report, queue: Queue | None, now: float, *, job: str, explained: bool
+    record: RunRecord,
+    report: Report,
+    queue: Queue | None,
+    now: float,
+    *,
+    job_id: str,
+    explained: bool,
 ) -> RunStatus:
     stands = standing(_facts(report, queue, now))
     tail = report.get("tail", "")
@@ -127,9 +133,9 @@ def _read_run(
         state=stands.state,
         reason=stands.reason,
         hint=stands.hint,
-        links_asked=report.get("links_asked") or 0,
+        jobs_requested=report.get("jobs_requested") or 0,
         walltime=timedelta(seconds=report.get("walltime") or 0),
-        links=tuple(_link(each, queue) for each in report.get("links", [])),
+        jobs=tuple(_job(each, queue) for each in report.get("jobs", [])),
         data=tuple(one for each in report.get("data", ()) if (one := _noun(Staged, each))),
         checkpoint=Checkpoint(**found) if found else None,
         metrics=report.get("metrics", {}),
@@ -144,8 +150,8 @@ def _read_run(
         about=report.get("about") or {},
         path=record.path,
         problems=tuple(report.get("problems", ())),
-        job=job,
-        submission=_newest_submission(report.get("jobs", [])),
+        job_id=job_id,
+        submission=_newest_submission(report.get("submissions", [])),
         now=now,
     )
     return _with_meaning(told, stands, tail, explained=explained)
@@ -155,7 +161,7 @@ def _with_meaning(told: RunStatus, stands: Standing, tail: str, *, explained: bo
     if explained and stands.state in (RunState.FAILED, RunState.INTERRUPTED):
         from rabaska.knowledge.failures import explain
 
-        stage = "run" if told.links else None  # what was refused never ran
+        stage = "run" if told.jobs else None  # what was refused never ran
         known = explain(f"{tail}\n{stands.reason}", stage=stage)
         return replace(told, explanations=tuple((each.meaning, each.fix) for each in known[:2]))
     if stands.state is RunState.QUEUED and stands.reason:
@@ -177,8 +183,8 @@ def _noun(kind: type[Noun], told: Report | None) -> Noun | None:
 
 
 def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
-    submissions = report.get("jobs", [])
-    last = report["links"][-1] if report.get("links") else {}
+    submissions = report.get("submissions", [])
+    last = report["jobs"][-1] if report.get("jobs") else {}
     verdict = report.get("verdict") or {}
     is_open = bool(last) and not last.get("ended")
     return Facts(
@@ -191,7 +197,7 @@ def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
         submitted_ago=now - max((each.get("time", 0) for each in submissions), default=0),
         queue=queue,
         refused=_refusal(submissions),
-        last_job=last.get("job") or "",
+        last_id=last.get("id") or "",
         last_is_open=is_open,
         hint=verdict.get("hint", ""),
         submission=_unanswered(report.get("submitting"), now),
@@ -221,10 +227,10 @@ def _refusal(submissions: Sequence[Report]) -> str:
     return " ".join((answered[-1].get("complained") or answered[-1].get("said") or "").split())
 
 
-def _link(told: Report, queue: Queue | None) -> Link:
-    return Link(
-        number=told["link"],
-        job=told.get("job") or "",
+def _job(told: Report, queue: Queue | None) -> Job:
+    return Job(
+        number=told["job"],
+        id=told.get("id") or "",
         host=told.get("host") or "",
         pid=told.get("pid"),
         began=told.get("begun"),
@@ -245,10 +251,10 @@ def _link(told: Report, queue: Queue | None) -> Link:
 
 
 def _how(told: Report, queue: Queue | None) -> str:
-    """How a link ended, by its own record first; its scheduler is asked where it left none."""
+    """How a job ended, by its own record first; its scheduler is asked where it left none."""
     if told.get("how") not in ("running", "lost", None):
         return str(told["how"])
-    job = (queue or {}).get(told.get("job") or "")
+    job = (queue or {}).get(told.get("id") or "")
     if job and job.state.over and job.state not in (JobState.DONE, JobState.FAILED):
         return str(job.state.value)
     gone = queue is not None and job is None and told.get("holder_alive") is None

@@ -41,7 +41,7 @@ _BY_ITSELF = ("crashed", "staging failed", "damaged data")  # ends that no cut b
 @dataclass(frozen=True)
 class Wish:
     cuts: int = 4
-    limit: timedelta = timedelta(minutes=5)  # of each link
+    limit: timedelta = timedelta(minutes=5)  # of each job
     seed: int = 0
 
 
@@ -118,9 +118,9 @@ class _Play:
         return [self._left(record) for record in records]
 
     def _begin(self, planned: Sequence[Cut]) -> RunRecord:
-        """Submit one run, with a link for each cut and one to the end."""
-        links = len(planned) + 1
-        chain = replace(self.project.chain, links=links, at_most=links, grace=None)
+        """Submit one run, with a job for each cut and one to the end."""
+        jobs = len(planned) + 1
+        chain = replace(self.project.chain, jobs=jobs, at_most=jobs, grace=None)
         resources = replace(self.project.resources, walltime=self.limit)
         short = replace(self.project, chain=chain, resources=resources)
         making = made_ready(short, self.there, self.own, Silent())
@@ -156,7 +156,7 @@ class _Play:
 
 def _check_end(run: RunStatus) -> None:
     """Refuse what fails without any cut: there is nothing to compare then."""
-    ended = run.links[-1] if run.links else None
+    ended = run.jobs[-1] if run.jobs else None
     if run.state is RunState.FAILED and ended and ended.how in _BY_ITSELF:
         raise RunFailed(
             "the program fails in the rehearsal",

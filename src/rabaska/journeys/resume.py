@@ -1,4 +1,4 @@
-"""Resume: another round of links for a run that stopped before it was finished."""
+"""Resume: another round of jobs for a run that stopped before it was finished."""
 
 import re
 from dataclasses import replace
@@ -22,7 +22,7 @@ from rabaska.remote.place import quoted, surely
 # The code of a run stays as it was submitted.
 _ELSE = (
     "`rabaska run` after a change that loads model, optimizer and counter, or with "
-    "`--links 1 --at-most 1` and a longer `--walltime`, gets further"
+    "`--jobs 1 --at-most 1` and a longer `--walltime`, gets further"
 )
 
 # What of a plan becomes a path on this computer, from which files are sent.
@@ -39,7 +39,7 @@ _NO_PLAN = 97  # how the script that reads a plan ends where there is none
 
 
 def resume(
-    record: RunRecord, home: Home, *, links: int | None = None, teller: Teller | None = None
+    record: RunRecord, home: Home, *, jobs: int | None = None, teller: Teller | None = None
 ) -> JobId:
     """Submit the run again; it goes on from its newest valid checkpoint."""
     now = status(record, home)
@@ -54,7 +54,7 @@ def resume(
         )
     if now.state is RunState.FINISHED:
         raise WrongUse(f"run {record.name} is finished", hint="`rabaska fetch` brings its results")
-    if now.state is RunState.UNKNOWN and now.job:
+    if now.state is RunState.UNKNOWN and now.job_id:
         raise Unreachable(
             f"whether run {record.name} is still at work could not be found out",
             why=now.reason,
@@ -63,18 +63,18 @@ def resume(
     if not now.state.over and now.state is not RunState.UNKNOWN:
         raise WrongUse(f"run {record.name} is {now.state.value}; there is nothing to resume")
     if now.starts_over and teller:
-        teller.warn(f"this run starts over, and its next link will too: {now.starts_over}; {_ELSE}")
+        teller.warn(f"this run starts over, and its next job will too: {now.starts_over}; {_ELSE}")
     elif now.begins_again and now.checkpoint and teller:
-        teller.warn(f"its next link {now.begins_again}; {_ELSE}")
+        teller.warn(f"its next job {now.begins_again}; {_ELSE}")
     there = station_of(record, home)
     plan = read_plan(record, there)
     _refuse_incomplete(plan, record)
     complete(there, plan, home)
-    spec = spec_of(plan, there, links=links or plan.links)
+    spec = spec_of(plan, there, jobs=jobs or plan.jobs)
     name = _write_script(plan, there, spec)
     last = now.submission
     job = submit(spec, there, script_name=name, resume=True, since=last, teller=teller)
-    remember(home.runs, replace(record, job=job.native))
+    remember(home.runs, replace(record, job_id=job.native))
     return job
 
 

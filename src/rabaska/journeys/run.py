@@ -42,7 +42,7 @@ from rabaska.settings.project import check_data, check_filled
 @dataclass(frozen=True)
 class Submitted:
     run: str
-    job: JobId
+    job_id: JobId
     cluster: str
     path: str  # the run folder on its cluster
 
@@ -94,9 +94,9 @@ def start(
         told = f"`rabaska status {record.name}` shows what became of it"
         teller.warn(f"run {record.name} was being submitted; {told}")
         raise
-    remember(home.runs, replace(record, job=job.native))
-    teller.step(f"run {record.name}: submitted to {record.cluster} as job {job}")
-    return Submitted(run=record.name, job=job, cluster=record.cluster, path=record.path)
+    remember(home.runs, replace(record, job_id=job.native))
+    teller.step(f"run {record.name}: submitted to {record.cluster}, id {job}")
+    return Submitted(run=record.name, job_id=job, cluster=record.cluster, path=record.path)
 
 
 def _created(

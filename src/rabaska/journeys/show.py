@@ -12,4 +12,4 @@ def show(record: RunRecord, home: Home) -> Voyage:
     there = station_of(record, home)
     plan = read_plan(record, there)
     script = there.place.run(f"cat {quoted([record.path + '/job.sh'])}").output
-    return Voyage(spec=spec_of(plan, there, links=plan.links), plan=plan, script=script)
+    return Voyage(spec=spec_of(plan, there, jobs=plan.jobs), plan=plan, script=script)

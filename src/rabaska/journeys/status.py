@@ -114,7 +114,7 @@ def _about_queue(scheduler: Scheduler) -> dict[str, Any]:
 
 def _about_run(record: RunRecord, known: Mapping[str, Report]) -> str:
     mark = known.get(record.path, {}).get("mark")
-    return json.dumps({"path": record.path, "job": record.job, "mark": mark}) + "\n"
+    return json.dumps({"path": record.path, "ids": record.job_id, "mark": mark}) + "\n"
 
 
 def _usable(known: Mapping[str, Report], records: Sequence[RunRecord]) -> dict[str, Report]:
@@ -189,11 +189,11 @@ def _learn_jobs(
     learned: dict[RunRecord, RunRecord] = {}
     for record in records:
         report = answer.reports.get(record.path, {})
-        if record.job and report.get("done"):
+        if record.job_id and report.get("done"):
             continue  # whatever job it was, nobody will ask for it again
         job = newest_job(report, there)
-        if job is not None and job.native != record.job:
-            learned[record] = replace(record, job=job.native)
+        if job is not None and job.native != record.job_id:
+            learned[record] = replace(record, job_id=job.native)
             remember(home.runs, learned[record])
     return learned
 

@@ -24,8 +24,8 @@ from rabaska.journeys.telling import Silent, Teller, told_after
 from rabaska.node.login.creation import TAKEN
 from rabaska.node.login.submission import OTHERS
 from rabaska.node.record import plan as plans
-from rabaska.node.record.jobs import NOT_KNOWN
 from rabaska.node.record.plan import Launch, Nearby, Plan, StagedData
+from rabaska.node.record.submissions import NOT_KNOWN
 from rabaska.packing.pack import Pack
 from rabaska.remote.place import Outcome, quoted, surely
 from rabaska.remote.refusals import refuse_full_disk
@@ -43,7 +43,7 @@ class Voyage:
     spec: JobSpec
     plan: Plan
     script: str
-    more: str = ""  # the script of a link that the run itself adds, where it may
+    more: str = ""  # the script of a job that the run itself adds, where it may
     # What the program is handed and nobody is shown.
     secrets: Secrets = field(default_factory=Secrets)
 
@@ -64,7 +64,7 @@ def job_spec(project: Project, run: str, station: Station) -> JobSpec:
         name=run,
         resources=project.resources,
         folder=f"{station.run_folder(run)}/logs",
-        links=project.chain.links,
+        jobs=project.chain.jobs,
         warn_before=grace(project),
         account=project.account,
         queue=project.queue,
@@ -101,7 +101,7 @@ def voyage(
         walltime=project.resources.walltime.total_seconds(),
         grace=spec.warn_before.total_seconds(),
         signal=project.chain.signal,
-        links=project.chain.links,
+        jobs=project.chain.jobs,
         progress=project.progress,
         about=_about(project, spec, station, setup),
         launch=_launch(spec, station),
@@ -136,8 +136,8 @@ def script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
 
 
 def more_script(spec: JobSpec, station: Station, setup: tuple[str, ...]) -> str:
-    """The script of a link that the run itself adds."""
-    return script(replace(spec, links=1), station, setup)
+    """The script of a job that the run itself adds."""
+    return script(replace(spec, jobs=1), station, setup)
 
 
 def in_job(station: Station, run: str) -> InJob:
@@ -178,8 +178,8 @@ def _about(
     }  # fmt: skip
 
 
-def spec_of(plan: Plan, station: Station, *, links: int) -> JobSpec:
-    """The job of a plan that was submitted before, for another round of links."""
+def spec_of(plan: Plan, station: Station, *, jobs: int) -> JobSpec:
+    """Another round of jobs, for a plan that was submitted before."""
     about = plan.about
     known = {each.name for each in fields(Resources)}
     asked = {name: value for name, value in about["resources"].items() if name in known}
@@ -188,7 +188,7 @@ def spec_of(plan: Plan, station: Station, *, links: int) -> JobSpec:
         name=plan.run,
         resources=Resources(**asked),
         folder=f"{station.run_folder(plan.run)}/logs",
-        links=links,
+        jobs=jobs,
         warn_before=timedelta(seconds=plan.grace),
         account=about["account"], queue=about["queue"], features=tuple(about["features"]),
         mail=about["mail"], native=tuple(about["native"]),
@@ -216,7 +216,7 @@ def create(ready: Voyage, station: Station, folder: str) -> None:
 def _run_folder_tar(ready: Voyage) -> bytes:
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
-        for name in ("logs", "links", "carried/000/output", "carried/000/checkpoints"):
+        for name in ("logs", "jobs", "carried/000/output", "carried/000/checkpoints"):
             _add(archive, name, None)
         _add(archive, "run.json", plans.dumps(ready.plan).encode())
         _add(archive, "job.sh", ready.script.encode())
@@ -249,34 +249,34 @@ def submit(
     since: str = "",
     teller: Teller | None = None,
 ) -> JobId:
-    """Hand the run's script to the scheduler: at once as an array, or each link after another.
+    """Hand the run's script to the scheduler: at once as an array, or each job after another.
 
     `since` is the last submission of the run that we know of; if it is not the last one any
     more, somebody else submitted the run, and nothing is submitted.
     """
     teller = teller or Silent()
     words = ["--since", since, *(["--resume"] if resume else [])]
-    if spec.links == 1 or station.scheduler.capabilities.array:
-        return _submitted(spec, station, script_name, ["--links", str(spec.links), *words], teller)
+    if spec.jobs == 1 or station.scheduler.capabilities.array:
+        return _submitted(spec, station, script_name, ["--jobs", str(spec.jobs), *words], teller)
     chain = [_submitted(spec, station, script_name, words, teller)]
-    for number in range(2, spec.links + 1):
+    for number in range(2, spec.jobs + 1):
         try:
-            chain.append(_link_after(chain[-1], spec, station, script_name, teller))
+            chain.append(_job_after(chain[-1], spec, station, script_name, teller))
         except (SubmissionRefused, Unreachable) as refusal:
-            # What was taken runs, and goes as far as it goes; `resume` adds links later.
-            teller.warn(f"link {number} of {spec.links} was not taken: {refusal.why}")
+            # What was taken runs, and goes as far as it goes; `resume` adds jobs later.
+            teller.warn(f"job {number} of {spec.jobs} was not taken: {refusal.why}")
             break
     return together(chain)
 
 
-def _link_after(
+def _job_after(
     before: JobId, spec: JobSpec, station: Station, script_name: str, teller: Teller
 ) -> JobId:
     words = ["--after", before.native]
     try:
         return _submitted(spec, station, script_name, words, teller, after=before)
     except SubmissionRefused as refusal:
-        # Torque takes no job after one that is over already. Two links that begin together do
+        # Torque takes no job after one that is over already. Two jobs that begin together do
         # no harm: one of them claims the run.
         if "dependency" not in refusal.why.lower():
             raise

@@ -15,8 +15,8 @@ def _step(value: object) -> bool:
 _TEXT = (str, None)
 _NUMBER = (int, None)
 _WHEN = (TIME, None)
-_LINK = {
-    "link": int, "job?": _TEXT, "host?": _TEXT, "pid?": _NUMBER, "begun?": _WHEN, "ended?": _WHEN,
+_JOB = {
+    "job": int, "id?": _TEXT, "host?": _TEXT, "pid?": _NUMBER, "begun?": _WHEN, "ended?": _WHEN,
     "how?": _TEXT, "reason?": _TEXT, "exit_code?": _NUMBER, "signal?": _NUMBER,
     "first_step?": (_step, None), "last_step?": (_step, None), "steps_redone?": (_step, None),
     "epoch?": (float, None), "resumed_from?": _TEXT, "checkpoint_found?": _TEXT,
@@ -33,7 +33,7 @@ _UNANSWERED = {
 }  # fmt: skip
 _REPORT = {
     "path": str, "about": {"unmet?": [str]}, "problems": [str], "id?": _TEXT, "mark?": _TEXT,
-    "walltime?": _WHEN, "links_asked?": _NUMBER, "jobs?": [_SUBMISSION], "links?": [_LINK],
+    "walltime?": _WHEN, "jobs_requested?": _NUMBER, "submissions?": [_SUBMISSION], "jobs?": [_JOB],
     "verdict?": ({"decision?": str, "reason?": str, "hint?": str}, None), "tail?": str,
     "metrics?": {str: (float, None)}, "not_watched?": str, "begins_again?": str,
     "left_running?": int,
@@ -47,11 +47,11 @@ _ASIDE: dict[str, Any] = {
         "samples_per_second?": (float, None), "saves?": int,
     },
     "forecast": {
-        "unit": str, "done": TIME, "total": _WHEN, "seconds_each": TIME, "per_link": TIME,
-        "links": _NUMBER, "finishes": _WHEN, "stuck?": str, "hint?": str, "links_there?": int,
+        "unit": str, "done": TIME, "total": _WHEN, "seconds_each": TIME, "per_job": TIME,
+        "jobs": _NUMBER, "finishes": _WHEN, "stuck?": str, "hint?": str, "jobs_there?": int,
         "grows_to?": int,
     },
-    "extended": {"links": int, "why": str},
+    "extended": {"jobs": int, "why": str},
     "data": [
         {"name": str, "bytes": int, "where": str, "seconds": TIME, "arriving?": bool}
     ],

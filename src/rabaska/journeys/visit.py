@@ -88,7 +88,7 @@ def of_profile(cluster: Cluster) -> dict[str, str]:
 
 
 def of_nodes(cluster: Cluster) -> dict[str, str]:
-    """The question for what a link found out, as long as that is not known."""
+    """The question for what a job found out, as long as that is not known."""
     if not cluster.wonders_about_internet:
         return {}
     return {questions.NODES_NAME: questions.nodes_question(store_word(cluster))}
@@ -100,7 +100,7 @@ def told_by_nodes(cluster: Cluster, answers: Mapping[str, Answer]) -> Cluster:
 
 
 def _with_news(known: Seen, cluster: Cluster, site: Site, home: Home) -> Seen:
-    """What was known, and what a link has found out since; kept, if that is new."""
+    """What was known, and what a job has found out since; kept, if that is new."""
     if site.internet is None or site.internet == known.internet:
         return known
     facts = [fact for fact in known.facts if fact.key != "nodes.internet"]

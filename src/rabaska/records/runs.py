@@ -27,7 +27,7 @@ class RunRecord:
     path: str  # the run folder, on its cluster
     project: str  # the project's folder, on this computer; "" where nobody knows
     created: float  # seconds since 1970
-    job: str = ""  # the newest submission, as the cluster named it
+    job_id: str = ""  # the newest submission, as the cluster named it
     id: str = ""  # as in run.json; "" for runs that were made before they had one
     number: int = 0  # counted here, for clocks are set back; 0: not submitted from here
     called: str = ""  # the project's name; its folder may be moved

@@ -23,7 +23,7 @@ _STATES = {
     "NEVER_RAN": JobState.NEVER_RAN,
 }
 
-# here|<job>_<link>|STATE|exit|reason|started|ended|name|.   (`elements.line_of` on the node)
+# here|<job>_<element>|STATE|exit|reason|started|ended|name|.   (`elements.line_of` on the node)
 _LINE = re.compile(
     r"here\|(?P<id>\d+(?:_\d+)?)\|(?P<state>[^|]+)\|(?P<exit>\d*)\|(?P<reason>[^|]*)"
     r"\|(?P<started>[\d.]*)\|(?P<ended>[\d.]*)\|(?P<name>[^|]*)\|\.",
@@ -44,16 +44,16 @@ class Local:
     def capabilities(self) -> Capabilities:
         marks = (*self.program, "here", "marks", "--queue", self.queue)
         gone = "here: there is no job"
-        own = ("--name", "--output", "--links")
+        own = ("--name", "--output", "--elements")
         return Capabilities(array=True, gone=gone, lets_save=True, find=marks, own_options=own)
 
     def directives(self, spec: JobSpec) -> list[str]:
         options = {
             "name": _one_line(spec.name) or "job",
             "time": f"{spec.resources.walltime.total_seconds():.15g}",
-            "links": str(spec.links),
+            "elements": str(spec.jobs),
             "gpus": str(spec.resources.gpus),
-            "output": spec.folder.replace("%", "%%") + "/job-%j.out",
+            "output": spec.folder.replace("%", "%%") + "/scheduler-%j.out",
         }
         lines = [f"#HERE {shlex.quote(f'--{key}={value}')}" for key, value in options.items()]
         return [*lines, *(f"#HERE {shlex.quote(_one_line(option))}" for option in spec.native)]
@@ -74,7 +74,7 @@ class Local:
     def submit_command(
         self, script: str, spec: JobSpec, *, after: JobId | None = None
     ) -> list[str]:
-        if after:  # one more link of a job that is not over, by the script it has
+        if after:  # one more element of a job that is not over, by the script it has
             more = ["here", "more", "--queue", self.queue, "--mark", "{submission}"]
             return [*self.program, *more, after.native]
         mark = ["--mark", "{submission}"]
@@ -118,7 +118,7 @@ class Local:
 
     def in_job(self) -> InJob:
         return InJob(
-            job="$RABASKA_JOB",
+            job_id="$RABASKA_JOB_ID",
             ends="$RABASKA_JOB_ENDS",
             local_space="$RABASKA_LOCAL",
         )

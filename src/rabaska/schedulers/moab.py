@@ -149,7 +149,7 @@ class Moab:
 
     def in_job(self) -> InJob:
         return InJob(
-            job="${MOAB_JOBID:-${PBS_JOBID%%.*}}",
+            job_id="${MOAB_JOBID:-${PBS_JOBID%%.*}}",
             ends="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))",
             local_space="${TMPDIR:-}",
             spooled=True,

@@ -123,7 +123,7 @@ class Pbs:
 
     def in_job(self) -> InJob:
         return InJob(
-            job="${PBS_JOBID%%.*}",
+            job_id="${PBS_JOBID%%.*}",
             local_space="${TMPDIR:-}",
             cancel_rest=family.CANCEL_REST,
             waiting=family.WAITING,

@@ -29,11 +29,11 @@ STATES = {
 }
 BY_QDEL = (271, 265)  # 256 and the signal; 265 is that of `qdel -W force`
 
-# The links that wait have our name, which ends in letters of the run's own.
+# The jobs that wait have our name, which ends in letters of the run's own.
 # Without a user, qselect lists everybody's.
 # Not by $PBS_JOBNAME, which somebody may have changed to that of other jobs.
 WAITING = "qselect -u $(id -un) -N {name} -s HQW"
-# One at a time, for OpenPBS deletes with a link those that wait for it; what counts is who is left.
+# One at a time, for OpenPBS deletes with a job those that wait for it; what counts is who is left.
 OWN = ("-N", "-J", "-t", "-o", "-z", "-I")  # -J and -t make arrays, -z hides the id
 CANCEL_REST = f"sh -c '{WAITING} | xargs -r -n 1 qdel 2>/dev/null; ! {WAITING} | grep -q .'"
 JOBS_CALLED = jobs_called('qselect -u "$(id -un)" -N "$0"')

@@ -60,7 +60,7 @@ class Scheduler(Protocol):
     def read_status(self, output: str) -> Mapping[str, JobStatus]:
         """How each job mentioned stands, by its `JobId.key`.
 
-        A chain submitted as an array gives one entry for each element, `<id>_<link>`.
+        A chain submitted as an array gives one entry for each element, `<id>_<number>`.
         """
 
     def history_command(self, jobs: Sequence[JobId]) -> list[str]:

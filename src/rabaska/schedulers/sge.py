@@ -75,7 +75,7 @@ class Sge:
             *(f"-l {one_word(feature)}" for feature in spec.features),
             f"-pe smp {cores}" if cores > 1 and not _names_environment(spec) else "",
             f"-q {queue}" if queue else "",
-            f"-t 1-{spec.links} -tc 1" if spec.links > 1 else "",
+            f"-t 1-{spec.jobs} -tc 1" if spec.jobs > 1 else "",
             f"-m bea -M {mail}" if mail else "-m n",
             "-r y" if spec.requeue else "-r n",
             "-S /bin/bash",
@@ -173,7 +173,7 @@ class Sge:
         last = '[ "$SGE_TASK_ID" = "$SGE_TASK_LAST" ]'
         rest = 'echo "qdel $JOB_ID -t $((SGE_TASK_ID + 1))-$SGE_TASK_LAST"'
         return InJob(
-            job=f'$JOB_ID$({_ALONE} || echo "_$SGE_TASK_ID")',
+            job_id=f'$JOB_ID$({_ALONE} || echo "_$SGE_TASK_ID")',
             local_space="${TMPDIR:-}",
             cancel_rest=f"$({_ALONE} || {last} || {rest})",
             waiting=_WAITING,
@@ -186,7 +186,7 @@ def _names_environment(spec: JobSpec) -> bool:
 
 
 def _output(spec: JobSpec) -> str:
-    return "job-$JOB_ID.$TASK_ID.out" if spec.links > 1 else "job-$JOB_ID.out"
+    return "scheduler-$JOB_ID.$TASK_ID.out" if spec.jobs > 1 else "scheduler-$JOB_ID.out"
 
 
 def _keys(number: str, tasks: str) -> Iterator[str]:

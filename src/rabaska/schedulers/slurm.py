@@ -86,7 +86,7 @@ class Slurm:
             "--time": _time(spec.resources.walltime),
             **self._resources(spec.resources),
             "--constraint": _quoted("&".join(spec.features)),
-            "--array": f"1-{spec.links}%1" if spec.links > 1 else "",
+            "--array": f"1-{spec.jobs}%1" if spec.jobs > 1 else "",
             "--signal": f"B:USR1@{_seconds(spec.warn_before)}" if spec.warn_before else "",
             "--mail-user": _quoted(spec.mail),
             "--mail-type": "BEGIN,END,FAIL" if spec.mail else "",
@@ -192,7 +192,7 @@ class Slurm:
         return carried(ask, r"s/|(null)$//; s/\(.*\)|/\1\n/; p", job.native)
 
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
-        once = replace(spec, links=1, warn_before=timedelta(0), mail="", requeue=False)
+        once = replace(spec, jobs=1, warn_before=timedelta(0), mail="", requeue=False)
         lines = (line.removeprefix("#SBATCH ") for line in self.directives(once))
         options = [word for line in lines for word in shlex.split(line)]
         asked = [option for option in options if not option.startswith(_FOR_BATCH)]
@@ -217,7 +217,7 @@ class Slurm:
         exclude = f'{waits} && echo "scontrol update JobId={rest} ExcNodeList=NODES"'
         waiting = "scancel --state=PENDING $SLURM_ARRAY_JOB_ID"
         return InJob(
-            job="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}" + element,
+            job_id="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}" + element,
             ends="${SLURM_JOB_END_TIME:-$(" + asked + ")}",
             local_space="${SLURM_TMPDIR:-}",
             cancel_rest="${SLURM_ARRAY_JOB_ID:+" + waiting + "}",
@@ -240,8 +240,8 @@ def _on_first_node(terminal: bool) -> list[str]:
 
 def _output(spec: JobSpec) -> str:
     # A percent sign begins a replacement, and two stand for one (sbatch(1), FILENAME PATTERN).
-    job = "%A_%a" if spec.links > 1 else "%j"
-    return f"{_one_line(spec.folder).replace('%', '%%')}/job-{job}.out"
+    job = "%A_%a" if spec.jobs > 1 else "%j"
+    return f"{_one_line(spec.folder).replace('%', '%%')}/scheduler-{job}.out"
 
 
 def _one_line(text: str) -> str:

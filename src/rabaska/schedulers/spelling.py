@@ -27,7 +27,7 @@ def clock(walltime: timedelta) -> str:
 def job_name(name: str) -> str:
     """A name in letters that every scheduler takes.
 
-    A long one keeps the end that is its own, and a digest for what is left out: links that wait
+    A long one keeps the end that is its own, and a digest for what is left out: jobs that wait
     are found by their name.
     """
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")

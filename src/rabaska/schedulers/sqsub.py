@@ -154,7 +154,7 @@ class Sqsub:
 
     def in_job(self) -> InJob:
         # Some of its clusters ran jobs by LSF, the others by Torque.
-        return InJob(job="${LSB_JOBID:-${PBS_JOBID%%.*}}")
+        return InJob(job_id="${LSB_JOBID:-${PBS_JOBID%%.*}}")
 
 
 def _options(spec: JobSpec, output: str = "") -> list[str]:
@@ -163,7 +163,7 @@ def _options(spec: JobSpec, output: str = "") -> list[str]:
     count = asked.tasks * asked.nodes if several else asked.cores or 1
     processes = asked.tasks if several else 1  # of each node
     queue = "gpu" if asked.gpus else "mpi" if several else "threaded" if count > 1 else "serial"
-    options = ["-r", _minutes(asked.walltime), "-o", output or f"{spec.folder}/job-%J.out"]
+    options = ["-r", _minutes(asked.walltime), "-o", output or f"{spec.folder}/scheduler-%J.out"]
     options += ["-q", one_word(spec.queue) or queue, "-j", job_name(spec.name), "-n", str(count)]
     options += ["-f", "mpi" if several else "threaded"] if queue == "gpu" else []
     options += ["-N", str(asked.nodes)] if asked.nodes > 1 else []

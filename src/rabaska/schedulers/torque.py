@@ -116,7 +116,7 @@ class Torque:
     def in_job(self) -> InJob:
         return InJob(
             # Slurm's own variable stands for jobs of its qsub, which sets none of Torque's.
-            job="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}",
+            job_id="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}",
             # An end that is now is no end: then the agent counts from its own beginning.
             # SECONDS is how long the script has run: it may have built an environment before.
             ends="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))",

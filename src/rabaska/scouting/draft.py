@@ -98,8 +98,8 @@ def _resources(found: Findings) -> Iterator[str]:
 
 def _chain(found: Findings) -> Iterator[str]:
     yield "[chain]"
-    yield f"links = {found.links}   # jobs queued, one after another; it ends early when done"
-    if found.links > 1:
+    yield f"jobs = {found.jobs}   # queued one after another; the chain ends early when done"
+    if found.jobs > 1:
         yield "at_most = 30   # that the run may grow to by itself, should those be too few"
 
 

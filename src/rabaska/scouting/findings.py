@@ -34,7 +34,7 @@ class Findings:
     command: tuple[str, ...]
     resume: tuple[str, ...] = ()
     datasets: tuple[tuple[str, str], ...] = ()  # name, path
-    links: int = 3
+    jobs: int = 3
     keep: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     progress: str = ""
@@ -99,7 +99,7 @@ class _Scouting:
         uses = self._data()
         named = _named(uses)
         made = words(self.script, self.options, self.roles, _values(uses, named))
-        links = self._links(made)
+        jobs = self._jobs(made)
         command = self._command(made, uses, named)
         patterns, keep = self._saved()
         progress = habits.progress(self.script)
@@ -114,7 +114,7 @@ class _Scouting:
         self.warnings += _unread(self.read)
         return Findings(
             project_name(self.project), tuple(command), tuple(made.resume),
-            tuple((name, path) for path, name in named.items()), links, keep, patterns,
+            tuple((name, path) for path, name in named.items()), jobs, keep, patterns,
             progress[0] if progress else "", gpus[0] if gpus else "", needs,
             tuple(self.guesses), tuple(self.warnings),
             tuple(each.name for each in self.read.rivals),
@@ -222,18 +222,18 @@ class _Scouting:
         """Code, or data that the script downloads."""
         return folders.is_named_for_data(path) or any((self.project / path).glob("*.py"))
 
-    def _links(self, made: Words) -> int:
+    def _jobs(self, made: Words) -> int:
         """Several only where each would go on from what the one before it saved."""
         found = self._resumption(made)
         if found.goes_on:
             self._guess("resumes", found.kind, found.place)
             return 3
         name = self.script.name
-        alone = "`links` is 1, and `walltime` must be enough for the whole training"
+        alone = "`jobs` is 1, and `walltime` must be enough for the whole training"
         if found.kind == plan.UNREAD:
             self.warnings.append(
                 f"whether {name} goes on from a checkpoint could not be read: {alone}; if you know "
-                "that it does, set `links`"
+                "that it does, set `jobs`"
             )
         elif found.kind == plan.WEIGHTS:
             self.warnings.append(

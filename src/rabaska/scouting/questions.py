@@ -70,7 +70,7 @@ PROBE = (
 )
 
 NODES_NAME = "nodes"
-OUTSIDE = "https://pypi.org/"  # what a link tries to reach, where nobody knows if it can
+OUTSIDE = "https://pypi.org/"  # what a job tries to reach, where nobody knows if it can
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def probe_question(account: str = "") -> str:
 
 
 def nodes_question(store: str) -> str:
-    """What a link found out about the nodes; `store` is a shell word."""
+    """What a job found out about the nodes; `store` is a shell word."""
     return f"cat {store}/nodes.json"
 
 

@@ -101,7 +101,7 @@ def scheduler(programs: Iterable[str], said: str) -> str:
 
 
 def internet(text: str) -> bool | None:
-    """What a link that tried it wrote down; None when none has, or nobody can read it."""
+    """What a job that tried it wrote down; None when none has, or nobody can read it."""
     try:
         found = json.loads(text)["internet"]
     except (ValueError, TypeError, KeyError, RecursionError):

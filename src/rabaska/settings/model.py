@@ -106,12 +106,12 @@ class ResourcesTable(Table):
 class ChainTable(Table):
     """How many jobs may follow one another to finish a run, and how each is asked to stop."""
 
-    links: Annotated[int, Field(ge=1, le=1000)] = 1
+    jobs: Annotated[int, Field(ge=1, le=1000)] = 1
     """Jobs that are queued at once, to follow one another. The chain ends early when the program
     finishes."""
     at_most: Annotated[int | None, Field(ge=1, le=1000)] = None
     """Jobs that the run may grow to: when its pace shows that those queued are too few, the last of
-    them submits another. When left out: as many as `links` says; and 30 where that is left out
+    them submits another. When left out: as many as `jobs` says; and 30 where that is left out
     too and the program goes on from a checkpoint."""
     grace: Duration | None = None
     """Time between asking the program to save and the limit; chosen by walltime when left out."""
@@ -133,7 +133,7 @@ class OutputTable(Table):
     """What the program writes outside `{output}` and must outlive a job."""
 
     keep: list[PathInside] = []
-    """Paths beside the code, such as `lightning_logs`, carried from link to link."""
+    """Paths beside the code, such as `lightning_logs`, carried from job to job."""
 
 
 class CodeTable(Table):

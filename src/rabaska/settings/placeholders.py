@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from rabaska.domain.projects import PLACEHOLDERS
-from rabaska.node.link.command import placeholders
+from rabaska.node.job.command import placeholders
 from rabaska.settings.lines import Path
 from rabaska.settings.mistakes import Mistake, nearest
 

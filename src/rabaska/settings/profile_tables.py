@@ -111,7 +111,7 @@ class JobsTable(Table):
     shortest: Duration | None = None
     """The shortest time limit that the site accepts."""
     most: Annotated[int, Field(ge=0)] = 0
-    """How many jobs one user may have in the queue, each link of a chain counted."""
+    """How many jobs one user may have in the queue, each job of a chain counted."""
     whole_nodes: bool = False
     """Whether jobs get whole nodes only."""
     inside_jobs: bool = True

@@ -1,10 +1,13 @@
 """rabaska.toml, found, read, checked and resolved for one cluster."""
 
+import copy
 import os
 import shlex
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path as File
+from typing import Any
 
 from rabaska.domain.projects import FILL_IN, Dataset, Project
 from rabaska.errors import SettingsError
@@ -73,8 +76,10 @@ def load(
     """
     file = find(folder)
     written = document.read(file, os.path.relpath(file, folder))
+    written, twice = _with_jobs(written)
     values, given = with_overrides(written.values, cluster, overrides or {})
     settings, mistakes = checked(Settings, values)
+    mistakes += twice
     if settings is None:
         raise refusal(mistakes, written, given)
     there = resolved.resolve(settings, cluster)
@@ -82,6 +87,33 @@ def load(
     if mistakes:
         raise refusal(mistakes, written, given)
     return resolved.project(there, file.parent)
+
+
+def _with_jobs(written: document.Document) -> tuple[document.Document, list[Mistake]]:
+    """The file with `[chain] links`, its older name, as `jobs`; who writes both has a mistake."""
+    values, lines, mistakes = copy.deepcopy(written.values), dict(written.lines), []
+    for path, chain in _chains(values):
+        if "links" in chain:
+            value, old, new = chain.pop("links"), (*path, "links"), (*path, "jobs")
+            if "jobs" in chain:
+                both = "`links` beside `jobs`"
+                mistakes.append(Mistake(old, both, "they mean the same: keep `jobs`"))
+            elif old in lines:
+                lines[new] = lines[old]
+            chain.setdefault("jobs", value)
+    return replace(written, values=values, lines=lines), mistakes
+
+
+def _chains(values: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Each table [chain] with its path; what is no table is left for the check to complain of."""
+    clusters = values.get("cluster")
+    tables: list[tuple[tuple[str, ...], Any]] = [((), values)]
+    if isinstance(clusters, dict):
+        tables += [(("cluster", name), own) for name, own in clusters.items()]
+    for path, table in tables:
+        chain = table.get("chain") if isinstance(table, dict) else None
+        if isinstance(chain, dict):
+            yield (*path, "chain"), chain
 
 
 def check_command(project: Project) -> None:

@@ -37,7 +37,7 @@ cores = 4
 memory = "16 GB"
 
 [chain]
-links = 4
+jobs = 4
 
 [cluster.beluga]
 account = "def-prof"

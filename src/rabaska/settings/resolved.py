@@ -99,10 +99,10 @@ def project(resolved: Resolved, folder: File) -> Project:
 
 
 def _chain(asked: ChainTable) -> Chain:
-    """As asked; who says how many links there are gets no more."""
-    said = asked.links if "links" in asked.model_fields_set else None
-    at_most = said if asked.at_most is None else max(asked.at_most, asked.links)
-    return Chain(asked.links, asked.grace, asked.signal, requeue=asked.requeue, at_most=at_most)
+    """As asked; who says how many jobs there are gets no more."""
+    said = asked.jobs if "jobs" in asked.model_fields_set else None
+    at_most = said if asked.at_most is None else max(asked.at_most, asked.jobs)
+    return Chain(asked.jobs, asked.grace, asked.signal, requeue=asked.requeue, at_most=at_most)
 
 
 def _resources(resolved: Resolved) -> Resources:

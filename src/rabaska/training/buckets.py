@@ -1,4 +1,4 @@
-"""The order in which DistributedDataParallel adds gradients up, made the same in every link.
+"""The order in which DistributedDataParallel adds gradients up, made the same in every job.
 
 After its first backward pass it lays its buckets out anew, in the order in which gradients came.
 With more than two ranks, the place of a number in its bucket decides in which order it is summed:

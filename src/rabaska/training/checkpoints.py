@@ -185,6 +185,6 @@ def _about(own: Own) -> Dict[str, Any]:
     """For people, and for whoever looks without loading."""
     epoch, batch = own["place"]
     about = {"epoch": epoch, "batch": batch, "torch": lazily.torch().__version__}
-    for name in ("RABASKA_RUN", "RABASKA_LINK"):
+    for name in ("RABASKA_RUN", "RABASKA_JOB"):
         about[name.lower()[8:]] = os.environ.get(name)
     return about

@@ -66,7 +66,7 @@ class _TrainerState:
         trainer.lr_scheduler.load_state_dict(saved["scheduler"])
         loss, trainer._total_loss_scalar, trainer._globalstep_last_logged = saved["loss"]
         trainer._tr_loss = loss.to(trainer._tr_loss.device)
-        trainer._initial_global_step = 0  # the mean loss at the end is of all links
+        trainer._initial_global_step = 0  # the mean loss at the end is of all jobs
         self.saved = None
 
 
@@ -96,7 +96,7 @@ class _Exact(transformers.TrainerCallback):  # type: ignore[misc,unused-ignore]
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.session.step()
-        # The trainer counts the batches of this link; the epoch it logs must count them all.
+        # The trainer counts the batches of this job; the epoch it logs must count them all.
         state.epoch = self.session.epoch + self.session.batch / len(self.batches)
 
 

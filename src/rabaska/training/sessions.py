@@ -57,7 +57,7 @@ class Session:
         self.epoch = 0  # that is under way, from 0
         self.batch = 0  # of this epoch, that comes next
         self.resumed = False
-        self.finished = False  # in an earlier link already
+        self.finished = False  # in an earlier job already
         self.parts = parts
         self._keep = keep
         self._save_every = save_every

@@ -1,7 +1,7 @@
 #!/bin/bash
-# sqsub -r 240m -o '/work/$USER/rabaska/runs/cats-7f3a/logs/job-%J.out' -q gpu -j cats-7f3a -n 3 -f threaded --gpp=1 --mpp=4096M --mail-start --mail-end
+# sqsub -r 240m -o '/work/$USER/rabaska/runs/cats-7f3a/logs/scheduler-%J.out' -q gpu -j cats-7f3a -n 3 -f threaded --gpp=1 --mpp=4096M --mail-start --mail-end
 
-# rabaska: run cats-7f3a, up to 3 links of 4 h each.
+# rabaska: run cats-7f3a, up to 3 jobs of 4 h each.
 
 # What we write is nobody else's; your program gets your own umask
 RABASKA_UMASK="$(umask)"
@@ -17,7 +17,7 @@ pip install --quiet --no-index -r '/work/$USER/rabaska/envs/67c83dce21a600b2.txt
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # What the agent needs to know of this job
-export RABASKA_JOB="${LSB_JOBID:-${PBS_JOBID%%.*}}"
+export RABASKA_JOB_ID="${LSB_JOBID:-${PBS_JOBID%%.*}}"
 export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + 14400))"
 export RABASKA_LOCAL="/tmp/$USER"
 

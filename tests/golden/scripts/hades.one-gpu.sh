@@ -10,7 +10,7 @@
 #PBS -j oe
 #PBS -o /dev/null
 
-# rabaska: run cats-7f3a, up to 3 links of 24 h each.
+# rabaska: run cats-7f3a, up to 3 jobs of 24 h each.
 
 # What we write is nobody else's; your program gets your own umask
 RABASKA_UMASK="$(umask)"
@@ -18,7 +18,7 @@ export RABASKA_UMASK
 umask 077
 
 # What this job prints is seen as it is printed
-exec >>'$HOME/rabaska/runs/cats-7f3a/logs'/job-"${SLURM_JOB_ID:-${PBS_JOBID%%.*}}".out 2>&1
+exec >>'$HOME/rabaska/runs/cats-7f3a/logs'/scheduler-"${SLURM_JOB_ID:-${PBS_JOBID%%.*}}".out 2>&1
 
 # The environment
 type module >/dev/null 2>&1 || source /etc/profile
@@ -31,7 +31,7 @@ pip install --quiet --no-index -r '$HOME/rabaska/envs/baa219dec46cefcc.txt' ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # What the agent needs to know of this job
-export RABASKA_JOB="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}"
+export RABASKA_JOB_ID="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}"
 export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))"
 export RABASKA_LOCAL="$LSCRATCH"
 export RABASKA_CANCEL_REST="sh -c 'qselect -u $(id -un) -N cats-7f3a -s HQW | xargs -r -n 1 qdel 2>/dev/null; ! qselect -u $(id -un) -N cats-7f3a -s HQW | grep -q .'"

@@ -10,7 +10,7 @@
 #PBS -j oe
 #PBS -o /dev/null
 
-# rabaska: run cats-7f3a, up to 3 links of 12 h each.
+# rabaska: run cats-7f3a, up to 3 jobs of 12 h each.
 
 # What we write is nobody else's; your program gets your own umask
 RABASKA_UMASK="$(umask)"
@@ -18,7 +18,7 @@ export RABASKA_UMASK
 umask 077
 
 # What this job prints is seen as it is printed
-exec >>'$RAP/rabaska/runs/cats-7f3a/logs'/job-"${MOAB_JOBID:-${PBS_JOBID%%.*}}".out 2>&1
+exec >>'$RAP/rabaska/runs/cats-7f3a/logs'/scheduler-"${MOAB_JOBID:-${PBS_JOBID%%.*}}".out 2>&1
 
 # The environment
 type module >/dev/null 2>&1 || source /etc/profile
@@ -31,7 +31,7 @@ pip install --quiet --no-index -r '$RAP/rabaska/envs/e307ea1b16615bf9.txt' ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # What the agent needs to know of this job
-export RABASKA_JOB="${MOAB_JOBID:-${PBS_JOBID%%.*}}"
+export RABASKA_JOB_ID="${MOAB_JOBID:-${PBS_JOBID%%.*}}"
 export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))"
 export RABASKA_LOCAL="$LSCRATCH"
 

@@ -11,11 +11,11 @@
 #SBATCH --signal=B:USR1@300
 #SBATCH --mail-user=ada@example.org
 #SBATCH --mail-type=BEGIN,END,FAIL
-#SBATCH --output="$SCRATCH/rabaska/runs/cats-7f3a/logs/job-%A_%a.out"
+#SBATCH --output="$SCRATCH/rabaska/runs/cats-7f3a/logs/scheduler-%A_%a.out"
 #SBATCH --requeue
 #SBATCH --open-mode=append
 
-# rabaska: run cats-7f3a, up to 3 links of 24 h each.
+# rabaska: run cats-7f3a, up to 3 jobs of 24 h each.
 
 # What we write is nobody else's; your program gets your own umask
 RABASKA_UMASK="$(umask)"
@@ -35,7 +35,7 @@ source "$RABASKA_ENV/bin/activate" ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # What the agent needs to know of this job
-export RABASKA_JOB="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_JOB_ID:+_$SLURM_ARRAY_TASK_ID}"
+export RABASKA_JOB_ID="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_JOB_ID:+_$SLURM_ARRAY_TASK_ID}"
 export RABASKA_JOB_ENDS="${SLURM_JOB_END_TIME:-$(timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --format=%e)}"
 export RABASKA_LOCAL="/tmp"
 export RABASKA_CANCEL_REST="${SLURM_ARRAY_JOB_ID:+scancel --state=PENDING $SLURM_ARRAY_JOB_ID}"

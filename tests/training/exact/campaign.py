@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.training.exact import carried, clusters, forked
 
 RUN = ["--samples", "1200", "--epochs", "4", "--save-every", "5"]
-# On a cluster a link begins in seconds; its steps take longer too, so that they are met.
+# On a cluster a job begins in seconds; its steps take longer too, so that they are met.
 _SLOWLY = ["--pause", "0.0005"]
 _KILLS_OF_A_RUN = 5
 
@@ -40,7 +40,7 @@ def main():
 
 def arguments():
     words = argparse.ArgumentParser(description="Interrupt trainings and compare their ends.")
-    words.add_argument("--kills", type=int, default=1000, help="of links that are forked")
+    words.add_argument("--kills", type=int, default=1000, help="of jobs that are forked")
     words.add_argument("--damages", type=int, help="of checkpoints; 3 for 10 kills")
     words.add_argument("--full", type=int, help="disks; 1 for 10 kills")
     words.add_argument("--on-here", type=int, help="kills more, of runs on `here`; 1 for 20")

@@ -8,11 +8,11 @@ from tests.training.exact import harm, plain
 
 import rabaska
 from rabaska.domain.runs import RunState
-from rabaska.node.record import events, links
+from rabaska.node.record import events, jobs
 from rabaska.node.record.runfolder import RunFolder
 
 VICTIMS = ("program", "writer", "agent")
-PATIENCE = 60.0  # seconds until the next link has begun
+PATIENCE = 60.0  # seconds until the next job has begun
 
 SETTINGS = """
 name = "campaign"
@@ -23,7 +23,7 @@ walltime = "15m"
 memory = "3 GB"
 
 [chain]
-links = 20
+jobs = 20
 
 [environment.variables]
 OMP_NUM_THREADS = "1"
@@ -40,7 +40,7 @@ class Carried:
         self.done = done
         self.name = rabaska.run(project(folder, cluster, words), on=cluster.cluster).run
         self.run = RunFolder(str(cluster.path(rabaska.status(self.name).path)))
-        self.interrupted = 0  # the number of the link that was killed last
+        self.interrupted = 0  # the number of the job that was killed last
         self.in_vain = False  # it had saved nothing new
 
     def to_its_end(self, kills):
@@ -57,12 +57,12 @@ class Carried:
         return self.left()
 
     def interrupt(self):
-        """Kill one of the next link's processes, unless the run ends before."""
+        """Kill one of the next job's processes, unless the run ends before."""
         if not self.until(self.begun, PATIENCE):
             return
         victim = self.chance.choice(VICTIMS)
         before, partial = self.saved(), self.saved("*.partial")
-        # A chain gives up after three links in a row that saved nothing, and is right to.
+        # A chain gives up after three jobs in a row that saved nothing, and is right to.
         if self.in_vain or self.chance.random() < 0.7:
             self.until(lambda: self.saved() - before, PATIENCE)
         time.sleep(self.chance.uniform(0.0, 1.0))
@@ -80,25 +80,25 @@ class Carried:
             self.done[self.cluster.place, "damages"] += self.in_vain
 
     def begun(self):
-        """Whether a link goes on that was not interrupted yet."""
+        """Whether a job goes on that was not interrupted yet."""
         number = self.run.holder()
-        begun = links.read_begun(self.run, number) if number > self.interrupted else None
-        return begun is not None and links.read_ended(self.run, number) is None
+        begun = jobs.read_begun(self.run, number) if number > self.interrupted else None
+        return begun is not None and jobs.read_ended(self.run, number) is None
 
     def kill(self, victim):
         """Whether there was somebody to kill."""
         number = self.run.holder()
-        begun = links.read_begun(self.run, number)
+        begun = jobs.read_begun(self.run, number)
         pid = begun.pid if victim == "agent" else self.program(number)
-        if pid is None or links.read_ended(self.run, number) is not None:
+        if pid is None or jobs.read_ended(self.run, number) is not None:
             return False
         self.interrupted = number
         return self.cluster.kill(begun.host, pid)
 
     def program(self, number):
-        """The pid of a link's program; None when it has not started."""
+        """The pid of a job's program; None when it has not started."""
         told = [event for event in events.read(self.run) if event["event"] == "started"]
-        return next((event["pid"] for event in told if event["link"] == number), None)
+        return next((event["pid"] for event in told if event["job"] == number), None)
 
     def saved(self, names="ckpt-*[0-9]"):
         return {path.name for path in self.checkpoints().glob(names)}

@@ -1,6 +1,6 @@
-"""Runs whose links are forked from this process, which has imported PyTorch and not used it.
+"""Runs whose jobs are forked from this process, which has imported PyTorch and not used it.
 
-So a link begins in milliseconds, and a thousand of them are possible.
+So a job begins in milliseconds, and a thousand of them are possible.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import time
 import traceback
 
 import numpy.random  # noqa: F401
-import torch._dynamo  # noqa: F401 (optimizers import it, which takes longer than a link)
+import torch._dynamo  # noqa: F401 (optimizers import it, which takes longer than a job)
 from tests.training.exact import harm, plain
 
 PLACE = "forked"
@@ -31,21 +31,21 @@ class Forked:
         return any(self.done[PLACE, name] < count for name, count in self.wanted.items())
 
     def one_run(self):
-        """What one run left at its end, however many links that took."""
+        """What one run left at its end, however many jobs that took."""
         folder = self.scratch / "run"
         full = self.done[PLACE, "full disks"] < self.wanted["full disks"]
         disk = harm.small_disk(folder, self.chance.choice(harm.DISKS))
         with disk if full else contextlib.nullcontext():
             while not (folder / "weights").exists() or not (folder / "weights").read_text():
-                self.one_link(folder, full)
+                self.one_job(folder, full)
             found = left_by(folder)
         shutil.rmtree(folder, ignore_errors=True)
         return found
 
-    def one_link(self, folder, full):
+    def one_job(self, folder, full):
         log = self.scratch / "log"
         log.write_text("")
-        # The number of workers changes from link to link: it must not matter.
+        # The number of workers changes from job to job: it must not matter.
         workers = self.chance.choice(["0", "0", "1", "2", "4"])
         pid = start([str(folder), *self.words, "--workers", workers], log)
         ballast = folder / "ballast"
@@ -64,7 +64,7 @@ class Forked:
             self.done[PLACE, "damages"] += harm.damage(folder, self.chance)
 
     def interrupt(self, pid, folder):
-        """Kill the link, or one of its workers, unless it ends before."""
+        """Kill the job, or one of its workers, unless it ends before."""
         before, partial = set(folder.glob("ckpt-*")), set(folder.glob("*.partial"))
         if not self.wants_more():
             return ended(pid)
@@ -94,7 +94,7 @@ class Forked:
 
 
 def start(argv, log):
-    """A link in a process of its own, in a process group of its own."""
+    """A job in a process of its own, in a process group of its own."""
     pid = os.fork()
     if pid:
         return pid
@@ -116,7 +116,7 @@ def start(argv, log):
 
 
 def wait(pid, condition, seconds):
-    """Whether the link still runs when `condition` holds or the time is over."""
+    """Whether the job still runs when `condition` holds or the time is over."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and not condition():
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:

@@ -2,7 +2,7 @@
 
 `proven` in the folder has a byte for each shard: 1 once all of it was read on this node and
 compared with the manifest. Who reads samples of another shard compares each of them with the index.
-`damaged` says what is wrong with the pack; the link ends with it.
+`damaged` says what is wrong with the pack; the job ends with it.
 """
 
 import os

@@ -73,7 +73,7 @@ def more(queue: Queue, number: int, mark: str) -> int:
         active = number in queue.active() and queues.keeper_lives(queue, number)
         if not active:
             raise Refused("job {} is over, and nothing can follow it".format(number))
-        queues.add_link(queue, number, re.sub(r"\W", "-", mark))
+        queues.add_element(queue, number, re.sub(r"\W", "-", mark))
     print("here job {}".format(number))
     return 0
 
@@ -100,9 +100,9 @@ def name(queue: Queue, number: int) -> int:
 def status(queue: Queue, wanted: List[str]) -> int:
     """Print one line for each element of the jobs named, or of every job."""
     for word in wanted or [str(number) for number in queue.jobs()]:
-        job, link = _parts(word)
+        job, element = _parts(word)
         found = [] if job is None else elements(queue, job)
-        lines = [line_of(one) for one in found if link is None or one.name == word]
+        lines = [line_of(one) for one in found if element is None or one.name == word]
         for line in lines:
             # Whatever the locale: under LANG=C an accent in a path would stop the whole answer.
             sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
@@ -118,19 +118,21 @@ def cancel(queue: Queue, wanted: List[str], rest: bool = False) -> int:
     """
     missing = 0
     for word in wanted:
-        job, link = _parts(word)
+        job, element = _parts(word)
         if job is None or not os.path.exists(queue.record(job)):
             print("here: there is no job {}".format(word), file=sys.stderr)
             missing = 1
             continue
-        for each in _after(queue, job, link) if rest else [link]:
+        for each in _after(queue, job, element) if rest else [element]:
             queues.ask_to_cancel(queue, job, each)
     return missing
 
 
-def _after(queue: Queue, job: int, link: Optional[int]) -> List[int]:
+def _after(queue: Queue, job: int, element: Optional[int]) -> List[int]:
     found = queues.read_job(queue, job)
-    return [] if found is None else list(range((link or 0) + 1, queues.links(queue, found) + 1))
+    return (
+        [] if found is None else list(range((element or 0) + 1, queues.elements(queue, found) + 1))
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -142,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         ("more", "let a job that is not over run its script once more"),
         ("marks", "list what submissions were called, and their jobs"),
         ("name", "print the name of a job"),
-        ("status", "show how jobs stand, one line for each link"),
+        ("status", "show how jobs stand, one line for each element"),
         ("cancel", "end jobs, or keep them from starting"),
     ):
         command = commands.add_parser(name, description=what)
@@ -198,7 +200,7 @@ def _job(number: int, asked: Asked, slots: List[str], mark: str) -> Job:
 
 def _parts(word: str) -> Tuple[Optional[int], Optional[int]]:
     """`12` and `12_3` as numbers; (None, None) for a word that names no job."""
-    job, _, link = word.partition("_")
-    if not job.isdigit() or (link and not link.isdigit()):
+    job, _, element = word.partition("_")
+    if not job.isdigit() or (element and not element.isdigit()):
         return None, None
-    return int(job), int(link) if link else None
+    return int(job), int(element) if element else None

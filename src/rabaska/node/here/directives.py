@@ -14,7 +14,7 @@ class Refused(Exception):
 class Asked(NamedTuple):
     name: str = "job"
     time: float = 0.0  # seconds one element may take; 0: as long as it likes
-    links: int = 1  # elements that run one after another
+    elements: int = 1  # elements that run one after another
     gpus: int = 0  # for each element
     grace: float = 10.0  # seconds between TERM and KILL
     output: str = ""  # where standard output goes; %j is the element's id, %% a percent sign
@@ -87,7 +87,7 @@ def _text(text: str) -> str:
 _READERS: Dict[str, Callable[[str], Any]] = {
     "name": _text,
     "time": _seconds,
-    "links": _number(1),
+    "elements": _number(1),
     "gpus": _number(0),
     "grace": _seconds,
     "output": _text,

@@ -21,7 +21,7 @@ _GONE = "its keeper was killed, or the computer restarted"
 
 
 class Element(NamedTuple):
-    name: str  # "<job>_<link>", or "<job>" when not even its record can be read
+    name: str  # "<job>_<element>", or "<job>" when not even its record can be read
     state: str
     exit_code: Optional[int] = None
     reason: str = ""
@@ -31,20 +31,20 @@ class Element(NamedTuple):
 
 
 def elements(queue: Queue, number: int) -> List[Element]:
-    """One for each link of job `number`; none when there is no such job."""
+    """One for each element of job `number`; none when there is no such job."""
     # Before the records: a keeper that ends in between has written them all by then.
     alive = queues.keeper_lives(queue, number)
     job = queues.read_job(queue, number)
     if job is not None:
-        last = queues.links(queue, job)
-        return [_element(queue, job, link, alive) for link in range(1, last + 1)]
+        last = queues.elements(queue, job)
+        return [_element(queue, job, element, alive) for element in range(1, last + 1)]
     if os.path.exists(queue.record(number)):
         return [Element(str(number), UNKNOWN, reason="its job.json cannot be read")]
     return []
 
 
 def line_of(element: Element) -> str:
-    """`here|<job>_<link>|STATE|exit|reason|started|ended|name|.`, times in seconds since 1970.
+    """`here|<job>_<element>|STATE|exit|reason|started|ended|name|.`, times in seconds since 1970.
 
     The first word tells the line from a banner, the last that it is whole. `%`, `|` and line
     breaks in the reason and the name are written as %25, %7C and %0A.
@@ -63,10 +63,10 @@ def line_of(element: Element) -> str:
     return "|".join(fields)
 
 
-def _element(queue: Queue, job: Job, link: int, alive: bool) -> Element:
-    name = job.element(link)
-    ended = queues.ended(queue, job.id, link)
-    begun = queues.begun(queue, job.id, link)
+def _element(queue: Queue, job: Job, element: int, alive: bool) -> Element:
+    name = job.element(element)
+    ended = queues.ended(queue, job.id, element)
+    begun = queues.begun(queue, job.id, element)
     started = _number(begun, "started")
     if ended is not None:
         state = str(ended.get("state", UNKNOWN))
@@ -74,16 +74,16 @@ def _element(queue: Queue, job: Job, link: int, alive: bool) -> Element:
         code = ended.get("exit")
         code = code if isinstance(code, int) else None
         return Element(name, state, code, reason, started, _number(ended, "ended"), job.name)
-    state, reason = _unended(queue, job, link, alive=alive, began=begun is not None)
+    state, reason = _unended(queue, job, element, alive=alive, began=begun is not None)
     return Element(name, state, reason=reason, started=started, job_name=job.name)
 
 
-def _unended(queue: Queue, job: Job, link: int, *, alive: bool, began: bool) -> Tuple[str, str]:
-    cancelled = queues.cancel_asked(queue, job.id, link)
+def _unended(queue: Queue, job: Job, element: int, *, alive: bool, began: bool) -> Tuple[str, str]:
+    cancelled = queues.cancel_asked(queue, job.id, element)
     if alive and began:
         return (STOPPING, "it was asked to stop") if cancelled else (RUNNING, "")
     if alive:
-        before = "waits for its turn" if queues.waits(queue, job) else "waits for the link before"
+        before = "waits for its turn" if queues.waits(queue, job) else "waits for the one before"
         return QUEUED, before
     if began:
         return LOST, _GONE

@@ -75,41 +75,41 @@ def keep(queue: Queue, job: Job) -> None:
     processes.become_reaper()
     told = Told()
     told.listen()
-    link = 0
-    while _has(queue, job, link + 1):
-        link += 1
-        end = _run(queue, job, link, told)
+    element = 0
+    while _has(queue, job, element + 1):
+        element += 1
+        end = _run(queue, job, element, told)
         # After the cleaning: this record is also what frees the slots.
-        queues.write_ended(queue, job.id, link, _record(end))
+        queues.write_ended(queue, job.id, element, _record(end))
         if told.to_stop:
             break
     queues.retire(queue, job.id)
 
 
-def _has(queue: Queue, job: Job, link: int) -> bool:
+def _has(queue: Queue, job: Job, element: int) -> bool:
     """Whether there is such an element; if not, the job is retired, and none can be added."""
     with locks.held(queue.line):
-        there = link <= queues.links(queue, job)
+        there = element <= queues.elements(queue, job)
         if not there:
             queues.retire(queue, job.id)
     return there
 
 
-def _run(queue: Queue, job: Job, link: int, told: Told) -> End:
+def _run(queue: Queue, job: Job, element: int, told: Told) -> End:
     """Run one element when its turn comes, and leave nothing of it behind."""
 
     def leave() -> bool:
-        return told.to_stop or queues.cancel_asked(queue, job.id, link)
+        return told.to_stop or queues.cancel_asked(queue, job.id, element)
 
-    begun = line.wait_for_slots(queue, job, link, leave)
+    begun = line.wait_for_slots(queue, job, element, leave)
     if begun is None and told.to_stop:
         return End(elements.NEVER_RAN, _SHUT_DOWN)
     if begun is None:
         return End(elements.CANCELLED, "before it began")
     try:
         os.mkdir(begun["local"], 0o700)
-        child = _start(queue, job, link, begun)
-        return _watch(queue, job, link, child, told)
+        child = _start(queue, job, element, begun)
+        return _watch(queue, job, element, child, told)
     except OSError as problem:
         return End(elements.FAILED, "it could not be started: {}".format(problem))
     finally:
@@ -117,16 +117,16 @@ def _run(queue: Queue, job: Job, link: int, told: Told) -> End:
         sweep.remove_local(begun["local"])
 
 
-def _start(queue: Queue, job: Job, link: int, begun: Begun) -> "subprocess.Popen[bytes]":
+def _start(queue: Queue, job: Job, element: int, begun: Begun) -> "subprocess.Popen[bytes]":
     """`bash SCRIPT` in a session of its own, its output straight into the file it asked for."""
     pattern = job.output or queue.file(job.id, "job-%j.out")
-    path = os.path.join(job.folder, output_path(pattern, job.element(link)))
+    path = os.path.join(job.folder, output_path(pattern, job.element(element)))
     output = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         return subprocess.Popen(
             ["bash", queue.script(job.id)],
             cwd=job.folder,
-            env=_environment(queue, job, link, begun),
+            env=_environment(queue, job, element, begun),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -143,14 +143,14 @@ def _cancel_rest(queue: Queue, element: str) -> str:
     return " ".join(map(shlex.quote, [*words, "--queue", queue.path, "--rest", element]))
 
 
-def _environment(queue: Queue, job: Job, link: int, begun: Begun) -> Dict[str, str]:
+def _environment(queue: Queue, job: Job, element: int, begun: Begun) -> Dict[str, str]:
     environment = dict(os.environ)
     environment.update(
         {
-            "RABASKA_JOB": job.element(link),
+            "RABASKA_JOB_ID": job.element(element),
             "RABASKA_LOCAL": begun["local"],
             "RABASKA_KEEPER": str(os.getpid()),
-            "RABASKA_CANCEL_REST": _cancel_rest(queue, job.element(link)),
+            "RABASKA_CANCEL_REST": _cancel_rest(queue, job.element(element)),
             TAG: job.token,
         }
     )
@@ -165,7 +165,9 @@ def _environment(queue: Queue, job: Job, link: int, begun: Begun) -> Dict[str, s
     return environment
 
 
-def _watch(queue: Queue, job: Job, link: int, child: "subprocess.Popen[bytes]", told: Told) -> End:
+def _watch(
+    queue: Queue, job: Job, element: int, child: "subprocess.Popen[bytes]", told: Told
+) -> End:
     began = time.monotonic()
     while True:
         code = child.poll()
@@ -174,7 +176,7 @@ def _watch(queue: Queue, job: Job, link: int, child: "subprocess.Popen[bytes]", 
         end = None
         if told.to_stop:
             end = End(elements.LOST, _SHUT_DOWN)
-        elif queues.cancel_asked(queue, job.id, link):
+        elif queues.cancel_asked(queue, job.id, element):
             end = End(elements.CANCELLED, "somebody cancelled it")
         elif job.time and time.monotonic() - began >= job.time:
             end = End(elements.TIMEOUT, "it took longer than {:g} s".format(job.time))

@@ -1,7 +1,7 @@
 """Standing in line: the oldest job that waits takes the next free slots, and nobody passes it.
 
 Jobs are served in the order of their numbers, so a chain that was submitted first goes on with
-its next link before a younger job begins.
+its next element before a younger job begins.
 """
 
 import os
@@ -18,7 +18,7 @@ _OTHERS = 0.3
 
 
 def wait_for_slots(
-    queue: Queue, job: Job, link: int, leave: Callable[[], bool]
+    queue: Queue, job: Job, element: int, leave: Callable[[], bool]
 ) -> Optional[Dict[str, Any]]:
     """Wait until the element may run and return its record; None when `leave` says to go away."""
     while not leave():
@@ -26,7 +26,7 @@ def wait_for_slots(
             time.sleep(_OTHERS)
             continue
         with locks.held(queue.line):
-            begun = _take(queue, job, link)
+            begun = _take(queue, job, element)
         if begun is not None:
             return begun
         time.sleep(_FIRST)
@@ -43,7 +43,7 @@ def _is_first(queue: Queue, job: Job) -> bool:
     return True
 
 
-def _take(queue: Queue, job: Job, link: int) -> Optional[Dict[str, Any]]:
+def _take(queue: Queue, job: Job, element: int) -> Optional[Dict[str, Any]]:
     """Take slots and record it, if it is our turn and enough are free. We hold the line."""
     sweep.sweep(queue)
     if not _is_first(queue, job):
@@ -52,8 +52,8 @@ def _take(queue: Queue, job: Job, link: int) -> Optional[Dict[str, Any]]:
     free = [slot for slot in range(len(job.slots)) if slot not in taken]
     if len(free) < job.need:
         return None
-    begun = _record(job, link, free[: job.need])
-    queues.write_begun(queue, job.id, link, begun)
+    begun = _record(job, element, free[: job.need])
+    queues.write_begun(queue, job.id, element, begun)
     return begun
 
 
@@ -61,14 +61,14 @@ def _taken(queue: Queue) -> Set[int]:
     """Slots in use. A dead keeper's stay so until its processes are swept away."""
     taken: Set[int] = set()
     for number in queue.active():
-        for link in queues.running(queue, number):
-            taken.update((queues.begun(queue, number, link) or {}).get("slots", ()))
+        for element in queues.running(queue, number):
+            taken.update((queues.begun(queue, number, element) or {}).get("slots", ()))
     return taken
 
 
-def _record(job: Job, link: int, slots: List[int]) -> Dict[str, Any]:
+def _record(job: Job, element: int, slots: List[int]) -> Dict[str, Any]:
     # The local folder is named before it is made, so that a sweep finds it at any moment.
-    name = "rabaska-{}-{}-{}".format(job.id, link, job.token[:12])
+    name = "rabaska-{}-{}-{}".format(job.id, element, job.token[:12])
     now = time.time()
     return {
         "slots": slots,

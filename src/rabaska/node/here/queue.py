@@ -14,7 +14,7 @@ class Job(NamedTuple):
     id: int
     name: str
     time: float
-    links: int
+    elements: int
     gpus: int
     grace: float
     output: str
@@ -28,8 +28,8 @@ class Job(NamedTuple):
     def need(self) -> int:
         return max(1, self.gpus)
 
-    def element(self, link: int) -> str:
-        return "{}_{}".format(self.id, link)
+    def element(self, number: int) -> str:
+        return "{}_{}".format(self.id, number)
 
 
 class Queue(NamedTuple):
@@ -109,36 +109,38 @@ def keeper_lives(queue: Queue, job: int) -> bool:
     return locks.is_held(queue.keeper(job))
 
 
-def write_begun(queue: Queue, job: int, link: int, begun: Dict[str, Any]) -> None:
-    files.write_json(queue.file(job, "{}.begun.json".format(link)), begun)
+def write_begun(queue: Queue, job: int, element: int, begun: Dict[str, Any]) -> None:
+    files.write_json(queue.file(job, "{}.begun.json".format(element)), begun)
 
 
-def write_ended(queue: Queue, job: int, link: int, ended: Dict[str, Any]) -> None:
-    files.write_json(queue.file(job, "{}.ended.json".format(link)), ended)
+def write_ended(queue: Queue, job: int, element: int, ended: Dict[str, Any]) -> None:
+    files.write_json(queue.file(job, "{}.ended.json".format(element)), ended)
 
 
-def begun(queue: Queue, job: int, link: int) -> Optional[Dict[str, Any]]:
+def begun(queue: Queue, job: int, element: int) -> Optional[Dict[str, Any]]:
     """When and where an element began; empty when the record is there but damaged."""
-    return _record(queue.file(job, "{}.begun.json".format(link)))
+    return _record(queue.file(job, "{}.begun.json".format(element)))
 
 
-def ended(queue: Queue, job: int, link: int) -> Optional[Dict[str, Any]]:
-    return _record(queue.file(job, "{}.ended.json".format(link)))
+def ended(queue: Queue, job: int, element: int) -> Optional[Dict[str, Any]]:
+    return _record(queue.file(job, "{}.ended.json".format(element)))
 
 
 def running(queue: Queue, job: int) -> List[int]:
     """The elements that began and have no record of their end: one at most, while all is well."""
     names = _names(queue.folder(job))
-    return sorted(link for link in _links(names, "begun") if link not in _links(names, "ended"))
+    return sorted(
+        element for element in _elements(names, "begun") if element not in _elements(names, "ended")
+    )
 
 
-def links(queue: Queue, job: Job) -> int:
+def elements(queue: Queue, job: Job) -> int:
     """How many elements the job has: those it was submitted with, and those added since."""
     added = [name for name in _names(queue.folder(job.id)) if name.startswith(_MORE)]
-    return job.links + sum(not name.endswith(files.PARTIAL) for name in added)
+    return job.elements + sum(not name.endswith(files.PARTIAL) for name in added)
 
 
-def add_link(queue: Queue, job: int, mark: str) -> None:
+def add_element(queue: Queue, job: int, mark: str) -> None:
     """One more element; saying so again with the same mark adds nothing."""
     files.write_whole(queue.file(job, _MORE + mark), "")
 
@@ -152,25 +154,25 @@ def marks(queue: Queue, job: Job) -> List[str]:
 def waits(queue: Queue, job: Job) -> bool:
     """Whether the job stands in line: nothing of it runs, and something is still to run."""
     names = _names(queue.folder(job.id))
-    over = _links(names, "ended")
-    return not set(_links(names, "begun")) - set(over) and len(over) < links(queue, job)
+    over = _elements(names, "ended")
+    return not set(_elements(names, "begun")) - set(over) and len(over) < elements(queue, job)
 
 
-def ask_to_cancel(queue: Queue, job: int, link: Optional[int] = None) -> None:
-    files.write_whole(queue.file(job, _cancel_name(link)), "")
+def ask_to_cancel(queue: Queue, job: int, element: Optional[int] = None) -> None:
+    files.write_whole(queue.file(job, _cancel_name(element)), "")
 
 
-def cancel_asked(queue: Queue, job: int, link: int) -> bool:
+def cancel_asked(queue: Queue, job: int, element: int) -> bool:
     """Whether somebody asked to stop the job, or this element of it."""
-    asked = (queue.file(job, _cancel_name(which)) for which in (None, link))
+    asked = (queue.file(job, _cancel_name(which)) for which in (None, element))
     return any(os.path.exists(path) for path in asked)
 
 
-def _cancel_name(link: Optional[int]) -> str:
-    return "cancel" if link is None else "cancel-{}".format(link)
+def _cancel_name(element: Optional[int]) -> str:
+    return "cancel" if element is None else "cancel-{}".format(element)
 
 
-def _links(names: List[str], what: str) -> List[int]:
+def _elements(names: List[str], what: str) -> List[int]:
     tail = ".{}.json".format(what)
     numbers = (name[: -len(tail)] for name in names if name.endswith(tail))
     return [int(number) for number in numbers if number.isdigit()]

@@ -42,8 +42,8 @@ def _clear(queue: Queue, job: Job) -> bool:
     """False when a process could not be ended: then its slots stay taken, as they truly are."""
     if not processes.end_all(lambda: members(job), min(job.grace, _GRACE)):
         return False
-    for link in queues.running(queue, job.id):
-        remove_local(str((queues.begun(queue, job.id, link) or {}).get("local", "")))
+    for element in queues.running(queue, job.id):
+        remove_local(str((queues.begun(queue, job.id, element) or {}).get("local", "")))
     return True
 
 

@@ -65,7 +65,7 @@ def _unpack(tar: BinaryIO, folder: str) -> None:
 
 
 def lead_to_carried(run: RunFolder) -> None:
-    """What is carried lies where its path need not change from link to link (see `lease`)."""
+    """What is carried lies where its path need not change from job to job (see `lease`)."""
     for folder in (run.carried(0), os.path.dirname(run.kept(0))):
         os.makedirs(folder, exist_ok=True)
     os.rename(run.carried(0), run.kept(0))

@@ -1,6 +1,6 @@
-"""Waits until the link of a run that was asked to stop has saved and left.
+"""Waits until the job of a run that was asked to stop has saved and left.
 
-`leave RUNFOLDER` prints `left` when no link is at work any more, and `still there` when its time
+`leave RUNFOLDER` prints `left` when no job is at work any more, and `still there` when its time
 to save is over, or when it gives no sign of life. Schedulers such as Torque kill what they are
 told to delete within a fraction of a second: STOP comes first, and their command last.
 """
@@ -9,13 +9,13 @@ import sys
 import time
 from typing import List
 
-from ..record import lease, links, plan
+from ..record import jobs, lease, plan
 from ..record.runfolder import RunFolder
 
 LEFT, STILL_THERE = "left", "still there"
 
 _TO_NOTICE = 30.0  # seconds to see STOP, and after its grace to copy results and record the end
-_SILENCE = 20.0  # seconds; a link gives a sign every other one
+_SILENCE = 20.0  # seconds; a job gives a sign every other one
 _LOOK = 0.2
 
 
@@ -31,16 +31,16 @@ def main(argv: List[str]) -> int:
 
 
 def has_left(run: RunFolder, patience: float) -> bool:
-    """Whether no link is at work, after at most `patience` seconds."""
+    """Whether no job is at work, after at most `patience` seconds."""
     began = heard = time.monotonic()
     sign = None
     while True:
-        link, now = run.holder(), time.monotonic()
-        if link == 0 or links.read_ended(run, link) is not None:
+        job, now = run.holder(), time.monotonic()
+        if job == 0 or jobs.read_ended(run, job) is not None:
             return True
-        if lease.holder_alive(run, link) is False:
+        if lease.holder_alive(run, job) is False:
             return True
-        latest = link, lease.sign_of_life(run, link)
+        latest = job, lease.sign_of_life(run, job)
         if latest != sign:
             sign, heard = latest, now
         if now - began > patience or now - heard > _SILENCE:

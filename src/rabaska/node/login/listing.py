@@ -28,7 +28,7 @@ def _told(run: RunFolder) -> files.Json:
     asked = plan.load(run)
     if asked is None:
         return {"path": run.path, "problem": "it has no run.json"}
-    times = (line.get("time") for line in shapes.job_lines(run))
+    times = (line.get("time") for line in shapes.submission_lines(run))
     return {
         "run": run.name,
         "path": run.path,

@@ -39,7 +39,7 @@ def main(words: List[str]) -> int:
     else:
         for path, size, mtime_ns, offset in json.loads(sys.stdin.readline()):
             _give(folder, path, (size, mtime_ns), offset)
-    # A link that took the run over while we read has renamed the folder: what we said is
+    # A job that took the run over while we read has renamed the folder: what we said is
     # incomplete, and the other side must ask again for where it is now.
     return 0 if os.path.isdir(folder) else GONE
 

@@ -6,7 +6,7 @@ that failed when the scheduler was done. There the queue is looked at before any
 
 import re
 
-from ..record.jobs import JOB, NO_ANSWER, NOT_SENT
+from ..record.submissions import JOB_ID, NO_ANSWER, NOT_SENT
 from .unanswered import Answer
 
 _NOT_RUN = (126, 127)  # as shells say that there is no such command, or not for us
@@ -46,7 +46,7 @@ def is_certain(answer: Answer) -> bool:
 
 def has_id(answer: Answer) -> bool:
     """Whether a job's id was printed: then it may be taken, whatever failed after that."""
-    return JOB.search(answer.said) is not None
+    return JOB_ID.search(answer.said) is not None
 
 
 def no_answer(answer: Answer) -> bool:

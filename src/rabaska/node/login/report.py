@@ -12,7 +12,7 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import files
-from ..record import chain, events, jobs, lease, links, metrics, plan, progress, resumption
+from ..record import chain, events, jobs, lease, metrics, plan, progress, resumption, submissions
 from ..record.outlook import outlook, saving
 from ..record.runfolder import RunFolder
 from ..saves import order, validity
@@ -59,9 +59,9 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
     patterns = asked.patterns if asked else []
     alive = _attempt(problems, "the holder", None, _holder_alive, run)
     saved = _attempt(problems, "checkpoints", None, _saved, run, patterns)
-    each = _attempt(problems, "links", [], _links, run, alive, asked)
+    each = _attempt(problems, "jobs", [], _jobs, run, alive, asked)
     told = "{} is damaged, and counts as missing"
-    problems += [told.format(name) for name in _attempt(problems, "links", [], links.damaged, run)]
+    problems += [told.format(name) for name in _attempt(problems, "jobs", [], jobs.damaged, run)]
     lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
     return {
         "run": asked.run if asked else run.name,
@@ -69,21 +69,21 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "path": run.path,
         "about": asked.about if asked else {},
         "walltime": asked.walltime if asked else None,
-        "links_asked": asked.links if asked else None,
-        "jobs": _attempt(problems, "jobs.jsonl", [], _jobs, run),
+        "jobs_requested": asked.jobs if asked else None,
+        "submissions": _attempt(problems, "submissions.jsonl", [], _submissions, run),
         "done": os.path.exists(run.done),
         "stop": os.path.exists(run.stop),
         "verdict": _attempt(problems, "the chain", None, _verdict, run, asked, alive, saved),
         "begins_again": _attempt(problems, "the chain", "", _begins_again, run, asked),
-        "links": [link for link, _ in each],
+        "jobs": [job for job, _ in each],
         "data": _attempt(problems, "events.jsonl", [], _staged, run),
         "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
         "metrics": _merged([found for _, found in each]),
         "speed": _attempt(problems, "metrics.jsonl", None, metrics.speed, lines),
         "forecast": _attempt(problems, "the forecast", None, outlook, run, asked, lines, saved),
-        "saving": _attempt(problems, "the last link", None, saving, run, asked, lines),
+        "saving": _attempt(problems, "the last job", None, saving, run, asked, lines),
         "extended": _attempt(problems, "events.jsonl", None, _extended, run),
-        "not_kept": _attempt(problems, "links", [], _not_kept, run),
+        "not_kept": _attempt(problems, "jobs", [], _not_kept, run),
         "left_running": _attempt(problems, "events.jsonl", 0, _left_running, run),
         "not_watched": metrics.off(lines),
         "tail": _attempt(problems, "logs", "", last_lines, newest_log(run), tail),
@@ -108,7 +108,7 @@ def _metrics_of_last(run: RunFolder) -> List[Json]:
 
 
 def _staged(run: RunFolder) -> List[Json]:
-    """Where the last link that got so far put its datasets."""
+    """Where the last job that got so far put its datasets."""
     placed: List[Json] = []
     for event in events.read(run):
         placed = event.get("placed") or placed
@@ -116,28 +116,28 @@ def _staged(run: RunFolder) -> List[Json]:
 
 
 def _extended(run: RunFolder) -> Optional[Json]:
-    """How many links the run added to its chain by itself, and why it did so last."""
+    """How many jobs the run added to its chain by itself, and why it did so last."""
     added = [event for event in events.read(run) if event["event"] == "extended"]
     if not added:
         return None
-    return {"links": sum(each["links"] for each in added), "why": added[-1]["why"]}
+    return {"jobs": sum(each["jobs"] for each in added), "why": added[-1]["why"]}
 
 
 def _left_running(run: RunFolder) -> int:
     """How many processes the program of a run that is finished had left running."""
-    ended = links.read_ended(run, run.holder())
+    ended = jobs.read_ended(run, run.holder())
     if ended is None or ended.how != chain.FINISHED:
         return 0
     told = [event for event in events.read(run) if event["event"] == "ended stragglers"]
-    return sum(each.get("count", 0) for each in told if each.get("link") == ended.link)
+    return sum(each.get("count", 0) for each in told if each.get("job") == ended.job)
 
 
 def _not_kept(run: RunFolder) -> List[str]:
-    return links.not_kept(run, run.output(run.holder()))
+    return jobs.not_kept(run, run.output(run.holder()))
 
 
-def _jobs(run: RunFolder) -> List[Json]:
-    return list(jobs.lines(run))
+def _submissions(run: RunFolder) -> List[Json]:
+    return list(submissions.lines(run))
 
 
 def _holder_alive(run: RunFolder) -> Optional[bool]:
@@ -159,34 +159,34 @@ def _begins_again(run: RunFolder, asked: Optional[plan.Plan]) -> str:
     return str(again) if again.why and run.holder() else ""
 
 
-def _links(
+def _jobs(
     run: RunFolder, alive: Optional[bool], asked: Optional[plan.Plan]
 ) -> List[Tuple[Json, progress.Found]]:
-    """Each link with the metrics its log ended with, oldest first."""
+    """Each job with the metrics its log ended with, oldest first."""
     pattern = asked.progress if asked else ""
     told = []  # type: List[Tuple[Json, progress.Found]]
     before = progress.Span(None, None, None, {})
     holder = run.holder()
-    for number in sorted(set(run.links()) | set(range(1, holder + 1))):
+    for number in sorted(set(run.jobs()) | set(range(1, holder + 1))):
         span = progress.span(run.log(number), pattern)
-        link = _link(run, number, alive if number == holder else False)
+        job = _job(run, number, alive if number == holder else False)
         if asked is not None:
-            link.update(_beginning(run, number, asked))
+            job.update(_beginning(run, number, asked))
             step = resumption.judged(run, number, asked).step
             span = span if step is None else span._replace(first_step=int(step))
-        link.update(first_step=span.first_step, last_step=span.last_step, epoch=span.epoch)
+        job.update(first_step=span.first_step, last_step=span.last_step, epoch=span.epoch)
         every = span.every or before.every or 1
-        link["steps_redone"] = steps_redone(before.last_step, span.first_step, every)
+        job["steps_redone"] = steps_redone(before.last_step, span.first_step, every)
         before = span
-        told.append((link, span.metrics))
+        told.append((job, span.metrics))
     return told
 
 
-def _link(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
-    begun, ended = links.read_begun(run, number), links.read_ended(run, number)
-    told = {"link": number, "holder_alive": alive}  # type: Json
+def _job(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
+    begun, ended = jobs.read_begun(run, number), jobs.read_ended(run, number)
+    told = {"job": number, "holder_alive": alive}  # type: Json
     told["heartbeat"] = _written(run.heartbeat(number))
-    for name in ("job", "host", "pid", "begun", "resumed_from"):
+    for name in ("id", "host", "pid", "begun", "resumed_from"):
         told[name] = getattr(begun, name, None)
     for name in ("ended", "how", "reason", "exit_code", "signal"):
         told[name] = getattr(ended, name, None)
@@ -196,8 +196,8 @@ def _link(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
 
 
 def _beginning(run: RunFolder, number: int, asked: plan.Plan) -> Json:
-    """Whether the link went on from a checkpoint: as its program was told, and as it shows."""
-    begun = links.read_begun(run, number)
+    """Whether the job went on from a checkpoint: as its program was told, and as it shows."""
+    begun = jobs.read_begun(run, number)
     if begun is None or begun.checkpoint_seen is None:
         return {}
     judged = resumption.judged(run, number, asked)
@@ -212,7 +212,7 @@ def _beginning(run: RunFolder, number: int, asked: plan.Plan) -> Json:
 
 
 def steps_redone(last_before: Optional[int], first: Optional[int], every: int) -> Optional[int]:
-    """How many steps a link made again, as far as was printed; None when either is unknown.
+    """How many steps a job made again, as far as was printed; None when either is unknown.
 
     A program that prints every 20th step and first prints step 320 went on from step 300.
     """
@@ -222,13 +222,13 @@ def steps_redone(last_before: Optional[int], first: Optional[int], every: int) -
 
 
 def _saved(run: RunFolder, patterns: List[str]) -> Optional[Json]:
-    """The newest checkpoint: as the last link recorded it, else as a quick look finds it."""
+    """The newest checkpoint: as the last job recorded it, else as a quick look finds it."""
     holder = run.holder()
-    ended = links.read_ended(run, holder)
+    ended = jobs.read_ended(run, holder)
     folder = run.carried(holder)
     if ended is not None and ended.checkpoint is not None and _is_there(folder, ended.checkpoint):
         return ended.checkpoint
-    return links.newest(run, holder, patterns)
+    return jobs.newest(run, holder, patterns)
 
 
 def _is_there(folder: str, saved: Json) -> bool:
@@ -257,17 +257,17 @@ def _merged(each: List[progress.Found]) -> progress.Found:
 
 
 def newest_log(run: RunFolder) -> str:
-    """The log of the last link that has one, else what the scheduler caught of a job."""
+    """The log of the last job that has one, else what the scheduler caught."""
     try:
         names = os.listdir(run.logs)
     except OSError:
         return ""
-    of_links = [name for name in names if name.startswith("link-") and name.endswith(".log")]
-    chosen = max(of_links, key=order.natural, default="")
-    # A job that fails before its first link says why to the scheduler only.
-    of_jobs = [name for name in names if name.startswith("job-")]
+    of_jobs = [name for name in names if name.startswith("job-") and name.endswith(".log")]
+    chosen = max(of_jobs, key=order.natural, default="")
+    # A job that fails before its agent begins says why to the scheduler only.
+    of_scheduler = [name for name in names if name.startswith("scheduler-")]
     chosen = chosen or max(
-        of_jobs, key=lambda name: _written(run.logs + "/" + name) or 0, default=""
+        of_scheduler, key=lambda name: _written(run.logs + "/" + name) or 0, default=""
     )
     return os.path.join(run.logs, chosen) if chosen else ""
 

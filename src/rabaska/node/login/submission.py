@@ -1,9 +1,9 @@
 """Submit a job and remember it in the run folder, whatever becomes of the laptop meanwhile.
 
-`submit RUNFOLDER --links N [--resume] [--after JOB] [--mark MARK] [--since MARK] [--once]
-[--find WORDS] -- …` runs the scheduler's own submit command. With `--after` it is one more link of
-the chain that JOB belongs to. The intention is written before it and the answer after it, by a
-process of its own that no Ctrl-C and no lost connection ends.
+`submit RUNFOLDER --jobs N [--resume] [--after ID] [--mark MARK] [--since MARK] [--once]
+[--find WORDS] -- …` runs the scheduler's own submit command. With `--after` it is one more job of
+the chain in which a job has that id. The intention is written before it and the answer after it,
+by a process of its own that no Ctrl-C and no lost connection ends.
 
 A submission that nobody answered may have been taken all the same (see `unanswered`): it is
 waited for, or looked for in the queue, and not made again before a queue had time to show it.
@@ -25,9 +25,9 @@ import uuid
 from typing import Callable, List, Optional
 
 from .. import files, processes
-from ..record import links
-from ..record.jobs import NO_ANSWER, NOT_KNOWN, submissions
+from ..record import jobs
 from ..record.runfolder import RunFolder
+from ..record.submissions import NO_ANSWER, NOT_KNOWN, submissions
 from .refusals import has_id, is_certain, no_answer
 from .unanswered import Answer, clear, looked_for, remember, run_noting, settled
 
@@ -38,9 +38,9 @@ OTHERS = 76  # somebody else submitted the run meanwhile
 def main(argv: List[str]) -> int:
     words = argparse.ArgumentParser(prog="submit")
     words.add_argument("run")
-    words.add_argument("--links", type=int, default=1)
+    words.add_argument("--jobs", type=int, default=1)
     words.add_argument("--resume", action="store_true")
-    words.add_argument("--after", default="", metavar="JOB")
+    words.add_argument("--after", default="", metavar="ID")
     words.add_argument("--mark", default="")
     words.add_argument("--since", metavar="MARK")
     words.add_argument("--once", action="store_true")
@@ -95,8 +95,8 @@ def _in_a_process_of_its_own(work: Callable[[], None]) -> str:
 
 
 def _submit(run: RunFolder, asked: argparse.Namespace) -> None:
-    os.makedirs(run.submissions, exist_ok=True)
-    files.append_line(run.jobs, _intention(run, asked))
+    os.makedirs(run.answers, exist_ok=True)
+    files.append_line(run.submissions, _intention(run, asked))
     quicker = _quicker(run, asked)
     if quicker:
         answer = Answer(OTHERS, "", "somebody else submitted it meanwhile\n")
@@ -115,9 +115,9 @@ def _intention(run: RunFolder, asked: argparse.Namespace) -> files.Json:
     return {
         "submission": asked.mark,
         "time": time.time(),
-        "links": asked.links,
+        "jobs": asked.jobs,
         "resume": asked.resume,
-        "after_link": run.holder(),
+        "after_job": run.holder(),
         "after": asked.after,
         "find": asked.find,
         "command": asked.command[0],
@@ -150,15 +150,15 @@ def submitted(run: RunFolder, command: List[str], find: List[str], mark: str) ->
     answer = run_noting(run, command, mark)
     if is_certain(answer):
         return answer
-    job = _taken_for(run, find, mark, answer)
-    if not job and find and _was_not_sent(answer.complained):
+    job_id = _taken_for(run, find, mark, answer)
+    if not job_id and find and _was_not_sent(answer.complained):
         answer = run_noting(run, command, mark)
         if is_certain(answer):
             return answer
-        job = _taken_for(run, find, mark, answer)
-    if job:
-        return Answer(0, job + "\n", answer.complained)
-    if job == "" and not no_answer(answer):
+        job_id = _taken_for(run, find, mark, answer)
+    if job_id:
+        return Answer(0, job_id + "\n", answer.complained)
+    if job_id == "" and not no_answer(answer):
         return answer
     return not_known(answer.complained or answer.said)
 
@@ -188,7 +188,7 @@ def answered(run: RunFolder, mark: str) -> Optional[Answer]:
 
 
 def lost_before(run: RunFolder) -> Optional[Answer]:
-    """The answer that was lost of the last submission, unless a link ran as that job already.
+    """The answer that was lost of the last submission, unless a job of that id began already.
 
     None when it came to nothing, and the next may be made.
     """
@@ -218,12 +218,12 @@ def tried_before(run: RunFolder, mark: str, command: List[str]) -> Optional[Answ
 def _found(run: RunFolder, last: files.Json) -> Optional[Answer]:
     """The job of a submission that was not answered; None when it was not taken."""
     mark = str(last.get("submission", ""))
-    job = looked_for(run, [str(word) for word in last.get("find") or []], mark)
-    if job is None:
+    job_id = looked_for(run, [str(word) for word in last.get("find") or []], mark)
+    if job_id is None:
         return not_known(str(last.get("complained") or _NO_WORD))
-    if not job:
+    if not job_id:
         return None
-    answer = Answer(0, job + "\n", "")
+    answer = Answer(0, job_id + "\n", "")
     remember(run, mark, answer, str(last.get("after", "")))
     return answer
 
@@ -236,9 +236,9 @@ def not_known(said: str) -> Answer:
     return Answer(NOT_KNOWN, "", "{}\n{}\n".format(said.strip(), why))
 
 
-def _has_begun(run: RunFolder, job: str) -> bool:
-    """Whether a link ran as this job already: then more links are really wanted."""
-    begun = (links.read_begun(run, number) for number in run.links())
+def _has_begun(run: RunFolder, job_id: str) -> bool:
+    """Whether a job of this id began already: then more jobs are really wanted."""
+    begun = (jobs.read_begun(run, number) for number in run.jobs())
     return any(
-        one is not None and (one.job or "").partition("_")[0] in job.split() for one in begun
+        one is not None and (one.id or "").partition("_")[0] in job_id.split() for one in begun
     )

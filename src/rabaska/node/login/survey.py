@@ -6,7 +6,7 @@
 
 and about runs on standard input, a line for each, as they come:
 
-    {"path": …, "job": …, "mark": …}
+    {"path": …, "ids": …, "mark": …}
 
 It prints the report of each run as a JSON line, again for one that ended while the queue was
 asked, then a line with the scheduler's own words:
@@ -25,7 +25,7 @@ import time
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .. import asking
-from ..record import jobs
+from ..record import submissions
 from ..record.runfolder import RunFolder
 
 Json = Dict[str, Any]
@@ -50,7 +50,7 @@ def main(argv: List[str]) -> int:
             _say(_told(run, asked["tail"]))
     said["asked"] = _asked(runs) if wants_jobs else []
     # A queue that is asked by id is told apart from its history by another option of its command.
-    open_jobs = said["asked"] or [job for run in open_runs for job in _ids_of(run)]
+    open_jobs = said["asked"] or [one for run in open_runs for one in _ids_of(run)]
     answered = said["exit_code"] in asked.get("answers", [0])
     history = _history(asked["history"], open_jobs, said["said"]) if answered else None
     _say({"now": time.time(), "queue": said, "history": history})
@@ -94,7 +94,7 @@ def _told(run: Json, tail: int) -> Json:
 def _submitting(run: RunFolder) -> Optional[Json]:
     """What is known of a submission without an answer."""
     try:
-        if jobs.is_unanswered(run):
+        if submissions.is_unanswered(run):
             from .unanswered import waiting
 
             return waiting(run)
@@ -121,22 +121,22 @@ def _report(run: RunFolder, tail: int) -> Json:
 
 def _about_to_be(run: RunFolder) -> Optional[Json]:
     """A folder that was made a moment ago: its submission is on its way, or came to nothing."""
-    if run.holder() or os.path.exists(run.jobs) or not os.path.exists(run.plan):
+    if run.holder() or os.path.exists(run.submissions) or not os.path.exists(run.plan):
         return None
     made = os.stat(run.plan).st_mtime
     return {"state": "under way", "time": made} if 0 <= time.time() - made < JUST_MADE else None
 
 
 def mark_of(run: RunFolder) -> Optional[str]:
-    """Changes whenever a run that is over changes; None while a link may be at work.
+    """Changes whenever a run that is over changes; None while a job may be at work.
 
     Whatever happens to a run that is over begins with a submission or a claim.
     """
     done, ended = _time_of(run.done), _time_of(run.ended(run.holder()))
-    if not (done or ended) or (not done and jobs.is_unanswered(run)):
+    if not (done or ended) or (not done and submissions.is_unanswered(run)):
         return None
     carried = _time_of(os.path.join(run.path, "carried"))
-    return "-".join((_time_of(run.jobs), _time_of(run.stop), done, carried, ended))
+    return "-".join((_time_of(run.submissions), _time_of(run.stop), done, carried, ended))
 
 
 def _time_of(path: str) -> str:
@@ -190,11 +190,11 @@ def _about_jobs(words: List[str], runs: List[Json]) -> List[str]:
 
 def _asked(runs: List[Json]) -> List[str]:
     unfinished = [run for run in runs if not os.path.exists(RunFolder(run["path"]).done)]
-    return [job for run in unfinished for job in _ids_of(run)]
+    return [one for run in unfinished for one in _ids_of(run)]
 
 
 def _ids_of(run: Json) -> List[str]:
-    return (run.get("job") or "").split()
+    return (run.get("ids") or "").split()
 
 
 def _mentioned(queue: str) -> Set[str]:

@@ -1,8 +1,8 @@
-"""What a run's program printed, link after link, and what it goes on to print.
+"""What a run's program printed, job after job, and what it goes on to print.
 
-`tail RUNFOLDER [--link N] [--follow] [--from BYTE]`
+`tail RUNFOLDER [--job N] [--follow] [--from BYTE]`
 
-The bytes of the logs pass unchanged; one line announces each link. What is printed is the same
+The bytes of the logs pass unchanged; one line announces each job. What is printed is the same
 each time, so a reader that lost its connection begins again with --from and the number of bytes
 it has.
 """
@@ -14,7 +14,7 @@ import sys
 import time
 from typing import BinaryIO, List, Optional
 
-from ..record import chain, lease, links, plan, resumption
+from ..record import chain, jobs, lease, plan, resumption
 from ..record.runfolder import RunFolder
 
 CHUNK = 64 * 1024
@@ -24,7 +24,7 @@ PAUSE = 0.3  # seconds between two looks at a log
 def main(argv: List[str]) -> int:
     words = argparse.ArgumentParser(prog="tail")
     words.add_argument("run", metavar="RUNFOLDER")
-    words.add_argument("--link", type=int, metavar="N", help="this link only")
+    words.add_argument("--job", type=int, metavar="N", help="this job only")
     words.add_argument("--follow", action="store_true", help="until the run is over")
     words.add_argument("--from", type=int, default=0, metavar="BYTE", dest="start")
     asked = words.parse_args(argv)
@@ -33,7 +33,7 @@ def main(argv: List[str]) -> int:
         sys.stderr.write("there is no run folder {}\n".format(run.path))
         return 9
     try:
-        _print(Printer(sys.stdout.buffer, asked.start), run, asked.link, asked.follow)
+        _print(Printer(sys.stdout.buffer, asked.start), run, asked.job, asked.follow)
     except (BrokenPipeError, KeyboardInterrupt):
         # Nobody reads any more; without this Python complains again when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -84,52 +84,52 @@ class Printer:
 
 
 def _print(printer: Printer, run: RunFolder, only: Optional[int], follow: bool) -> None:
-    link = only or 0
-    while only is None or link == only:
-        if link == 0:
-            _wait(printer, run, link, follow)
+    job = only or 0
+    while only is None or job == only:
+        if job == 0:
+            _wait(printer, run, job, follow)
         else:
             if only is None:
-                _wait_for_record(printer, run, link, follow)
-                printer.text(_header(run, link, printer.last))
-            _print_link(printer, run, link, follow)
-        link += 1
-        if link > run.holder():
+                _wait_for_record(printer, run, job, follow)
+                printer.text(_header(run, job, printer.last))
+            _print_job(printer, run, job, follow)
+        job += 1
+        if job > run.holder():
             return
 
 
-def _print_link(printer: Printer, run: RunFolder, link: int, follow: bool) -> None:
+def _print_job(printer: Printer, run: RunFolder, job: int, follow: bool) -> None:
     position = 0
     while True:
-        # Asked before copying: what was printed until the link was over is then all there.
-        over = not follow or _link_is_over(run, link)
-        position = printer.copy(run.log(link), position)
+        # Asked before copying: what was printed until the job was over is then all there.
+        over = not follow or _job_is_over(run, job)
+        position = printer.copy(run.log(job), position)
         if over or not printer.is_heard():
             return
         time.sleep(PAUSE)
 
 
-def _wait(printer: Printer, run: RunFolder, link: int, follow: bool) -> None:
-    """Until a link after `link` has begun, or none will."""
-    while follow and not _link_is_over(run, link) and printer.is_heard():
+def _wait(printer: Printer, run: RunFolder, job: int, follow: bool) -> None:
+    """Until a job after `job` has begun, or none will."""
+    while follow and not _job_is_over(run, job) and printer.is_heard():
         time.sleep(PAUSE)
 
 
-def _wait_for_record(printer: Printer, run: RunFolder, link: int, follow: bool) -> None:
+def _wait_for_record(printer: Printer, run: RunFolder, job: int, follow: bool) -> None:
     """A claim comes a moment before the record of it, which names the job and the machine."""
-    while follow and not os.path.exists(run.begun(link)) and printer.is_heard():
-        if _link_is_over(run, link):
+    while follow and not os.path.exists(run.begun(job)) and printer.is_heard():
+        if _job_is_over(run, job):
             return
         time.sleep(PAUSE)
 
 
-def _link_is_over(run: RunFolder, link: int) -> bool:
-    """Whether a later link holds the run, or none will: then nothing is added to this log."""
-    return run.holder() > link or is_over(run)
+def _job_is_over(run: RunFolder, job: int) -> bool:
+    """Whether a later job holds the run, or none will: then nothing is added to this log."""
+    return run.holder() > job or is_over(run)
 
 
 def is_over(run: RunFolder) -> bool:
-    """Whether no link will run any more."""
+    """Whether no job will run any more."""
     if os.path.exists(run.done):
         return True
     if lease.holder_alive(run, run.holder()) is not False:
@@ -145,17 +145,17 @@ def _plan(run: RunFolder) -> Optional[plan.Plan]:
         return None  # damaged: what was printed can be read without it
 
 
-def _newest(run: RunFolder) -> links.Saved:
+def _newest(run: RunFolder) -> jobs.Saved:
     asked = _plan(run)
-    return links.newest(run, run.holder(), asked.patterns if asked else [])
+    return jobs.newest(run, run.holder(), asked.patterns if asked else [])
 
 
-def _header(run: RunFolder, link: int, last: bytes) -> str:
-    """The line that announces a link, on a line of its own."""
-    begun = links.read_begun(run, link)
-    parts = ["link {}".format(link)]
-    if begun is not None and begun.job:
-        parts.append("job {}".format(begun.job))
+def _header(run: RunFolder, job: int, last: bytes) -> str:
+    """The line that announces a job, on a line of its own."""
+    begun = jobs.read_begun(run, job)
+    parts = ["job {}".format(job)]
+    if begun is not None and begun.id:
+        parts.append("id {}".format(begun.id))
     if begun is not None and begun.host:
         parts.append(str(begun.host))
     return "{}── {} ──\n".format("" if last == b"\n" else "\n", " · ".join(parts))

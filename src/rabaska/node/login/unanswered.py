@@ -2,8 +2,8 @@
 
 What may be known of one, in this order:
 - its process, or the scheduler's command that it started, is alive: it is under way;
-- the command wrote its answer into `submissions/` though its process was killed;
-- a link began after it that no other submission explains: that is its job;
+- the command wrote its answer into `answers/` though its process was killed;
+- a job began after it that no other submission explains: that is the one;
 - the queue has a job with its mark, or with the run's name and an id that nobody was told;
 - the queue answers and has none, long enough after it: it was not taken;
 - there is no queue to ask: nobody knows, until the user cancels the run.
@@ -17,9 +17,9 @@ import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from .. import asking, files, processes, umask
-from ..record import links
-from ..record.jobs import JOB, NOT_KNOWN, submissions
+from ..record import jobs
 from ..record.runfolder import RunFolder
+from ..record.submissions import JOB_ID, NOT_KNOWN, submissions
 
 Json = Dict[str, Any]
 
@@ -43,12 +43,12 @@ class Answer(NamedTuple):
 def remember(run: RunFolder, mark: str, answer: Answer, after: str = "") -> None:
     told = {"submission": mark, "after": after, "answered": time.time()}  # type: Json
     told.update(answer._asdict())
-    files.append_line(run.jobs, told)
+    files.append_line(run.submissions, told)
 
 
 def run_noting(run: RunFolder, words: List[str], mark: str) -> Answer:
     """Run the scheduler's command so that its process and its answer outlive ours."""
-    note = os.path.join(run.submissions, mark)
+    note = os.path.join(run.answers, mark)
 
     def sign() -> None:
         process = {"pid": os.getpid(), "started": processes.start_id(os.getpid())}
@@ -75,7 +75,7 @@ def run_noting(run: RunFolder, words: List[str], mark: str) -> Answer:
 def clear(run: RunFolder, mark: str) -> None:
     """Remove what was noted of a submission whose answer is written down: sites count files."""
     for ending in (".json", ".out", ".err"):
-        files.remove_if_there(os.path.join(run.submissions, mark + ending))
+        files.remove_if_there(os.path.join(run.answers, mark + ending))
 
 
 def settled(run: RunFolder, mark: str = "") -> Json:
@@ -106,7 +106,7 @@ def _lives(process: Json) -> bool:
 
 def _signed(run: RunFolder, submission: Json) -> Json:
     """The scheduler's command itself, which may have been left alone."""
-    note = os.path.join(run.submissions, str(submission.get("submission")))
+    note = os.path.join(run.answers, str(submission.get("submission")))
     try:
         return files.read_json(note + ".json") or {}
     except (OSError, ValueError):
@@ -116,16 +116,16 @@ def _signed(run: RunFolder, submission: Json) -> Json:
 def looked_for(run: RunFolder, find: List[str], mark: str, lag: float = _LAG) -> Optional[str]:
     """The job of a submission at which nobody is any more; "" when there is none, None when
     nobody knows."""
-    job = evidence(run, mark)  # type: Optional[str]
-    if job or not find:
-        return job or ("" if _is_given_up(run, mark) else None)
+    job_id = evidence(run, mark)  # type: Optional[str]
+    if job_id or not find:
+        return job_id or ("" if _is_given_up(run, mark) else None)
     answers = 0
     for pause in _LOOKS:
         time.sleep(pause)
-        job = evidence(run, mark) or in_queue(run, find, mark)
-        if job:
-            return job
-        answers += job is not None
+        job_id = evidence(run, mark) or in_queue(run, find, mark)
+        if job_id:
+            return job_id
+        answers += job_id is not None
         if answers == _ANSWERS:
             return "" if _would_show(run, mark, lag) else None
     return None
@@ -161,22 +161,22 @@ def evidence(run: RunFolder, mark: str) -> str:
 
 def _orphaned(run: RunFolder, mark: str) -> str:
     """What the scheduler's command answered after the process that had started it was killed."""
-    lines = list(JOB.finditer(_text(os.path.join(run.submissions, mark + ".out"))))
+    lines = list(JOB_ID.finditer(_text(os.path.join(run.answers, mark + ".out"))))
     return lines[-1].group().strip() if lines else ""
 
 
 def _begun(run: RunFolder, mark: str) -> str:
-    """The job of a link that began after this submission, and was told to nobody."""
+    """The id of a job that began after this submission, and was told to nobody."""
     each = submissions(run)
     ours = [one for one in each if one["submission"] == mark]
-    if not ours or ours[0].get("after_link") is None or each[-1] is not ours[0]:
+    if not ours or ours[0].get("after_job") is None or each[-1] is not ours[0]:
         return ""
-    told = told_jobs(each)
-    for number in run.links():
-        begun = links.read_begun(run, number) if number > int(ours[0]["after_link"]) else None
-        job = (begun.job if begun else "").partition("_")[0]
-        if job and job not in told:
-            return job
+    told = told_ids(each)
+    for number in run.jobs():
+        begun = jobs.read_begun(run, number) if number > int(ours[0]["after_job"]) else None
+        job_id = (begun.id if begun else "").partition("_")[0]
+        if job_id and job_id not in told:
+            return job_id
     return ""
 
 
@@ -193,20 +193,20 @@ def in_queue(run: RunFolder, find: List[str], mark: str) -> Optional[str]:
     marked = [line[0] for line in lines if any(mark in word for word in line)]
     if marked:
         return marked[0]
-    told = told_jobs(submissions(run))
+    told = told_ids(submissions(run))
     named = [line[0] for line in lines if line[1:] == [NAMED]]
-    unknown = [job for job in named if not told & _spellings(job)]
+    unknown = [job_id for job_id in named if not told & _spellings(job_id)]
     return unknown[0] if unknown else ""
 
 
-def told_jobs(each: List[Json]) -> "set[str]":
+def told_ids(each: List[Json]) -> "set[str]":
     """Every id that a scheduler gave to the run, with and without the name of its server."""
     words = " ".join(str(one.get("said") or "") for one in each if one.get("exit_code") == 0)
     return {spelled for word in re.split(r"[\s;]+", words) for spelled in _spellings(word)}
 
 
-def _spellings(job: str) -> "set[str]":
-    return {job, job.partition(".")[0], job.partition("_")[0]} - {""}
+def _spellings(job_id: str) -> "set[str]":
+    return {job_id, job_id.partition(".")[0], job_id.partition("_")[0]} - {""}
 
 
 def _asked(words: List[str]) -> Optional[str]:
@@ -238,14 +238,14 @@ def _state(run: RunFolder, last: Json) -> str:
     if is_under_way(run, last):
         return "under way"
     mark, find = str(last["submission"]), [str(word) for word in last.get("find") or []]
-    job = evidence(run, mark) or (in_queue(run, find, mark) if find else None)
-    if job:
+    job_id = evidence(run, mark) or (in_queue(run, find, mark) if find else None)
+    if job_id:
         try:
-            remember(run, mark, Answer(0, job + "\n", ""), str(last.get("after", "")))
+            remember(run, mark, Answer(0, job_id + "\n", ""), str(last.get("after", "")))
         except OSError:
             return "lost"  # a full disk; it is found again when there is room to say so
         return "found"
-    none = _is_given_up(run, mark) if not find else job == "" and _would_show(run, mark)
+    none = _is_given_up(run, mark) if not find else job_id == "" and _would_show(run, mark)
     return "not taken" if none else "lost"
 
 

@@ -1,4 +1,4 @@
-"""The report of a run that waits for its first link: `report` in a tenth of its time.
+"""The report of a run that waits for its first job: `report` in a tenth of its time.
 
 Most runs that are not over wait in a queue, and what `report` reads of the others (logs,
 checkpoints, leases) they do not have.
@@ -7,7 +7,7 @@ checkpoints, leases) they do not have.
 import os
 from typing import Any, Dict, Optional
 
-from ..record import chain, jobs, plan
+from ..record import chain, plan, submissions
 from ..record.runfolder import RunFolder
 
 Json = Dict[str, Any]
@@ -15,7 +15,7 @@ Json = Dict[str, Any]
 
 def report_untouched(run: RunFolder) -> Optional[Json]:
     """What `report` would say of the run; None when there is more to tell than this."""
-    if run.holder() != 0 or run.links() or os.path.exists(run.stop) or os.listdir(run.logs):
+    if run.holder() != 0 or run.jobs() or os.path.exists(run.stop) or os.listdir(run.logs):
         return None
     try:
         asked = plan.load(run)
@@ -29,13 +29,13 @@ def report_untouched(run: RunFolder) -> Optional[Json]:
         "path": run.path,
         "about": asked.about,
         "walltime": asked.walltime,
-        "links_asked": asked.links,
-        "jobs": list(jobs.lines(run)),
+        "jobs_requested": asked.jobs,
+        "submissions": list(submissions.lines(run)),
         "done": False,
         "stop": False,
         "verdict": dict(chain.verdict([])._asdict()),
         "begins_again": "",
-        "links": [],
+        "jobs": [],
         "not_kept": [],
         "data": [],
         "checkpoint": None,

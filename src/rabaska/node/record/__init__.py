@@ -1,1 +1,1 @@
-"""The run folder as the record: its files, its holder, how its links ended, whether it goes on."""
+"""The run folder as the record: its files, its holder, how its jobs ended, whether it goes on."""

@@ -1,11 +1,11 @@
-"""The chain rule: whether a run is finished, goes on, or gives up, from how its links ended.
+"""The chain rule: whether a run is finished, goes on, or gives up, from how its jobs ended.
 
 Pure: the agent in a job and `status` on the laptop ask the same function.
 """
 
 from typing import List, NamedTuple, Optional, Sequence
 
-# How a link ended.
+# How a job ended.
 FINISHED = "finished"
 TIME_LIMIT = "time limit"
 CRASHED = "crashed"
@@ -19,7 +19,7 @@ NO_TIME_LEFT = "no time left"
 NOT_KEPT = "results missing"  # the program finished, and what it left could not be kept
 LOST = "lost"  # it began, left no record of its end, and its holder is gone
 RUNNING = "running"
-# How a link began that had a checkpoint to go on from, and did not.
+# How a job began that had a checkpoint to go on from, and did not.
 STARTED_OVER = "started over"
 
 # What is decided.
@@ -30,13 +30,13 @@ GIVE_UP = "give up"
 GO_ON_EXIT_CODE = 85  # a program's way to say "there is more to do, start me again"
 
 # The same program ends in the same way again: another job would be spent for nothing. Unless an
-# earlier link could do it: then a bad or busy node, or slow storage, is the likelier reason.
+# earlier job could do it: then a bad or busy node, or slow storage, is the likelier reason.
 ITS_OWN_FAULT = (CRASHED, TIME_LIMIT, NO_TIME_LEFT, STAGING_FAILED)
-PATIENCE = 3  # links in a row that ended before anything was saved
+PATIENCE = 3  # jobs in a row that ended before anything was saved
 
 
-class Link(NamedTuple):
-    """How one link ended, as far as the chain rule cares."""
+class Job(NamedTuple):
+    """How one job ended, as far as the chain rule cares."""
 
     number: int
     how: str
@@ -56,7 +56,7 @@ class Verdict(NamedTuple):
 
 
 class Again(NamedTuple):
-    """That another link begins with the first step, whatever was saved, and why."""
+    """That another job begins with the first step, whatever was saved, and why."""
 
     why: str = ""  # "" where it goes on
     certain: bool = True
@@ -77,7 +77,7 @@ _STANDS_STILL = (
     "find out what stops the program there (`rabaska logs` shows what it printed last, `rabaska "
     "explain` may know); `rabaska run` after a change, or `rabaska resume` to try it again"
 )
-# What ends a run whose links all begin with the first step; of `rabaska resume` it is not one.
+# What ends a run whose jobs all begin with the first step; of `rabaska resume` it is not one.
 ALL_IN_ONE = (
     "give it a longer `--walltime`, enough for all of it in one job, or make the program load "
     "model, optimizer and counter from its checkpoint; then `rabaska run`"
@@ -85,20 +85,20 @@ ALL_IN_ONE = (
 
 
 def verdict(
-    links: Sequence[Link],
+    jobs: Sequence[Job],
     done: bool = False,
     stopped: bool = False,
     forgiven: int = 0,
     again: Again = GOES_ON,
 ) -> Verdict:
-    """What to do next, given every link so far; links up to number `forgiven` count no more.
+    """What to do next, given every job so far; jobs up to number `forgiven` count no more.
 
-    The hint says how to get further, should no other link follow.
+    The hint says how to get further, should no other job follow.
     """
-    decided = _decided(links, done, stopped, forgiven, again)
+    decided = _decided(jobs, done, stopped, forgiven, again)
     if decided.decision == GO_ON and again.why:
         # What ended otherwise, with its node perhaps, may well fit into another job of that length.
-        too_long = links[-1].how in (TIME_LIMIT, ASKED_TO_GO_ON)
+        too_long = jobs[-1].how in (TIME_LIMIT, ASKED_TO_GO_ON)
         hint = "`rabaska resume` {}".format(again)
         return decided._replace(hint="{}; {}".format(hint, remedy(again)) if too_long else hint)
     return decided
@@ -110,59 +110,57 @@ def remedy(again: Again) -> str:
 
 
 def _decided(
-    links: Sequence[Link], done: bool, stopped: bool, forgiven: int, again: Again
+    jobs: Sequence[Job], done: bool, stopped: bool, forgiven: int, again: Again
 ) -> Verdict:
     if done:
         return Verdict(FINISHED, "the program finished")
     if stopped:
         return Verdict(GIVE_UP, "cancelled", "`rabaska resume` takes the run up again")
-    if not links:
-        return Verdict(NOT_BEGUN, "no link has begun yet")
-    last = links[-1]
+    if not jobs:
+        return Verdict(NOT_BEGUN, "no job has begun yet")
+    last = jobs[-1]
     if last.how == RUNNING:
-        return Verdict(GO_ON, "link {} is running".format(last.number))
+        return Verdict(GO_ON, "job {} is running".format(last.number))
     if last.how == FINISHED:
-        # DONE could not be written, for want of space perhaps; the link's own record will do.
+        # DONE could not be written, for want of space perhaps; the job's own record will do.
         return Verdict(FINISHED, "the program finished")
     if last.number <= forgiven:
-        return Verdict(GO_ON, "the run was taken up again after link {}".format(forgiven))
+        return Verdict(GO_ON, "the run was taken up again after job {}".format(forgiven))
     if last.how == NOT_KEPT:
         return Verdict(GIVE_UP, last.reason, last.remedy)
     if last.how == DAMAGED_DATA:
-        return _give_up(last, again)  # whatever it saved: the next link would read the same
+        return _give_up(last, again)  # whatever it saved: the next job would read the same
     if last.started_over:
-        # What it saved is the same again: no number of links would finish the run.
+        # What it saved is the same again: no number of jobs would finish the run.
         return Verdict(GIVE_UP, "it starts over: " + last.started_over, last.remedy)
     if last.progressed:
-        return Verdict(GO_ON, "link {} saved progress".format(last.number))
-    if last.how in ITS_OWN_FAULT and not any(link.progressed for link in links):
+        return Verdict(GO_ON, "job {} saved progress".format(last.number))
+    if last.how in ITS_OWN_FAULT and not any(job.progressed for job in jobs):
         return _give_up(last, again)
-    return _after_interruption(last, [link for link in links if link.number > forgiven], again)
+    return _after_interruption(last, [job for job in jobs if job.number > forgiven], again)
 
 
-def _after_interruption(last: Link, links: List[Link], again: Again) -> Verdict:
+def _after_interruption(last: Job, jobs: List[Job], again: Again) -> Verdict:
     """`last` ended before it saved anything, by bad luck perhaps: try again, but not for ever."""
     fruitless = 0
-    for link in reversed(links):
-        if link.progressed:
+    for job in reversed(jobs):
+        if job.progressed:
             break
         fruitless += 1
     if fruitless < PATIENCE and last.standstill:
         return Verdict(GO_ON, "{}; another one is tried".format(last.standstill))
     if fruitless < PATIENCE and last.how in ITS_OWN_FAULT:
-        reason = "link {} failed ({}) where earlier links did not; another one is tried"
+        reason = "job {} failed ({}) where earlier jobs did not; another one is tried"
         return Verdict(GO_ON, reason.format(last.number, last.reason or last.how))
     if fruitless < PATIENCE:
-        return Verdict(GO_ON, "link {} was interrupted ({})".format(last.number, last.how))
+        return Verdict(GO_ON, "job {} was interrupted ({})".format(last.number, last.how))
     if last.standstill:
         said = last.reason or last.how
-        reason = "{} links in a row got no further ({}): {}".format(
-            fruitless, said, last.standstill
-        )
+        reason = "{} jobs in a row got no further ({}): {}".format(fruitless, said, last.standstill)
         return Verdict(GIVE_UP, reason, _STANDS_STILL)
     return Verdict(
         GIVE_UP,
-        "{} links in a row ended before anything was saved, the last one: {}".format(
+        "{} jobs in a row ended before anything was saved, the last one: {}".format(
             fruitless, last.reason or last.how
         ),
         _after_many(again),
@@ -177,35 +175,35 @@ def _after_many(again: Again) -> str:
     return "save more often, or {}; then `rabaska resume`".format(found_out)
 
 
-def _give_up(last: Link, again: Again) -> Verdict:
+def _give_up(last: Job, again: Again) -> Verdict:
     said = last.reason or last.how
     if last.how == TIME_LIMIT:
         why = ": {}".format(said) if last.remedy else ""
         return Verdict(
             GIVE_UP,
-            "link {} reached its time limit and nothing was saved{}".format(last.number, why),
+            "job {} reached its time limit and nothing was saved{}".format(last.number, why),
             last.remedy or (ALL_IN_ONE if again.why and again.certain else _SAVE_IN_TIME),
         )
     if last.how == NO_TIME_LEFT:
         return Verdict(
             GIVE_UP,
-            "link {} had no time left to train: {}".format(last.number, said),
+            "job {} had no time left to train: {}".format(last.number, said),
             "ask for a longer time limit with `--walltime`",
         )
     if last.how == DAMAGED_DATA:
         return Verdict(
             GIVE_UP,
-            "link {} read damaged data: {}".format(last.number, said),
+            "job {} read damaged data: {}".format(last.number, said),
             last.remedy or "`rabaska data verify` names what is damaged",
         )
     if last.how == STAGING_FAILED:
         return Verdict(
             GIVE_UP,
-            "link {} could not be made ready: {}".format(last.number, said),
+            "job {} could not be made ready: {}".format(last.number, said),
             last.remedy or "put that right, then `rabaska resume`",
         )
     return Verdict(
         GIVE_UP,
-        "link {} crashed before anything was saved: {}".format(last.number, said),
+        "job {} crashed before anything was saved: {}".format(last.number, said),
         "`rabaska logs` shows what the program said last",
     )

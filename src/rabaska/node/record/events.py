@@ -8,8 +8,8 @@ from . import shapes
 from .runfolder import RunFolder
 
 
-def append(run: RunFolder, link: int, event: str, **more: Any) -> None:
-    line = dict(more, time=round(time.time(), 3), link=link, event=event)
+def append(run: RunFolder, job: int, event: str, **more: Any) -> None:
+    line = dict(more, time=round(time.time(), 3), job=job, event=event)
     files.append_line(run.events, line)
 
 
@@ -19,24 +19,24 @@ def read(run: RunFolder) -> Iterator[files.Json]:
 
 
 class Diary:
-    """Events of one link, for as long as it may write into the run.
+    """Events of one job, for as long as it may write into the run.
 
     An event that cannot be written is said aloud instead: a full disk must not end a training
     that still runs.
     """
 
     def __init__(
-        self, run: RunFolder, link: int, may_write: Optional[Callable[[], bool]] = None
+        self, run: RunFolder, job: int, may_write: Optional[Callable[[], bool]] = None
     ) -> None:
         self.run = run
-        self.link = link
+        self.job = job
         self._may_write = may_write or (lambda: True)
 
     def note(self, event: str, **more: Any) -> None:
         if not self._may_write():
             return
         try:
-            append(self.run, self.link, event, **more)
+            append(self.run, self.job, event, **more)
         except OSError as problem:
             say("could not record the event `{}`: {}".format(event, problem))
 

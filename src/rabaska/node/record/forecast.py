@@ -1,4 +1,4 @@
-"""When a run will be over: how many links it needs, from what one link has shown so far.
+"""When a run will be over: how many jobs it needs, from what one job has shown so far.
 
 Pure. A program that saves once in an epoch keeps whole epochs only: of 4 hours, with 5 minutes to
 start and 50 minutes for each epoch, 4 are kept and not 4.7.
@@ -16,7 +16,7 @@ _A_MOMENT = 0.1  # seconds, in which nothing is trained
 _NO_END = 60 * 86400.0  # seconds: an epoch that takes longer is no epoch, but a stream
 _TOO_FAR = 366 * 86400.0  # seconds: what is foretold for then is worth nothing
 _SPARE = 1.1  # of the time that was measured: a slower node, a full disk
-_SAVES = 4  # in a link, so that losing what came after the last one does not hurt
+_SAVES = 4  # in a job, so that losing what came after the last one does not hurt
 _NEARLY = 0.05  # an interval that differs less from whole epochs is meant to be one
 # What programs call how many epochs, or steps, they shall make: `--epochs 40`, `max_epochs=40`.
 _ASKED = re.compile(
@@ -27,26 +27,26 @@ _ASKED = re.compile(
 
 
 class Pace(NamedTuple):
-    """How far the run is and how fast it goes, as one link shows."""
+    """How far the run is and how fast it goes, as one job shows."""
 
     unit: str
     done: float  # units of the whole run
     at: float  # when that was so, seconds since 1970
     seconds: float  # for one unit
-    began: float  # when training began in this link
+    began: float  # when training began in this job
     total: Optional[float] = None
     save_every: Optional[float] = None  # seconds; None when no save was seen, 0 when asked to
     step: Optional[float] = None  # seconds for a step, where that is known
 
 
 class Terms(NamedTuple):
-    """What the chain gives to a link."""
+    """What the chain gives to a job."""
 
-    link: int  # its number
-    begun: float  # when its job began, seconds since 1970
+    job: int  # its number
+    begun: float  # when it began, seconds since 1970
     start: float  # units that were done before it
     seconds: float  # that it has, until its program is asked to stop
-    between: float = 0.0  # seconds from the end of one link to the beginning of the next
+    between: float = 0.0  # seconds from the end of one job to the beginning of the next
     grace: float = 0.0  # seconds more, for it to save when it is asked to stop
     queue: str = ""  # the one there whose jobs may take longest
     longest: Optional[float] = None  # seconds that they may take; None: not known, or no limit
@@ -57,8 +57,8 @@ class Forecast(NamedTuple):
     done: float
     total: Optional[float]
     seconds_each: float
-    per_link: float  # units that a link keeps; whole ones for a program that saves at their end
-    links: Optional[int]  # of the whole run
+    per_job: float  # units that a job keeps; whole ones for a program that saves at their end
+    jobs: Optional[int]  # of the whole run
     finishes: Optional[float]  # seconds since 1970, with no waiting but what was seen so far
     stuck: str = ""  # why the chain cannot advance
     hint: str = ""
@@ -77,7 +77,7 @@ def asked_for(command: List[str], unit: str) -> Optional[float]:
 
 
 def pace(lines: List[Json], start: float, command: List[str]) -> Optional[Pace]:
-    """What the lines of a link in metrics.jsonl show; None when that is too little."""
+    """What the lines of a job in metrics.jsonl show; None when that is too little."""
     own = metrics.watched(lines)
     told = [line for line in lines if "at" in line]
     if own:
@@ -120,32 +120,32 @@ def _of_log(line: Json, command: List[str]) -> Optional[Pace]:
 
 
 def after(seen: Pace, terms: Terms, kept: float, ended: float) -> Tuple[Pace, Terms]:
-    """The same pace, for the link that comes after one that left `kept` units behind."""
+    """The same pace, for the job that comes after one that left `kept` units behind."""
     begins = ended + terms.between
     begun = begins + max(0.0, seen.began - terms.begun)
-    following = terms._replace(link=terms.link + 1, begun=begins, start=kept)
+    following = terms._replace(job=terms.job + 1, begun=begins, start=kept)
     return seen._replace(done=kept, at=begun, began=begun), following
 
 
 def forecast(seen: Pace, terms: Terms, saved: bool = False) -> Forecast:
-    """`saved`: the link has left a checkpoint, of which nothing but its file is known."""
+    """`saved`: the job has left a checkpoint, of which nothing but its file is known."""
     usable = terms.seconds - max(0.0, seen.began - terms.begun)
     every = seen.save_every
     if every is None and saved and seen.unit == EPOCH:
         every = seen.seconds  # seldom more often, where nothing was seen but a file
-    kept = per_link(usable, seen.seconds, every)
-    links, finishes = _end(seen, terms, kept)
-    told = Forecast(seen.unit, seen.done, seen.total, seen.seconds, round(kept, 3), links, finishes)
-    ends = finishes is not None and links == terms.link
+    kept = per_job(usable, seen.seconds, every)
+    jobs, finishes = _end(seen, terms, kept)
+    told = Forecast(seen.unit, seen.done, seen.total, seen.seconds, round(kept, 3), jobs, finishes)
+    ends = finishes is not None and jobs == terms.job
     return told if ends else _warned(told, seen, terms, every)
 
 
-def in_one_link(told: Forecast, seen: Pace, terms: Terms, why: str) -> Forecast:
-    """The same for a program that begins each link with the first step: more links do not help."""
-    if told.finishes is not None and told.links == terms.link:
+def in_one_job(told: Forecast, seen: Pace, terms: Terms, why: str) -> Forecast:
+    """The same for a program that begins each job with the first step: more jobs do not help."""
+    if told.finishes is not None and told.jobs == terms.job:
         return told
-    told = told._replace(links=None, finishes=None)
-    has = "a link has {} for training".format(_said(_usable(seen, terms)))
+    told = told._replace(jobs=None, finishes=None)
+    has = "a job has {} for training".format(_said(_usable(seen, terms)))
     if seen.total is None:
         return told._replace(hint=chain.ALL_IN_ONE) if told.stuck else told
     every = seen.total * seen.seconds
@@ -163,7 +163,7 @@ def in_one_link(told: Forecast, seen: Pace, terms: Terms, why: str) -> Forecast:
 
 
 def _usable(seen: Pace, terms: Terms) -> float:
-    """Seconds of a link that are spent on training."""
+    """Seconds of a job that are spent on training."""
     return max(0.0, terms.seconds - max(0.0, seen.began - terms.begun))
 
 
@@ -171,11 +171,11 @@ def shortage(told: Forecast, there: int) -> str:
     """Why the chain is too short, in words."""
     pace = "{} for each {}".format(_said(told.seconds_each), told.unit)
     were = "was" if there == 1 else "were"
-    return "with {} it takes {} links, and {} {} submitted".format(pace, told.links, there, were)
+    return "with {} it takes {} jobs, and {} {} submitted".format(pace, told.jobs, there, were)
 
 
-def per_link(usable: float, seconds: float, every: Optional[float]) -> float:
-    """Units that outlive a link of which `usable` seconds are spent on training."""
+def per_job(usable: float, seconds: float, every: Optional[float]) -> float:
+    """Units that outlive a job of which `usable` seconds are spent on training."""
     if usable < _A_MOMENT:
         return 0.0
     if every is None or every <= 0:
@@ -187,27 +187,27 @@ def per_link(usable: float, seconds: float, every: Optional[float]) -> float:
 
 
 def _end(seen: Pace, terms: Terms, kept: float) -> Tuple[Optional[int], Optional[float]]:
-    """The number of the last link, and when it will be done."""
+    """The number of the last job, and when it will be done."""
     if seen.total is None:
         return None, None
     left = max(0.0, seen.total - seen.done) * seen.seconds
     if left > _TOO_FAR:
         return None, None
     if seen.at + left <= terms.begun + terms.seconds:
-        return terms.link, seen.at + left
+        return terms.job, seen.at + left
     if kept <= 0:
         return None, None
     more = max(1, math.ceil((seen.total - terms.start) / kept - 1e-6) - 1)
     last = seen.total - terms.start - more * kept
     begins = terms.begun + more * (terms.seconds + terms.between)
     starting = max(0.0, seen.began - terms.begun)
-    return terms.link + more, begins + starting + last * seen.seconds
+    return terms.job + more, begins + starting + last * seen.seconds
 
 
 def _warned(told: Forecast, seen: Pace, terms: Terms, every: Optional[float]) -> Forecast:
     """With a word on what keeps the chain from advancing, where something does."""
     usable = _usable(seen, terms)
-    has = "a link has {} for training".format(_said(usable))
+    has = "a job has {} for training".format(_said(usable))
     if every is not None and every > usable:
         why = "it saves every {}, and {}".format(_said(every), has)
         return told._replace(stuck=why, hint=remedy(seen, terms, every))
@@ -218,7 +218,7 @@ def _warned(told: Forecast, seen: Pace, terms: Terms, every: Optional[float]) ->
 
 
 def remedy(seen: Pace, terms: Terms, every: float) -> str:
-    """What to do about saves that come every so many seconds, which is more than a link has."""
+    """What to do about saves that come every so many seconds, which is more than a job has."""
     starting = max(0.0, seen.began - terms.begun)
     usable = max(0.0, terms.seconds - starting)
     save = "save more often than once in {}".format(_said(usable))
@@ -227,10 +227,10 @@ def remedy(seen: Pace, terms: Terms, every: float) -> str:
     needed = starting + _SPARE * every + terms.grace
     if terms.longest is None or needed <= terms.longest:
         longest = ", as the queue `{}` allows".format(terms.queue) if terms.queue else ""
-        return "{}, or ask for links of {}: `--walltime {}`{}".format(
+        return "{}, or ask for jobs of {}: `--walltime {}`{}".format(
             save, _said(needed), _walltime(needed), longest
         )
-    return "{}; links of {} would do, but {}".format(save, _said(needed), _longest(terms))
+    return "{}; jobs of {} would do, but {}".format(save, _said(needed), _longest(terms))
 
 
 def _longest(terms: Terms) -> str:

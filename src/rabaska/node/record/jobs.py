@@ -1,70 +1,213 @@
-"""jobs.jsonl: what was submitted for a run, and what the scheduler answered."""
+"""What each job leaves behind: begun.json, ended.json, and the verdict they lead to."""
 
-import re
-from typing import Dict, Iterator, List
+import os
+from typing import Any, Callable, List, NamedTuple, Optional
 
 from .. import files
-from . import links, shapes
+from ..saves import checkpoints
+from ..saves.slots import Look
+from . import chain, shapes
 from .runfolder import RunFolder
 
-NOT_KNOWN = 75  # the answer while nobody knows it: "try again later", as sysexits.h spells it
-# What schedulers' commands say when their server is not there, or its answer is lost.
-NO_ANSWER = re.compile(
-    r"timed? ?out|unable to contact|connect|communication|transport|socket|try again|temporar"
-    r"|zero bytes|message (?:send|receive|length)|unexpected message|end of (?:file|message)"
-    r"|protocol|commlib|\bgdi\b|(?:read|write) error|reset by peer|broken pipe|not respond"
-    r"|nobody knows yet",
-    re.IGNORECASE,
-)
-NOT_SENT = "cannot connect to server"  # PBS and Torque: there was nobody who could have taken it
+_LOOKS = 5  # more jobs than may pass without a save
+
+Saved = Optional[files.Json]  # {"path", "size", "mtime_ns"} of a checkpoint, or None
 
 
-# A line in which a scheduler says which job it took: of `sbatch`, `qsub`, `msub`, `sqsub` or ours.
-JOB = re.compile(
-    r"^[ \t]*(?:[A-Za-z][\w-]*\.)?\d+(?:\[\d*\])?(?:\.[\w.:-]+)?(?:;\S+)?[ \t\r]*$"
-    r"|Submitted batch job \d+|Your job(?:-array)? \d+[. ]|(?:as jobid\s+|Job <)\d+|^here job \d+",
-    re.MULTILINE | re.ASCII,
-)
+class Begun(NamedTuple):
+    job: int
+    id: str  # as its scheduler calls it
+    host: str
+    boot: str  # where a pid means something: this boot of this machine, this pid namespace
+    pid: int
+    started: Optional[str]  # tells the process from a later one with the same pid
+    begun: float  # seconds since 1970
+    resumed_from: Optional[str] = None  # that its program was given, relative to what is carried
+    checkpoint_seen: Saved = None  # the newest valid one before the program started
+    epoch: Optional[float] = None  # how many were over when that was saved
+    until: Optional[float] = None  # when its program will be asked to stop
+    ready: bool = False  # the checkpoint was looked for; before that, the job did nothing
 
 
-def lines(run: RunFolder) -> Iterator[files.Json]:
-    """Every line of jobs.jsonl. Success without a job's id is no answer, whoever wrote it down."""
-    for line in shapes.job_lines(run):
-        said = str(line.get("said") or "")
-        if line.get("exit_code") == 0 and not JOB.search(said):
-            told = said + str(line.get("complained") or "")
-            line = dict(line, exit_code=NOT_KNOWN, said="", complained=told)
-        yield line
+class Ended(NamedTuple):
+    job: int
+    id: str  # as its scheduler calls it
+    how: str
+    reason: str
+    exit_code: Optional[int]
+    signal: Optional[int]
+    ended: float  # seconds since 1970
+    checkpoint: Saved
+    progressed: bool
+    remedy: Optional[str] = None  # what to do about a job that saved nothing
+    tracks: Optional[List[files.Json]] = None  # where it began to count (see `tracks`)
+    resumption: Optional[files.Json] = None  # whether it went on (see `resumption`)
+    missing: Optional[List[str]] = None  # files that it left and that could not be kept
+    standstill: Optional[str] = None  # what shows that it got no further (see `standstill`)
 
 
-def submissions(run: RunFolder) -> List[files.Json]:
-    """Each submission with its answer, oldest first; `said` is missing where none came."""
-    found: Dict[str, files.Json] = {}
-    for line in lines(run):
-        mark = str(line.get("submission"))
-        found.setdefault(mark, {"submission": mark}).update(line)
-    return list(found.values())
+def write_begun(run: RunFolder, begun: Begun) -> None:
+    files.write_json(run.begun(begun.job), dict(begun._asdict()))
 
 
-def is_unanswered(run: RunFolder) -> bool:
-    """Whether nobody knows yet what became of the last submission."""
-    each = submissions(run)
-    return bool(each) and each[-1].get("exit_code") in (None, NOT_KNOWN)
+def write_ended(run: RunFolder, ended: Ended) -> None:
+    files.write_json(run.ended(ended.job), dict(ended._asdict()))
 
 
-def links_there(run: RunFolder) -> int:
-    """The number of the last link that was submitted, as far as anybody can tell."""
-    last = before = 0
-    for each in submissions(run):
-        if each.get("exit_code") == 0:
-            if not each.get("after"):
-                last = before = int(each.get("after_link") or 0)
-            last += int(each.get("links") or 1)
-    return last + _started_again(run, before)
+def read_begun(run: RunFolder, job: int) -> Optional[Begun]:
+    value = _read(run.begun(job))
+    if value is None or shapes.misfit(value, shapes.BEGUN, ("id", "host", "boot", "pid")):
+        return None
+    if _is_damaged(value.get("checkpoint_seen")):
+        return None
+    return Begun(**_fields(Begun, value, job))
 
 
-def _started_again(run: RunFolder, before: int) -> int:
-    """Links after `before` whose job had been one already: their scheduler queued it again."""
-    begun = (links.read_begun(run, number) for number in run.links() if number > before)
-    jobs = [one.job for one in begun if one is not None and one.job]
-    return len(jobs) - len(set(jobs))
+def read_ended(run: RunFolder, job: int) -> Optional[Ended]:
+    value = _read(run.ended(job))
+    if value is None or shapes.misfit(value, shapes.ENDED, ("how",)):
+        return None
+    if _is_damaged(value.get("checkpoint")):
+        return None
+    ended = Ended(**_fields(Ended, value, job))
+    missing = [path for path in ended.missing or [] if isinstance(path, str)]
+    return ended._replace(
+        resumption=shapes.fitting(ended.resumption or {}, shapes.JUDGED) or None,
+        missing=missing or None,
+    )
+
+
+def damaged(run: RunFolder) -> List[str]:
+    """The records of jobs that are there and cannot be read, as they are called in the run."""
+    found = []  # type: List[str]
+    for number in run.jobs():
+        for path, record in (
+            (run.begun(number), read_begun(run, number)),
+            (run.ended(number), read_ended(run, number)),
+        ):
+            if record is None and os.path.exists(path):
+                found.append(os.path.relpath(path, run.path))
+    return found
+
+
+def _is_damaged(saved: Saved) -> bool:
+    return saved is not None and bool(shapes.misfit(saved, shapes.SAVED, list(shapes.SAVED)))
+
+
+def _read(path: str) -> Optional[files.Json]:
+    try:
+        return files.read_json(path)
+    except ValueError:
+        return None  # damaged on disk: as good as never written
+
+
+def _fields(kind: Any, value: files.Json, job: int) -> files.Json:
+    found = {name: value.get(name) for name in kind._fields}
+    found["job"] = job
+    return found
+
+
+def history(
+    run: RunFolder,
+    newest: Callable[[], Saved],
+    last_is_over: bool = True,
+    judged: Optional[Callable[[int], files.Json]] = None,
+) -> List[chain.Job]:
+    """How every job ended, oldest first.
+
+    `newest` is asked for the newest valid checkpoint, and `judged` how it began, only when the
+    last job left no record of its end; then what it saved shows on disk alone.
+    """
+    holder = run.holder()
+    found = [
+        _job(run, number, newest, running=number == holder and not last_is_over)
+        for number in range(1, holder + 1)
+    ]
+    if judged is not None and found and found[-1].how == chain.LOST:
+        found[-1] = _begun_anew(found[-1], judged(holder))
+    return found
+
+
+def _begun_anew(job: chain.Job, judged: Optional[files.Json]) -> chain.Job:
+    """The job, if it started over with the reason and what to do about it."""
+    if not judged or judged.get("state") != chain.STARTED_OVER:
+        return job
+    return job._replace(started_over=judged.get("why", ""), remedy=judged.get("hint", ""))
+
+
+def _job(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool) -> chain.Job:
+    ended = read_ended(run, number)
+    if ended is not None:
+        job = chain.Job(
+            number, ended.how, bool(ended.progressed) and not ended.standstill,
+            ended.reason or "", ended.exit_code, ended.signal, ended.remedy or "",
+            standstill=ended.standstill or "",
+        )  # fmt: skip
+        return _begun_anew(job, ended.resumption)
+    if running:
+        return chain.Job(number, chain.RUNNING)
+    begun = read_begun(run, number)
+    reason = "it ended without a word"
+    if begun is None or not begun.ready:
+        return chain.Job(number, chain.LOST, False, reason)
+    following = read_begun(run, number + 1)
+    after = following.checkpoint_seen if following is not None and following.ready else newest()
+    return chain.Job(number, chain.LOST, progressed(begun.checkpoint_seen, after), reason)
+
+
+def progressed(before: Saved, after: Saved) -> bool:
+    """Whether a job left another newest checkpoint than it found."""
+    return after is not None and after != before
+
+
+def forgiven(run: RunFolder) -> int:
+    """The last job before somebody took the run up again; what it did counts no more."""
+    return max(
+        (
+            int(line.get("after_job") or 0)
+            for line in shapes.submission_lines(run)
+            if line.get("resume")
+        ),
+        default=0,
+    )
+
+
+def not_kept(run: RunFolder, output: str) -> List[str]:
+    """Files that jobs left and could not keep, and that no later job brought to `output`.
+
+    Who took the run up again knows what was missing by then.
+    """
+    found = []  # type: List[str]
+    last = max(run.jobs(), default=0)
+    for number in range(forgiven(run) + 1, last + 1):
+        ended = read_ended(run, number)
+        for path in (ended.missing if ended is not None else None) or []:
+            # The last version of a file may be missing where an older one was kept.
+            if number == last or not os.path.lexists(os.path.join(output, path)):
+                found.append(path)
+    return list(dict.fromkeys(found))
+
+
+def newest(
+    run: RunFolder, job: int, patterns: List[str], damaged: Optional[checkpoints.Report] = None
+) -> Saved:
+    """The newest valid checkpoint of what `job` carries.
+
+    With `damaged` it is read whole, and damaged ones are set aside and told: for the holder of
+    the run, before its program starts. Without, a look at sizes and headers is enough.
+    """
+    found = checkpoints.newest_valid(
+        run.carried(job),
+        patterns,
+        set_aside=damaged is not None,
+        report=damaged,
+        deep=damaged is not None,
+        looks=_looks(run, job),
+    )
+    return None if found is None else dict(found._asdict())
+
+
+def _looks(run: RunFolder, job: int) -> List[Look]:
+    """What lay there before the programs of the last jobs started (see `tracks`)."""
+    found = [_read(run.found(number)) for number in range(job, max(0, job - _LOOKS), -1)]
+    return [each.get("saves") or {} for each in found if each is not None]

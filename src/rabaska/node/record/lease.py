@@ -1,13 +1,13 @@
 """Who holds a run: exactly one agent at a time, and a stale one can no longer write.
 
-`carried/<n>` leads to what the program writes, where n is the link that holds the run. The next
-link claims the run by renaming it to `carried/<n+1>`. If the holder before it left no record of
+`carried/<n>` leads to what the program writes, where n is the job that holds the run. The next
+job claims the run by renaming it to `carried/<n+1>`. If the holder before it left no record of
 its end, the folder itself, `kept/<m>/`, is renamed too, and the paths of a holder that was thought
 dead stop resolving. No clock of another machine is ever compared with ours.
 
 A node may remember for a minute what a folder held (NFS does), so neither a rename nor a listing
 proves anything: Linux takes a rename for done when it finds the folder under its new name already.
-What proves it is `links/<n>/claimed`. It is made exclusively, which the server decides, so one of
+What proves it is `jobs/<n>/claimed`. It is made exclusively, which the server decides, so one of
 several contenders makes it; and who takes over writes into it, which the old holder sees at its
 next sign of life, because a file that is opened is asked for anew (close-to-open).
 """
@@ -20,7 +20,7 @@ import time
 from typing import Callable, NamedTuple, Optional, Tuple
 
 from .. import awake, files, processes
-from . import links
+from . import jobs
 from .runfolder import RunFolder
 
 SECONDS = 60.0  # a holder on another machine that gave no sign for so long is over
@@ -29,7 +29,7 @@ BEATS = 6  # signs of life in one lease
 LONGEST_PAUSE = 2.0  # seconds between two looks at the clock; a longer one was slept through
 # What a rename says when another contender was quicker.
 _LATE = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ESTALE)
-RECORDS = 65536  # bytes that the records of one link take at most, its reserve included
+RECORDS = 65536  # bytes that the records of one job take at most, its reserve included
 
 
 class NoRoom(Exception):
@@ -41,15 +41,15 @@ def seconds() -> float:
 
 
 class Turn(NamedTuple):
-    link: int  # who holds the run, or held it last; 0 when nobody did
+    job: int  # who holds the run, or held it last; 0 when nobody did
     free: bool
 
 
-def holder_alive(run: RunFolder, link: int) -> Optional[bool]:
-    """Whether link `link` still holds the run; None when that cannot be told from here."""
-    if link == 0 or links.read_ended(run, link) is not None:
+def holder_alive(run: RunFolder, job: int) -> Optional[bool]:
+    """Whether job `job` still holds the run; None when that cannot be told from here."""
+    if job == 0 or jobs.read_ended(run, job) is not None:
         return False
-    begun = links.read_begun(run, link)
+    begun = jobs.read_begun(run, job)
     if begun is None or begun.boot != processes.boot_id() or begun.host != socket.gethostname():
         return None
     return begun.started is not None and processes.is_alive(begun.pid, begun.started)
@@ -62,74 +62,74 @@ def wait_for_turn(run: RunFolder, lease: float, interrupted: Callable[[], bool])
     one is still being ended.
     """
     began = time.monotonic()
-    link, sign, still_since = -1, None, began  # type: int, Optional[Tuple[int, bytes]], float
+    job, sign, still_since = -1, None, began  # type: int, Optional[Tuple[int, bytes]], float
     while True:
         now = time.monotonic()
         current = run.holder(), sign_of_life(run, run.holder())
-        if current != (link, sign):
-            (link, sign), still_since = current, now
-        alive = holder_alive(run, link)
+        if current != (job, sign):
+            (job, sign), still_since = current, now
+        alive = holder_alive(run, job)
         if alive is False or (alive is None and now - still_since >= lease):
-            return Turn(link, free=True)
+            return Turn(job, free=True)
         # A holder that is watched in silence gets one whole lease from the last sign seen.
         if interrupted() or (now - began >= lease and (alive or still_since > began + lease / 2)):
-            return Turn(link, free=False)
+            return Turn(job, free=False)
         time.sleep(min(1.0, lease / LOOKS))
 
 
-def sign_of_life(run: RunFolder, link: int) -> Optional[Tuple[int, bytes]]:
+def sign_of_life(run: RunFolder, job: int) -> Optional[Tuple[int, bytes]]:
     """What changes as long as the holder lives; opened anew, so that NFS asks its server."""
     try:
-        with open(run.heartbeat(link), "rb") as stream:
+        with open(run.heartbeat(job), "rb") as stream:
             return os.fstat(stream.fileno()).st_mtime_ns, stream.read(64)
     except OSError:
         return None
 
 
-def ask_to_hand_over(run: RunFolder, link: int, job: str) -> bool:
+def ask_to_hand_over(run: RunFolder, job: int, job_id: str) -> bool:
     """Ask a living holder to leave the run to us; False when it is of another submission.
 
-    A scheduler that runs one link at a time and starts another has given up the holder's, whose
+    A scheduler that runs one job at a time and starts another has given up the holder's, whose
     node may be cut off from it but not from the storage.
     """
-    begun = links.read_begun(run, link)
-    ours, theirs = job.partition("_")[0], (begun.job if begun else "").partition("_")[0]
+    begun = jobs.read_begun(run, job)
+    ours, theirs = job_id.partition("_")[0], (begun.id if begun else "").partition("_")[0]
     if not ours or ours != theirs:
         return False
-    files.write_json(run.successor(link), {"job": job, "time": time.time()})
+    files.write_json(run.successor(job), {"id": job_id, "time": time.time()})
     return True
 
 
 def claim(
-    run: RunFolder, last: int, job: str, lease: float, *, dead: bool = False
+    run: RunFolder, last: int, job_id: str, lease: float, *, dead: bool = False
 ) -> "Optional[Lease]":
-    """Become the holder after link `last`; None when another was quicker, or NoRoom.
+    """Become the holder after job `last`; None when another was quicker, or NoRoom.
 
-    `dead` says that nothing of that link is left anywhere, though it recorded no end.
+    `dead` says that nothing of that job is left anywhere, though it recorded no end.
     """
-    link = last + 1
+    job = last + 1
     _look_for_room(run)
     try:
-        os.rename(run.carried(last), run.carried(link))
+        os.rename(run.carried(last), run.carried(job))
     except OSError as problem:
         if problem.errno not in _LATE and os.path.isdir(run.carried(last)):
             raise
         return None
-    os.makedirs(run.link(link), exist_ok=True)
-    if not _is_first(run, link):
+    os.makedirs(run.job(job), exist_ok=True)
+    if not _is_first(run, job):
         return None
-    _tell_taken(run, last, link)
-    _settle(run, last, link, is_over=dead or links.read_ended(run, last) is not None)
-    links.write_begun(run, _begun(link, job))
-    files.sync_folder(os.path.dirname(run.carried(link)))
-    _show_output(run, link)
-    return Lease(run, link, lease)
+    _tell_taken(run, last, job)
+    _settle(run, last, job, is_over=dead or jobs.read_ended(run, last) is not None)
+    jobs.write_begun(run, _begun(job, job_id))
+    files.sync_folder(os.path.dirname(run.carried(job)))
+    _show_output(run, job)
+    return Lease(run, job, lease)
 
 
-def _is_first(run: RunFolder, link: int) -> bool:
-    """Whether nobody else claimed the run for this link: the storage decides, once."""
+def _is_first(run: RunFolder, job: int) -> bool:
+    """Whether nobody else claimed the run for this job: the storage decides, once."""
     try:
-        descriptor = os.open(run.claimed(link), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(run.claimed(job), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return False
     try:
@@ -145,22 +145,22 @@ def _mark(successor: int) -> bytes:
     return "taken by {:010d}\n".format(successor).encode("ascii")
 
 
-def _tell_taken(run: RunFolder, last: int, link: int) -> None:
+def _tell_taken(run: RunFolder, last: int, job: int) -> None:
     """In place: another file under that name might not be seen."""
     try:
         descriptor = os.open(run.claimed(last), os.O_WRONLY)
     except FileNotFoundError:
-        return  # the first link has none before it
+        return  # the first job has none before it
     try:
-        os.pwrite(descriptor, _mark(link), 0)
+        os.pwrite(descriptor, _mark(job), 0)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _is_taken(run: RunFolder, link: int) -> bool:
+def _is_taken(run: RunFolder, job: int) -> bool:
     try:
-        with open(run.claimed(link), "rb") as stream:
+        with open(run.claimed(job), "rb") as stream:
             said = stream.read(len(_mark(0)))
     except FileNotFoundError:
         return False
@@ -178,11 +178,11 @@ def _look_for_room(run: RunFolder) -> None:
         files.remove_if_there(trial)
 
 
-def _begun(link: int, job: str) -> links.Begun:
+def _begun(job: int, job_id: str) -> jobs.Begun:
     pid = os.getpid()
-    return links.Begun(
-        link=link,
+    return jobs.Begun(
         job=job,
+        id=job_id,
         host=socket.gethostname(),
         boot=processes.boot_id(),
         pid=pid,
@@ -191,26 +191,26 @@ def _begun(link: int, job: str) -> links.Begun:
     )
 
 
-def _show_output(run: RunFolder, link: int) -> None:
+def _show_output(run: RunFolder, job: int) -> None:
     """Point the `output` that people look at to where it lies now."""
-    _point(run.output_link, os.path.relpath(run.output(link), run.path))
+    _point(run.output_link, os.path.relpath(run.output(job), run.path))
 
 
-def _settle(run: RunFolder, last: int, link: int, *, is_over: bool) -> None:
+def _settle(run: RunFolder, last: int, job: int, *, is_over: bool) -> None:
     """Let what is carried keep its path, for programs store paths; but not for a silent holder.
 
     A holder that recorded its end writes no more. One that did not may come back, so the folder is
     renamed, and the paths that its program knows stop resolving; links in it are led to its new
     place.
     """
-    name = run.carried(link)
+    name = run.carried(job)
     if not os.path.islink(name):
         return  # a run of an older version: the claim itself renamed the folder
     place = run.newest_kept()
     if last and not is_over:
-        os.rename(run.kept(place), run.kept(link))
-        _lead_on(run.kept(link), run.kept(place))
-        place = link
+        os.rename(run.kept(place), run.kept(job))
+        _lead_on(run.kept(job), run.kept(place))
+        place = job
     _point(name, os.path.relpath(run.kept(place), os.path.dirname(name)))
 
 
@@ -239,9 +239,9 @@ class Lease:
     gets an answer.
     """
 
-    def __init__(self, run: RunFolder, link: int, lease: float) -> None:
+    def __init__(self, run: RunFolder, job: int, lease: float) -> None:
         self.run = run
-        self.link = link
+        self.job = job
         self.stop_asked = False  # somebody wrote STOP into the run
         self.superseded = False
         self.successor = False  # the scheduler started another job, which waits for ours to end
@@ -260,25 +260,25 @@ class Lease:
     def lost(self) -> str:
         """Why the run may no longer be written to; "" while it may."""
         if self.superseded:
-            return "another link holds the run now"
+            return "another job holds the run now"
         silent = self.clock.now() - self._renewed
         if silent > self._lease / 2:
             return "the run folder could not be reached for {:.0f} s".format(silent)
         return ""
 
     def renew(self) -> None:
-        """Give a sign of life, unless another link took over."""
+        """Give a sign of life, unless another job took over."""
         with self.quiet:
             try:
                 # Not whether our own folder is there: a stale program may have made it anew.
-                newer = self.run.holder() > self.link
-                self.superseded = newer or _is_taken(self.run, self.link)
-                if self.superseded or not os.path.isdir(self.run.carried(self.link)):
+                newer = self.run.holder() > self.job
+                self.superseded = newer or _is_taken(self.run, self.job)
+                if self.superseded or not os.path.isdir(self.run.carried(self.job)):
                     return
                 self._beats += 1
-                _beat(self.run.heartbeat(self.link), self._beats)
+                _beat(self.run.heartbeat(self.job), self._beats)
                 self.stop_asked = os.path.exists(self.run.stop)
-                self.successor = os.path.exists(self.run.successor(self.link))
+                self.successor = os.path.exists(self.run.successor(self.job))
             except OSError:
                 return  # not renewed: `lost` counts the seconds
             self._renewed = self.clock.now()

@@ -1,16 +1,16 @@
-"""metrics.jsonl: how far and how fast a link went, a line now and then.
+"""metrics.jsonl: how far and how fast a job went, a line now and then.
 
-A watched program tells it itself, all numbers since the link began (`rabaska.training.watching`):
+A watched program tells it itself, all numbers since the job began (`rabaska.training.watching`):
 
-    {"link", "time", "began", "steps", "batches", "epochs", "batch", "length", "waiting", …}
+    {"job", "time", "began", "steps", "batches", "epochs", "batch", "length", "waiting", …}
 
 `each` are the seconds for a batch, all that comes between batches included.
 
 For others the agent notes what they print, and since when:
 
-    {"link", "time", "since", "from", "at", "unit": "epoch" or "step", "total"}
+    {"job", "time", "since", "from", "at", "unit": "epoch" or "step", "total"}
 
-A link that is not watched, or no longer, says why: {"link", "time", "off"}.
+A job that is not watched, or no longer, says why: {"job", "time", "off"}.
 """
 
 import json
@@ -25,12 +25,12 @@ TAIL = 32 * 1024  # bytes: some minutes of lines
 _WHOLE = 0.03  # an epoch that is over but for so little was saved at its end
 
 
-def append(run: RunFolder, link: int, **told: object) -> None:
-    files.append_line(run.metrics, dict(told, link=link))
+def append(run: RunFolder, job: int, **told: object) -> None:
+    files.append_line(run.metrics, dict(told, job=job))
 
 
-def tail(run: RunFolder, link: int, size: int = TAIL) -> List[Json]:
-    """The newest lines of a link, oldest first."""
+def tail(run: RunFolder, job: int, size: int = TAIL) -> List[Json]:
+    """The newest lines of a job, oldest first."""
     try:
         with open(run.metrics, "rb") as stream:
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - size))
@@ -38,7 +38,7 @@ def tail(run: RunFolder, link: int, size: int = TAIL) -> List[Json]:
     except OSError:
         return []
     lines = [_line(line) for line in text.split(b"\n")]
-    return [line for line in lines if line is not None and line.get("link") == link]
+    return [line for line in lines if line is not None and line.get("job") == job]
 
 
 def _line(text: bytes) -> Optional[Json]:
@@ -56,7 +56,7 @@ def watched(lines: List[Json]) -> List[Json]:
 
 
 def off(lines: List[Json]) -> str:
-    """Why the link is not watched; "" when it is, or when nobody knows."""
+    """Why the job is not watched; "" when it is, or when nobody knows."""
     return str(([line["off"] for line in lines if "off" in line] or [""])[-1])
 
 
@@ -84,7 +84,7 @@ def speed(lines: List[Json]) -> Optional[Json]:
 
 
 def epoch_of(line: Json, start: float) -> float:
-    """How many epochs of the run are over, in a link that began after `start` of them."""
+    """How many epochs of the run are over, in a job that began after `start` of them."""
     if "at" in line:
         return float(line["at"]) if line.get("unit") == "epoch" else start
     first = line.get("first_epoch")

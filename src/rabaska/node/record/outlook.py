@@ -4,7 +4,7 @@ import os
 from typing import List, Optional
 
 from ..files import Json
-from . import chain, forecast, growth, jobs, links, metrics, resumption
+from . import chain, forecast, growth, jobs, metrics, resumption, submissions
 from .plan import Plan
 from .runfolder import RunFolder
 
@@ -12,9 +12,9 @@ from .runfolder import RunFolder
 def outlook(
     run: RunFolder, asked: Optional[Plan], lines: List[Json], saved: Optional[Json]
 ) -> Optional[Json]:
-    """The forecast from the last link's `lines` in metrics.jsonl; None when nobody can tell."""
-    link = run.holder()
-    begun, ended = links.read_begun(run, link), links.read_ended(run, link)
+    """The forecast from the last job's `lines` in metrics.jsonl; None when nobody can tell."""
+    job = run.holder()
+    begun, ended = jobs.read_begun(run, job), jobs.read_ended(run, job)
     if asked is None or begun is None or os.path.exists(run.done):
         return None
     start = _start(begun, lines)
@@ -27,21 +27,21 @@ def outlook(
     if ended is not None:
         kept = _kept(lines, start, saved) if seen.unit == forecast.EPOCH else seen.done
         seen, terms = forecast.after(seen, terms, kept, ended.ended)
-    progressed = links.progressed(begun.checkpoint_seen, saved)
+    progressed = jobs.progressed(begun.checkpoint_seen, saved)
     told = forecast.forecast(seen, terms, progressed)
     again = resumption.begins_again(run, asked)
     if again.why and again.certain:
-        told = forecast.in_one_link(told, seen, terms, again.why)
-    there = jobs.links_there(run)
+        told = forecast.in_one_job(told, seen, terms, again.why)
+    there = submissions.jobs_there(run)
     shown = resumption.seen_to_continue(run, asked)
     hindered = growth.hindrance(asked, lines, there, shown)
     grows = 0 if hindered else growth.limit(asked, lines, shown)
-    return dict(told._asdict(), links_there=there, grows_to=grows)
+    return dict(told._asdict(), jobs_there=there, grows_to=grows)
 
 
 def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional[Json]:
-    """How the last link saved, for a run of the same program that comes after; None: nobody saw."""
-    begun, ended = links.read_begun(run, run.holder()), links.read_ended(run, run.holder())
+    """How the last job saved, for a run of the same program that comes after; None: nobody saw."""
+    begun, ended = jobs.read_begun(run, run.holder()), jobs.read_ended(run, run.holder())
     seen = forecast.pace(lines, 0.0, []) if lines else None
     if asked is None or begun is None:
         return None
@@ -64,24 +64,24 @@ def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional
     }
 
 
-def terms_of(run: RunFolder, asked: Plan, begun: links.Begun) -> forecast.Terms:
-    """What the chain gives to a link that begins as `begun` says."""
-    # What a job spends before its link begins, it will spend in the next one, too.
+def terms_of(run: RunFolder, asked: Plan, begun: jobs.Begun) -> forecast.Terms:
+    """What the chain gives to a job that begins as `begun` says."""
+    # What a job spends before its agent begins, the next one will spend, too.
     until = begun.until or begun.begun + asked.walltime - asked.grace
     longest = asked.about.get("longest") or {}
     return forecast.Terms(
-        link=begun.link,
+        job=begun.job,
         begun=begun.begun,
         start=begun.epoch or 0.0,
         seconds=until - begun.begun,
-        between=_between(run, begun.link),
+        between=_between(run, begun.job),
         grace=asked.grace,
         queue=longest.get("queue", ""),
         longest=longest.get("walltime"),
     )
 
 
-def _start(begun: links.Begun, lines: List[Json]) -> float:
+def _start(begun: jobs.Begun, lines: List[Json]) -> float:
     if begun.epoch is not None:
         return begun.epoch
     told = metrics.watched(lines)
@@ -92,11 +92,11 @@ def _kept(lines: List[Json], start: float, saved: Optional[Json]) -> float:
     return start if saved is None else metrics.epoch_at(lines, saved["mtime_ns"] / 1e9, start)
 
 
-def _between(run: RunFolder, link: int) -> float:
-    """Seconds from the end of one link to the beginning of the next: the median so far."""
+def _between(run: RunFolder, job: int) -> float:
+    """Seconds from the end of one job to the beginning of the next: the median so far."""
     waits: List[float] = []
-    for number in range(1, link):
-        ended, following = links.read_ended(run, number), links.read_begun(run, number + 1)
+    for number in range(1, job):
+        ended, following = jobs.read_ended(run, number), jobs.read_begun(run, number + 1)
         if ended is not None and following is not None:
             waits.append(max(0.0, following.begun - ended.ended))
     return sorted(waits)[len(waits) // 2] if waits else 0.0

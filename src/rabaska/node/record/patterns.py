@@ -1,7 +1,7 @@
 """What a program in fact saves, where the patterns of its run do not fit it.
 
-Patterns are guesses, read from a source or typed. A link after which nothing fits them, though a
-checkpoint was written, corrects them for the links to come.
+Patterns are guesses, read from a source or typed. A job after which nothing fits them, though a
+checkpoint was written, corrects them for the jobs to come.
 """
 
 import os
@@ -26,22 +26,22 @@ class Learned(NamedTuple):
 
 
 def learned(run: RunFolder) -> List[str]:
-    """The patterns that earlier links found missing."""
+    """The patterns that earlier jobs found missing."""
     try:
         value = files.read_json(run.patterns) or {}
     except (OSError, ValueError):
-        return []  # the next link finds them again
+        return []  # the next job finds them again
     found = value.get("patterns")
     named = found if isinstance(found, list) else []
     return [files.native(pattern) for pattern in named if isinstance(pattern, str)]
 
 
-def learn(run: RunFolder, link: int, known: List[str]) -> Optional[Learned]:
-    """The newest checkpoint that `link` wrote and none of the patterns `known` fits, noted.
+def learn(run: RunFolder, job: int, known: List[str]) -> Optional[Learned]:
+    """The newest checkpoint that `job` wrote and none of the patterns `known` fits, noted.
 
-    What it wrote may be carried by the link after it by now.
+    What it wrote may be carried by the job after it by now.
     """
-    found = _unfitting(run, link, known)
+    found = _unfitting(run, job, known)
     if found is None:
         return None
     name = re.sub(r"\d+", "*", os.path.basename(found.path).replace("[", "[[]"))
@@ -49,10 +49,10 @@ def learn(run: RunFolder, link: int, known: List[str]) -> Optional[Learned]:
     return Learned(found.path, found.size, found.mtime_ns, name)
 
 
-def _unfitting(run: RunFolder, link: int, known: List[str]) -> Optional[order.Checkpoint]:
-    carried, before = run.carried(run.holder()), tracks.recall(run, link).saves
+def _unfitting(run: RunFolder, job: int, known: List[str]) -> Optional[order.Checkpoint]:
+    carried, before = run.carried(run.holder()), tracks.recall(run, job).saves
     saves = saved.read(carried)
-    told = [save.path for save in saves if save.moment[0] == link]
+    told = [save.path for save in saves if save.moment[0] == job]
     for wanted in (_SURELY + told, checkpoints.DEFAULT_PATTERNS):
         for one in order.in_order(checkpoints.everything(carried, wanted), saves):
             fresh = before.get(one.path) != [one.size, one.mtime_ns]

@@ -1,4 +1,4 @@
-"""run.json: the resolved plan of a run, written once by the laptop and read by every link."""
+"""run.json: the resolved plan of a run, written once by the laptop and read by every job."""
 
 import json
 import os
@@ -28,14 +28,14 @@ class Launch(NamedTuple):
     reach: str = "srun"  # what starts a word on the job's other nodes; "": there are none
 
 
-# How a rehearsal interrupts a link.
+# How a rehearsal interrupts a job.
 KILL = "kill"
 KILL_WHILE_SAVING = "kill while saving"
 ASK = "ask"
 
 
 class Cut(NamedTuple):
-    """Where a rehearsal interrupts a link."""
+    """Where a rehearsal interrupts a job."""
 
     how: str  # KILL, KILL_WHILE_SAVING or ASK
     step: Optional[int]  # not before the program has told of this step
@@ -61,7 +61,7 @@ UNREAD = "could not be read"
 
 
 class Growth(NamedTuple):
-    """How a run adds links to its chain by itself (see `growth`)."""
+    """How a run adds jobs to its chain by itself (see `growth`)."""
 
     at_most: Optional[int] = 0  # that it may have in all; None: nobody said
     words: Sequence[str] = ()  # submit one more, to begin after the job `{after}`
@@ -78,16 +78,16 @@ class Plan(NamedTuple):
     patterns: List[str]  # what a checkpoint file is called
     keep: List[str]  # paths beside the code that outlive a job
     variables: Dict[str, str]  # extra environment of the program
-    walltime: float  # seconds one link may take
+    walltime: float  # seconds one job may take
     grace: float  # seconds between asking the program to save and the limit
     signal: str  # how it is asked: "TERM", "USR1" ...
-    links: int  # how many links were asked for at first
+    jobs: int  # how many jobs were asked for at first
     progress: str  # a regular expression that finds step numbers, or ""
     about: Dict[str, Any]  # for people: project, cluster, resources, who and when
     launch: Launch = Launch()
     nearby: Nearby = Nearby()
     watch: bool = True  # whether the program is watched
-    cuts: Sequence[Cut] = ()  # of a rehearsal: one for each link, from the first on
+    cuts: Sequence[Cut] = ()  # of a rehearsal: one for each job, from the first on
     tries: str = ""  # an address outside that a node tries, where nobody knows if it reaches it
     growth: Growth = Growth()
     secrets: Sequence[str] = ()  # names of variables whose values are in secrets.json
@@ -104,7 +104,7 @@ _ADDED_LATER = (
 _SHAPE = {
     "run": str, "command": list, "resume": list, "code": str, "datasets": list, "patterns": list,
     "keep": list, "variables": dict, "walltime": shapes.NUMBER, "grace": shapes.NUMBER,
-    "signal": str, "links": int, "progress": str, "about": dict, "watch": bool, "tries": str,
+    "signal": str, "jobs": int, "progress": str, "about": dict, "watch": bool, "tries": str,
     "id": str, "resumes": str,
 }  # type: shapes.Shape  # fmt: skip
 
@@ -160,7 +160,7 @@ def _native(value: Any) -> Any:
 
 
 def load(run: RunFolder) -> Optional[Plan]:
-    """The plan of `run`, with the patterns that its links found missing; None: there is none."""
+    """The plan of `run`, with the patterns that its jobs found missing; None: there is none."""
     try:
         value = files.read_json(run.plan)
         if value is None and os.path.exists(run.plan):

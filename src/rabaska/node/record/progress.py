@@ -179,7 +179,7 @@ def _read_lines(lines: List[str], own: Optional[Pattern[str]], few: int = FEW) -
     for number, raw in enumerate(lines):
         line = raw[:LONGEST_LINE]
         if line.startswith("rabaska: "):
-            continue  # our own words, of other links perhaps
+            continue  # our own words, of other jobs perhaps
         found = _read_own(line, own) if own else _read_line(line, epoch)
         if found.epoch is not None and not _epoch(line)[0]:
             epoch = found.epoch

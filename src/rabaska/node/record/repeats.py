@@ -1,14 +1,14 @@
-"""Whether the numbers that a link counted are those of earlier links again, one after another.
+"""Whether the numbers that a job counted are those of earlier jobs again, one after another.
 
 The first number proves little: programs number their stages (`Step 1: preparing data`), evaluate
-before they train (`step 0`) and print their settings (`epoch: 0`) in each link, also where they go
-on properly. What shows is what comes after it: the numbers of the first link, or a jump past them.
+before they train (`step 0`) and print their settings (`epoch: 0`) in each job, also where they go
+on properly. What shows is what comes after it: the numbers of the first job, or a jump past them.
 """
 
 from typing import List, NamedTuple, Sequence
 
-# What a sequence of numbers shows that begins where the first link's did.
-JUMPS = "jumps"  # past what earlier links counted
+# What a sequence of numbers shows that begins where the first job's did.
+JUMPS = "jumps"  # past what earlier jobs counted
 REPEATS = "repeats"  # what they counted, one after another
 ALONE = "alone"  # there is one number only
 MIXED = "mixed"
@@ -19,7 +19,7 @@ _FAR = 2.5  # times the usual distance from one number to the next
 class Jump(NamedTuple):
     start: float
     end: float
-    skipped: int  # numbers of earlier links in between
+    skipped: int  # numbers of earlier jobs in between
 
 
 def landing(own: Sequence[float], first: Sequence[float], earlier: Sequence[float]) -> float:
@@ -30,7 +30,7 @@ def landing(own: Sequence[float], first: Sequence[float], earlier: Sequence[floa
 
 
 def compared(own: Sequence[float], first: Sequence[float], earlier: Sequence[float]) -> str:
-    """What `own`, which rises, shows beside those of the `first` link and of an `earlier` one."""
+    """What `own`, which rises, shows beside those of the `first` job and of an `earlier` one."""
     if len(own) < 2:
         return ALONE
     known = sorted(set(first) | set(earlier))

@@ -1,7 +1,7 @@
-"""Whether a link went on from the checkpoint that the links before it left, or started over.
+"""Whether a job went on from the checkpoint that the jobs before it left, or started over.
 
-A chain whose links all begin with the first step is never finished, however many there are. What
-shows it: a later link counts again what the first one did, one number after another. Its source is
+A chain whose jobs all begin with the first step is never finished, however many there are. What
+shows it: a later job counts again what the first one did, one number after another. Its source is
 no proof: programs go on in ways that nobody reads off it, such as a database beside the code. What
 cannot be known is not claimed: then the chain goes on, and `status` and the log say so.
 """
@@ -10,7 +10,7 @@ import os
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from ..files import Json
-from . import chain, growth, links, metrics, plan, repeats, tracks
+from . import chain, growth, jobs, metrics, plan, repeats, tracks
 from .plan import Plan
 from .runfolder import RunFolder
 from .tracks import Track
@@ -18,7 +18,7 @@ from .tracks import Track
 CONTINUED = "continued"
 STARTED_OVER = chain.STARTED_OVER
 UNKNOWN = ""
-_MIXED = "mixed"  # of one track: it begins like the first link, and that proves nothing
+_MIXED = "mixed"  # of one track: it begins like the first job, and that proves nothing
 
 # The program was not at work, or was given what it could not work with.
 _NO_FAULT = (chain.STAGING_FAILED, chain.NO_TIME_LEFT, chain.DAMAGED_DATA)
@@ -32,15 +32,15 @@ _OVER = 0.97  # of an epoch: what was saved after so much of it was saved at its
 _GIVE_IT = (
     "give the program an option that loads model, optimizer and counter from a file, and name it "
     "in `command` with {checkpoint}, or under `resume`; or let one job do it all: "
-    "`--links 1 --at-most 1` with a longer `--walltime`"
+    "`--jobs 1 --at-most 1` with a longer `--walltime`"
 )
 _RESTORE = (
     "load the counter (epoch or step) from the checkpoint too, beside model and optimizer, and "
     "begin the training loop with it; or let one job do it all: "
-    "`--links 1 --at-most 1` with a longer `--walltime`"
+    "`--jobs 1 --at-most 1` with a longer `--walltime`"
 )
 _TELL_COUNTER = (
-    "if it starts over, `rabaska cancel` saves the time of the links to come; say in `[progress] "
+    "if it starts over, `rabaska cancel` saves the time of the jobs to come; say in `[progress] "
     "pattern` which of its numbers is the counter, and it is known next time"
 )
 
@@ -68,22 +68,22 @@ def given(asked: Plan) -> Optional[bool]:
 
 def judge(
     run: RunFolder,
-    link: int,
+    job: int,
     asked: Plan,
     own: List[Track],
     how: str = chain.RUNNING,
     progressed: bool = False,
 ) -> Judged:
-    """How `link` began, of which `own` are the tracks, and which ended as `how` says."""
-    found = _as_tracked(run, link, asked, own)
+    """How `job` began, of which `own` are the tracks, and which ended as `how` says."""
+    found = _as_tracked(run, job, asked, own)
     if found.state == STARTED_OVER and how in _NO_FAULT:
         return NOTHING
     if found.state != UNKNOWN:
         return found
-    did_something = progressed or bool(own) or how in _AT_WORK or _printed(run.log(link))
+    did_something = progressed or bool(own) or how in _AT_WORK or _printed(run.log(job))
     if how in _NO_FAULT or not did_something:
         return NOTHING  # it was over before it could begin anywhere
-    without = _without_evidence(run, link, asked)
+    without = _without_evidence(run, job, asked)
     return found if found.why or without == NOTHING else without
 
 
@@ -97,13 +97,13 @@ def _printed(log: str) -> bool:
     return any(line.strip() and not line.startswith(_OWN_LINES) for line in lines)
 
 
-def _as_tracked(run: RunFolder, link: int, asked: Plan, own: List[Track]) -> Judged:
-    begun = links.read_begun(run, link)
+def _as_tracked(run: RunFolder, job: int, asked: Plan, own: List[Track]) -> Judged:
+    begun = jobs.read_begun(run, job)
     if begun is None or begun.checkpoint_seen is None or asked.cuts:
         return NOTHING  # there was nothing to go on from; a rehearsal judges for itself
     path, passed_on = begun.checkpoint_seen["path"], given(asked)
-    origin = _origin(run, link, asked)
-    before = _tracks(run, link - 1, asked)
+    origin = _origin(run, job, asked)
+    before = _tracks(run, job - 1, asked)
     over = mixed = NOTHING
     for mine in own:
         first = next((track for track in origin if track.what == mine.what), None)
@@ -117,20 +117,20 @@ def _as_tracked(run: RunFolder, link: int, asked: Plan, own: List[Track]) -> Jud
             # Whatever else it counts may begin again.
             return Judged(CONTINUED, step=_landing(mine, first, last))
         if state in (STARTED_OVER, repeats.ALONE) and certain:
-            over = _began_again(link, path, passed_on, mine) if over == NOTHING else over
+            over = _began_again(job, path, passed_on, mine) if over == NOTHING else over
         elif state != UNKNOWN:
-            mixed = _not_known(link, mine)
+            mixed = _not_known(job, mine)
     return mixed if over == NOTHING else over
 
 
 def seen_to_continue(run: RunFolder, asked: Plan) -> bool:
-    """Whether any link has shown that the program goes on from its checkpoints."""
-    return any(judged(run, number, asked).state == CONTINUED for number in run.links()[1:])
+    """Whether any job has shown that the program goes on from its checkpoints."""
+    return any(judged(run, number, asked).state == CONTINUED for number in run.jobs()[1:])
 
 
 def begins_again(run: RunFolder, asked: Plan) -> chain.Again:
-    """Whether another link would begin with the first step, as far as is known by now."""
-    for number in reversed(run.links()):
+    """Whether another job would begin with the first step, as far as is known by now."""
+    for number in reversed(run.jobs()):
         shown = judged(run, number, asked)
         if shown.state == CONTINUED:
             return chain.GOES_ON
@@ -154,9 +154,9 @@ def by_source(asked: Plan) -> chain.Again:
     return chain.Again(growth.NOT_SHOWN, certain=False)
 
 
-def judged(run: RunFolder, link: int, asked: Plan) -> Judged:
-    """As recorded at its end; for a link that runs, or was lost, as its log shows so far."""
-    ended = links.read_ended(run, link)
+def judged(run: RunFolder, job: int, asked: Plan) -> Judged:
+    """As recorded at its end; for a job that runs, or was lost, as its log shows so far."""
+    ended = jobs.read_ended(run, job)
     if ended is not None:
         told = ended.resumption or {}
         return (
@@ -164,38 +164,38 @@ def judged(run: RunFolder, link: int, asked: Plan) -> Judged:
             if told
             else NOTHING
         )
-    return judge(run, link, asked, _tracks(run, link, asked))
+    return judge(run, job, asked, _tracks(run, job, asked))
 
 
 def verdict_on(run: RunFolder, asked: Plan) -> chain.Verdict:
-    """The chain rule applied to what lies in the run folder, whose last link is over."""
-    return verdict(run, asked, lambda: links.newest(run, run.holder(), asked.patterns))
+    """The chain rule applied to what lies in the run folder, whose last job is over."""
+    return verdict(run, asked, lambda: jobs.newest(run, run.holder(), asked.patterns))
 
 
 def verdict(
     run: RunFolder,
     asked: Optional[Plan],
-    newest: Callable[[], links.Saved],
+    newest: Callable[[], jobs.Saved],
     last_is_over: bool = True,
 ) -> chain.Verdict:
-    """The same, where somebody else knows the newest checkpoint, and whether a link runs."""
+    """The same, where somebody else knows the newest checkpoint, and whether a job runs."""
 
-    def beginning(link: int) -> Json:
-        return {} if asked is None else dict(judged(run, link, asked)._asdict())
+    def beginning(job: int) -> Json:
+        return {} if asked is None else dict(judged(run, job, asked)._asdict())
 
     return chain.verdict(
-        links.history(run, newest, last_is_over, beginning),
+        jobs.history(run, newest, last_is_over, beginning),
         done=os.path.exists(run.done),
         stopped=os.path.exists(run.stop),
-        forgiven=links.forgiven(run),
+        forgiven=jobs.forgiven(run),
         again=chain.GOES_ON if asked is None else begins_again(run, asked),
     )
 
 
-def _origin(run: RunFolder, link: int, asked: Plan) -> List[Track]:
-    """The tracks of the first link that began without a checkpoint and counted anything."""
-    for number in range(1, link):
-        begun = links.read_begun(run, number)
+def _origin(run: RunFolder, job: int, asked: Plan) -> List[Track]:
+    """The tracks of the first job that began without a checkpoint and counted anything."""
+    for number in range(1, job):
+        begun = jobs.read_begun(run, number)
         if begun is not None and begun.ready and begun.checkpoint_seen is None:
             found = _tracks(run, number, asked)
             if found:
@@ -203,14 +203,14 @@ def _origin(run: RunFolder, link: int, asked: Plan) -> List[Track]:
     return []
 
 
-def _tracks(run: RunFolder, link: int, asked: Plan) -> List[Track]:
-    ended = links.read_ended(run, link)
+def _tracks(run: RunFolder, job: int, asked: Plan) -> List[Track]:
+    ended = jobs.read_ended(run, job)
     if ended is not None and ended.tracks:
         return tracks.from_json(ended.tracks)
     # Its files are looked through once, at its end: `status` may be asked often.
     told = (
-        tracks.of_log(run.log(link), asked.progress),
-        tracks.of_watched(metrics.tail(run, link)),
+        tracks.of_log(run.log(job), asked.progress),
+        tracks.of_watched(metrics.tail(run, job)),
     )
     return [track for track in told if track is not None]
 
@@ -231,7 +231,7 @@ def _compared(mine: Track, first: Optional[Track], last: Optional[Track]) -> str
 
 
 def _begun_alike(mine: Track, first: Track, last: Optional[Track]) -> str:
-    """What a track shows that begins where the first link began, or before it."""
+    """What a track shows that begins where the first job began, or before it."""
     if mine.what == tracks.WATCHED:
         return STARTED_OVER  # a framework's own word for where it began
     found = repeats.compared(_early(mine), _early(first), _early(last) if last else [])
@@ -252,55 +252,55 @@ def _early(track: Track) -> Sequence[float]:
     return track.early or sorted({track.first[0], track.last[0]})
 
 
-def _is_telling(mine: Track, last: Optional[Track], begun: links.Begun, run: RunFolder) -> bool:
-    """Whether the only number that a link told was its first step, and not a stage or a setting."""
+def _is_telling(mine: Track, last: Optional[Track], begun: jobs.Begun, run: RunFolder) -> bool:
+    """Whether the only number that a job told was its first step, and not a stage or a setting."""
     if last is None or last.seen > 1:
         return last is not None and len(mine.first) > 1  # an epoch and a step of it
     return _after_first(last, begun, run)
 
 
-def _after_first(last: Optional[Track], begun: links.Begun, run: RunFolder) -> bool:
-    """Whether the checkpoint was saved after the place where the first link is first seen.
+def _after_first(last: Optional[Track], begun: jobs.Begun, run: RunFolder) -> bool:
+    """Whether the checkpoint was saved after the place where the first job is first seen.
 
-    Who prints every 100th step and saves every 70th may print step 100 in two links, rightly.
+    Who prints every 100th step and saves every 70th may print step 100 in two jobs, rightly.
     """
     if last is not None and last.seen > 1:
         return True
     if begun.epoch is not None and begun.epoch >= _OVER:
         return True
-    again = links.read_begun(run, begun.link - 1)
+    again = jobs.read_begun(run, begun.job - 1)
     return again is not None and again.checkpoint_seen is not None
 
 
-def _not_known(link: int, mine: Track) -> Judged:
+def _not_known(job: int, mine: Track) -> Judged:
     place = "{} {:g}".format(mine.what.partition(" in ")[0], mine.first[0])
-    why = "link {} begins with {}, as link 1 did, and what follows proves neither that it goes on "
+    why = "job {} begins with {}, as job 1 did, and what follows proves neither that it goes on "
     return Judged(
-        UNKNOWN, why.format(link, place) + "nor that it starts over: not known", _TELL_COUNTER
+        UNKNOWN, why.format(job, place) + "nor that it starts over: not known", _TELL_COUNTER
     )
 
 
-def _began_again(link: int, path: str, passed_on: Optional[bool], mine: Track) -> Judged:
+def _began_again(job: int, path: str, passed_on: Optional[bool], mine: Track) -> Judged:
     place = "{} {}".format(mine.what.partition(" in ")[0], "{:g}".format(mine.first[0]))
-    told = "began again at {}, where link 1 began".format(place)
+    told = "began again at {}, where job 1 began".format(place)
     if passed_on:
-        why = "link {} was given {} and {}".format(link, path, told)
+        why = "job {} was given {} and {}".format(job, path, told)
         return Judged(STARTED_OVER, why, _RESTORE)
-    why = "link {} {}: nothing gives its program the checkpoint {}".format(link, told, path)
+    why = "job {} {}: nothing gives its program the checkpoint {}".format(job, told, path)
     return Judged(STARTED_OVER, why, _GIVE_IT)
 
 
-def _without_evidence(run: RunFolder, link: int, asked: Plan) -> Judged:
+def _without_evidence(run: RunFolder, job: int, asked: Plan) -> Judged:
     """Nothing that it counts can be compared: what its source showed is a reason to warn."""
-    begun = links.read_begun(run, link)
+    begun = jobs.read_begun(run, job)
     if begun is None or begun.checkpoint_seen is None or asked.cuts:
         return NOTHING
     path, passed_on = begun.checkpoint_seen["path"], given(asked)
     if passed_on is False:
-        why = "link {} was not given the checkpoint {}".format(link, path)
+        why = "job {} was not given the checkpoint {}".format(job, path)
     elif passed_on and asked.resumes == plan.WEIGHTS:
-        why = "link {} was given {}, of which its program seems to take the weights only".format(
-            link, path
+        why = "job {} was given {}, of which its program seems to take the weights only".format(
+            job, path
         )
     else:
         return NOTHING

@@ -1,21 +1,21 @@
 """Every file of a run, named in one place.
 
 <store>/packs/<name>-<digest>/   code/<digest>.tar   envs/<digest>/   node/<digest>.pyz
-<store>/nodes.json     what a link found out about the nodes, for the laptop
+<store>/nodes.json     what a job found out about the nodes, for the laptop
 <store>/runs/<run>/
   run.json             the resolved plan, written once
   secrets.json         variables that nobody else may see (see `secrets`), while there is work left
   job.sh               what was submitted
-  jobs.jsonl           submissions, appended by the submitting side only
-  submissions/         what the scheduler's command answered each, and its process
+  submissions.jsonl    what was submitted, appended by the submitting side only
+  answers/             what the scheduler's command answered each, and its process
   events.jsonl         what happened, appended by whoever holds the run
   metrics.jsonl        how fast the program goes, appended by itself (see `metrics`)
-  patterns.json        what checkpoints are called beside what run.json says, found after a link
-  logs/link-001.log    what the program printed in link 1
-  logs/job-<id>.out    what the scheduler caught around it
-  links/001/begun.json, ended.json
-  carried/001          a symbolic link to what the program writes; renamed from link to link
-  kept/001/            what the program writes; renamed after a link that left no word (see `lease`)
+  patterns.json        what checkpoints are called beside what run.json says, found after a job
+  logs/job-001.log     what the program printed in job 1
+  logs/scheduler-<id>.out  what the scheduler caught around it
+  jobs/001/begun.json, ended.json
+  carried/001          a symbolic link to what the program writes; renamed from job to job
+  kept/001/            what the program writes; renamed after a job that left no word (see `lease`)
     output/  checkpoints/  saved.jsonl (see `saves.saved`)
   bin/                 `python`, where a node has only `python3`
   rsh.sh               how mpirun reaches other nodes, where it does not know the scheduler
@@ -56,12 +56,12 @@ class RunFolder(NamedTuple):
         return os.path.join(self.path, "job.sh")
 
     @property
-    def jobs(self) -> str:
-        return os.path.join(self.path, "jobs.jsonl")
+    def submissions(self) -> str:
+        return os.path.join(self.path, "submissions.jsonl")
 
     @property
-    def submissions(self) -> str:
-        return os.path.join(self.path, "submissions")
+    def answers(self) -> str:
+        return os.path.join(self.path, "answers")
 
     @property
     def events(self) -> str:
@@ -91,52 +91,52 @@ class RunFolder(NamedTuple):
     def output_link(self) -> str:
         return os.path.join(self.path, "output")
 
-    def log(self, link: int) -> str:
-        return os.path.join(self.logs, "link-{:03d}.log".format(link))
+    def log(self, job: int) -> str:
+        return os.path.join(self.logs, "job-{:03d}.log".format(job))
 
-    def link(self, link: int) -> str:
-        return os.path.join(self.path, "links", "{:03d}".format(link))
+    def job(self, job: int) -> str:
+        return os.path.join(self.path, "jobs", "{:03d}".format(job))
 
-    def begun(self, link: int) -> str:
-        return os.path.join(self.link(link), "begun.json")
+    def begun(self, job: int) -> str:
+        return os.path.join(self.job(job), "begun.json")
 
-    def ended(self, link: int) -> str:
-        return os.path.join(self.link(link), "ended.json")
+    def ended(self, job: int) -> str:
+        return os.path.join(self.job(job), "ended.json")
 
-    def found(self, link: int) -> str:
-        return os.path.join(self.link(link), "found.json")
+    def found(self, job: int) -> str:
+        return os.path.join(self.job(job), "found.json")
 
-    def failures(self, link: int) -> str:
-        return os.path.join(self.link(link), "failures.jsonl")
+    def failures(self, job: int) -> str:
+        return os.path.join(self.job(job), "failures.jsonl")
 
-    def heartbeat(self, link: int) -> str:
-        return os.path.join(self.link(link), "heartbeat")
+    def heartbeat(self, job: int) -> str:
+        return os.path.join(self.job(job), "heartbeat")
 
-    def claimed(self, link: int) -> str:
-        return os.path.join(self.link(link), "claimed")
+    def claimed(self, job: int) -> str:
+        return os.path.join(self.job(job), "claimed")
 
-    def successor(self, link: int) -> str:
-        return os.path.join(self.link(link), "successor.json")
+    def successor(self, job: int) -> str:
+        return os.path.join(self.job(job), "successor.json")
 
-    def carried(self, link: int) -> str:
-        return os.path.join(self.path, "carried", "{:03d}".format(link))
+    def carried(self, job: int) -> str:
+        return os.path.join(self.path, "carried", "{:03d}".format(job))
 
     def kept(self, number: int) -> str:
         return os.path.join(self.path, "kept", "{:03d}".format(number))
 
-    def place(self, link: int) -> str:
-        """Where what the link carries really lies: the path that a program is given."""
+    def place(self, job: int) -> str:
+        """Where what the job carries really lies: the path that a program is given."""
         try:
-            target = os.readlink(self.carried(link))
-        except OSError:  # a folder, as older versions made it; or the run is another link's
-            return self.carried(link)
+            target = os.readlink(self.carried(job))
+        except OSError:  # a folder, as older versions made it; or the run is another job's
+            return self.carried(job)
         return os.path.join(self.path, "kept", os.path.basename(target))
 
-    def output(self, link: int) -> str:
-        return os.path.join(self.place(link), "output")
+    def output(self, job: int) -> str:
+        return os.path.join(self.place(job), "output")
 
-    def checkpoints(self, link: int) -> str:
-        return os.path.join(self.place(link), "checkpoints")
+    def checkpoints(self, job: int) -> str:
+        return os.path.join(self.place(job), "checkpoints")
 
     def pack(self, identity: str) -> str:
         return os.path.join(self.store, "packs", identity)
@@ -144,12 +144,12 @@ class RunFolder(NamedTuple):
     def code(self, digest: str) -> str:
         return os.path.join(self.store, "code", digest + ".tar")
 
-    def links(self) -> List[int]:
-        """The numbers of the links that ever claimed the run, in order."""
-        return _numbers(os.path.join(self.path, "links"))
+    def jobs(self) -> List[int]:
+        """The numbers of the jobs that ever claimed the run, in order."""
+        return _numbers(os.path.join(self.path, "jobs"))
 
     def holder(self) -> int:
-        """The number of the link that holds what is carried; 0 before the first claim."""
+        """The number of the job that holds what is carried; 0 before the first claim."""
         return max(_numbers(os.path.join(self.path, "carried")), default=0)
 
     def newest_kept(self) -> int:

@@ -1,6 +1,6 @@
 """secrets.json: variables of the program that nobody else may see, in a file of its own.
 
-It is written when the run folder is made, read by each link, and removed when the run is finished.
+It is written when the run folder is made, read by each job, and removed when the run is finished.
 """
 
 import os
@@ -37,5 +37,5 @@ def load(run: RunFolder, names: List[str]) -> Dict[str, str]:
 
 
 def forget(run: RunFolder) -> None:
-    """Remove the file: no link will need it any more."""
+    """Remove the file: no job will need it any more."""
     files.remove_if_there(run.secrets)

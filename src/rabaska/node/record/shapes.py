@@ -16,11 +16,11 @@ NUMBER = (int, float)
 
 SAVED = {"path": str, "size": int, "mtime_ns": int}  # type: Shape
 BEGUN = {
-    "job": str, "host": str, "boot": str, "pid": int, "started": str, "begun": NUMBER,
+    "id": str, "host": str, "boot": str, "pid": int, "started": str, "begun": NUMBER,
     "resumed_from": str, "checkpoint_seen": dict, "epoch": NUMBER, "until": NUMBER, "ready": bool,
 }  # type: Shape  # fmt: skip
 ENDED = {
-    "job": str, "how": str, "reason": str, "exit_code": int, "signal": int, "ended": NUMBER,
+    "id": str, "how": str, "reason": str, "exit_code": int, "signal": int, "ended": NUMBER,
     "checkpoint": dict, "progressed": bool, "remedy": str, "tracks": list, "resumption": dict,
     "missing": list, "standstill": str,
 }  # type: Shape  # fmt: skip
@@ -29,12 +29,12 @@ TRACK = {
     "inside": list,
 }  # type: Shape  # fmt: skip
 JUDGED = {"state": str, "why": str, "hint": str, "step": NUMBER}  # type: Shape
-JOB = {
+SUBMISSION = {
     "submission": str, "time": NUMBER, "exit_code": int, "said": str, "complained": str,
-    "links": int, "after": str, "after_link": int, "resume": bool, "command": str,
+    "jobs": int, "after": str, "after_job": int, "resume": bool, "command": str,
 }  # type: Shape  # fmt: skip
 EVENT = {
-    "event": str, "time": NUMBER, "link": int, "links": int, "why": str, "reason": str,
+    "event": str, "time": NUMBER, "job": int, "jobs": int, "why": str, "reason": str,
     "placed": list, "count": int,
 }  # type: Shape  # fmt: skip
 
@@ -65,7 +65,7 @@ def numbers(value: Any) -> bool:
     return isinstance(value, list) and all(type(one) in NUMBER for one in value)
 
 
-def job_lines(run: RunFolder) -> Iterator[files.Json]:
-    """jobs.jsonl, line by line; of a submission whose mark is damaged nobody knows what it was."""
-    lines = files.read_lines(run.jobs)
-    return (fitting(line, JOB) for line in lines if not misfit(line, {"submission": str}))
+def submission_lines(run: RunFolder) -> Iterator[files.Json]:
+    """submissions.jsonl, line by line; nobody knows what a line was whose mark is damaged."""
+    lines = files.read_lines(run.submissions)
+    return (fitting(line, SUBMISSION) for line in lines if not misfit(line, {"submission": str}))

@@ -1,68 +1,68 @@
-"""Whether a link that left a newer checkpoint got any further than those before it.
+"""Whether a job that left a newer checkpoint got any further than those before it.
 
 A program may save whenever it ends: as it crashes, or because it is asked to stop while it waits
-for a worker that hangs. Each of its links would leave another file with the same state in it. Only
+for a worker that hangs. Each of its jobs would leave another file with the same state in it. Only
 what was counted tells then; where that does not tell, nothing is claimed.
 """
 
 from typing import Dict, List, Optional
 
-from . import chain, links, metrics, progress, tracks
+from . import chain, jobs, metrics, progress, tracks
 from .runfolder import RunFolder
 from .tracks import Track
 
 _AFTER_ALL_ITS_TIME = (chain.TIME_LIMIT, chain.ASKED_TO_GO_ON)
-_EXPECTED = 10.0  # numbers that a link would have printed, at the pace of an earlier one
+_EXPECTED = 10.0  # numbers that a job would have printed, at the pace of an earlier one
 
 
-def shown(run: RunFolder, link: int, pattern: str, own: List[Track], now: links.Ended) -> str:
-    """What shows that the link, which ended as `now` says, got no further; "" if nothing does."""
-    begun = links.read_begun(run, link)
+def shown(run: RunFolder, job: int, pattern: str, own: List[Track], now: jobs.Ended) -> str:
+    """What shows that the job, which ended as `now` says, got no further; "" if nothing does."""
+    begun = jobs.read_begun(run, job)
     found = begun.checkpoint_seen if begun is not None else None
     if begun is None or found is None or now.checkpoint is None or not now.progressed:
         return ""
     if now.how not in (chain.CRASHED,) + _AFTER_ALL_ITS_TIME:
         return ""
-    if found["path"] != now.checkpoint["path"] or _has_stepped(run, link):
+    if found["path"] != now.checkpoint["path"] or _has_stepped(run, job):
         return ""
-    earlier = _earlier(run, link)
+    earlier = _earlier(run, job)
     furthest = _furthest(earlier)
     for mine in own:
         if mine.what in furthest and not _is_behind(mine, furthest[mine.what], now.how):
             return ""  # it counted further, or it cannot be told
     compared = [mine.what for mine in own if mine.what in furthest and not mine.weak]
     if compared:
-        return _told(link, compared[0], furthest)
-    if own or not _is_silent(run, link, pattern):
+        return _told(job, compared[0], furthest)
+    if own or not _is_silent(run, job, pattern):
         return ""  # it counted something else
     spent = now.ended - begun.begun
     paces = _paces(run, earlier)
     enough = 0.0 if now.how == chain.CRASHED else _EXPECTED
     telling = [what for what in paces if what in furthest and paces[what] * spent >= enough]
-    return _told(link, telling[0], furthest) if telling else ""
+    return _told(job, telling[0], furthest) if telling else ""
 
 
-def _told(link: int, what: str, furthest: Dict[str, float]) -> str:
+def _told(job: int, what: str, furthest: Dict[str, float]) -> str:
     counted = what.partition(" in ")[0]
-    return "link {} counted nothing beyond {} {:g}".format(link, counted, furthest[what])
+    return "job {} counted nothing beyond {} {:g}".format(job, counted, furthest[what])
 
 
-def _has_stepped(run: RunFolder, link: int) -> bool:
+def _has_stepped(run: RunFolder, job: int) -> bool:
     """Whether the program was watched as it made steps, whatever it printed."""
-    lines = metrics.watched(metrics.tail(run, link))
+    lines = metrics.watched(metrics.tail(run, job))
     return bool(lines) and bool(lines[-1].get("steps"))
 
 
-def _earlier(run: RunFolder, link: int) -> Dict[int, List[Track]]:
+def _earlier(run: RunFolder, job: int) -> Dict[int, List[Track]]:
     found = {}  # type: Dict[int, List[Track]]
-    for number in range(1, link):
-        ended = links.read_ended(run, number)
+    for number in range(1, job):
+        ended = jobs.read_ended(run, number)
         found[number] = tracks.from_json(ended.tracks) if ended is not None else []
     return found
 
 
 def _furthest(earlier: Dict[int, List[Track]]) -> Dict[str, float]:
-    """How far each thing was counted; of what is told once in a link nobody knows what it is."""
+    """How far each thing was counted; of what is told once in a job nobody knows what it is."""
     found = {}  # type: Dict[str, float]
     for each in earlier.values():
         for track in each:
@@ -84,14 +84,14 @@ def _is_behind(mine: Track, furthest: float, how: str) -> bool:
     return mine.first[0] == mine.last[0] == furthest
 
 
-def _is_silent(run: RunFolder, link: int, pattern: str) -> bool:
+def _is_silent(run: RunFolder, job: int, pattern: str) -> bool:
     """Whether its log tells no number at all: one that falls again gives no track, either."""
-    span = progress.span(run.log(link), pattern)
+    span = progress.span(run.log(job), pattern)
     return span.last_step is None and span.epoch is None
 
 
 def _paces(run: RunFolder, earlier: Dict[int, List[Track]]) -> Dict[str, float]:
-    """Numbers that a link printed in a second, at best."""
+    """Numbers that a job printed in a second, at best."""
     found = {}  # type: Dict[str, float]
     for number, each in earlier.items():
         seconds = _seconds(run, number)
@@ -100,8 +100,8 @@ def _paces(run: RunFolder, earlier: Dict[int, List[Track]]) -> Dict[str, float]:
     return found
 
 
-def _seconds(run: RunFolder, link: int) -> Optional[float]:
-    begun, ended = links.read_begun(run, link), links.read_ended(run, link)
+def _seconds(run: RunFolder, job: int) -> Optional[float]:
+    begun, ended = jobs.read_begun(run, job), jobs.read_ended(run, job)
     if begun is None or ended is None or ended.ended <= begun.begun:
         return None
     return ended.ended - begun.begun

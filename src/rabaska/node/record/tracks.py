@@ -1,7 +1,7 @@
-"""Where a link began to count: as its log tells, its own text files, the names of what it saved.
+"""Where a job began to count: as its log tells, its own text files, the names of what it saved.
 
 A program that goes on from a checkpoint begins where it was saved; one that starts over begins
-where the first link did. No program is asked to tell: these are the places where it shows.
+where the first job did. No program is asked to tell: these are the places where it shows.
 """
 
 import csv
@@ -30,19 +30,19 @@ Numbers = Sequence[Tuple[Optional[float], Optional[float]]]  # epochs and steps,
 
 
 class Track(NamedTuple):
-    """One thing that a link counted."""
+    """One thing that a job counted."""
 
-    what: str  # "epoch", "step in output/metrics.csv": compared with the same of other links only
+    what: str  # "epoch", "step in output/metrics.csv": compared with the same of other jobs only
     first: Place
     last: Place
     seen: int  # different places that were seen
-    weak: bool = False  # shows that a link started over, and never by itself that it did not
+    weak: bool = False  # shows that a job started over, and never by itself that it did not
     early: Sequence[float] = ()  # the first places, none left out (see `repeats`)
     inside: Sequence[float] = ()  # the same, of the steps in the first epoch
 
 
 class Found(NamedTuple):
-    """What lay in a link's folders before its program started."""
+    """What lay in a job's folders before its program started."""
 
     texts: Dict[str, List[int]]  # path → size in bytes, checksum of its beginning
     saves: Dict[str, List[int]]  # path → size, time of change
@@ -58,13 +58,13 @@ def look(carried: str, patterns: List[str]) -> Found:
     )
 
 
-def remember(run: RunFolder, link: int, found: Found) -> None:
-    files.write_json(run.found(link), dict(found._asdict()))
+def remember(run: RunFolder, job: int, found: Found) -> None:
+    files.write_json(run.found(job), dict(found._asdict()))
 
 
-def recall(run: RunFolder, link: int) -> Found:
+def recall(run: RunFolder, job: int) -> Found:
     try:
-        value = files.read_json(run.found(link)) or {}
+        value = files.read_json(run.found(job)) or {}
     except ValueError:
         value = {}  # damaged; then all that is there counts as new
     return Found(_pairs(value.get("texts")), _pairs(value.get("saves")))
@@ -75,10 +75,10 @@ def _pairs(value: object) -> Dict[str, List[int]]:
     return {path: pair for path, pair in known if shapes.numbers(pair) and len(pair) == 2}
 
 
-def of_link(run: RunFolder, link: int, pattern: str, patterns: List[str]) -> List[Track]:
-    """All tracks of the link that holds the run, the most telling first."""
-    before, carried = recall(run, link), run.carried(link)
-    found = [of_log(run.log(link), pattern), of_watched(metrics.tail(run, link))]
+def of_job(run: RunFolder, job: int, pattern: str, patterns: List[str]) -> List[Track]:
+    """All tracks of the job that holds the run, the most telling first."""
+    before, carried = recall(run, job), run.carried(job)
+    found = [of_log(run.log(job), pattern), of_watched(metrics.tail(run, job))]
     found += [_of_text(carried, path, before.texts.get(path, [0, 0])) for path in _texts(carried)]
     found += _of_names(carried, patterns, before)
     return [track for track in found if track is not None]
@@ -112,7 +112,7 @@ def _is_track(value: files.Json) -> bool:
 
 
 def _track(where: str, numbers: Numbers, at_head: Optional[int] = None) -> Optional[Track]:
-    """None where nothing is counted, or what is counted begins again within the link.
+    """None where nothing is counted, or what is counted begins again within the job.
 
     After the first numbers, `at_head` of them, some may be missing.
     """
@@ -215,7 +215,7 @@ def _size_and_sum(path: str, most: Optional[int] = None) -> List[int]:
 
 
 def _of_text(carried: str, path: str, before: List[int]) -> Optional[Track]:
-    """What a link added to a file.
+    """What a job added to a file.
 
     What was written anew tells nothing: some programs write their history, whole, at each save.
     """
@@ -263,7 +263,7 @@ def _of_table(text: str, place: int, name: str, delimiter: str) -> Numbers:
 
 
 def _of_names(carried: str, patterns: List[str], before: Found) -> Iterator[Track]:
-    """The numbers in the names of checkpoints that the link wrote, for each kind of name."""
+    """The numbers in the names of checkpoints that the job wrote, for each kind of name."""
     kinds: Dict[str, Set[float]] = {}
     overwritten = set()  # type: Set[str]
     for each, _ in zip(checkpoints.candidates(carried, patterns), range(10 * _MOST)):

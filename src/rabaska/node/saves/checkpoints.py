@@ -34,7 +34,7 @@ def newest_valid(
     deep: bool = True,
     looks: Sequence[Look] = (),
 ) -> Optional[Checkpoint]:
-    """The checkpoint to continue from, or None; `looks` are what earlier links began with.
+    """The checkpoint to continue from, or None; `looks` are what earlier jobs began with.
 
     Damaged files met on the way are told to `report`. With `set_aside` they are also renamed to
     `<name>.damaged`, so that they are met only once; only who holds the run, with no program

@@ -1,7 +1,7 @@
 """saved.jsonl: what a watched program saved, and in which order, one JSON line for each save.
 
-It lies beside what the program writes, and moves on with it from link to link. The program's own
-process appends to it (`rabaska.training.watching`): which file, after how many steps of which link,
+It lies beside what the program writes, and moves on with it from job to job. The program's own
+process appends to it (`rabaska.training.watching`): which file, after how many steps of which job,
 and the time that the file had then. Nothing depends on it: without it, names and times decide.
 """
 
@@ -18,7 +18,7 @@ TAIL = 256 * 1024  # bytes: more than a thousand saves
 class Save(NamedTuple):
     path: str  # relative to what is carried: output/… or checkpoints/…
     mtime_ns: int
-    moment: Tuple[int, int]  # link and steps: the same for files saved together
+    moment: Tuple[int, int]  # job and steps: the same for files saved together
 
 
 def read(carried: str) -> List[Save]:
@@ -43,7 +43,7 @@ def beside_code(saves: List[Save]) -> List[Save]:
 def _save(line: bytes) -> Optional[Save]:
     try:
         told = json.loads(line.decode("utf-8"))
-        moment = int(told["link"]), int(told["steps"])
+        moment = int(told["job"]), int(told["steps"])
         return Save(files.native(told["path"]), int(told["mtime_ns"]), moment)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None  # cut at the beginning of what was read, or half written

@@ -35,7 +35,7 @@ class Earlier(NamedTuple):
     """What is known of the time before, as far as somebody looked."""
 
     saves: Sequence[Save] = ()  # that were watched
-    looks: Sequence[Look] = ()  # before programs of earlier links started
+    looks: Sequence[Look] = ()  # before programs of earlier jobs started
     changed: Callable[[str], Optional[int]] = lambda path: None  # when the folder of a path was
 
 

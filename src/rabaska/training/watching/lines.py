@@ -19,7 +19,7 @@ class Lines:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._path = environment.get("RABASKA_METRICS", "")
-        self._link = int(environment.get("RABASKA_LINK") or 0)
+        self._job = int(environment.get("RABASKA_JOB") or 0)
 
     def write(self, count: Count) -> None:
         """A line, and the time of the next one."""
@@ -34,7 +34,7 @@ class Lines:
     def append(self, told: Dict[str, Any]) -> None:
         if not self._path or rank(self._environment):
             return
-        line = json.dumps(dict(told, link=self._link, pid=os.getpid())) + "\n"
+        line = json.dumps(dict(told, job=self._job, pid=os.getpid())) + "\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         try:
             descriptor = os.open(self._path, flags, 0o644)

@@ -14,7 +14,7 @@ _MOST = 10_000  # lines of one process; a program that saves more often is known
 class SavedFiles:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._path = environment.get("RABASKA_SAVED", "")
-        self._link = int(environment.get("RABASKA_LINK") or 0)
+        self._job = int(environment.get("RABASKA_JOB") or 0)
         self._places = _places(environment)
         self._left = _MOST
         self._last: Optional[Tuple[str, int]] = None
@@ -35,9 +35,9 @@ class SavedFiles:
         self._left -= 1
         try:
             told = {"path": relative, "mtime_ns": os.stat(written).st_mtime_ns, "steps": steps}
-            self._append(json.dumps(dict(told, link=self._link)) + "\n")
+            self._append(json.dumps(dict(told, job=self._job)) + "\n")
         except OSError:
-            pass  # no space, or the run is another link's by now
+            pass  # no space, or the run is another job's by now
 
     def _relative(self, written: str) -> Optional[str]:
         for folder, name in self._places:

@@ -181,4 +181,4 @@ def _remove(partial: str) -> None:
             os.unlink(os.path.join(partial, name))
         os.rmdir(partial)
     except OSError:
-        pass  # the next link clears it away
+        pass  # the next job clears it away

@@ -2,7 +2,7 @@
 import argparse
 import os
 
-import link
+import job
 import torch
 
 
@@ -29,7 +29,7 @@ def main():
         print('epoch', epoch, 'loss', 1 / (epoch + 1))
         state = {'epoch': epoch + 1, 'model': model.state_dict(), 'optimizer': optimizer.state_dict()}
         torch.save(state, os.path.join(args.out, 'checkpoint.pth.tar'))
-        link.spend()
+        job.spend()
 
 
 if __name__ == '__main__':

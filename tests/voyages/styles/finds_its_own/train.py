@@ -2,7 +2,7 @@
 import argparse
 import os
 
-import link
+import job
 import torch
 
 parser = argparse.ArgumentParser()
@@ -23,4 +23,4 @@ for epoch in range(start_epoch, args.epochs):
     optimizer.step()
     print(f'epoch {epoch} loss {1 / (epoch + 1):.4f}')
     torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict(), 'epoch': epoch}, path)
-    link.spend()
+    job.spend()

@@ -2,7 +2,7 @@
 import argparse
 import os
 
-import link
+import job
 import torch
 
 
@@ -29,7 +29,7 @@ class Run:
             self.epoch += 1
             print('Epoch: %d | Loss: %.3f' % (self.epoch, 1 / self.epoch))
             self.save()
-            link.spend()
+            job.spend()
 
 
 def main():

@@ -3,7 +3,7 @@ import argparse
 import os
 import shutil
 
-import link
+import job
 import torch
 
 parser = argparse.ArgumentParser(description='PyTorch ImageNet Training')
@@ -39,7 +39,7 @@ def main_worker(args):
             'epoch': epoch + 1, 'state_dict': model.state_dict(), 'best_acc1': best_acc1,
             'optimizer': optimizer.state_dict(),
         }, True)
-        link.spend()
+        job.spend()
 
 
 def save_checkpoint(state, is_best, filename='checkpoint.pth.tar'):

@@ -1,7 +1,7 @@
 """In the style of nanoGPT: settings are globals, which a second file overrides by the words."""
 import os
 
-import link
+import job
 import torch
 
 out_dir = 'out'
@@ -48,6 +48,6 @@ while True:
     optimizer.step()
     print(f"iter {iter_num}: loss {losses['train']:.4f}, time 20.00ms, mfu 1.00%")
     iter_num += 1
-    link.spend()
+    job.spend()
     if iter_num > max_iters:
         break

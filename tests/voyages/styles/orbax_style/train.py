@@ -3,7 +3,7 @@ import argparse
 import os
 import pickle
 
-import link
+import job
 
 
 class CheckpointManager:
@@ -39,7 +39,7 @@ def main():
         state['params'] += 1.0
         print(f'step={step} loss={1 / (step + 1):.4f}')
         manager.save(step, state)
-        link.spend()
+        job.spend()
 
 
 if __name__ == '__main__':

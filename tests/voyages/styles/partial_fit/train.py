@@ -3,7 +3,7 @@ import argparse
 import os
 import pickle
 
-import link
+import job
 
 
 class SGDClassifier:
@@ -27,4 +27,4 @@ for chunk in range(start, args.chunks):
     classifier.partial_fit(chunk)
     with open(os.path.join(args.out, 'state.pkl'), 'wb') as stream:
         pickle.dump((classifier, chunk + 1), stream)
-    link.spend()
+    job.spend()

@@ -4,7 +4,7 @@ import os
 import pickle
 from collections import deque
 
-import link
+import job
 
 
 class Agent:
@@ -39,4 +39,4 @@ for episode in range(first, args.episodes):
     agent.learn()
     print(f'episode: {episode} step {episode * 200} reward {episode * 1.5}')
     agent.save(os.path.join(args.checkpoint_dir, 'agent.pkl'), episode)
-    link.spend()
+    job.spend()

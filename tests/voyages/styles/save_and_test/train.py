@@ -1,7 +1,7 @@
 """In the style of PyTorch's word language model: what it saved is loaded for the final test only."""
 import argparse
 
-import link
+import job
 import torch
 
 parser = argparse.ArgumentParser(description='Language Model')
@@ -20,7 +20,7 @@ for epoch in range(1, args.epochs + 1):
         with open(args.save, 'wb') as f:
             torch.save(model, f)
         best_val_loss = val_loss
-    link.spend()
+    job.spend()
 
 with open(args.save, 'rb') as f:
     model = torch.load(f)

@@ -1,7 +1,7 @@
 """In the style of PyTorch's MNIST example: it saves, and can load nothing."""
 import argparse
 
-import link
+import job
 import torch
 
 
@@ -24,7 +24,7 @@ def main():
     for epoch in range(1, args.epochs + 1):
         train(args, model, optimizer, epoch)
         torch.save(model.state_dict(), args.save)
-        link.spend()
+        job.spend()
 
 
 if __name__ == '__main__':

@@ -2,7 +2,7 @@
 import argparse
 import os
 
-import link
+import job
 import torch
 
 parser = argparse.ArgumentParser()
@@ -15,4 +15,4 @@ optimizer = torch.SGD(model)
 for step in range(100, args.steps + 1, 100):
     optimizer.step()
     torch.save(model.state_dict(), os.path.join(args.out_dir, f'step_{step}.pt'))
-    link.spend()
+    job.spend()

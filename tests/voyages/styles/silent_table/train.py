@@ -1,9 +1,9 @@
-"""It prints nothing and cannot resume; its table grows from link to link."""
+"""It prints nothing and cannot resume; its table grows from job to job."""
 import argparse
 import csv
 import os
 
-import link
+import job
 import torch
 
 parser = argparse.ArgumentParser()
@@ -24,4 +24,4 @@ with open(table, 'a', newline='') as f:
         writer.writerow([epoch, 1 / (epoch + 1)])
         f.flush()
         torch.save({'model': model.state_dict()}, os.path.join(args.out_dir, 'last.pt'))
-        link.spend()
+        job.spend()

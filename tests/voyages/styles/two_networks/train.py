@@ -2,7 +2,7 @@
 import argparse
 import os
 
-import link
+import job
 import torch
 
 parser = argparse.ArgumentParser()
@@ -30,4 +30,4 @@ for epoch in range(opt.niter):
         print('[%d/%d][%d/%d] Loss_D: %.4f Loss_G: %.4f' % (epoch, opt.niter, i, 4, 0.5, 1 / (epoch + 1)))
     torch.save(netG.state_dict(), '%s/netG_epoch_%d.pth' % (opt.outf, epoch))
     torch.save(netD.state_dict(), '%s/netD_epoch_%d.pth' % (opt.outf, epoch))
-    link.spend()
+    job.spend()

@@ -2,7 +2,7 @@
 import argparse
 import os
 
-import link
+import job
 import torch
 
 parser = argparse.ArgumentParser()
@@ -20,4 +20,4 @@ for epoch in range(args.epochs):
     optimizer.step()
     print(f'Epoch {epoch + 1}/{args.epochs} loss {1 / (epoch + 1):.4f}')
     torch.save(model.state_dict(), os.path.join(args.output_dir, 'last.pth'))
-    link.spend()
+    job.spend()

@@ -2,7 +2,7 @@
 import os
 import pickle
 
-import link
+import job
 
 
 class BackupAndRestore:
@@ -33,4 +33,4 @@ class Model:
             print(f"10/10 - 0s - loss: {1 / (epoch + 1):.4f}")
             for each in callbacks:
                 each.after(epoch, self)
-            link.spend()
+            job.spend()

@@ -2,7 +2,7 @@
 import os
 import pickle
 
-import link
+import job
 
 
 class Trainer:
@@ -20,4 +20,4 @@ class Trainer:
             print(f"Epoch {epoch}: 100%|##| 10/10 [00:00<00:00, train_loss={1 / (epoch + 1):.3f}]")
             with open(os.path.join(self.root, f"epoch={epoch}.ckpt"), "wb") as stream:
                 pickle.dump({"epoch": epoch + 1, "weight": model.weight}, stream)
-            link.spend()
+            job.spend()

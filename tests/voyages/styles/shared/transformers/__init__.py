@@ -2,7 +2,7 @@
 import json
 import os
 
-import link
+import job
 
 
 def get_last_checkpoint(folder):
@@ -34,4 +34,4 @@ class Trainer:
                     stream.write(len(header).to_bytes(8, "little") + header)
             with open(os.path.join(folder, "trainer_state.json"), "w") as stream:
                 json.dump({"global_step": (epoch + 1) * 10}, stream)
-            link.spend()
+            job.spend()

@@ -40,15 +40,15 @@ class Allocation(NamedTuple):
 
     host: str  # the first node, as the others know it
     port: int
-    job: str
+    job_id: str
     folder: str  # on this node, and ours alone
 
 
-def allocation(environment: Mapping[str, str], job: str, host: str, folder: str) -> Allocation:
+def allocation(environment: Mapping[str, str], job_id: str, host: str, folder: str) -> Allocation:
     """Two jobs on one node have different numbers, and so they have different ports."""
-    number = environment.get("SLURM_JOB_ID") or re.sub(r"\D", "", job) or "0"
+    number = environment.get("SLURM_JOB_ID") or re.sub(r"\D", "", job_id) or "0"
     port = _FIRST_PORT + int(number) % _PORTS
-    return Allocation(environment.get("SLURMD_NODENAME") or host, port, job or "job", folder)
+    return Allocation(environment.get("SLURMD_NODENAME") or host, port, job_id or "job", folder)
 
 
 def launched(words: List[str], how: Launch, where: Allocation, task: List[str]) -> List[str]:

@@ -54,7 +54,7 @@ def told(words: List[str], environment: Mapping[str, str]) -> str:
 
 
 def _write(path: str, text: str) -> None:
-    """Links of one run may begin at the same time."""
+    """Jobs of one run may begin at the same time."""
     partial = "{}.{}.partial".format(path, os.getpid())
     with open(partial, "w") as stream:
         stream.write(text)

@@ -20,20 +20,20 @@ _CANCELLED = Stop(chain.CANCELLED, "somebody asked the run to stop")
 Look = Callable[[], Optional[Stop]]  # for a reason to stop
 
 
-class Job(NamedTuple):
-    name: str  # as its scheduler calls it
+class ThisJob(NamedTuple):
+    id: str  # as its scheduler calls it
     ask_at: float  # when the program is asked to stop, seconds since 1970; for people
     due: float  # the same by the monotonic clock: that of the day may be set
     local: str  # node-local folder, or ""
-    one_at_a_time: bool = False  # the scheduler runs no two links of one submission at once
+    one_at_a_time: bool = False  # the scheduler runs no two jobs of one submission at once
 
 
 class Work(NamedTuple):
-    """All that one link needs to know."""
+    """All that one job needs to know."""
 
     run: RunFolder
     plan: Plan
-    job: Job
+    this_job: ThisJob
     lease: Lease
     diary: Diary
     deadline: Deadline
@@ -41,30 +41,30 @@ class Work(NamedTuple):
     told: Look  # whether the job was told to end, whatever the clock says
 
     @property
-    def link(self) -> int:
-        return self.lease.link
+    def job(self) -> int:
+        return self.lease.job
 
     @property
     def carried(self) -> str:
-        return self.run.place(self.link)
+        return self.run.place(self.job)
 
 
 def say_in_log(work: Work, text: str) -> None:
     """A line for the user: where the job prints, and where the program did."""
     say(text)
     try:
-        with open(work.run.log(work.link), "ab") as log:
+        with open(work.run.log(work.job), "ab") as log:
             log.write("\nrabaska: {}\n".format(text).encode("utf-8", "replace"))
     except OSError:
         pass  # a full disk; it was said
 
 
-def job_from(environment: Mapping[str, str], wanted: Plan, now: float) -> Job:
+def this_job_from(environment: Mapping[str, str], wanted: Plan, now: float) -> ThisJob:
     ends = moment(environment.get("RABASKA_JOB_ENDS", ""))
     if ends is None or ends <= now:
         ends = now + wanted.walltime
-    return Job(
-        name=environment.get("RABASKA_JOB", ""),
+    return ThisJob(
+        id=environment.get("RABASKA_JOB_ID", ""),
         ask_at=ends - wanted.grace,
         due=time.monotonic() + ends - wanted.grace - now,
         local=environment.get("RABASKA_LOCAL", ""),
@@ -99,7 +99,7 @@ def patience(grace: float, copying: float) -> float:
 
 
 def for_records(grace: float) -> float:
-    """Seconds in which a link writes how it ended."""
+    """Seconds in which a job writes how it ended."""
     return min(grace / 10, 5.0)
 
 

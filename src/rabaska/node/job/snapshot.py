@@ -41,7 +41,7 @@ def refuse_damaged(archive: str, plan: Plan) -> None:
     try:
         os.rename(archive, archive + ".damaged")
     except OSError:
-        pass  # another link of the run was quicker, or may not change the store
+        pass  # another job of the run was quicker, or may not change the store
     here = plan.about.get("cluster") == "here"
     raise DamagedSnapshot(
         "the code archive {} is damaged: its digest is not its name".format(archive),

@@ -4,20 +4,20 @@ import os
 import time
 from typing import Dict, Optional
 
-from ..record import links, metrics, patterns, resumption
+from ..record import jobs, metrics, patterns, resumption
 from ..record.events import say
 from ..record.plan import Plan
 from ..record.runfolder import RunFolder
 from ..saves import checkpoints, tensorflow
 from ..saves.unreadable import Unreadable
 from . import command, keep, program, snapshot
-from .job import Work
+from .this_job import Work
 
 _READABLE = 120.0  # seconds for storage that refuses what may be the newest checkpoint
 _ANOTHER_TRY = 1.0
 
 
-def choose_checkpoint(work: Work) -> links.Saved:
+def choose_checkpoint(work: Work) -> jobs.Saved:
     """The newest valid checkpoint, noted in begun.json; damaged ones are set aside."""
 
     def damaged(path: str, why: str) -> None:
@@ -25,31 +25,31 @@ def choose_checkpoint(work: Work) -> links.Saved:
         work.diary.note("checkpoint damaged", path=path, why=why)
 
     found = _newest(work, damaged)
-    if found is None and work.link > 1:
+    if found is None and work.job > 1:
         # Whoever was killed could not look for it; see `ending.unfitting`.
-        missing = patterns.learn(work.run, work.link - 1, work.plan.patterns)
+        missing = patterns.learn(work.run, work.job - 1, work.plan.patterns)
         known = work.plan.patterns + ([missing.pattern] if missing else [])
-        found = links.newest(work.run, work.link, known, damaged) if missing else None
-    begun = links.read_begun(work.run, work.link)
+        found = jobs.newest(work.run, work.job, known, damaged) if missing else None
+    begun = jobs.read_begun(work.run, work.job)
     if begun is not None:
         begun = begun._replace(
             resumed_from=found["path"] if found and resumption.given(work.plan) else None,
             checkpoint_seen=found,
             epoch=_epoch(work, found),
-            until=work.job.ask_at,
+            until=work.this_job.ask_at,
             ready=True,
         )
-        links.write_begun(work.run, begun)
+        jobs.write_begun(work.run, begun)
     return found
 
 
-def _newest(work: Work, damaged: checkpoints.Report) -> links.Saved:
+def _newest(work: Work, damaged: checkpoints.Report) -> jobs.Saved:
     """The newest valid checkpoint; storage that refuses it is given a while to answer again."""
     until = time.monotonic() + float(os.environ.get("RABASKA_READABLE_SECONDS") or _READABLE)
     said = ""
     while True:
         try:
-            return links.newest(work.run, work.link, work.plan.patterns, damaged)
+            return jobs.newest(work.run, work.job, work.plan.patterns, damaged)
         except Unreadable as problem:
             if time.monotonic() > until or work.look() is not None:
                 raise
@@ -60,12 +60,12 @@ def _newest(work: Work, damaged: checkpoints.Report) -> links.Saved:
         time.sleep(_ANOTHER_TRY)
 
 
-def _epoch(work: Work, found: links.Saved) -> Optional[float]:
-    """How many epochs were over when the checkpoint was saved, as far as the last link told."""
-    last = links.read_begun(work.run, work.link - 1)
+def _epoch(work: Work, found: jobs.Saved) -> Optional[float]:
+    """How many epochs were over when the checkpoint was saved, as far as the last job told."""
+    last = jobs.read_begun(work.run, work.job - 1)
     if found is None or last is None:
         return None
-    lines = metrics.tail(work.run, work.link - 1)
+    lines = metrics.tail(work.run, work.job - 1)
     return metrics.epoch_at(lines, found["mtime_ns"] / 1e9, last.epoch or 0.0)
 
 
@@ -81,11 +81,11 @@ def place_code(run: RunFolder, plan: Plan, carried: str, code: str) -> None:
     keep.show(code, carried, plan.keep)
 
 
-def places(work: Work, data: Dict[str, str], found: links.Saved) -> command.Places:
+def places(work: Work, data: Dict[str, str], found: jobs.Saved) -> command.Places:
     return command.Places(
         data=data,
-        output=work.run.output(work.link),
-        checkpoints=work.run.checkpoints(work.link),
+        output=work.run.output(work.job),
+        checkpoints=work.run.checkpoints(work.job),
         checkpoint=_as_given(work, found["path"]) if found else None,
     )
 
@@ -95,11 +95,11 @@ def _as_given(work: Work, path: str) -> str:
 
 
 def told_to_program(work: Work, local: str) -> Dict[str, str]:
-    """Variables that say which run and link this is, and how long it has."""
+    """Variables that say which run and job this is, and how long it has."""
     return {
         "RABASKA_RUN": work.run.name,
-        "RABASKA_LINK": str(work.link),
+        "RABASKA_JOB": str(work.job),
         "RABASKA_DEADLINE": "{:.3f}".format(time.time() + work.deadline.left()),
         "RABASKA_LOCAL": local,
-        program.TAG: program.tag(work.run, work.link),
+        program.TAG: program.tag(work.run, work.job),
     }

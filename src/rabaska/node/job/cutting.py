@@ -1,36 +1,36 @@
-"""Interruptions that a rehearsal plans: a link is cut off as a cluster might do it."""
+"""Interruptions that a rehearsal plans: a job is cut off as a cluster might do it."""
 
 import os
 import time
 from typing import Optional
 
-from ..record import chain, links, progress
+from ..record import chain, jobs, progress
 from ..record.plan import ASK, KILL_WHILE_SAVING, Cut, Plan
 from ..record.runfolder import RunFolder
 from ..saves import checkpoints, validity
 from .interrupts import Stop
-from .job import Look, Work
+from .this_job import Look, Work
 
 _AT_ONCE = 0.1  # seconds for which a file that is being written is looked for, each time
 _TICK = 0.002
 
 
-def planned(plan: Plan, link: int) -> Optional[Cut]:
-    return plan.cuts[link - 1] if link <= len(plan.cuts) else None
+def planned(plan: Plan, job: int) -> Optional[Cut]:
+    return plan.cuts[job - 1] if job <= len(plan.cuts) else None
 
 
-def planned_for(run: RunFolder, plan: Plan, link: int, look: Look) -> Look:
-    """`look`, which also sees when the cut is due that the plan has for this link, if any."""
-    cut = planned(plan, link)
-    return look if cut is None else _Cutting(run, plan, link, cut, look).look
+def planned_for(run: RunFolder, plan: Plan, job: int, look: Look) -> Look:
+    """`look`, which also sees when the cut is due that the plan has for this job, if any."""
+    cut = planned(plan, job)
+    return look if cut is None else _Cutting(run, plan, job, cut, look).look
 
 
 class _Cutting:
-    def __init__(self, run: RunFolder, plan: Plan, link: int, cut: Cut, look: Look) -> None:
-        self._run, self._plan, self._link = run, plan, link
+    def __init__(self, run: RunFolder, plan: Plan, job: int, cut: Cut, look: Look) -> None:
+        self._run, self._plan, self._job = run, plan, job
         self._cut = cut
         self._look = look
-        self._found = links.newest(run, link, plan.patterns)
+        self._found = jobs.newest(run, job, plan.patterns)
         self._began = None  # type: Optional[float]
         self._stop = None  # type: Optional[Stop]
 
@@ -42,7 +42,7 @@ class _Cutting:
         return stop or self._stop
 
     def _is_due(self) -> bool:
-        log = self._run.log(self._link)
+        log = self._run.log(self._job)
         if not os.path.exists(log):
             return False
         self._began = self._began or time.monotonic()
@@ -57,12 +57,12 @@ class _Cutting:
         """Whether a cut would show something now: there is a new save, or half of one."""
         if self._cut.how == KILL_WHILE_SAVING:
             return self._is_being_saved()
-        return links.newest(self._run, self._link, self._plan.patterns) != self._found
+        return jobs.newest(self._run, self._job, self._plan.patterns) != self._found
 
     def _is_being_saved(self) -> bool:
         until = time.monotonic() + _AT_ONCE
         while time.monotonic() < until:
-            if _half_written(self._run.carried(self._link), self._plan):
+            if _half_written(self._run.carried(self._job), self._plan):
                 return True
             time.sleep(_TICK)
         return False
@@ -80,10 +80,10 @@ def _half_written(carried: str, plan: Plan) -> bool:
 
 def damage_if_planned(work: Work) -> None:
     """Cut the newest checkpoint short, as a disk or a killed program may leave it."""
-    cut = planned(work.plan, work.link)
+    cut = planned(work.plan, work.job)
     if cut is None or not cut.damage:
         return
-    found = links.newest(work.run, work.link, work.plan.patterns)
+    found = jobs.newest(work.run, work.job, work.plan.patterns)
     if found is None:
         return
     path = _largest(os.path.join(work.carried, found["path"]))

@@ -16,13 +16,13 @@ class SetupFailed(OSError):
     """The environment of the job could not be made, so its program cannot start."""
 
 
-def check(environment: Mapping[str, str], run: RunFolder, link: int, job: str) -> None:
-    """Raise SetupFailed when the script said so; its last words go into the link's log."""
+def check(environment: Mapping[str, str], run: RunFolder, job: int, job_id: str) -> None:
+    """Raise SetupFailed when the script said so; its last words go into the job's log."""
     failed = environment.get(FAILED)
     if not failed:
         return
-    said = last_words(os.path.join(run.logs, "job-{}.out".format(job)))
-    with open(run.log(link), "ab") as log:
+    said = last_words(os.path.join(run.logs, "scheduler-{}.out".format(job_id)))
+    with open(run.log(job), "ab") as log:
         log.write(said)
     errors = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
     raise SetupFailed("{}: {}".format(failed, errors[-1].strip()) if errors else failed)

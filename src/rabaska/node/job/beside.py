@@ -1,6 +1,6 @@
 """A command beside a running program: on its node, in its folder, with its environment.
 
-`beside FOLDER LINK -- COMMAND…`
+`beside FOLDER JOB -- COMMAND…`
 """
 
 import os
@@ -13,8 +13,8 @@ from . import program
 
 
 def main(argv: List[str]) -> int:
-    run, link, words = RunFolder(os.path.realpath(argv[0])), int(argv[1]), argv[3:]
-    found = _program(program.tag(run, link))
+    run, job, words = RunFolder(os.path.realpath(argv[0])), int(argv[1]), argv[3:]
+    found = _program(program.tag(run, job))
     if found is None:
         say("the program of {} is not at work on this node yet, or no more".format(run.name))
         return 1

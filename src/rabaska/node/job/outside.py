@@ -1,4 +1,4 @@
-"""Whether compute nodes reach the internet: the first link on a cluster tries, beside its work.
+"""Whether compute nodes reach the internet: the first job on a cluster tries, beside its work.
 
 Only a job can tell, and it need not be a job of its own. What came of it lies in the store, where
 the next command on the laptop finds it.
@@ -11,7 +11,7 @@ import time
 from typing import Optional
 
 from .. import files
-from .job import Work
+from .this_job import Work
 
 _PATIENCE = 10.0  # seconds; a firewall that swallows everything never answers
 
@@ -27,7 +27,7 @@ def try_once(work: Work) -> Optional[threading.Thread]:
         try:
             files.write_json(known, dict(found, time=time.time()))
         except OSError:
-            pass  # the next link tries again
+            pass  # the next job tries again
 
     thread = threading.Thread(target=find_out, name="outside", daemon=True)
     thread.start()

@@ -1,6 +1,6 @@
 """The other nodes of a job: code and data staged on each of them, and nothing left behind.
 
-`stage RUNFOLDER LINK LOCAL` and `leave RUNFOLDER LINK LOCAL` are run once on every node,
+`stage RUNFOLDER JOB LOCAL` and `leave RUNFOLDER JOB LOCAL` are run once on every node,
 by srun or our own `spread`.
 Node-local space has the same path everywhere. Where it is there already, this is the first node,
 whose agent stages for itself, or a storage that all nodes share: then nothing is to be done.
@@ -19,7 +19,7 @@ from ..record import plan
 from ..record.events import say
 from ..record.runfolder import RunFolder
 from . import datasets, launch, program, ready, snapshot, space
-from .job import Work
+from .this_job import Work
 
 _PATIENCE = 60.0  # seconds with nodes that do not answer
 
@@ -28,13 +28,13 @@ Step = Optional["subprocess.Popen[bytes]"]
 
 def main(argv: List[str]) -> int:
     if len(argv) != 4 or argv[0] not in ("stage", "leave"):
-        say("usage: everywhere stage|leave RUNFOLDER LINK LOCAL")
+        say("usage: everywhere stage|leave RUNFOLDER JOB LOCAL")
         return 2
-    run, link, local = RunFolder(argv[1]), int(argv[2]), argv[3]
-    return (stage_here if argv[0] == "stage" else leave_here)(run, link, local)
+    run, job, local = RunFolder(argv[1]), int(argv[2]), argv[3]
+    return (stage_here if argv[0] == "stage" else leave_here)(run, job, local)
 
 
-def stage_here(run: RunFolder, link: int, local: str) -> int:
+def stage_here(run: RunFolder, job: int, local: str) -> int:
     try:
         wanted = plan.load(run)
         if wanted is None:
@@ -45,7 +45,7 @@ def stage_here(run: RunFolder, link: int, local: str) -> int:
         space.job_folder(os.path.dirname(local))
         with open(_made_by(local), "w"):
             pass
-        ready.place_code(run, wanted, run.place(link), os.path.join(local, "code"))
+        ready.place_code(run, wanted, run.place(job), os.path.join(local, "code"))
         datasets.place(run, wanted, local)
     except (
         OSError,
@@ -59,8 +59,8 @@ def stage_here(run: RunFolder, link: int, local: str) -> int:
     return 0
 
 
-def leave_here(run: RunFolder, link: int, local: str) -> int:
-    program.end_left_by(program.tag(run, link))
+def leave_here(run: RunFolder, job: int, local: str) -> int:
+    program.end_left_by(program.tag(run, job))
     if os.path.exists(_made_by(local)):
         stage.remove(local)
     space.remove_guest(os.path.dirname(local))
@@ -96,7 +96,7 @@ def finish_staging(step: Step) -> None:
 
 @contextmanager
 def left_clean(work: Work, local: str) -> Iterator[None]:
-    """Afterwards no process and no staged data of this link is left on any node."""
+    """Afterwards no process and no staged data of this job is left on any node."""
     try:
         yield
     finally:
@@ -120,4 +120,4 @@ def _on_every_node(work: Work, word: str, local: str) -> List[str]:
     if how.reach == launch.SRUN:
         words.append("--overlap")  # beside whatever step of the job may still be there
     words += [sys.executable, itself.own_path(), "everywhere", word]
-    return words + [work.run.path, str(work.link), local]
+    return words + [work.run.path, str(work.job), local]

@@ -1,34 +1,34 @@
-"""When a link of a rehearsal is cut off, told from its log and its checkpoints."""
+"""When a job of a rehearsal is cut off, told from its log and its checkpoints."""
 
 import zipfile
 from pathlib import Path
 
 import pytest
-from made_runs import begin_link, make_run
+from made_runs import begin_job, make_run
 
-from rabaska.node.link import cutting
-from rabaska.node.link.interrupts import Stop
+from rabaska.node.job import cutting
+from rabaska.node.job.interrupts import Stop
 from rabaska.node.record import plan
 from rabaska.node.record.plan import ASK, KILL, KILL_WHILE_SAVING, Cut
 from rabaska.node.record.runfolder import RunFolder
 
 
 class Begun:
-    """A run whose first link has begun, with one cut."""
+    """A run whose first job has begun, with one cut."""
 
     def __init__(self, store: Path, cut: Cut) -> None:
         self.run: RunFolder = make_run(store, cuts=[cut])
-        self.link = begin_link(self.run)
+        self.job = begin_job(self.run)
         wanted = plan.load(self.run)
         assert wanted is not None
-        self.look = cutting.planned_for(self.run, wanted, self.link, lambda: None)
+        self.look = cutting.planned_for(self.run, wanted, self.job, lambda: None)
 
     def prints(self, *steps: int) -> None:
-        with open(self.run.log(self.link), "a") as log:
+        with open(self.run.log(self.job), "a") as log:
             log.writelines(f"step {step} loss 0.1\n" for step in steps)
 
     def saves(self, content: bytes = b"") -> Path:
-        path = Path(self.run.checkpoints(self.link)) / "last.npz"
+        path = Path(self.run.checkpoints(self.job)) / "last.npz"
         if content:
             path.write_bytes(content)
         else:
@@ -37,7 +37,7 @@ class Begun:
         return path
 
 
-def test_a_link_without_a_cut_of_its_own_looks_as_ever(tmp_path):
+def test_a_job_without_a_cut_of_its_own_looks_as_ever(tmp_path):
     run = make_run(tmp_path)
     wanted = plan.load(run)
 

@@ -10,7 +10,7 @@ from ..data.memory import free_memory
 from ..record.events import say
 from ..record.plan import Nearby, Plan, StagedData
 from ..record.runfolder import RunFolder
-from .job import Work
+from .this_job import Work
 
 _READ_THROUGH = 0.5  # of the free memory: what is larger is compared as it is read, and only then
 _PROOF_PATIENCE = 30.0  # seconds that a finished program waits until all its data is proven

@@ -1,4 +1,4 @@
-"""A chain that is too short grows: its last link submits the next one, or says how to add it."""
+"""A chain that is too short grows: its last job submits the next one, or says how to add it."""
 
 import os
 import shlex
@@ -12,11 +12,11 @@ from typing import Dict, List, Mapping, Optional
 from .. import asking
 from ..files import Json
 from ..itself import own_path
-from ..record import chain, growth, jobs, links, metrics, resumption
+from ..record import chain, growth, jobs, metrics, resumption, submissions
 from ..record.events import say
 from ..record.outlook import outlook
-from .job import Work, say_in_log
 from .program import End
+from .this_job import Work, say_in_log
 
 _PATIENCE = 120.0  # seconds with a scheduler that does not answer
 _LOOK = 30.0  # seconds with a queue that is only looked at
@@ -28,40 +28,40 @@ _OF_THIS_JOB, _OF_THE_SITE = "SLURM_", ("SLURM_CONF",)
 
 
 def see_to_next(work: Work, end: End) -> None:
-    """At the end of a link: if none follows and nobody meant to end it, add one or say how to."""
-    there = last_link(work)
+    """At the end of a job: if none follows and nobody meant to end it, add one or say how to."""
+    there = last_job(work)
     # A program may be killed for its memory; what ends its job is asked for by somebody.
     by_itself = end.how in _GOES_ON or (end.how == chain.KILLED and end.stop is None)
     by_itself = by_itself or end.how in chain.ITS_OWN_FAULT  # of a node, where earlier ones went on
-    if not by_itself or work.link < there:
+    if not by_itself or work.job < there:
         return
-    why_not = grow(work, "link {} is over, and there is work left".format(work.link), there)
+    why_not = grow(work, "job {} is over, and there is work left".format(work.job), there)
     while no_answer(why_not) and _may_wait(work):
         time.sleep(_PAUSE)
-        why_not = grow(work, "link {} is over, and there is work left".format(work.link), there)
+        why_not = grow(work, "job {} is over, and there is work left".format(work.job), there)
     if why_not:
-        ended = links.read_ended(work.run, work.link)
+        ended = jobs.read_ended(work.run, work.job)
         told = foretold(work, ended.checkpoint if ended else None)
-        tell(work, why_not, int(told.get("links") or 0) - there)
+        tell(work, why_not, int(told.get("jobs") or 0) - there)
 
 
-def last_link(work: Work) -> int:
+def last_job(work: Work) -> int:
     """The last of the chain: this one and those that wait, where the queue tells.
 
-    What was submitted may be gone: OpenPBS deletes with a link all that wait for it. A queue that
+    What was submitted may be gone: OpenPBS deletes with a job all that wait for it. A queue that
     does not answer is taken for what was submitted, or asked for.
     """
-    waiting = links_waiting(os.environ)
-    return submitted_links(work) if waiting is None else work.link + waiting
+    waiting = jobs_waiting(os.environ)
+    return submitted_jobs(work) if waiting is None else work.job + waiting
 
 
-def submitted_links(work: Work) -> int:
+def submitted_jobs(work: Work) -> int:
     """The last that is submitted; where no answer was recorded, as many as were asked for."""
-    return max(work.link, jobs.links_there(work.run) or work.plan.links)
+    return max(work.job, submissions.jobs_there(work.run) or work.plan.jobs)
 
 
-def links_waiting(environment: Mapping[str, str]) -> Optional[int]:
-    """How many links of the run the queue still has, this one left out; None: nobody knows."""
+def jobs_waiting(environment: Mapping[str, str]) -> Optional[int]:
+    """How many jobs of the run the queue still has, this one left out; None: nobody knows."""
     words = shlex.split(environment.get("RABASKA_WAITING", ""))
     if not words:
         return None
@@ -72,50 +72,50 @@ def links_waiting(environment: Mapping[str, str]) -> Optional[int]:
     return len(told.said.split(b"\n")) - 1 if told.exit_code == 0 else None
 
 
-def foretold(work: Work, saved: links.Saved) -> Json:
-    """The forecast of this link; nothing where its pace is not known, or not to be read."""
+def foretold(work: Work, saved: jobs.Saved) -> Json:
+    """The forecast of this job; nothing where its pace is not known, or not to be read."""
     try:
-        return outlook(work.run, work.plan, metrics.tail(work.run, work.link), saved) or {}
+        return outlook(work.run, work.plan, metrics.tail(work.run, work.job), saved) or {}
     except (ValueError, KeyError, TypeError):
         return {}  # a line of the program's own; nothing depends on it
 
 
 def no_answer(complaint: str) -> bool:
     """Whether the scheduler was not there: then the same words may be said again."""
-    return jobs.NO_ANSWER.search(complaint) is not None
+    return submissions.NO_ANSWER.search(complaint) is not None
 
 
 def _may_wait(work: Work) -> bool:
     """A server that is started anew is waited for, as long as this job lasts."""
-    ends = work.job.due + work.plan.grace - _LAST_SECONDS
+    ends = work.this_job.due + work.plan.grace - _LAST_SECONDS
     return time.monotonic() + _PAUSE < ends and not os.path.exists(work.run.stop)
 
 
 def grow(work: Work, why: str, there: int) -> str:
-    """Submit one more link than are `there`, to begin after this one; why not, if it could not."""
-    began = resumption.judged(work.run, work.link, work.plan)
+    """Submit one more job than are `there`, to begin after this one; why not, if it could not."""
+    began = resumption.judged(work.run, work.job, work.plan)
     if began.state == resumption.STARTED_OVER:
         return began.why
-    lines = metrics.tail(work.run, work.link)
+    lines = metrics.tail(work.run, work.job)
     shown = resumption.seen_to_continue(work.run, work.plan)
     hindered = growth.hindrance(work.plan, lines, there, shown)
     if hindered:
         return hindered
-    words = [word.replace("{after}", _own_job(work)) for word in work.plan.growth.words]
-    if not work.job.name:
+    words = [word.replace("{after}", _own_id(work)) for word in work.plan.growth.words]
+    if not work.this_job.id:
         return "this job does not know what it is called"
     if not words or shutil.which(words[0]) is None:
         return "{} is not there on this node".format(words[0] if words else "a scheduler")
     complaint = _submitted(work, words)
     if not complaint:
-        say("the chain grows by a link: {}".format(why))
-        work.diary.note("extended", links=1, why=why)
+        say("the chain grows by a job: {}".format(why))
+        work.diary.note("extended", jobs=1, why=why)
     return complaint
 
 
-def _own_job(work: Work) -> str:
+def _own_id(work: Work) -> str:
     """The whole array, if the job is an element of one: its last, as far as we know."""
-    return work.job.name.partition("_")[0]
+    return work.this_job.id.partition("_")[0]
 
 
 def _submitted(work: Work, words: List[str]) -> str:
@@ -124,10 +124,10 @@ def _submitted(work: Work, words: List[str]) -> str:
     Its mark is made of this job: who says it again, because its scheduler started the job anew or
     the answer was lost, gets the answer of the first.
     """
-    mark = uuid.uuid5(uuid.NAMESPACE_URL, "{}/{}".format(work.run.path, work.job.name)).hex
+    mark = uuid.uuid5(uuid.NAMESPACE_URL, "{}/{}".format(work.run.path, work.this_job.id)).hex
     find = " ".join(map(shlex.quote, work.plan.growth.find))
     ours = [sys.executable, own_path(), "submit", work.run.path, "--once", "--mark", mark]
-    ours += ["--after", _own_job(work), "--find", find, "--"]
+    ours += ["--after", _own_id(work), "--find", find, "--"]
     process = subprocess.Popen(
         ours + words,
         env=_environment(os.environ),
@@ -155,11 +155,11 @@ def _environment(own: Mapping[str, str]) -> Dict[str, str]:
     }
 
 
-def tell(work: Work, why: str, links: int) -> None:
-    """How its user adds links: where the job prints, and where the program did."""
-    command = growth.command(work.plan.run, links)
+def tell(work: Work, why: str, count: int) -> None:
+    """How its user adds jobs: where the job prints, and where the program did."""
+    command = growth.command(work.plan.run, count)
     again = resumption.begins_again(work.run, work.plan)
-    told = "this was the last link, and there is work left"
+    told = "this was the last job, and there is work left"
     if again.why:
         told = "{}; `{}` {}; {}".format(told, command, again, chain.remedy(again))
     else:

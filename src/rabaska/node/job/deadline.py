@@ -1,9 +1,9 @@
 """How long until the program is asked to stop: counted, not read from the clock of the day.
 
-A clock that is set an hour ahead must not end a link an hour early. After a suspension only the
+A clock that is set an hour ahead must not end a job an hour early. After a suspension only the
 scheduler knows how much of the job's time is left: Slurm adds the time for which it suspended a
 job itself, and not that for which others stopped it. Where it can be asked, it is asked then;
-elsewhere the time counts, because a link that ends early costs less than one that is killed.
+elsewhere the time counts, because a job that ends early costs less than one that is killed.
 """
 
 import shlex

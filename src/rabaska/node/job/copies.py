@@ -109,7 +109,7 @@ class Copies:
         self._states.update(_states(self._output, [place]))
 
     def remember(self, paths: Sequence[str], saves: Sequence[str]) -> None:
-        """Write down all, and that `paths` belong beside the code, for the links to come."""
+        """Write down all, and that `paths` belong beside the code, for the jobs to come."""
         self._paths.update(paths)
         self._saves.update(saves)
         self.write()

@@ -15,7 +15,7 @@ class UnknownPlaceholder(Exception):
 
 
 class Places(NamedTuple):
-    """Where one link's program finds and leaves things."""
+    """Where one job's program finds and leaves things."""
 
     data: Dict[str, str]  # dataset name → path, in the order of the plan
     output: str
@@ -81,7 +81,7 @@ def _filled(word: str, values: Dict[str, str]) -> str:
 
 
 def environment(places: Places, given: Dict[str, str], extra: Dict[str, str]) -> Dict[str, str]:
-    """`given` with what the program is told; `extra` are variables of this run and link."""
+    """`given` with what the program is told; `extra` are variables of this run and job."""
     told = dict(given)
     told.update(extra)
     told["PYTHONUNBUFFERED"] = "1"

@@ -12,7 +12,7 @@ from ..record import chain
 from ..record.runfolder import RunFolder
 from .interrupts import Stop
 
-TAG = "RABASKA_HOLDS"  # in the environment of everything a program starts; names run and link
+TAG = "RABASKA_HOLDS"  # in the environment of everything a program starts; names run and job
 STOP = b"stop\n"  # said on the standard input of what listens to it
 NOT_FOUND = 127  # as shells say it
 NOT_EXECUTABLE = 126
@@ -112,7 +112,7 @@ def _die_with(agent: int) -> Callable[[], None]:
 
         prctl = ctypes.CDLL(None).prctl
     except (ImportError, OSError, AttributeError):
-        prctl = None  # then the next link ends what is left (`end_left_by`)
+        prctl = None  # then the next job ends what is left (`end_left_by`)
 
     def before() -> None:
         if prctl is not None:
@@ -262,8 +262,8 @@ def _name(number: int) -> str:
         return "signal {}".format(number)
 
 
-def tag(run: RunFolder, link: int) -> str:
-    return "{}#{}".format(run.path, link)
+def tag(run: RunFolder, job: int) -> str:
+    return "{}#{}".format(run.path, job)
 
 
 def end_rest(process: "subprocess.Popen[bytes]", tag: str) -> int:

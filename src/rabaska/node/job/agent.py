@@ -1,4 +1,4 @@
-"""The agent inside a job: one link of a run, from the claim to the record of its end."""
+"""The agent: one job of a run, from the claim to the record of its end."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, Optional
 
 from .. import files, itself, processes
 from ..data import packs, room, stage
-from ..record import chain, events, lease, links, plan, resumption, secrets, tracks
+from ..record import chain, events, jobs, lease, plan, resumption, secrets, tracks
 from ..record.events import Diary, say
 from ..record.runfolder import RunFolder
 from . import (
@@ -36,17 +36,17 @@ from . import (
 )
 from .deadline import Deadline
 from .interrupts import BrokenOff, Interrupts, Stop
-from .job import (
-    Job,
+from .program import End
+from .this_job import (
+    ThisJob,
     Work,
     for_records,
-    job_from,
     patience,
     reasons_to_stop,
     say_in_log,
+    this_job_from,
     told_to_end,
 )
-from .program import End
 
 HELD_BY_ANOTHER = 75  # "try again later", as sysexits.h spells it
 
@@ -77,7 +77,7 @@ def main(argv: List[str]) -> int:
     signals = Interrupts(int(keeper) if keeper.isdigit() else None)
     signals.install()
     try:
-        return one_link(run, wanted, job_from(os.environ, wanted, time.time()), signals)
+        return one_job(run, wanted, this_job_from(os.environ, wanted, time.time()), signals)
     except lease.NoRoom as problem:
         say("{}; so this job does nothing".format(problem))
         return ending.NOT_READY
@@ -85,49 +85,49 @@ def main(argv: List[str]) -> int:
         setup.clean(os.environ)
 
 
-def one_link(run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts) -> int:
-    """Carry the run one link further, if there is anything left to do."""
+def one_job(run: RunFolder, wanted: plan.Plan, this_job: ThisJob, signals: Interrupts) -> int:
+    """Carry the run one job further, if there is anything left to do."""
     if os.path.exists(run.done) or os.path.exists(run.stop):
         return nothing_to_do(run, resumption.verdict_on(run, wanted))
     holding = None  # type: Optional[lease.Lease]
     while holding is None:
         turn = lease.wait_for_turn(run, lease.seconds(), lambda: bool(signals.received()))
-        if not turn.free and job.one_at_a_time:
-            turn = taken_over(run, turn, job, signals, wanted.grace)
+        if not turn.free and this_job.one_at_a_time:
+            turn = taken_over(run, turn, this_job, signals, wanted.grace)
         if not turn.free:
-            return held_by_another(run, turn.link)
+            return held_by_another(run, turn.job)
         verdict = resumption.verdict_on(run, wanted)
         if verdict.decision not in (chain.GO_ON, chain.NOT_BEGUN):
             return nothing_to_do(run, verdict)
-        # Of a link that was killed on this very node nothing is left then; others are out of sight.
-        dead = lease.holder_alive(run, turn.link) is False and wanted.launch.nodes == 1
-        program.end_left_by(program.tag(run, turn.link))
-        holding = lease.claim(run, turn.link, job.name, lease.seconds(), dead=dead)
+        # Of a job that was killed on this very node nothing is left then; others are out of sight.
+        dead = lease.holder_alive(run, turn.job) is False and wanted.launch.nodes == 1
+        program.end_left_by(program.tag(run, turn.job))
+        holding = lease.claim(run, turn.job, this_job.id, lease.seconds(), dead=dead)
         if holding is None:
             time.sleep(_ANOTHER_LOOK)
-    return carry_held(run, wanted, job, signals, holding)
+    return carry_held(run, wanted, this_job, signals, holding)
 
 
 def taken_over(
-    run: RunFolder, turn: lease.Turn, job: Job, signals: Interrupts, grace: float
+    run: RunFolder, turn: lease.Turn, this_job: ThisJob, signals: Interrupts, grace: float
 ) -> lease.Turn:
     """Have a holder that the scheduler gave up save and leave, if it is of our submission."""
-    if signals.received() or not lease.ask_to_hand_over(run, turn.link, job.name):
+    if signals.received() or not lease.ask_to_hand_over(run, turn.job, this_job.id):
         return turn
-    say("asking link {} to hand over {}".format(turn.link, run.name))
+    say("asking job {} to hand over {}".format(turn.job, run.name))
     return lease.wait_for_turn(run, lease.seconds() + grace, lambda: bool(signals.received()))
 
 
 def carry_held(
-    run: RunFolder, wanted: plan.Plan, job: Job, signals: Interrupts, holding: lease.Lease
+    run: RunFolder, wanted: plan.Plan, this_job: ThisJob, signals: Interrupts, holding: lease.Lease
 ) -> int:
-    diary = Diary(run, holding.link, may_write=lambda: not holding.lost())
-    deadline = Deadline(job.due, wanted.grace, holding.clock.slept, os.environ)
+    diary = Diary(run, holding.job, may_write=lambda: not holding.lost())
+    deadline = Deadline(this_job.due, wanted.grace, holding.clock.slept, os.environ)
     reasons = reasons_to_stop(holding, signals, deadline)
-    look = cutting.planned_for(run, wanted, holding.link, reasons)
+    look = cutting.planned_for(run, wanted, holding.job, reasons)
     told = told_to_end(run, signals, deadline)
     try:
-        return carry(Work(run, wanted, job, holding, diary, deadline, look, told))
+        return carry(Work(run, wanted, this_job, holding, diary, deadline, look, told))
     finally:
         holding.end()
 
@@ -143,39 +143,39 @@ def nothing_to_do(run: RunFolder, verdict: chain.Verdict) -> int:
 def _said_already(run: RunFolder, verdict: chain.Verdict) -> bool:
     said = [event for event in events.read(run) if event["event"] == "gave up"]
     last = said[-1] if said else {}
-    return bool(last.get("link") == run.holder() and last.get("reason") == verdict.reason)
+    return bool(last.get("job") == run.holder() and last.get("reason") == verdict.reason)
 
 
-def held_by_another(run: RunFolder, link: int) -> int:
-    begun = links.read_begun(run, link)
-    who = "link {}".format(link)
+def held_by_another(run: RunFolder, job: int) -> int:
+    begun = jobs.read_begun(run, job)
+    who = "job {}".format(job)
     if begun is not None:
-        who += " (job {}, process {} on {})".format(begun.job or "?", begun.pid, begun.host)
+        who += " (id {}, process {} on {})".format(begun.id or "?", begun.pid, begun.host)
     say("{} is held by {}; this job does nothing".format(run.name, who))
     return HELD_BY_ANOTHER
 
 
 def carry(work: Work) -> int:
-    """One link of a claimed run, from the choice of its checkpoint to the record of its end."""
-    reserve = os.path.join(work.run.link(work.link), "reserve")
-    found, looked, end = None, False, None  # type: links.Saved, bool, Optional[End]
+    """One job of a claimed run, from the choice of its checkpoint to the record of its end."""
+    reserve = os.path.join(work.run.job(work.job), "reserve")
+    found, looked, end = None, False, None  # type: jobs.Saved, bool, Optional[End]
     try:
         files.write_whole(reserve, b"\0" * _RESERVED)
         watching.clear(work.carried)
         copying.recover(work.carried)
         found, looked = ready.choose_checkpoint(work), True
         announce(work, found)
-        setup.check(os.environ, work.run, work.link, work.job.name)
+        setup.check(os.environ, work.run, work.job, work.this_job.id)
         # A folder that every job finds could have been prepared by somebody on another node.
         agreed = work.plan.launch.nodes > 1 and bool(work.plan.nearby.shared)
-        with local_space(work.job, agreed) as local, everywhere.left_clean(work, local):
+        with local_space(work.this_job, agreed) as local, everywhere.left_clean(work, local):
             end = run_program(work, local, found)
     except OSError as problem:
         if end is not None:  # the program did run, and only its folder is left to be cleaned
             say("cleaning up failed: {}".format(problem))
         end = end or End(chain.STAGING_FAILED, str(problem))
         if not looked:  # it did nothing, so what can be read now is no progress of its own
-            found = links.newest(work.run, work.link, work.plan.patterns)
+            found = jobs.newest(work.run, work.job, work.plan.patterns)
     ending.despite_bugs(None, files.remove_if_there, reserve)
     work.lease.renew()
     if work.lease.superseded:
@@ -190,10 +190,10 @@ def carry(work: Work) -> int:
 
 
 @contextmanager
-def local_space(job: Job, everywhere: bool = False) -> Iterator[str]:
+def local_space(this_job: ThisJob, everywhere: bool = False) -> Iterator[str]:
     """A new folder on the node-local storage that the job was given, removed afterwards."""
     given = space.given(os.environ)  # the job script put the environment there
-    made = given or space.make(job.local, everywhere=everywhere)
+    made = given or space.make(this_job.local, everywhere=everywhere)
     local = space.job_folder(made)
     try:
         yield local
@@ -207,18 +207,18 @@ def local_space(job: Job, everywhere: bool = False) -> Iterator[str]:
             say("{} could not be removed: {}".format(local, problem))
 
 
-def announce(work: Work, found: links.Saved) -> None:
+def announce(work: Work, found: jobs.Saved) -> None:
     given = found["path"] if found and resumption.given(work.plan) else None
     start = "from the beginning"
     if found:
         start = "continuing from {}" if given else "with {} in its folder"
         start = start.format(found["path"])
     host = socket.gethostname()
-    say("link {} of {} on {}, {}".format(work.link, work.run.name, host, start))
-    work.diary.note("claimed", job=work.job.name, host=host, resumed_from=given)
+    say("job {} of {} on {}, {}".format(work.job, work.run.name, host, start))
+    work.diary.note("claimed", id=work.this_job.id, host=host, resumed_from=given)
 
 
-def run_program(work: Work, local: str, found: links.Saved) -> End:
+def run_program(work: Work, local: str, found: jobs.Saved) -> End:
     """Make ready, start and watch the program: how it ended."""
     code = os.path.join(local, "code")
     began = time.monotonic()
@@ -229,7 +229,7 @@ def run_program(work: Work, local: str, found: links.Saved) -> End:
             data = datasets.stage_data(work, local)
             places = ready.places(work, data, found)
             everywhere.finish_staging(elsewhere)
-        tracks.remember(work.run, work.link, tracks.look(work.carried, work.plan.patterns))
+        tracks.remember(work.run, work.job, tracks.look(work.carried, work.plan.patterns))
         process = start_program(work, code, places)
     except BrokenOff as broken:
         processes.end_all(lambda: processes.descendants(os.getpid()), 0)
@@ -282,7 +282,7 @@ def let_save(work: Work, seconds: float) -> None:
     def is_over() -> bool:
         return clock() >= until or bool(work.lease.lost())
 
-    tagged = processes.carrying(program.TAG, program.tag(work.run, work.link))
+    tagged = processes.carrying(program.TAG, program.tag(work.run, work.job))
     program.wait_for_left(processes.started(tagged), is_over)
 
 
@@ -293,11 +293,11 @@ def started_gauge(work: Work) -> Optional[pace.Pace]:
 
 
 def of_first_failure(work: Work, end: End) -> End:
-    return failures.blamed(end, failures.first(work.run.failures(work.link)))
+    return failures.blamed(end, failures.first(work.run.failures(work.job)))
 
 
 def not_ready(stop: Stop, spent: float) -> End:
-    """The link was over before its program could start."""
+    """The job was over before its program could start."""
     if stop.how == chain.TIME_LIMIT:
         reason = "its time was over after {:.0f} s of staging".format(spent)
         return End(chain.NO_TIME_LEFT, reason, stop=stop)
@@ -311,9 +311,9 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
         raise BrokenOff(stop)
     how = work.plan.launch
     local = os.path.dirname(code)
-    where = launch.allocation(os.environ, work.job.name, socket.gethostname(), local)
+    where = launch.allocation(os.environ, work.this_job.id, socket.gethostname(), local)
     words = command.words_for(work.plan.command, work.plan.resume, places)
-    failed = work.run.failures(work.link)
+    failed = work.run.failures(work.job)
     files.remove_if_there(failed)  # of an earlier attempt
     task = launch.task_words(work.plan.signal, failed if launch.by_starter(how) else None)
     words = launch.launched(words, how, where, task)
@@ -329,19 +329,19 @@ def start_program(work: Work, code: str, places: command.Places) -> "subprocess.
     instead = pythons.told(words, environment)
     if instead:
         say(instead)
-        program.say_in_log(work.run.log(work.link), instead)
+        program.say_in_log(work.run.log(work.job), instead)
     environment = pythons.provide(environment, work.run)
     with work.lease.quiet:
-        log, listens = work.run.log(work.link), launch.through_tasks(how)
+        log, listens = work.run.log(work.job), launch.through_tasks(how)
         process = program.start(words, code, environment, log, listens)
     work.diary.note("started", command=words, pid=process.pid)
     if environment[watching.SWITCH] == "1":
-        watching.note_if_deaf(words, work.run, work.link, time.time())
+        watching.note_if_deaf(words, work.run, work.job, time.time())
     return process
 
 
 def of_data(work: Work, data: Dict[str, str], end: End) -> End:
-    """The end, unless the program was given damaged data: then that is how the link ended."""
+    """The end, unless the program was given damaged data: then that is how the job ended."""
     for why in datasets.not_arriving(data):
         say(why)
         work.diary.note("not arriving", why=why)
@@ -400,7 +400,7 @@ def not_rescued(work: Work) -> rescue.Report:
 
 
 def end_stragglers(work: Work, process: "subprocess.Popen[bytes]", end: End) -> None:
-    count = program.end_rest(process, program.tag(work.run, work.link))
+    count = program.end_rest(process, program.tag(work.run, work.job))
     if not count:
         return
     counted = "1 process" if count == 1 else "{} processes".format(count)

@@ -105,7 +105,7 @@ def given(environment: Mapping[str, str]) -> str:
 
 
 def job_folder(path: str) -> str:
-    """Make the part of it that one link uses; NotPrivate where it is not ours alone."""
+    """Make the part of it that one job uses; NotPrivate where it is not ours alone."""
     why = private.not_ours(path)
     if why:
         raise private.NotPrivate(why)

@@ -1,4 +1,4 @@
-"""Ends a link after six epochs: quicker than a time limit, and the same to the chain rule."""
+"""Ends a job after six epochs: quicker than a time limit, and the same to the chain rule."""
 import os
 import sys
 import time
@@ -10,6 +10,6 @@ def spend():
     global made
     made += 1
     time.sleep(0.02)
-    if made == int(os.environ.get("EPOCHS_PER_LINK", "6")):
+    if made == int(os.environ.get("EPOCHS_PER_JOB", "6")):
         sys.stdout.flush()
         os._exit(85)

@@ -1,4 +1,4 @@
-"""The end of a link: results kept, the record written, the chain's verdict said."""
+"""The end of a job: results kept, the record written, the chain's verdict said."""
 
 import os
 import shlex
@@ -8,11 +8,11 @@ import traceback
 from typing import Callable, List, Mapping, Sequence, Tuple, TypeVar
 
 from .. import files
-from ..record import chain, links, patterns, resumption, secrets, standstill, tracks
+from ..record import chain, jobs, patterns, resumption, secrets, standstill, tracks
 from ..record.events import say
 from . import bad_node, copies, growing, keep, snapshot
-from .job import Work, say_in_log
 from .program import End
+from .this_job import Work, say_in_log
 
 Found = TypeVar("Found")
 
@@ -42,7 +42,7 @@ def keep_results(
 ) -> End:
     """Keep what is new beside the code, the newest checkpoint first, as long as there is time.
 
-    The end of the link, which is another one if results are missing.
+    The end of the job, which is another one if results are missing.
     """
     nothing = keep.Kept([], 0, ["a bug in rabaska, see the job's output"], failed=[_ALL_NEW])
     kept = despite_bugs(nothing, _keep_trying, work, code, before, going)
@@ -93,11 +93,11 @@ def with_missing(work: Work, kept: keep.Kept, end: End) -> End:
         return end
     nothing = []  # type: List[str]
     output = os.path.join(work.carried, "output")
-    earlier = despite_bugs(nothing, links.not_kept, work.run, output)
+    earlier = despite_bugs(nothing, jobs.not_kept, work.run, output)
     missing = kept.missing + [path for path in earlier if path not in kept.missing]
     if end.how != chain.FINISHED or not missing:
         return end._replace(missing=kept.missing[:_NAMED])
-    why = "; ".join(kept.problems) or "{} of earlier links".format(some(earlier))
+    why = "; ".join(kept.problems) or "{} of earlier jobs".format(some(earlier))
     counted = "{} file{}".format(len(missing), "" if len(missing) == 1 else "s")
     return end._replace(
         how=chain.NOT_KEPT,
@@ -150,12 +150,12 @@ def kept_elsewhere(work: Work) -> copies.Said:
     return said
 
 
-def write_end(work: Work, found: links.Saved, end: End) -> None:
-    """Record how the link ended; `found` is the checkpoint it started from."""
+def write_end(work: Work, found: jobs.Saved, end: End) -> None:
+    """Record how the job ended; `found` is the checkpoint it started from."""
     if end.how == chain.FINISHED:
         _write_done(work)
     after = despite_bugs(None, _newest, work, found, end.how)
-    progressed = links.progressed(found, after)
+    progressed = jobs.progressed(found, after)
     reason, remedy = end.reason, end.remedy
     if end.how == chain.TIME_LIMIT and not progressed:
         nothing_told = {}  # type: files.Json
@@ -165,9 +165,9 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
     own, judged = despite_bugs(nothing_seen, began, work, end.how, progressed)
     if judged.state == chain.STARTED_OVER and end.how not in (chain.FINISHED, chain.NOT_KEPT):
         remedy = judged.hint
-    ended = links.Ended(
-        link=work.link,
-        job=work.job.name,
+    ended = jobs.Ended(
+        job=work.job,
+        id=work.this_job.id,
         how=end.how,
         reason=reason,
         exit_code=end.exit_code,
@@ -180,58 +180,58 @@ def write_end(work: Work, found: links.Saved, end: End) -> None:
         resumption=dict(judged._asdict()),
         missing=list(end.missing),
     )
-    still = despite_bugs("", standstill.shown, work.run, work.link, work.plan.progress, own, ended)
+    still = despite_bugs("", standstill.shown, work.run, work.job, work.plan.progress, own, ended)
     if still:
         say_in_log(work, "{}, though it saved again".format(still))
     ended = ended._replace(standstill=still or None)
-    say("link {} ended: {} ({})".format(work.link, end.how, reason))
+    say("job {} ended: {} ({})".format(work.job, end.how, reason))
     work.diary.note("ended", how=end.how, reason=reason)
     try:
-        links.write_ended(work.run, ended)
+        jobs.write_ended(work.run, ended)
     except OSError as problem:
-        say("the end of link {} could not be recorded: {}".format(work.link, problem))
+        say("the end of job {} could not be recorded: {}".format(work.job, problem))
 
 
 def _write_done(work: Work) -> None:
-    """Before all else: after the record of its end, the link no longer holds the run."""
+    """Before all else: after the record of its end, the job no longer holds the run."""
     try:
-        files.write_json(work.run.done, {"link": work.link, "time": time.time()})
+        files.write_json(work.run.done, {"job": work.job, "time": time.time()})
         secrets.forget(work.run)
     except OSError as problem:
         say("that the run is finished could not be recorded: {}".format(problem))
 
 
 def despite_bugs(otherwise: Found, judge: Callable[..., Found], *given: object) -> Found:
-    """What `judge` finds, or `otherwise` where it fails: the end of a link is recorded first.
+    """What `judge` finds, or `otherwise` where it fails: the end of a job is recorded first.
 
-    What a link did in days must not be lost by a mistake in the judging of it, nor by storage that
+    What a job did in days must not be lost by a mistake in the judging of it, nor by storage that
     refuses one read. A bug keeps its traceback, in the output of the job.
     """
     try:
         return judge(*given)
     except OSError as problem:
-        say("{}; the end of the link is recorded all the same".format(problem))
+        say("{}; the end of the job is recorded all the same".format(problem))
         return otherwise
     except Exception:  # whatever it is
-        say("a bug in rabaska, which does not keep the end of the link from being recorded:")
+        say("a bug in rabaska, which does not keep the end of the job from being recorded:")
         traceback.print_exc()
         return otherwise
 
 
-def _newest(work: Work, found: links.Saved, how: str) -> links.Saved:
-    """The newest checkpoint after the link, whatever it is called."""
+def _newest(work: Work, found: jobs.Saved, how: str) -> jobs.Saved:
+    """The newest checkpoint after the job, whatever it is called."""
     if how == chain.SUPERSEDED:
         return None
-    after = links.newest(work.run, work.link, work.plan.patterns)
-    if links.progressed(found, after):
+    after = jobs.newest(work.run, work.job, work.plan.patterns)
+    if jobs.progressed(found, after):
         return after
     return despite_bugs(None, unfitting, work) or after
 
 
-def unfitting(work: Work) -> links.Saved:
-    """A checkpoint that the link wrote and no pattern fits; from now on one does."""
+def unfitting(work: Work) -> jobs.Saved:
+    """A checkpoint that the job wrote and no pattern fits; from now on one does."""
     try:
-        found = patterns.learn(work.run, work.link, work.plan.patterns)
+        found = patterns.learn(work.run, work.job, work.plan.patterns)
     except OSError as problem:
         say("what the program saved could not be looked through: {}".format(problem))
         return None
@@ -246,11 +246,11 @@ def unfitting(work: Work) -> links.Saved:
 
 
 def began(work: Work, how: str, progressed: bool) -> Tuple[List[tracks.Track], resumption.Judged]:
-    """Where the link began to count, and whether that is where its checkpoint was saved."""
+    """Where the job began to count, and whether that is where its checkpoint was saved."""
     if how == chain.SUPERSEDED:
         return [], resumption.NOTHING  # what it carried is another's now
-    own = tracks.of_link(work.run, work.link, work.plan.progress, work.plan.patterns)
-    judged = resumption.judge(work.run, work.link, work.plan, own, how, progressed)
+    own = tracks.of_job(work.run, work.job, work.plan.progress, work.plan.patterns)
+    judged = resumption.judge(work.run, work.job, work.plan, own, how, progressed)
     if judged.state == resumption.UNKNOWN and judged.why:
         say_in_log(work, "{}; {}".format(judged.why, judged.hint))
         work.diary.note("beginning not known", why=judged.why)
@@ -258,14 +258,14 @@ def began(work: Work, how: str, progressed: bool) -> Tuple[List[tracks.Track], r
 
 
 def conclude(work: Work, end: End) -> None:
-    """Say at once when the chain is over, rather than leave it to the next link; else see to it."""
+    """Say at once when the chain is over, rather than leave it to the next job; else see to it."""
     verdict = resumption.verdict_on(work.run, work.plan)
     if verdict.decision in (chain.FINISHED, chain.GIVE_UP):
         cancel_rest(os.environ)
     if verdict.decision == chain.GIVE_UP:
         say("giving up: {}".format(verdict.reason))
         work.diary.note("gave up", reason=verdict.reason, hint=verdict.hint)
-        ended = links.read_ended(work.run, work.link)
+        ended = jobs.read_ended(work.run, work.job)
         if ended is not None and (ended.resumption or {}).get("state") == chain.STARTED_OVER:
             say_in_log(work, "{}; {}".format(verdict.reason, verdict.hint))
     if verdict.decision == chain.GO_ON:
@@ -274,18 +274,18 @@ def conclude(work: Work, end: End) -> None:
 
 
 def cancel_rest(environment: Mapping[str, str]) -> None:
-    """Take the links that still wait out of the queue; those that begin all the same do nothing."""
+    """Take the jobs that still wait out of the queue; those that begin all the same do nothing."""
     words = shlex.split(environment.get("RABASKA_CANCEL_REST", ""))
     if not words:
         return
     try:
         code = subprocess.call(words, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as problem:
-        say("the links that wait could not be cancelled: {}".format(problem))
+        say("the jobs that wait could not be cancelled: {}".format(problem))
         return
     # Whether they are gone is what counts: some schedulers complain of those that were before.
-    if code != 0 and growing.links_waiting(environment) != 0:
-        say("the links that wait could not be cancelled: {} gave {}".format(words[0], code))
+    if code != 0 and growing.jobs_waiting(environment) != 0:
+        say("the jobs that wait could not be cancelled: {} gave {}".format(words[0], code))
 
 
 def exit_code(end: End) -> int:

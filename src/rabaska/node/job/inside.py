@@ -18,7 +18,7 @@ from ..record import events, plan, secrets
 from ..record.runfolder import RunFolder
 from . import command, datasets, keep, pythons, ready, setup, snapshot
 from .agent import local_space
-from .job import Job, job_from
+from .this_job import ThisJob, this_job_from
 
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
 # Start-up files of the user may set these anew; what was made ready here comes first.
@@ -44,8 +44,8 @@ def main(argv: List[str]) -> int:
 
 
 def open_inside(run: RunFolder, wanted: plan.Plan, words: List[str]) -> int:
-    job = job_from(os.environ, wanted, time.time())
-    with local_space(job) as local:
+    this_job = this_job_from(os.environ, wanted, time.time())
+    with local_space(this_job) as local:
         code = os.path.join(local, "code")
         ready.place_code(run, wanted, run.place(0), code)
         before = snapshot.listing(code)
@@ -54,9 +54,9 @@ def open_inside(run: RunFolder, wanted: plan.Plan, words: List[str]) -> int:
             output=run.output(0),
             checkpoints=run.checkpoints(0),
         )
-        environment = _environment(run, wanted, places, job, local)
+        environment = _environment(run, wanted, places, this_job, local)
         if not words:
-            greet(job, code, command.words_for(wanted.command, [], places))
+            greet(this_job, code, command.words_for(wanted.command, [], places))
             words = _shell(local, environment)
         try:
             return _run(words, code, environment)
@@ -93,11 +93,11 @@ def _keep(code: str, carried: str, before: snapshot.Listing) -> None:
 
 
 def _environment(
-    run: RunFolder, wanted: plan.Plan, places: command.Places, job: Job, local: str
+    run: RunFolder, wanted: plan.Plan, places: command.Places, this_job: ThisJob, local: str
 ) -> Dict[str, str]:
     told = {
         "RABASKA_RUN": run.name,
-        "RABASKA_DEADLINE": "{:.3f}".format(job.ask_at),
+        "RABASKA_DEADLINE": "{:.3f}".format(this_job.ask_at),
         "RABASKA_LOCAL": local,
     }
     given = dict(os.environ, **wanted.variables)
@@ -105,8 +105,8 @@ def _environment(
     return pythons.provide(command.environment(places, given, told), run)
 
 
-def greet(job: Job, code: str, words: List[str]) -> None:
-    ends = time.strftime("%H:%M", time.localtime(job.ask_at))
+def greet(this_job: ThisJob, code: str, words: List[str]) -> None:
+    ends = time.strftime("%H:%M", time.localtime(this_job.ask_at))
     events.say("you are on {} until {}, in a copy of your code".format(socket.gethostname(), ends))
     events.say("to train, type: {}".format(" ".join(shlex.quote(word) for word in words)))
 

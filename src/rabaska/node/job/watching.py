@@ -32,18 +32,18 @@ def environment(given: Dict[str, str], run: RunFolder, wanted: Plan) -> Dict[str
     first = os.path.join(itself.own_path(), FIRST)
     told["PYTHONPATH"] = os.pathsep.join(filter(None, [first, told.get("PYTHONPATH", "")]))
     told["RABASKA_METRICS"] = run.metrics
-    told["RABASKA_SAVED"] = os.path.join(run.place(int(told["RABASKA_LINK"])), saved.NAME)
+    told["RABASKA_SAVED"] = os.path.join(run.place(int(told["RABASKA_JOB"])), saved.NAME)
     told[SWITCH] = "1"
     return told
 
 
-def note_if_deaf(words: List[str], run: RunFolder, link: int, now: float) -> None:
+def note_if_deaf(words: List[str], run: RunFolder, job: int, now: float) -> None:
     """Tell that a program cannot be watched, where its command shows it."""
     option = deaf(words)
     if not option:
         return
     try:
-        metrics.append(run, link, time=round(now, 3), off="python {}".format(option))
+        metrics.append(run, job, time=round(now, 3), off="python {}".format(option))
     except OSError:
         pass  # nothing depends on it
 

@@ -1,6 +1,6 @@
 """How far a program is that does not tell: read from its log now and then, with the time.
 
-Also says early when the chain cannot advance, rather than after its first link, and lets it grow
+Also says early when the chain cannot advance, rather than after its first job, and lets it grow
 when it is too short.
 """
 
@@ -11,26 +11,26 @@ import time
 from typing import Callable, List, Optional, Tuple
 
 from ..files import Json
-from ..record import forecast, links, metrics, progress, resumption
+from ..record import forecast, jobs, metrics, progress, resumption
 from ..record.events import say
 from ..record.outlook import terms_of
 from . import growing
-from .job import Work
+from .this_job import Work
 
 SOONEST, LATEST = 0.5, 15.0  # seconds between two looks
 _SHARE = 1 / 50  # of the time since the program started
-_EARLY = 0.1  # of a link, after which a forecast is worth saying
-_ENOUGH = 0.25  # of a link, after which one may act by it
+_EARLY = 0.1  # of a job, after which a forecast is worth saying
+_ENOUGH = 0.25  # of a job, after which one may act by it
 _LAST_LINES = 8 * 1024  # bytes of the log
 _OF = re.compile(r"epoch\s*[:=#]?\s*\[?\s*\d+\s*/\s*(\d{1,7})\b", re.IGNORECASE)  # "Epoch 3/10"
 
 
 class Pace:
-    """Looks at the log of a link, as long as its program runs."""
+    """Looks at the log of a job, as long as its program runs."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        begun = links.read_begun(work.run, work.link)
+        begun = jobs.read_begun(work.run, work.job)
         self._terms = terms_of(work.run, work.plan, begun) if begun else None
         self._first: Optional[Tuple[float, float]] = None  # when, and where it was
         self._last: Optional[float] = None
@@ -60,7 +60,7 @@ class Pace:
 
     def look(self, now: float) -> None:
         work = self._work
-        lines = metrics.tail(work.run, work.link)
+        lines = metrics.tail(work.run, work.job)
         if not metrics.watched(lines):
             lines += self._note(now)
         if self._terms is not None:
@@ -73,13 +73,13 @@ class Pace:
             return
         if not self._warned and passed >= _EARLY:
             self._warn(seen, terms)
-        # Near its end the link has other things to do, and sees to the next one when it is over.
+        # Near its end the job has other things to do, and sees to the next one when it is over.
         if not self._grown and _ENOUGH <= passed < 1 - _EARLY:
             self._grow(seen, terms)
 
     def _note(self, now: float) -> List[Json]:
         """A line about the log, if it has moved on."""
-        text = _end_of(self._work.run.log(self._work.link))
+        text = _end_of(self._work.run.log(self._work.job))
         seen = progress.read(text, self._work.plan.progress)
         unit = forecast.STEP if seen.epoch is None else forecast.EPOCH
         at = float(seen.step or 0) if seen.epoch is None else seen.epoch
@@ -90,36 +90,36 @@ class Pace:
         told = {"time": now, "since": self._first[0], "from": self._first[1], "at": at}
         of = _OF.findall(text)
         line = dict(told, unit=unit, total=float(of[-1]) if of else None)
-        metrics.append(self._work.run, self._work.link, **line)
+        metrics.append(self._work.run, self._work.job, **line)
         return [line]
 
     def _warn(self, seen: forecast.Pace, terms: forecast.Terms) -> None:
         told = forecast.forecast(seen, terms)
         again = resumption.begins_again(self._work.run, self._work.plan)
         if again.why and again.certain:
-            told = forecast.in_one_link(told, seen, terms, again.why)
+            told = forecast.in_one_job(told, seen, terms, again.why)
         if told.stuck and not (seen.save_every is None and self._has_saved()):
             self._warned = True
             say("this chain may never advance: {}; {}".format(told.stuck, told.hint))
             self._work.diary.note("cannot advance", reason=told.stuck, hint=told.hint)
 
     def _grow(self, seen: forecast.Pace, terms: forecast.Terms) -> None:
-        """See to the next link, if this is the last in the queue and will not be enough."""
-        work, there = self._work, growing.submitted_links(self._work)
-        if work.link < there:
+        """See to the next job, if this is the last in the queue and will not be enough."""
+        work, there = self._work, growing.submitted_jobs(self._work)
+        if work.job < there:
             return
         saved = self._has_saved()
         told = forecast.forecast(seen, terms, saved)
-        if (saved or seen.save_every is not None) and (told.links or 0) > there:
-            # Why it could not be is said at the end of the link, where it is tried again.
+        if (saved or seen.save_every is not None) and (told.jobs or 0) > there:
+            # Why it could not be is said at the end of the job, where it is tried again.
             complaint = growing.grow(work, forecast.shortage(told, there), there)
             self._grown = not growing.no_answer(complaint)
 
     def _has_saved(self) -> bool:
         work = self._work
-        begun = links.read_begun(work.run, work.link)
-        found = links.newest(work.run, work.link, work.plan.patterns)
-        return begun is not None and links.progressed(begun.checkpoint_seen, found)
+        begun = jobs.read_begun(work.run, work.job)
+        found = jobs.newest(work.run, work.job, work.plan.patterns)
+        return begun is not None and jobs.progressed(begun.checkpoint_seen, found)
 
 
 def _pause(lasted: float) -> float:

@@ -1,7 +1,7 @@
-"""A node where links fail that went well elsewhere: the links that wait are kept away from it.
+"""A node where jobs fail that went well elsewhere: the jobs that wait are kept away from it.
 
-A full /tmp or a failed `module load` is the node's fault when earlier links of the run had neither.
-The next link would often begin on the same node, because that is the one which is free again.
+A full /tmp or a failed `module load` is the node's fault when earlier jobs of the run had neither.
+The next job would often begin on the same node, because that is the one which is free again.
 """
 
 import shlex
@@ -9,10 +9,10 @@ import subprocess
 from typing import List, Mapping
 
 from .. import asking
-from ..record import chain, links
+from ..record import chain, jobs
 from ..record.events import say
 from ..record.runfolder import RunFolder
-from .job import Work
+from .this_job import Work
 
 EXCLUDE = "RABASKA_EXCLUDE"  # the scheduler's own command, with NODES in it; "" where it has none
 LIST = "RABASKA_NODES"  # a command that lists nodes, each with what it has: `n1,8,64000,gpu:1,`
@@ -21,10 +21,10 @@ _BY_THE_NODE = (chain.CRASHED, chain.STAGING_FAILED)
 
 
 def failed_on(run: RunFolder) -> List[str]:
-    """The nodes on which the links since the last progress failed by themselves."""
+    """The nodes on which the jobs since the last progress failed by themselves."""
     nodes = set()
-    for number in reversed(run.links()):
-        begun, ended = links.read_begun(run, number), links.read_ended(run, number)
+    for number in reversed(run.jobs()):
+        begun, ended = jobs.read_begun(run, number), jobs.read_ended(run, number)
         if ended is None or ended.progressed:
             break
         if begun is not None and ended.how in _BY_THE_NODE:
@@ -33,7 +33,7 @@ def failed_on(run: RunFolder) -> List[str]:
 
 
 def keep_away(work: Work, environment: Mapping[str, str]) -> None:
-    """Ask the scheduler to start the links that wait elsewhere; without that, they just wait."""
+    """Ask the scheduler to start the jobs that wait elsewhere; without that, they just wait."""
     nodes = failed_on(work.run)
     asked = environment.get(EXCLUDE, "")
     # Of several nodes nobody can tell which one is bad.
@@ -48,7 +48,7 @@ def keep_away(work: Work, environment: Mapping[str, str]) -> None:
     except OSError as problem:
         say("{} could not be excluded: {}".format(named, problem))
         return
-    say("the links that wait will not run on {}".format(named))
+    say("the jobs that wait will not run on {}".format(named))
     work.diary.note("excluded", nodes=nodes)
 
 

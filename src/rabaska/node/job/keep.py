@@ -37,7 +37,7 @@ class Kept(NamedTuple):
 
 
 def show(code: str, carried: str, keep: List[str]) -> None:
-    """Make `keep`, and what earlier links left beside the code, appear beside it as links.
+    """Make `keep`, and what earlier jobs left beside the code, appear beside it as links.
 
     Checkpoints appear as copies: a program that saves in place, and is killed while it does, must
     not tear the only one there is.
@@ -131,7 +131,7 @@ def keep_new(
 
     The newest checkpoint comes first, then older ones, then the rest, small files first. What
     cannot be copied is a problem to report; the others are kept all the same, and what an
-    earlier link kept under that name stays as it was. So does a valid checkpoint whose newer
+    earlier job kept under that name stays as it was. So does a valid checkpoint whose newer
     version is damaged: that is kept beside it.
     """
     paths, size, problems, left = [], 0, [], []  # type: List[str], int, List[str], List[str]

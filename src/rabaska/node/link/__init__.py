@@ -1,1 +1,0 @@
-"""One link of a run, inside its job: all made ready, the program started, its end written."""
