@@ -33,7 +33,7 @@ INSTALL = (
     ["braceexpand", "pyyaml", "fsspec", "filelock", "requests", "tifffile", "lightning-utilities",
      "boto3", "obstore"],
 )  # fmt: skip
-PACK = "import sys; from pathlib import Path; from rabaska.packing.pack import Wish, pack; pack(Path(sys.argv[1]), Path(sys.argv[2]), Wish('data'))"  # noqa: E501
+PACK = "import sys; from pathlib import Path; from rabaska.packing.make_pack import PackOptions, pack; pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('data'))"  # noqa: E501
 STAGE = "import sys; from rabaska.node.data.stage import stage; stage(*sys.argv[1:])"
 # Before either of them: as if the compiled part were not installed.
 PLAIN = "import sys; sys.modules['rabaska_speed'] = None; "

@@ -25,7 +25,7 @@ from itertools import product
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACK = "import sys; from pathlib import Path; from rabaska.packing.pack import Wish, pack; pack(Path(sys.argv[1]), Path(sys.argv[2]), Wish('data'))"  # noqa: E501
+PACK = "import sys; from pathlib import Path; from rabaska.packing.make_pack import Wish, pack; pack(Path(sys.argv[1]), Path(sys.argv[2]), Wish('data'))"  # noqa: E501
 STAGE = "import sys; from rabaska.node.data.stage import stage; stage(*sys.argv[1:])"
 PLACES = ("lying", "staged")  # a pack as it lies, which nobody proved; and one that we copied
 MODES = ("shards", "files")

@@ -21,12 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the lab is am
 from tests.lab import Lab
 
 from rabaska.domain.clusters import Cluster
-from rabaska.journeys.station import Station
-from rabaska.node.data import packs
-from rabaska.packing.bundle import bundle
-from rabaska.remote.connection import Connection
+from rabaska.node.data import pack_format
+from rabaska.packing.node_bundle import bundle
+from rabaska.remote.login_node import Ssh
 from rabaska.remote.place import Parcel, quoted
-from rabaska.remote.ssh import Ssh
+from rabaska.remote.ssh_connection import Connection
+from rabaska.steps.connect import ConnectedCluster
 
 NAME = "push"
 OURS = "rabaska"
@@ -77,9 +77,9 @@ def _tar(folder: Path, size: int) -> Path:
     return path
 
 
-def _station(folder: Path, lab: Lab) -> Station:
+def _station(folder: Path, lab: Lab) -> ConnectedCluster:
     connection = Connection("lab", ("-F", str(lab.ssh_config)))
-    return Station(
+    return ConnectedCluster(
         cluster=Cluster("lab", "the lab", "slurm", host="lab"),
         place=Ssh(connection),
         store=f"{lab.shared}/rabaska",
@@ -88,7 +88,7 @@ def _station(folder: Path, lab: Lab) -> Station:
     )
 
 
-def _pushed(tar: Path, station: Station) -> float:
+def _pushed(tar: Path, station: ConnectedCluster) -> float:
     """Seconds until the pack is there, proven and under its final name."""
     target = f"{station.store}/packs/pack"
     # A pack's digests are in its manifest, so they are not part of a push.
@@ -106,11 +106,11 @@ _known: dict[Path, str] = {}
 
 def _sha256(tar: Path) -> str:
     if tar not in _known:
-        _known[tar] = packs.sha256_of(str(tar))
+        _known[tar] = pack_format.sha256_of(str(tar))
     return _known[tar]
 
 
-def _rsynced(tar: Path, station: Station, *more: str) -> float:
+def _rsynced(tar: Path, station: ConnectedCluster, *more: str) -> float:
     connection = station.place.connection
     connection.open()
     folder = f"{station.store}/rsynced"
@@ -125,7 +125,7 @@ def _rsynced(tar: Path, station: Station, *more: str) -> float:
     return took
 
 
-def _expect_success(station: Station, script: str) -> None:
+def _expect_success(station: ConnectedCluster, script: str) -> None:
     outcome = station.place.run(script)
     if outcome.exit_code != 0:
         raise RuntimeError(outcome.complaint)

@@ -192,13 +192,13 @@ def read_jpeg(kind, folder):
 def first(_kind, folder):
     """Seconds until the first batch, as a job has it: shards begin to arrive, then it reads."""
     begun = time.perf_counter()
-    from rabaska.node.data import arrive
+    from rabaska.node.data import background_copy
     from rabaska.training import Order, PackedDataset
 
-    data = PackedDataset(arrive.begin(pack_of(folder), os.path.join(folder, "node")))
+    data = PackedDataset(background_copy.begin(pack_of(folder), os.path.join(folder, "node")))
     data.__getitems__(list(islice(Order(data, SEED), BATCH)))
     spent = time.perf_counter() - begun
-    arrive.end()
+    background_copy.end()
     return spent
 
 

@@ -7,9 +7,22 @@ They are imported when first used, so that `import rabaska` costs nothing.
 from rabaska.node.version import __version__
 
 __all__ = [
-    "__version__", "cancel", "clusters", "fetch", "init", "logs", "pack", "preview", "rehearse",
-    "resume", "run", "show", "status", "statuses", "wait",
-]  # fmt: skip
+    "__version__",
+    "cancel",
+    "clusters",
+    "fetch",
+    "init",
+    "logs",
+    "pack",
+    "preview",
+    "rehearse",
+    "resume",
+    "run",
+    "show",
+    "status",
+    "statuses",
+    "wait",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -7,9 +7,9 @@ def main() -> None:
     """Start the command line; Ctrl-C is quiet from the first import on."""
     try:
         from rabaska.cli import main as command_line
-        from rabaska.node import printing
+        from rabaska.node import encoding
 
-        printing.can_say_every_name()
+        encoding.can_say_every_name()
         command_line()
     except KeyboardInterrupt:
         sys.exit(130)

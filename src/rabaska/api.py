@@ -14,7 +14,6 @@ from pathlib import Path
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import RunStatus
-from rabaska.journeys import adopt as _adopt
 from rabaska.journeys import cancel as _cancel
 from rabaska.journeys import fetch as _fetch
 from rabaska.journeys import init as _init
@@ -24,19 +23,20 @@ from rabaska.journeys import rehearse as _rehearse
 from rabaska.journeys import resume as _resume
 from rabaska.journeys import run as _run
 from rabaska.journeys import show as _show
-from rabaska.journeys import status as _status
 from rabaska.journeys import wait as _wait
 from rabaska.journeys.fetch import Fetched
 from rabaska.journeys.init import Proposal
-from rabaska.journeys.rehearse import Rehearsal, Wish
+from rabaska.journeys.rehearse import Rehearsal, RehearsalOptions
 from rabaska.journeys.run import Submitted
-from rabaska.journeys.submit import Voyage
-from rabaska.packing.pack import Pack
+from rabaska.packing.make_pack import Pack
 from rabaska.records.home import home, made_home
-from rabaska.records.runs import RunRecord, find, meant, remembered
+from rabaska.records.run_index import RunRecord, find, meant, remembered
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
-from rabaska.settings.project import load
+from rabaska.settings.project_file import load
+from rabaska.steps import adopt as _adopt
+from rabaska.steps import query_status as _status
+from rabaska.steps.submit import PlannedRun
 
 Folder = str | Path
 Overrides = Mapping[str, object]
@@ -62,15 +62,17 @@ def run(folder: Folder = ".", *, on: str = "here", overrides: Overrides | None =
     return _run.run(load(Path(folder).absolute(), cluster=on, overrides=overrides), on, made_home())
 
 
-def preview(folder: Folder = ".", *, on: str = "here") -> Voyage:
+def preview(folder: Folder = ".", *, on: str = "here") -> PlannedRun:
     """What `run` would submit, with nothing touched: `rabaska run --dry-run`."""
     return _run.preview(load(Path(folder).absolute(), cluster=on), on, home())
 
 
-def rehearse(folder: Folder = ".", *, on: str = "here", wish: Wish | None = None) -> Rehearsal:
+def rehearse(
+    folder: Folder = ".", *, on: str = "here", wish: RehearsalOptions | None = None
+) -> Rehearsal:
     """Interrupt short runs of the project, and compare them with one that was left alone."""
     project = load(Path(folder).absolute(), cluster=on)
-    return _rehearse.rehearse(project, on, made_home(), wish or Wish())
+    return _rehearse.rehearse(project, on, made_home(), wish or RehearsalOptions())
 
 
 def status(run: str = "", *, on: str = "") -> RunStatus:
@@ -106,7 +108,7 @@ def fetch(run: str = "", *, to: Folder | None = None, on: str = "") -> Fetched:
     return _fetch.fetch(_record(run, on), home(), to=Path(to) if to else None)
 
 
-def show(run: str = "", *, on: str = "") -> Voyage:
+def show(run: str = "", *, on: str = "") -> PlannedRun:
     return _show.show(_record(run, on), home())
 
 

@@ -8,17 +8,16 @@ from clean import CLEAN
 from faults import FAULTS
 from small_projects import REQUIREMENTS, Small
 
-from rabaska.checkup.answers import Said, questions
-from rabaska.checkup.answers import checks as checks_of_answers
-from rabaska.checkup.examination import examine
-from rabaska.checkup.imports import missing
+from rabaska.checkup.check_packages import missing
+from rabaska.checkup.check_site import Said, questions
+from rabaska.checkup.check_site import checks as checks_of_answers
 from rabaska.checkup.subject import look
-from rabaska.domain.jobs import Prospect
-from rabaska.journeys.doctor import diagnose, mend
+from rabaska.domain.jobs import TrialAnswer
+from rabaska.journeys.doctor import diagnose, examine, repair
 from rabaska.records.home import Home
-from rabaska.scouting.questions import Answer
 from rabaska.settings.profiles import load_cluster
-from rabaska.settings.project import load
+from rabaska.settings.project_file import load
+from rabaska.sites.questions import SiteAnswer
 
 
 def subject(small, folder):
@@ -167,7 +166,7 @@ def test_what_is_safe_is_mended_and_then_found_no_more(tmp_path):
     home = Home(tmp_path / "home")
     project = load(small.write(tmp_path / "p"), cluster="here")
 
-    done = mend(project, diagnose(project, "here", home).found)
+    done = repair(project, diagnose(project, "here", home).found)
 
     assert len(done) == 2
     assert (tmp_path / "p" / "job.sh").read_bytes() == b"#!/bin/bash\nexit\n"
@@ -202,8 +201,8 @@ IN_PEACE = {
 }
 
 
-def told_by(answers, project, prospect=Prospect()):  # noqa: B008 - it holds nothing
-    said = Said({name: Answer(0, text) for name, text in answers.items()}, prospect)
+def told_by(answers, project, prospect=TrialAnswer()):  # noqa: B008 - it holds nothing
+    said = Said({name: SiteAnswer(0, text) for name, text in answers.items()}, prospect)
     return {each.id: each for each in checks_of_answers(project, said)}
 
 
@@ -278,7 +277,7 @@ def test_the_python_that_a_command_would_get_is_told(tmp_path, path, what, serio
 
 
 def test_a_refusal_is_explained_and_quoted(tmp_path):
-    refusal = Prospect(refusal="Requested time limit is invalid (missing or exceeds some limit)")
+    refusal = TrialAnswer(refusal="Requested time limit is invalid (missing or exceeds some limit)")
 
     told = told_by(IN_PEACE, subject(Small(), tmp_path), refusal)
 
@@ -312,7 +311,7 @@ def test_packages_that_the_wheelhouse_lacks_are_told_with_what_it_has(tmp_path):
     small = Small(requirements="torch==2.5.1\ntorchvision==0.20.1\nmy-own.package\n")
     project = subject(small, tmp_path)
 
-    said = Said({"wheels": Answer(0, WHEELS)}, Prospect())
+    said = Said({"wheels": SiteAnswer(0, WHEELS)}, TrialAnswer())
     told = [each for each in checks_of_answers(project, said) if each.id.endswith("wheelhouse")]
 
     assert [each.what.rpartition("has no ")[2] for each in told] == [
@@ -339,7 +338,7 @@ def test_the_wheelhouse_is_asked_in_words_that_find_its_wheels(tmp_path):
         "my_own.package-1.0-py3-none-any.whl",
         "torch-2.5.1-cp312-x.whl",
     ]
-    said = Said({"wheels": Answer(0, listed.stdout)}, Prospect())
+    said = Said({"wheels": SiteAnswer(0, listed.stdout)}, TrialAnswer())
     assert list(checks_of_answers(project, said)) == []
 
 
@@ -368,7 +367,9 @@ def test_a_dataset_may_be_one_archive_or_several_folders(tmp_path):
 
 @pytest.mark.parametrize("question", ["accounts", "queue", "store", "files", "environment"])
 def test_the_complaint_of_a_command_is_no_answer(question, tmp_path):
-    said = Said({question: Answer(127, "bash: line 1: no-such-command: not found")}, Prospect())
+    said = Said(
+        {question: SiteAnswer(127, "bash: line 1: no-such-command: not found")}, TrialAnswer()
+    )
 
     assert list(checks_of_answers(subject(Small(), tmp_path), said)) == []
 

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rabaska.cli import show
-from rabaska.cli.columns import painted
-from rabaska.cli.controls import HarmlessLog, harmless
+from rabaska.cli import terminal
+from rabaska.cli.text import HarmlessLog, harmless, painted
 from rabaska.domain.runs import Job, RunState, RunStatus
 from rabaska.errors import CommandFailed
 
@@ -22,15 +21,15 @@ def test_nothing_that_is_printed_commands_the_terminal(capsys):
         jobs=(Job(1, host=EVIL, how=EVIL),), metrics={EVIL: 1.0},
     )  # fmt: skip
 
-    show.run_status(run)
-    show.runs_table([run])
-    show.note(f"a {EVIL}")
-    show.error(CommandFailed(f"what {EVIL}", why=EVIL, hint=EVIL))
-    show.Following()(run)
-    with show.steps() as told:
+    terminal.run_status(run)
+    terminal.runs_table([run])
+    terminal.note(f"a {EVIL}")
+    terminal.error(CommandFailed(f"what {EVIL}", why=EVIL, hint=EVIL))
+    terminal.Following()(run)
+    with terminal.steps() as told:
         told.step(EVIL)
         told.warn(EVIL)
-    Console().print(show._table([(EVIL, "[bold]plain[/bold]")]))
+    Console().print(terminal._table([(EVIL, "[bold]plain[/bold]")]))
     shown = capsys.readouterr()
 
     assert not HARMFUL.search(shown.out + shown.err)
@@ -39,11 +38,11 @@ def test_nothing_that_is_printed_commands_the_terminal(capsys):
 
 
 def test_data_is_changed_for_a_terminal_and_not_for_a_program(capfdbinary, monkeypatch):
-    show.data("one\x1b[2J")
-    show.log([b"two\x1b[", b"2J\n"])
+    terminal.data("one\x1b[2J")
+    terminal.log([b"two\x1b[", b"2J\n"])
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    show.data("one\x1b[2J")
-    show.log([b"two\x1b[", b"2J\n"])
+    terminal.data("one\x1b[2J")
+    terminal.log([b"two\x1b[", b"2J\n"])
 
     assert capfdbinary.readouterr().out == (
         b"one\x1b[2J\ntwo\x1b[2J\n" + "one\ufffd[2J\ntwo\n".encode()

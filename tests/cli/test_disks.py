@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from rabaska.cli import main
-from rabaska.cli.disks import trouble
+from rabaska.remote.local_disk import disk_error
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_home_on_a_read_only_disk_is_named(read_only, tmp_path, monkeypatch, c
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EIO, errno.ENOSPC])
 def test_what_the_computer_refuses_is_said_with_the_place(number):
-    told = trouble(OSError(number, os.strerror(number), "/data/it"))
+    told = disk_error(OSError(number, os.strerror(number), "/data/it"))
 
     assert told is not None
     assert "/data/it" in told.what
@@ -53,4 +53,4 @@ def test_what_the_computer_refuses_is_said_with_the_place(number):
     OSError(errno.EACCES, "no name"),
 ])  # fmt: skip
 def test_what_may_be_a_bug_keeps_its_traceback(problem):
-    assert trouble(problem) is None
+    assert disk_error(problem) is None

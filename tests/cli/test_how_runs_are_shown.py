@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rabaska.cli.standing import many_runs, one_run
+from rabaska.cli.render_status import many_runs, one_run
 from rabaska.domain.runs import Job, RunState, RunStatus, Staged
 
 JOBS = (

@@ -5,10 +5,10 @@ import sys
 
 ON_THE_WAY = """
 import sys
-from rabaska.cli.later import import_later
+from rabaska.cli.quick_status import import_later
 import_later("inspect")
-import rabaska.cli.quick, rabaska.cli.show, rabaska.journeys.reading, rabaska.knowledge.waiting
-import rabaska.remote.ssh, rabaska.schedulers.slurm
+import rabaska.cli.quick_status, rabaska.cli.terminal, rabaska.steps.read_status, rabaska.knowledge.queue_reasons
+import rabaska.remote.login_node, rabaska.schedulers.slurm
 """
 
 

@@ -13,8 +13,8 @@ from tests.disks import small_disk
 
 from rabaska.cli import main
 from rabaska.journeys.storage import storage
-from rabaska.node.data.extract import extract
-from rabaska.packing.pack import Wish, pack
+from rabaska.node.data.pack_files import extract
+from rabaska.packing.make_pack import PackOptions, pack
 from rabaska.records.home import Home
 
 
@@ -26,7 +26,9 @@ def made(tmp_path, monkeypatch) -> Path:
         (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "source" / name).write_text(name * 100)
     os.symlink("1.jpg", tmp_path / "source" / "cats" / "link")
-    return pack(tmp_path / "source", tmp_path / "home" / "store" / "packs", Wish("animals")).folder
+    return pack(
+        tmp_path / "source", tmp_path / "home" / "store" / "packs", PackOptions("animals")
+    ).folder
 
 
 def rabaska(*words: str) -> int:
@@ -59,7 +61,7 @@ def test_a_listing_can_be_read_by_a_script(made, capfd):
 
 
 def test_without_a_name_the_packs_of_the_project_are_listed(made, tmp_path, monkeypatch, capfd):
-    pack(tmp_path / "source/cats", made.parent, Wish("cats"))
+    pack(tmp_path / "source/cats", made.parent, PackOptions("cats"))
     assert rabaska("ls") == 0
     everywhere = capfd.readouterr().out.splitlines()
     monkeypatch.chdir(project_of_animals(tmp_path))
@@ -142,9 +144,9 @@ def test_taking_out_killed_at_any_moment_leaves_only_whole_files(tmp_path):
     source.mkdir()
     for number in range(2000):
         (source / f"{number:04d}").write_bytes(os.urandom(2000))
-    made = pack(source, tmp_path / "packs", Wish("it")).folder
+    made = pack(source, tmp_path / "packs", PackOptions("it")).folder
     program = (
-        "import sys; from rabaska.node.data.extract import extract\n"
+        "import sys; from rabaska.node.data.pack_files import extract\n"
         "print('ready', flush=True); extract(*sys.argv[1:])"
     )
 
@@ -188,7 +190,7 @@ def test_on_a_full_disk_what_is_complete_stays_and_the_rest_comes_later(tmp_path
     for name in ("1", "2", "3"):
         (tmp_path / "source" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "source" / name).write_bytes(os.urandom(500_000))
-    made = pack(tmp_path / "source", tmp_path / "packs", Wish("it")).folder
+    made = pack(tmp_path / "source", tmp_path / "packs", PackOptions("it")).folder
 
     with small_disk(tmp_path / "disk", "1m") as disk:
         assert rabaska("extract", str(made), "--into", str(disk)) == 6
@@ -224,7 +226,7 @@ def test_a_whole_pack_is_said_to_be_whole(made, capfd):
 
 
 def test_without_a_name_all_packs_are_verified_also_one_that_lost_a_shard(made, tmp_path, capfd):
-    other = pack(tmp_path / "source/cats", made.parent, Wish("cats")).folder
+    other = pack(tmp_path / "source/cats", made.parent, PackOptions("cats")).folder
     (other / "shard-00000.tar").unlink()
 
     assert rabaska("verify", "--json") == 5
@@ -294,7 +296,7 @@ def test_a_pack_of_another_project_is_not_made_again_and_stays(made, tmp_path, m
 def test_a_shard_that_cannot_be_read_is_a_problem_of_its_own(made, monkeypatch, capfd):
     (made / "shard-00000.tar").unlink()
     (made / "shard-00000.tar").mkdir()
-    monkeypatch.setattr("rabaska.node.data.sealed.refuse_wrong_sizes", lambda *_: None)
+    monkeypatch.setattr("rabaska.node.data.pack_proof.refuse_wrong_sizes", lambda *_: None)
 
     assert rabaska("verify", "animals") == 5
 

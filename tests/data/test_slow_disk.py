@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from benchmarks.slow_disk.mount import slow_disk, unavailable
 
-from rabaska.node.data import arrive
-from rabaska.node.data.packs import DamagedPack
+from rabaska.node.data import background_copy
+from rabaska.node.data.pack_format import DamagedPack
 from rabaska.node.data.stage import stage
 from rabaska.node.data.verify import verify
-from rabaska.packing.pack import Wish, pack
+from rabaska.packing.make_pack import PackOptions, pack
 from rabaska.training import PackedDataset
 
 pytestmark = [
@@ -35,11 +35,11 @@ def folder(tmp_path_factory) -> Path:
 
 def test_files_are_packed_many_at_a_time_into_the_same_pack(folder, tmp_path):
     calls = 1200 * 3  # look up, open, read
-    near = pack(folder, tmp_path / "near", Wish("toy", shard_size=200_000))
+    near = pack(folder, tmp_path / "near", PackOptions("toy", shard_size=200_000))
 
     with slow_disk(folder, tmp_path / "disk", latency_us=5000) as mount:
         begun = time.monotonic()
-        far = pack(mount, tmp_path / "far", Wish("toy", shard_size=200_000))
+        far = pack(mount, tmp_path / "far", PackOptions("toy", shard_size=200_000))
         spent = time.monotonic() - begun
 
     assert far.identity == near.identity
@@ -48,7 +48,7 @@ def test_files_are_packed_many_at_a_time_into_the_same_pack(folder, tmp_path):
 
 @pytest.mark.parametrize("mode", ["files", "shards"])
 def test_a_pack_is_staged_from_it_whole(folder, tmp_path, mode):
-    made = pack(folder, tmp_path / "packs", Wish("toy", shard_size=500_000))
+    made = pack(folder, tmp_path / "packs", PackOptions("toy", shard_size=500_000))
 
     with slow_disk(tmp_path / "packs", tmp_path / "disk", latency_us=200, stream=20) as mount:
         staged = Path(stage(str(mount / made.folder.name), str(tmp_path / "node"), mode))
@@ -63,7 +63,7 @@ def test_a_pack_is_staged_from_it_whole(folder, tmp_path, mode):
 def test_a_shard_that_came_damaged_is_fetched_again_and_reported_the_second_time(
     folder, tmp_path, mode
 ):
-    made = pack(folder, tmp_path / "packs", Wish("toy", shard_size=500_000))
+    made = pack(folder, tmp_path / "packs", PackOptions("toy", shard_size=500_000))
 
     with slow_disk(tmp_path / "packs", tmp_path / "once", flaws=1) as mount:
         staged = Path(stage(str(mount / made.folder.name), str(tmp_path / "node"), mode))
@@ -79,14 +79,14 @@ def test_a_shard_that_came_damaged_is_fetched_again_and_reported_the_second_time
 
 
 def test_the_first_batch_does_not_wait_for_the_shards(folder, tmp_path):
-    made = pack(folder, tmp_path / "packs", Wish("toy", shard_size=500_000))
+    made = pack(folder, tmp_path / "packs", PackOptions("toy", shard_size=500_000))
 
     with slow_disk(tmp_path / "packs", tmp_path / "disk", target=1, targets=1) as mount:
-        there = arrive.begin(str(mount / made.folder.name), str(tmp_path / "node"))
+        there = background_copy.begin(str(mount / made.folder.name), str(tmp_path / "node"))
         dataset = PackedDataset(there)
         first = dataset.__getitems__(list(range(8)))
         arrived = len(list(Path(there).glob("shard-*.tar")))
-        arrive.end()
+        background_copy.end()
 
     assert first == PackedDataset(made.folder).__getitems__(list(range(8)))
     assert arrived < made.shards

@@ -4,9 +4,9 @@ import re
 
 from pages import REPOSITORY
 
-from rabaska.node.job import command
-from rabaska.node.record import chain, runfolder
-from rabaska.node.saves import order
+from rabaska.node.checkpoints import order
+from rabaska.node.job import program_command
+from rabaska.node.record import chain_rule, run_folder
 
 NODE = REPOSITORY / "src" / "rabaska" / "node"
 CONCEPTS = (REPOSITORY / "docs" / "concepts.md").read_text("utf-8")
@@ -25,9 +25,9 @@ def test_the_rule_that_chooses_a_checkpoint_stands_on_the_page_word_for_word():
 
 def test_every_way_a_job_can_end_has_its_row():
     ends = (
-        chain.FINISHED, chain.TIME_LIMIT, chain.CRASHED, chain.KILLED, chain.CANCELLED, chain.LOST,
-        chain.ASKED_TO_GO_ON, chain.SUPERSEDED, chain.STAGING_FAILED, chain.NO_TIME_LEFT,
-        chain.DAMAGED_DATA,
+        chain_rule.FINISHED, chain_rule.TIME_LIMIT, chain_rule.CRASHED, chain_rule.KILLED, chain_rule.CANCELLED, chain_rule.LOST,
+        chain_rule.ASKED_TO_GO_ON, chain_rule.SUPERSEDED, chain_rule.STAGING_FAILED, chain_rule.NO_TIME_LEFT,
+        chain_rule.DAMAGED_DATA,
     )  # fmt: skip
 
     for how in ends:
@@ -38,15 +38,15 @@ def test_the_chain_rule_names_what_a_job_is_blamed_for_and_how_patient_it_is():
     blamed = re.search(r"ended by its own fault \(([^)]*)\)", one_line(CONCEPTS))
 
     assert blamed is not None
-    assert set(re.findall(r"`([^`]+)`", blamed[1])) == set(chain.ITS_OWN_FAULT)
-    assert chain.PATIENCE == 3
+    assert set(re.findall(r"`([^`]+)`", blamed[1])) == set(chain_rule.ITS_OWN_FAULT)
+    assert chain_rule.PATIENCE == 3
     assert "give up when three jobs in a row saved nothing" in one_line(CONCEPTS)
-    assert f"{chain.GO_ON_EXIT_CODE} means" in CONCEPTS
+    assert f"{chain_rule.GO_ON_EXIT_CODE} means" in CONCEPTS
 
 
 def test_every_placeholder_and_variable_of_the_contract_is_on_the_page():
-    places = command.Places({"cats": "/d"}, "/o", "/c", "/c/last.pt")
-    told = command.environment(places, given={}, extra={})
+    places = program_command.Places({"cats": "/d"}, "/o", "/c", "/c/last.pt")
+    told = program_command.environment(places, given={}, extra={})
     agents = "".join(path.read_text("utf-8") for path in NODE.rglob("*.py"))
     of_the_job = re.findall(r'"(RABASKA_(?:RUN|JOB|DEADLINE|LOCAL))": ', agents)
 
@@ -58,7 +58,7 @@ def test_every_placeholder_and_variable_of_the_contract_is_on_the_page():
 
 
 def test_every_file_of_the_run_folder_is_on_the_page():
-    listed = re.findall(r"^  ([\w./<>-]+)  ", runfolder.__doc__ or "", re.MULTILINE)
+    listed = re.findall(r"^  ([\w./<>-]+)  ", run_folder.__doc__ or "", re.MULTILINE)
 
     assert {"run.json", "DONE", "STOP"} <= set(listed)
     for name in listed:

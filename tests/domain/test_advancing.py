@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rabaska.domain.advancing import Saving, standstill
+from rabaska.domain.save_interval import Saving, standstill
 
 MINUTE, HOUR = 60.0, 3600.0
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain.answers import NANOSECONDS, PATH, SIZE, TIME, Unexpected, checked, count, read
+from rabaska.domain.untrusted import NANOSECONDS, PATH, SIZE, TIME, Unexpected, checked, count, read
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 VALUES = st.recursive(

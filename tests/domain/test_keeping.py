@@ -3,32 +3,34 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain.keeping import KINDS, Kept, Told, purge_day, unneeded
+from rabaska.domain.storage import KINDS, StoredItem, StoreReport, purge_day, unneeded
 
 NOW = 1_800_000_000.0
 OLD = NOW - 10 * 86400
 
 
 def kept(kind, name, written=OLD):
-    return Kept(kind, name, size=10, files=1, written=written)
+    return StoredItem(kind, name, size=10, files=1, written=written)
 
 
 def test_what_no_unfinished_run_speaks_of_is_unneeded():
     pack, other = kept("packs", "images-0123456789ab"), kept("packs", "images-ffff56789abc")
-    runs = [Told("cats-7f3a", '{"datasets": [{"pack": "images-0123456789ab"}]}')]
+    runs = [StoreReport("cats-7f3a", '{"datasets": [{"pack": "images-0123456789ab"}]}')]
 
     assert unneeded([pack, other], runs, NOW) == (other,)
 
 
 def test_environments_and_programs_are_known_by_their_digest():
     things = [kept("envs", "abcd1234.txt"), kept("envs", "abcd1234.json"), kept("node", "77.pyz")]
-    runs = [Told("cats-7f3a", "pip install -r $S/envs/abcd1234.txt\nexec python3 $S/node/77.pyz")]
+    runs = [
+        StoreReport("cats-7f3a", "pip install -r $S/envs/abcd1234.txt\nexec python3 $S/node/77.pyz")
+    ]
 
     assert unneeded(things, runs, NOW) == ()
 
 
 def test_a_run_whose_plan_cannot_be_read_keeps_everything():
-    assert unneeded([kept("packs", "images-01")], [Told("cats-7f3a", "")], NOW) == ()
+    assert unneeded([kept("packs", "images-01")], [StoreReport("cats-7f3a", "")], NOW) == ()
 
 
 def test_runs_are_never_deleted():
@@ -50,7 +52,7 @@ def test_what_was_left_half_written_goes_after_a_day():
     st.lists(st.text("abc0123- ", min_size=1)),
 )
 def test_nothing_that_an_unfinished_run_speaks_of_ever_goes(things, texts):
-    runs = [Told(str(number), text) for number, text in enumerate(texts)]
+    runs = [StoreReport(str(number), text) for number, text in enumerate(texts)]
 
     for each in unneeded([kept(*thing) for thing in things], runs, NOW):
         assert each.kind != "runs"

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from rabaska.domain.job_request import check_launch
 from rabaska.domain.jobs import JobSpec, Resources
-from rabaska.domain.launching import check_launch
 from rabaska.errors import SettingsError
 from rabaska.schedulers import SCHEDULERS, named
 from rabaska.settings.profiles import load_cluster

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rabaska.domain.clusters import Cluster, Partition
-from rabaska.domain.placing import place, shared_folder
-from rabaska.domain.planning import Need, outlook
-from rabaska.knowledge.gpus import gpus
+from rabaska.domain.data_placement import place, shared_folder
+from rabaska.domain.queue_choice import Need, outlook
+from rabaska.knowledge.gpu_facts import gpus
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
 

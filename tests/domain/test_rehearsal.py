@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain import cuts
-from rabaska.domain.curves import letters, picture
+from rabaska.domain import rehearsal
 from rabaska.domain.rehearsal import Interrupted, Saved, Stretch, Used, judge
 from rabaska.node.record.plan import ASK, KILL, KILL_WHILE_SAVING
+from rabaska.steps.draw_curves import letters, picture
 
 ALONE = {step: 1 / step for step in range(1, 41)}
 WHOLE = Saved(readable=True, optimizer=True, scheduler=True, random=True)
@@ -133,22 +133,22 @@ def test_equal_losses_with_other_weights_at_the_end_are_close():
 
 @given(st.integers(1, 12), st.integers(0, 10**6), st.booleans())
 def test_every_cut_that_was_asked_for_is_planned_inside_the_run(count, seed, finished):
-    course = cuts.Course(range(10, 1000, 10), took=cuts.timedelta(60), finished=finished)
+    course = rehearsal.Course(range(10, 1000, 10), took=rehearsal.timedelta(60), finished=finished)
 
-    planned = cuts.planned(course, count, seed)
+    planned = rehearsal.planned(course, count, seed)
 
     last = [] if finished else [990] * len(planned)
     asked = [cut for run in planned for cut in run if cut.step not in last]
     assert len(asked) == count
     assert all(100 < cut.step <= cut.latest < 900 for cut in asked)
     assert all([c.step for c in run] == sorted(c.step for c in run) for run in planned)
-    assert planned == cuts.planned(course, count, seed)
+    assert planned == rehearsal.planned(course, count, seed)
 
 
 def test_four_cuts_are_of_every_kind_and_one_of_them_damages():
-    course = cuts.Course(range(100), took=cuts.timedelta(60), finished=True)
+    course = rehearsal.Course(range(100), took=rehearsal.timedelta(60), finished=True)
 
-    every = [cut for run in cuts.planned(course, 4, seed=1) for cut in run]
+    every = [cut for run in rehearsal.planned(course, 4, seed=1) for cut in run]
 
     assert {cut.how for cut in every} == {KILL, ASK, KILL_WHILE_SAVING}
     assert [cut.damage for cut in every].count(True) == 1

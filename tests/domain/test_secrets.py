@@ -2,8 +2,8 @@
 
 import pytest
 
-from rabaska.cli.plain import plain
-from rabaska.domain.projects import Recipe
+from rabaska.cli.text import plain
+from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.domain.secrets import (
     Secrets,
     file_looks_secret,
@@ -41,7 +41,7 @@ def test_an_address_with_a_password_in_it_is_a_secret_whatever_it_is_called():
 
 def test_values_show_themselves_to_nobody():
     seen, hidden = parted({"HF_TOKEN": "hf_1234", "HF_HOME": "/cache"})
-    recipe = Recipe(variables=seen, hidden=hidden)
+    recipe = EnvironmentRecipe(variables=seen, hidden=hidden)
 
     assert (
         "hf_1234" not in f"{recipe} {recipe!r} {plain(recipe)} {hidden} {[hidden]} {vars(recipe)}"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rabaska.domain.settings_copy import without_secrets
+from rabaska.domain.secrets import without_secrets
 
 # As secrets are: long enough that nothing else in the file is the same by chance.
 letters = st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="\x7f")

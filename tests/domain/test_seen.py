@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from rabaska.domain.clusters import Cluster, Partition
-from rabaska.domain.seen import Fact, Seen, updated
+from rabaska.domain.observed import Observations, ProfileFact, updated
 
 DAY = timedelta(days=1)
 GPU = Partition("gpu", walltime=DAY, nodes=10, gpus=4, gpu_model="a100", cores_per_gpu=12)
@@ -13,7 +13,7 @@ PROFILE = Cluster("site", "A site", "slurm", partitions=(GPU,), probe=("software
 
 
 def seen(**found):
-    return Seen(day="2026-11-15", **found)
+    return Observations(day="2026-11-15", **found)
 
 
 def test_a_cluster_that_nobody_has_looked_at_is_as_its_profile_says():
@@ -76,14 +76,14 @@ def test_what_a_profile_is_sure_of_is_not_overruled():
 def test_a_key_that_nobody_verified_finds_what_was_found_out_about_it(key, told):
     keys = ["partitions.gpu.walltime", "partitions.cpu.walltime", "partitions.gpu.gpus",
             "storage.tiers.project", "accounts"]  # fmt: skip
-    found = seen(facts=tuple(Fact(key, "", "ok") for key in keys))
+    found = seen(facts=tuple(ProfileFact(key, "", "ok") for key in keys))
 
     assert [fact.key for fact in found.about(key)] == told
 
 
 def test_an_old_slurm_is_asked_for_gpus_as_it_understands():
     old = seen(
-        facts=(Fact("jobs.gpus", "gpus-per-node", "differs", "slurm 18.08 knows gres only"),)
+        facts=(ProfileFact("jobs.gpus", "gpus-per-node", "differs", "slurm 18.08 knows gres only"),)
     )
 
     assert updated(PROFILE, old).gpus_as_gres

@@ -5,7 +5,7 @@ import subprocess
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain.shellwords import expanding
+from rabaska.domain.shell_words import expanding
 
 
 def said(word):

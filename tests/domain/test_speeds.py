@@ -2,7 +2,7 @@
 
 import pytest
 
-from rabaska.domain.speeds import Dataset, TierSpeed, best_mode
+from rabaska.domain.data_placement import DatasetSize, TierSpeed, best_mode
 
 MB = 10**6
 SHARED = TierSpeed(
@@ -12,14 +12,18 @@ SHARED = TierSpeed(
 
 @pytest.mark.parametrize(
     ("data", "pays"),
-    [(Dataset(100_000, 200 * MB), True), (Dataset(40, 4000 * MB), False), (Dataset(1, 1), True)],
+    [
+        (DatasetSize(100_000, 200 * MB), True),
+        (DatasetSize(40, 4000 * MB), False),
+        (DatasetSize(1, 1), True),
+    ],
 )
 def test_packing_pays_where_opening_files_takes_longer_than_reading_them(data, pays):
     assert SHARED.packing_pays(data) is pays
 
 
 def test_how_long_each_way_takes():
-    data = Dataset(1000, 1000 * MB)
+    data = DatasetSize(1000, 1000 * MB)
 
     assert SHARED.epoch_of_files(data) == pytest.approx(3)
     assert SHARED.epoch_of_shards(data) == pytest.approx(2)
@@ -33,4 +37,4 @@ def test_how_long_each_way_takes():
      (40_000, TierSpeed("disk", write=MB, seconds_to_make=0.01), "shards")],
 )  # fmt: skip
 def test_shards_are_for_what_would_take_too_long_to_unpack(files, near, mode):
-    assert best_mode(Dataset(files, MB), near) == mode
+    assert best_mode(DatasetSize(files, MB), near) == mode

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rabaska.domain.jobs import JobState, JobStatus
+from rabaska.domain.run_state import Facts, Submission, judged_state
 from rabaska.domain.runs import RunState
-from rabaska.domain.standing import Facts, Submission, standing
 
 FRESH = Facts(
     done=False, stop=False, decision="go on", reason="", holder_alive=False,
@@ -23,15 +23,15 @@ def queue(*states):
 def test_the_done_record_outweighs_everything_else():
     facts = replace(FRESH, done=True, stop=True, queue=queue(JobState.RUNNING))
 
-    assert standing(facts).state is RunState.FINISHED
+    assert judged_state(facts).state is RunState.FINISHED
 
 
 def test_a_queue_that_does_not_answer_is_unknown_and_never_done():
-    assert standing(replace(FRESH, queue=None)).state is RunState.UNKNOWN
+    assert judged_state(replace(FRESH, queue=None)).state is RunState.UNKNOWN
 
 
 def test_a_run_whose_jobs_are_used_up_is_interrupted_and_can_be_resumed():
-    stands = standing(replace(FRESH, queue=queue(JobState.TIMEOUT, JobState.TIMEOUT)))
+    stands = judged_state(replace(FRESH, queue=queue(JobState.TIMEOUT, JobState.TIMEOUT)))
 
     assert stands.state is RunState.INTERRUPTED
     assert "jobs are used" in stands.reason
@@ -39,20 +39,20 @@ def test_a_run_whose_jobs_are_used_up_is_interrupted_and_can_be_resumed():
 
 
 def test_a_run_whose_keeper_was_killed_says_so():
-    stands = standing(replace(FRESH, queue=queue(JobState.LOST, JobState.NEVER_RAN)))
+    stands = judged_state(replace(FRESH, queue=queue(JobState.LOST, JobState.NEVER_RAN)))
 
     assert stands.state is RunState.INTERRUPTED
     assert "killed or the computer was restarted" in stands.reason
 
 
 def test_a_job_submitted_a_moment_ago_is_queued_though_the_queue_does_not_show_it():
-    stands = standing(replace(FRESH, decision="not begun", submitted_ago=2.0))
+    stands = judged_state(replace(FRESH, decision="not begun", submitted_ago=2.0))
 
     assert stands.state is RunState.QUEUED
 
 
 def test_a_run_that_was_never_submitted_says_so():
-    stands = standing(replace(FRESH, decision="not begun", submitted=False))
+    stands = judged_state(replace(FRESH, decision="not begun", submitted=False))
 
     assert stands.state is RunState.INTERRUPTED
     assert "never submitted" in stands.reason
@@ -73,22 +73,22 @@ def test_a_submission_without_an_answer_is_a_state_of_its_own(known, state, word
     resumed = replace(FRESH, submission=unanswered)
 
     for facts in (first, resumed):
-        assert standing(facts).state is state
-        assert words in standing(facts).reason
-    cancelled = standing(replace(first, stop=True)).state
+        assert judged_state(facts).state is state
+        assert words in judged_state(facts).reason
+    cancelled = judged_state(replace(first, stop=True)).state
     assert cancelled is (RunState.STOPPING if unanswered.may_come else RunState.CANCELLED)
-    assert standing(replace(resumed, queue=queue(JobState.RUNNING))).state is RunState.RUNNING
+    assert judged_state(replace(resumed, queue=queue(JobState.RUNNING))).state is RunState.RUNNING
 
 
 @pytest.mark.parametrize(
     ("alive", "state"), [(True, RunState.STOPPING), (False, RunState.CANCELLED)]
 )
 def test_a_cancelled_run_is_stopping_as_long_as_its_program_lives(alive, state):
-    assert standing(replace(FRESH, stop=True, holder_alive=alive)).state is state
+    assert judged_state(replace(FRESH, stop=True, holder_alive=alive)).state is state
 
 
 def test_giving_up_is_a_failure_with_its_reason():
-    stands = standing(replace(FRESH, decision="give up", reason="exit code 1"))
+    stands = judged_state(replace(FRESH, decision="give up", reason="exit code 1"))
 
     assert (stands.state, stands.reason) == (RunState.FAILED, "exit code 1")
 
@@ -96,7 +96,7 @@ def test_giving_up_is_a_failure_with_its_reason():
 def test_a_state_nobody_knows_is_shown_as_the_cluster_spelled_it():
     odd = {"7_1": JobStatus(JobState.UNKNOWN, spelled="BLOOMING")}
 
-    stands = standing(replace(FRESH, queue=odd))
+    stands = judged_state(replace(FRESH, queue=odd))
 
     assert stands.state is RunState.UNKNOWN
     assert "BLOOMING" in stands.reason
@@ -117,17 +117,17 @@ facts = st.builds(
 
 @given(facts)
 def test_without_a_done_record_no_run_is_ever_finished(facts):
-    assert standing(facts).state is not RunState.FINISHED
+    assert judged_state(facts).state is not RunState.FINISHED
 
 
 @given(facts)
 def test_a_live_holder_is_never_called_over(facts):
     if facts.holder_alive:
-        assert not standing(facts).state.over
+        assert not judged_state(facts).state.over
 
 
 def test_a_cancelled_run_whose_queue_does_not_answer_may_still_wait_there():
-    stands = standing(replace(FRESH, stop=True, queue=None))
+    stands = judged_state(replace(FRESH, stop=True, queue=None))
 
     assert stands.state is RunState.STOPPING
     assert "did not answer" in stands.reason

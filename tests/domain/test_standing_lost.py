@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rabaska.domain.jobs import JobState, JobStatus
+from rabaska.domain.run_state import Facts, judged_state
 from rabaska.domain.runs import RunState
-from rabaska.domain.standing import Facts, standing
 
 LOST = Facts(
     done=False, stop=False, decision="go on", reason="", holder_alive=None, submitted=True,
@@ -29,7 +29,7 @@ def ended_as(state, spelled=""):
     ],
 )
 def test_the_scheduler_tells_how_a_job_ended_that_left_no_record(state, spelled, said):
-    stands = standing(replace(LOST, queue=ended_as(state, spelled)))
+    stands = judged_state(replace(LOST, queue=ended_as(state, spelled)))
 
     assert stands.state is RunState.INTERRUPTED
     assert said in stands.reason
@@ -37,33 +37,33 @@ def test_the_scheduler_tells_how_a_job_ended_that_left_no_record(state, spelled,
 
 def test_the_jobs_own_record_outweighs_what_the_scheduler_says():
     queue = ended_as(JobState.CANCELLED, "CANCELLED")
-    stands = standing(replace(LOST, queue=queue, decision="give up", reason="it crashed"))
+    stands = judged_state(replace(LOST, queue=queue, decision="give up", reason="it crashed"))
 
     assert (stands.state, stands.reason) == (RunState.FAILED, "it crashed")
 
 
 def test_a_job_of_which_nobody_knows_anything_is_not_done():
-    stands = standing(LOST)
+    stands = judged_state(LOST)
 
     assert stands.state is RunState.INTERRUPTED
     assert "left no word" in stands.reason
 
 
 def test_a_job_that_gives_signs_of_life_is_running_though_the_queue_is_silent():
-    stands = standing(replace(LOST, queue=None, heard=True))
+    stands = judged_state(replace(LOST, queue=None, heard=True))
 
     assert stands.state is RunState.RUNNING
     assert "did not answer" in stands.reason
 
 
 def test_a_silent_queue_and_a_silent_job_are_unknown():
-    assert standing(replace(LOST, queue=None)).state is RunState.UNKNOWN
+    assert judged_state(replace(LOST, queue=None)).state is RunState.UNKNOWN
 
 
 def test_a_refused_submission_is_told_in_the_schedulers_words():
     facts = replace(LOST, submitted=False, refused="Invalid account", last_is_open=False)
 
-    stands = standing(facts)
+    stands = judged_state(facts)
 
     assert stands.state is RunState.INTERRUPTED
     assert "refused it: Invalid account" in stands.reason
@@ -73,7 +73,7 @@ def test_a_refused_submission_is_told_in_the_schedulers_words():
 def test_a_running_job_that_is_silent_is_told(silent, said):
     queue = {"7_2": JobStatus(JobState.RUNNING)}
 
-    stands = standing(replace(LOST, queue=queue, silent=silent))
+    stands = judged_state(replace(LOST, queue=queue, silent=silent))
 
     assert stands.state is RunState.RUNNING
     assert stands.reason.startswith(said)

@@ -3,7 +3,7 @@
 import pytest
 
 from rabaska.errors import SettingsError
-from rabaska.settings.project import load
+from rabaska.settings.project_file import load
 
 
 @pytest.fixture

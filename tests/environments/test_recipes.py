@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.environments.small_wheels import make_wheel
 
-from rabaska.domain.projects import Recipe
-from rabaska.environments.laptop import Target, download_command
-from rabaska.environments.recipes import FAILED, Found, Site, digest, environment
-from rabaska.node.environment import frozen
+from rabaska.domain.projects import EnvironmentRecipe
+from rabaska.environments.download import Target, download_command
+from rabaska.environments.recipes import FAILED, BuildSite, BuiltEnvironment, digest, environment
+from rabaska.node.environment import pack_environment
 
 NODE = (sys.executable, "-m", "rabaska.node")
 ASK = "python -c 'import sys; print(sys.prefix)'"
@@ -27,7 +27,7 @@ def run(lines, **variables):
 @pytest.fixture
 def site(tmp_path):
     (tmp_path / "local").mkdir()
-    return Site(envs=str(tmp_path / "envs"), local="${LOCAL_SPACE:-}", program=NODE)
+    return BuildSite(envs=str(tmp_path / "envs"), local="${LOCAL_SPACE:-}", program=NODE)
 
 
 @pytest.fixture
@@ -45,14 +45,16 @@ def settled(site, recipe, pins):
 
 
 def test_the_current_environment_puts_the_shells_python_first():
-    ready = environment(Recipe(), Site("/envs", search_path="/opt/my env/bin", here=True))
+    ready = environment(
+        EnvironmentRecipe(), BuildSite("/envs", search_path="/opt/my env/bin", here=True)
+    )
 
     assert run([*ready.setup, 'echo "${PATH%%:*}"']) == "/opt/my env/bin\n"
     assert not ready.build
 
 
 def test_variables_with_quotes_reach_the_job_unchanged(site):
-    recipe = Recipe(variables={"GREETING": 'it\'s $HOME "here"'})
+    recipe = EnvironmentRecipe(variables={"GREETING": 'it\'s $HOME "here"'})
 
     ready = environment(recipe, site)
 
@@ -60,9 +62,9 @@ def test_variables_with_quotes_reach_the_job_unchanged(site):
 
 
 def test_modules_of_the_site_then_of_the_project_are_loaded_before_activation():
-    recipe = Recipe(kind="activate", path="~/my_env", modules=("python/3.8", "gcc"))
+    recipe = EnvironmentRecipe(kind="activate", path="~/my_env", modules=("python/3.8", "gcc"))
 
-    ready = environment(recipe, Site("/envs", modules=("StdEnv", "gcc")))
+    ready = environment(recipe, BuildSite("/envs", modules=("StdEnv", "gcc")))
 
     loading, activating = ready.setup[1:3]
     assert loading.startswith("module load StdEnv gcc python/3.8 ||")
@@ -70,27 +72,33 @@ def test_modules_of_the_site_then_of_the_project_are_loaded_before_activation():
 
 
 def test_a_conda_environment_is_activated_by_its_name():
-    ready = environment(Recipe(kind="activate", path="myenv"), Site("/envs"))
+    ready = environment(EnvironmentRecipe(kind="activate", path="myenv"), BuildSite("/envs"))
 
     assert "conda activate myenv" in "\n".join(ready.setup)
 
 
 def test_a_step_that_fails_is_told_to_the_agent(site, tmp_path):
-    ready = environment(Recipe(kind="activate", path=str(tmp_path / "nowhere")), site)
+    ready = environment(EnvironmentRecipe(kind="activate", path=str(tmp_path / "nowhere")), site)
 
     assert run([*ready.setup, f'echo "${FAILED}"']) == "its environment could not be made\n"
 
 
 def test_a_built_environment_is_named_by_its_content(site):
-    one, same = Recipe(requirements="numpy\n"), Recipe(requirements="numpy\n", variables={"A": "b"})
+    one, same = (
+        EnvironmentRecipe(requirements="numpy\n"),
+        EnvironmentRecipe(requirements="numpy\n", variables={"A": "b"}),
+    )
 
     assert digest(one, site) == digest(same, site)
-    assert digest(one, site) != digest(Recipe(requirements="numpy==2.0\n"), site)
-    assert digest(one, site) != digest(one, Site(site.envs, wheelhouse=("/cvmfs/wheels",)))
+    assert digest(one, site) != digest(EnvironmentRecipe(requirements="numpy==2.0\n"), site)
+    assert digest(one, site) != digest(one, BuildSite(site.envs, wheelhouse=("/cvmfs/wheels",)))
 
 
 def test_a_virtualenv_is_built_once_and_begun_again_after_a_kill(tmp_path):
-    recipe, site = Recipe(kind="virtualenv", python=sys.executable), Site(str(tmp_path), here=True)
+    recipe, site = (
+        EnvironmentRecipe(kind="virtualenv", python=sys.executable),
+        BuildSite(str(tmp_path), here=True),
+    )
     ready = environment(recipe, site)
     (tmp_path / digest(recipe, site) / "bin").mkdir(parents=True)  # what a killed build left
 
@@ -105,10 +113,10 @@ def test_a_virtualenv_is_built_once_and_begun_again_after_a_kill(tmp_path):
 @pytest.mark.slow
 def test_a_virtualenv_is_built_in_the_job_from_the_wheelhouse(site, wheelhouse, tmp_path):
     site = replace(site, wheelhouse=(str(wheelhouse),))
-    recipe = Recipe(kind="virtualenv", requirements="paddle\n", python=sys.executable)
+    recipe = EnvironmentRecipe(kind="virtualenv", requirements="paddle\n", python=sys.executable)
     settled(site, recipe, "paddle==2.1\ncanoe==1.0\n")
 
-    ready = environment(recipe, site, Found(maker="venv"))
+    ready = environment(recipe, site, BuiltEnvironment(maker="venv"))
 
     said = run([*ready.setup, "paddle", ASK], LOCAL_SPACE=tmp_path / "local")
     assert re.fullmatch(rf"paddle 2.1\n{tmp_path}/local/rabaska-[0-9a-f]{{16}}/env\n", said)
@@ -116,18 +124,20 @@ def test_a_virtualenv_is_built_in_the_job_from_the_wheelhouse(site, wheelhouse, 
 
 @pytest.mark.slow
 def test_wheels_collected_in_one_archive_are_installed_from_it(site, wheelhouse, tmp_path):
-    recipe = Recipe(kind="virtualenv", requirements="paddle\n", python=sys.executable)
+    recipe = EnvironmentRecipe(kind="virtualenv", requirements="paddle\n", python=sys.executable)
     settled(site, recipe, "paddle==2.1\ncanoe==1.0\n")
     archive = tmp_path / "wheels.tar"
     subprocess.run(["tar", "-cf", archive, "-C", wheelhouse, "."], check=True)
 
-    ready = environment(recipe, site, Found(maker="venv", archive=str(archive)))
+    ready = environment(recipe, site, BuiltEnvironment(maker="venv", archive=str(archive)))
 
     assert run([*ready.setup, "paddle"], LOCAL_SPACE=tmp_path / "local") == "paddle 2.1\n"
 
 
 def test_where_a_site_has_no_local_space_a_temporary_folder_is_made(site, tmp_path):
-    ready = environment(Recipe(kind="packed"), site, Found(archive="/nowhere.tar"))
+    ready = environment(
+        EnvironmentRecipe(kind="packed"), site, BuiltEnvironment(archive="/nowhere.tar")
+    )
 
     said = run([*ready.setup[:2], 'echo "$RABASKA_ENV"'], TMPDIR=tmp_path / "local")
 
@@ -139,10 +149,12 @@ def test_a_packed_virtualenv_works_where_it_is_unpacked(site, wheelhouse, tmp_pa
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "made"], check=True)
     install = [tmp_path / "made/bin/pip", "install", "--no-index", "--find-links", wheelhouse]
     subprocess.run([*install, "paddle"], check=True, capture_output=True)
-    record = frozen.freeze(str(tmp_path / "made"), str(tmp_path), "packed")
+    record = pack_environment.freeze(str(tmp_path / "made"), str(tmp_path), "packed")
     (tmp_path / "made").rename(tmp_path / "gone")
 
-    ready = environment(Recipe(kind="packed"), site, Found.read(record, site.envs))
+    ready = environment(
+        EnvironmentRecipe(kind="packed"), site, BuiltEnvironment.read(record, site.envs)
+    )
 
     said = run([*ready.setup, "paddle", ASK], LOCAL_SPACE=tmp_path / "local")
     assert re.fullmatch(rf"paddle 2.1\n{tmp_path}/local/rabaska-[0-9a-f]{{16}}/env\n", said)
@@ -155,9 +167,11 @@ def test_a_conda_archive_is_mended_by_its_own_program(site, tmp_path):
     (top / "conda-unpack").write_text("import sys; print('unpacked by', sys.argv[0])")
     (top / "activate").write_text("export CONDA_PREFIX=$RABASKA_ENV\n")
     subprocess.run(["tar", "-czf", tmp_path / "c.tar.gz", "-C", top.parent, "."], check=True)
-    record = frozen.freeze(str(tmp_path / "c.tar.gz"), str(tmp_path), "conda")
+    record = pack_environment.freeze(str(tmp_path / "c.tar.gz"), str(tmp_path), "conda")
 
-    ready = environment(Recipe(kind="packed"), site, Found.read(record, site.envs))
+    ready = environment(
+        EnvironmentRecipe(kind="packed"), site, BuiltEnvironment.read(record, site.envs)
+    )
 
     said = run([*ready.setup, 'echo "$CONDA_PREFIX"'], LOCAL_SPACE=tmp_path / "local")
     env = next((tmp_path / "local").iterdir()) / "env"
@@ -179,9 +193,11 @@ def test_on_several_nodes_each_unpacks_its_own(tmp_path):
         """
     )
     nodes.chmod(0o755)
-    site = Site("/envs", local="$LOCAL_SPACE", every_node=str(nodes), program=NODE)
+    site = BuildSite("/envs", local="$LOCAL_SPACE", every_node=str(nodes), program=NODE)
 
-    ready = environment(Recipe(kind="packed"), site, Found(archive=str(tmp_path / "e.tar")))
+    ready = environment(
+        EnvironmentRecipe(kind="packed"), site, BuiltEnvironment(archive=str(tmp_path / "e.tar"))
+    )
 
     said = run([*ready.setup, 'echo "$VIRTUAL_ENV"'], LOCAL_SPACE=tmp_path)
     assert (tmp_path / "b" / "env" / "bin" / "python").exists()
@@ -190,10 +206,10 @@ def test_on_several_nodes_each_unpacks_its_own(tmp_path):
 
 def test_the_steps_are_those_of_the_tutorials():
     program = ("python3", "/store/node/1.pyz")
-    site = Site("/store/envs", "${SLURM_TMPDIR:-}", modules=("python/3.11",), program=program)
-    recipe = Recipe(kind="virtualenv", requirements="torch\n")
+    site = BuildSite("/store/envs", "${SLURM_TMPDIR:-}", modules=("python/3.11",), program=program)
+    recipe = EnvironmentRecipe(kind="virtualenv", requirements="torch\n")
 
-    ready = environment(recipe, site, Found(maker="virtualenv"))
+    ready = environment(recipe, site, BuiltEnvironment(maker="virtualenv"))
 
     assert list(ready.setup[2:]) == [
         'RABASKA_SPACE="$(python3 /store/node/1.pyz space --owner $$ "$SLURM_TMPDIR")" &&',

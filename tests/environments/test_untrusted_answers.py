@@ -13,14 +13,14 @@ from tests.environments.small_wheels import make_wheel
 from tests.environments.test_without_pip import Said
 
 from rabaska.domain.clusters import Cluster
-from rabaska.domain.projects import Recipe
-from rabaska.environments.laptop import Target, lacking
+from rabaska.domain.projects import EnvironmentRecipe
+from rabaska.environments.download import Target, lacking
 from rabaska.errors import CommandFailed, EnvironmentFailed
-from rabaska.journeys.prepare import prepare
-from rabaska.journeys.station import Station
-from rabaska.node.environment.wheels import NOT_FOUND
-from rabaska.packing.bundle import bundle
-from rabaska.remote.here import Here
+from rabaska.node.environment.check_wheels import NOT_FOUND
+from rabaska.packing.node_bundle import bundle
+from rabaska.remote.this_computer import Here
+from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.environment import prepare
 
 FACTS = {"digest": "d1", "python": "3.11.2", "machine": "x86_64", "libc": "glibc-2.36",
          "maker": "venv", "said": "no wheel", "offered": []}  # fmt: skip
@@ -32,7 +32,7 @@ def prepare_metadata_for_build_wheel(folder, settings=None):
     raise SystemExit(1)
 build_wheel = prepare_metadata_for_build_wheel
 """
-RECIPE = Recipe("virtualenv", requirements="paddle\n", build="job")
+RECIPE = EnvironmentRecipe("virtualenv", requirements="paddle\n", build="job")
 BUILT_BY_ITSELF = '[build-system]\nrequires = []\nbuild-backend = "own"\nbackend-path = ["."]\n'
 
 
@@ -53,7 +53,9 @@ def answering(tmp_path, monkeypatch):
         )
         liar.chmod(0o755)
         cluster = Cluster("campus", "a campus", "slurm")
-        return Station(cluster, Here(), str(tmp_path / "store"), str(liar), bundle(tmp_path / "p"))
+        return ConnectedCluster(
+            cluster, Here(), str(tmp_path / "store"), str(liar), bundle(tmp_path / "p")
+        )
 
     return made
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.environments.small_wheels import make_wheel
 
-from rabaska.node.environment import pip
-from rabaska.node.environment.wheels import NOT_FOUND, _unpacked
+from rabaska.node.environment import pip_queries
+from rabaska.node.environment.check_wheels import NOT_FOUND, _unpacked
 
 # The machine's own settings for pip would add places where wheels are found.
 OWN_SETTINGS = {"PIP_CONFIG_FILE": os.devnull}
-SOURCE = Path(pip.__file__).parent.parent.parent
+SOURCE = Path(pip_queries.__file__).parent.parent.parent
 
 
 @pytest.fixture
@@ -129,12 +129,12 @@ def test_a_python_that_is_not_there_is_told(ask):
 
 def test_only_pips_that_can_report_are_asked_to():
     def with_pip(version):
-        return pip.Python("python3", "3.6.8", "x86_64", "glibc-2.17", version, "/usr/bin")
+        return pip_queries.Python("python3", "3.6.8", "x86_64", "glibc-2.17", version, "/usr/bin")
 
-    assert not pip.can_report(with_pip("9.0.3"))
-    assert not pip.can_report(with_pip("22.1.2"))
-    assert pip.can_report(with_pip("22.2"))
-    assert pip.can_report(with_pip("100.0.dev1"))
+    assert not pip_queries.can_report(with_pip("9.0.3"))
+    assert not pip_queries.can_report(with_pip("22.1.2"))
+    assert pip_queries.can_report(with_pip("22.2"))
+    assert pip_queries.can_report(with_pip("100.0.dev1"))
 
 
 name = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9._]{0,8}[A-Za-z0-9])?", fullmatch=True)
@@ -144,7 +144,7 @@ name = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9._]{0,8}[A-Za-z0-9])?", fullmatch=T
 def test_requirements_are_read_without_comments_and_options(names, after):
     text = "--index-url https://x\n# top\n" + "".join(f"{each}{after}\n\n" for each in names)
 
-    found = pip.lines(text)
+    found = pip_queries.lines(text)
 
     kept = after if after[:1] in ("=", "[") else ""
     assert found == [each + kept for each in names]
@@ -152,11 +152,11 @@ def test_requirements_are_read_without_comments_and_options(names, after):
 
 @given(name, st.from_regex(r"[0-9]+(\.[0-9]+){0,2}", fullmatch=True))
 def test_a_wheels_name_and_version_are_read_from_its_file(project, version):
-    spelled = pip.normalised(project).replace("-", "_")
+    spelled = pip_queries.normalised(project).replace("-", "_")
 
-    package = pip.named(f"/w/{spelled}-{version}-cp311-cp311-manylinux_2_17_x86_64.whl")
+    package = pip_queries.named(f"/w/{spelled}-{version}-cp311-cp311-manylinux_2_17_x86_64.whl")
 
-    assert pip.normalised(package.name) == pip.normalised(project)
+    assert pip_queries.normalised(package.name) == pip_queries.normalised(project)
     assert package.version == version
 
 
@@ -177,7 +177,10 @@ def test_no_requirement_is_on_a_command_line_that_others_can_read(tmp_path):
     python.chmod(0o755)
     asked = "a @ git+https://oauth2:hunter2@example.org/a.git"
 
-    assert pip.unfindable(pip.Python(str(python), "3.11", "", "", "23", ""), asked, []) == []
+    assert (
+        pip_queries.unfindable(pip_queries.Python(str(python), "3.11", "", "", "23", ""), asked, [])
+        == []
+    )
 
     assert "--requirement" in told.read_text()
     assert "hunter2" not in told.read_text()

@@ -11,12 +11,12 @@ from tests.environments.small_wheels import make_wheel
 from tests.needs.pythons import interpreters
 
 from rabaska.domain.clusters import Cluster
-from rabaska.domain.projects import Recipe
-from rabaska.environments.pip_wheel import find_pip, fits, pip_words
-from rabaska.journeys.prepare import prepare
-from rabaska.journeys.station import Station
-from rabaska.packing.bundle import bundle
-from rabaska.remote.here import Here
+from rabaska.domain.projects import EnvironmentRecipe
+from rabaska.environments.download import find_pip, fits, pip_words
+from rabaska.packing.node_bundle import bundle
+from rabaska.remote.this_computer import Here
+from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.environment import prepare
 
 PYTHONS = list(interpreters().items())
 OLDEST_AND_NEWEST = dict([PYTHONS[0], PYTHONS[-1]])
@@ -45,7 +45,7 @@ def station(tmp_path, monkeypatch):
     make_wheel(tmp_path / "wheelhouse", "canoe", "1.5")
     cluster = Cluster("campus", "a campus", "slurm", wheelhouse=(str(tmp_path / "wheelhouse"),))
     program = bundle(tmp_path / "program")
-    return Station(cluster, Here(), str(tmp_path / "store"), sys.executable, program)
+    return ConnectedCluster(cluster, Here(), str(tmp_path / "store"), sys.executable, program)
 
 
 def in_job(setup, tmp_path, command):
@@ -60,7 +60,9 @@ def in_job(setup, tmp_path, command):
 def test_it_gets_an_environment_that_works(station, tmp_path, without, build):
     python = bare_python(tmp_path / "bare", without)
     assert all(lacks(python, module) for module in without)
-    recipe = Recipe("virtualenv", python=str(python), requirements="paddle\n", build=build)
+    recipe = EnvironmentRecipe(
+        "virtualenv", python=str(python), requirements="paddle\n", build=build
+    )
 
     ready = prepare(recipe, station, Said())
     done = in_job(ready.setup, tmp_path, "row && python -c 'import canoe; print(canoe.VERSION)' &&"

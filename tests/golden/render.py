@@ -6,13 +6,13 @@ from pathlib import Path
 
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import Resources
-from rabaska.domain.projects import Chain, Project, Recipe
-from rabaska.journeys.prepare import resolve
-from rabaska.journeys.station import Station
-from rabaska.journeys.submit import voyage
-from rabaska.remote.nowhere import Nowhere
+from rabaska.domain.projects import Chain, EnvironmentRecipe, Project
+from rabaska.remote.place import Nowhere
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
+from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.environment import resolve
+from rabaska.steps.submit import plan_run
 
 SCRIPTS = Path(__file__).parent / "scripts"
 FORMS = ("one-gpu", "gpus", "nodes")
@@ -35,7 +35,7 @@ def project(cluster: Cluster, form: str) -> Project:
             memory=usual.memory_per_gpu * max(gpus, 1) or None,
         ),
         launch="program" if form == "one-gpu" else "torchrun",
-        environment=Recipe(kind="virtualenv", requirements="torch==2.5.1\n"),
+        environment=EnvironmentRecipe(kind="virtualenv", requirements="torch==2.5.1\n"),
         chain=Chain(jobs=3),
         account="def-prof",
         mail="ada@example.org",
@@ -45,13 +45,13 @@ def project(cluster: Cluster, form: str) -> Project:
 def script(name: str, form: str) -> str:
     """The script as it would be submitted, with folders as the profile spells them."""
     cluster = load_cluster(name)
-    there = Station(
+    there = ConnectedCluster(
         cluster=cluster, place=Nowhere("golden scripts ask nobody"), store=cluster.store,
         python=cluster.python, program=Path("0123456789abcdef.pyz"),
     )  # fmt: skip
     asked = project(cluster, form)
     setup = resolve(asked.environment, there, nodes=asked.resources.nodes).setup
-    return voyage(asked, "cats-7f3a", there, "code", (), setup).script
+    return plan_run(asked, "cats-7f3a", there, "code", (), setup).script
 
 
 def profiles() -> list[str]:

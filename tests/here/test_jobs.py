@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_queue import WORDS, until
 
-from rabaska.node.here.directives import Asked, Refused, output_path, read
+from rabaska.node.here.directives import Refused, Requested, output_path, read
 
 
 def test_a_job_knows_its_number_its_end_and_its_keeper(here):
@@ -259,7 +259,7 @@ def test_accents_do_not_stop_status_in_a_computer_without_a_language(here):
 def test_directives_end_where_the_commands_begin():
     asked = read("#!/bin/bash\n\n# a remark\n#HERE --elements=2\necho\n#HERE --elements=9\n")
 
-    assert asked == Asked(elements=2)
+    assert asked == Requested(elements=2)
 
 
 @given(st.text())

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from rabaska.domain.amounts import duration
-from rabaska.journeys.prepare import resolve
-from rabaska.journeys.station import Station
-from rabaska.journeys.submit import Voyage, voyage
-from rabaska.packing.pack import Pack
-from rabaska.remote.here import Here
+from rabaska.packing.make_pack import Pack
+from rabaska.remote.this_computer import Here
 from rabaska.settings.profiles import load_cluster
-from rabaska.settings.project import load
+from rabaska.settings.project_file import load
+from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.environment import resolve
+from rabaska.steps.submit import PlannedRun, plan_run
 
 # What ours asks for beside: a name, a place for its output, time to save, and another try.
 OURS = {"--job-name", "--output", "--signal", "--requeue", "--open-mode"}
@@ -47,7 +47,7 @@ class Tutorial:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def rendered(self, profile: str, settings: str) -> Voyage:
+    def rendered(self, profile: str, settings: str) -> PlannedRun:
         clusters, project = self.folder / "clusters", self.folder / "project"
         clusters.mkdir()
         (project / "data").mkdir(parents=True)
@@ -56,14 +56,14 @@ class Tutorial:
         (clusters / "there.toml").write_text(profile)
         cluster = load_cluster("there", user_profiles=clusters)
         store = str(self.folder / "store")
-        there = Station(cluster, Here(), store, "python3", self.folder / "ab12.pyz")
+        there = ConnectedCluster(cluster, Here(), store, "python3", self.folder / "ab12.pyz")
         wanted = load(project, cluster="there")
         packs = tuple(
             Pack(f"{dataset.name}-12ab", self.folder, 1, 1, 1, reused=False)
             for dataset in wanted.datasets
         )
         setup = resolve(wanted.environment, there).setup
-        return voyage(wanted, "run-7f3a", there, "c0de", packs, setup)
+        return plan_run(wanted, "run-7f3a", there, "c0de", packs, setup)
 
 
 @pytest.fixture

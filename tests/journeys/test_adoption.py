@@ -9,7 +9,7 @@ import pytest
 
 from rabaska import api
 from rabaska.errors import RabaskaError
-from rabaska.records.runs import RunRecord, adopt, remembered
+from rabaska.records.run_index import RunRecord, adopt, remembered
 
 WAITS = """\
 import os, time

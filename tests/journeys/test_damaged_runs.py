@@ -9,7 +9,7 @@ from tests.records.damages import DAMAGES, RECORDS
 from rabaska.cli.commands import rabaska
 from rabaska.errors import CommandFailed
 from rabaska.node.record import jobs
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.run_folder import RunFolder
 
 PROGRAM = "sh -c 'echo step 1 loss 2; echo $RABASKA_JOB > notes.csv; exit 3'"
 

@@ -9,7 +9,7 @@ import pytest
 from rabaska.errors import CommandFailed, NoSuchRun, WrongUse
 from rabaska.journeys.fetch import Fetched, fetch, refuse_incomplete
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
+from rabaska.records.run_index import RunRecord
 
 
 def record_of(folder) -> RunRecord:

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.cli import standing
+from rabaska.cli import render_status
 from rabaska.domain.clusters import Cluster
 from rabaska.errors import CommandFailed, RabaskaError
-from rabaska.journeys import status as asking
 from rabaska.journeys.data import _tiers
 from rabaska.journeys.resume import read_plan
-from rabaska.journeys.station import Station
-from rabaska.journeys.survey_answers import report
-from rabaska.node.login import sender
-from rabaska.node.login.report import report as real_report
+from rabaska.node.login import push_protocol
+from rabaska.node.login.run_report import report as real_report
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
+from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import Outcome
-from rabaska.remote.sending import asked
+from rabaska.remote.push_over_ssh import asked
+from rabaska.steps import query_status as asking
+from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.query_status import report
 
 RECORD = RunRecord("tiny-1", "campus", "/store/runs/tiny-1", "", 0.0, id="c" * 32)
 QUEUE = {"exit_code": 0, "said": "slurm|JOBID|STATE|REASON|.\n", "complained": "", "asked": []}
@@ -55,7 +55,9 @@ class Says:
 
 
 def station(text):
-    return Station(Cluster("campus", "", "slurm"), Says(text), "/store", "python3", Path("n.pyz"))
+    return ConnectedCluster(
+        Cluster("campus", "", "slurm"), Says(text), "/store", "python3", Path("n.pyz")
+    )
 
 
 def stands(tmp_path, *lines):
@@ -64,7 +66,7 @@ def stands(tmp_path, *lines):
     )
     answer = asking._ask(there, [RECORD], Home(tmp_path))
     (found,) = asking._standing([RECORD], answer, there, explained=True).values()
-    return list(standing.one_run(found, colours=False))
+    return list(render_status.one_run(found, colours=False))
 
 
 def test_a_report_is_shown(tmp_path):
@@ -139,7 +141,7 @@ def test_no_measurement_ends_in_a_traceback(value):
 @given(st.sampled_from(["missing", "room", "rsync"]), JSON)
 def test_no_answer_to_a_push_ends_in_a_traceback(name, value):
     answer = {"missing": {}, "room": {}, "rsync": False, name: value}
-    line = f"{sender.ANSWER}{json.dumps(answer)}\n".encode()
+    line = f"{push_protocol.ANSWER}{json.dumps(answer)}\n".encode()
     far = SimpleNamespace(output=iter([line]), write=lambda _: None, host="campus")
     shell = SimpleNamespace(started=lambda _: nullcontext(far))
     node = SimpleNamespace(guarded=str, quickly=lambda *_: "")

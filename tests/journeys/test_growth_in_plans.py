@@ -8,10 +8,10 @@ import pytest
 
 from rabaska.domain.jobs import JobSpec, Resources
 from rabaska.domain.projects import Chain, Project
-from rabaska.journeys.growth import growth, longest
-from rabaska.journeys.station import Station
-from rabaska.remote.nowhere import Nowhere
+from rabaska.remote.place import Nowhere
 from rabaska.settings.profiles import load_cluster
+from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.plan_run import growth, longest
 
 RESOURCES = Resources(timedelta(hours=3), gpus=1)
 PROJECT = Project("cats", Path("/cats"), ("python", "train.py", "{checkpoint}"), RESOURCES)
@@ -20,7 +20,7 @@ SPEC = JobSpec("cats-7f3a", RESOURCES, "/store/runs/cats-7f3a/logs", jobs=3)
 
 def planned(name, **chain):
     cluster = load_cluster(name)
-    there = Station(cluster, Nowhere(""), "/store", "python3", Path("node.pyz"))
+    there = ConnectedCluster(cluster, Nowhere(""), "/store", "python3", Path("node.pyz"))
     return growth(replace(PROJECT, chain=Chain(jobs=3, **chain)), SPEC, there)
 
 

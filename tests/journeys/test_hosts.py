@@ -3,7 +3,7 @@
 import pytest
 
 from rabaska.errors import WrongUse
-from rabaska.journeys.explore import add
+from rabaska.journeys.clusters import add
 from rabaska.records.home import Home
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rabaska.errors import WrongUse
 from rabaska.journeys.init import init, questions, write
-from rabaska.settings.project import check_data, load
+from rabaska.settings.project_file import check_data, load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rabaska.errors import RabaskaError
-from rabaska.records.runs import RunRecord, adopt, enter, remembered
+from rabaska.records.run_index import RunRecord, adopt, enter, remembered
 
 
 def output(laptop, run):

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from rabaska.domain.jobs import JobState
-from rabaska.journeys.status import _queue
 from rabaska.schedulers import SCHEDULERS, named
+from rabaska.steps.query_status import _queue
 
 BY_ID = ("pbs", "torque")
 LISTED = ("slurm", "sge", "moab", "sqsub")

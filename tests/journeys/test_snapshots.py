@@ -2,10 +2,10 @@
 
 import tarfile
 
-from rabaska.journeys.snapshots import take_snapshot
-from rabaska.journeys.telling import Silent
 from rabaska.records.home import Home
-from rabaska.settings.project import load
+from rabaska.settings.project_file import load
+from rabaska.steps.carry import take_snapshot
+from rabaska.steps.progress import SilentReporter
 
 SETTINGS = """
 name = "it"
@@ -33,7 +33,7 @@ def test_only_the_folders_at_the_root_are_left_out_by_their_place(tmp_path):
     (folder / "train.py").touch()
     (folder / "rabaska.toml").write_text(SETTINGS)
 
-    taken = take_snapshot(load(folder), Home(tmp_path / "home"), Silent())
+    taken = take_snapshot(load(folder), Home(tmp_path / "home"), SilentReporter())
 
     with tarfile.open(taken.path) as tar:
         inside = [f"mypkg/{each}/it.py" for each in sorted(apart)]
@@ -57,7 +57,7 @@ variables = {WANDB_API_KEY = "wandb-0123456789"}
     (folder / "notes.txt").write_text("hf_0123456789")
     (folder / "train.py").touch()
 
-    taken = take_snapshot(load(folder), Home(tmp_path / "home"), Silent())
+    taken = take_snapshot(load(folder), Home(tmp_path / "home"), SilentReporter())
 
     copies = ("notes.txt", "rabaska.toml.bak", "rabaska.toml~", "sub/config.toml")
     assert taken.withheld == copies

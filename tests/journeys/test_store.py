@@ -11,9 +11,9 @@ import pytest
 
 from rabaska.domain.clusters import Cluster
 from rabaska.errors import CommandFailed, SettingsError
-from rabaska.journeys.station import Station, resolved_store
-from rabaska.remote.here import Here
 from rabaska.remote.place import Outcome
+from rabaska.remote.this_computer import Here
+from rabaska.steps.connect import ConnectedCluster, resolved_store
 
 ALICE, MALLORY, STAFF = 4241, 4242, 4243  # any numbers will do: no names are needed for them
 
@@ -170,7 +170,7 @@ def test_a_program_in_a_folder_of_somebody_else_is_not_started(scratch):
     program = node / "0123.pyz"
     program.write_text("print('hello')")
     os.chown(program, ALICE, ALICE)
-    there = Station(
+    there = ConnectedCluster(
         cluster=Cluster("lab", "lab", "slurm", host="lab"), place=AsAlice(),
         store=str(scratch), python="python3", program=program,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 import pytest
 
 from rabaska.domain.gpus import parsed
-from rabaska.knowledge.gpus import build_of, builds, gpus
+from rabaska.knowledge.gpu_facts import build_of, builds, gpus
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rabaska.knowledge.waiting import waiting_for
+from rabaska.knowledge.queue_reasons import reason_for
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from rabaska.knowledge.waiting import waiting_for
     ],
 )  # fmt: skip
 def test_a_job_that_cannot_start_as_it_is_is_known_as_such(reason):
-    known = waiting_for(reason)
+    known = reason_for(reason)
 
     assert known is not None
     assert known.never
@@ -33,7 +33,7 @@ def test_a_job_that_cannot_start_as_it_is_is_known_as_such(reason):
      "job 4761852 violates active HARD MAXPROC limit of 160 for user alice"],
 )  # fmt: skip
 def test_a_job_that_starts_one_day_is_not_given_up(reason):
-    known = waiting_for(reason)
+    known = reason_for(reason)
 
     assert known is not None
     assert not known.never
@@ -41,4 +41,4 @@ def test_a_job_that_starts_one_day_is_not_given_up(reason):
 
 @pytest.mark.parametrize("reason", ["", "Priority", "Resources", "Dependency", "JobArrayTaskLimit"])
 def test_the_ordinary_reasons_need_no_words(reason):
-    assert waiting_for(reason) is None
+    assert reason_for(reason) is None

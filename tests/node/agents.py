@@ -12,7 +12,7 @@ from typing import Any
 
 from rabaska.node import files
 from rabaska.node.record import events, jobs, plan
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.run_folder import RunFolder
 
 
 def snapshot_tar(path: Path, code: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from agents import Agents, make_run
 from tests import disks
 
-from rabaska.packing.bundle import bundle
+from rabaska.packing.node_bundle import bundle
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,8 @@ import hashlib
 from pathlib import Path
 
 from rabaska.node import files
-from rabaska.node.data import packs
-from rabaska.node.data.packs import FILE, FOLDER, LINK, RECORD, Entry, Layout
+from rabaska.node.data import pack_format
+from rabaska.node.data.pack_format import FILE, FOLDER, LINK, RECORD, Entry, IndexLayout
 
 CONTENT = b"meow"
 
@@ -30,7 +30,7 @@ def forge(folder: Path, entries: list[Entry], shard: bytes = bytes(4096), **lies
             each.label, 0,
         )  # fmt: skip
         names += each.name + each.target
-    layout = Layout(files_, links, len(entries) - files_ - links, len(names))
+    layout = IndexLayout(files_, links, len(entries) - files_ - links, len(names))
     (folder / "index").write_bytes(layout.header() + records + names)
     write_manifest(folder, files_, sum(each.size for each in entries), lies.get("name", "x"))
     return folder
@@ -38,9 +38,11 @@ def forge(folder: Path, entries: list[Entry], shard: bytes = bytes(4096), **lies
 
 def write_manifest(folder: Path, count: int, size: int, name: str = "x") -> None:
     index, shard = (folder / "index").read_bytes(), (folder / "shard-00000.tar").read_bytes()
-    described = packs.Shard("shard-00000.tar", len(shard), hashlib.sha256(shard).hexdigest(), [0])
-    manifest = packs.Manifest(
+    described = pack_format.Shard(
+        "shard-00000.tar", len(shard), hashlib.sha256(shard).hexdigest(), [0]
+    )
+    manifest = pack_format.Manifest(
         name, "", count, size, len(index), hashlib.sha256(index).hexdigest(), [described]
     )
-    manifest = manifest._replace(digest=packs.digest_of(manifest))
-    files.write_json(str(folder / "manifest.json"), packs.to_json(manifest))
+    manifest = manifest._replace(digest=pack_format.digest_of(manifest))
+    files.write_json(str(folder / "manifest.json"), pack_format.to_json(manifest))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rabaska.node import files, processes
-from rabaska.node.record import chain, jobs, plan
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record import chain_rule, jobs, plan
+from rabaska.node.record.run_folder import RunFolder
 
 PLAN = plan.Plan(
     run="digits-7f3a",
@@ -59,7 +59,7 @@ def begin_job(run: RunFolder, *, pid: int | None = None, host: str | None = None
     return job
 
 
-def end_job(run: RunFolder, job: int, how: str = chain.TIME_LIMIT, **more: Any) -> None:
+def end_job(run: RunFolder, job: int, how: str = chain_rule.TIME_LIMIT, **more: Any) -> None:
     fields = {
         "reason": "", "exit_code": 0, "signal": None, "checkpoint": None, "progressed": True, **more
     }  # fmt: skip

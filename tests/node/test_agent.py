@@ -16,9 +16,9 @@ import pytest
 from agents import Agents, code_of, make_run
 
 from rabaska.node import files, processes
-from rabaska.node.login.report import report
-from rabaska.node.record import chain, jobs, plan
-from rabaska.packing.pack import Wish, pack
+from rabaska.node.login.run_report import report
+from rabaska.node.record import chain_rule, jobs, plan
+from rabaska.packing.make_pack import PackOptions, pack
 
 # Counts to TOTAL, saving after each step as a student would, and continues where it stopped.
 COUNTER = """
@@ -65,7 +65,7 @@ def test_a_program_that_ends_well_finishes_the_run(agents_for: Any) -> None:
 
     assert code == 0
     assert "job 1 of digits-0 on " in said
-    assert agents.ended(1).how == chain.FINISHED
+    assert agents.ended(1).how == chain_rule.FINISHED
     assert agents.ended(1).progressed
     assert Path(agents.run.done).exists()
     assert Path(agents.run.output_link, "result").read_text() == "3"
@@ -78,7 +78,7 @@ def test_who_failed_in_an_earlier_attempt_at_a_job_is_not_blamed_again(agents_fo
 
     agents.job()
 
-    assert agents.ended(1).how == chain.FINISHED
+    assert agents.ended(1).how == chain_rule.FINISHED
 
 
 def test_after_the_run_is_done_later_jobs_do_nothing(agents_for: Any) -> None:
@@ -102,7 +102,7 @@ def test_a_chain_goes_on_past_the_time_limit_from_the_newest_checkpoint(agents_f
     while not Path(agents.run.done).exists():
         agents.job()
 
-    assert agents.ended(1).how == chain.TIME_LIMIT
+    assert agents.ended(1).how == chain_rule.TIME_LIMIT
     assert code == 0
     assert "continuing from checkpoints/step-" in said
     steps = [line for job in agents.run.jobs() for line in agents.log(job).splitlines()]
@@ -116,7 +116,7 @@ def test_a_program_that_crashes_at_once_costs_one_job(agents_for: Any) -> None:
     second = agents.job()
 
     assert code == 7
-    assert agents.ended(1).how == chain.CRASHED
+    assert agents.ended(1).how == chain_rule.CRASHED
     assert "exit code 7" in said
     assert second[0] == 0
     assert "nothing left to do" in second[1]
@@ -132,7 +132,7 @@ def test_a_program_that_never_saves_is_not_started_again_after_the_limit(agents_
     _, second = agents.job()
 
     assert code == 0
-    assert agents.ended(1).how == chain.TIME_LIMIT
+    assert agents.ended(1).how == chain_rule.TIME_LIMIT
     assert "nothing was saved" in second
     assert "more often" in agents.events("gave up")[0]["hint"]
 
@@ -151,7 +151,7 @@ def test_a_program_that_ignores_the_signal_is_killed_before_the_limit(agents_for
     agents.job()
 
     assert agents.log(1) == "no\n"
-    assert agents.ended(1).how == chain.TIME_LIMIT
+    assert agents.ended(1).how == chain_rule.TIME_LIMIT
     assert agents.ended(1).signal == signal.SIGKILL
 
 
@@ -174,7 +174,7 @@ def test_the_program_is_asked_by_the_signal_of_the_plan(agents_for: Any) -> None
     agents.job()
 
     assert agents.log(1) == "saved\n"
-    assert agents.ended(1).how == chain.TIME_LIMIT
+    assert agents.ended(1).how == chain_rule.TIME_LIMIT
     assert agents.ended(1).progressed
 
 
@@ -206,7 +206,7 @@ def test_processes_left_behind_are_ended_even_after_a_double_fork(agents_for: An
     agents.job()
 
     pid = int(Path(agents.run.output_link, "pid").read_text())
-    assert agents.ended(1).how == chain.FINISHED
+    assert agents.ended(1).how == chain_rule.FINISHED
     assert processes.start_id(pid) is None
     assert agents.events("ended stragglers")[0]["count"] == 1
 
@@ -240,7 +240,7 @@ def test_a_record_that_cannot_be_read_costs_neither_the_results_nor_the_true_end
 
     code, said = agents.job(RECORD=os.path.join(agents.run.job(1), name))
 
-    assert (code, agents.ended(1).how) == (0, chain.FINISHED)
+    assert (code, agents.ended(1).how) == (0, chain_rule.FINISHED)
     assert Path(agents.run.output_link, "result.txt").read_text() == "precious"
     assert "a bug" not in said
 
@@ -302,7 +302,7 @@ def test_a_checkpoint_that_cannot_be_read_ends_the_job_before_it_starts_from_an_
     ended = agents.ended(1)
     Path(agents.run.output(1), locked).chmod(0o700)
 
-    assert (code, ended.how) == (1, chain.STAGING_FAILED)
+    assert (code, ended.how) == (1, chain_rule.STAGING_FAILED)
     assert f"output/{locked}" in ended.reason
     assert "Permission denied (EACCES)" in ended.reason
     assert not ended.progressed
@@ -365,7 +365,7 @@ def test_without_time_left_the_program_is_not_started(agents_for: Any) -> None:
     code, said = agents.job()
 
     assert code == 1
-    assert agents.ended(1).how == chain.NO_TIME_LEFT
+    assert agents.ended(1).how == chain_rule.NO_TIME_LEFT
     assert not Path(agents.run.log(1)).exists()
     assert "no time left" in said
 
@@ -379,7 +379,7 @@ def test_staging_that_takes_longer_than_the_time_limit_is_broken_off(agents_for:
     code, _ = agents.job()
 
     assert code == 1
-    assert agents.ended(1).how == chain.NO_TIME_LEFT
+    assert agents.ended(1).how == chain_rule.NO_TIME_LEFT
     assert "staging" in agents.ended(1).reason
 
 
@@ -404,7 +404,7 @@ def test_a_full_disk_loses_neither_earlier_results_nor_the_record(
     code, said = agents.job()
 
     assert code == 0
-    assert agents.ended(2).how == chain.ASKED_TO_GO_ON
+    assert agents.ended(2).how == chain_rule.ASKED_TO_GO_ON
     assert "could not keep notes: No space left on device" in said
     assert Path(agents.run.output_link, "notes").read_text() == "first"
     assert Path(agents.run.output_link, "ckpt.txt").exists()
@@ -425,7 +425,7 @@ def test_a_program_that_fills_the_disk_still_leaves_a_record(
     code, _ = agents.job()
 
     assert code == 1
-    assert agents.ended(1).how == chain.CRASHED
+    assert agents.ended(1).how == chain_rule.CRASHED
     assert agents.ended(1).exit_code == 1
 
 
@@ -445,7 +445,7 @@ def dataset(tmp_path: Path) -> plan.StagedData:
     (tmp_path / "cats/tabby").mkdir(parents=True)
     for number in range(2):
         (tmp_path / f"cats/tabby/{number}.pgm").write_text(f"picture {number}")
-    packed = pack(tmp_path / "cats", tmp_path / "store/packs", Wish("cats"))
+    packed = pack(tmp_path / "cats", tmp_path / "store/packs", PackOptions("cats"))
     return plan.StagedData("cats", packed.identity, "files")
 
 
@@ -476,7 +476,7 @@ def test_a_damaged_pack_is_named(agents_for: Any, dataset: plan.StagedData, tmp_
     code, _ = agents.job()
 
     assert code == 1
-    assert agents.ended(1).how == chain.STAGING_FAILED
+    assert agents.ended(1).how == chain_rule.STAGING_FAILED
     assert shard.name in agents.ended(1).reason
 
 
@@ -520,7 +520,7 @@ def test_damaged_shards_end_the_job_with_their_name_and_the_repair(
 
     ended = agents.ended(1)
     assert code == 1
-    assert ended.how == chain.DAMAGED_DATA
+    assert ended.how == chain_rule.DAMAGED_DATA
     assert dataset.pack in ended.reason
     assert "shard-00000.tar" in ended.reason
     assert f"rabaska data verify {dataset.pack} --repair" in (ended.remedy or "")
@@ -536,7 +536,7 @@ def test_data_that_is_as_it_was_packed_is_proven_and_nothing_is_said(
     code, _ = agents.job()
 
     assert code == 0
-    assert agents.ended(1).how == chain.FINISHED
+    assert agents.ended(1).how == chain_rule.FINISHED
     assert "all read" in Path(agents.run.log(1)).read_text()
 
 
@@ -546,7 +546,7 @@ def test_an_unknown_placeholder_is_named(agents_for: Any) -> None:
     code, _ = agents.job()
 
     assert code == 1
-    assert agents.ended(1).how == chain.STAGING_FAILED
+    assert agents.ended(1).how == chain_rule.STAGING_FAILED
     assert "{dat}" in agents.ended(1).reason
 
 
@@ -558,7 +558,7 @@ def test_a_missing_snapshot_is_named(agents_for: Any) -> None:
     code, _ = agents.job()
 
     assert code == 1
-    assert agents.ended(1).how == chain.STAGING_FAILED
+    assert agents.ended(1).how == chain_rule.STAGING_FAILED
     assert archive in agents.ended(1).reason
 
 
@@ -570,7 +570,7 @@ def test_a_damaged_snapshot_is_named_and_set_aside_to_be_sent_again(agents_for: 
     code, _ = agents.job()
 
     assert code == 1
-    assert agents.ended(1).how == chain.STAGING_FAILED
+    assert agents.ended(1).how == chain_rule.STAGING_FAILED
     assert f"{archive} is damaged" in agents.ended(1).reason
     assert "rabaska resume" in (agents.ended(1).remedy or "")
     assert not os.path.exists(agents.run.log(1))
@@ -616,7 +616,7 @@ def test_a_job_told_to_end_lets_the_program_save_and_the_next_job_goes_on(agents
     agent.wait(20)
 
     assert agent.returncode == 0
-    assert agents.ended(1).how == chain.KILLED
+    assert agents.ended(1).how == chain_rule.KILLED
     assert "SIGTERM" in agents.ended(1).reason
     assert agents.ended(1).progressed
 
@@ -648,7 +648,7 @@ def test_a_program_that_was_terminated_with_its_agent_is_not_finished(agents_for
     agent.send_signal(signal.SIGCONT)
     agent.wait(20)
 
-    assert agents.ended(1).how == chain.KILLED
+    assert agents.ended(1).how == chain_rule.KILLED
     assert agents.ended(1).exit_code == 0
     assert agents.ended(1).progressed
     assert not os.path.exists(agents.run.done)
@@ -667,7 +667,7 @@ def test_a_program_that_is_over_before_the_signal_reaches_its_agent_is_not_finis
     agent.send_signal(signal.SIGTERM)
     agent.wait(20)
 
-    assert agents.ended(1).how == chain.KILLED
+    assert agents.ended(1).how == chain_rule.KILLED
     assert not os.path.exists(agents.run.done)
 
 
@@ -688,7 +688,7 @@ def test_a_program_goes_on_saving_when_a_signal_to_the_whole_job_ended_its_shell
     agent.send_signal(signal.SIGCONT)
     agent.wait(40)
 
-    assert agents.ended(1).how == chain.KILLED
+    assert agents.ended(1).how == chain_rule.KILLED
     assert agents.ended(1).progressed
 
 
@@ -703,7 +703,7 @@ def test_a_suspended_job_goes_on_when_it_wakes(agents_for: Any) -> None:
     processes.signal_all(stopped, signal.SIGCONT)
     agent.wait(30)
 
-    assert agents.ended(1).how == chain.FINISHED
+    assert agents.ended(1).how == chain_rule.FINISHED
 
 
 def test_a_suspended_job_whose_run_was_taken_over_ends_when_it_wakes(agents_for: Any) -> None:
@@ -718,7 +718,7 @@ def test_a_suspended_job_whose_run_was_taken_over_ends_when_it_wakes(agents_for:
     processes.signal_all(stopped, signal.SIGCONT)
     agent.wait(30)
 
-    assert agents.ended(1).how == chain.SUPERSEDED
+    assert agents.ended(1).how == chain_rule.SUPERSEDED
 
 
 def test_a_job_suspended_while_it_saves_has_its_time_to_save(agents_for: Any) -> None:
@@ -765,7 +765,7 @@ def test_a_job_that_is_ended_because_its_run_is_cancelled_is_cancelled(
         os.kill(process, signal.SIGTERM)
     agent.wait(20)
 
-    assert agents.ended(1).how == chain.CANCELLED
+    assert agents.ended(1).how == chain_rule.CANCELLED
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -804,7 +804,7 @@ def test_a_run_that_is_asked_to_stop_stops(agents_for: Any) -> None:
     agent.wait(20)
     code, said = agents.job()
 
-    assert agents.ended(1).how == chain.CANCELLED
+    assert agents.ended(1).how == chain_rule.CANCELLED
     assert code == 0
     assert "cancelled" in said
     assert agents.run.jobs() == [1]
@@ -816,7 +816,7 @@ def test_an_agent_whose_keeper_is_gone_ends_its_program(agents_for: Any) -> None
     code, _ = agents.job(RABASKA_KEEPER="1")
 
     assert code == 0
-    assert agents.ended(1).how == chain.KILLED
+    assert agents.ended(1).how == chain_rule.KILLED
     assert "queue stopped" in agents.ended(1).reason
 
 
@@ -840,7 +840,7 @@ def test_a_stale_agent_kills_its_program_once_another_job_holds_the_run(agents_f
     os.rename(agents.run.carried(1), agents.run.carried(2))
     agent.wait(20)
 
-    assert agents.ended(1).how == chain.SUPERSEDED
+    assert agents.ended(1).how == chain_rule.SUPERSEDED
     assert not Path(agents.run.done).exists()
 
 
@@ -858,7 +858,7 @@ def test_new_files_beside_the_code_are_kept_and_shown_to_the_next_job(agents_for
     agents.job()
     agents.job()
 
-    assert agents.ended(1).how == chain.ASKED_TO_GO_ON
+    assert agents.ended(1).how == chain_rule.ASKED_TO_GO_ON
     assert agents.ended(1).progressed
     assert agents.log(1) == "['train.py']\n"
     assert agents.log(2) == "['ckpt.txt', 'history.csv', 'train.py']\n"
@@ -1031,7 +1031,7 @@ def test_a_bad_node_does_not_end_a_chain_and_is_avoided(agents_for: Any, tmp_pat
     agents.job()
 
     assert [agents.ended(job).how for job in (1, 2, 3, 4)] == [
-        chain.ASKED_TO_GO_ON, chain.STAGING_FAILED, chain.STAGING_FAILED, chain.FINISHED,
+        chain_rule.ASKED_TO_GO_ON, chain_rule.STAGING_FAILED, chain_rule.STAGING_FAILED, chain_rule.FINISHED,
     ]  # fmt: skip
     assert (tmp_path / "excluded").read_text() == f"{host}\n"
     assert f"will not run on {host}" in said

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from rabaska.node.data.ahead import ahead
+from rabaska.node.data.read_ahead import ahead
 
 
 @pytest.mark.parametrize("streams", [1, 3, 50])

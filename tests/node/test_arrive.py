@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.data import arrive, proof
-from rabaska.node.data.packs import load_manifest
-from rabaska.packing.pack import Wish, pack
+from rabaska.node.data import background_copy, pack_proof
+from rabaska.node.data.pack_format import load_manifest
+from rabaska.packing.make_pack import PackOptions, pack
 from rabaska.training import DamagedData, PackedDataset
 
 
@@ -19,13 +19,15 @@ def made(tmp_path) -> Path:
         path = tmp_path / "source" / f"class {number % 3}" / f"{number:03d}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"%d" % number * 300)
-    return pack(tmp_path / "source", tmp_path / "packs", Wish("toy", shard_size=20_000)).folder
+    return pack(
+        tmp_path / "source", tmp_path / "packs", PackOptions("toy", shard_size=20_000)
+    ).folder
 
 
 @pytest.fixture(autouse=True)
 def nobody_is_left():
     yield
-    arrive.end()
+    background_copy.end()
 
 
 def wait_for(true) -> None:
@@ -39,7 +41,7 @@ def wait_for(true) -> None:
 def test_all_samples_can_be_read_at_once_and_all_shards_come(made, tmp_path):
     expected = list(PackedDataset(made))
 
-    there = arrive.begin(str(made), str(tmp_path / "node"))
+    there = background_copy.begin(str(made), str(tmp_path / "node"))
     dataset = PackedDataset(there)
 
     assert list(dataset) == expected
@@ -52,7 +54,7 @@ def test_all_samples_can_be_read_at_once_and_all_shards_come(made, tmp_path):
 
 def test_once_it_has_arrived_the_source_is_not_needed(made, tmp_path):
     expected = list(PackedDataset(made))
-    there = arrive.begin(str(made), str(tmp_path / "node"))
+    there = background_copy.begin(str(made), str(tmp_path / "node"))
     wait_for(lambda: len(list(Path(there).glob("shard-*"))) == len(list(made.glob("shard-*"))))
 
     shutil.rmtree(made)
@@ -66,10 +68,10 @@ def test_a_damaged_shard_is_never_put_in_place_and_it_is_said_why(made, tmp_path
     content[700] ^= 1
     shard.write_bytes(content)
 
-    there = Path(arrive.begin(str(made), str(tmp_path / "node")))
+    there = Path(background_copy.begin(str(made), str(tmp_path / "node")))
 
-    wait_for((there / proof.DAMAGED).exists)
-    assert "shard-00001.tar" in (proof.damage(str(there)) or "")
+    wait_for((there / pack_proof.DAMAGED).exists)
+    assert "shard-00001.tar" in (pack_proof.damage(str(there)) or "")
     assert not (there / "shard-00001.tar").exists()
     with pytest.raises(DamagedData, match=r"shard-00001\.tar"):
         list(PackedDataset(there))
@@ -77,26 +79,26 @@ def test_a_damaged_shard_is_never_put_in_place_and_it_is_said_why(made, tmp_path
 
 def test_shards_that_arrived_are_proven_and_those_of_another_day_anew(made, tmp_path):
     manifest = load_manifest(str(made))
-    there = Path(arrive.begin(str(made), str(tmp_path / "node")))
+    there = Path(background_copy.begin(str(made), str(tmp_path / "node")))
     proven = b"\1" * len(manifest.shards)
-    wait_for(lambda: (there / proof.PROVEN).read_bytes() == proven)
+    wait_for(lambda: (there / pack_proof.PROVEN).read_bytes() == proven)
     shard = there / "shard-00002.tar"
     content = bytearray(shard.read_bytes())
     content[700] ^= 1
     shard.write_bytes(content)
-    arrive.end()
+    background_copy.end()
 
-    arrive.begin(str(made), str(tmp_path / "node"))
+    background_copy.begin(str(made), str(tmp_path / "node"))
 
-    wait_for(lambda: (there / proof.PROVEN).read_bytes() == proven)
+    wait_for(lambda: (there / pack_proof.PROVEN).read_bytes() == proven)
     assert shard.read_bytes() == (made / shard.name).read_bytes()  # it came once more
-    assert proof.damage(str(there)) is None
+    assert pack_proof.damage(str(there)) is None
 
 
 def test_ending_leaves_a_folder_that_can_be_removed(made, tmp_path):
-    there = arrive.begin(str(made), str(tmp_path / "node"))
+    there = background_copy.begin(str(made), str(tmp_path / "node"))
 
-    arrive.end()
+    background_copy.end()
     shutil.rmtree(there)
 
     assert os.listdir(tmp_path / "node") == []

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rabaska.node.saves import checkpoints
-from rabaska.node.saves.order import Checkpoint
-from rabaska.node.saves.unreadable import Unreadable
+from rabaska.node.checkpoints import newest_checkpoint
+from rabaska.node.checkpoints.order import Candidate
+from rabaska.node.checkpoints.unreadable import Unreadable
 
 NOW = 1_700_000_000 * 10**9
 SECOND = 10**9
@@ -32,7 +32,7 @@ def save(folder: Path, name: str, *, at: float = 0.0, damaged: bool = False) -> 
 
 
 def chosen(folder: Path, *patterns: str) -> str | None:
-    found = checkpoints.newest_valid(str(folder), list(patterns))
+    found = newest_checkpoint.newest_valid(str(folder), list(patterns))
     return found.path if found else None
 
 
@@ -40,16 +40,16 @@ def test_the_newest_checkpoint_is_found_at_any_depth(tmp_path: Path) -> None:
     save(tmp_path, "checkpoints/step-1.npz", at=100)
     newest = save(tmp_path, "output/version_0/deep/step-2.npz", at=200)
 
-    found = checkpoints.newest_valid(str(tmp_path), ["*.npz"])
+    found = newest_checkpoint.newest_valid(str(tmp_path), ["*.npz"])
 
-    assert found == Checkpoint(
+    assert found == Candidate(
         "output/version_0/deep/step-2.npz", newest.stat().st_size, NOW + 200 * SECOND
     )
 
 
 def test_nothing_is_found_where_nothing_was_saved(tmp_path: Path) -> None:
-    assert checkpoints.newest_valid(str(tmp_path), ["*.npz"]) is None
-    assert checkpoints.newest_valid(str(tmp_path / "absent"), ["*.npz"]) is None
+    assert newest_checkpoint.newest_valid(str(tmp_path), ["*.npz"]) is None
+    assert newest_checkpoint.newest_valid(str(tmp_path / "absent"), ["*.npz"]) is None
 
 
 def test_a_damaged_newest_one_is_set_aside_and_the_one_before_it_used(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_damaged_newest_one_is_set_aside_and_the_one_before_it_used(tmp_path: 
     content = damaged.read_bytes()
     told: list[tuple[str, str]] = []
 
-    found = checkpoints.newest_valid(
+    found = newest_checkpoint.newest_valid(
         str(tmp_path), ["*.npz"], report=lambda path, why: told.append((path, why))
     )
 
@@ -75,7 +75,9 @@ def test_a_damaged_one_is_reported_only_once(tmp_path: Path) -> None:
     told: list[str] = []
 
     for _ in range(3):
-        checkpoints.newest_valid(str(tmp_path), [], report=lambda path, why: told.append(path))
+        newest_checkpoint.newest_valid(
+            str(tmp_path), [], report=lambda path, why: told.append(path)
+        )
 
     assert told == ["step-2.npz"]
 
@@ -96,7 +98,7 @@ def test_looking_without_setting_aside_changes_nothing(tmp_path: Path) -> None:
     save(tmp_path, "step-1.npz", at=100)
     save(tmp_path, "step-2.npz", at=200, damaged=True)
 
-    found = checkpoints.newest_valid(str(tmp_path), ["*.npz"], set_aside=False)
+    found = newest_checkpoint.newest_valid(str(tmp_path), ["*.npz"], set_aside=False)
 
     assert found is not None
     assert found.path == "step-1.npz"
@@ -127,7 +129,7 @@ def test_a_newest_file_that_cannot_be_read_is_not_passed_over(ordinary_folder: P
     told: list[str] = []
 
     with pytest.raises(Unreadable, match=r"output/step-2.npz.*Permission.*EACCES"):
-        checkpoints.newest_valid(
+        newest_checkpoint.newest_valid(
             str(ordinary_folder), ["*.npz"], report=lambda path, why: told.append(path)
         )
 
@@ -164,8 +166,8 @@ def test_a_folder_that_cannot_be_read_may_hold_the_newest(
 
     try:
         with pytest.raises(Unreadable, match=locked):
-            checkpoints.newest_valid(str(ordinary_folder), [])
-        assert checkpoints.newest_valid(str(ordinary_folder), [], set_aside=False) is not None
+            newest_checkpoint.newest_valid(str(ordinary_folder), [])
+        assert newest_checkpoint.newest_valid(str(ordinary_folder), [], set_aside=False) is not None
     finally:
         (ordinary_folder / locked).chmod(0o700)
 
@@ -200,7 +202,7 @@ def test_names_that_are_not_text_are_found(tmp_path: Path) -> None:
     ],
 )
 def test_a_pattern_fits_a_name_or_a_path(path: str, pattern: str, fits: bool) -> None:
-    assert checkpoints.matches(path, [pattern]) is fits
+    assert newest_checkpoint.matches(path, [pattern]) is fits
 
 
 SAVES_FOR_EVER = """
@@ -230,7 +232,7 @@ def test_whatever_moment_a_program_is_killed_at_its_last_whole_save_is_found(
         program.kill()
         said += program.communicate()[0].splitlines()
 
-        found = checkpoints.newest_valid(str(tmp_path), ["*.npz"])
+        found = newest_checkpoint.newest_valid(str(tmp_path), ["*.npz"])
 
         assert found is not None
         with np.load(tmp_path / found.path) as saved:
@@ -323,7 +325,7 @@ def test_a_folder_is_damaged_by_empty_files_that_must_hold_data(
     for name, content in files.items():
         (folder / name).write_bytes(content)
 
-    found = checkpoints.newest_valid(str(tmp_path), [])
+    found = newest_checkpoint.newest_valid(str(tmp_path), [])
 
     assert (found is not None) == (files in MAY_BE_EMPTY)
     assert folder.exists() == (files in MAY_BE_EMPTY)
@@ -621,7 +623,9 @@ def save_like_tensorflow(folder: Path, number: int, *, shards: int = 1) -> Path:
     return index
 
 
-@pytest.mark.parametrize("patterns", [[], ["*.index"], ["ckpt-*"], checkpoints.DEFAULT_PATTERNS])
+@pytest.mark.parametrize(
+    "patterns", [[], ["*.index"], ["ckpt-*"], newest_checkpoint.DEFAULT_PATTERNS]
+)
 def test_a_checkpoint_of_tensorflow_is_known_by_its_index(
     tmp_path: Path, patterns: list[str]
 ) -> None:
@@ -631,7 +635,7 @@ def test_a_checkpoint_of_tensorflow_is_known_by_its_index(
     lay(tmp_path / "output/export/variables", ["variables.index", "variables.data-00000-of-00001"])
 
     assert chosen(tmp_path, *patterns) == "output/tf/ckpt-10.index"
-    found = checkpoints.everything(str(tmp_path / "output/tf"), patterns)
+    found = newest_checkpoint.everything(str(tmp_path / "output/tf"), patterns)
     assert sorted(one.path for one in found) == ["ckpt-10.index", "ckpt-9.index"]
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.node.job.command import (
+from rabaska.node.job.program_command import (
     Places,
     UnknownPlaceholder,
     environment,

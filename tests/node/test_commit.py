@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node import partial
-from rabaska.node.saves import checkpoints, commit, validity
+from rabaska.node import partial_folder
+from rabaska.node.checkpoints import commit, newest_checkpoint, validity
 
 
 def save(parent: Path, step: int, *, content: bytes = b"weights" * 5000) -> Path:
     parent.mkdir(parents=True, exist_ok=True)
-    making = partial.begin(str(parent), commit.folder_name(step))
+    making = partial_folder.begin(str(parent), commit.folder_name(step))
     (Path(making.path) / "inside").mkdir()
     parts = []
     for name in ("tensors.safetensors", "inside/more.bin"):
@@ -23,7 +23,7 @@ def save(parent: Path, step: int, *, content: bytes = b"weights" * 5000) -> Path
         parts.append(commit.proven(making.path, name))
     commit.seal(making.path, step, parts, {"epoch": 1})
     target = parent / commit.folder_name(step)
-    assert partial.finish(making, str(target))
+    assert partial_folder.finish(making, str(target))
     return target
 
 
@@ -81,10 +81,10 @@ def test_the_agent_finds_the_newest_folder_and_passes_its_files_over(tmp_path: P
     newest = save(tmp_path / "checkpoints", 10)
     moment = (newest / commit.COMMIT).stat().st_mtime_ns
 
-    found = checkpoints.newest_valid(str(tmp_path), ["*.pt"])
+    found = newest_checkpoint.newest_valid(str(tmp_path), ["*.pt"])
 
-    assert found == checkpoints.Checkpoint("checkpoints/ckpt-000000010", 70_000, moment)
-    assert list(checkpoints.candidates(str(tmp_path), [])) == []
+    assert found == newest_checkpoint.Checkpoint("checkpoints/ckpt-000000010", 70_000, moment)
+    assert list(newest_checkpoint.candidates(str(tmp_path), [])) == []
 
 
 def test_a_damaged_folder_is_set_aside_once_and_the_one_before_it_used(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_damaged_folder_is_set_aside_once_and_the_one_before_it_used(tmp_path:
     told: list[str] = []
 
     for _ in range(2):
-        found = checkpoints.newest_valid(
+        found = newest_checkpoint.newest_valid(
             str(tmp_path), [], report=lambda path, _: told.append(path)
         )
 
@@ -105,19 +105,19 @@ def test_a_damaged_folder_is_set_aside_once_and_the_one_before_it_used(tmp_path:
 
 
 def test_what_is_still_being_written_is_no_candidate(tmp_path: Path) -> None:
-    making = partial.begin(str(tmp_path), commit.folder_name(12))
+    making = partial_folder.begin(str(tmp_path), commit.folder_name(12))
     (Path(making.path) / "tensors.safetensors").write_bytes(b"half")
 
-    assert checkpoints.newest_valid(str(tmp_path), []) is None
+    assert newest_checkpoint.newest_valid(str(tmp_path), []) is None
     assert Path(making.path).exists()
-    partial.abandon(making)
+    partial_folder.abandon(making)
 
 
 def test_somebody_elses_folder_of_that_name_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "ckpt-000000012").mkdir()
     (tmp_path / "ckpt-000000012" / "notes").write_text("mine")
 
-    assert checkpoints.newest_valid(str(tmp_path), []) is None
+    assert newest_checkpoint.newest_valid(str(tmp_path), []) is None
     assert (tmp_path / "ckpt-000000012" / "notes").exists()
 
 

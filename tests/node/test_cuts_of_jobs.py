@@ -6,22 +6,22 @@ from pathlib import Path
 import pytest
 from made_runs import begin_job, make_run
 
-from rabaska.node.job import cutting
-from rabaska.node.job.interrupts import Stop
+from rabaska.node.job import interruptions
+from rabaska.node.job.stop_signals import Stop
 from rabaska.node.record import plan
-from rabaska.node.record.plan import ASK, KILL, KILL_WHILE_SAVING, Cut
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.plan import ASK, KILL, KILL_WHILE_SAVING, PlannedInterruption
+from rabaska.node.record.run_folder import RunFolder
 
 
 class Begun:
     """A run whose first job has begun, with one cut."""
 
-    def __init__(self, store: Path, cut: Cut) -> None:
+    def __init__(self, store: Path, cut: PlannedInterruption) -> None:
         self.run: RunFolder = make_run(store, cuts=[cut])
         self.job = begin_job(self.run)
         wanted = plan.load(self.run)
         assert wanted is not None
-        self.look = cutting.planned_for(self.run, wanted, self.job, lambda: None)
+        self.look = interruptions.planned_for(self.run, wanted, self.job, lambda: None)
 
     def prints(self, *steps: int) -> None:
         with open(self.run.log(self.job), "a") as log:
@@ -44,11 +44,11 @@ def test_a_job_without_a_cut_of_its_own_looks_as_ever(tmp_path):
     def look():
         return None
 
-    assert cutting.planned_for(run, wanted, 1, look) is look
+    assert interruptions.planned_for(run, wanted, 1, look) is look
 
 
 def test_a_kill_waits_for_its_step_and_for_something_to_go_on_from(tmp_path):
-    begun = Begun(tmp_path, Cut(KILL, step=10, latest=20, seconds=0.0))
+    begun = Begun(tmp_path, PlannedInterruption(KILL, step=10, latest=20, seconds=0.0))
 
     begun.prints(9)
     begun.saves()
@@ -62,7 +62,7 @@ def test_a_kill_waits_for_its_step_and_for_something_to_go_on_from(tmp_path):
 
 
 def test_without_a_save_a_cut_comes_at_its_latest_step(tmp_path):
-    begun = Begun(tmp_path, Cut(ASK, step=10, latest=20, seconds=0.0))
+    begun = Begun(tmp_path, PlannedInterruption(ASK, step=10, latest=20, seconds=0.0))
 
     begun.prints(10, 19)
     too_early = begun.look()
@@ -75,7 +75,9 @@ def test_without_a_save_a_cut_comes_at_its_latest_step(tmp_path):
 
 
 def test_a_kill_while_saving_waits_for_half_a_file(tmp_path):
-    begun = Begun(tmp_path, Cut(KILL_WHILE_SAVING, step=10, latest=2000, seconds=0.0))
+    begun = Begun(
+        tmp_path, PlannedInterruption(KILL_WHILE_SAVING, step=10, latest=2000, seconds=0.0)
+    )
 
     begun.prints(11)
     whole = begun.saves().read_bytes()
@@ -89,7 +91,7 @@ def test_a_kill_while_saving_waits_for_half_a_file(tmp_path):
 
 @pytest.mark.parametrize(("seconds", "due"), [(0.0, True), (3600.0, False)])
 def test_a_program_that_tells_no_steps_is_cut_by_the_clock(tmp_path, seconds, due):
-    begun = Begun(tmp_path, Cut(KILL, step=None, latest=None, seconds=seconds))
+    begun = Begun(tmp_path, PlannedInterruption(KILL, step=None, latest=None, seconds=seconds))
 
     before = begun.look()
     begun.prints()

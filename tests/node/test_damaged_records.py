@@ -9,18 +9,27 @@ import pytest
 from made_runs import PLAN, begin_job, end_job, make_run, print_log
 from tests.records.damages import DAMAGES, RECORDS
 
-from rabaska.cli.standing import one_run
+from rabaska.cli.render_status import one_run
 from rabaska.domain.runs import RunStatus
-from rabaska.journeys.reading import _read_run
 from rabaska.node import files
-from rabaska.node.job import keep
-from rabaska.node.job.copies import Copies
-from rabaska.node.login import report, survey, tail
-from rabaska.node.record import chain, events, jobs, patterns, plan, resumption, submissions, tracks
-from rabaska.node.record.growth import limit
-from rabaska.node.record.runfolder import RunFolder
-from rabaska.node.saves import saved
-from rabaska.records.runs import RunRecord
+from rabaska.node.checkpoints import save_log
+from rabaska.node.job import results
+from rabaska.node.job.copied_files import Copies
+from rabaska.node.login import follow_log, run_report, status_query
+from rabaska.node.record import (
+    chain_rule,
+    events,
+    jobs,
+    learned_patterns,
+    plan,
+    resume_evidence,
+    step_tracks,
+    submissions,
+)
+from rabaska.node.record.chain_rule import limit
+from rabaska.node.record.run_folder import RunFolder
+from rabaska.records.run_index import RunRecord
+from rabaska.steps.read_status import _read_run
 
 FALLBACK = '{"path": "output/a.npz", "mtime_ns": 5, "job": 1, "steps": 3, "id": "12"}\n'
 
@@ -44,15 +53,15 @@ def run(tmp_path: Path) -> RunFolder:
         run.metrics, {**told, "batches": 5, "batch": 0, "length": 5, "saves": 1, "saved": 6.0}
     )
     files.write_json(run.patterns, {"patterns": ["*.pt"]})
-    tracks.remember(run, job, tracks.look(run.carried(job), ["*.npz"]))
-    own = tracks.of_job(run, job, "", ["*.npz"])
+    step_tracks.remember(run, job, step_tracks.look(run.carried(job), ["*.npz"]))
+    own = step_tracks.of_job(run, job, "", ["*.npz"])
     Path(run.output(job), "a.npz").write_bytes(b"1")
     checkpoint = {"path": "output/a.npz", "size": 1, "mtime_ns": 5}
-    end_job(run, job, checkpoint=checkpoint, tracks=tracks.to_json(own), missing=["b"])
+    end_job(run, job, checkpoint=checkpoint, tracks=step_tracks.to_json(own), missing=["b"])
     code = Path(run.path, "code")
     code.mkdir()
     (code / "a.npz").write_bytes(b"2")
-    keep.keep_new(str(code), run.carried(job), {})
+    results.keep_new(str(code), run.carried(job), {})
     return run
 
 
@@ -77,23 +86,25 @@ def everything_read(run: RunFolder) -> None:
             plan.load(run)
     else:
         asked = plan.load(run) or PLAN
-    resumption.verdict_on(run, asked)
-    resumption.judge(run, 1, asked, tracks.of_job(run, 1, "", ["*.npz"]), chain.TIME_LIMIT)
+    resume_evidence.verdict_on(run, asked)
+    resume_evidence.judge(
+        run, 1, asked, step_tracks.of_job(run, 1, "", ["*.npz"]), chain_rule.TIME_LIMIT
+    )
     jobs.not_kept(run, run.output(1))
     submissions.jobs_there(run)
     submissions.is_unanswered(run)
-    patterns.learn(run, 1, ["*.pt"])
+    learned_patterns.learn(run, 1, ["*.pt"])
     limit(asked, [])
     list(events.read(run))
-    saved.read(run.carried(1))
+    save_log.read(run.carried(1))
     known = Copies(os.path.join(run.path, "code"), run.carried(1))
     known.remember(known.paths(), [])
-    tail.is_over(run)
-    survey._submitting(run)
+    follow_log.is_over(run)
+    status_query._submitting(run)
 
 
 def as_shown(run: RunFolder) -> RunStatus:
-    told = json.loads(files.to_json(report.report(run.path)))
+    told = json.loads(files.to_json(run_report.report(run.path)))
     record = RunRecord(
         name=run.name, cluster="here", path=run.path, project="", created=1.0, job_id="12"
     )
@@ -135,7 +146,7 @@ def test_a_damaged_list_of_copies_keeps_new_copies_beside_the_old(run: RunFolder
     code = Path(run.path, "code")
     (code / "a.npz").write_bytes(b"3")
 
-    kept: Any = keep.keep_new(str(code), run.carried(1), {})
+    kept: Any = results.keep_new(str(code), run.carried(1), {})
 
     assert kept.paths == ["a.npz"]
     assert Path(run.output(1), "beside-code-2/a.npz").read_bytes() == b"3"

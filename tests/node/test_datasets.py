@@ -8,11 +8,11 @@ import pytest
 from made_runs import PLAN
 from tests.disks import small_disk
 
-from rabaska.node.data.tiers import LEFT, MEMORY, NoRoom, kind_of
-from rabaska.node.job import datasets
+from rabaska.node.data.tier_choice import LEFT, MEMORY, NoTierFits, kind_of
+from rabaska.node.job import stage_datasets
 from rabaska.node.record.plan import Nearby, StagedData, from_json, to_json
-from rabaska.node.record.runfolder import RunFolder
-from rabaska.packing.pack import Wish, pack
+from rabaska.node.record.run_folder import RunFolder
+from rabaska.packing.make_pack import PackOptions, pack
 from rabaska.training import PackedDataset
 
 
@@ -22,7 +22,9 @@ def made(tmp_path):
         path = tmp_path / "source" / f"class {number % 3}" / f"{number}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bytes([number]) * 1000)
-    return pack(tmp_path / "source", tmp_path / "store" / "packs", Wish("toy", shard_size=9000))
+    return pack(
+        tmp_path / "source", tmp_path / "store" / "packs", PackOptions("toy", shard_size=9000)
+    )
 
 
 @pytest.fixture
@@ -36,13 +38,15 @@ def place(made, tmp_path):
     """Puts the dataset somewhere, as a job of one node does, and lets go of it at the end."""
     (tmp_path / "local").mkdir()
 
-    def placed(mode: str, nearby: Nearby = Nearby(), local: str = "") -> datasets.Placed:  # noqa: B008
+    def placed(
+        mode: str, nearby: Nearby = Nearby(), local: str = ""
+    ) -> stage_datasets.PlacedDataset:  # noqa: B008
         plan = PLAN._replace(datasets=[StagedData("toy", made.identity, mode)], nearby=nearby)
         run = RunFolder(str(tmp_path / "store" / "runs" / "toy-1234"))
-        return datasets.place(run, plan, local or str(tmp_path / "local"), freely=True)[0]
+        return stage_datasets.place(run, plan, local or str(tmp_path / "local"), freely=True)[0]
 
     yield placed
-    datasets.leave()
+    stage_datasets.leave()
 
 
 def contents(folder: str) -> list:
@@ -66,7 +70,7 @@ def test_what_fits_goes_into_memory_and_is_gone_afterwards(place, made, memory, 
     assert found.where == MEMORY
     assert found.path.startswith(memory)
     assert contents(found.path) == contents(str(made.folder))
-    datasets.leave()
+    stage_datasets.leave()
     assert [name for _, _, names in os.walk(memory) for name in names] == []
 
 
@@ -87,7 +91,7 @@ def test_two_runs_have_files_of_their_own_and_may_write_to_them(place, memory):
 
 def test_a_shared_disk_keeps_the_shards_for_the_next_run(place, made, memory):
     first = place("shards", Nearby(shared=memory)).path
-    datasets.leave()
+    stage_datasets.leave()
     kept = place("shards", Nearby(shared=memory)).path
 
     assert kept == first
@@ -96,15 +100,17 @@ def test_a_shared_disk_keeps_the_shards_for_the_next_run(place, made, memory):
 def test_a_folder_that_the_node_does_not_have_is_none(monkeypatch, tmp_path):
     monkeypatch.setenv("RAMDISK", str(tmp_path))
 
-    assert datasets.known(Nearby("$RAMDISK", "$NO_SUCH_VARIABLE")) == Nearby(str(tmp_path), "")
-    assert datasets.known(Nearby("$RAMDISK/x")) == Nearby()
+    assert stage_datasets.known(Nearby("$RAMDISK", "$NO_SUCH_VARIABLE")) == Nearby(
+        str(tmp_path), ""
+    )
+    assert stage_datasets.known(Nearby("$RAMDISK/x")) == Nearby()
 
 
 @pytest.mark.parametrize("mode", ["files", "shards"])
 def test_what_fits_nowhere_is_refused_as_files_and_read_in_place_as_shards(place, tmp_path, mode):
     with small_disk(tmp_path / "small", "16k") as small:
         if mode == "files":
-            with pytest.raises(NoRoom, match="30 files"):
+            with pytest.raises(NoTierFits, match="30 files"):
                 place(mode, local=str(small))
         else:
             assert place(mode, local=str(small)).where == LEFT
@@ -125,4 +131,4 @@ def test_a_plan_without_nearby_folders_can_be_read():
     ],
 )
 def test_it_is_said_in_one_line(placed, sentence):
-    assert datasets.told(datasets.Placed(*placed)) == sentence
+    assert stage_datasets.told(stage_datasets.PlacedDataset(*placed)) == sentence

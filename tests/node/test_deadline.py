@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rabaska.node.job.deadline import ASK_AGAIN, Deadline
-from rabaska.node.record import chain
+from rabaska.node.job.stop_signals import ASK_AGAIN, Deadline
+from rabaska.node.record import chain_rule
 
 # Loaded by the agent's Python before anything else: a clock that somebody sets.
 SETTABLE_CLOCK = """
@@ -40,7 +40,7 @@ def test_a_clock_that_is_set_ahead_ends_no_job(agents_for: Any, tmp_path: Path) 
     clock.write_text("3600")
     agent.wait(30)
 
-    assert agents.ended(1).how == chain.FINISHED
+    assert agents.ended(1).how == chain_rule.FINISHED
 
 
 def left_in_the_end(deadline: Deadline) -> float:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from made_runs import PLAN, begin_job, make_run
 
-from rabaska.node.job import ending
-from rabaska.node.job.program import End
+from rabaska.node.job import finish
+from rabaska.node.job.program_process import ProgramEnd
 from rabaska.node.job.this_job import ThisJob, Work
-from rabaska.node.record import chain, jobs, patterns, resumption, tracks
+from rabaska.node.record import chain_rule, jobs, learned_patterns, resume_evidence, step_tracks
 from rabaska.node.record.events import Diary
 
 
@@ -29,16 +29,16 @@ def work(tmp_path: Any) -> Work:
 
 
 BUGS = [
-    (tracks, "of_job"),
-    (resumption, "judge"),
-    (patterns, "learn"),
+    (step_tracks, "of_job"),
+    (resume_evidence, "judge"),
+    (learned_patterns, "learn"),
     (jobs, "newest"),
-    (ending.growing, "foretold"),
+    (finish.growing, "foretold"),
 ]
 
 
 @pytest.mark.parametrize(("module", "name"), BUGS)
-@pytest.mark.parametrize("how", [chain.FINISHED, chain.TIME_LIMIT])
+@pytest.mark.parametrize("how", [chain_rule.FINISHED, chain_rule.TIME_LIMIT])
 def test_a_bug_while_an_end_is_judged_keeps_its_traceback_and_the_end_is_recorded(
     work: Work,
     monkeypatch: pytest.MonkeyPatch,
@@ -52,18 +52,18 @@ def test_a_bug_while_an_end_is_judged_keeps_its_traceback_and_the_end_is_recorde
 
     monkeypatch.setattr(module, name, fails)
 
-    ending.write_end(work, None, End(how, "why", 0))
+    finish.write_end(work, None, ProgramEnd(how, "why", 0))
 
     ended = jobs.read_ended(work.run, 1)
     assert ended is not None
     assert ended.how == how
-    assert os.path.exists(work.run.done) is (how == chain.FINISHED)
+    assert os.path.exists(work.run.done) is (how == chain_rule.FINISHED)
     said = capfd.readouterr()
-    asked = (name, how) != ("foretold", chain.FINISHED)
+    asked = (name, how) != ("foretold", chain_rule.FINISHED)
     assert ("ZeroDivisionError: a bug" in said.err) is asked
 
 
-FINISHED = End(chain.FINISHED, "the program finished", 0)
+FINISHED = ProgramEnd(chain_rule.FINISHED, "the program finished", 0)
 UNREACHED = "the run folder could not be reached for 31 s"
 
 
@@ -83,10 +83,10 @@ def test_results_that_no_lease_allows_to_copy_are_missing(
     monkeypatch.setenv("RABASKA_KEEP_SECONDS", "0")
     work.lease.lost = lambda: UNREACHED  # type: ignore[method-assign]
 
-    end = ending.keep_results(work, results, {}, lambda: True, FINISHED)
-    ending.write_end(work, None, end)
+    end = finish.keep_results(work, results, {}, lambda: True, FINISHED)
+    finish.write_end(work, None, end)
 
-    assert end.how == chain.NOT_KEPT
+    assert end.how == chain_rule.NOT_KEPT
     assert sorted(end.missing) == [f"result-{number}.txt" for number in range(5)]
     assert "could not be reached" in end.reason
     assert "--walltime" not in end.remedy
@@ -98,11 +98,11 @@ def test_a_lease_that_is_lost_while_results_are_copied_is_waited_for(
 ) -> None:
     answers = iter(["", ""] + [UNREACHED] * 3)
     work.lease.lost = lambda: next(answers, "")  # type: ignore[method-assign]
-    monkeypatch.setattr(ending.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(finish.time, "sleep", lambda seconds: None)
 
-    end = ending.keep_results(work, results, {}, lambda: True, FINISHED)
+    end = finish.keep_results(work, results, {}, lambda: True, FINISHED)
 
-    assert (end.how, list(end.missing)) == (chain.FINISHED, [])
+    assert (end.how, list(end.missing)) == (chain_rule.FINISHED, [])
     assert len([name for name in os.listdir(work.run.output(1)) if "result" in name]) == 5
 
 
@@ -112,7 +112,7 @@ def test_a_job_whose_run_another_holds_neither_waits_nor_tells_what_is_missing(
     work.lease.lost = lambda: "another job holds the run now"  # type: ignore[method-assign]
     work.lease.superseded = True
 
-    assert ending.keep_results(work, results, {}, lambda: True, FINISHED) == FINISHED
+    assert finish.keep_results(work, results, {}, lambda: True, FINISHED) == FINISHED
     assert not [name for name in os.listdir(work.run.output(1)) if "result" in name]
 
 
@@ -130,7 +130,7 @@ def test_a_table_that_is_none_tells_what_came_before(tmp_path: Any) -> None:
     table = tmp_path / "output/m.csv"
     table.write_bytes(b"epoch,loss\n0,1\n1,2\n" + b"x" * 100 + b"\n2,3\n")
 
-    found = tracks._of_text(str(tmp_path), "output/m.csv", [0, 0])
+    found = step_tracks._of_text(str(tmp_path), "output/m.csv", [0, 0])
 
     assert found is not None
     assert (found.first, found.last) == ([0.0], [1.0])

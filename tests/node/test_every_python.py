@@ -17,7 +17,7 @@ import pytest
 from tests.needs.pythons import interpreters
 
 from rabaska.node.record import plan
-from rabaska.packing.pack import Wish, pack
+from rabaska.packing.make_pack import PackOptions, pack
 
 TRAINING_SINCE = (3, 8)
 
@@ -134,7 +134,7 @@ def test_every_module_can_be_imported(python: str, version: tuple[int, int], zip
 def test_a_run_whose_agent_is_killed_goes_on_and_finishes(
     python: str, zipapp: Path, dataset: Path, tmp_path: Path, agents_for: Any
 ) -> None:
-    packed = pack(dataset, tmp_path / "store" / "packs", Wish("letters"))
+    packed = pack(dataset, tmp_path / "store" / "packs", PackOptions("letters"))
     agents = agents_for(
         PROGRAM,
         command=[python, *COMMAND],
@@ -180,7 +180,7 @@ def test_the_newest_whole_checkpoint_is_chosen(python: str, zipapp: Path, tmp_pa
         os.utime(tmp_path / name, (10**9 + 100 * moment,) * 2)
 
     said = inside(
-        python, zipapp, "import sys; from rabaska.node.saves import checkpoints\n"
+        python, zipapp, "import sys; from rabaska.node.checkpoints import checkpoints\n"
         "def told(path, why): print('damaged', path)\n"
         "found = checkpoints.newest_valid(sys.argv[1], ['*.np?'], report=told)\n"
         "print(found.path, found.size)", str(tmp_path),
@@ -198,7 +198,7 @@ def test_the_newest_whole_checkpoint_is_chosen(python: str, zipapp: Path, tmp_pa
 def test_a_pack_is_staged(
     python: str, zipapp: Path, dataset: Path, tmp_path: Path, mode: str
 ) -> None:
-    packed = pack(dataset, tmp_path / "packs", Wish("letters"))
+    packed = pack(dataset, tmp_path / "packs", PackOptions("letters"))
 
     staged = inside(
         python, zipapp, "import sys; from rabaska.node.data.stage import stage\n"

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from rabaska.node.job import failures
-from rabaska.node.job.interrupts import Stop
-from rabaska.node.job.program import End, explained
-from rabaska.node.record import chain
+from rabaska.node.job import program_task
+from rabaska.node.job.program_process import ProgramEnd, explained
+from rabaska.node.job.stop_signals import Stop
+from rabaska.node.record import chain_rule
 
 KILLED_BY_SRUN = explained(137, None)
 
@@ -33,7 +33,7 @@ def test_a_task_notes_how_its_process_failed(noted):
     with task(noted, "exit 3") as failing:
         assert failing.wait() == 3
 
-    first = failures.first(str(noted))
+    first = program_task.first(str(noted))
     assert first is not None
     assert (first.code, first.rank) == (3, 5)
 
@@ -47,47 +47,49 @@ def test_what_ends_well_or_after_a_signal_notes_nothing(noted):
         ended.terminate()
         assert ended.wait() == 3
 
-    assert failures.first(str(noted)) is None
+    assert program_task.first(str(noted)) is None
 
 
 def test_the_first_is_blamed_and_says_who_it_is(noted):
-    failures.note(str(noted), 1, "3")
-    failures.note(str(noted), 143, "0")
+    program_task.note(str(noted), 1, "3")
+    program_task.note(str(noted), 143, "0")
 
-    end = failures.blamed(KILLED_BY_SRUN, failures.first(str(noted)))
+    end = program_task.blamed(KILLED_BY_SRUN, program_task.first(str(noted)))
 
-    assert (end.how, end.exit_code) == (chain.CRASHED, 1)
+    assert (end.how, end.exit_code) == (chain_rule.CRASHED, 1)
     assert end.reason.startswith("process 3 on ")
     assert end.reason.endswith(" failed first: the program ended with exit code 1")
 
 
 def test_a_launcher_of_several_has_no_rank(noted):
-    failures.note(str(noted), 1, None)
+    program_task.note(str(noted), 1, None)
 
-    end = failures.blamed(KILLED_BY_SRUN, failures.first(str(noted)))
+    end = program_task.blamed(KILLED_BY_SRUN, program_task.first(str(noted)))
 
     assert end.reason == f"{socket.gethostname()} failed first: the program ended with exit code 1"
 
 
 def test_one_that_was_killed_for_its_memory_is_still_killed(noted):
-    failures.note(str(noted), 137, "1")
+    program_task.note(str(noted), 137, "1")
 
-    assert failures.blamed(KILLED_BY_SRUN, failures.first(str(noted))).how == chain.KILLED
+    assert (
+        program_task.blamed(KILLED_BY_SRUN, program_task.first(str(noted))).how == chain_rule.KILLED
+    )
 
 
 def test_a_program_that_was_asked_to_stop_is_not_blamed(noted):
-    failures.note(str(noted), 1, "3")
-    asked = End(chain.TIME_LIMIT, "", 1, stop=Stop(chain.TIME_LIMIT, ""))
+    program_task.note(str(noted), 1, "3")
+    asked = ProgramEnd(chain_rule.TIME_LIMIT, "", 1, stop=Stop(chain_rule.TIME_LIMIT, ""))
 
-    assert failures.blamed(asked, failures.first(str(noted))) == asked
+    assert program_task.blamed(asked, program_task.first(str(noted))) == asked
 
 
 def test_half_a_line_does_not_count(noted):
     noted.write_text('{"code": 1, "ho')
-    assert failures.first(str(noted)) is None
-    assert failures.blamed(KILLED_BY_SRUN, None) == KILLED_BY_SRUN
-    failures.note(str(noted), 2, "1")
-    assert failures.first(str(noted)).code == 2
+    assert program_task.first(str(noted)) is None
+    assert program_task.blamed(KILLED_BY_SRUN, None) == KILLED_BY_SRUN
+    program_task.note(str(noted), 2, "1")
+    assert program_task.first(str(noted)).code == 2
 
 
 def test_a_full_disk_costs_only_the_note():

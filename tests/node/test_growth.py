@@ -6,7 +6,7 @@ import pytest
 from agents import make_run
 
 from rabaska.node import files
-from rabaska.node.record import growth, jobs, plan, submissions
+from rabaska.node.record import chain_rule, jobs, plan, submissions
 from rabaska.node.record.plan import Growth
 
 ANYWHERE = [{"job": 1, "pid": 7, "steps": 3, "anywhere": True}]
@@ -26,17 +26,17 @@ def asked(tmp_path):
 
 
 def test_who_said_how_many_gets_as_many(asked):
-    assert growth.limit(asked(jobs=3, growth=Growth(3), command=WITH), []) == 3
-    assert growth.limit(asked(jobs=3, growth=Growth(9)), []) == 9
+    assert chain_rule.limit(asked(jobs=3, growth=Growth(3), command=WITH), []) == 3
+    assert chain_rule.limit(asked(jobs=3, growth=Growth(9)), []) == 9
 
 
 def test_who_said_nothing_gets_more_if_that_can_help(asked):
     nothing_said = {"jobs": 1, "growth": Growth(None)}
 
-    assert growth.limit(asked(**nothing_said), []) == 1
+    assert chain_rule.limit(asked(**nothing_said), []) == 1
     for known in ({"command": WITH}, {"resume": ["--resume"]}):
-        assert growth.limit(asked(**nothing_said, **known), []) == growth.USUAL
-    assert growth.limit(asked(**nothing_said), ANYWHERE) == growth.USUAL
+        assert chain_rule.limit(asked(**nothing_said, **known), []) == chain_rule.USUAL
+    assert chain_rule.limit(asked(**nothing_said), ANYWHERE) == chain_rule.USUAL
 
 
 def test_a_run_that_was_submitted_before_there_was_growth_does_not_grow(tmp_path):
@@ -45,7 +45,7 @@ def test_a_run_that_was_submitted_before_there_was_growth_does_not_grow(tmp_path
     del value["growth"]
     files.write_json(run.plan, value)
 
-    assert growth.hindrance(plan.load(run), [], 2) == "it may have 2 jobs"
+    assert chain_rule.hindrance(plan.load(run), [], 2) == "it may have 2 jobs"
 
 
 def test_jobs_are_counted_over_submissions_resumptions_and_jobs_started_again(tmp_path):

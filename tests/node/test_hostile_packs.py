@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from forged import entry, forge
 
-from rabaska.node.data.packs import FILE, FOLDER, LINK
+from rabaska.node.data.pack_format import FILE, FOLDER, LINK
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a cage")
 
@@ -25,7 +25,7 @@ CAGE = """
 DEVICE, PIPE = 3, 4
 STAGE = """
 import json, os, sys
-from rabaska.node.data.packs import DamagedPack
+from rabaska.node.data.pack_format import DamagedPack
 from rabaska.node.data.stage import stage
 target, packs = sys.argv[1], sys.argv[2:]
 told = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from agents import snapshot_tar
 
-from rabaska.node.job import keep, snapshot
+from rabaska.node.job import results, unpacked_code
 
 
 class Place:
@@ -21,14 +21,14 @@ class Place:
         for path in (self.code, self.output):
             path.mkdir(parents=True)
 
-    def keep(self, before: snapshot.Listing) -> keep.Kept:
-        return keep.keep_new(str(self.code), str(self.carried), before)
+    def keep(self, before: unpacked_code.Listing) -> results.KeptFiles:
+        return results.keep_new(str(self.code), str(self.carried), before)
 
     def show(self, *paths: str) -> None:
-        keep.show(str(self.code), str(self.carried), list(paths))
+        results.show(str(self.code), str(self.carried), list(paths))
 
-    def listing(self) -> snapshot.Listing:
-        return snapshot.listing(str(self.code))
+    def listing(self) -> unpacked_code.Listing:
+        return unpacked_code.listing(str(self.code))
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_a_file_that_does_not_fit_leaves_the_older_one_and_keeps_the_others(plac
 def test_nothing_is_kept_once_the_run_is_lost(place: Place) -> None:
     (place.code / "new").write_text("x")
 
-    kept = keep.keep_new(str(place.code), str(place.carried), {}, may_write=lambda: False)
+    kept = results.keep_new(str(place.code), str(place.carried), {}, may_write=lambda: False)
 
     assert kept.paths == []
     assert kept.missing == ["new"]
@@ -194,7 +194,7 @@ def test_nothing_is_kept_once_the_run_is_lost(place: Place) -> None:
 def test_a_snapshot_is_unpacked_as_it_was(tmp_path: Path) -> None:
     snapshot_tar(tmp_path / "c.tar", {"train.py": "print()", "src/a b.py": "é"})
 
-    found = snapshot.unpack(str(tmp_path / "c.tar"), str(tmp_path / "code"))
+    found = unpacked_code.unpack(str(tmp_path / "c.tar"), str(tmp_path / "code"))
 
     assert sorted(found) == ["src/a b.py", "train.py"]
     assert (tmp_path / "code/src/a b.py").read_text() == "é"
@@ -228,8 +228,8 @@ def test_a_snapshot_that_climbs_out_is_refused(
 ) -> None:
     hostile(tmp_path / "c.tar", *members)
 
-    with pytest.raises(snapshot.WrongSnapshot):
-        snapshot.unpack(str(tmp_path / "c.tar"), str(tmp_path / "code"))
+    with pytest.raises(unpacked_code.WrongSnapshot):
+        unpacked_code.unpack(str(tmp_path / "c.tar"), str(tmp_path / "code"))
 
     assert sorted(os.listdir(tmp_path)) == ["c.tar", "code"]
 
@@ -238,5 +238,5 @@ def test_a_truncated_snapshot_is_refused(tmp_path: Path) -> None:
     snapshot_tar(tmp_path / "c.tar", {"train.py": "x" * 100_000})
     os.truncate(tmp_path / "c.tar", 50_000)
 
-    with pytest.raises(snapshot.WrongSnapshot):
-        snapshot.unpack(str(tmp_path / "c.tar"), str(tmp_path / "code"))
+    with pytest.raises(unpacked_code.WrongSnapshot):
+        unpacked_code.unpack(str(tmp_path / "c.tar"), str(tmp_path / "code"))

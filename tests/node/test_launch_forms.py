@@ -15,8 +15,8 @@ from rabaska.node.job import launch
 from rabaska.node.job.this_job import this_job_from
 from rabaska.node.record import jobs, lease, plan
 from rabaska.node.record.plan import Launch
-from rabaska.node.record.runfolder import RunFolder
-from rabaska.packing.pack import Wish, pack
+from rabaska.node.record.run_folder import RunFolder
+from rabaska.packing.make_pack import PackOptions, pack
 
 WHERE = launch.Allocation("node1", 10012, "12_2", "/local/job")
 TASK = ["py", "x.pyz", "task"]
@@ -254,7 +254,7 @@ def test_every_node_is_staged_and_left_and_the_program_started_between(agents, t
 def test_the_nodes_of_a_job_are_told_a_path_that_each_of_them_has(agents, tmp_path):
     (tmp_path / "numbers").mkdir()
     (tmp_path / "numbers" / "one").write_text("1")
-    packed = pack(tmp_path / "numbers", tmp_path / "packs", Wish("numbers"))
+    packed = pack(tmp_path / "numbers", tmp_path / "packs", PackOptions("numbers"))
     shards = plan.StagedData("numbers", packed.identity, "shards")
     code = {"train.py": "import os; print(os.listdir(os.environ['RABASKA_DATA']))"}
     several = Launch("srun", nodes=2, tasks=1)

@@ -12,9 +12,9 @@ import pytest
 from agents import make_run
 
 from rabaska.node import processes
-from rabaska.node.login import creation
-from rabaska.node.record import chain, jobs, lease
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.login import create_run
+from rabaska.node.record import chain_rule, jobs, lease
+from rabaska.node.record.run_folder import RunFolder
 
 TTL = 0.6  # seconds
 
@@ -40,11 +40,11 @@ def hold_elsewhere(run: RunFolder, **changes: Any) -> int:
 
 
 def end_job(run: RunFolder, job: int) -> None:
-    jobs.write_ended(run, jobs.Ended(job, "7", chain.LOST, "", None, None, 0.0, None, False))
+    jobs.write_ended(run, jobs.Ended(job, "7", chain_rule.LOST, "", None, None, 0.0, None, False))
 
 
 def test_a_new_run_is_free(run: RunFolder) -> None:
-    assert lease.wait_for_turn(run, TTL, never) == lease.Turn(0, free=True)
+    assert lease.wait_for_turn(run, TTL, never) == lease.LeaseTurn(0, free=True)
 
 
 def test_a_claim_moves_what_is_carried_and_shows_its_output(run: RunFolder) -> None:
@@ -62,7 +62,7 @@ def test_a_claim_moves_what_is_carried_and_shows_its_output(run: RunFolder) -> N
 
 def led_to(run: RunFolder) -> RunFolder:
     """The run as `create` makes it."""
-    creation.lead_to_carried(run)
+    create_run.lead_to_carried(run)
     return run
 
 
@@ -186,20 +186,20 @@ def test_a_living_holder_on_this_machine_is_respected(run: RunFolder) -> None:
     turn = lease.wait_for_turn(run, TTL, never)
 
     holding.end()
-    assert turn == lease.Turn(1, free=False)
+    assert turn == lease.LeaseTurn(1, free=False)
 
 
 def test_a_holder_of_this_machine_that_is_gone_is_over_without_waiting(run: RunFolder) -> None:
     claimed = (
         "import os, sys; from rabaska.node.record import lease;"
-        "from rabaska.node.record.runfolder import *;"
+        "from rabaska.node.record.run_folder import *;"
         "lease.claim(RunFolder(sys.argv[1]), 0, '', 1e6); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", claimed, run.path], check=False)
 
     turn = lease.wait_for_turn(run, 1e6, never)
 
-    assert turn == lease.Turn(1, free=True)
+    assert turn == lease.LeaseTurn(1, free=True)
 
 
 def test_a_pid_that_was_given_to_another_process_is_not_the_holder(run: RunFolder) -> None:
@@ -220,7 +220,7 @@ def test_a_silent_holder_of_another_machine_is_over_after_one_lease(run: RunFold
 
     turn = lease.wait_for_turn(run, TTL, never)
 
-    assert turn == lease.Turn(1, free=True)
+    assert turn == lease.LeaseTurn(1, free=True)
     assert time.monotonic() - began >= TTL
 
 
@@ -231,26 +231,26 @@ def test_a_holder_of_another_machine_that_gives_signs_is_respected(run: RunFolde
     turn = lease.wait_for_turn(run, TTL, never)
 
     beating.end()
-    assert turn == lease.Turn(1, free=False)
+    assert turn == lease.LeaseTurn(1, free=False)
 
 
 def test_a_holder_that_recorded_its_end_is_over_wherever_it_was(run: RunFolder) -> None:
     hold_elsewhere(run)
     end_job(run, 1)
 
-    assert lease.wait_for_turn(run, 1e6, never) == lease.Turn(1, free=True)
+    assert lease.wait_for_turn(run, 1e6, never) == lease.LeaseTurn(1, free=True)
 
 
 def test_a_claim_cut_short_before_its_record_is_over_after_one_lease(run: RunFolder) -> None:
     os.rename(run.carried(0), run.carried(1))
 
-    assert lease.wait_for_turn(run, TTL, never) == lease.Turn(1, free=True)
+    assert lease.wait_for_turn(run, TTL, never) == lease.LeaseTurn(1, free=True)
 
 
 def test_waiting_ends_when_the_job_is_told_to_end(run: RunFolder) -> None:
     hold_elsewhere(run)
 
-    assert lease.wait_for_turn(run, 1e6, lambda: True) == lease.Turn(1, free=False)
+    assert lease.wait_for_turn(run, 1e6, lambda: True) == lease.LeaseTurn(1, free=False)
 
 
 def test_a_stale_holder_learns_that_it_was_superseded(run: RunFolder) -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from rabaska.node.login import offer
+from rabaska.node.login import send_results
 
 
 def offered(act, folder, feed=b""):
@@ -72,16 +72,18 @@ def test_a_file_that_is_gone_is_told_and_the_others_follow(tmp_path):
 
 
 def test_a_folder_that_is_not_there_has_an_exit_code_of_its_own(tmp_path):
-    assert offered("list", tmp_path / "renamed").returncode == offer.GONE
-    assert given(tmp_path / "renamed").returncode == offer.GONE
+    assert offered("list", tmp_path / "renamed").returncode == send_results.GONE
+    assert given(tmp_path / "renamed").returncode == send_results.GONE
 
 
 def test_what_cannot_be_read_is_told_with_its_reason(ordinary_folder, capfdbinary):
     (ordinary_folder / "closed").mkdir(mode=0)
     (ordinary_folder / "secret.pt").touch(mode=0)
 
-    listed = {each["path"]: each.get("problem") for each in offer.listing(str(ordinary_folder))}
-    offer._give(str(ordinary_folder), "secret.pt", (0, 0), 0)
+    listed = {
+        each["path"]: each.get("problem") for each in send_results.listing(str(ordinary_folder))
+    }
+    send_results._give(str(ordinary_folder), "secret.pt", (0, 0), 0)
     told = json.loads(capfdbinary.readouterr().out)
 
     (ordinary_folder / "closed").chmod(0o700)

@@ -7,24 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.node.saves.order import Checkpoint, in_order, step_in
-from rabaska.node.saves.saved import Save
-from rabaska.node.saves.slots import Earlier
+from rabaska.node.checkpoints.order import Candidate, in_order, step_in
+from rabaska.node.checkpoints.save_log import LoggedSave
+from rabaska.node.checkpoints.save_slots import Earlier
 
 NOW = 1_700_000_000 * 10**9
 SECOND = 10**9
 
 
-def at(path: str, seconds: float) -> Checkpoint:
-    return Checkpoint(path, 1, NOW + int(seconds * SECOND))
+def at(path: str, seconds: float) -> Candidate:
+    return Candidate(path, 1, NOW + int(seconds * SECOND))
 
 
-def first(*found: Checkpoint, saves: tuple[Save, ...] = ()) -> str:
+def first(*found: Candidate, saves: tuple[LoggedSave, ...] = ()) -> str:
     return in_order(found, saves)[0].path
 
 
-def save_of(one: Checkpoint, *, steps: int, job: int = 1) -> Save:
-    return Save(one.path, one.mtime_ns, (job, steps))
+def save_of(one: Candidate, *, steps: int, job: int = 1) -> LoggedSave:
+    return LoggedSave(one.path, one.mtime_ns, (job, steps))
 
 
 SAVED_TOGETHER = [
@@ -47,27 +47,27 @@ SAVED_TOGETHER = [
 def test_of_files_saved_together_the_one_made_for_continuing_wins(
     names: list[str], expected: str
 ) -> None:
-    written = [Checkpoint(f"output/{n}", 1, NOW + i * SECOND) for i, n in enumerate(names)]
+    written = [Candidate(f"output/{n}", 1, NOW + i * SECOND) for i, n in enumerate(names)]
 
     assert in_order(iter(written))[0].path == f"output/{expected}"
 
 
 def test_a_much_newer_plain_name_beats_an_old_milestone() -> None:
-    milestone = Checkpoint("output/epoch-10.pt", 1, NOW)
-    newest = Checkpoint("output/model.pt", 1, NOW + 3600 * SECOND)
+    milestone = Candidate("output/epoch-10.pt", 1, NOW)
+    newest = Candidate("output/model.pt", 1, NOW + 3600 * SECOND)
 
     assert in_order(iter([milestone, newest])) == [newest, milestone]
 
 
 def test_an_optimizer_alone_comes_last_however_new_it_is() -> None:
-    model = Checkpoint("output/model.pt", 1, NOW)
-    optimizer = Checkpoint("output/optimizer.pt", 1, NOW + 3600 * SECOND)
+    model = Candidate("output/model.pt", 1, NOW)
+    optimizer = Candidate("output/optimizer.pt", 1, NOW + 3600 * SECOND)
 
     assert in_order(iter([optimizer, model])) == [model, optimizer]
 
 
 def test_files_of_one_moment_are_ordered_by_number_not_by_letter() -> None:
-    written = [Checkpoint(f"checkpoints/step-{n}.npz", 1, NOW) for n in (9, 100, 10)]
+    written = [Candidate(f"checkpoints/step-{n}.npz", 1, NOW) for n in (9, 100, 10)]
 
     ordered = in_order(iter(written))
 
@@ -77,7 +77,7 @@ def test_files_of_one_moment_are_ordered_by_number_not_by_letter() -> None:
 @given(
     st.lists(
         st.builds(
-            Checkpoint,
+            Candidate,
             path=st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
             size=st.integers(0),
             mtime_ns=st.integers(0, 2**63),
@@ -85,7 +85,7 @@ def test_files_of_one_moment_are_ordered_by_number_not_by_letter() -> None:
         unique_by=lambda one: one.path,
     )
 )
-def test_every_candidate_is_tried_exactly_once(found: list[Checkpoint]) -> None:
+def test_every_candidate_is_tried_exactly_once(found: list[Candidate]) -> None:
     assert sorted(in_order(iter(found))) == sorted(found)
 
 
@@ -169,7 +169,7 @@ numbered = st.sampled_from(
 def test_the_last_step_comes_first_whatever_the_clock_said(
     name: str, written: dict[int, int]
 ) -> None:
-    found = [Checkpoint("output/" + name.format(step), 1, when) for step, when in written.items()]
+    found = [Candidate("output/" + name.format(step), 1, when) for step, when in written.items()]
 
     ordered = in_order(found)
 
@@ -261,7 +261,7 @@ def test_a_step_that_was_written_again_is_still_a_step(low: str, high: str) -> N
 
 
 def test_slots_that_somebody_once_watched_are_known() -> None:
-    saves = tuple(Save(f"output/ckpt_{n % 2}.pt", NOW + n, (1, 10 * n)) for n in range(4))
+    saves = tuple(LoggedSave(f"output/ckpt_{n % 2}.pt", NOW + n, (1, 10 * n)) for n in range(4))
 
     assert first(at("output/ckpt_0.pt", 200), at("output/ckpt_1.pt", 100), saves=saves).endswith(
         "ckpt_0.pt"
@@ -271,8 +271,8 @@ def test_slots_that_somebody_once_watched_are_known() -> None:
 def test_a_folder_was_saved_when_its_files_were() -> None:
     old, new = at("output/checkpoint-500", 7200), at("output/checkpoint-20", 3600)
     saves = (
-        Save("output/checkpoint-500/model.safetensors", 1, (1, 500)),
-        Save("output/checkpoint-20/model.safetensors", 2, (2, 20)),
+        LoggedSave("output/checkpoint-500/model.safetensors", 1, (1, 500)),
+        LoggedSave("output/checkpoint-20/model.safetensors", 2, (2, 20)),
     )
 
     assert first(old, new, saves=saves) == "output/checkpoint-20"

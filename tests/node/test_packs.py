@@ -9,9 +9,9 @@ from forged import entry, forge, write_manifest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node.data import packs
-from rabaska.node.data.inspection import leads_out, open_pack
-from rabaska.node.data.packs import FILE, FOLDER, LINK, DamagedPack, Index
+from rabaska.node.data import pack_format
+from rabaska.node.data.pack_format import FILE, FOLDER, LINK, DamagedPack, Index
+from rabaska.node.data.pack_safety import leads_out, open_pack
 from rabaska.node.data.stage import stage
 from rabaska.node.data.verify import verify
 
@@ -144,12 +144,12 @@ def test_a_flipped_bit_anywhere_is_found(tmp_path, data):
     content = bytearray(path.read_bytes())
     place = data.draw(st.integers(0, len(content) - 1))
     content[place] ^= 1 << data.draw(st.integers(0, 7))
-    before = packs.load_manifest(str(pristine))
+    before = pack_format.load_manifest(str(pristine))
 
     path.write_bytes(content)
 
     # The only change that does no harm is one that JSON does not see, such as another space.
-    assert verify(str(copy)) or packs.load_manifest(str(copy))._replace(name="x") == before
+    assert verify(str(copy)) or pack_format.load_manifest(str(copy))._replace(name="x") == before
 
 
 @given(st.binary(max_size=300))
@@ -168,7 +168,7 @@ def test_no_bytes_make_the_manifest_reader_stumble(tmp_path, content):
     (tmp_path / "manifest.json").write_bytes(content)
 
     with pytest.raises(DamagedPack):
-        packs.load_manifest(str(tmp_path))
+        pack_format.load_manifest(str(tmp_path))
 
 
 @given(

@@ -5,7 +5,7 @@ import os
 import pytest
 from made_runs import begin_job, make_run
 
-from rabaska.node.record import patterns, plan, tracks
+from rabaska.node.record import learned_patterns, plan, step_tracks
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def job(tmp_path):
     run = make_run(tmp_path, patterns=["epoch*.pt"])
     begin_job(run)
     write(run, "old.pt")
-    tracks.remember(run, 1, tracks.look(run.carried(1), ["epoch*.pt"]))
+    step_tracks.remember(run, 1, step_tracks.look(run.carried(1), ["epoch*.pt"]))
     return run
 
 
@@ -35,7 +35,7 @@ def write(run, name, content=b"\x80\x04K\x01."):
 def test_what_the_job_wrote_corrects_the_patterns(job, name, pattern):
     write(job, name)
 
-    found = patterns.learn(job, 1, ["epoch*.pt"])
+    found = learned_patterns.learn(job, 1, ["epoch*.pt"])
 
     assert found is not None
     assert (found.path, found.pattern) == (f"output/{name}", pattern)
@@ -46,11 +46,11 @@ def test_what_the_job_wrote_corrects_the_patterns(job, name, pattern):
 def test_what_is_no_checkpoint_or_fits_already_does_not(job, name):
     write(job, name)
 
-    assert patterns.learn(job, 1, ["epoch*.pt"]) is None
+    assert learned_patterns.learn(job, 1, ["epoch*.pt"]) is None
     assert plan.load(job).patterns == ["epoch*.pt"]
 
 
 def test_what_is_damaged_does_not(job):
     write(job, "last.pt", b"PK\x03\x04 cut short")
 
-    assert patterns.learn(job, 1, ["epoch*.pt"]) is None
+    assert learned_patterns.learn(job, 1, ["epoch*.pt"]) is None

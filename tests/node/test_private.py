@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node import private
-from rabaska.node.data import shared
-from rabaska.node.job import space
+from rabaska.node import private_folders
+from rabaska.node.data import shared_copy
+from rabaska.node.job import job_folder
 
 BOB = 4242  # any number will do: no name is needed for it
 
@@ -38,14 +38,14 @@ def mode(path):
 
 
 def test_a_new_folder_is_closed_to_others_and_has_a_name_nobody_guesses(open_place):
-    first, second = (private.new_folder(str(open_place)) for _ in range(2))
+    first, second = (private_folders.new_folder(str(open_place)) for _ in range(2))
 
     assert first != second
     assert mode(first) == 0o700
 
 
 def test_a_missing_folder_is_made_and_closed(open_place):
-    private.new_folder(str(open_place / "ada"))
+    private_folders.new_folder(str(open_place / "ada"))
 
     assert mode(open_place / "ada") == 0o700
 
@@ -55,8 +55,8 @@ def test_a_missing_folder_is_made_and_closed(open_place):
 def test_a_folder_that_somebody_else_prepared_is_refused(open_place, mode):
     as_bob(open_place / "ada", mode=mode)
 
-    with pytest.raises(private.NotPrivate, match=f"ada belongs to user {BOB}"):
-        private.new_folder(str(open_place / "ada"))
+    with pytest.raises(private_folders.NotPrivate, match=f"ada belongs to user {BOB}"):
+        private_folders.new_folder(str(open_place / "ada"))
 
 
 @root
@@ -65,25 +65,28 @@ def test_a_link_that_somebody_else_laid_is_not_followed(open_place, tmp_path):
     (open_place / "ada").symlink_to(tmp_path / "mine")
     os.chown(open_place / "ada", BOB, BOB, follow_symlinks=False)
 
-    assert "belongs to" in private.danger(str(open_place / "ada"))
-    assert "belongs to" in private.danger(str(open_place / "ada" / "below"))
+    assert "belongs to" in private_folders.danger(str(open_place / "ada"))
+    assert "belongs to" in private_folders.danger(str(open_place / "ada" / "below"))
 
 
 def test_a_link_of_ones_own_is_followed_to_where_it_leads(open_place, tmp_path):
     (open_place / "ada").symlink_to("../mine")
     (tmp_path / "mine").mkdir()
-    assert private.danger(str(open_place / "ada")) == ""
+    assert private_folders.danger(str(open_place / "ada")) == ""
 
     (tmp_path / "mine").chmod(0o777)
 
-    assert private.danger(str(open_place / "ada")) == f"others may write to {open_place}/../mine"
+    assert (
+        private_folders.danger(str(open_place / "ada"))
+        == f"others may write to {open_place}/../mine"
+    )
 
 
 def test_links_in_a_circle_end(open_place):
     (open_place / "a").symlink_to("b")
     (open_place / "b").symlink_to("a")
 
-    assert "circle" in private.danger(str(open_place / "a"))
+    assert "circle" in private_folders.danger(str(open_place / "a"))
 
 
 @pytest.mark.parametrize("what", ["fifo", "file"])
@@ -91,23 +94,25 @@ def test_what_is_no_folder_is_refused(open_place, what):
     path = open_place / "ada"
     os.mkfifo(path) if what == "fifo" else path.touch()
 
-    assert private.danger(str(path)) == f"{path} is no folder"
-    assert private.claim(str(path)) == f"{path} is no folder"
+    assert private_folders.danger(str(path)) == f"{path} is no folder"
+    assert private_folders.claim(str(path)) == f"{path} is no folder"
 
 
 def test_a_folder_to_which_others_may_write_is_refused_even_if_it_is_ours(open_place):
     (open_place / "ada").mkdir()
     (open_place / "ada").chmod(0o777)
 
-    assert private.claim(str(open_place / "ada")) == f"others may look into {open_place}/ada"
-    with pytest.raises(private.NotPrivate, match="others may write"):
-        private.new_folder(str(open_place / "ada"))
+    assert (
+        private_folders.claim(str(open_place / "ada")) == f"others may look into {open_place}/ada"
+    )
+    with pytest.raises(private_folders.NotPrivate, match="others may write"):
+        private_folders.new_folder(str(open_place / "ada"))
 
 
 def test_a_folder_of_ours_that_others_may_only_read_is_closed_to_them(open_place):
     (open_place / "ada").mkdir(mode=0o755)
 
-    assert private.claim(str(open_place / "ada")) == ""
+    assert private_folders.claim(str(open_place / "ada")) == ""
     assert mode(open_place / "ada") == 0o700
 
 
@@ -115,7 +120,7 @@ def test_a_folder_of_ours_that_others_may_only_read_is_closed_to_them(open_place
 def test_a_job_goes_elsewhere_and_says_so_where_its_folder_is_another_users(open_place, capfd):
     as_bob(open_place / "ada", mode=0o777)
 
-    made = space.make(str(open_place / "ada"))
+    made = job_folder.make(str(open_place / "ada"))
 
     assert os.path.dirname(made) == str(open_place)
     assert f"{open_place}/ada is not used: {open_place}/ada belongs to" in capfd.readouterr().err
@@ -125,7 +130,7 @@ def test_a_job_goes_elsewhere_and_says_so_where_its_folder_is_another_users(open
 def test_nodes_agree_on_a_path_that_nobody_could_have_prepared_on_one_of_them(open_place):
     (open_place / "ada").mkdir(mode=0o700)
 
-    made = space.make(str(open_place / "ada"), everywhere=True)
+    made = job_folder.make(str(open_place / "ada"), everywhere=True)
 
     assert os.path.dirname(made) == str(open_place)
 
@@ -145,59 +150,59 @@ def test_another_node_refuses_what_somebody_prepared_under_the_chosen_name(
         os.mkfifo(path)
     os.chown(path, BOB, BOB, follow_symlinks=False)
 
-    assert space.main(["--at", str(path)]) == 1
+    assert job_folder.main(["--at", str(path)]) == 1
     assert "there is no private folder on" in capfd.readouterr().err
 
 
 def test_another_node_makes_the_chosen_folder_and_removes_it_again(open_place):
     path = open_place / "ada" / "rabaska-0123456789abcdef"
 
-    assert space.main(["--at", str(path)]) == 0
-    assert space.main(["--at", str(path)]) == 0
+    assert job_folder.main(["--at", str(path)]) == 0
+    assert job_folder.main(["--at", str(path)]) == 0
     assert mode(path) == 0o700
 
-    space.remove_guest(str(path))
+    job_folder.remove_guest(str(path))
     assert not path.exists()
 
 
 def test_the_first_node_keeps_its_folder_when_the_others_are_cleaned(open_place):
-    made = space.make(str(open_place))
+    made = job_folder.make(str(open_place))
 
-    space.make_at(made)
-    space.remove_guest(made)
+    job_folder.make_at(made)
+    job_folder.remove_guest(made)
 
     assert os.path.isdir(made)
 
 
 def test_what_a_killed_job_left_is_removed_by_the_next_and_a_living_ones_is_not(open_place):
     ended = subprocess.Popen([sys.executable, "-c", ""])
-    left = space.make(str(open_place), owner=ended.pid)
+    left = job_folder.make(str(open_place), owner=ended.pid)
     ended.wait()
-    living = space.make(str(open_place), owner=os.getpid())
+    living = job_folder.make(str(open_place), owner=os.getpid())
 
-    space.make(str(open_place))
+    job_folder.make(str(open_place))
 
     assert not os.path.exists(left)
     assert os.path.exists(living)
 
 
 def test_a_folder_made_on_another_computer_is_left_alone(open_place):
-    made = Path(space.make(str(open_place), owner=2**22 - 1))
+    made = Path(job_folder.make(str(open_place), owner=2**22 - 1))
     owner = made / "owner.json"
     owner.write_text(owner.read_text().replace('"host": "', '"host": "not-'))
 
-    space.make(str(open_place))
+    job_folder.make(str(open_place))
 
     assert made.exists()
 
 
 def test_the_script_of_a_job_hands_its_folder_to_the_agent_and_to_nobody_else(open_place):
-    made = space.make(str(open_place))
+    made = job_folder.make(str(open_place))
 
-    assert space.given({space.FOLDER: made}) == made
+    assert job_folder.given({job_folder.FOLDER: made}) == made
     # Slurm hands variables on to the next job.
     ask = "import os; from rabaska.node.job import space; print(space.given(os.environ) or '-')"
-    given = {**os.environ, space.FOLDER: made}
+    given = {**os.environ, job_folder.FOLDER: made}
     assert subprocess.check_output([sys.executable, "-c", ask], env=given) == b"-\n"
 
 
@@ -205,13 +210,13 @@ def test_the_script_of_a_job_hands_its_folder_to_the_agent_and_to_nobody_else(op
 def test_shared_copies_of_data_are_never_kept_where_somebody_else_could_swap_them(open_place):
     as_bob(open_place / "ada", mode=0o777)
 
-    assert shared.own_folder(str(open_place / "ada"), "pack") is None
-    assert shared.own_folder(str(open_place), "pack") is not None
+    assert shared_copy.own_folder(str(open_place / "ada"), "pack") is None
+    assert shared_copy.own_folder(str(open_place), "pack") is not None
 
 
 @root
 def test_a_folder_prepared_under_our_name_is_not_shared(open_place, capfd):
     as_bob(open_place / f"rabaska-{os.getuid()}", mode=0o777)
 
-    assert shared.own_folder(str(open_place), "pack") is None
+    assert shared_copy.own_folder(str(open_place), "pack") is None
     assert "is not used" in capfd.readouterr().out

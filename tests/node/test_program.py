@@ -12,23 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rabaska.node import processes
-from rabaska.node.job import interrupts, program
-from rabaska.node.job.interrupts import BrokenOff, Interrupts, Stop
-from rabaska.node.record import chain
+from rabaska.node.job import program_process, stop_signals
+from rabaska.node.job.stop_signals import BrokenOff, Interrupts, Stop
+from rabaska.node.record import chain_rule
 
-LIMIT = Stop(chain.TIME_LIMIT, "the time limit of the job was near")
+LIMIT = Stop(chain_rule.TIME_LIMIT, "the time limit of the job was near")
 ENVIRONMENT = dict(os.environ)
 
 
-def python(tmp_path: Path, text: str, **variables: str) -> "program.subprocess.Popen[bytes]":
+def python(
+    tmp_path: Path, text: str, **variables: str
+) -> "program_process.subprocess.Popen[bytes]":
     log = str(tmp_path / "log")
-    return program.start(
+    return program_process.start(
         [sys.executable, "-c", text], str(tmp_path), {**ENVIRONMENT, **variables}, log
     )
 
 
 def test_a_variable_with_which_it_cannot_start_is_named(tmp_path: Path) -> None:
-    with pytest.raises(program.NotStarted, match="the variable MUCH has 200,005 bytes"):
+    with pytest.raises(program_process.NotStarted, match="the variable MUCH has 200,005 bytes"):
         python(tmp_path, "", MUCH="x" * 200_000)
 
     assert "the variable MUCH" in (tmp_path / "log").read_text()
@@ -40,15 +42,15 @@ def test_what_it_prints_is_appended_to_the_log(tmp_path: Path) -> None:
     process = python(
         tmp_path, "import sys; print('out', flush=True); print('err', file=sys.stderr)"
     )
-    end = program.watch(process, signal.SIGTERM, lambda: None, lambda: 1.0)
+    end = program_process.watch(process, signal.SIGTERM, lambda: None, lambda: 1.0)
 
-    assert end.how == chain.FINISHED
+    assert end.how == chain_rule.FINISHED
     assert (tmp_path / "log").read_text() == "before\nout\nerr\n"
 
 
 def test_it_starts_in_its_folder_with_nothing_to_read(tmp_path: Path) -> None:
     process = python(tmp_path, "import os, sys; print(os.getcwd(), repr(sys.stdin.read()))")
-    program.watch(process, signal.SIGTERM, lambda: None, lambda: 1.0)
+    program_process.watch(process, signal.SIGTERM, lambda: None, lambda: 1.0)
 
     assert (tmp_path / "log").read_text() == f"{tmp_path} ''\n"
 
@@ -63,8 +65,8 @@ def test_what_cannot_be_started_says_so_as_a_shell_would(
     (tmp_path / "plain").write_bytes(b"\x7fnothing")
     (tmp_path / "plain").chmod(0o755)
 
-    with pytest.raises(program.NotStarted) as refused:
-        program.start(words, str(tmp_path), ENVIRONMENT, str(tmp_path / "log"))
+    with pytest.raises(program_process.NotStarted) as refused:
+        program_process.start(words, str(tmp_path), ENVIRONMENT, str(tmp_path / "log"))
 
     assert refused.value.code == code
     assert words[0] in refused.value.reason
@@ -74,9 +76,11 @@ def test_it_is_killed_when_it_does_not_stop_in_time(tmp_path: Path) -> None:
     process = python(tmp_path, "import signal, time; signal.signal(15, 1); time.sleep(60)")
     time.sleep(0.5)
 
-    end = program.watch(process, signal.SIGTERM, lambda: LIMIT, lambda: 0.3)
+    end = program_process.watch(process, signal.SIGTERM, lambda: LIMIT, lambda: 0.3)
 
-    assert end == program.End(chain.TIME_LIMIT, LIMIT.reason, None, signal.SIGKILL, LIMIT)
+    assert end == program_process.ProgramEnd(
+        chain_rule.TIME_LIMIT, LIMIT.reason, None, signal.SIGKILL, LIMIT
+    )
 
 
 _SLOW_TO_SAVE = """
@@ -108,13 +112,13 @@ def test_a_program_that_a_shell_started_has_its_time_to_save(
 ) -> None:
     (tmp_path / "train.py").write_text(_SLOW_TO_SAVE.format(signal=name))
     words = ["bash", "-c", script.format(python=sys.executable)]
-    process = program.start(words, str(tmp_path), ENVIRONMENT, str(tmp_path / "log"))
+    process = program_process.start(words, str(tmp_path), ENVIRONMENT, str(tmp_path / "log"))
     while not (tmp_path / "ready").exists():
         time.sleep(0.02)
 
-    end = program.watch(process, getattr(signal, name), lambda: LIMIT, lambda: 20.0)
+    end = program_process.watch(process, getattr(signal, name), lambda: LIMIT, lambda: 20.0)
 
-    assert end.how == chain.TIME_LIMIT
+    assert end.how == chain_rule.TIME_LIMIT
     assert (tmp_path / "saved").exists()
 
 
@@ -123,25 +127,25 @@ def test_what_a_shell_left_is_waited_for_no_longer_than_the_program_would_be(
 ) -> None:
     deaf = "import signal, time; signal.signal(15, 1); open('ready', 'w').close(); time.sleep(60)"
     words = ["bash", "-c", f'{sys.executable} -c "{deaf}"; echo over']
-    process = program.start(words, str(tmp_path), ENVIRONMENT, str(tmp_path / "log"))
+    process = program_process.start(words, str(tmp_path), ENVIRONMENT, str(tmp_path / "log"))
     while not (tmp_path / "ready").exists():
         time.sleep(0.02)
     left = processes.descendants(process.pid)
     began = time.monotonic()
 
-    program.watch(process, signal.SIGTERM, lambda: LIMIT, lambda: 1.0)
+    program_process.watch(process, signal.SIGTERM, lambda: LIMIT, lambda: 1.0)
 
     assert time.monotonic() - began < 5
     processes.signal_all(left, signal.SIGKILL)
 
 
 def test_it_is_killed_at_once_when_the_run_was_lost(tmp_path: Path) -> None:
-    lost = Stop(chain.SUPERSEDED, "another job holds the run now", at_once=True)
+    lost = Stop(chain_rule.SUPERSEDED, "another job holds the run now", at_once=True)
     process = python(tmp_path, "import signal, time; signal.signal(15, 1); time.sleep(60)")
 
-    end = program.watch(process, signal.SIGTERM, lambda: lost, lambda: 1e6)
+    end = program_process.watch(process, signal.SIGTERM, lambda: lost, lambda: 1e6)
 
-    assert end.how == chain.SUPERSEDED
+    assert end.how == chain_rule.SUPERSEDED
 
 
 def test_a_program_dies_with_its_agent(tmp_path: Path) -> None:
@@ -162,12 +166,12 @@ os.kill(os.getpid(), 9)
 
 
 def test_what_a_dead_agent_left_is_found_by_its_tag(tmp_path: Path) -> None:
-    process = python(tmp_path, "import time; time.sleep(600)", **{program.TAG: "/a/run#3"})
-    other = python(tmp_path, "import time; time.sleep(600)", **{program.TAG: "/a/run#4"})
+    process = python(tmp_path, "import time; time.sleep(600)", **{program_process.TAG: "/a/run#3"})
+    other = python(tmp_path, "import time; time.sleep(600)", **{program_process.TAG: "/a/run#4"})
 
-    while not processes.carrying(program.TAG, "/a/run#3"):
+    while not processes.carrying(program_process.TAG, "/a/run#3"):
         time.sleep(0.02)
-    program.end_left_by("/a/run#3")
+    program_process.end_left_by("/a/run#3")
 
     process.wait(10)
     spared = other.poll() is None
@@ -179,32 +183,32 @@ def test_what_a_dead_agent_left_is_found_by_its_tag(tmp_path: Path) -> None:
 
 @given(st.integers(-64, 255))
 def test_once_asked_to_stop_a_program_never_counts_as_finished_or_crashed(code: int) -> None:
-    assert program.explained(code, LIMIT).how == chain.TIME_LIMIT
+    assert program_process.explained(code, LIMIT).how == chain_rule.TIME_LIMIT
 
 
 @given(st.integers(-64, 255))
 def test_only_exit_code_zero_is_finished(code: int) -> None:
-    assert (program.explained(code, None).how == chain.FINISHED) == (code == 0)
+    assert (program_process.explained(code, None).how == chain_rule.FINISHED) == (code == 0)
 
 
 @pytest.mark.parametrize(
     ("code", "how"),
     [
-        (85, chain.ASKED_TO_GO_ON),
-        (1, chain.CRASHED),
-        (-signal.SIGSEGV, chain.CRASHED),
-        (-signal.SIGKILL, chain.KILLED),
-        (-signal.SIGTERM, chain.KILLED),
-        (128 + signal.SIGKILL, chain.KILLED),
+        (85, chain_rule.ASKED_TO_GO_ON),
+        (1, chain_rule.CRASHED),
+        (-signal.SIGSEGV, chain_rule.CRASHED),
+        (-signal.SIGKILL, chain_rule.KILLED),
+        (-signal.SIGTERM, chain_rule.KILLED),
+        (128 + signal.SIGKILL, chain_rule.KILLED),
     ],
 )
 def test_an_exit_is_explained(code: int, how: str) -> None:
-    assert program.explained(code, None).how == how
+    assert program_process.explained(code, None).how == how
 
 
 @pytest.fixture
 def signals() -> Iterator[Interrupts]:
-    before = {name: signal.getsignal(getattr(signal, name)) for name in interrupts.ASKED}
+    before = {name: signal.getsignal(getattr(signal, name)) for name in stop_signals.ASKED}
     flags = Interrupts()
     flags.install()
     yield flags
@@ -212,7 +216,7 @@ def signals() -> Iterator[Interrupts]:
         signal.signal(getattr(signal, name), handler)
 
 
-@pytest.mark.parametrize("name", interrupts.ASKED)
+@pytest.mark.parametrize("name", stop_signals.ASKED)
 def test_a_signal_is_remembered(signals: Interrupts, name: str) -> None:
     os.kill(os.getpid(), getattr(signal, name))
 
@@ -231,7 +235,7 @@ def test_work_is_broken_off_in_the_middle_of_a_wait() -> None:
 
     with (
         pytest.raises(BrokenOff) as broken,
-        interrupts.broken_off_when(lambda: LIMIT if time.monotonic() > began + 0.2 else None),
+        stop_signals.broken_off_when(lambda: LIMIT if time.monotonic() > began + 0.2 else None),
     ):
         time.sleep(600)
 
@@ -239,7 +243,7 @@ def test_work_is_broken_off_in_the_middle_of_a_wait() -> None:
 
 
 def test_work_that_ends_in_time_is_left_in_peace() -> None:
-    with interrupts.broken_off_when(lambda: None):
+    with stop_signals.broken_off_when(lambda: None):
         time.sleep(0.05)
 
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

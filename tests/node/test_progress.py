@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node.record import progress
+from rabaska.node.record import printed_progress
 
 STUDENT = "step 100 loss 0.9\nstep 200 loss 0.4123 accuracy 0.91\n"
 IMAGENET = (
@@ -51,13 +51,13 @@ LOGS = {
 def test_ordinary_logs_are_read(kind: str) -> None:
     text, step, epoch, metrics = LOGS[kind]
 
-    assert progress.read(text) == progress.Seen(step, epoch, metrics)
+    assert printed_progress.read(text) == printed_progress.PrintedProgress(step, epoch, metrics)
 
 
 def test_where_the_program_took_up_its_work_is_not_a_step_it_made() -> None:
     text = "resuming from step 400\n=> loaded checkpoint 'a.pt' (epoch 3)\n"
 
-    assert progress.read(text) == progress.Seen(None, None, {})
+    assert printed_progress.read(text) == printed_progress.PrintedProgress(None, None, {})
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,13 @@ def test_where_the_program_took_up_its_work_is_not_a_step_it_made() -> None:
 def test_the_users_own_expression_wins(pattern: str, step: int | None, epoch: float | None) -> None:
     text = "step 3 seen 77 in round 5 loss 0.5\n"
 
-    assert progress.read(text, pattern) == progress.Seen(step, epoch, {"loss": 0.5})
+    assert printed_progress.read(text, pattern) == printed_progress.PrintedProgress(
+        step, epoch, {"loss": 0.5}
+    )
 
 
 def test_a_wrong_expression_falls_back_to_what_is_built_in() -> None:
-    assert progress.read("step 3", "(").step == 3
+    assert printed_progress.read("step 3", "(").step == 3
 
 
 def test_the_span_of_a_short_log_is_its_first_and_last_step(tmp_path: Path) -> None:
@@ -86,7 +88,9 @@ def test_the_span_of_a_short_log_is_its_first_and_last_step(tmp_path: Path) -> N
         "resuming from step 400\n" + "".join(f"step {n} loss 0.{n}\n" for n in range(401, 451))
     )
 
-    assert progress.span(str(log)) == progress.Span(401, 450, None, {"loss": 0.45}, every=1)
+    assert printed_progress.span(str(log)) == printed_progress.StepSpan(
+        401, 450, None, {"loss": 0.45}, every=1
+    )
 
 
 def test_the_span_of_a_huge_log_needs_only_its_ends(tmp_path: Path) -> None:
@@ -96,18 +100,24 @@ def test_the_span_of_a_huge_log_needs_only_its_ends(tmp_path: Path) -> None:
         stream.seek(20_000_000_000)  # sparse: reading all of it would not end in time
         stream.write(b"\nstep 900 loss 0.1\n")
 
-    assert progress.span(str(log)) == progress.Span(1, 900, None, {"loss": 0.1}, every=899)
+    assert printed_progress.span(str(log)) == printed_progress.StepSpan(
+        1, 900, None, {"loss": 0.1}, every=899
+    )
 
 
 def test_a_log_that_is_not_there_has_no_span(tmp_path: Path) -> None:
-    assert progress.span(str(tmp_path / "none")) == progress.Span(None, None, None, {})
+    assert printed_progress.span(str(tmp_path / "none")) == printed_progress.StepSpan(
+        None, None, None, {}
+    )
 
 
 def test_epochs_before_the_first_step_do_not_become_steps(tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     log.write_text("epoch 2\nstep 500 loss 1\nepoch 3\n")
 
-    assert progress.span(str(log)) == progress.Span(500, 500, 3.0, {"loss": 1.0})
+    assert printed_progress.span(str(log)) == printed_progress.StepSpan(
+        500, 500, 3.0, {"loss": 1.0}
+    )
 
 
 words = st.sampled_from(
@@ -118,7 +128,7 @@ words = st.sampled_from(
 
 @given(st.one_of(st.text(), st.lists(words).map("".join)), st.text(max_size=5))
 def test_no_text_makes_reading_raise(text: str, pattern: str) -> None:
-    seen = progress.read(text, pattern)
+    seen = printed_progress.read(text, pattern)
 
     assert seen.step is None or isinstance(seen.step, int)
 
@@ -129,7 +139,7 @@ def test_no_bytes_make_a_span_raise(tmp_path: Path, content: bytes, size: int) -
     log = tmp_path / "job.log"
     log.write_bytes(content)
 
-    found = progress.span(str(log), "", size)
+    found = printed_progress.span(str(log), "", size)
 
     assert (found.first_step is None) == (found.last_step is None)
 
@@ -139,4 +149,4 @@ def test_our_own_words_in_a_log_are_no_progress(tmp_path):
     log.write_text("step 10\nstep 20\n\nrabaska: it starts over: job 2 began again at step 0\n")
 
     for pattern in ("", r"step\s*(?P<step>\d+)"):
-        assert progress.span(str(log), pattern)[:2] == (10, 20)
+        assert printed_progress.span(str(log), pattern)[:2] == (10, 20)

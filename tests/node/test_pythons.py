@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.bare import bare_path
 
-from rabaska.node.job import pythons
+from rabaska.node.job import program_environment
 from rabaska.node.record.plan import Launch
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.run_folder import RunFolder
 
 SAYS = "import sys; print('ran', sys.argv[1:])\n"
 TORCHRUN = """
@@ -105,5 +105,5 @@ def test_where_both_are_there_nothing_is_made(tmp_path):
     path = bare_path(tmp_path / "bin", python=sys.executable, python3=sys.executable)
     run = RunFolder(str(tmp_path / "run"))
 
-    assert pythons.provide({"PATH": path}, run) == {"PATH": path}
+    assert program_environment.provide({"PATH": path}, run) == {"PATH": path}
     assert not os.path.exists(run.path)

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from rabaska.node.login import receive, sender, taking
-from rabaska.packing.bundle import bundle
+from rabaska.node.login import push_protocol, receive_push, write_received
+from rabaska.packing.node_bundle import bundle
 
 
 def converse(*said, path=None):
@@ -22,18 +22,18 @@ def converse(*said, path=None):
         env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}"} if path else None,
     )
     lines = done.stdout.decode("ascii").splitlines()
-    return done.returncode, [json.loads(line.partition(sender.ANSWER)[2]) for line in lines]
+    return done.returncode, [json.loads(line.partition(push_protocol.ANSWER)[2]) for line in lines]
 
 
 def ask(question, path=None):
     """What is missing, from a sender that hangs up then."""
-    _, (answer,) = converse(sender.word(question), path=path)
+    _, (answer,) = converse(push_protocol.word(question), path=path)
     return answer
 
 
 def send(order, feed=b""):
     """The exit code of a whole conversation, and its last answer."""
-    code, answers = converse(sender.word(order), sender.word(order), feed)
+    code, answers = converse(push_protocol.word(order), push_protocol.word(order), feed)
     return code, answers[-1]
 
 
@@ -108,7 +108,7 @@ def test_a_sender_that_stops_leaves_what_came_and_no_final_name(tmp_path):
     code, _ = send(order_for(target, content), content[:2_500_000])
 
     arrived = (tmp_path / "pack.partial" / "shard").read_bytes()
-    assert code == receive.CUT
+    assert code == receive_push.CUT
     assert not target.exists()
     assert content.startswith(arrived)
     assert len(arrived) >= 2_000_000
@@ -197,7 +197,7 @@ def test_a_parcel_that_somebody_else_completed_is_asked_after_again(tmp_path):
 
     code, _ = send(order_for(target, content), content)
 
-    assert code == receive.CUT
+    assert code == receive_push.CUT
     assert ask(order_for(target, content))["missing"] == {}
 
 
@@ -261,10 +261,13 @@ def test_a_quota_command_that_fails_is_no_limit(tmp_path):
 
 def test_what_comes_compressed_is_inflated_before_it_is_proven(tmp_path):
     content = b"a line of text\n" * 200_000
-    chunks = [content[at : at + taking.CHUNK] for at in range(0, len(content), taking.CHUNK)]
+    chunks = [
+        content[at : at + write_received.CHUNK]
+        for at in range(0, len(content), write_received.CHUNK)
+    ]
     order = order_for(tmp_path / "pack", content)
     order[0]["squeezed"] = True
-    feed = b"".join(map(taking.squeezed, chunks))
+    feed = b"".join(map(write_received.squeezed, chunks))
     ask(order_for(tmp_path / "pack", content))
 
     assert send(order, feed) == (0, {"damaged": {}})
@@ -278,5 +281,5 @@ def test_compressed_bytes_that_are_damaged_are_a_cut(tmp_path, feed):
     order[0]["squeezed"] = True
     ask(order_for(tmp_path / "pack", b"content"))
 
-    assert send(order, feed)[0] == receive.CUT
+    assert send(order, feed)[0] == receive_push.CUT
     assert not (tmp_path / "pack").exists()

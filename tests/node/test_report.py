@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from made_runs import begin_job, end_job, make_run, print_log
 
 from rabaska.node import files
-from rabaska.node.login.report import last_lines, report, steps_redone
-from rabaska.node.record import chain
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.login.run_report import last_lines, report, steps_redone
+from rabaska.node.record import chain_rule
+from rabaska.node.record.run_folder import RunFolder
 
 
 def printed(*words: str) -> list[dict[str, Any]]:
     """What the command prints, run as the job's own program would be."""
-    command = [sys.executable, "-c", "import sys; from rabaska.node.login.report import main; "
+    command = [sys.executable, "-c", "import sys; from rabaska.node.login.run_report import main; "
                "sys.exit(main(sys.argv[1:]))", *words]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -46,11 +46,11 @@ def test_a_chain_is_told_job_by_job_with_the_steps_it_made_again(tmp_path: Path)
     run = make_run(tmp_path)
     first = begin_job(run)
     print_log(run, first, "".join(f"step {n} loss {1 / n}\n" for n in range(1, 51)))
-    end_job(run, first, chain.KILLED, signal=9, exit_code=None, reason="signal 9")
+    end_job(run, first, chain_rule.KILLED, signal=9, exit_code=None, reason="signal 9")
     second = begin_job(run)
     print_log(run, second, "resuming from step 40\n")
     print_log(run, second, "".join(f"step {n} loss {1 / n}\n" for n in range(41, 101)))
-    end_job(run, second, chain.FINISHED, checkpoint=saved_by(run, second, "step-100.npz"))
+    end_job(run, second, chain_rule.FINISHED, checkpoint=saved_by(run, second, "step-100.npz"))
     files.write_whole(run.done, "")
 
     told = report(run.path)
@@ -156,7 +156,7 @@ def test_a_checkpoint_that_is_empty_or_gone_is_not_called_the_newest_valid_one(
     run = make_run(tmp_path)
     job = begin_job(run)
     np.savez(Path(run.checkpoints(job), "step-1.npz"), step=np.array(1))
-    end_job(run, job, chain.KILLED, checkpoint=saved_by(run, job, "step-2.npz"))
+    end_job(run, job, chain_rule.KILLED, checkpoint=saved_by(run, job, "step-2.npz"))
     harm(os.path.join(run.checkpoints(job), "step-2.npz"))
 
     told = report(run.path)
@@ -168,7 +168,7 @@ def test_a_run_that_gave_up_says_why_and_shows_the_last_lines(tmp_path: Path) ->
     run = make_run(tmp_path)
     job = begin_job(run)
     print_log(run, job, "start\nTraceback\nValueError: no\n")
-    end_job(run, job, chain.CRASHED, progressed=False, exit_code=1, reason="exit code 1")
+    end_job(run, job, chain_rule.CRASHED, progressed=False, exit_code=1, reason="exit code 1")
 
     told = report(run.path, tail=2)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.job import copying, keep, snapshot
-from rabaska.node.job.rescue import Rescue
+from rabaska.node.job import copy_files, results, unpacked_code
+from rabaska.node.job.rescue_checkpoints import Rescue
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_the_newest_checkpoint_is_copied_once(code: Path) -> None:
 
     assert paths == ["step-1.txt", None]
     assert kept(code) == ["notes", "step-1.txt"]
-    assert keep.beside(str(code.parent / "carried")) == ["notes", "step-1.txt"]
+    assert results.beside(str(code.parent / "carried")) == ["notes", "step-1.txt"]
 
 
 def test_copies_follow_a_program_that_deletes_old_checkpoints(code: Path) -> None:
@@ -82,8 +82,8 @@ def test_a_file_that_changes_while_it_is_copied_replaces_nothing(code: Path) -> 
             stream.write(b"more")
         return True
 
-    with pytest.raises(copying.Changed):
-        copying.copy_whole(str(code / "last.txt"), str(target), going)
+    with pytest.raises(copy_files.Changed):
+        copy_files.copy_whole(str(code / "last.txt"), str(target), going)
 
     assert target.read_text() == "old"
     assert kept(code) == ["last.txt"]
@@ -100,7 +100,7 @@ def test_a_file_that_is_replaced_while_it_is_copied_is_copied_as_it_was(code: Pa
         return True
 
     target = code.parent / "carried/output/last.txt"
-    copying.copy_whole(str(code / "last.txt"), str(target), going)
+    copy_files.copy_whole(str(code / "last.txt"), str(target), going)
 
     assert target.read_bytes() == first
     assert target.stat().st_mtime == 1000
@@ -283,7 +283,7 @@ def test_parts_that_were_saved_together_are_rescued_together(code: Path) -> None
 
 def test_small_new_files_are_rescued_too(code: Path) -> None:
     (code / "train.py").write_text("print()")
-    before = snapshot.listing(str(code))
+    before = unpacked_code.listing(str(code))
     (code / "losses.csv").write_text("1,0.5")
     (code / "large.bin").write_bytes(b"x" * 3_000_000)
     rescue = Rescue(str(code), str(code.parent / "carried"), ["*.txt"], before)
@@ -336,7 +336,7 @@ def test_a_folder_is_complete_whenever_its_copying_is_killed(code: Path, exchang
         copier.kill()
         copier.communicate()
 
-        copying.recover(str(code.parent / "carried"))
+        copy_files.recover(str(code.parent / "carried"))
 
         assert files_in(target) == files_in(code / "checkpoint-500")
         assert [path.name for path in target.parent.iterdir()] == [target.name]
@@ -360,7 +360,7 @@ def test_at_the_limit_the_newest_checkpoint_comes_first(code: Path) -> None:
     (code / "aa-picture.png").write_bytes(b"x" * 3_000_000)
     (code / "z-losses.csv").write_text("1")
 
-    found = keep.keep_new(
+    found = results.keep_new(
         str(code), str(code.parent / "carried"), {}, patterns=["*.txt"], going=Late(6)
     )
 
@@ -374,7 +374,7 @@ def test_what_was_rescued_is_not_copied_again_at_the_end(code: Path) -> None:
     (code / "step-1.txt").write_bytes(b"x" * 3_000_000)
     rescue_for(code).sweep()
 
-    found = keep.keep_new(
+    found = results.keep_new(
         str(code), str(code.parent / "carried"), {}, patterns=["*.txt"], going=Late(1)
     )
 
@@ -434,7 +434,7 @@ def test_no_copy_replaces_what_the_program_wrote_to_the_output(
 
     for _ in range(2):
         rescue.sweep()
-        keep.keep_new(str(code), str(code.parent / "carried"), {}, patterns=["*.txt"])
+        results.keep_new(str(code), str(code.parent / "carried"), {}, patterns=["*.txt"])
 
     assert (output / name).read_text() == "the program's own"
     assert (output / "beside-code" / name).read_text() == "beside the code"
@@ -445,15 +445,15 @@ def test_the_next_job_finds_its_file_and_not_the_one_of_that_name(code: Path) ->
     carried = code.parent / "carried"
     (carried / "output/last.txt").write_text("the program's own")
     (code / "last.txt").write_text("1")
-    keep.keep_new(str(code), str(carried), {}, patterns=["*.txt"])
+    results.keep_new(str(code), str(carried), {}, patterns=["*.txt"])
     (code / "last.txt").unlink()
 
-    keep.show(str(code), str(carried), [])
-    before = snapshot.listing(str(code))
+    results.show(str(code), str(carried), [])
+    before = unpacked_code.listing(str(code))
     found = (code / "last.txt").read_text()
     (code / "fresh").write_text("2")
     (code / "fresh").replace(code / "last.txt")
-    keep.keep_new(str(code), str(carried), before, patterns=["*.txt"])
+    results.keep_new(str(code), str(carried), before, patterns=["*.txt"])
 
     assert found == "1"
     assert files_in(carried / "output") == {
@@ -479,13 +479,13 @@ def test_what_the_program_copied_to_the_output_itself_is_not_kept_twice(code: Pa
 def test_a_file_to_keep_is_one_with_that_of_the_output(code: Path) -> None:
     """A program that first writes through the link, and then puts a file in its place."""
     carried = code.parent / "carried"
-    keep.show(str(code), str(carried), ["last.txt"])
-    before = snapshot.listing(str(code))
+    results.show(str(code), str(carried), ["last.txt"])
+    before = unpacked_code.listing(str(code))
     (code / "last.txt").write_text("1")
     (code / "fresh").write_text("2")
     (code / "fresh").replace(code / "last.txt")
 
-    keep.keep_new(str(code), str(carried), before, patterns=["*.txt"])
+    results.keep_new(str(code), str(carried), before, patterns=["*.txt"])
 
     assert files_in(carried / "output") == {"last.txt": b"2"}
 
@@ -503,20 +503,20 @@ def test_a_torn_checkpoint_is_kept_beside_the_valid_copy_and_not_in_its_place(
     Rescue(str(code), str(code.parent / "carried"), ["*.pkl"], {}).sweep()
     (code / name).write_bytes(pickled(2)[:50_000])
 
-    found = keep.keep_new(str(code), str(code.parent / "carried"), {}, patterns=["*.pkl"])
+    found = results.keep_new(str(code), str(code.parent / "carried"), {}, patterns=["*.pkl"])
 
     top = name.split("/")[0]
     output = files_in(code.parent / "carried/output")
     assert output == {name: pickled(1), name.replace(top, top + ".damaged"): pickled(2)[:50_000]}
     assert [path for path, _ in found.damaged] == [top]
     assert "cut short" in found.damaged[0][1]
-    assert keep.beside(str(code.parent / "carried")) == [name]
+    assert results.beside(str(code.parent / "carried")) == [name]
 
 
 def test_a_torn_checkpoint_is_kept_where_no_valid_one_is(code: Path) -> None:
     (code / "model.pkl").write_bytes(pickled(1)[:50_000])
 
-    keep.keep_new(str(code), str(code.parent / "carried"), {}, patterns=["*.pkl"])
+    results.keep_new(str(code), str(code.parent / "carried"), {}, patterns=["*.pkl"])
 
     assert kept(code) == ["model.pkl"]
 
@@ -545,13 +545,13 @@ def test_a_save_in_place_by_the_next_job_does_not_touch_the_only_copy(
     (code / name).parent.mkdir(exist_ok=True)
     (code / name).write_bytes(pickled(1))
     (code / "losses.csv").write_text("1\n")
-    keep.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
+    results.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
     shutil.rmtree(code)
 
-    keep.show(str(code), str(carried), [])
-    before = snapshot.listing(str(code))
+    results.show(str(code), str(carried), [])
+    before = unpacked_code.listing(str(code))
     found = (code / name).read_bytes()
-    unchanged = keep.keep_new(str(code), str(carried), before, patterns=["*.pkl"]).paths
+    unchanged = results.keep_new(str(code), str(carried), before, patterns=["*.pkl"]).paths
     with (code / name).open("wb") as stream:
         stream.write(pickled(2)[:50_000])
 
@@ -559,7 +559,7 @@ def test_a_save_in_place_by_the_next_job_does_not_touch_the_only_copy(
     assert (carried / "output" / name).read_bytes() == pickled(1)
     assert (code / "losses.csv").is_symlink()
     (code / name).write_bytes(pickled(2))
-    keep.keep_new(str(code), str(carried), before, patterns=["*.pkl"])
+    results.keep_new(str(code), str(carried), before, patterns=["*.pkl"])
     assert (carried / "output" / name).read_bytes() == pickled(2)
 
 
@@ -570,10 +570,10 @@ def test_where_a_copy_finds_no_room_the_next_job_is_given_the_file_itself_and_to
     code.mkdir()
     (carried / "output").mkdir(parents=True)
     (code / "model.pkl").write_bytes(12 * pickled(1))
-    keep.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
+    results.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
     (code / "model.pkl").unlink()
 
-    keep.show(str(code), str(carried), [])
+    results.show(str(code), str(carried), [])
 
     assert (code / "model.pkl").is_symlink()
     assert "model.pkl beside the code is its only copy" in capfd.readouterr().out
@@ -642,7 +642,7 @@ def test_a_folder_whose_save_is_still_written_is_not_rescued_and_that_is_said_on
         assert rescue.sweep(quiet=1) is None
 
     assert kept(code) == []
-    assert told == [("epoch_3", copying.CHANGED)]
+    assert told == [("epoch_3", copy_files.CHANGED)]
 
 
 @pytest.mark.parametrize("name", ["resnet_epochs100", "epoch_100", "last"])
@@ -651,12 +651,12 @@ def test_one_torn_checkpoint_does_not_hide_valid_ones_of_other_steps(code: Path,
     folder.mkdir(parents=True)
     (folder / "model_10.pkl").write_bytes(pickled(10))
     os.utime(folder / "model_10.pkl", (1000, 1000))
-    keep.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
+    results.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
     for step in (20, 30):
         (folder / f"model_{step}.pkl").write_bytes(pickled(step))
     (folder / "model_40.pkl").write_bytes(pickled(40)[:50_000])
 
-    found = keep.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
+    found = results.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
 
     there = carried / "output/runs" / name
     assert [path.name for path in there.parent.iterdir()] == [name]
@@ -675,10 +675,10 @@ def test_the_next_job_finds_the_checkpoint_through_an_absolute_link(
     if rescued:
         rescue_of_pickles(code, []).sweep()
     else:
-        keep.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
+        results.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
     shutil.rmtree(code)
 
-    keep.show(str(code), str(carried), [])
+    results.show(str(code), str(carried), [])
 
     assert (carried / "output/ckpts/latest.pkl").read_bytes() == pickled(1)
     assert (code / "ckpts/latest.pkl").read_bytes() == pickled(1)
@@ -709,7 +709,7 @@ def test_copies_follow_a_program_that_moves_old_checkpoints(code: Path) -> None:
 
     output = code.parent / "carried/output"
     assert files_in(output) == files_in(code)
-    assert set(files_in(output)) <= set(keep.beside(str(code.parent / "carried")))
+    assert set(files_in(output)) <= set(results.beside(str(code.parent / "carried")))
 
 
 def test_a_copy_that_moves_replaces_that_of_an_older_checkpoint(code: Path) -> None:

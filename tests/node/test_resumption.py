@@ -5,8 +5,8 @@ import os
 import pytest
 from made_runs import PLAN, begin_job, end_job, make_run, print_log
 
-from rabaska.node.login import report
-from rabaska.node.record import chain, growth, jobs, plan, resumption, tracks
+from rabaska.node.login import run_report
+from rabaska.node.record import chain_rule, jobs, plan, resume_evidence, step_tracks
 from rabaska.node.record.plan import Growth
 
 GIVEN = ["python3", "train.py", "--resume", "{checkpoint}"]
@@ -21,7 +21,7 @@ def printed(first, last, line="epoch {} loss 0.5\n", step=1):
 def judge(tmp_path):
     """`judge([log of job 1, log of job 2, …])`: how the last of them began."""
 
-    def judge(logs, how=chain.TIME_LIMIT, **changes):
+    def judge(logs, how=chain_rule.TIME_LIMIT, **changes):
         asked = PLAN._replace(**changes)
         run = make_run(tmp_path, **changes)
         for number, text in enumerate(logs, 1):
@@ -29,9 +29,9 @@ def judge(tmp_path):
             begun = jobs.read_begun(run, job)
             jobs.write_begun(run, begun._replace(checkpoint_seen=SAVED if number > 1 else None))
             print_log(run, job, text)
-            own = tracks.of_job(run, job, asked.progress, asked.patterns)
-            judged = resumption.judge(run, job, asked, own, how)
-            end_job(run, job, tracks=tracks.to_json(own), resumption=dict(judged._asdict()))
+            own = step_tracks.of_job(run, job, asked.progress, asked.patterns)
+            judged = resume_evidence.judge(run, job, asked, own, how)
+            end_job(run, job, tracks=step_tracks.to_json(own), resumption=dict(judged._asdict()))
         return judged
 
     return judge
@@ -121,19 +121,19 @@ OVER = {
 
 @pytest.mark.parametrize("name", CONTINUES)
 def test_a_job_that_goes_on_is_seen_to(judge, name):
-    assert judge(CONTINUES[name], command=GIVEN).state == resumption.CONTINUED
+    assert judge(CONTINUES[name], command=GIVEN).state == resume_evidence.CONTINUED
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_what_cannot_be_known_is_not_claimed(judge, name):
-    assert judge(UNKNOWN[name], command=GIVEN).state == resumption.UNKNOWN
+    assert judge(UNKNOWN[name], command=GIVEN).state == resume_evidence.UNKNOWN
 
 
 @pytest.mark.parametrize("name", OVER)
 def test_a_job_that_starts_over_is_seen_to(judge, name):
     judged = judge(OVER[name], command=GIVEN)
 
-    assert judged.state == resumption.STARTED_OVER
+    assert judged.state == resume_evidence.STARTED_OVER
     assert "was given output/last.npz and began again at" in judged.why
     assert judged.hint
 
@@ -145,12 +145,12 @@ def test_one_thing_that_goes_on_outranks_another_that_begins_again(tmp_path):
         seen = SAVED if job > 1 else None
         jobs.write_begun(run, jobs.read_begun(run, job)._replace(checkpoint_seen=seen))
         early = [float(first), first + 1.0, first + 2.0]
-        again = tracks.Track("step", [1.0], [3.0], 3, early=[1.0, 2.0, 3.0])
-        on = tracks.Track("epoch as watched", early[:1], early[-1:], 3, early=early)
-        judged = resumption.judge(run, job, asked, [again, on], chain.TIME_LIMIT)
-        end_job(run, job, tracks=tracks.to_json([again, on]))
+        again = step_tracks.Track("step", [1.0], [3.0], 3, early=[1.0, 2.0, 3.0])
+        on = step_tracks.Track("epoch as watched", early[:1], early[-1:], 3, early=early)
+        judged = resume_evidence.judge(run, job, asked, [again, on], chain_rule.TIME_LIMIT)
+        end_job(run, job, tracks=step_tracks.to_json([again, on]))
 
-    assert judged.state == resumption.CONTINUED
+    assert judged.state == resume_evidence.CONTINUED
 
 
 def test_mixed_evidence_lets_the_chain_go_on_with_a_warning(judge):
@@ -173,57 +173,64 @@ NO_PROOF = {
 def test_what_the_source_shows_never_proves_that_a_job_started_over(judge, tmp_path, name):
     judged = judge(NO_PROOF[name], resumes=plan.NOT)
 
-    assert judged.state == resumption.UNKNOWN
+    assert judged.state == resume_evidence.UNKNOWN
     assert "not known" in judged.why
     assert judged.hint
-    told = report.report(str(tmp_path / "runs/digits-7f3a"))
+    told = run_report.report(str(tmp_path / "runs/digits-7f3a"))
     assert told["jobs"][1]["beginning_not_known"] == judged.why
-    assert told["verdict"]["decision"] == chain.GO_ON
+    assert told["verdict"]["decision"] == chain_rule.GO_ON
 
 
 @pytest.mark.parametrize("name", OVER)
 def test_what_is_counted_again_proves_it_where_nothing_gives_the_checkpoint(judge, name):
-    assert judge(OVER[name], resumes=plan.NOT).state == resumption.STARTED_OVER
+    assert judge(OVER[name], resumes=plan.NOT).state == resume_evidence.STARTED_OVER
 
 
-BEFORE_IT_BEGAN = (chain.DAMAGED_DATA, chain.STAGING_FAILED, chain.NO_TIME_LEFT, chain.KILLED)
+BEFORE_IT_BEGAN = (
+    chain_rule.DAMAGED_DATA,
+    chain_rule.STAGING_FAILED,
+    chain_rule.NO_TIME_LEFT,
+    chain_rule.KILLED,
+)
 
 
-@pytest.mark.parametrize("how", [*BEFORE_IT_BEGAN, chain.CRASHED, chain.LOST, chain.RUNNING])
+@pytest.mark.parametrize(
+    "how", [*BEFORE_IT_BEGAN, chain_rule.CRASHED, chain_rule.LOST, chain_rule.RUNNING]
+)
 @pytest.mark.parametrize("resumes", [plan.NOT, plan.WEIGHTS])
 @pytest.mark.parametrize("text", ["", "\nrabaska: data.tar could not be read\n"])
 def test_a_job_that_ended_before_it_began_did_not_start_over(judge, how, resumes, text):
-    assert judge(["", text], how, resumes=resumes) == resumption.NOTHING
+    assert judge(["", text], how, resumes=resumes) == resume_evidence.NOTHING
 
 
 def test_a_job_that_was_given_damaged_data_did_not_start_over_whatever_it_printed(judge):
     logs = OVER["epochs"]
 
-    assert judge(logs, chain.DAMAGED_DATA, command=GIVEN) == resumption.NOTHING
+    assert judge(logs, chain_rule.DAMAGED_DATA, command=GIVEN) == resume_evidence.NOTHING
 
 
 def test_a_killed_job_that_printed_something_else_is_warned_of_by_its_source(judge):
-    judged = judge(["", "hello\n"], chain.KILLED, resumes=plan.NOT)
+    judged = judge(["", "hello\n"], chain_rule.KILLED, resumes=plan.NOT)
 
-    assert judged.state == resumption.UNKNOWN
+    assert judged.state == resume_evidence.UNKNOWN
     assert judged.why
 
 
 def test_a_program_that_finds_its_checkpoint_itself_is_believed_when_its_steps_go_on(judge):
-    assert judge(CONTINUES["epochs"], resumes=plan.NOT).state == resumption.CONTINUED
+    assert judge(CONTINUES["epochs"], resumes=plan.NOT).state == resume_evidence.CONTINUED
 
 
 def test_a_program_that_takes_the_weights_only_is_told_so_where_nothing_is_printed(judge):
     judged = judge(["", ""], command=GIVEN, resumes=plan.WEIGHTS)
 
-    assert judged.state == resumption.UNKNOWN
+    assert judged.state == resume_evidence.UNKNOWN
     assert "the weights only" in judged.why
 
 
 def test_a_rehearsal_judges_for_itself(judge):
-    cut = plan.Cut(plan.KILL, 1, 2, 1.0)
+    cut = plan.PlannedInterruption(plan.KILL, 1, 2, 1.0)
 
-    assert judge(OVER["epochs"], command=GIVEN, cuts=[cut]).state == resumption.UNKNOWN
+    assert judge(OVER["epochs"], command=GIVEN, cuts=[cut]).state == resume_evidence.UNKNOWN
 
 
 @pytest.fixture
@@ -235,10 +242,10 @@ def tables(tmp_path):
         found = []
         for text in (first, second):
             job = begin_job(run)
-            tracks.remember(run, job, tracks.look(run.carried(job), ["*.pt"]))
+            step_tracks.remember(run, job, step_tracks.look(run.carried(job), ["*.pt"]))
             with open(os.path.join(run.output(job), "log.csv"), "w") as stream:
                 stream.write(text)
-            found.append(tracks.of_job(run, job, "", ["*.pt"]))
+            found.append(step_tracks.of_job(run, job, "", ["*.pt"]))
         return found
 
     return tables
@@ -260,28 +267,28 @@ def test_a_table_that_is_written_anew_tells_nothing(tables):
 def test_where_the_source_could_not_be_read_a_second_job_is_tried_and_then_more(tmp_path):
     asked = PLAN._replace(command=GIVEN, resumes=plan.UNREAD, jobs=1, growth=Growth(None))
 
-    assert growth.limit(asked, []) == growth.TRIED
-    assert growth.limit(asked, [], shown=True) == growth.USUAL
+    assert chain_rule.limit(asked, []) == chain_rule.TRIED
+    assert chain_rule.limit(asked, [], shown=True) == chain_rule.USUAL
     for known in (plan.NOT, plan.WEIGHTS):
-        assert growth.limit(asked._replace(resumes=known), []) == 1
+        assert chain_rule.limit(asked._replace(resumes=known), []) == 1
     for known in (plan.FULL, plan.ITSELF, plan.VARIABLE):
-        assert growth.limit(asked._replace(resumes=known), []) == growth.USUAL
+        assert chain_rule.limit(asked._replace(resumes=known), []) == chain_rule.USUAL
 
 
 def test_the_one_number_of_a_name_that_never_changes_counts_nothing(tmp_path):
     saved = tmp_path / "output" / "resnet50.json"
     saved.parent.mkdir()
     saved.write_text("first")
-    before = tracks.look(str(tmp_path), ["*.json"])
+    before = step_tracks.look(str(tmp_path), ["*.json"])
     saved.write_text("second, longer")
 
-    assert list(tracks._of_names(str(tmp_path), ["*.json"], before)) == []
+    assert list(step_tracks._of_names(str(tmp_path), ["*.json"], before)) == []
 
 
 def test_stages_before_the_training_are_no_steps_that_were_made_again(judge, tmp_path):
     judge(CONTINUES["stages are numbered before it trains"], command=GIVEN)
 
-    told = report.report(str(tmp_path / "runs/digits-7f3a"))["jobs"][1]
+    told = run_report.report(str(tmp_path / "runs/digits-7f3a"))["jobs"][1]
 
     assert (told["first_step"], told["last_step"], told["steps_redone"]) == (160, 260, 0)
 
@@ -302,23 +309,23 @@ def test_what_resume_does_is_said_as_far_as_it_is_known(tmp_path, changes, says)
     run = make_run(tmp_path, **changes)
     end_job(run, begin_job(run))
 
-    told = resumption.verdict_on(run, PLAN._replace(**changes))
+    told = resume_evidence.verdict_on(run, PLAN._replace(**changes))
 
-    assert told.decision == chain.GO_ON
+    assert told.decision == chain_rule.GO_ON
     assert says in (told.hint or "`rabaska resume` goes on")
     assert ("--walltime" in told.hint) == ("begin again" in says)
 
 
 def test_jobs_that_were_seen_to_go_on_outweigh_the_source(judge, tmp_path):
     judge(CONTINUES["epochs"], resumes=plan.NOT)
-    run = report.RunFolder(str(tmp_path / "runs" / "digits-7f3a"))
+    run = run_report.RunFolder(str(tmp_path / "runs" / "digits-7f3a"))
 
-    assert resumption.begins_again(run, PLAN._replace(resumes=plan.NOT)) == chain.GOES_ON
+    assert resume_evidence.begins_again(run, PLAN._replace(resumes=plan.NOT)) == chain_rule.GOES_ON
 
 
 def test_what_ended_for_another_reason_need_not_have_more_time():
-    lost = chain.Job(1, chain.LOST, progressed=True)
+    lost = chain_rule.Job(1, chain_rule.LOST, progressed=True)
 
-    told = chain.verdict([lost], again=chain.Again("it loads nothing"))
+    told = chain_rule.verdict([lost], again=chain_rule.Again("it loads nothing"))
 
     assert told.hint == "`rabaska resume` would begin again: it loads nothing"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.node.data.room import Room, free_here, read_quota
+from rabaska.node.data.free_space import Room, free_here, read_quota
 
 # `quota -w -p` of quota 4.06 prints a heading; `lfs quota -q` prints the row alone.
 QUOTA = """\

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.data import arrive, shared
-from rabaska.packing.pack import Wish, pack
+from rabaska.node.data import background_copy, shared_copy
+from rabaska.packing.make_pack import PackOptions, pack
 from rabaska.training import PackedDataset
 
 READER = """
@@ -35,14 +35,16 @@ def made(tmp_path) -> Path:
         path = tmp_path / "source" / f"class {number % 4}" / f"{number}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bytes([number]) * 2000)
-    return pack(tmp_path / "source", tmp_path / "packs", Wish("toy", shard_size=20_000)).folder
+    return pack(
+        tmp_path / "source", tmp_path / "packs", PackOptions("toy", shard_size=20_000)
+    ).folder
 
 
 @pytest.fixture
 def root(tmp_path):
     (tmp_path / "node").mkdir()
     yield tmp_path / "node"
-    arrive.end()
+    background_copy.end()
 
 
 @pytest.fixture
@@ -56,8 +58,8 @@ def reader(made, root):
     process.stdout.close()
 
 
-def begin(made: Path, root: Path) -> shared.Use:
-    use = shared.begin(str(made), str(root), 0)
+def begin(made: Path, root: Path) -> shared_copy.Use:
+    use = shared_copy.begin(str(made), str(root), 0)
     assert use is not None
     return use
 
@@ -84,19 +86,19 @@ def test_two_runs_read_one_copy_that_stays_until_the_last_of_them_leaves(made, r
 
     assert Path(use.folder) == folder
     assert list(PackedDataset(folder)) == list(PackedDataset(made))
-    arrive.end()
-    shared.leave(use, keep=False)
+    background_copy.end()
+    shared_copy.leave(use, keep=False)
     assert folder.is_dir()
 
     process.kill()
     process.wait()
-    wait_for(lambda: shared.evict(str(folder.parent), 2**62) or not os.listdir(folder.parent))
+    wait_for(lambda: shared_copy.evict(str(folder.parent), 2**62) or not os.listdir(folder.parent))
 
 
 def test_what_one_killed_run_left_is_filled_up_by_the_next(made, root):
     first = begin(made, root)
     wait_until_whole(Path(first.folder), made)
-    shared.leave(first, keep=True)
+    shared_copy.leave(first, keep=True)
     (Path(first.folder) / "shard-00001.tar").unlink()
     (Path(first.folder) / "coming").mkdir()
     (Path(first.folder) / "coming" / "shard-00001.tar").write_bytes(b"half")
@@ -107,7 +109,7 @@ def test_what_one_killed_run_left_is_filled_up_by_the_next(made, root):
     assert second.folder == first.folder
     found = Path(second.folder) / "shard-00001.tar"
     assert found.read_bytes() == (made / "shard-00001.tar").read_bytes()
-    shared.leave(second, keep=True)
+    shared_copy.leave(second, keep=True)
 
 
 def test_room_is_made_of_what_nobody_reads_the_oldest_first(made, root, reader):
@@ -117,7 +119,7 @@ def test_room_is_made_of_what_nobody_reads_the_oldest_first(made, root, reader):
     (unread / "shard-00000.tar").write_bytes(b"x")
     read.with_name("old-0123456789ab.lock").touch()
 
-    shared.evict(str(read.parent), wanted=2**62)
+    shared_copy.evict(str(read.parent), wanted=2**62)
 
     assert not unread.exists()
     assert read.is_dir()
@@ -125,13 +127,13 @@ def test_room_is_made_of_what_nobody_reads_the_oldest_first(made, root, reader):
 
 def test_a_copy_is_kept_for_days_and_not_for_ever(made, root):
     use = begin(made, root)
-    arrive.end()
-    shared.leave(use, keep=True)
+    background_copy.end()
+    shared_copy.leave(use, keep=True)
 
-    shared.evict(os.path.dirname(use.folder))
+    shared_copy.evict(os.path.dirname(use.folder))
     kept = os.path.isdir(use.folder)
     os.utime(use.path, (0, 0))
-    shared.evict(os.path.dirname(use.folder))
+    shared_copy.evict(os.path.dirname(use.folder))
 
     assert kept
     assert os.listdir(os.path.dirname(use.folder)) == []
@@ -141,7 +143,7 @@ def test_a_copy_is_kept_for_days_and_not_for_ever(made, root):
 def test_an_evictor_killed_at_any_moment_leaves_a_whole_copy_or_none(made, root, delay):
     use = begin(made, root)
     wait_until_whole(Path(use.folder), made)
-    shared.leave(use, keep=True)
+    shared_copy.leave(use, keep=True)
     evictor = subprocess.Popen(
         [sys.executable, "-c", EVICTOR, os.path.dirname(use.folder)], stdout=subprocess.PIPE
     )
@@ -154,7 +156,7 @@ def test_an_evictor_killed_at_any_moment_leaves_a_whole_copy_or_none(made, root,
     assert not os.path.isdir(use.folder) or is_whole(Path(use.folder), made)
     again = begin(made, root)
     assert list(PackedDataset(again.folder)) == list(PackedDataset(made))
-    shared.leave(again, keep=True)
+    shared_copy.leave(again, keep=True)
 
 
 @pytest.mark.parametrize("trap", ["link", "open to all"])
@@ -166,4 +168,4 @@ def test_a_folder_that_somebody_else_prepared_is_not_used(made, root, tmp_path, 
         home.mkdir()
         home.chmod(0o777)
 
-    assert shared.begin(str(made), str(root), 0) is None
+    assert shared_copy.begin(str(made), str(root), 0) is None

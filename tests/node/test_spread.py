@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.job.frames import WORK, Talk
-from rabaska.packing.bundle import bundle
+from rabaska.node.job.node_messages import WORK, Talk
+from rabaska.packing.node_bundle import bundle
 
 # The real one starts its process without our environment, input or output.
 PBSDSH = """#!/bin/sh

@@ -13,12 +13,12 @@ import pytest
 from tests.disks import small_disk
 from tests.needs.pythons import interpreters
 
-from rabaska.node import partial
-from rabaska.node.data.packs import DamagedPack, Index, load_manifest
-from rabaska.node.data.proof import PROVEN
+from rabaska.node import partial_folder
+from rabaska.node.data.pack_format import DamagedPack, Index, load_manifest
+from rabaska.node.data.pack_proof import PROVEN
 from rabaska.node.data.stage import remove, stage
 from rabaska.node.data.verify import verify
-from rabaska.packing.pack import Wish, pack
+from rabaska.packing.make_pack import PackOptions, pack
 
 PYTHONS = interpreters()
 MODES = pytest.mark.parametrize("mode", ["files", "shards"])
@@ -40,7 +40,7 @@ def made(tmp_path_factory):
     for folder in (source / "empty", source / "class 1"):
         folder.chmod(0o555)
         os.utime(folder, ns=(5, 5))
-    return source, pack(source, place / "packs", Wish("toy", shard_size=200_000)).folder
+    return source, pack(source, place / "packs", PackOptions("toy", shard_size=200_000)).folder
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_process_that_may_open_few_files_stages_many_below_where_it_stands(tmp
         path = tmp_path / "source" / ("flat" if number % 3 else f"flat/{number}") / f"{number}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"%d" % number * number)
-    made = pack(tmp_path / "source", tmp_path / "packs", Wish("toy", shard_size=50_000))
+    made = pack(tmp_path / "source", tmp_path / "packs", PackOptions("toy", shard_size=50_000))
     script = (
         "import os, sys; from rabaska.node.data.stage import stage\n"
         "opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(20)]\n"
@@ -249,7 +249,7 @@ def test_staging_killed_at_any_moment_leaves_nothing_that_is_taken_for_whole(mad
 
     staged = stage(str(folder), str(node), mode)
     for _ in range(100):  # a worker whose parent was killed ends at its next word
-        partial.sweep(str(node))
+        partial_folder.sweep(str(node))
         if os.listdir(node) == [os.path.basename(staged)]:
             return
         time.sleep(0.1)

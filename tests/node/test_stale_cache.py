@@ -11,7 +11,7 @@ import stale_mounts
 from agents import make_run
 
 from rabaska.node.record import jobs, lease
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.run_folder import RunFolder
 
 pytestmark = pytest.mark.slow
 

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rabaska.node import files, processes
-from rabaska.node.login.refusals import is_certain
-from rabaska.node.login.submission import OTHERS
-from rabaska.node.login.unanswered import Answer, evidence, waiting
+from rabaska.node.login.pending_submissions import SubmitAnswer, evidence, waiting
+from rabaska.node.login.submit_errors import is_certain
+from rabaska.node.login.submit_job import OTHERS
 from rabaska.node.record import jobs
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.run_folder import RunFolder
 from rabaska.node.record.submissions import submissions
 from rabaska.schedulers import SCHEDULERS, named
 
@@ -178,31 +178,31 @@ REFUSALS = [
 
 @pytest.mark.parametrize("words", REFUSALS)
 def test_recorded_refusals_are_known_at_once(words):
-    assert is_certain(Answer(1, "", words))
+    assert is_certain(SubmitAnswer(1, "", words))
 
 
 @given(words=st.sampled_from(REFUSALS))
 def test_no_refusal_is_certain_where_an_id_was_printed(words):
-    assert not is_certain(Answer(1, "1000\n", words))
+    assert not is_certain(SubmitAnswer(1, "1000\n", words))
 
 
 def test_words_that_only_a_scheduler_says_are_a_refusal_after_error():
     refused = "ERROR:  Batch job submission failed: Invalid account"
 
-    assert is_certain(Answer(1, "", refused))
-    assert not is_certain(Answer(1, "", "ERROR: usage log cannot be written"))
+    assert is_certain(SubmitAnswer(1, "", refused))
+    assert not is_certain(SubmitAnswer(1, "", "ERROR: usage log cannot be written"))
 
 
 @given(words=st.sampled_from(REFUSALS), before=st.text(), after=st.text())
 def test_a_refusal_next_to_a_lost_connection_proves_nothing(words, before, after):
     text = "\n".join([before, words, "Socket timed out on send/recv operation", after])
 
-    assert not is_certain(Answer(1, "", text))
+    assert not is_certain(SubmitAnswer(1, "", text))
 
 
 @given(code=st.integers(-64, 255), said=st.text(), complained=st.text())
 def test_no_text_whatever_makes_an_answer_fail(code, said, complained):
-    answer = Answer(code, said, complained)
+    answer = SubmitAnswer(code, said, complained)
 
     assert is_certain(answer) in (True, False)
     assert code >= 0 or not is_certain(answer)

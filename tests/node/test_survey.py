@@ -12,12 +12,11 @@ import pytest
 from made_runs import begin_job, end_job, make_run
 
 from rabaska.node import files
-from rabaska.node.login import report
-from rabaska.node.login.survey import mark_of
-from rabaska.node.login.untouched import report_untouched
-from rabaska.node.record import chain
+from rabaska.node.login import run_report
+from rabaska.node.login.status_query import mark_of, report_untouched
+from rabaska.node.record import chain_rule
 
-WAY_IN = "import sys; from rabaska.node.login.survey import main; main(sys.argv[1:])"
+WAY_IN = "import sys; from rabaska.node.login.status_query import main; main(sys.argv[1:])"
 ASK = [sys.executable, "-uc", WAY_IN]
 
 
@@ -43,7 +42,7 @@ def test_a_run_that_waits_is_told_as_the_full_report_tells_it(tmp_path: Path) ->
 
     short = report_untouched(run)
 
-    assert short == report.report(run.path)
+    assert short == run_report.report(run.path)
 
 
 def test_a_run_that_begun_is_left_to_the_full_report(tmp_path: Path) -> None:
@@ -55,7 +54,7 @@ def test_a_run_that_begun_is_left_to_the_full_report(tmp_path: Path) -> None:
 
 def test_a_run_that_is_over_is_told_once_and_then_only_marked(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    end_job(run, begin_job(run), how=chain.CRASHED)
+    end_job(run, begin_job(run), how=chain_rule.CRASHED)
 
     first, _ = told({"path": run.path})
     again, _ = told({"path": run.path, "mark": first["mark"]})
@@ -66,7 +65,7 @@ def test_a_run_that_is_over_is_told_once_and_then_only_marked(tmp_path: Path) ->
 
 def test_runs_are_told_while_more_of_them_are_asked_for(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    end_job(run, begin_job(run), how=chain.CRASHED)
+    end_job(run, begin_job(run), how=chain_rule.CRASHED)
     question = {"tail": 5, "queue": ["touch", f"{tmp_path}/asked"], "history": []}
     words = [*ASK, json.dumps(question)]
 
@@ -84,20 +83,20 @@ def test_runs_are_told_while_more_of_them_are_asked_for(tmp_path: Path) -> None:
 
 def test_a_run_that_ends_while_the_queue_is_asked_is_told_again(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    end_job(run, begin_job(run), how=chain.FINISHED)
+    end_job(run, begin_job(run), how=chain_rule.FINISHED)
     record = run.ended(1)
     Path(record).rename(f"{record}.later")
 
     first, second, last = told({"path": run.path}, queue=f"sleep 1; mv {record}.later {record}")
 
     assert first["jobs"][0]["ended"] is None
-    assert second["jobs"][0]["how"] == chain.FINISHED
+    assert second["jobs"][0]["how"] == chain_rule.FINISHED
     assert last["queue"]["exit_code"] == 0
 
 
 def test_a_run_taken_up_again_has_another_mark(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    end_job(run, begin_job(run), how=chain.CRASHED)
+    end_job(run, begin_job(run), how=chain_rule.CRASHED)
     before = mark_of(run)
 
     files.append_line(run.submissions, {"submission": "b", "resume": True, "after_job": 1})

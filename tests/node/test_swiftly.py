@@ -11,7 +11,7 @@ from forged import entry, forge
 from tests.compiling import compile_for
 from tests.needs.pythons import CACHE, interpreters
 
-from rabaska.node.data.packs import FILE, FOLDER, LINK, Entry, Index
+from rabaska.node.data.pack_format import FILE, FOLDER, LINK, Entry, Index
 
 TESTS = Path(__file__).parents[1]
 # Not those of another Debian: what is compiled here needs the C library of this one.

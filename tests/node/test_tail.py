@@ -10,13 +10,13 @@ import pytest
 from made_runs import begin_job, end_job, make_run, print_log
 
 from rabaska.node import files
-from rabaska.node.record import chain
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record import chain_rule
+from rabaska.node.record.run_folder import RunFolder
 
 TAIL = [
     sys.executable,
     "-c",
-    "import sys; from rabaska.node.login.tail import main; sys.exit(main(sys.argv[1:]))",
+    "import sys; from rabaska.node.login.follow_log import main; sys.exit(main(sys.argv[1:]))",
 ]
 
 
@@ -134,7 +134,7 @@ def test_following_goes_on_over_jobs_until_the_run_is_done(
     print_log(run, second, "two\n")
     seen += read_until(process, b"two\n")
     print_log(run, second, "last words")
-    end_job(run, second, chain.FINISHED)
+    end_job(run, second, chain_rule.FINISHED)
     files.write_whole(run.done, "")
 
     seen += process.communicate(timeout=60)[0]
@@ -150,7 +150,7 @@ def test_following_ends_when_the_chain_gives_up(
     print_log(run, job, "Traceback\n")
     process = following()
     read_until(process, b"Traceback\n")
-    end_job(run, job, chain.CRASHED, progressed=False)
+    end_job(run, job, chain_rule.CRASHED, progressed=False)
 
     process.communicate(timeout=60)
 

@@ -3,8 +3,8 @@
 import pytest
 from tests.disks import small_disk
 
-from rabaska.node.data.memory import free_memory
-from rabaska.node.data.tiers import DISK, MEMORY, Tier, choose, kind_of, tiers_here
+from rabaska.node.data.free_space import free_memory
+from rabaska.node.data.tier_choice import DISK, MEMORY, NodeTier, choose, kind_of, tiers_here
 
 GB = 10**9
 
@@ -12,14 +12,14 @@ GB = 10**9
 @pytest.mark.parametrize(
     ("wanted", "kind"),
     [
-        (Tier("", "", 2 * GB, 1000), MEMORY),
-        (Tier("", "", 2 * GB, 200_000), DISK),  # too many files for the memory's file system
-        (Tier("", "", 20 * GB), DISK),
-        (Tier("", "", 2000 * GB), None),
+        (NodeTier("", "", 2 * GB, 1000), MEMORY),
+        (NodeTier("", "", 2 * GB, 200_000), DISK),  # too many files for the memory's file system
+        (NodeTier("", "", 20 * GB), DISK),
+        (NodeTier("", "", 2000 * GB), None),
     ],
 )
 def test_the_first_tier_with_room_is_chosen(wanted, kind):
-    tiers = [Tier(MEMORY, "/dev/shm", 5 * GB, 100_000), Tier(DISK, "/tmp", 100 * GB)]
+    tiers = [NodeTier(MEMORY, "/dev/shm", 5 * GB, 100_000), NodeTier(DISK, "/tmp", 100 * GB)]
 
     found = choose(wanted, tiers)
 

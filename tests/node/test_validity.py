@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node.saves import validity
+from rabaska.node.checkpoints import validity
 
 ARRAYS = {"weights": np.arange(5000, dtype="f4"), "step": np.array(12)}
 

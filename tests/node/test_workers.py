@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from rabaska.node.data import workers
+from rabaska.node.data import worker_pool
 
 
 def doubled(task):
@@ -15,7 +15,7 @@ def doubled(task):
 
 @pytest.mark.parametrize(("tasks", "count"), [(0, 2), (1, 4), (100, 3), (40_000, 2)])
 def test_every_task_is_done_once(tasks, count):
-    messages = list(workers.share(doubled, range(tasks), count))
+    messages = list(worker_pool.share(doubled, range(tasks), count))
 
     assert Counter(value for value, _ in messages) == Counter(task * 2 for task in range(tasks))
     assert os.getpid() not in {pid for _, pid in messages}
@@ -29,7 +29,7 @@ def test_a_process_draws_tasks_as_it_goes_and_none_is_drawn_twice():
             signal.pause()  # the other one does all the rest
         yield list(mine)
 
-    messages = workers.draw(work, range(100), 2)
+    messages = worker_pool.draw(work, range(100), 2)
     drawn = [next(messages) for _ in range(3)]
     messages.close()
 
@@ -40,7 +40,7 @@ def test_long_messages_arrive_whole():
     def talk(task):
         yield bytes([task]) * 300_000
 
-    messages = list(workers.share(talk, range(6), 3))
+    messages = list(worker_pool.share(talk, range(6), 3))
 
     assert sorted(messages) == [bytes([task]) * 300_000 for task in range(6)]
 
@@ -54,7 +54,7 @@ def test_the_first_error_is_raised_and_nobody_is_left():
 
     pids = []
     with pytest.raises(FileNotFoundError) as caught:
-        pids.extend(workers.share(fail, [3, 1, 2], 3))
+        pids.extend(worker_pool.share(fail, [3, 1, 2], 3))
 
     assert caught.value.filename == "cat.jpg"
     assert pids
@@ -66,8 +66,8 @@ def test_a_worker_killed_from_outside_is_noticed():
         yield task
         os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(workers.WorkerLost):
-        list(workers.share(die, [1], 1))
+    with pytest.raises(worker_pool.WorkerLost):
+        list(worker_pool.share(die, [1], 1))
 
 
 def test_who_stops_listening_ends_the_workers():
@@ -75,7 +75,7 @@ def test_who_stops_listening_ends_the_workers():
         while True:
             yield os.getpid()
 
-    messages = workers.share(endless, [1, 2], 2)
+    messages = worker_pool.share(endless, [1, 2], 2)
     pid = next(messages)
 
     messages.close()

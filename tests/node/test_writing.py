@@ -2,7 +2,7 @@
 
 import os
 
-from rabaska.node.data import writing
+from rabaska.node.data import write_files
 
 
 def test_only_its_own_files_are_closed_in_whatever_order_they_were_opened():
@@ -11,7 +11,7 @@ def test_only_its_own_files_are_closed_in_whatever_order_they_were_opened():
     # A thread that reads ahead closed the first when two were open, and opened the fourth.
     mixed = [opened[1], opened[2], opened[0], opened[4], opened[5]]
 
-    writing._close(mixed)
+    write_files._close(mixed)
 
     os.fstat(another)
     assert [number for number in mixed if _is_open(number)] == []

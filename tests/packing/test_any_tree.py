@@ -13,10 +13,10 @@ import trees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.node.data.packs import Index
+from rabaska.node.data.pack_format import Index
 from rabaska.node.data.stage import stage
 from rabaska.node.data.verify import verify
-from rabaska.packing.pack import Wish, pack
+from rabaska.packing.make_pack import PackOptions, pack
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 packable = trees.trees.filter(trees.holds_a_file)
@@ -39,7 +39,7 @@ def test_any_tree_is_staged_as_it_was(tree, shard_size):
         trees.make(tree, bytes(place / "source"))
 
         made = pack(
-            place / "source", place / "packs", Wish("any", shard_size=shard_size, workers=1)
+            place / "source", place / "packs", PackOptions("any", shard_size=shard_size, workers=1)
         )
         staged = stage(str(made.folder), str(place / "node"))
 
@@ -55,7 +55,7 @@ def test_any_tree_is_unpacked_by_tar_as_it_was(tree, shard_size):
         (place / "unpacked").mkdir()
 
         made = pack(
-            place / "source", place / "packs", Wish("any", shard_size=shard_size, workers=1)
+            place / "source", place / "packs", PackOptions("any", shard_size=shard_size, workers=1)
         )
         for shard in sorted(made.folder.glob("shard-*.tar")):
             listed = subprocess.run(["tar", "tf", shard], check=True, capture_output=True)
@@ -76,9 +76,13 @@ def test_the_same_tree_gives_the_same_bytes_in_any_order_and_on_any_disk(tree, s
         trees.make(tree, bytes(place / "one"))
         trees.make(tree, bytes(elsewhere / "two"), backwards=True)
 
-        one = pack(place / "one", place / "packs", Wish("any", shard_size=shard_size, workers=1))
+        one = pack(
+            place / "one", place / "packs", PackOptions("any", shard_size=shard_size, workers=1)
+        )
         two = pack(
-            elsewhere / "two", elsewhere / "packs", Wish("any", shard_size=shard_size, workers=2)
+            elsewhere / "two",
+            elsewhere / "packs",
+            PackOptions("any", shard_size=shard_size, workers=2),
         )
 
         assert one.identity == two.identity
@@ -93,7 +97,7 @@ def test_the_index_says_what_lies_where_in_the_shards(tree, shard_size):
         trees.make(tree, bytes(place / "source"))
 
         made = pack(
-            place / "source", place / "packs", Wish("any", shard_size=shard_size, workers=1)
+            place / "source", place / "packs", PackOptions("any", shard_size=shard_size, workers=1)
         )
 
         index = Index(str(made.folder / "index"))
@@ -118,7 +122,7 @@ def test_a_tree_of_a_hundred_folders_in_each_other_is_staged_as_it_was(tmp_path)
         tree = {b"%d" % level: (tree, 0o755, level), b"f": (b"%d" % level, 0o400, level)}
     trees.make(tree, bytes(tmp_path / "source"))
 
-    made = pack(tmp_path / "source", tmp_path / "packs", Wish("deep"))
+    made = pack(tmp_path / "source", tmp_path / "packs", PackOptions("deep"))
     staged = stage(str(made.folder), str(tmp_path / "node"))
 
     assert made.files == 101
@@ -135,7 +139,7 @@ def test_a_large_sparse_file_is_staged_as_it_was(tmp_path):
             stream.seek(place)
             stream.write(b"end")
 
-    made = pack(tmp_path / "source", tmp_path / "packs", Wish("sparse"))
+    made = pack(tmp_path / "source", tmp_path / "packs", PackOptions("sparse"))
     listed = subprocess.run(
         ["tar", "tvf", made.folder / "shard-00000.tar"], check=True, capture_output=True
     )

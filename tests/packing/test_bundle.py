@@ -6,7 +6,7 @@ import sys
 import zipfile
 
 from rabaska.node.version import __version__
-from rabaska.packing.bundle import bundle
+from rabaska.packing.node_bundle import bundle
 
 
 def test_the_same_sources_give_the_same_file(tmp_path):

@@ -5,12 +5,12 @@ from zlib import crc32
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.packing.cutting import Cut, cuts, load_of, parts_of, sampled, stem
+from rabaska.packing.shard_borders import ShardRange, cuts, load_of, parts_of, sampled, stem
 
 weights = st.lists(st.integers(512, 5000), min_size=1, max_size=400)
 
 
-def cut(names: list[bytes], sizes: list[int], size: int) -> list[Cut]:
+def cut(names: list[bytes], sizes: list[int], size: int) -> list[ShardRange]:
     hashes = [crc32(name) for name in names]
     places = sampled(hashes)
     load = load_of(places, [sizes[place] for place in places])

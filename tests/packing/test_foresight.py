@@ -10,9 +10,9 @@ from mmap import ACCESS_COPY, mmap
 import pytest
 
 from rabaska.errors import DatasetError
-from rabaska.packing import reading
-from rabaska.packing.reading import Reader
-from rabaska.packing.taking import Portion
+from rabaska.packing import read_files
+from rabaska.packing.read_files import Reader
+from rabaska.packing.tar_batches import Portion
 
 FILES = 2000
 
@@ -33,7 +33,7 @@ def with_clock(monkeypatch, answers: Iterator[bool]) -> None:
         def waited(self, _count: int) -> bool:
             return next(answers)
 
-    monkeypatch.setattr(reading, "_Clock", Clock)
+    monkeypatch.setattr(read_files, "_Clock", Clock)
 
 
 def portions(names: list[bytes]) -> Iterator[Portion]:
@@ -89,7 +89,7 @@ def test_every_file_comes_once_and_in_order(names, monkeypatch, answers):
 
 def test_without_a_way_to_tell_the_system_threads_read(names, monkeypatch):
     with_clock(monkeypatch, repeat(True))
-    monkeypatch.setattr(reading, "_CAN_TELL", False)
+    monkeypatch.setattr(read_files, "_CAN_TELL", False)
     assert contents(list(portions(names))) == names
 
 

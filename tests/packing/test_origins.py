@@ -15,8 +15,8 @@ import rabaska
 from rabaska.errors import DatasetError
 from rabaska.node.data.stage import stage
 from rabaska.node.data.verify import verify
-from rabaska.packing.origins import pack_origin
-from rabaska.packing.pack import Pack, Wish
+from rabaska.packing.dataset_sources import pack_origin
+from rabaska.packing.make_pack import Pack, PackOptions
 from rabaska.training import PackedDataset
 
 SOURCES = Path(rabaska.__file__).parents[1]
@@ -36,7 +36,7 @@ def source(tmp_path) -> Path:
 
 
 def packed(tmp_path: Path, *sources: Path) -> Pack:
-    return pack_origin(sources, tmp_path / "packs", Wish("toy"))
+    return pack_origin(sources, tmp_path / "packs", PackOptions("toy"))
 
 
 def tar(folder: Path, path: Path, *options: str) -> Path:
@@ -197,7 +197,7 @@ for late in ("data_filter", "tar_filter", "fully_trusted_filter"):
 tarfile.TarFile.extractall = tarfile.TarFile.extract = None
 import rabaska
 from rabaska.errors import DatasetError
-from rabaska.packing.unpacking import unpack
+from rabaska.packing.archives import unpack
 try:
     unpack(Path(sys.argv[1]), Path(sys.argv[2]))
 except DatasetError as refusal:
@@ -285,7 +285,7 @@ def test_keys_and_passwords_are_no_data(tmp_path, monkeypatch, path):
     monkeypatch.setenv("HOME", str(home))
 
     with pytest.raises(DatasetError, match="keys and passwords are kept there"):
-        pack_origin([home / path], tmp_path / "store", Wish("data", follow_links=True))
+        pack_origin([home / path], tmp_path / "store", PackOptions("data", follow_links=True))
 
     assert not list(tmp_path.glob("store/data-*"))
 
@@ -296,4 +296,4 @@ def test_data_in_a_cache_of_the_home_is_data(tmp_path, monkeypatch):
     (folder / "1.txt").write_text("one")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
-    assert pack_origin([folder], tmp_path / "store", Wish("data")).files == 1
+    assert pack_origin([folder], tmp_path / "store", PackOptions("data")).files == 1

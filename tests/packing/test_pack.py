@@ -18,14 +18,14 @@ import pytest
 import trees
 
 from rabaska.errors import DatasetError, NoSpace
-from rabaska.node import partial
-from rabaska.node.data import packs
-from rabaska.node.data.packs import Index
+from rabaska.node import partial_folder
+from rabaska.node.data import pack_format
+from rabaska.node.data.pack_format import Index
 from rabaska.node.data.stage import stage
 from rabaska.node.data.verify import verify
-from rabaska.packing.cutting import target_size
-from rabaska.packing.pack import Progress, Wish, pack
-from rabaska.packing.space import space_needed
+from rabaska.packing.make_pack import PackOptions, Progress, pack
+from rabaska.packing.refusals import space_needed
+from rabaska.packing.shard_borders import target_size
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def leftovers(store: Path) -> list[str]:
 
 
 def test_a_pack_is_named_by_what_it_holds(source, store):
-    made = pack(source, store, Wish("animals"))
+    made = pack(source, store, PackOptions("animals"))
 
     assert made.folder == store / made.identity
     assert made.identity.startswith("animals-")
@@ -66,10 +66,10 @@ def test_a_pack_is_named_by_what_it_holds(source, store):
 
 
 def test_a_change_of_one_byte_gives_another_pack(source, store):
-    before = pack(source, store, Wish("animals"))
+    before = pack(source, store, PackOptions("animals"))
     (source / "cats/1.jpg").write_text("CATS/1.jpg" * 100)
 
-    after = pack(source, store, Wish("animals"))
+    after = pack(source, store, PackOptions("animals"))
 
     assert after.identity != before.identity
 
@@ -80,7 +80,7 @@ def test_shards_are_balanced_and_follow_one_another(tmp_path, store):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(bytes(1000))
 
-    made = pack(tmp_path / "source", store, Wish("many", shard_size=20_000))
+    made = pack(tmp_path / "source", store, PackOptions("many", shard_size=20_000))
 
     sizes = [path.stat().st_size for path in sorted(made.folder.glob("shard-*.tar"))]
     assert 6 <= len(sizes) == made.shards <= 11
@@ -89,7 +89,7 @@ def test_shards_are_balanced_and_follow_one_another(tmp_path, store):
 
 
 def test_a_file_larger_than_a_shard_is_not_cut(source, store):
-    made = pack(source, store, Wish("animals", shard_size=600))
+    made = pack(source, store, PackOptions("animals", shard_size=600))
 
     assert made.shards == 4  # the last one holds the folders
     assert verify(str(made.folder)) == []
@@ -104,7 +104,7 @@ def test_shards_grow_with_the_dataset_up_to_a_gigabyte():
 def test_each_file_has_the_class_of_its_first_folder(source, store):
     (source / "readme").write_text("top")
 
-    made = pack(source, store, Wish("animals"))
+    made = pack(source, store, PackOptions("animals"))
 
     index = Index(str(made.folder / "index"))
     labels = {entry.name: entry.label for entry in index.files()}
@@ -115,7 +115,7 @@ def test_each_file_has_the_class_of_its_first_folder(source, store):
 def test_progress_reaches_the_totals(source, store):
     told = []
 
-    pack(source, store, Wish("animals", progress=told.append))
+    pack(source, store, PackOptions("animals", progress=told.append))
 
     assert told[-1] == Progress(3, 3000, 3, 3000)
 
@@ -123,7 +123,7 @@ def test_progress_reaches_the_totals(source, store):
 def test_hard_links_become_files_of_their_own(source, store, tmp_path):
     os.link(source / "cats/1.jpg", source / "dogs/twin.jpg")
 
-    staged = stage(str(pack(source, store, Wish("animals")).folder), str(tmp_path / "node"))
+    staged = stage(str(pack(source, store, PackOptions("animals")).folder), str(tmp_path / "node"))
 
     assert (Path(staged) / "dogs/twin.jpg").read_text() == "cats/1.jpg" * 100
     assert (Path(staged) / "dogs/twin.jpg").stat().st_nlink == 1
@@ -134,7 +134,7 @@ def test_a_sparse_file_is_packed_as_plain_data(source, store, tmp_path):
         stream.seek(5 * 2**20)
         stream.write(b"end")
 
-    staged = stage(str(pack(source, store, Wish("animals")).folder), str(tmp_path / "node"))
+    staged = stage(str(pack(source, store, PackOptions("animals")).folder), str(tmp_path / "node"))
 
     assert (Path(staged) / "sparse").read_bytes() == bytes(5 * 2**20) + b"end"
 
@@ -142,15 +142,15 @@ def test_a_sparse_file_is_packed_as_plain_data(source, store, tmp_path):
 def test_a_copy_of_a_dataset_is_the_same_pack_whatever_its_times_and_modes(source, store, tmp_path):
     age(source)
     (source / "cats/1.jpg").chmod(0o755)
-    made = pack(source, store, Wish("animals"))
+    made = pack(source, store, PackOptions("animals"))
     shutil.copytree(source, tmp_path / "copy", copy_function=shutil.copy)  # as `cp -r`
     for path in source.rglob("*"):
         os.utime(path, (10**9, 10**9))
         path.chmod(0o700 if path.is_dir() or path == source / "cats/1.jpg" else 0o600)
     os.utime(source / "cats", (10**10, 10**10))
 
-    touched = pack(source, store, Wish("animals"))
-    copied = pack(tmp_path / "copy", store, Wish("animals"))
+    touched = pack(source, store, PackOptions("animals"))
+    copied = pack(tmp_path / "copy", store, PackOptions("animals"))
 
     assert made.identity == touched.identity == copied.identity
     assert (made.new, touched.new, copied.new) == (True, False, False)
@@ -159,25 +159,25 @@ def test_a_copy_of_a_dataset_is_the_same_pack_whatever_its_times_and_modes(sourc
 
 def test_a_program_in_a_dataset_stays_one(source, store, tmp_path):
     (source / "cats/1.jpg").chmod(0o711)
-    before = pack(source, store, Wish("animals"))
+    before = pack(source, store, PackOptions("animals"))
     staged = Path(stage(str(before.folder), str(tmp_path / "node")))
     (source / "cats/1.jpg").chmod(0o644)
 
-    after = pack(source, store, Wish("animals"))
+    after = pack(source, store, PackOptions("animals"))
 
     assert (staged / "cats/1.jpg").stat().st_mode & 0o777 == 0o755
     assert (staged / "dogs/1.jpg").stat().st_mode & 0o777 == 0o644
-    assert {path.lstat().st_mtime for path in staged.rglob("*")} == {packs.TIME}
+    assert {path.lstat().st_mtime for path in staged.rglob("*")} == {pack_format.TIME}
     assert after.identity != before.identity
 
 
 @pytest.mark.parametrize("seconds", [-(10**9), 10**10, 2**33])
 def test_a_time_that_no_tar_can_say_does_no_harm(source, store, seconds):
     """Times after 2262 are more nanoseconds than 64 bits hold."""
-    before = pack(source, store, Wish("animals"))
+    before = pack(source, store, PackOptions("animals"))
     os.utime(source / "cats/1.jpg", (seconds, seconds))
 
-    after = pack(source, store, Wish("animals"))
+    after = pack(source, store, PackOptions("animals"))
 
     assert after.identity == before.identity
     assert verify(str(after.folder)) == []
@@ -186,7 +186,7 @@ def test_a_time_that_no_tar_can_say_does_no_harm(source, store, seconds):
 @pytest.mark.parametrize("when", ["its times show it", "they do not"])
 def test_a_damaged_pack_is_made_good_by_packing_again(source, store, when):
     age(source)
-    made = pack(source, store, Wish("animals", shard_size=1000))
+    made = pack(source, store, PackOptions("animals", shard_size=1000))
     shard = made.folder / "shard-00001.tar"
     status = shard.stat()
     content = bytearray(shard.read_bytes())
@@ -195,7 +195,7 @@ def test_a_damaged_pack_is_made_good_by_packing_again(source, store, when):
     if when == "they do not":
         os.utime(shard, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    again = pack(source, store, Wish("animals", shard_size=1000))
+    again = pack(source, store, PackOptions("animals", shard_size=1000))
 
     assert again.identity == made.identity
     assert verify(str(again.folder)) == []
@@ -203,14 +203,14 @@ def test_a_damaged_pack_is_made_good_by_packing_again(source, store, when):
 
 def test_a_damaged_shard_is_not_taken_over_into_the_next_pack(source, store):
     age(source)
-    made = pack(source, store, Wish("animals", shard_size=1000))
+    made = pack(source, store, PackOptions("animals", shard_size=1000))
     for shard in made.folder.glob("shard-*.tar"):
         content = bytearray(shard.read_bytes())
         content[600] ^= 1
         shard.write_bytes(content)
     (source / "new").write_text("another file")
 
-    after = pack(source, store, Wish("animals", shard_size=1000))
+    after = pack(source, store, PackOptions("animals", shard_size=1000))
 
     assert after.identity != made.identity
     assert verify(str(after.folder)) == []
@@ -221,7 +221,7 @@ def test_a_name_of_255_bytes_in_deep_folders_survives(source, store, tmp_path):
     deep.mkdir(parents=True)
     (deep / ("é" * 127)).write_text("deep")
 
-    staged = stage(str(pack(source, store, Wish("animals")).folder), str(tmp_path / "node"))
+    staged = stage(str(pack(source, store, PackOptions("animals")).folder), str(tmp_path / "node"))
 
     assert trees.described(staged) == trees.described(source)
 
@@ -231,7 +231,7 @@ def test_links_inside_the_dataset_stay_links(source, store, tmp_path):
     os.symlink("../dogs", source / "cats/friends")
     os.symlink("nowhere", source / "cats/dangling")
 
-    staged = stage(str(pack(source, store, Wish("animals")).folder), str(tmp_path / "node"))
+    staged = stage(str(pack(source, store, PackOptions("animals")).folder), str(tmp_path / "node"))
 
     assert trees.described(staged) == trees.described(source)
 
@@ -244,19 +244,19 @@ def test_on_lustre_large_shards_are_spread_and_it_is_said(source, store, tmp_pat
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
 
-    made = pack(source, store, Wish("animals", shard_size=2**29))
+    made = pack(source, store, PackOptions("animals", shard_size=2**29))
 
     assert made.stripes == 2
     assert (tools / "asked").read_text().startswith(f"setstripe -c 2 {store}/animals.")
-    assert pack(source, tmp_path / "small", Wish("animals")).stripes is None
+    assert pack(source, tmp_path / "small", PackOptions("animals")).stripes is None
 
 
 def test_what_nobody_touched_is_not_read_again(source, store):
     age(source)
-    before = pack(source, store, Wish("animals"))
+    before = pack(source, store, PackOptions("animals"))
     secretly = (source / "cats/1.jpg").stat()
 
-    after = pack(source, store, Wish("animals"))
+    after = pack(source, store, PackOptions("animals"))
 
     assert after.reused
     assert after.identity == before.identity
@@ -265,30 +265,30 @@ def test_what_nobody_touched_is_not_read_again(source, store):
 
 def test_a_file_replaced_with_the_same_size_and_time_is_packed_again(source, store):
     age(source)
-    before = pack(source, store, Wish("animals"))
+    before = pack(source, store, PackOptions("animals"))
     path = source / "cats/1.jpg"
     status = path.stat()
     path.write_text("CATS/1.jpg" * 100)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    after = pack(source, store, Wish("animals"))
+    after = pack(source, store, PackOptions("animals"))
 
     assert not after.reused
     assert after.identity != before.identity
 
 
 def test_a_listing_too_fresh_to_vouch_for_is_not_remembered(source, store):
-    pack(source, store, Wish("animals"))
+    pack(source, store, PackOptions("animals"))
 
-    assert not pack(source, store, Wish("animals")).reused
+    assert not pack(source, store, PackOptions("animals")).reused
 
 
 def test_a_remembered_pack_that_was_cut_short_is_made_again(source, store):
     age(source)
-    made = pack(source, store, Wish("animals"))
+    made = pack(source, store, PackOptions("animals"))
     os.truncate(made.folder / "shard-00000.tar", 512)
 
-    again = pack(source, store, Wish("animals"))
+    again = pack(source, store, PackOptions("animals"))
 
     assert not again.reused
     assert again.identity == made.identity
@@ -297,17 +297,17 @@ def test_a_remembered_pack_that_was_cut_short_is_made_again(source, store):
 
 def test_a_memory_that_cannot_be_read_is_no_memory(source, store):
     age(source)
-    pack(source, store, Wish("animals"))
+    pack(source, store, PackOptions("animals"))
     for memory in (store / ".listings").iterdir():
         memory.write_bytes(b"\xff{")
 
-    assert not pack(source, store, Wish("animals")).reused
+    assert not pack(source, store, PackOptions("animals")).reused
 
 
 def test_two_packers_at_once_make_one_pack(source, store):
     made = []
     threads = [
-        threading.Thread(target=lambda: made.append(pack(source, store, Wish("animals"))))
+        threading.Thread(target=lambda: made.append(pack(source, store, PackOptions("animals"))))
         for _ in range(4)
     ]
 
@@ -326,14 +326,14 @@ def test_what_a_dead_packer_left_is_swept(source, store):
     (store / "animals.0123456789ab.partial").mkdir(parents=True)
     (store / "animals.0123456789ab.partial" / "shard-00000.tar").write_bytes(b"half")
 
-    pack(source, store, Wish("animals"))
+    pack(source, store, PackOptions("animals"))
 
     assert leftovers(store) == []
 
 
 def refused(source, store, **options) -> DatasetError:
     with pytest.raises(DatasetError) as caught:
-        pack(source, store, Wish(options.pop("name", "animals"), **options))
+        pack(source, store, PackOptions(options.pop("name", "animals"), **options))
     assert not store.exists() or [path.name for path in store.iterdir()] in ([], [".listings"])
     assert caught.value.hint
     return caught.value
@@ -374,9 +374,9 @@ def test_a_dataset_may_itself_be_a_link(source, store, tmp_path):
     """As `data -> /big/disk/data` often is."""
     os.symlink(source, tmp_path / "data")
 
-    through = pack(tmp_path / "data", store, Wish("animals"))
+    through = pack(tmp_path / "data", store, PackOptions("animals"))
 
-    assert through.identity == pack(source, store, Wish("animals")).identity
+    assert through.identity == pack(source, store, PackOptions("animals")).identity
 
 
 def test_followed_links_are_packed_as_what_they_point_to(source, store, tmp_path):
@@ -385,7 +385,7 @@ def test_followed_links_are_packed_as_what_they_point_to(source, store, tmp_path
     os.symlink(tmp_path / "elsewhere", source / "birds")
     os.symlink(tmp_path / "elsewhere/3.jpg", source / "cats/3.jpg")
 
-    made = pack(source, store, Wish("animals", follow_links=True))
+    made = pack(source, store, PackOptions("animals", follow_links=True))
     staged = Path(stage(str(made.folder), str(tmp_path / "node")))
 
     assert (staged / "birds/3.jpg").read_text() == "three"
@@ -430,9 +430,9 @@ def packed_by(program: str, source: Path, store: Path, **how) -> str:
     """What a process of its own says of packing `source`; it may lack rights or space."""
     script = (
         "import sys\nfrom pathlib import Path\nfrom rabaska.errors import RabaskaError\n"
-        "from rabaska.packing.pack import Wish, pack\nsource, store = map(Path, sys.argv[1:])\n"
+        "from rabaska.packing.make_pack import PackOptions, pack\nsource, store = map(Path, sys.argv[1:])\n"
         + program
-        + "\ntry:\n    print('packed', pack(source, store, Wish('animals')).identity)\n"
+        + "\ntry:\n    print('packed', pack(source, store, PackOptions('animals')).identity)\n"
         "except RabaskaError as error:\n    print(type(error).__name__, error)\n"
     )
     ended = subprocess.run(
@@ -511,7 +511,7 @@ def test_a_full_disk_leaves_nothing(source, store):
 
     with limited(store, "size=1m"):
         with pytest.raises(NoSpace):
-            pack(source, store, Wish("animals"))
+            pack(source, store, PackOptions("animals"))
         left = list(store.iterdir())
 
     assert left == []
@@ -521,10 +521,10 @@ def test_where_no_more_files_may_be_made_the_same_command_works_once_they_may(
     source, store, tmp_path
 ):
     with limited(store, "nr_inodes=30"):
-        before = pack(source, store, Wish("animals"))
+        before = pack(source, store, PackOptions("animals"))
         for number in range(40):
             (source / f"{number}.bin").write_bytes(os.urandom(2000))
-        many = Wish("animals", shard_size=5000)
+        many = PackOptions("animals", shard_size=5000)
         with pytest.raises(NoSpace) as caught:
             pack(source, store, many)
         left = leftovers(store)
@@ -562,7 +562,7 @@ def test_a_file_that_changes_while_it_is_packed_is_named(tmp_path, store, change
 
     before = victim.stat().st_mtime_ns
     with pytest.raises(DatasetError) as caught:
-        pack(source, store, Wish("animals", workers=1, progress=meddle))
+        pack(source, store, PackOptions("animals", workers=1, progress=meddle))
 
     assert str(victim) in caught.value.what
     assert ("vanished" if change == "vanish" else "changed") in caught.value.what
@@ -574,7 +574,7 @@ def test_ctrl_c_leaves_nothing(source, store):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pack(source, store, Wish("animals", progress=interrupt))
+        pack(source, store, PackOptions("animals", progress=interrupt))
 
     assert leftovers(store) == []
 
@@ -588,12 +588,12 @@ def test_a_packer_killed_at_any_moment_leaves_nothing_that_is_taken_for_whole(tm
         path.write_bytes(os.urandom(3000))
     command = [
         sys.executable, "-c",
-        "import sys; from pathlib import Path; from rabaska.packing.pack import Wish, pack\n"
+        "import sys; from pathlib import Path; from rabaska.packing.make_pack import PackOptions, pack\n"
         "print('ready', flush=True)\n"
-        "pack(Path(sys.argv[1]), Path(sys.argv[2]), Wish('animals', shard_size=500_000))",
+        "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('animals', shard_size=500_000))",
         source, store,
     ]  # fmt: skip
-    whole = pack(source, tmp_path / "other", Wish("animals", shard_size=500_000)).identity
+    whole = pack(source, tmp_path / "other", PackOptions("animals", shard_size=500_000)).identity
 
     for attempt in range(20):
         with subprocess.Popen(command, stdout=subprocess.PIPE) as packer:
@@ -607,14 +607,14 @@ def test_a_packer_killed_at_any_moment_leaves_nothing_that_is_taken_for_whole(tm
                 assert path.name == whole
                 shutil.rmtree(path)
 
-    assert pack(source, store, Wish("animals", shard_size=500_000)).identity == whole
+    assert pack(source, store, PackOptions("animals", shard_size=500_000)).identity == whole
     wait_until(lambda: not leftovers(store), store)
 
 
 def wait_until(true, store: Path) -> None:
     """A worker whose parent was killed ends at its next word; then sweeping can go on."""
     for _ in range(100):
-        partial.sweep(str(store))
+        partial_folder.sweep(str(store))
         if true():
             return
         time.sleep(0.1)

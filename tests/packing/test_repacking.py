@@ -11,7 +11,7 @@ from zlib import crc32
 import pytest
 
 from rabaska.node.data.verify import verify
-from rabaska.packing.pack import Wish, pack
+from rabaska.packing.make_pack import PackOptions, pack
 
 SHARD = 100_000
 
@@ -34,19 +34,19 @@ def inodes(folder: Path) -> set[int]:
 
 @pytest.mark.slow
 def test_a_changed_file_costs_its_own_shard_only(source, tmp_path):
-    before = pack(source, tmp_path / "packs", Wish("toy", shard_size=SHARD))
+    before = pack(source, tmp_path / "packs", PackOptions("toy", shard_size=SHARD))
     victim = source / "class 2" / "01002.bin"
     victim.write_bytes(b"another thing")
     time.sleep(0.1)
 
-    after = pack(source, tmp_path / "packs", Wish("toy", shard_size=SHARD))
+    after = pack(source, tmp_path / "packs", PackOptions("toy", shard_size=SHARD))
 
     shared = inodes(before.folder) & inodes(after.folder)
     assert before.shards > 15
     assert len(shared) >= before.shards - 3
     assert not after.reused
     assert verify(str(after.folder)) == []
-    fresh = pack(source, tmp_path / "elsewhere", Wish("toy", shard_size=SHARD))
+    fresh = pack(source, tmp_path / "elsewhere", PackOptions("toy", shard_size=SHARD))
     assert fresh.identity == after.identity
 
 
@@ -65,12 +65,12 @@ def test_a_small_file_beside_a_large_one_does_not_have_the_large_one_written(tmp
     for name in large[:3]:
         (source / "folder" / name).write_bytes(bytes(20 * 2**20))
     time.sleep(2.1)
-    before = pack(source, tmp_path / "packs", Wish("toy"))
+    before = pack(source, tmp_path / "packs", PackOptions("toy"))
     (source / new).parent.mkdir(exist_ok=True)
     (source / new).write_bytes(b"small")
     time.sleep(0.1)
 
-    after = pack(source, tmp_path / "packs", Wish("toy"))
+    after = pack(source, tmp_path / "packs", PackOptions("toy"))
 
     shared = inodes(before.folder) & inodes(after.folder)
     new_bytes = sum(
@@ -80,21 +80,21 @@ def test_a_small_file_beside_a_large_one_does_not_have_the_large_one_written(tmp
     )
     assert new_bytes < 20 * 2**20
     assert verify(str(after.folder)) == []
-    fresh = pack(source, tmp_path / "elsewhere", Wish("toy"))
+    fresh = pack(source, tmp_path / "elsewhere", PackOptions("toy"))
     assert fresh.identity == after.identity
 
 
 @pytest.mark.slow
 def test_a_new_class_leaves_most_shards_as_they_were(source, tmp_path):
-    before = pack(source, tmp_path / "packs", Wish("toy", shard_size=SHARD))
+    before = pack(source, tmp_path / "packs", PackOptions("toy", shard_size=SHARD))
     (source / "a new class").mkdir()
     (source / "a new class" / "1.bin").write_bytes(b"1")
     time.sleep(0.1)
 
-    after = pack(source, tmp_path / "packs", Wish("toy", shard_size=SHARD))
+    after = pack(source, tmp_path / "packs", PackOptions("toy", shard_size=SHARD))
 
     assert len(inodes(before.folder) & inodes(after.folder)) >= before.shards * 2 // 3
-    fresh = pack(source, tmp_path / "elsewhere", Wish("toy", shard_size=SHARD))
+    fresh = pack(source, tmp_path / "elsewhere", PackOptions("toy", shard_size=SHARD))
     assert fresh.identity == after.identity
     assert verify(str(after.folder)) == []
 
@@ -104,9 +104,9 @@ def test_a_new_class_leaves_most_shards_as_they_were(source, tmp_path):
 def test_what_a_stopped_packer_had_finished_is_taken_over(source, tmp_path, how):
     store = tmp_path / "packs"
     program = (
-        "import sys, time; from pathlib import Path; from rabaska.packing.pack import Wish, pack\n"
+        "import sys, time; from pathlib import Path; from rabaska.packing.make_pack import PackOptions, pack\n"
         "def slowly(progress): time.sleep(0.05)\n"
-        "wish = Wish('toy', shard_size=100_000, progress=slowly)\n"
+        "wish = PackOptions('toy', shard_size=100_000, progress=slowly)\n"
         "pack(Path(sys.argv[1]), Path(sys.argv[2]), wish)"
     )
     with subprocess.Popen(
@@ -122,18 +122,21 @@ def test_what_a_stopped_packer_had_finished_is_taken_over(source, tmp_path, how)
         for path in note.parent.glob(f"part-{note.name[5:10]}-*")
     }
 
-    made = pack(source, store, Wish("toy", shard_size=SHARD))
+    made = pack(source, store, PackOptions("toy", shard_size=SHARD))
 
     assert len(done) >= 3
     assert done <= inodes(made.folder)
     assert verify(str(made.folder)) == []
-    assert made.identity == pack(source, tmp_path / "new", Wish("toy", shard_size=SHARD)).identity
+    assert (
+        made.identity
+        == pack(source, tmp_path / "new", PackOptions("toy", shard_size=SHARD)).identity
+    )
     assert [path.name for path in store.iterdir() if path.name.endswith(".partial")] == []
 
 
 @pytest.mark.slow
 def test_a_file_that_kept_its_time_but_not_its_inode_is_read_again(source, tmp_path):
-    before = pack(source, tmp_path / "packs", Wish("toy", shard_size=SHARD))
+    before = pack(source, tmp_path / "packs", PackOptions("toy", shard_size=SHARD))
     victim = source / "class 0" / "00000.bin"
     status = victim.stat()
     (source / "new").write_bytes(b"1" * status.st_size)
@@ -141,7 +144,7 @@ def test_a_file_that_kept_its_time_but_not_its_inode_is_read_again(source, tmp_p
     os.replace(source / "new", victim)
     time.sleep(0.1)
 
-    after = pack(source, tmp_path / "packs", Wish("toy", shard_size=SHARD))
+    after = pack(source, tmp_path / "packs", PackOptions("toy", shard_size=SHARD))
 
     assert after.identity != before.identity
 
@@ -153,6 +156,6 @@ def test_a_clock_that_is_behind_the_files_does_not_make_them_changed(tmp_path, m
     behind = time.time_ns() - 3600 * 10**9
     monkeypatch.setattr(time, "time_ns", lambda: behind)
 
-    packed = pack(tmp_path / "data", tmp_path / "packs", Wish("data"))
+    packed = pack(tmp_path / "data", tmp_path / "packs", PackOptions("data"))
 
     assert packed.files == 2

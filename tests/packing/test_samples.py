@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rabaska.errors import DatasetError
-from rabaska.packing.samples import Samples, samples_among
+from rabaska.packing.shard_borders import Samples, samples_among
 
 
 def test_what_most_samples_consist_of_is_said_and_the_others_are_counted():

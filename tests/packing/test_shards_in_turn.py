@@ -3,20 +3,20 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.packing import lanes
-from rabaska.packing.cutting import Cut
-from rabaska.packing.shards import Packed, Written
-from rabaska.packing.turns import in_turn, side_by_side
+from rabaska.packing import digests
+from rabaska.packing.shard_borders import ShardRange
+from rabaska.packing.shards_in_turn import in_turn, side_by_side
+from rabaska.packing.write_shards import Packed, Written
 
 
 @given(count=st.integers(0, 50), workers=st.integers(1, 8))
 def test_every_cut_is_written_once_and_every_worker_has_its_share(count, workers):
-    cuts = [Cut(number, number, number + 1, number == count - 1) for number in range(count)]
+    cuts = [ShardRange(number, number, number + 1, number == count - 1) for number in range(count)]
 
     groups = side_by_side(cuts, workers)
 
     assert [cut for group in groups for cut in group] == cuts
-    assert all(len(group) in (1, lanes.COUNT) for group in groups)
+    assert all(len(group) in (1, digests.COUNT) for group in groups)
     assert sum(len(group) > 1 for group in groups) % workers == 0
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from rabaska.domain.secrets import Secrets
 from rabaska.errors import DatasetError
-from rabaska.packing import snapshot as snapshots
-from rabaska.packing.snapshot import snapshot
+from rabaska.packing import code_snapshot as snapshots
+from rabaska.packing.code_snapshot import snapshot
 
 
 @pytest.fixture

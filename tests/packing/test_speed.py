@@ -16,10 +16,10 @@ import trees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.packing import taking
-from rabaska.packing.lanes import HELD, Lanes
-from rabaska.packing.names import Names, leaf_of, names_of
-from rabaska.packing.taking import SMALL, Portion
+from rabaska.packing import tar_batches
+from rabaska.packing.digests import HELD, ShardDigests
+from rabaska.packing.name_columns import Names, leaf_of, names_of
+from rabaska.packing.tar_batches import SMALL, Portion
 
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
 
@@ -55,13 +55,13 @@ def test_the_same_files_are_taken_in_the_same_form(compiled, tree):
     try:
         for first in range(len(names)):
             some = [os.path.basename(name) for name in names[first:]]
-            expected = taking.take(some, FLAGS)
+            expected = tar_batches.take(some, FLAGS)
             assert taken(compiled, some) == expected
             labels = array("i", range(-1, len(expected.names) - 1))
             lengths = array("I", map(len, expected.names))
             assert compiled.records(
                 lengths, expected.facts, expected.crcs, labels, 512, 2**40 + 512, 7
-            ) == taking.records(expected, labels, 2**40 + 512, 7)
+            ) == tar_batches.records(expected, labels, 2**40 + 512, 7)
     finally:
         os.chdir(before)
         shutil.rmtree(folder)
@@ -96,7 +96,7 @@ def test_digests_that_go_on_together_are_sha256(compiled, pieces, ended):
     if not hasattr(compiled, "digest"):
         assert " sha_ni " not in Path("/proc/cpuinfo").read_text().replace("\n", " ")
         return
-    lanes = Lanes(compiled.digest)
+    lanes = ShardDigests(compiled.digest)
     rings = [cycle([bytearray(40 * 64) for _ in range(HELD + 1)]) for _ in range(3)]
     growing = [(lanes.begin(), hashlib.sha256()) for _ in range(3)]
 
@@ -126,8 +126,8 @@ def test_what_is_no_ordinary_file_is_left_to_python(compiled, make, short_path):
     assert (compiled.leaf(bytes(short_path), b"") is None) == (make != "nothing")
     assert (leaf_of(bytes(short_path), b"") is None) == (make != "nothing")
     assert compiled.leaf(bytes(short_path / "nowhere"), b"") is leaf_of(b"nowhere", b"") is None
-    assert len(taken(compiled, names).names) == len(taking.take(names, FLAGS).names) == 1
-    assert taken(compiled, names[1:]).names == taking.take(names[1:], FLAGS).names == []
+    assert len(taken(compiled, names).names) == len(tar_batches.take(names, FLAGS).names) == 1
+    assert taken(compiled, names[1:]).names == tar_batches.take(names[1:], FLAGS).names == []
 
 
 def test_a_portion_ends_where_its_room_does(compiled, short_path):

@@ -12,7 +12,7 @@ from tests.lab import Lab
 from tests.lab.fixtures import lab, make_lab
 from tests.voyages.conftest import TRAIN, User
 
-from rabaska.remote.connection import Connection
+from rabaska.remote.ssh_connection import Connection
 
 __all__ = ["lab", "make_lab", "make_voyager", "voyager"]
 

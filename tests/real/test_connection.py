@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from rabaska.errors import Unreachable
-from rabaska.remote.connection import Connection
-from rabaska.remote.refusals import ConnectionLost
-from rabaska.remote.shell import Shell
+from rabaska.remote.ssh_connection import Connection
+from rabaska.remote.ssh_errors import ConnectionLost
+from rabaska.remote.ssh_shell import Shell
 
 pytestmark = pytest.mark.real
 
@@ -234,8 +234,8 @@ def test_a_site_that_refuses_ends_with_exit_code_8_and_no_traceback(voyager):
 
 TWICE = """
 import sys
-from rabaska.remote.connection import Connection
-from rabaska.remote.shell import Shell
+from rabaska.remote.ssh_connection import Connection
+from rabaska.remote.ssh_shell import Shell
 
 shell = Shell(Connection("lab", ("-F", sys.argv[1]), sys.argv[2]))
 for word in ("one", "two"):

@@ -18,17 +18,17 @@ from tests.lab.site import Storage
 from rabaska.domain.clusters import Cluster
 from rabaska.errors import DamagedPack, NoSpace, Unreachable
 from rabaska.journeys.fetch import fetch
-from rabaska.journeys.station import Station
-from rabaska.journeys.telling import Silent
-from rabaska.node.data import packs as packs_node
-from rabaska.packing.bundle import bundle
+from rabaska.node.data import pack_format as packs_node
+from rabaska.packing.node_bundle import bundle
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
-from rabaska.remote.bringing import ARRIVING
-from rabaska.remote.brought import NOTE
-from rabaska.remote.connection import Connection
+from rabaska.records.run_index import RunRecord
+from rabaska.remote.fetch_over_ssh import ARRIVING
+from rabaska.remote.fetched_before import NOTE
+from rabaska.remote.login_node import Ssh
 from rabaska.remote.place import Parcel
-from rabaska.remote.ssh import Ssh
+from rabaska.remote.ssh_connection import Connection
+from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.progress import SilentReporter
 
 pytestmark = pytest.mark.real
 
@@ -44,7 +44,7 @@ def make_station(tmp_path, make_voyager):
         folder = someone.sockets / f"rabaska-{os.getuid()}"
         folder.mkdir(mode=0o700)
         place = Ssh(someone.connection)
-        return Station(
+        return ConnectedCluster(
             cluster=Cluster("lab", "the lab", "slurm", host="lab", **differences),
             place=place,
             store=someone.store,
@@ -494,7 +494,7 @@ def test_results_are_followed_when_the_next_job_takes_over(lab, voyager, tmp_pat
     belongs_to_the_user(lab.path(voyager.store))
     record = RunRecord("tiny-1", "lab", f"{voyager.store}/runs/tiny-1", str(voyager.project), 0.0)
 
-    class TakesOver(Silent):
+    class TakesOver(SilentReporter):
         def moved(self, what, done, total, *, unit="bytes"):
             if (there / "carried" / "001").exists():
                 (there / "carried" / "001").rename(there / "carried" / "002")

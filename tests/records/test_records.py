@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.domain.seen import Fact, Seen
+from rabaska.domain.observed import Observations, ProfileFact
 from rabaska.errors import NoSuchRun
+from rabaska.records.caches import cache_observations, cached_observations
 from rabaska.records.home import home
-from rabaska.records.runs import RunRecord, adopt, find, forget, remember, remembered
-from rabaska.records.seen import keep, recalled
+from rabaska.records.run_index import RunRecord, adopt, find, forget, remember, remembered
 
 
 def record(name, created, project="/p"):
@@ -86,22 +86,22 @@ def test_without_the_variable_it_is_the_platforms_usual_folder(monkeypatch, tmp_
 def test_what_a_cluster_showed_is_remembered_until_its_profile_changes(tmp_path):
     profile = tmp_path / "site.toml"
     profile.write_text('title = "A site"\n')
-    seen = Seen(
-        "2026-11-15", (Fact("python", "python3", "ok"),), accounts=("proj",), internet=False
+    seen = Observations(
+        "2026-11-15", (ProfileFact("python", "python3", "ok"),), accounts=("proj",), internet=False
     )
 
-    keep(tmp_path / "seen", profile, seen)
+    cache_observations(tmp_path / "seen", profile, seen)
 
-    assert recalled(tmp_path / "seen", profile) == seen
+    assert cached_observations(tmp_path / "seen", profile) == seen
     profile.write_text('title = "Another site"\n')
-    assert recalled(tmp_path / "seen", profile) is None
+    assert cached_observations(tmp_path / "seen", profile) is None
 
 
 def test_a_damaged_memory_of_a_cluster_is_none(tmp_path):
     profile = tmp_path / "site.toml"
     profile.write_text("")
-    keep(tmp_path / "seen", profile, Seen("2026-11-15"))
+    cache_observations(tmp_path / "seen", profile, Observations("2026-11-15"))
     for file in (tmp_path / "seen").iterdir():
         file.write_text("{")
 
-    assert recalled(tmp_path / "seen", profile) is None
+    assert cached_observations(tmp_path / "seen", profile) is None

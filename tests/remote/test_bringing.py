@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from rabaska.errors import CommandFailed, NotWritable
-from rabaska.remote.bringing import ARRIVING
-from rabaska.remote.connection import Connection
+from rabaska.remote.fetch_over_ssh import ARRIVING
+from rabaska.remote.login_node import Ssh
 from rabaska.remote.place import Outcome
-from rabaska.remote.ssh import Ssh
+from rabaska.remote.ssh_connection import Connection
 
 
 class Offers:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.remote import calls
-from rabaska.remote.calls import Call
+from rabaska.remote import ssh_calls
+from rabaska.remote.ssh_calls import Call
 
 ECHO = ["sh", "-c", "cat; echo complaint >&2; exit 3"]
 LINES = st.lists(st.text("abc", min_size=1), unique=True)
@@ -60,12 +60,12 @@ def test_a_call_is_stopped_when_nobody_wants_it_any_more() -> None:
 
 
 def test_what_was_noted_is_asked_ahead_and_adopted_once(sockets: str) -> None:
-    calls.note("often", ECHO, "script\n", sockets, b"one\n\xc3\xa9\n")
+    ssh_calls.note("often", ECHO, "script\n", sockets, b"one\n\xc3\xa9\n")
 
-    calls.begin("often")
-    other = calls.adopted(ECHO, "another script\n", sockets)
-    call = calls.adopted(ECHO, "script\n", sockets)
-    again = calls.adopted(ECHO, "script\n", sockets)
+    ssh_calls.begin("often")
+    other = ssh_calls.adopted(ECHO, "another script\n", sockets)
+    call = ssh_calls.adopted(ECHO, "script\n", sockets)
+    again = ssh_calls.adopted(ECHO, "script\n", sockets)
 
     assert (other, again) == (None, None)
     assert call is not None
@@ -75,29 +75,29 @@ def test_what_was_noted_is_asked_ahead_and_adopted_once(sockets: str) -> None:
 
 
 def test_nothing_is_begun_where_nobody_listens(sockets: str) -> None:
-    calls.note("often", ECHO, "script\n", sockets, b"one\n")
+    ssh_calls.note("often", ECHO, "script\n", sockets, b"one\n")
     Path(f"{sockets}/x").unlink()
 
-    calls.begin("often")
+    ssh_calls.begin("often")
 
-    assert calls.adopted(ECHO, "script\n", sockets) is None
+    assert ssh_calls.adopted(ECHO, "script\n", sockets) is None
 
 
 def test_a_damaged_note_is_passed_over(sockets: str) -> None:
-    calls.note("often", ECHO, "script\n", sockets, b"one\n")
+    ssh_calls.note("often", ECHO, "script\n", sockets, b"one\n")
     (note,) = Path(sockets).parent.glob("rabaska-*/often")
     note.write_bytes(b"\xff\0no note")
 
-    calls.begin("often")
+    ssh_calls.begin("often")
 
-    assert calls.adopted(ECHO, "script\n", sockets) is None
+    assert ssh_calls.adopted(ECHO, "script\n", sockets) is None
 
 
 def test_a_question_that_would_fill_the_pipe_waits_for_its_asker(sockets: str) -> None:
-    calls.note("often", ECHO, "script\n", sockets, b"a line\n" * 100_000)
+    ssh_calls.note("often", ECHO, "script\n", sockets, b"a line\n" * 100_000)
 
-    calls.begin("often")
-    call = calls.adopted(ECHO, "script\n", sockets)
+    ssh_calls.begin("often")
+    call = ssh_calls.adopted(ECHO, "script\n", sockets)
 
     assert call is not None
     assert call.asked == b""
@@ -106,12 +106,12 @@ def test_a_question_that_would_fill_the_pipe_waits_for_its_asker(sockets: str) -
 
 @given(st.binary())
 def test_what_was_not_asked_ahead_is_left_as_it_is(feed: bytes) -> None:
-    assert calls.unasked(feed, b"") == feed
+    assert ssh_calls.unasked(feed, b"") == feed
 
 
 @given(LINES, LINES)
 def test_each_line_of_a_question_is_asked_once(question: list[str], asked: list[str]) -> None:
-    left = calls.unasked(as_bytes(question), as_bytes(asked))
+    left = ssh_calls.unasked(as_bytes(question), as_bytes(asked))
 
     assert left == as_bytes([line for line in question if line not in asked])
 

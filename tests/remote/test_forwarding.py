@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from rabaska.remote.connection import Connection
+from rabaska.remote.ssh_connection import Connection
 
 CONFIG = """
 Host login

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from rabaska.errors import CommandFailed, NoSpace, NotWritable
-from rabaska.remote.brought import NOTE
-from rabaska.remote.here import Here
+from rabaska.remote.fetched_before import NOTE
+from rabaska.remote.local_disk import unwritable
 from rabaska.remote.place import Parcel, quoted
-from rabaska.remote.unwritable import unwritable
+from rabaska.remote.this_computer import Here
 
 
 @pytest.fixture

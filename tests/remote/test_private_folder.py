@@ -5,7 +5,7 @@ import os
 import pytest
 
 from rabaska.errors import Unreachable
-from rabaska.remote.private import private_folder
+from rabaska.remote.socket_folder import private_socket_folder
 
 NAME = f"rabaska-{os.getuid()}"
 
@@ -19,21 +19,21 @@ def places(tmp_path, monkeypatch):
 
 
 def test_it_is_made_and_closed_to_others(tmp_path):
-    assert private_folder() == f"{tmp_path}/run/{NAME}"
-    assert oct(os.stat(private_folder()).st_mode & 0o777) == "0o700"
+    assert private_socket_folder() == f"{tmp_path}/run/{NAME}"
+    assert oct(os.stat(private_socket_folder()).st_mode & 0o777) == "0o700"
 
 
 def test_another_is_taken_where_others_may_write_to_it(tmp_path):
     (tmp_path / "run" / NAME).mkdir()
     (tmp_path / "run" / NAME).chmod(0o777)
 
-    assert private_folder() == f"{tmp_path}/home/.{NAME}"
+    assert private_socket_folder() == f"{tmp_path}/home/.{NAME}"
 
 
 def test_another_is_taken_where_somebody_laid_a_link(tmp_path):
     (tmp_path / "run" / NAME).symlink_to(tmp_path)
 
-    assert private_folder() == f"{tmp_path}/home/.{NAME}"
+    assert private_socket_folder() == f"{tmp_path}/home/.{NAME}"
 
 
 def test_where_there_is_none_it_says_whose_fault_that_is(tmp_path):
@@ -41,6 +41,6 @@ def test_where_there_is_none_it_says_whose_fault_that_is(tmp_path):
         folder.touch()
 
     with pytest.raises(Unreachable) as refused:
-        private_folder()
+        private_socket_folder()
 
     assert f"{NAME} is no folder" in refused.value.why

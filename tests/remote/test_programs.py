@@ -11,13 +11,13 @@ from tests.bare import bare_path
 
 import rabaska
 from rabaska.errors import MissingProgram
-from rabaska.node import variables
+from rabaska.node import environment_variables
 from rabaska.remote import programs
-from rabaska.remote.calls import Call
-from rabaska.remote.connection import Connection
 from rabaska.remote.git import own_files
-from rabaska.remote.here import Here
-from rabaska.remote.shell import Shell
+from rabaska.remote.ssh_calls import Call
+from rabaska.remote.ssh_connection import Connection
+from rabaska.remote.ssh_shell import Shell
+from rabaska.remote.this_computer import Here
 
 LAPTOP = Path(rabaska.__file__).parent
 PROFILE = """
@@ -126,7 +126,7 @@ def test_a_program_that_may_not_be_started_is_named(tmp_path, monkeypatch):
 
 
 def test_a_variable_too_long_for_the_system_is_named(monkeypatch):
-    monkeypatch.setenv("MUCH", "x" * variables.LONGEST)
+    monkeypatch.setenv("MUCH", "x" * environment_variables.LONGEST)
 
     for attempt in (lambda: Here().run("true"), lambda: Call(["true"])):
         with pytest.raises(MissingProgram, match="the variable MUCH is too long"):
@@ -134,7 +134,7 @@ def test_a_variable_too_long_for_the_system_is_named(monkeypatch):
 
 
 def test_the_longest_variable_that_we_allow_is_one_the_system_allows(monkeypatch):
-    monkeypatch.setenv("MUCH", "x" * (variables.LONGEST - len("MUCH=")))
+    monkeypatch.setenv("MUCH", "x" * (environment_variables.LONGEST - len("MUCH=")))
 
     assert Here().run("true").exit_code == 0
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rabaska.remote.refusals import NoAnswer, lost, not_begun
+from rabaska.remote.ssh_errors import NoAnswer, lost, not_begun
 
 # Unedited words of OpenSSH 7.4 to 9.2, but for names and addresses.
 SAID = {

@@ -13,9 +13,9 @@ from login_node import login_node
 from tests.bare import bare_path
 
 from rabaska.errors import Unreachable
-from rabaska.remote.connection import Connection
-from rabaska.remote.here import Here
-from rabaska.remote.shell import Shell
+from rabaska.remote.ssh_connection import Connection
+from rabaska.remote.ssh_shell import Shell
+from rabaska.remote.this_computer import Here
 
 LEAVES = "sleep 987 &\n"
 SOON = 20  # seconds; what is left behind sleeps much longer

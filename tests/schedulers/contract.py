@@ -21,7 +21,7 @@ from damage import TEXTS_PER_SEED, damaged, garbled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Prospect, Resources
+from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Resources, TrialAnswer
 from rabaska.schedulers.protocol import Scheduler
 
 PLAIN = JobSpec(
@@ -83,7 +83,7 @@ class Printed:
     ended: Mapping[str, JobState] = field(default_factory=dict)  # every job in `history`
     gone: tuple[str, ...] = ()  # what cancel says of jobs that are over or forgotten
     # What is said of a job that is only shown, and what is to be understood.
-    shown: Mapping[str, Prospect] = field(default_factory=dict)
+    shown: Mapping[str, TrialAnswer] = field(default_factory=dict)
 
 
 class SchedulerContract:
@@ -165,14 +165,14 @@ class SchedulerContract:
 
     def test_a_job_that_is_only_shown_tells_its_start_or_its_refusal(self) -> None:
         for before in NOISE:
-            assert self.scheduler.read_prospect(before) == Prospect()
+            assert self.scheduler.read_prospect(before) == TrialAnswer()
             for text, understood in self.printed.shown.items():
                 assert self.scheduler.read_prospect(before + text) == understood
 
     @given(st.text())
     @for_every_class
     def test_no_text_about_a_job_that_is_shown_or_cancelled_stops_anything(self, text: str) -> None:
-        assert isinstance(self.scheduler.read_prospect(text), Prospect)
+        assert isinstance(self.scheduler.read_prospect(text), TrialAnswer)
         assert self.scheduler.capabilities.is_gone(text) in (True, False)
 
     def test_showing_a_job_never_submits_it(self) -> None:

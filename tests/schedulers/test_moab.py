@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recorded import recorded
 from shells import printed_by_bash
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, Prospect
+from rabaska.domain.jobs import JobId, JobSpec, JobState, TrialAnswer
 from rabaska.schedulers import named
 from rabaska.schedulers.moab import Moab
 
@@ -45,10 +45,10 @@ class TestMoab(SchedulerContract):
         shown={
             "job 2165961 requires 8 procs for 1:12:00:00\n\n"
             "Estimated Rsv based start in                 3:31:22 on Fri Aug 15 12:40:10\n"
-            "Estimated Rsv based completion in 1:15:31:22 on Sun Aug 17 00:40:10\n": Prospect(
+            "Estimated Rsv based completion in 1:15:31:22 on Sun Aug 17 00:40:10\n": TrialAnswer(
                 start="in 3:31:22, on Fri Aug 15 12:40:10"
             ),
-            "INFO:  cannot determine start time for job 2165961\n": Prospect(),
+            "INFO:  cannot determine start time for job 2165961\n": TrialAnswer(),
         },
     )
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import recorded
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, Prospect
+from rabaska.domain.jobs import JobId, JobSpec, JobState, TrialAnswer
 from rabaska.schedulers import named
 from rabaska.schedulers.pbs import Pbs
 
@@ -41,14 +41,14 @@ class TestPbs(SchedulerContract):
         refusals=tuple(recorded("pbs", "qsub-refused.txt").splitlines()),
         gone=("qdel: Unknown Job Id 99.pbshost", "qdel: Job has finished 0.control"),
         shown={
-            ASKED.format("100:00:00") + recorded("pbs", "queue-workq.txt"): Prospect(),
-            ASKED.format("100:00:01") + recorded("pbs", "queue-workq.txt"): Prospect(
+            ASKED.format("100:00:00") + recorded("pbs", "queue-workq.txt"): TrialAnswer(),
+            ASKED.format("100:00:01") + recorded("pbs", "queue-workq.txt"): TrialAnswer(
                 refusal="the queue allows 100:00:00 and the job asks for 100:00:01"
             ),
-            recorded("pbs", "queue-still.txt"): Prospect(
+            recorded("pbs", "queue-still.txt"): TrialAnswer(
                 refusal="the queue starts no jobs: started = False"
             ),
-            recorded("pbs", "queue-nosuch.txt"): Prospect(refusal="Unknown queue nosuch"),
+            recorded("pbs", "queue-nosuch.txt"): TrialAnswer(refusal="Unknown queue nosuch"),
         },
     )
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recorded import recorded
 from shells import printed_by_bash
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, Prospect
+from rabaska.domain.jobs import JobId, JobSpec, JobState, TrialAnswer
 from rabaska.schedulers.sge import Sge
 
 SGE = Sge()
@@ -45,9 +45,9 @@ class TestSge(SchedulerContract):
         },
         gone=(recorded("sge", "qdel.txt").splitlines()[1],),
         shown={
-            "verification: found suitable queue(s)\n": Prospect(),
+            "verification: found suitable queue(s)\n": TrialAnswer(),
             'Unable to run job: Job 5 cannot run in PE "smp" because it only offers 0 slots\n'
-            "verification: no suitable queues\nExiting.\n": Prospect(
+            "verification: no suitable queues\nExiting.\n": TrialAnswer(
                 refusal='Job 5 cannot run in PE "smp" because it only offers 0 slots'
             ),
         },

@@ -10,7 +10,7 @@ from contract import DEMANDING, PLAIN, Printed, SchedulerContract
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, Prospect, Resources
+from rabaska.domain.jobs import JobId, JobSpec, JobState, Resources, TrialAnswer
 from rabaska.schedulers import named
 from rabaska.schedulers.slurm import Slurm
 
@@ -41,9 +41,9 @@ class TestSlurm(SchedulerContract):
         gone=("scancel: error: Kill job error on job id 99: Invalid job id specified",),
         shown={
             "sbatch: Job 1 to start at 2026-11-15T23:47:00 using 1 processors on nodes "
-            "sdumont3170 in partition nvidia_dev\n": Prospect(start="2026-11-15T23:47:00"),
+            "sdumont3170 in partition nvidia_dev\n": TrialAnswer(start="2026-11-15T23:47:00"),
             "sbatch: error: invalid partition specified: nope\n"
-            "allocation failure: Invalid partition name specified\n": Prospect(
+            "allocation failure: Invalid partition name specified\n": TrialAnswer(
                 refusal="Invalid partition name specified"
             ),
         },

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recorded import printed, recorded
 from shells import printed_by_bash
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, Prospect
+from rabaska.domain.jobs import JobId, JobSpec, JobState, TrialAnswer
 from rabaska.schedulers.torque import Torque
 
 TORQUE = Torque()
@@ -46,7 +46,7 @@ class TestTorque(SchedulerContract):
         ),
         shown={
             "Queue: gpu\n    queue_type = Execution\n    enabled = False\n    started = True\n": (
-                Prospect(refusal="the queue takes no jobs: enabled = False")
+                TrialAnswer(refusal="the queue takes no jobs: enabled = False")
             ),
         },
     )
@@ -63,7 +63,7 @@ class TestSlurmsOwnQsub(SchedulerContract):
         gone=("exit code 1",),  # its qdel says nothing
         shown={
             "Queue: gpu\n    queue_type = Execution\n    enabled = False\n    started = True\n": (
-                Prospect(refusal="the queue takes no jobs: enabled = False")
+                TrialAnswer(refusal="the queue takes no jobs: enabled = False")
             ),
         },
     )

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rabaska.scouting import folders
-from rabaska.scouting.datasets import counted
+from rabaska.scouting.data_options import counted
 from rabaska.scouting.folders import data_folders, survey
 
 

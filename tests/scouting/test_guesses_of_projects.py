@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.scouting import draft
-from rabaska.scouting.findings import scout
-from rabaska.settings.project import load
+from rabaska.scouting import settings_draft
+from rabaska.scouting.project_facts import scout
+from rabaska.settings.project_file import load
 
 PROJECTS = Path(__file__).parent / "projects"
 
@@ -190,7 +190,7 @@ def test_the_draft_loads_as_it_is_and_says_the_same(case):
     project, _ = case
     found = scout(project)
 
-    (project / "rabaska.toml").write_text(draft.text(found), encoding="utf-8")
+    (project / "rabaska.toml").write_text(settings_draft.text(found), encoding="utf-8")
     loaded = load(project)
 
     assert loaded.command == found.command

@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from rabaska.scouting import habits, scripts
+from rabaska.scouting import script_traits, scripts
 
 
 def script_of(tmp_path, text):
@@ -25,7 +25,7 @@ def script_of(tmp_path, text):
     ],
 )
 def test_the_pattern_finds_the_step_in_what_is_printed(tmp_path, printing, printed):
-    found = habits.progress(script_of(tmp_path, f"for n in range(9):\n    {printing}"))
+    found = script_traits.progress(script_of(tmp_path, f"for n in range(9):\n    {printing}"))
 
     assert found
     assert re.search(found[0], printed)["step"] == "7"
@@ -40,13 +40,13 @@ def test_the_pattern_finds_the_step_in_what_is_printed(tmp_path, printing, print
     ],
 )
 def test_what_is_printed_once_tells_no_progress(tmp_path, text):
-    assert habits.progress(script_of(tmp_path, text)) is None
+    assert script_traits.progress(script_of(tmp_path, text)) is None
 
 
 def test_what_a_function_prints_that_is_called_in_a_loop_tells_progress(tmp_path):
     text = 'def tell(n):\n    print(f"epoch {n}")\nfor n in range(9):\n    tell(n)'
 
-    assert habits.progress(script_of(tmp_path, text)) is not None
+    assert script_traits.progress(script_of(tmp_path, text)) is not None
 
 
 def test_a_line_about_resuming_is_not_taken_for_progress(tmp_path):
@@ -59,7 +59,7 @@ def test_a_line_about_resuming_is_not_taken_for_progress(tmp_path):
         """,
     )
 
-    pattern, place = habits.progress(script)
+    pattern, place = script_traits.progress(script)
 
     assert re.search(pattern, "epoch 2 step 7 loss 0.1")["step"] == "7"
     assert not re.search(pattern, "resuming from x at step 7")
@@ -67,7 +67,7 @@ def test_a_line_about_resuming_is_not_taken_for_progress(tmp_path):
 
 
 def test_a_script_that_prints_no_counter_has_no_pattern(tmp_path):
-    assert habits.progress(script_of(tmp_path, 'print("step by step")')) is None
+    assert script_traits.progress(script_of(tmp_path, 'print("step by step")')) is None
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,6 @@ def test_a_script_that_prints_no_counter_has_no_pattern(tmp_path):
     ],
 )
 def test_how_gpus_are_used(tmp_path, text, expected):
-    found = habits.gpus(script_of(tmp_path, f"{text}\nstart()\n"))
+    found = script_traits.gpus(script_of(tmp_path, f"{text}\nstart()\n"))
 
     assert (found[0] if found else None) == expected

@@ -5,10 +5,10 @@ import textwrap
 import pytest
 
 from rabaska.node.record import plan
-from rabaska.scouting import findings, scripts
-from rabaska.scouting.findings import scout
-from rabaska.scouting.resuming import resumption
-from rabaska.scouting.roles import roles
+from rabaska.scouting import project_facts, scripts
+from rabaska.scouting.option_roles import roles
+from rabaska.scouting.project_facts import scout
+from rabaska.scouting.resume_support import resumption
 
 HEAD = """
 import argparse, os, pickle, re, torch
@@ -102,8 +102,8 @@ PROGRAMS = {
 def read(folder, text, command="python train.py --resume {checkpoint} --out {output}"):
     (folder / "train.py").write_text(HEAD + textwrap.dedent(text))
     script = scripts.find(folder).found[0]
-    options = findings.all_options(script, folder)
-    meant = roles(options, findings.usage(script))
+    options = project_facts.all_options(script, folder)
+    meant = roles(options, project_facts.usage(script))
     return resumption(script, options, meant, command.split())
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rabaska.scouting.options import FLAG, POSITIONAL, VALUE, Option
-from rabaska.scouting.roles import (
+from rabaska.scouting.option_roles import (
     CHECKPOINTS,
     DATA,
     LOGS,
@@ -14,9 +13,10 @@ from rabaska.scouting.roles import (
     role_of,
     roles,
 )
-from rabaska.scouting.source import Place
+from rabaska.scouting.script_options import FLAG, POSITIONAL, VALUE, Option
+from rabaska.scouting.source import SourceLine
 
-HERE = Place("train.py", 1)
+HERE = SourceLine("train.py", 1)
 
 
 def option(spelled, kind=VALUE, **more):

@@ -9,8 +9,8 @@ import zipfile
 import pytest
 
 from rabaska.domain.rehearsal import Saved
-from rabaska.node.saves import commit
-from rabaska.scouting import saved, source, states
+from rabaska.node.checkpoints import commit
+from rabaska.scouting import source, training_state
 
 OPTIMIZER = {"state": {}, "param_groups": [{"lr": 0.1}]}
 
@@ -41,14 +41,14 @@ def torch_zip(path, value, numbers=b"1234"):
 def test_the_parts_of_a_checkpoint_are_told_from_its_pickle(tmp_path, value, expected):
     torch_zip(tmp_path / "last.pt", value)
 
-    assert saved.saved(tmp_path / "last.pt") == expected
+    assert training_state.saved(tmp_path / "last.pt") == expected
 
 
 def test_nothing_in_a_checkpoint_is_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     torch_zip(tmp_path / "last.pt", {"trap": Trap(), "optimizer": OPTIMIZER})
 
-    found = saved.saved(tmp_path / "last.pt")
+    found = training_state.saved(tmp_path / "last.pt")
 
     assert found.optimizer
     assert not (tmp_path / "sprung").exists()
@@ -58,7 +58,7 @@ def test_files_saved_together_are_one_checkpoint(tmp_path):
     for name in ("model", "optimizer", "scheduler", "rng_state"):
         torch_zip(tmp_path / f"{name}.pt", {})
 
-    found = saved.saved(tmp_path / "model.pt")
+    found = training_state.saved(tmp_path / "model.pt")
 
     assert (found.optimizer, found.scheduler, found.random) == (True, True, True)
 
@@ -69,7 +69,7 @@ def test_the_folder_of_a_session_is_read_through_its_state(tmp_path):
     inside = {"parts": {"optimizer": {"param_groups": []}}, "generators": []}
     (folder / "state.json").write_text(json.dumps({"is": "dict", "of": inside}))
 
-    found = saved.saved(folder)
+    found = training_state.saved(folder)
 
     assert (found.optimizer, found.scheduler, found.random) == (True, False, True)
 
@@ -78,8 +78,8 @@ def test_the_folder_of_a_session_is_read_through_its_state(tmp_path):
 def test_what_cannot_be_read_is_no_error(tmp_path, content):
     (tmp_path / "last.pt").write_bytes(content)
 
-    assert not saved.saved(tmp_path / "last.pt").optimizer
-    assert saved.tensors(tmp_path / "last.pt") is None
+    assert not training_state.saved(tmp_path / "last.pt").optimizer
+    assert training_state.tensors(tmp_path / "last.pt") is None
 
 
 def test_tensors_are_compared_by_their_bytes_and_nothing_else(tmp_path):
@@ -87,7 +87,7 @@ def test_tensors_are_compared_by_their_bytes_and_nothing_else(tmp_path):
     torch_zip(tmp_path / "b.pt", {"when": "friday"}, b"1234")
     torch_zip(tmp_path / "c.pt", {"when": "monday"}, b"1235")
 
-    first, same, other = (saved.tensors(tmp_path / f"{name}.pt") for name in "abc")
+    first, same, other = (training_state.tensors(tmp_path / f"{name}.pt") for name in "abc")
 
     assert first == same != other
 
@@ -95,15 +95,15 @@ def test_tensors_are_compared_by_their_bytes_and_nothing_else(tmp_path):
 def test_tensors_of_a_session_are_compared_by_their_manifest(tmp_path):
     folder = tmp_path / "ckpt-000000001"
     folder.mkdir()
-    part = commit.Part("tensors.safetensors", 4, [7])
+    part = commit.CheckpointPart("tensors.safetensors", 4, [7])
     commit.seal(str(folder), 1, [part], about={})
 
-    assert saved.tensors(folder) == {"tensors.safetensors": "[7]"}
+    assert training_state.tensors(folder) == {"tensors.safetensors": "[7]"}
 
 
 def used(text):
     tree = ast.parse(text)
-    return states.used((source.Source("train.py", tree, nodes=tuple(ast.walk(tree))),))
+    return training_state.used((source.Source("train.py", tree, nodes=tuple(ast.walk(tree))),))
 
 
 def test_what_has_state_is_found_in_the_source_with_its_place():

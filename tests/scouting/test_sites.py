@@ -11,16 +11,9 @@ from hypothesis import strategies as st
 
 from rabaska.domain.amounts import duration
 from rabaska.domain.clusters import Cluster, Partition
-from rabaska.scouting import (
-    comparing,
-    pbs_queues,
-    profile,
-    questions,
-    sites,
-    slurm_queues,
-)
-from rabaska.scouting.questions import Answer
 from rabaska.settings.profiles import load_cluster
+from rabaska.sites import comparison, pbs_queues, profile_text, questions, site_facts, slurm_queues
+from rabaska.sites.questions import SiteAnswer
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 RECORDED = RECORDINGS / "slurm" / "site.txt"
@@ -33,7 +26,7 @@ def answers():
 
 @pytest.fixture
 def site(answers):
-    return sites.read(answers)
+    return site_facts.read(answers)
 
 
 def loaded(folder, text):
@@ -58,7 +51,7 @@ def test_a_real_slurm_is_read(site):
 
 
 def recorded_site(scheduler):
-    return sites.read(questions.answers((RECORDINGS / scheduler / "site.txt").read_text()))
+    return site_facts.read(questions.answers((RECORDINGS / scheduler / "site.txt").read_text()))
 
 
 def test_a_real_torque_is_read():
@@ -178,13 +171,13 @@ def test_queues_of_torque_have_the_nodes_that_they_need(needed, cores):
 
 
 def test_a_site_that_answers_nothing_is_a_computer_of_its_own():
-    assert sites.read({}) == sites.Site()
+    assert site_facts.read({}) == site_facts.Site()
 
 
 def test_a_real_slurms_profile_says_what_was_read(site, tmp_path):
     cluster = Cluster("x", "The lab", "slurm", host="lab", ssh_options=("-F", "a b"))
 
-    read = loaded(tmp_path, profile.text(cluster, site))
+    read = loaded(tmp_path, profile_text.text(cluster, site))
 
     assert (read.scheduler, read.host, read.ssh_options) == ("slurm", "lab", ("-F", "a b"))
     assert read.store == "$SCRATCH/rabaska"
@@ -207,7 +200,7 @@ def test_a_real_slurms_profile_says_what_was_read(site, tmp_path):
     ],
 )
 def test_schedulers_are_told_apart(programs, said, scheduler):
-    assert sites.scheduler(programs, said) == scheduler
+    assert site_facts.scheduler(programs, said) == scheduler
 
 
 @pytest.mark.parametrize(
@@ -252,7 +245,7 @@ def test_a_partition_of_several_kinds_of_node_is_as_large_as_the_largest():
 def test_modules_of_lmod_are_names_without_headings_and_marks():
     text = "/cvmfs/x/modules:\npython/\npython/3.10.2\npython/3.11.5(default)\nStdEnv/2023 <L>\n"
 
-    assert sites.modules(text) == ("python/3.10.2", "python/3.11.5", "StdEnv/2023")
+    assert site_facts.modules(text) == ("python/3.10.2", "python/3.11.5", "StdEnv/2023")
 
 
 def test_the_sites_own_wheelhouse_is_what_its_pip_was_told():
@@ -260,7 +253,7 @@ def test_the_sites_own_wheelhouse_is_what_its_pip_was_told():
         "global.no-index='1'\nwheel.find-links='/cvmfs/a /cvmfs/b'\ninstall.find-links='/cvmfs/a'"
     )
 
-    assert sites.wheelhouse(text) == ("/cvmfs/a", "/cvmfs/b")
+    assert site_facts.wheelhouse(text) == ("/cvmfs/a", "/cvmfs/b")
 
 
 line = st.text(st.characters(blacklist_categories=["Cs"]), max_size=40)
@@ -273,9 +266,9 @@ words = st.sampled_from(
                        st.lists(line | words).map("\n".join)))  # fmt: skip
 def test_whatever_a_site_says_its_profile_can_be_loaded(tmp_path_factory, said):
     folder = tmp_path_factory.getbasetemp()
-    found = sites.read({name: Answer(0, text) for name, text in said.items()})
+    found = site_facts.read({name: SiteAnswer(0, text) for name, text in said.items()})
 
-    read = loaded(folder, profile.text(Cluster("x", "X", "", host="h"), found))
+    read = loaded(folder, profile_text.text(Cluster("x", "X", "", host="h"), found))
 
     assert read.scheduler == found.scheduler
     assert read.partitions == found.partitions
@@ -298,17 +291,17 @@ def test_answers_come_back_under_their_questions(told):
 @given(st.timedeltas(timedelta(seconds=1), timedelta(days=366)).map(
     lambda span: timedelta(seconds=round(span.total_seconds()))))  # fmt: skip
 def test_a_limit_is_spelled_as_it_is_read(span):
-    assert duration(profile.spelled(span)) == span
+    assert duration(profile_text.spelled(span)) == span
 
 
 def verdicts(cluster, site, answers):
-    return {each.key: each.verdict for each in comparing.compared(cluster, site, answers)}
+    return {each.key: each.verdict for each in comparison.compared(cluster, site, answers)}
 
 
 def test_a_profile_that_was_just_written_agrees_with_its_site(site, answers, tmp_path):
-    cluster = loaded(tmp_path, profile.text(Cluster("x", "X", "slurm", host="lab"), site))
-    paths = Answer(0, "storage.store=written\nstorage.tiers.scratch=written")
-    answers |= {"python": Answer(0, "Python 3.11.2"), "paths": paths}
+    cluster = loaded(tmp_path, profile_text.text(Cluster("x", "X", "slurm", host="lab"), site))
+    paths = SiteAnswer(0, "storage.store=written\nstorage.tiers.scratch=written")
+    answers |= {"python": SiteAnswer(0, "Python 3.11.2"), "paths": paths}
 
     told = verdicts(cluster, site, answers)
 
@@ -321,13 +314,13 @@ def test_a_profile_that_was_just_written_agrees_with_its_site(site, answers, tmp
 def test_how_gpus_are_asked_for_is_told_by_the_age_of_slurm(site, answers, version, verdict):
     cluster = Cluster("x", "X", "slurm", host="lab")
 
-    told = comparing.compared(cluster, replace(site, version=version), answers)
+    told = comparison.compared(cluster, replace(site, version=version), answers)
 
     assert [each.verdict for each in told if each.key == "jobs.gpus"] == [verdict]
 
 
 def test_each_line_that_differs_is_found(site, answers, tmp_path):
-    cluster = loaded(tmp_path, profile.text(Cluster("x", "X", "slurm", host="lab"), site))
+    cluster = loaded(tmp_path, profile_text.text(Cluster("x", "X", "slurm", host="lab"), site))
     first, *rest = cluster.partitions
     wrong = replace(
         cluster,
@@ -337,9 +330,9 @@ def test_each_line_that_differs_is_found(site, answers, tmp_path):
         internet=True,
         partitions=(replace(first, walltime=timedelta(hours=9)), *rest[1:], Partition("gone")),
     )
-    answers |= {"python": Answer(127, "no such command"), "paths": Answer(0, "")}
+    answers |= {"python": SiteAnswer(127, "no such command"), "paths": SiteAnswer(0, "")}
 
-    told = comparing.compared(wrong, site, answers)
+    told = comparison.compared(wrong, site, answers)
 
     differing = {each.key: each.found for each in told if each.verdict == "differs"}
     assert differing == {
@@ -358,12 +351,12 @@ def test_each_line_that_differs_is_found(site, answers, tmp_path):
 def test_no_line_of_a_site_becomes_a_line_of_its_profile(tmp_path):
     """Options for ssh start programs on this computer."""
     evil = 'x\n[reach]\noptions = ["-oProxyCommand=evil"]'
-    site = sites.Site(
+    site = site_facts.Site(
         "slurm", evil, variables={"SCRATCH": evil}, limits={"KillWait": evil},
         pythons={"python3": evil}, modules=(evil,), wheelhouse=(evil,), accounts=(evil,),
         partitions=(Partition(evil, closed=evil, gpu_model=evil),),
     )  # fmt: skip
-    (tmp_path / "campus.toml").write_text(profile.text(Cluster("campus", "Campus", ""), site))
+    (tmp_path / "campus.toml").write_text(profile_text.text(Cluster("campus", "Campus", ""), site))
 
     told = tomllib.loads((tmp_path / "campus.toml").read_text())
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.scouting import draft
-from rabaska.scouting.findings import scout
-from rabaska.scouting.options import options
+from rabaska.scouting import settings_draft
+from rabaska.scouting.project_facts import scout
+from rabaska.scouting.script_options import options
 from rabaska.scouting.source import LARGEST, read
 
 
@@ -54,7 +54,7 @@ def test_a_project_of_odd_names_still_gives_a_draft(tmp_path):
 
     found = scout(project)
 
-    assert 'path = "data/cats \' {dogs}"' in draft.text(found)
+    assert 'path = "data/cats \' {dogs}"' in settings_draft.text(found)
 
 
 @given(st.integers(), st.integers(0, 40))
@@ -67,7 +67,7 @@ def test_a_script_with_random_damage_never_stops_the_scout(tmp_path_factory, see
     project = tmp_path_factory.mktemp("damaged")
     (project / "train.py").write_bytes(content)
 
-    assert draft.text(scout(project))
+    assert settings_draft.text(scout(project))
 
 
 _SCRIPT = b"""

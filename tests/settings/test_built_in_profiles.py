@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.domain.asking import completed
+from rabaska.domain.job_request import with_site_defaults
 from rabaska.domain.jobs import Resources
 from rabaska.domain.projects import Project
 from rabaska.settings.profile_files import names
@@ -89,21 +89,23 @@ def test_accounts_can_be_recognised(cluster):
 
 
 def test_the_model_is_named_where_the_site_wants_to_hear_it():
-    assert completed(project(), CLUSTERS["fir"]).resources.gpu_model == "h100"
-    assert completed(project(), CLUSTERS["narval"]).resources.gpu_model == "a100"
-    assert completed(project(), CLUSTERS["beluga"]).resources.gpu_model == ""
-    assert completed(project(gpus=0), CLUSTERS["fir"]).resources.gpu_model == ""
+    assert with_site_defaults(project(), CLUSTERS["fir"]).resources.gpu_model == "h100"
+    assert with_site_defaults(project(), CLUSTERS["narval"]).resources.gpu_model == "a100"
+    assert with_site_defaults(project(), CLUSTERS["beluga"]).resources.gpu_model == ""
+    assert with_site_defaults(project(gpus=0), CLUSTERS["fir"]).resources.gpu_model == ""
 
 
 def test_a_model_that_features_tell_is_asked_for_by_its_feature():
-    asked = completed(project(model="k20"), CLUSTERS["helios"])
+    asked = with_site_defaults(project(model="k20"), CLUSTERS["helios"])
 
     assert asked.features == ("k20",)
     assert asked.resources.gpu_model == ""
 
 
 def test_a_queue_brings_the_options_that_its_jobs_need():
-    asked = completed(project(queue="qos_gpu_a100-t3", native=("--x",)), CLUSTERS["jean-zay"])
+    asked = with_site_defaults(
+        project(queue="qos_gpu_a100-t3", native=("--x",)), CLUSTERS["jean-zay"]
+    )
 
     assert asked.queue == ""
     assert asked.native == ("--qos=qos_gpu_a100-t3", "--hint=nomultithread", "--x")
@@ -114,19 +116,19 @@ def test_what_a_project_says_itself_stays():
     asked = project(queue="gdl", features=("nvlink",), model="")
     unknown = project(queue="new_queue")
 
-    assert completed(asked, CLUSTERS["sdumont"]).features == ("nvlink",)
-    assert completed(asked, CLUSTERS["sdumont"]).queue == "gdl"
-    assert completed(unknown, CLUSTERS["sdumont"]) == unknown
+    assert with_site_defaults(asked, CLUSTERS["sdumont"]).features == ("nvlink",)
+    assert with_site_defaults(asked, CLUSTERS["sdumont"]).queue == "gdl"
+    assert with_site_defaults(unknown, CLUSTERS["sdumont"]) == unknown
 
 
 def test_a_gpu_that_several_queues_have_names_none_of_them():
     asked = project(model="v100")
 
-    assert completed(asked, CLUSTERS["sdumont"]) == asked
+    assert with_site_defaults(asked, CLUSTERS["sdumont"]) == asked
 
 
 def test_a_job_without_gpus_is_not_sent_to_the_usual_queue_of_gpus():
-    assert completed(project(gpus=0), CLUSTERS["sherlock"]).queue == ""
+    assert with_site_defaults(project(gpus=0), CLUSTERS["sherlock"]).queue == ""
 
 
 def test_a_course_that_is_over_points_to_the_pattern_for_another():

@@ -6,7 +6,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.settings.lines import key_lines
+from rabaska.settings.document import key_lines
 
 keys = st.text(
     st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=8

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rabaska.errors import SettingsError
-from rabaska.settings.model import Settings
-from rabaska.settings.project import load
-from rabaska.settings.tables import keys, table_at
+from rabaska.settings.project_file import load
+from rabaska.settings.project_tables import Settings
+from rabaska.settings.validation import keys, table_at
 
 
 def refusal(folder, **wanted):

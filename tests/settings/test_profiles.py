@@ -4,9 +4,9 @@ import pytest
 
 from rabaska.domain.clusters import Cluster
 from rabaska.errors import SettingsError
-from rabaska.journeys.visit import of_profile
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
+from rabaska.steps.probe_site import profile_questions
 
 BELUGA = """\
 title = "Béluga"
@@ -135,4 +135,4 @@ def test_a_command_of_spaces_is_none(profiles):
     cluster = load_cluster("beluga", user_profiles=profiles)
 
     assert cluster.quota == ""
-    assert "quota" not in of_profile(cluster)
+    assert "quota" not in profile_questions(cluster)

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from rabaska.domain.jobs import Resources
-from rabaska.domain.projects import CHECKPOINT_PATTERNS, Chain, Dataset, Recipe
+from rabaska.domain.projects import CHECKPOINT_PATTERNS, Chain, Dataset, EnvironmentRecipe
 from rabaska.errors import SettingsError
-from rabaska.settings.project import check_command, check_data, find, load
-from rabaska.settings.resolved import name_for
+from rabaska.settings.project_file import check_command, check_data, find, load
+from rabaska.settings.resolution import name_for
 
 
 def test_every_key_of_the_file_reaches_the_project(write, whole):
@@ -23,7 +23,7 @@ def test_every_key_of_the_file_reaches_the_project(write, whole):
     assert project.command[:4] == ("python", "train.py", "--data", "{data}")
     assert project.resume == ("--resume",)
     assert project.datasets == (Dataset("digits", folder / "data/digits", "files"),)
-    assert project.environment == Recipe(
+    assert project.environment == EnvironmentRecipe(
         kind="virtualenv",
         requirements="numpy\n",
         modules=("python/3.11",),
@@ -72,7 +72,7 @@ def test_a_command_is_enough(write):
     assert project.command == ("python", "my script.py")
     assert project.resources == Resources(timedelta(hours=3))
     assert project.checkpoints.patterns == CHECKPOINT_PATTERNS
-    assert project.environment == Recipe()
+    assert project.environment == EnvironmentRecipe()
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 from rabaska.settings import reference
-from rabaska.settings.model import Settings
-from rabaska.settings.project import load
-from rabaska.settings.schema import schema
-from rabaska.settings.tables import inner_table, keys
+from rabaska.settings.project_file import load
+from rabaska.settings.project_tables import Settings
+from rabaska.settings.reference import schema
+from rabaska.settings.validation import inner_table, keys
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 AGAIN = "run `python -m rabaska.settings.reference docs/reference`"

@@ -17,18 +17,18 @@ pytestmark = pytest.mark.torch
 
 from torch.optim import lr_scheduler, swa_utils  # noqa: E402
 
-from rabaska.node.saves import commit  # noqa: E402
-from rabaska.training import NotSaveable, reading, state, tree  # noqa: E402
-from rabaska.training.memory import Memory  # noqa: E402
-from rabaska.training.writer import Save, write  # noqa: E402
+from rabaska.node.checkpoints import commit  # noqa: E402
+from rabaska.training import NotSaveable, full_state, read_checkpoint, state_tree  # noqa: E402
+from rabaska.training.checkpoint_writer import BackgroundSave, write  # noqa: E402
+from rabaska.training.snapshot_memory import SnapshotMemory  # noqa: E402
 
 BEFORE, AFTER = 7, 9  # steps before the checkpoint, and in all
 
 
 def there_and_back(value: Any, folder: Path) -> Any:
-    text, tensors = tree.encode(value, "value")
-    write(str(folder), Save(1, Memory().take(tensors), text, {}, lambda: None))
-    return reading.read(str(folder / commit.folder_name(1))).state
+    text, tensors = state_tree.encode(value, "value")
+    write(str(folder), BackgroundSave(1, SnapshotMemory().take(tensors), text, {}, lambda: None))
+    return read_checkpoint.read(str(folder / commit.folder_name(1))).state
 
 
 def classes(module: Any, base: type) -> list[str]:
@@ -145,7 +145,7 @@ def goes_on_exactly(make: Callable[[], dict[str, Any]], folder: Path) -> None:
 
     back = there_and_back(copy.deepcopy(states), folder)
     same(back, states)
-    state.restore(back, second)
+    full_state.restore(back, second)
     train(second, range(BEFORE, AFTER))
 
     same(
@@ -287,7 +287,7 @@ class Numbers(list):  # type: ignore[type-arg]
 )  # fmt: skip
 def test_what_would_come_back_as_something_else_is_refused_by_name(value: Any, named: str) -> None:
     with pytest.raises(NotSaveable) as refused:
-        tree.encode({"deep": [value]}, "scheduler")
+        state_tree.encode({"deep": [value]}, "scheduler")
 
     assert "scheduler.deep.0" in str(refused.value)
     assert named in str(refused.value)
@@ -296,8 +296,8 @@ def test_what_would_come_back_as_something_else_is_refused_by_name(value: Any, n
 def test_a_dictionary_of_any_class_may_be_a_part(tmp_path: Path) -> None:
     part = Settings(step=3)
 
-    text, _ = state.encoded({"config": part}, {}, [])
+    text, _ = full_state.encoded({"config": part}, {}, [])
     part["step"] = 4
-    state.restore(tree.decode(text, lambda _: None)["parts"], {"config": part})
+    full_state.restore(state_tree.decode(text, lambda _: None)["parts"], {"config": part})
 
     assert (type(part), part) == (Settings, {"step": 3})

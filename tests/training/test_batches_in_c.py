@@ -7,11 +7,11 @@ from array import array
 
 import pytest
 
-from rabaska.node.data import proof
-from rabaska.node.data.arrive import SOURCE
-from rabaska.node.data.packs import INDEX, Index, load_manifest, shard_name
-from rabaska.packing.pack import Wish, pack
-from rabaska.training import DamagedData, PackedDataset, sources, swiftly, warming
+from rabaska.node.data import pack_proof
+from rabaska.node.data.background_copy import SOURCE
+from rabaska.node.data.pack_format import INDEX, Index, load_manifest, shard_name
+from rabaska.packing.make_pack import PackOptions, pack
+from rabaska.training import DamagedData, PackedDataset, compiled_reader, prefetch, sample_sources
 
 COUNT = 300
 
@@ -25,12 +25,12 @@ def made(tmp_path_factory):
         folder = top / "source" / ("" if number % 50 == 0 else f"class{number % 7}")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{number:03d}").write_bytes(chance.randbytes(chance.choice((0, 10, 3000))))
-    return pack(top / "source", top / "packs", Wish("it", shard_size=100_000)).folder
+    return pack(top / "source", top / "packs", PackOptions("it", shard_size=100_000)).folder
 
 
 @pytest.fixture
 def plain(made, monkeypatch):
-    monkeypatch.setattr(swiftly, "samples", None)
+    monkeypatch.setattr(compiled_reader, "samples", None)
     return PackedDataset(made)
 
 
@@ -99,7 +99,7 @@ def test_what_makes_no_sense_is_an_error(asked, odd):
 
 
 def test_a_shard_that_was_cut_short_is_named_as_without_it(made, tmp_path, compiled, monkeypatch):
-    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples)
+    monkeypatch.setattr(compiled_reader, "samples", compiled.compared_samples)
     for path in made.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     data = PackedDataset(tmp_path)
@@ -154,26 +154,30 @@ def damaged_copy(made, folder) -> int:
 def test_a_changed_byte_is_named_and_noted_where_it_was_staged(
     made, tmp_path, compiled, monkeypatch, way
 ):
-    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
+    monkeypatch.setattr(
+        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+    )
     place = damaged_copy(made, tmp_path)
     data = PackedDataset(tmp_path)
 
     with pytest.raises(DamagedData, match=r"shard-\d+\.tar is damaged: .* not what was packed"):
         data[place]
-    assert proof.damage(str(tmp_path)) is None  # nobody staged it, so the pack stays as it is
+    assert pack_proof.damage(str(tmp_path)) is None  # nobody staged it, so the pack stays as it is
 
-    proof.begin(str(tmp_path), load_manifest(str(tmp_path)))
+    pack_proof.begin(str(tmp_path), load_manifest(str(tmp_path)))
     with pytest.raises(DamagedData):
         PackedDataset(tmp_path).__getitems__(range(COUNT))
-    assert "shard-" in proof.damage(str(tmp_path))
+    assert "shard-" in pack_proof.damage(str(tmp_path))
 
 
 @pytest.mark.parametrize("way", ["C", "Python"])
 def test_a_shard_that_was_changed_after_it_was_proven_is_compared_again(
     made, tmp_path, compiled, monkeypatch, way
 ):
-    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
-    proof.begin(str(tmp_path), load_manifest(str(made)), proven=True)
+    monkeypatch.setattr(
+        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+    )
+    pack_proof.begin(str(tmp_path), load_manifest(str(made)), proven=True)
     time.sleep(0.02)
     place = damaged_copy(made, tmp_path)
 
@@ -183,18 +187,20 @@ def test_a_shard_that_was_changed_after_it_was_proven_is_compared_again(
 
 @pytest.mark.parametrize("way", ["C", "Python"])
 def test_what_was_wrong_only_in_memory_is_read_again(made, tmp_path, compiled, monkeypatch, way):
-    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
+    monkeypatch.setattr(
+        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+    )
     place = damaged_copy(made, tmp_path)
     expected = PackedDataset(made)[place]
     data = PackedDataset(tmp_path)
-    real = sources.forget
+    real = sample_sources.forget
 
     def forget(descriptor, offset, size):  # as if the disk had the right bytes
         real(descriptor, offset, size)
         for path in made.iterdir():
             (tmp_path / path.name).write_bytes(path.read_bytes())
 
-    monkeypatch.setattr(sources, "forget", forget)
+    monkeypatch.setattr(sample_sources, "forget", forget)
 
     assert data.__getitems__([place]) == [expected]
 
@@ -208,7 +214,7 @@ def test_a_dataset_gives_the_same_with_it(made, plain, compiled, monkeypatch):
         calls.append(compiled.compared_samples(*words))
         return calls[-1]
 
-    monkeypatch.setattr(swiftly, "samples", noted)
+    monkeypatch.setattr(compiled_reader, "samples", noted)
     data = PackedDataset(made)
     first, second = data.__getitems__(positions), data.__getitems__(positions)
 
@@ -239,11 +245,13 @@ def copy(made, folder) -> int:
 def test_what_does_not_stay_in_memory_is_compared_in_every_epoch(
     made, tmp_path, compiled, monkeypatch, way, how
 ):
-    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
+    monkeypatch.setattr(
+        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+    )
     place = copy(made, tmp_path)
     positions = {"alone": [place], "in order": range(COUNT), "anyhow": [3, place, 9]}[how]
     data = PackedDataset(tmp_path, ahead=False)
-    monkeypatch.setattr(warming, "free_memory", lambda: 1000)
+    monkeypatch.setattr(prefetch, "free_memory", lambda: 1000)
     large = PackedDataset(tmp_path)
     for each in (data, large):
         each.__getitems__(positions)
@@ -263,13 +271,15 @@ def test_what_stays_in_memory_is_compared_once_by_whichever_worker(
     made, tmp_path, compiled, monkeypatch, way
 ):
     torch = pytest.importorskip("torch")
-    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
+    monkeypatch.setattr(
+        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+    )
     place = copy(made, tmp_path)
     data = PackedDataset(tmp_path)
     loader = torch.utils.data.DataLoader(data, 16, num_workers=2, collate_fn=len)
 
     assert sum(loader) == COUNT
-    monkeypatch.setattr(sources, "crc32", None)  # who would compare again fails
+    monkeypatch.setattr(sample_sources, "crc32", None)  # who would compare again fails
     again = data.__getitems__(range(COUNT))
 
     assert data[place] == again[place]
@@ -279,7 +289,9 @@ def test_what_stays_in_memory_is_compared_once_by_whichever_worker(
 
 @pytest.mark.parametrize("way", ["C", "Python"])
 def test_a_shard_that_is_opened_anew_is_compared_anew(made, tmp_path, compiled, monkeypatch, way):
-    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
+    monkeypatch.setattr(
+        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+    )
     place = copy(made, tmp_path)
     data = PackedDataset(tmp_path)
     data.__getitems__(range(COUNT))
@@ -296,7 +308,9 @@ def test_a_shard_that_is_opened_anew_is_compared_anew(made, tmp_path, compiled, 
 def test_a_shard_whose_copy_is_gone_is_compared_where_it_comes_from(
     made, tmp_path, compiled, monkeypatch, way
 ):
-    monkeypatch.setattr(swiftly, "samples", compiled.compared_samples if way == "C" else None)
+    monkeypatch.setattr(
+        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+    )
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir(), there.mkdir()
     place = copy(made, here)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from rabaska.training import PackedDataset, folder
-from rabaska.training.decoding import decoded
+from rabaska.training.packed_dataset import decoded
 
 
 def test_text_numbers_and_json_need_no_package():

@@ -14,9 +14,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rabaska.packing.pack import Wish, pack  # noqa: E402
+from rabaska.packing.make_pack import PackOptions, pack  # noqa: E402
 from rabaska.training import Order, PackedDataset  # noqa: E402
-from rabaska.training.handover import Batch  # noqa: E402
+from rabaska.training.shared_batches import Batch  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -30,7 +30,7 @@ def dataset(tmp_path_factory):
         path = place / "source" / f"class_{number % 3}" / f"{number:03d}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bytes([number]) * SIZES[number % 5])
-    made = pack(place / "source", place / "packs", Wish("toy", shard_size=2_000_000))
+    made = pack(place / "source", place / "packs", PackOptions("toy", shard_size=2_000_000))
     return PackedDataset(made.folder)
 
 

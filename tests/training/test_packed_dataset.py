@@ -11,8 +11,8 @@ import pytest
 from tests.needs.pythons import interpreters
 
 from rabaska.node.data.stage import stage
-from rabaska.packing.bundle import bundle
-from rabaska.packing.pack import Wish, pack
+from rabaska.packing.make_pack import PackOptions, pack
+from rabaska.packing.node_bundle import bundle
 from rabaska.training import PackedDataset
 
 PYTHONS = interpreters(since=(3, 8))
@@ -32,7 +32,7 @@ def staged(tmp_path_factory):
     (place / "source/cat/deeper/é.jpg").write_text("deep")
     (place / "source/readme").write_text("top")
     os.symlink("readme", place / "source/link")
-    made = pack(place / "source", place / "packs", Wish("toy", shard_size=9000))
+    made = pack(place / "source", place / "packs", PackOptions("toy", shard_size=9000))
     assert made.shards > 2
     return {mode: stage(str(made.folder), str(place / mode), mode) for mode in ("files", "shards")}
 
@@ -185,7 +185,7 @@ def test_a_batch_of_large_samples_is_what_its_samples_are(tmp_path):
     (tmp_path / "source" / "a").mkdir(parents=True)
     for number in range(6):
         (tmp_path / "source" / "a" / str(number)).write_bytes(bytes([number]) * 2_000_000)
-    made = pack(tmp_path / "source", tmp_path / "packs", Wish("large", shard_size=3_000_000))
+    made = pack(tmp_path / "source", tmp_path / "packs", PackOptions("large", shard_size=3_000_000))
     dataset = PackedDataset(made.folder)
 
     batch = dataset.__getitems__([5, 0, 3, 1, 4, 2])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.torch
 from tests import disks  # noqa: E402
 
 import rabaska.training as training  # noqa: E402
-from rabaska.node.saves import commit  # noqa: E402
+from rabaska.node.checkpoints import commit  # noqa: E402
 
 
 class Numbers:
@@ -257,7 +257,7 @@ def test_what_would_not_be_exact_is_refused(tmp_path: Path, what: str) -> None:
     act, said = REFUSED[what]
     killed_after(3, tmp_path)
 
-    with pytest.raises(training.Trouble, match=said), training.session(tmp_path) as session:
+    with pytest.raises(training.TrainingError, match=said), training.session(tmp_path) as session:
         act(session)
 
 

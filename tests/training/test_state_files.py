@@ -17,17 +17,17 @@ pytestmark = pytest.mark.torch
 
 import numpy as np  # noqa: E402
 
-from rabaska.node.saves import commit  # noqa: E402
-from rabaska.training import NotSaveable, reading, sharded, tensorfile, tree  # noqa: E402
-from rabaska.training.crew import Crew  # noqa: E402
-from rabaska.training.memory import Memory  # noqa: E402
-from rabaska.training.writer import Save, write  # noqa: E402
+from rabaska.node.checkpoints import commit  # noqa: E402
+from rabaska.training import NotSaveable, read_checkpoint, sharded_state, state_tree, tensor_file  # noqa: E402
+from rabaska.training.checkpoint_writer import BackgroundSave, write  # noqa: E402
+from rabaska.training.process_group import ProcessGroup  # noqa: E402
+from rabaska.training.snapshot_memory import SnapshotMemory  # noqa: E402
 
 
 def there_and_back(value: Any, folder: Path, step: int = 1) -> Any:
-    text, tensors = tree.encode(value, "value")
-    write(str(folder), Save(step, Memory().take(tensors), text, {}, lambda: None))
-    return reading.read(str(folder / commit.folder_name(step))).state
+    text, tensors = state_tree.encode(value, "value")
+    write(str(folder), BackgroundSave(step, SnapshotMemory().take(tensors), text, {}, lambda: None))
+    return read_checkpoint.read(str(folder / commit.folder_name(step))).state
 
 
 plain = st.recursive(
@@ -42,9 +42,9 @@ plain = st.recursive(
 
 @given(plain)
 def test_ordinary_values_come_back_equal_and_of_the_same_type(value: Any) -> None:
-    text, tensors = tree.encode(value, "value")
+    text, tensors = state_tree.encode(value, "value")
 
-    back = tree.decode(json.loads(json.dumps(text)), tensors.__getitem__)
+    back = state_tree.decode(json.loads(json.dumps(text)), tensors.__getitem__)
 
     assert back == value
     assert type(back) is type(value)
@@ -116,7 +116,7 @@ def test_numpy_values_and_orders_are_kept(tmp_path: Path) -> None:
 
 def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotSaveable, match=r"optimizer\.hook.*\n.*function"):
-        tree.encode({"hook": lambda: None}, "optimizer")
+        state_tree.encode({"hook": lambda: None}, "optimizer")
 
 
 def test_an_adam_optimizer_comes_back_equal(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_saving_a_step_again_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_memory_is_used_again_and_grows(tmp_path: Path) -> None:
-    memory = Memory()
+    memory = SnapshotMemory()
     small, large = {"a": torch.ones(10)}, {"a": torch.ones(10), "b": torch.rand(2_000_000)}
 
     first = memory.take(small)
@@ -157,8 +157,8 @@ def test_memory_is_used_again_and_grows(tmp_path: Path) -> None:
 
     assert bytes(first.content) == bytes(again.content)
     content = grown.content[: grown.size]
-    slots = {slot.name: slot for slot in tensorfile.slots_of(content)}
-    found = tensorfile.tensor_in(torch.frombuffer(content, dtype=torch.uint8), slots["b"])
+    slots = {slot.name: slot for slot in tensor_file.slots_of(content)}
+    found = tensor_file.tensor_in(torch.frombuffer(content, dtype=torch.uint8), slots["b"])
     assert torch.equal(found, large["b"])
 
 
@@ -167,7 +167,7 @@ def test_a_tensor_of_the_first_fsdp_is_refused() -> None:
     spread.local_shards = "two processes"  # type: ignore[attr-defined]
 
     with pytest.raises(NotSaveable, match=r"model\.weight.*\n.*ShardedTensor"):
-        tree.encode({"weight": spread}, "model")
+        state_tree.encode({"weight": spread}, "model")
 
 
 @pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
@@ -180,7 +180,7 @@ def test_metadata_of_sharded_tensors_cannot_run_anything(tmp_path: Path) -> None
     (tmp_path / "sharded" / ".metadata").write_bytes(pickle.dumps(Trap()))
 
     with pytest.raises(BaseException, match="does not belong there"):
-        sharded.read(str(tmp_path), {"weight": torch.zeros(1)}, Crew())
+        sharded_state.read(str(tmp_path), {"weight": torch.zeros(1)}, ProcessGroup())
 
     assert not (tmp_path / "sprung").exists()
 
@@ -213,7 +213,7 @@ def test_metadata_names_only_what_it_consists_of(tmp_path: Path, module: str, na
     (tmp_path / "sharded" / ".metadata").write_bytes(b"\x80\x04" + _global(module, name) + b".")
 
     with pytest.raises(BaseException, match="does not belong there"):
-        sharded.read(str(tmp_path), {"weight": torch.zeros(1)}, Crew())
+        sharded_state.read(str(tmp_path), {"weight": torch.zeros(1)}, ProcessGroup())
 
 
 METADATA = "torch.distributed.checkpoint.metadata"
@@ -234,7 +234,7 @@ def test_of_attributes_metadata_names_members_of_enumerations_alone(
     """As Python 3.11.0 to 3.11.3 pickle such a member."""
     word = b"\x8c" + bytes([len(attribute)]) + attribute.encode()
     text = _global("builtins", "getattr") + _global(module, kind) + word + b"\x86R."
-    unpickler = sharded._Careful(io.BytesIO(b"\x80\x04" + text))
+    unpickler = sharded_state._Careful(io.BytesIO(b"\x80\x04" + text))
 
     if attribute == "TORCH_CONTIGUOUS_FORMAT":
         assert unpickler.load().name == attribute
@@ -261,7 +261,7 @@ def test_a_tensor_that_is_said_to_be_an_object_cannot_run_anything(tmp_path: Pat
     checkpoint.save({"weight": Trap(tmp_path / "sprung")}, checkpoint_id=tmp_path / "sharded")
 
     with pytest.raises(BaseException, match="does not belong there"):
-        sharded.read(str(tmp_path), {"weight": torch.zeros(1)}, Crew())
+        sharded_state.read(str(tmp_path), {"weight": torch.zeros(1)}, ProcessGroup())
 
     assert not (tmp_path / "sprung").exists()
 
@@ -274,6 +274,6 @@ def test_sharded_tensors_are_read_as_they_were_written(tmp_path: Path, kind: tor
     saved, found = torch.ones(3, 2).to(kind), torch.zeros(3, 2).to(kind)
     checkpoint.save({"weight": saved}, checkpoint_id=tmp_path / "sharded")
 
-    sharded.read(str(tmp_path), {"weight": found}, Crew())
+    sharded_state.read(str(tmp_path), {"weight": found}, ProcessGroup())
 
     assert torch.equal(found, saved)

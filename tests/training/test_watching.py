@@ -17,11 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.needs.pythons import interpreters
 
-from rabaska.training.watching.counting import Count
-from rabaska.training.watching.lines import Lines, rank
-from rabaska.training.watching.pytorch import counted, timed
-from rabaska.training.watching.saving import Sparing, whole
+from rabaska.training.watching.counting import Count, Lines, rank
+from rabaska.training.watching.framework_hooks import counted, timed
 from rabaska.training.watching.watcher import Watcher
+from rabaska.training.watching.whole_saves import Sparing, whole
 
 SOURCES = Path(__file__).parents[2] / "src"
 FIRST = SOURCES / "rabaska/training/watching/first"
@@ -439,7 +438,7 @@ def test_a_missing_folder_is_the_programs_own_error(tmp_path):
 
 SAVES_FOR_EVER = """
 import pickle, sys
-from rabaska.training.watching.saving import whole
+from rabaska.training.watching.whole_saves import whole
 
 def dump(content, path):
     with open(path, "wb") as stream:

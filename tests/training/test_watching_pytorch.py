@@ -275,7 +275,7 @@ for name in ("net.pth", "embeddings.npz", "cache.pkl"):
 
 
 def test_the_state_saved_last_comes_before_newer_files_that_the_program_did_not_save(tmp_path):
-    from rabaska.node.saves import checkpoints
+    from rabaska.node.checkpoints import newest_checkpoint
 
     (tmp_path / "output").mkdir()
     variables = {
@@ -286,6 +286,6 @@ def test_the_state_saved_last_comes_before_newer_files_that_the_program_did_not_
     done = run(tmp_path, SAVES_THREE, **variables)
 
     assert done.returncode == 0, done.stderr
-    found = checkpoints.newest_valid(str(tmp_path), [])
+    found = newest_checkpoint.newest_valid(str(tmp_path), [])
     assert found is not None
     assert found.path == "output/three.pt"

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from rabaska.node.record import forecast, jobs, plan
-from rabaska.node.record.outlook import terms_of
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.run_folder import RunFolder
+from rabaska.node.record.run_forecast import terms_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -1,4 +1,4 @@
-"""What the checks look at: a project, the cluster it is meant for, and what was read of both."""
+"""What the checks look at, a project and its cluster, and what they find."""
 
 import fnmatch
 from collections.abc import Mapping
@@ -6,22 +6,29 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from rabaska.domain.asking import meant_partition
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.gpus import Gpu
+from rabaska.domain.job_request import meant_partition
 from rabaska.domain.projects import Project
 from rabaska.errors import RabaskaError
-from rabaska.knowledge.gpus import gpus
+from rabaska.knowledge.gpu_facts import gpus
 from rabaska.node.record import plan
-from rabaska.packing.snapshot import code_names, not_code
+from rabaska.packing.code_snapshot import code_names, not_code
 from rabaska.remote.git import own_files
-from rabaska.scouting import contents, datasets, findings, folders, packages, scripts
-from rabaska.scouting.contents import Contents
-from rabaska.scouting.datasets import DataUse
-from rabaska.scouting.folders import Folder
-from rabaska.scouting.packages import Packages
-from rabaska.scouting.resuming import Resumption, resumption
-from rabaska.scouting.roles import roles
+from rabaska.scouting import (
+    data_options,
+    dataset_contents,
+    folders,
+    project_facts,
+    requirements,
+    scripts,
+)
+from rabaska.scouting.data_options import DataUse
+from rabaska.scouting.dataset_contents import Contents
+from rabaska.scouting.folders import ProjectFolder
+from rabaska.scouting.option_roles import roles
+from rabaska.scouting.requirements import Packages
+from rabaska.scouting.resume_support import Resumption, resumption
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import Source
 
@@ -37,7 +44,7 @@ class Subject:
     packages: Packages | None = None
     shell_scripts: Mapping[str, bytes] = field(default_factory=dict)
     contents: Mapping[str, Contents] = field(default_factory=dict)  # by dataset
-    loose: tuple[Folder, ...] = ()  # folders of data that are no dataset of the project
+    loose: tuple[ProjectFolder, ...] = ()  # folders of data that are no dataset of the project
     outside: tuple[DataUse, ...] = ()  # folders above the project that its program reads
     sent: frozenset[str] | None = None  # the names of the code's files; None: they are not known
 
@@ -74,10 +81,11 @@ def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subjec
         project=project,
         cluster=cluster,
         script=script,
-        packages=packages.find(project.folder),
+        packages=requirements.find(project.folder),
         shell_scripts=_shell_scripts(project.folder),
         contents={
-            each.name: contents.look(*each.paths, compare=thorough) for each in project.datasets
+            each.name: dataset_contents.look(*each.paths, compare=thorough)
+            for each in project.datasets
         },
         loose=_loose(project) if thorough else (),
         outside=_outside(project, script),
@@ -108,8 +116,8 @@ def resumption_of(project: Project, script: Script | None) -> Resumption:
         return Resumption(plan.VARIABLE)
     if script is None:
         return Resumption(plan.UNREAD)
-    options = findings.all_options(script, project.folder)
-    return resumption(script, options, roles(options, findings.usage(script)), words)
+    options = project_facts.all_options(script, project.folder)
+    return resumption(script, options, roles(options, project_facts.usage(script)), words)
 
 
 def _mentions_our_variables(folder: Path) -> bool:
@@ -129,7 +137,7 @@ def _shell_scripts(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def _loose(project: Project) -> tuple[Folder, ...]:
+def _loose(project: Project) -> tuple[ProjectFolder, ...]:
     survey = folders.survey(project.folder)
     written = {*project.keep, "results"}
     candidates = folders.data_folders(survey, written=written)
@@ -138,19 +146,21 @@ def _loose(project: Project) -> tuple[Folder, ...]:
 
 def _outside(project: Project, script: Script | None) -> tuple[DataUse, ...]:
     """Those that are no dataset, and that no option replaces."""
-    named = datasets.outside(project.folder, script.sources) if script else ()
+    named = data_options.outside(project.folder, script.sources) if script else ()
     carried = [own.resolve() for dataset in project.datasets for own in dataset.paths]
     given = {
-        option.default for option in (script.options if script else ())
+        option.default
+        for option in (script.options if script else ())
         if any(word.startswith(option.spelled) for word in project.command)
-    }  # fmt: skip
+    }
     return tuple(
-        use for use in named
+        use
+        for use in named
         if (project.folder / use.path).resolve() not in carried and use.path not in given
-    )  # fmt: skip
+    )
 
 
-def _travels_otherwise(folder: Folder, project: Project) -> bool:
+def _travels_otherwise(folder: ProjectFolder, project: Project) -> bool:
     """A dataset, part of one, or around one; or left behind by `exclude` or .gitignore."""
     path = project.folder / folder.name
     for dataset in project.datasets:
@@ -167,3 +177,27 @@ def _ignored(folder: Path) -> list[str]:
         return []
     plain = [line.strip().strip("/").removesuffix("/*") for line in lines]
     return [line for line in plain if line and not line.startswith(("#", "!"))]
+
+
+@dataclass(frozen=True)
+class SafeFix:
+    """A change that cannot do harm: `line ends` of a file, or a `variable` of the environment."""
+
+    kind: str
+    target: str  # the file, relative to the project, or the variable's name
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    id: str
+    what: str
+    where: str  # a file and line, or a key of rabaska.toml
+    why: str
+    fix: str
+    serious: bool = True  # the run would fail, or do for nothing what it does
+    safe_fix: SafeFix | None = None
+
+    @property
+    def family(self) -> str:
+        return self.id.partition(".")[0]

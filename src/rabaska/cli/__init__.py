@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 # name: (module, what it does). The sentences stand here so that `--help` imports nothing.
 COMMANDS = {
-    "init": ("rabaska.cli.init", "Look at a project and write its rabaska.toml."),
+    "init": ("rabaska.cli.projects", "Look at a project and write its rabaska.toml."),
     "pack": ("rabaska.cli.projects", "Pack the datasets that changed."),
     "data": ("rabaska.cli.data", "Look into packs, check them, take files out."),
     "rehearse": ("rabaska.cli.rehearse", "Interrupt short runs, and compare with one left alone."),
     "run": ("rabaska.cli.projects", "Carry the project to a cluster and start it."),
     "status": ("rabaska.cli.runs", "Show how a run stands, job by job."),
     "logs": ("rabaska.cli.runs", "Print what the program printed."),
-    "shell": ("rabaska.cli.inside", "Open a shell on a node, with everything in place."),
-    "exec": ("rabaska.cli.inside", "Run a command beside a running program."),
+    "shell": ("rabaska.cli.runs", "Open a shell on a node, with everything in place."),
+    "exec": ("rabaska.cli.runs", "Run a command beside a running program."),
     "wait": ("rabaska.cli.runs", "Follow a run to its end."),
     "cancel": ("rabaska.cli.runs", "Stop a run and keep what it saved."),
     "resume": ("rabaska.cli.runs", "Go on with a run that stopped."),
@@ -30,10 +30,10 @@ COMMANDS = {
     "plan": ("rabaska.cli.advice", "Choose a queue, a GPU and a number of jobs."),
     "doctor": ("rabaska.cli.advice", "Look for what would go wrong, before the queue."),
     "explain": ("rabaska.cli.advice", "Say what a message means and what to do."),
-    "storage": ("rabaska.cli.keeping", "Show what is kept on a cluster, and until when."),
-    "clean": ("rabaska.cli.keeping", "Delete what no run needs any more."),
+    "storage": ("rabaska.cli.storage", "Show what is kept on a cluster, and until when."),
+    "clean": ("rabaska.cli.storage", "Delete what no run needs any more."),
     "clusters": ("rabaska.cli.clusters", "List, show, add or check clusters."),
-    "completion": ("rabaska.cli.completion", "Print the completion script of a shell."),
+    "completion": ("rabaska.cli.commands", "Print the completion script of a shell."),
 }
 
 
@@ -93,31 +93,31 @@ def _exit_code(words: list[str]) -> int:
     except RabaskaError as problem:
         return _refused(problem)
     except OSError as problem:
-        from rabaska.cli.disks import trouble
+        from rabaska.remote.local_disk import disk_error
 
-        told = trouble(problem)
+        told = disk_error(problem)
         if told is None:
             raise
         return _refused(told)
 
 
 def _refused(problem: "RabaskaError") -> int:
-    from rabaska.cli import show
+    from rabaska.cli import terminal
 
-    show.error(problem)
+    terminal.error(problem)
     return problem.exit_code
 
 
 def _status(words: list[str]) -> int:
     """The command that is typed most, without the half of its time that click takes."""
-    from rabaska.remote import calls
+    from rabaska.remote import ssh_calls
 
-    calls.begin(occasion(everything=bool(words)))
+    ssh_calls.begin(occasion(everything=bool(words)))
     gc.disable()  # what lives for a tenth of a second has nothing to throw away
-    from rabaska.cli.later import import_later
+    from rabaska.cli.quick_status import import_later
 
     import_later("inspect")  # for dataclasses, which need it only where no docstring is
-    from rabaska.cli.quick import status
+    from rabaska.cli.quick_status import status
 
     exit_code = status(everything=bool(words))
     gc.freeze()  # not even when it ends
@@ -145,7 +145,7 @@ def _any_command(words: list[str]) -> int:
 
 
 def _stopped() -> int:
-    from rabaska.cli import show
+    from rabaska.cli import terminal
 
-    show.note("stopped; what was submitted goes on without this terminal")
+    terminal.note("stopped; what was submitted goes on without this terminal")
     return 130

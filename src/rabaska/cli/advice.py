@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from rabaska.cli import counsel, show
-from rabaska.cli.chosen import chosen_run
-from rabaska.cli.words import found_on_option, json_option, on_option
+from rabaska.cli import render_advice, terminal
+from rabaska.cli.options import chosen_run, found_on_option, json_option, on_option
 from rabaska.records.home import home
 
 _offline = click.option(
@@ -19,9 +18,11 @@ _offline = click.option(
 @click.command()
 @click.argument("what", nargs=-1, metavar="[RUN|TEXT]")
 @click.option(
-    "--bundle", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+    "--bundle",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
     help="Write what the site's support would ask for into this folder.",
-)  # fmt: skip
+)
 @found_on_option
 @json_option
 def explain(what: tuple[str, ...], *, bundle: Path | None, on: str, as_json: bool) -> None:
@@ -39,11 +40,11 @@ def explain(what: tuple[str, ...], *, bundle: Path | None, on: str, as_json: boo
         told = journey.explain_text(_read_all() if words == "-" else words)
     written = journey.support_bundle(told, bundle, home(), record) if bundle else ()
     if as_json:
-        show.json({"explanation": told, "bundle": written})
+        terminal.json({"explanation": told, "bundle": written})
         return
-    counsel.explanation(told, bundled=bool(written))
+    render_advice.explanation(told, bundled=bool(written))
     if written:
-        show.note(f"wrote {len(written)} files for the site's support in {bundle}")
+        terminal.note(f"wrote {len(written)} files for the site's support in {bundle}")
 
 
 @click.command()
@@ -62,28 +63,31 @@ def doctor(*, on: str, fix: bool, offline: bool, as_json: bool) -> int:
 
     project = project_for(on, {})
     told = journey.diagnose(project, on, home(), offline=offline)
-    done = journey.mend(project, told.found) if fix else ()
+    done = journey.repair(project, told.found) if fix else ()
     left = tuple(each for each in told.found if not (fix and each.safe_fix))
     if as_json:
-        show.json({"findings": told.found, "mended": done, "unasked": told.unasked})
+        terminal.json({"findings": told.found, "mended": done, "unasked": told.unasked})
     else:
-        counsel.findings(left, done)
-        counsel.unasked(on, told.unasked)
+        render_advice.findings(left, done)
+        render_advice.unasked(on, told.unasked)
     return int(any(each.serious for each in left))
 
 
 @click.command()
 @click.option(
-    "--on", multiple=True, metavar="CLUSTER",
+    "--on",
+    multiple=True,
+    metavar="CLUSTER",
     help="A cluster to look at; may be repeated. Without one: every live one.",
-)  # fmt: skip
+)
 @click.option("--total", metavar="TIME", help="How long the whole training takes: 60h, 20d.")
 @click.option("--steps", type=click.IntRange(1), help="Or its steps, at the pace measured before.")
 @click.option("--epochs", type=click.IntRange(1), help="Or its epochs, in the same way.")
 @click.option(
-    "--measure", metavar="TIME",
+    "--measure",
+    metavar="TIME",
     help="First run it so long here and on each cluster named, to see how fast it goes.",
-)  # fmt: skip
+)
 @click.option("--gpus", type=click.IntRange(0), help="GPUs in all; default: as rabaska.toml says.")
 @click.option("--gpu", default="", metavar="KIND", help="Only this kind of GPU: k40, v100, h100.")
 @_offline
@@ -96,9 +100,9 @@ def plan(*, on: tuple[str, ...], as_json: bool, **wishes: Any) -> int:
     """
     from rabaska.journeys import plan as journey
 
-    with show.steps(quiet=as_json) as teller:
-        told = journey.plan(Path.cwd(), on, journey.Wish(**wishes), home(), teller)
-    show.json(told) if as_json else counsel.plans(told)
+    with terminal.steps(quiet=as_json) as teller:
+        told = journey.plan(Path.cwd(), on, journey.PlanOptions(**wishes), home(), teller)
+    terminal.json(told) if as_json else render_advice.plans(told)
     return int(not any(each.outlook.choice for each in told.plans))
 
 

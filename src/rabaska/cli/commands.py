@@ -1,10 +1,12 @@
-"""The commands of the program `rabaska`, each imported when it is used."""
+"""The commands of the program `rabaska`, each imported when it is used; and shell completion."""
 
 import importlib
 
 import click
+from click.shell_completion import get_completion_class
 
-from rabaska.cli import COMMANDS, overview
+from rabaska.cli import COMMANDS, overview, terminal
+from rabaska.errors import WrongUse
 from rabaska.node.version import __version__
 
 
@@ -40,3 +42,13 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="rabaska")
 def rabaska() -> None:
     """Carry a training project from a laptop to any HPC cluster and back."""
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of SHELL; source it from the shell's start-up file."""
+    scripts = get_completion_class(shell)
+    if scripts is None:
+        raise WrongUse(f"there is no completion for {shell}")
+    terminal.data(scripts(rabaska, {}, "rabaska", "_RABASKA_COMPLETE").source())

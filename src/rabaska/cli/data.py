@@ -7,16 +7,16 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from rabaska.cli import show
-from rabaska.cli.columns import columns
-from rabaska.cli.words import json_option, quiet_option
+from rabaska.cli import terminal
+from rabaska.cli.options import json_option, quiet_option
+from rabaska.cli.text import columns
 from rabaska.domain.amounts import say_seconds, say_size
 from rabaska.errors import DamagedPack
 from rabaska.journeys import data as journey
-from rabaska.journeys.telling import Teller
-from rabaska.node.data.packs import FOLDER, LINK
-from rabaska.packing.advice import Advice
+from rabaska.node.data.pack_format import FOLDER, LINK
+from rabaska.packing.pack_advice import Advice
 from rabaska.records.home import home
+from rabaska.steps.progress import Reporter
 
 _NO_PACK = "there is no pack yet; `rabaska pack` makes one of every dataset"
 
@@ -48,7 +48,7 @@ def verify(names: tuple[str, ...], *, on: str, repair: bool, quiet: bool, as_jso
     """
     packs = [journey.pack_called(name, home()) for name in names]
     packs = packs or journey.folders_of(Path.cwd(), home())
-    with show.steps(quiet=quiet or as_json) as told:
+    with terminal.steps(quiet=quiet or as_json) as told:
         verdicts = journey.verify_on(packs, on, home()) if on else journey.verify(packs, told)
         for one in verdicts:
             if not one.problems:
@@ -57,14 +57,14 @@ def verify(names: tuple[str, ...], *, on: str, repair: bool, quiet: bool, as_jso
         if repair and damaged:
             _repair([one.folder for one in damaged], on, told)
     if as_json:
-        show.json(verdicts)
+        terminal.json(verdicts)
     elif not verdicts:
-        show.note(_NO_PACK)
+        terminal.note(_NO_PACK)
     if damaged and not repair:
         raise _damage(damaged, on)
 
 
-def _repair(packs: list[Path], on: str, told: Teller) -> None:
+def _repair(packs: list[Path], on: str, told: Reporter) -> None:
     if on not in ("", "here"):
         journey.repair_on(packs, on, home(), told)
     else:
@@ -72,7 +72,7 @@ def _repair(packs: list[Path], on: str, told: Teller) -> None:
     told.step(f"repaired{f' on {on}' if on else ''}: {', '.join(pack.name for pack in packs)}")
 
 
-def _damage(damaged: list[journey.Verdict], on: str) -> DamagedPack:
+def _damage(damaged: list[journey.PackVerdict], on: str) -> DamagedPack:
     first = damaged[0]
     sent_again = f"`rabaska data verify {first.pack} --on {on} --repair` sends it again"
     return DamagedPack(
@@ -93,29 +93,29 @@ def ls(pack: str, below: str, *, as_json: bool) -> None:
         return
     found = journey.entries(journey.pack_called(pack, home()), below)
     if as_json:
-        show.json([{"name": os.fsdecode(one.name), "size": one.size} for one in found])
+        terminal.json([{"name": os.fsdecode(one.name), "size": one.size} for one in found])
         return
     for one in found:
         name = os.fsdecode(one.name) + ("/" if one.kind == FOLDER else "")
         target = f" -> {os.fsdecode(one.target)}" if one.kind == LINK else ""
-        show.data(f"{one.size:12d}  {name}{target}")
+        terminal.data(f"{one.size:12d}  {name}{target}")
 
 
 def _list_packs(*, as_json: bool) -> None:
     found = journey.kept(Path.cwd(), home())
     if as_json:
-        show.json(found)
+        terminal.json(found)
         return
     if not found:
-        show.note(_NO_PACK)
+        terminal.note(_NO_PACK)
         return
     rows = [
         (one.name, f"{one.files:,}", say_size(one.bytes), one.digest[:12], one.folder)
         for one in found
-    ]  # fmt: skip
+    ]
     headings = ("name", "files", "size", "digest", "folder")
     for line in columns(rows, headings, right=("files", "size")):
-        show.data(line)
+        terminal.data(line)
 
 
 @data.command("cat")
@@ -124,7 +124,7 @@ def _list_packs(*, as_json: bool) -> None:
 def cat(pack: str, name: str) -> None:
     """Print one file of a pack."""
     for piece in journey.content(journey.pack_called(pack, home()), name):
-        show.raw(piece)
+        terminal.raw(piece)
 
 
 @data.command("extract")
@@ -137,7 +137,7 @@ def extract(pack: str, names: tuple[str, ...], *, into: Path, quiet: bool) -> No
 
     Nothing is overwritten; after an interruption, the same words go on where it stopped.
     """
-    with show.steps(quiet=quiet) as told:
+    with terminal.steps(quiet=quiet) as told:
         count = journey.extract(journey.pack_called(pack, home()), names, into, told)
         told.step(f"extracted {count:,} files into {into.absolute()}")
 
@@ -153,10 +153,10 @@ def advise(folder: Path, *, on: str, as_json: bool) -> None:
     """
     advice = journey.advise(folder, home(), on)
     if as_json:
-        show.json(advice)
+        terminal.json(advice)
         return
     for line in _sentences(advice, on):
-        show.data(line)
+        terminal.data(line)
 
 
 def _sentences(advice: Advice, on: str) -> Iterator[str]:
@@ -187,11 +187,19 @@ def _measured_there(advice: Advice) -> list[str]:
             rows.append([tier.tier, tier.path, tier.why, "", "", "", ""])
             continue
         spans = (
-            tier.epoch_of_files(advice.dataset), tier.epoch_of_shards(advice.dataset),
-            tier.staged_as_files(advice.dataset), tier.staged_as_shards(advice.dataset),
-        )  # fmt: skip
+            tier.epoch_of_files(advice.dataset),
+            tier.epoch_of_shards(advice.dataset),
+            tier.staged_as_files(advice.dataset),
+            tier.staged_as_shards(advice.dataset),
+        )
         rows.append([tier.tier, tier.path, say_size(tier.free), *map(say_seconds, spans)])
     headings = (
-        "storage", "where", "free", "files read in", "shards read in", "unpacked in", "copied in",
-    )  # fmt: skip
+        "storage",
+        "where",
+        "free",
+        "files read in",
+        "shards read in",
+        "unpacked in",
+        "copied in",
+    )
     return columns(rows, headings, right=headings[2:])

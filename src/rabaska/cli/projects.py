@@ -1,28 +1,33 @@
-"""Commands that carry a project: pack, run."""
+"""Commands that carry a project: init, pack, run."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rabaska.cli import show
-from rabaska.cli.words import jobs_option, json_option, on_option, quiet_option
+from rabaska.cli import terminal
+from rabaska.cli.options import jobs_option, json_option, on_option, quiet_option
 from rabaska.domain.projects import Dataset, Project
 from rabaska.domain.runs import Draw
 from rabaska.errors import DatasetError, WrongUse
+from rabaska.journeys import init as init_journey
 from rabaska.journeys import pack as pack_journey
 from rabaska.journeys import run as run_journey
 from rabaska.journeys import wait as wait_journey
+from rabaska.journeys.init import Proposal
 from rabaska.records.home import home
-from rabaska.records.runs import find
-from rabaska.settings.project import FILE, check_command, check_data, is_in_project, load
-from rabaska.settings.resolved import name_for
+from rabaska.records.run_index import find
+from rabaska.settings.project_file import FILE, check_command, check_data, is_in_project, load
+from rabaska.settings.resolution import name_for
 
 _KEYS = {
-    "walltime": "resources.walltime", "gpus": "resources.gpus", "jobs": "chain.jobs",
+    "walltime": "resources.walltime",
+    "gpus": "resources.gpus",
+    "jobs": "chain.jobs",
     "at_most": "chain.at_most",
-}  # fmt: skip
+}
 
 
 @click.command()
@@ -40,13 +45,13 @@ def pack(
     needs no project.
     """
     chosen = _datasets(what, name)
-    with show.steps(quiet=quiet or as_json) as told:
+    with terminal.steps(quiet=quiet or as_json) as told:
         packs = [
             pack_journey.pack_dataset(replace(each, samples=samples or each.samples), home(), told)
             for each in chosen
         ]
     if as_json:
-        show.json(packs)
+        terminal.json(packs)
 
 
 def _datasets(what: tuple[str, ...], name: str | None) -> list[Dataset]:
@@ -95,21 +100,35 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
 @click.option("--walltime", metavar="TIME", help="Time limit of one job: 90s, 3h, 1d.")
 @jobs_option("How many jobs are queued at once.")
 @click.option(
-    "--at-most", type=click.IntRange(1),
+    "--at-most",
+    type=click.IntRange(1),
     help="How many the run may grow to, when those are too few.",
-)  # fmt: skip
+)
 @click.option("--gpus", type=click.IntRange(0), help="GPUs per node.")
 @click.option(
-    "--native", multiple=True, metavar="OPTION",
+    "--native",
+    multiple=True,
+    metavar="OPTION",
     help="An option for the scheduler in its own words, such as --native=--exclusive; repeatable.",
-)  # fmt: skip
+)
 @quiet_option
 @json_option
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
-def run(draw: Draw | None, /, *, on: str, dry_run: bool, no_doctor: bool, wait: bool, quiet: bool,
-        as_json: bool, extra: tuple[str, ...], native: tuple[str, ...], **asked: Any
-        ) -> int:  # fmt: skip
+def run(
+    draw: Draw | None,
+    /,
+    *,
+    on: str,
+    dry_run: bool,
+    no_doctor: bool,
+    wait: bool,
+    quiet: bool,
+    as_json: bool,
+    extra: tuple[str, ...],
+    native: tuple[str, ...],
+    **asked: Any,
+) -> int:
     """Carry the project to a cluster and start it; words after -- go to the program.
 
     Packs what changed, takes a snapshot of the code, submits the chain and returns at once
@@ -118,23 +137,23 @@ def run(draw: Draw | None, /, *, on: str, dry_run: bool, no_doctor: bool, wait: 
     project = project_for(on, asked, extra)
     project = replace(project, native=(*project.native, *native))
     if dry_run:
-        with show.steps(quiet=quiet) as told:
+        with terminal.steps(quiet=quiet) as told:
             voyage = run_journey.preview(project, on, home(), told, advise=not no_doctor)
-        show.json(voyage) if as_json else show.voyage(voyage)
+        terminal.json(voyage) if as_json else terminal.voyage(voyage)
         return 0
-    with show.steps(quiet=quiet or as_json) as told:
+    with terminal.steps(quiet=quiet or as_json) as told:
         submitted = run_journey.run(project, on, home(), told, advise=not no_doctor, draw=draw)
     if not wait:
-        show.json(submitted) if as_json else show.data(submitted.run)
+        terminal.json(submitted) if as_json else terminal.data(submitted.run)
         return 0
-    following = show.Following()
+    following = terminal.Following()
     try:
         ended = wait_journey.wait(
             find(home().runs, submitted.run), home(), None if as_json or quiet else following
         )
     finally:
         following.stop()
-    show.json(ended) if as_json else show.run_status(ended)
+    terminal.json(ended) if as_json else terminal.run_status(ended)
     return ended.verdict
 
 
@@ -145,3 +164,46 @@ def project_for(on: str, asked: dict[str, Any], extra: tuple[str, ...] = ()) -> 
     project = replace(project, command=(*project.command, *extra))
     check_command(project)
     return project
+
+
+@click.command()
+@click.argument(
+    "folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option("-y", "--yes", is_flag=True, help="Ask nothing; take the best guess.")
+@click.option("--force", is_flag=True, help="Replace a rabaska.toml that is there.")
+@json_option
+def init(folder: Path, *, yes: bool, force: bool, as_json: bool) -> None:
+    """Look at a project and write a rabaska.toml that works.
+
+    Nothing of the project is run: scripts are read, folders are counted.
+    """
+    target = folder.absolute() / "rabaska.toml"
+    overwrite = force or (target.exists() and not yes and _may_replace(target))
+    if target.exists() and not overwrite:
+        raise WrongUse(f"{target} is there already", hint="`rabaska init --force` replaces it")
+    proposal = init_journey.init(folder.absolute())
+    if not yes and sys.stdin.isatty():
+        proposal = _answered(proposal, folder.absolute())
+    init_journey.write(proposal, target, overwrite=overwrite)
+    if as_json:
+        terminal.json(proposal)
+        return
+    terminal.proposal(proposal, target)
+
+
+def _answered(proposal: Proposal, folder: Path) -> Proposal:
+    """The proposal after a person chose where there was more than one answer."""
+    answers = {
+        question.about: click.prompt(
+            question.text, type=click.Choice(question.choices), default=question.choices[0]
+        )
+        for question in init_journey.questions(proposal)
+    }
+    return init_journey.init(folder, **answers) if answers else proposal
+
+
+def _may_replace(target: Path) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    return click.confirm(f"{target} is there already; replace it?", default=False)

@@ -5,35 +5,51 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rabaska.cli import show
-from rabaska.cli.plain import plain
-from rabaska.cli.words import json_option, on_option, quiet_option
+from rabaska.cli import terminal
+from rabaska.cli.options import json_option, on_option, quiet_option
+from rabaska.cli.text import plain
 from rabaska.domain.amounts import say_duration
-from rabaska.domain.curves import letters
 from rabaska.errors import NotSafe
 from rabaska.records.home import home
+from rabaska.steps.draw_curves import letters
 
 if TYPE_CHECKING:
-    from rabaska.domain.rehearsal import Interrupted, Verdict
+    from rabaska.domain.rehearsal import Interrupted, RehearsalVerdict
     from rabaska.journeys.rehearse import Rehearsal
 
 
 @click.command()
 @on_option
 @click.option(
-    "--cuts", type=click.IntRange(1, 40), default=4, show_default=True,
+    "--cuts",
+    type=click.IntRange(1, 40),
+    default=4,
+    show_default=True,
     help="Interruptions in all, over two runs.",
-)  # fmt: skip
+)
 @click.option(
-    "--for", "minutes", type=click.FloatRange(0.1), default=5.0, show_default=True,
-    metavar="MINUTES", help="The longest a job may take.",
-)  # fmt: skip
+    "--for",
+    "minutes",
+    type=click.FloatRange(0.1),
+    default=5.0,
+    show_default=True,
+    metavar="MINUTES",
+    help="The longest a job may take.",
+)
 @click.option("--seed", default=0, show_default=True, help="Other moments for another number.")
 @quiet_option
 @json_option
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED)
-def rehearse(*, on: str, cuts: int, minutes: float, seed: int, quiet: bool, as_json: bool,
-             extra: tuple[str, ...]) -> int:  # fmt: skip
+def rehearse(
+    *,
+    on: str,
+    cuts: int,
+    minutes: float,
+    seed: int,
+    quiet: bool,
+    as_json: bool,
+    extra: tuple[str, ...],
+) -> int:
     """Interrupt short runs of the project, and compare them with one that was left alone.
 
     The verdict is exact, close or broken, with the reason and what to change; words after --
@@ -42,15 +58,15 @@ def rehearse(*, on: str, cuts: int, minutes: float, seed: int, quiet: bool, as_j
     from rabaska.cli.projects import project_for
     from rabaska.journeys import rehearse as journey
 
-    wish = journey.Wish(cuts=cuts, limit=timedelta(minutes=minutes), seed=seed)
-    with show.steps(quiet=quiet or as_json) as told:
+    wish = journey.RehearsalOptions(cuts=cuts, limit=timedelta(minutes=minutes), seed=seed)
+    with terminal.steps(quiet=quiet or as_json) as told:
         found = journey.rehearse(project_for(on, {}, extra), on, home(), wish, told)
     drawn = journey.write(found, plain(found))
     if as_json:
-        show.json(found)
+        terminal.json(found)
     else:
-        show.data("\n".join(_lines(found)))
-        show.note(f"curves and logs are in {drawn.parent}")
+        terminal.data("\n".join(_lines(found)))
+        terminal.note(f"curves and logs are in {drawn.parent}")
     return NotSafe.exit_code if found.verdict.broken else 0
 
 
@@ -74,7 +90,7 @@ def _cut(run: "Interrupted") -> str:
     return f"{run.run}: {', '.join(cuts) or 'it was over before it could be cut'}"
 
 
-def _in_short(verdict: "Verdict") -> str:
+def _in_short(verdict: "RehearsalVerdict") -> str:
     first, largest = verdict.first, verdict.largest
     if first is None or largest is None:
         same = "every loss is that of the run that was left alone"
@@ -85,7 +101,7 @@ def _in_short(verdict: "Verdict") -> str:
     )
 
 
-def _reasons(verdict: "Verdict") -> list[str]:
+def _reasons(verdict: "RehearsalVerdict") -> list[str]:
     lines: list[str] = []
     for each in verdict.faults:
         lines.append(f"  because {each.what}" + (f" ({each.place})" if each.place else ""))

@@ -1,24 +1,25 @@
-"""Commands about a run: status, logs, wait, cancel, resume, fetch, show, forget.
+"""Commands about a run: status, logs, wait, cancel, resume, fetch, show, forget, shell, exec."""
 
-Each imports its own journey when it is called: `status` shall not wait for what `fetch` needs.
-"""
-
+import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from rabaska.cli import show as showing
-from rabaska.cli.chosen import chosen_run
-from rabaska.cli.words import (
+from rabaska.cli import terminal
+from rabaska.cli import terminal as showing
+from rabaska.cli.options import (
+    chosen_run,
     complete_cluster,
     found_on_option,
     jobs_option,
     json_option,
+    on_option,
     quiet_option,
     run_argument,
 )
 from rabaska.domain.runs import RunState
-from rabaska.records import runs as records
+from rabaska.records import run_index as records
 from rabaska.records.home import home
 
 
@@ -26,9 +27,12 @@ from rabaska.records.home import home
 @run_argument
 @click.option("-a", "--all", "everything", is_flag=True, help="Every run this computer knows.")
 @click.option(
-    "--on", default="", metavar="CLUSTER", shell_complete=complete_cluster,
+    "--on",
+    default="",
+    metavar="CLUSTER",
+    shell_complete=complete_cluster,
     help="Runs on this cluster, also those that this computer does not know.",
-)  # fmt: skip
+)
 @json_option
 def status(run: str, *, on: str, everything: bool, as_json: bool) -> None:
     """Show how a run stands, job by job; without a name, the newest run.
@@ -36,12 +40,12 @@ def status(run: str, *, on: str, everything: bool, as_json: bool) -> None:
     With --on and no name, every run on that cluster is listed. What was submitted from another
     computer, or forgotten, is remembered from then on.
     """
-    from rabaska.cli import quick
+    from rabaska.cli import quick_status
 
     if on and not run:
-        quick.status_on(on, as_json=as_json)
+        quick_status.status_on(on, as_json=as_json)
     else:
-        quick.status(run, on=on, everything=everything, as_json=as_json)
+        quick_status.status(run, on=on, everything=everything, as_json=as_json)
 
 
 @click.command()
@@ -183,3 +187,45 @@ def forget(run: str, on: str, *, secrets: bool) -> None:
     # Interrupted before its job was known, it may have no folder.
     folder = "its folder stays" if record.job_id else "its folder, if it was made, stays"
     showing.note(f"{record.name} is no longer listed; {folder}: {record.path}")
+
+
+@click.command()
+@on_option
+@click.option("--walltime", metavar="TIME", help="How long you may stay: 30m, 2h.")
+@click.option("--gpus", type=click.IntRange(0), help="GPUs per node.")
+@quiet_option
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def shell(*, on: str, quiet: bool, words: tuple[str, ...], **asked: Any) -> int:
+    """Open a shell on a compute node, to try things before a run.
+
+    Modules are loaded, the environment is active, data is staged and the code is in place.
+    Words after -- are run instead of a shell. What is written to the output folder is kept;
+    the allocation ends with the shell.
+    """
+    from rabaska.cli.projects import project_for
+    from rabaska.journeys.shell import shell as open_shell
+
+    project = project_for(on, asked)
+    with terminal.steps(quiet=quiet) as told:
+        return open_shell(project, on, home(), told, words=words, terminal=_terminal())
+
+
+@click.command("exec")
+@click.argument("run")
+@found_on_option
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+def beside(run: str, words: tuple[str, ...], on: str) -> int:
+    """Run a command beside a running program: `rabaska exec RUN -- nvidia-smi`.
+
+    It runs on the program's node, in its folder and environment; its exit code is ours.
+    """
+    from rabaska.journeys.exec import execute
+
+    return execute(chosen_run(run, on), home(), words, terminal=_terminal())
+
+
+exec = beside  # noqa: A001 - commands are looked up by the word that users type
+
+
+def _terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()

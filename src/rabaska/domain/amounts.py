@@ -4,10 +4,27 @@ import re
 from datetime import timedelta
 
 _UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_UNITS_OF_SIZE = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
-                  "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
-_TIME_WORDS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hour": "h", "hr": "h",
-               "day": "d", "week": "w"}  # fmt: skip
+_UNITS_OF_SIZE = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 2**10,
+    "mi": 2**20,
+    "gi": 2**30,
+    "ti": 2**40,
+}
+_TIME_WORDS = {
+    "sec": "s",
+    "second": "s",
+    "min": "m",
+    "minute": "m",
+    "hour": "h",
+    "hr": "h",
+    "day": "d",
+    "week": "w",
+}
 
 
 def duration(text: str) -> timedelta:

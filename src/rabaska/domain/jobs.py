@@ -92,9 +92,13 @@ class JobState(Enum):
 
 
 _UNFINISHED = {
-    JobState.QUEUED, JobState.HELD, JobState.RUNNING, JobState.SUSPENDED, JobState.STOPPING,
+    JobState.QUEUED,
+    JobState.HELD,
+    JobState.RUNNING,
+    JobState.SUSPENDED,
+    JobState.STOPPING,
     JobState.UNKNOWN,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ class JobStatus:
 
 
 @dataclass(frozen=True)
-class Prospect:
+class TrialAnswer:
     """What a scheduler says of a job that is shown to it and not submitted; "": nothing."""
 
     start: str = ""  # when it might begin, in the scheduler's own words; a guess

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rabaska.domain.jobs import Resources
 from rabaska.domain.secrets import Secrets
-from rabaska.node.saves.checkpoints import DEFAULT_PATTERNS
+from rabaska.node.checkpoints.newest_checkpoint import DEFAULT_PATTERNS
 
 PLACEHOLDERS = ("data", "output", "checkpoint", "checkpoints")
 
@@ -33,7 +33,7 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class EnvironmentRecipe:
     """How the program's Python comes to be on the cluster."""
 
     kind: str = "current"  # current, activate, virtualenv or packed
@@ -61,7 +61,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class Checkpoints:
+class CheckpointSettings:
     patterns: tuple[str, ...] = CHECKPOINT_PATTERNS
 
 
@@ -76,9 +76,9 @@ class Project:
     launch: str = "program"  # program, torchrun, srun or mpi
     resume: tuple[str, ...] = ()  # words added to the command once there is a checkpoint
     datasets: tuple[Dataset, ...] = ()
-    environment: Recipe = Recipe()
+    environment: EnvironmentRecipe = EnvironmentRecipe()
     chain: Chain = Chain()
-    checkpoints: Checkpoints = Checkpoints()
+    checkpoints: CheckpointSettings = CheckpointSettings()
     keep: tuple[str, ...] = ()  # what the program writes beside its code and must outlive a job
     exclude: tuple[str, ...] = ()  # code that does not travel, beside what .gitignore says
     include: tuple[str, ...] = ()  # code that travels though it may hold secrets

@@ -1,9 +1,12 @@
 """The verdict of a rehearsal: whether interrupted runs went on as if they never had been."""
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
-from rabaska.domain.faults import Fault, fault
+from rabaska.domain.resume_faults import Fault, fault
+from rabaska.node.record.plan import ASK, KILL, KILL_WHILE_SAVING, PlannedInterruption
 
 EXACT = "exact"
 CLOSE = "close"
@@ -85,7 +88,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RehearsalVerdict:
     word: str
     compared: int  # losses
     faults: tuple[Fault, ...] = ()
@@ -98,7 +101,9 @@ class Verdict:
         return self.word == BROKEN
 
 
-def judge(reference: Curve, runs: Sequence[Interrupted], saved: Saved, used: Used) -> Verdict:
+def judge(
+    reference: Curve, runs: Sequence[Interrupted], saved: Saved, used: Used
+) -> RehearsalVerdict:
     """The verdict, with every fault there is evidence for."""
     found = [each for run in runs for each in differences(reference, run.curve)]
     first = min(found, key=lambda each: each.step, default=None)
@@ -111,15 +116,16 @@ def judge(reference: Curve, runs: Sequence[Interrupted], saved: Saved, used: Use
     else:
         word = EXACT
     compared = sum(len(reference.keys() & run.curve.keys()) for run in runs)
-    return Verdict(word, compared, faults, first, largest, tuple(_advice(runs)))
+    return RehearsalVerdict(word, compared, faults, first, largest, tuple(_advice(runs)))
 
 
 def differences(reference: Curve, curve: Curve) -> list[Difference]:
     common = sorted(reference.keys() & curve.keys())
     return [
         Difference(step, reference[step], curve[step])
-        for step in common if reference[step] != curve[step]
-    ]  # fmt: skip
+        for step in common
+        if reference[step] != curve[step]
+    ]
 
 
 def _faults(
@@ -208,9 +214,10 @@ def _drawn(saved: Saved, used: Used) -> Iterator[Fault]:
 def _apart(reference: Curve, curves: Sequence[Curve]) -> float:
     """How far curves are from the reference, on average over the steps they share with it."""
     apart = [
-        abs(reference[step] - curve[step]) for curve in curves
+        abs(reference[step] - curve[step])
+        for curve in curves
         for step in reference.keys() & curve.keys()
-    ]  # fmt: skip
+    ]
     return sum(apart) / len(apart) if apart else 0.0
 
 
@@ -226,3 +233,57 @@ def _advice(runs: Sequence[Interrupted]) -> Iterator[str]:
             "the checkpoint that was damaged was the only one by then, and the run began anew; "
             "keep the last two"
         )
+
+
+# The part of a run in which it is cut: not before it has saved, nor when it is nearly over.
+_FROM, _TO = 0.15, 0.85
+_RUNS = 2
+# Which cut comes first, when only a few are asked for; they are dealt out to the runs in turn.
+_KINDS = ((KILL, False), (KILL, True), (ASK, False), (KILL_WHILE_SAVING, False))
+
+
+@dataclass(frozen=True)
+class Course:
+    """How the uninterrupted run went."""
+
+    steps: Sequence[int]  # that it told of, in order
+    took: timedelta
+    finished: bool  # by itself, rather than at the time limit
+
+
+def planned(course: Course, count: int, seed: int) -> list[list[PlannedInterruption]]:
+    """The cuts of each interrupted run; `count` in all."""
+    chance = random.Random(seed)  # noqa: S311 (nothing is kept secret here)
+    kinds = [_KINDS[number % len(_KINDS)] for number in range(count)]
+    return [_of_one_run(kinds[first::_RUNS], course, chance) for first in range(min(_RUNS, count))]
+
+
+def _of_one_run(
+    kinds: Sequence[tuple[str, bool]], course: Course, chance: random.Random
+) -> list[PlannedInterruption]:
+    # What is damaged comes last: a run that must begin anew would tell nothing of later cuts.
+    ordered = sorted(kinds, key=lambda kind: kind[1])
+    width = (_TO - _FROM) / len(ordered)
+    cuts = [
+        _between(_FROM + number * width, _FROM + (number + 1) * width, course, chance)._replace(
+            how=how, damage=damage
+        )
+        for number, (how, damage) in enumerate(ordered)
+    ]
+    if not course.finished and course.steps:
+        cuts.append(
+            PlannedInterruption(ASK, course.steps[-1], course.steps[-1], 0.0)
+        )  # no further than that one
+    return cuts
+
+
+def _between(
+    first: float, last: float, course: Course, chance: random.Random
+) -> PlannedInterruption:
+    share = chance.uniform(first, (first + last) / 2)
+    if not course.steps:
+        return PlannedInterruption(KILL, None, None, share * course.took.total_seconds())
+    end = len(course.steps) - 1
+    return PlannedInterruption(
+        KILL, course.steps[int(share * end)], course.steps[int(last * end)], 0.0
+    )

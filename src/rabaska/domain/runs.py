@@ -58,9 +58,12 @@ class RunState(Enum):
     @property
     def over(self) -> bool:
         return self in (
-            RunState.FINISHED, RunState.FAILED, RunState.CANCELLED, RunState.INTERRUPTED,
+            RunState.FINISHED,
+            RunState.FAILED,
+            RunState.CANCELLED,
+            RunState.INTERRUPTED,
             RunState.GONE,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ class Speed:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class RunForecast:
     """What is left to do, at the pace of the last job."""
 
     unit: str  # epoch or step
@@ -175,7 +178,7 @@ class RunStatus:
     left_running: int = 0  # processes that its program left, which were ended when it finished
     not_kept: tuple[str, ...] = ()  # files that its jobs left and that could not be kept
     begins_again: str = ""  # that and why `resume` would, or may, begin again; "": it goes on
-    forecast: Forecast | None = None
+    forecast: RunForecast | None = None
     extended: Extension | None = None
     tail: str = ""
     explanations: tuple[tuple[str, str], ...] = ()  # what a failure means, what to do

@@ -12,10 +12,12 @@ _COMMENT = re.compile(r"#[^\n]*")
 _SPACE = re.compile(r"[ \t]*")
 _KEY = re.compile(r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'""")
 _STRING = re.compile(
-    r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})' r"|'''.*?'''(?:'{0,2})"
-    r'|"(?:[^"\\\n]|\\.)*"' r"|'[^'\n]*'",
+    r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})'
+    r"|'''.*?'''(?:'{0,2})"
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|'[^'\n]*'",
     re.DOTALL,
-)  # fmt: skip
+)
 _PLAIN = re.compile(r"[^,\]}#\n]+")  # numbers, booleans and dates, which may hold a space
 
 

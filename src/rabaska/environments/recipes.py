@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rabaska.domain.projects import Recipe
-from rabaska.domain.shellwords import expanding
-from rabaska.node.environment.wheels import BY_HAND, NEEDS_PIP, VENV, VIRTUALENV
+from rabaska.domain.projects import EnvironmentRecipe
+from rabaska.domain.shell_words import expanding
+from rabaska.node.environment.check_wheels import BY_HAND, NEEDS_PIP, VENV, VIRTUALENV
 
 # Read by the node side: a job whose environment failed ends at once and says so.
 FAILED = "RABASKA_SETUP_FAILED"
@@ -19,7 +19,7 @@ SPACE = "RABASKA_SPACE"  # the job's own folder on its node, which the agent use
 
 
 @dataclass(frozen=True)
-class Site:
+class BuildSite:
     """What a recipe must know of the cluster it is used on."""
 
     envs: str  # the folder where environments are kept
@@ -43,7 +43,7 @@ class Environment:
 
 
 @dataclass(frozen=True)
-class Found:
+class BuiltEnvironment:
     """What the cluster said of the wheels or the archive an environment is made of."""
 
     maker: str = VIRTUALENV
@@ -52,7 +52,7 @@ class Found:
     pip: str = ""  # a wheel of pip, for environments that are made by hand
 
     @classmethod
-    def read(cls, record: Mapping[str, Any], envs: str) -> "Found":
+    def read(cls, record: Mapping[str, Any], envs: str) -> "BuiltEnvironment":
         archive = record.get("archive", "")
         if archive is True:  # wheels lie beside their record
             archive = f"{envs}/{record['digest']}.tar"
@@ -64,7 +64,9 @@ class Found:
         )
 
 
-def environment(recipe: Recipe, site: Site, found: Found | None = None) -> Environment:
+def environment(
+    recipe: EnvironmentRecipe, site: BuildSite, found: BuiltEnvironment | None = None
+) -> Environment:
     """What `recipe` means on `site`."""
     before = [*_modules(recipe, site, _tell), *_variables(recipe)]
     if recipe.kind == "activate":
@@ -72,39 +74,42 @@ def environment(recipe: Recipe, site: Site, found: Found | None = None) -> Envir
     if recipe.kind == "virtualenv" and builds_once(recipe, site):
         folder = f"{site.envs}/{digest(recipe, site)}"
         setup = (*before, f"source {shlex.quote(folder + '/bin/activate')}")
-        build = _build_script(recipe, site, folder, found or Found(VENV))
+        build = _build_script(recipe, site, folder, found or BuiltEnvironment(VENV))
         return Environment(setup=setup, build=build, folder=folder)
     if recipe.kind == "virtualenv":
-        steps = _virtualenv_steps(recipe, site, found or Found())
+        steps = _virtualenv_steps(recipe, site, found or BuiltEnvironment())
         return Environment(setup=(*before, *_in_job(site, steps, _ACTIVATE)))
     if recipe.kind == "packed":
-        found = found or Found(archive=f"{site.envs}/PACKED.tar")
+        found = found or BuiltEnvironment(archive=f"{site.envs}/PACKED.tar")
         return Environment(setup=(*before, *_in_job(site, _unpacking_steps(found), _use(found))))
     current = [f'export PATH={shlex.quote(site.search_path)}:"$PATH"'] if site.search_path else []
     return Environment(setup=(*before, *current))
 
 
-def builds_once(recipe: Recipe, site: Site) -> bool:
+def builds_once(recipe: EnvironmentRecipe, site: BuildSite) -> bool:
     return (recipe.build or ("once" if site.here else "job")) == "once"
 
 
-def digest(recipe: Recipe, site: Site) -> str:
+def digest(recipe: EnvironmentRecipe, site: BuildSite) -> str:
     """One name for one content: the same recipe is built once."""
     # Each job installs with its own pip, so where the wheels come from is part of it.
     content: list[object] = [
-        recipe.requirements, recipe.python, _all_modules(recipe, site), site.wheelhouse,
-    ]  # fmt: skip
+        recipe.requirements,
+        recipe.python,
+        _all_modules(recipe, site),
+        site.wheelhouse,
+    ]
     if not builds_once(recipe, site):
         content.append("job")
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
-def on_login(recipe: Recipe, site: Site) -> list[str]:
+def on_login(recipe: EnvironmentRecipe, site: BuildSite) -> list[str]:
     """The same modules as in the job, for questions asked on the login node."""
     return _modules(recipe, site, lambda _: "exit 1")
 
 
-def _all_modules(recipe: Recipe, site: Site) -> tuple[str, ...]:
+def _all_modules(recipe: EnvironmentRecipe, site: BuildSite) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*site.modules, *recipe.modules)))
 
 
@@ -112,7 +117,9 @@ def _tell(what: str) -> str:
     return f"export {FAILED}={shlex.quote(what)}"
 
 
-def _modules(recipe: Recipe, site: Site, when_refused: Callable[[str], str]) -> list[str]:
+def _modules(
+    recipe: EnvironmentRecipe, site: BuildSite, when_refused: Callable[[str], str]
+) -> list[str]:
     wanted = _all_modules(recipe, site)
     if not wanted:
         return []
@@ -124,7 +131,7 @@ def _modules(recipe: Recipe, site: Site, when_refused: Callable[[str], str]) -> 
     ]
 
 
-def _variables(recipe: Recipe) -> list[str]:
+def _variables(recipe: EnvironmentRecipe) -> list[str]:
     return [f"export {name}={shlex.quote(text)}" for name, text in sorted(recipe.variables.items())]
 
 
@@ -138,7 +145,9 @@ def activation(path: str) -> str:
 _ACTIVATE = f'source "${FOLDER}/bin/activate"'
 
 
-def _virtualenv_steps(recipe: Recipe, site: Site, found: Found) -> list[str]:
+def _virtualenv_steps(
+    recipe: EnvironmentRecipe, site: BuildSite, found: BuiltEnvironment
+) -> list[str]:
     make = _maker(recipe, site, found)
     places = [expanding(place) for place in site.wheelhouse]
     unpack = []
@@ -152,7 +161,7 @@ def _virtualenv_steps(recipe: Recipe, site: Site, found: Found) -> list[str]:
     return [f'{make} "${FOLDER}"', *unpack, _ACTIVATE, install]
 
 
-def _maker(recipe: Recipe, site: Site, found: Found) -> str:
+def _maker(recipe: EnvironmentRecipe, site: BuildSite, found: BuiltEnvironment) -> str:
     """The words that make an environment, before its folder."""
     python = shlex.quote(recipe.python)
     if found.maker == VIRTUALENV:
@@ -163,7 +172,7 @@ def _maker(recipe: Recipe, site: Site, found: Found) -> str:
     return f"{python} -m venv"
 
 
-def _unpacking_steps(found: Found) -> list[str]:
+def _unpacking_steps(found: BuiltEnvironment) -> list[str]:
     where = f'"${FOLDER}"'
     steps = [f"mkdir -p {where}", f"tar -xf {expanding(found.archive)} -C {where}"]
     if found.conda:
@@ -173,14 +182,14 @@ def _unpacking_steps(found: Found) -> list[str]:
     return [*steps, f'find "${FOLDER}/bin" -type f -exec {mend} {{}} +']
 
 
-def _use(found: Found) -> str:
+def _use(found: BuiltEnvironment) -> str:
     if found.conda:
         return _ACTIVATE
     # Its own `activate` names the folder it was made in.
     return f'export VIRTUAL_ENV="${FOLDER}" PATH="${FOLDER}/bin:$PATH"'
 
 
-def _in_job(site: Site, steps: list[str], use: str) -> list[str]:
+def _in_job(site: BuildSite, steps: list[str], use: str) -> list[str]:
     """The steps as somebody would type them, on each node of the job where there are several."""
     space = shlex.join([*site.program, "space"])
     agreed = " --everywhere" if site.every_node and site.local_is_shared else ""
@@ -208,7 +217,9 @@ def _word(local: str) -> str:
     return expanding(f"${variable[1]}" if variable else local) if local else '""'
 
 
-def _build_script(recipe: Recipe, site: Site, folder: str, found: Found) -> str:
+def _build_script(
+    recipe: EnvironmentRecipe, site: BuildSite, folder: str, found: BuiltEnvironment
+) -> str:
     """Build once: the mark `complete` is written last, so a killed build is begun again.
 
     Prints how many files it came to.

@@ -1,4 +1,4 @@
-"""A job script: directives, environment, one `exec`."""
+"""A job script: directives, environment, one `exec`; and the script of an interactive shell."""
 
 import shlex
 from collections.abc import Sequence
@@ -77,3 +77,13 @@ def exports(in_job: InJob) -> list[str]:
     return [
         f'export {name}="{text}"' for name, text in wanted.items() if text not in ("", f"${name}")
     ]
+
+
+def enter_script(in_job: InJob, setup: Sequence[str], command: Sequence[str]) -> str:
+    lines = ["#!/bin/bash", *closed(in_job)]
+    if setup:
+        lines += ["", "# The environment", *setup]
+    if told := exports(in_job):
+        lines += ["", "# What our node side needs to know of this job", *told]
+    lines += ["", "# Stage the data, put the code in place, and open a shell there"]
+    return "\n".join([*lines, f"exec {shlex.join(command)}"]) + "\n"

@@ -8,14 +8,14 @@ from dataclasses import replace
 from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import CommandFailed
-from rabaska.journeys.identity import guarded, refuse_other
-from rabaska.journeys.reading import another, carried
-from rabaska.journeys.station import Station, station_of
-from rabaska.journeys.status import status
-from rabaska.node.login.leave import LEFT
+from rabaska.node.login.wait_for_exit import LEFT
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
+from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import Outcome, quoted, surely
+from rabaska.steps.connect import ConnectedCluster, connect_for
+from rabaska.steps.query_status import status
+from rabaska.steps.read_status import another, carried
+from rabaska.steps.run_identity import guarded, refuse_other
 
 _OVER = (RunState.FINISHED, RunState.FAILED, RunState.CANCELLED)
 _LOOKS = 10  # a second apart, for the answer of a submission that was under way
@@ -36,7 +36,7 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     before = status(record, home)
     if before.state in _OVER:
         return before
-    there = station_of(record, home)
+    there = connect_for(record, home)
     jobs = JobId(before.job_id).each if before.job_id else ()
     ours = _carried(before)
     at_work = () if there.scheduler.capabilities.lets_save else _at_work(before, jobs)
@@ -74,7 +74,7 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     return replace(after, problems=tuple(dict.fromkeys([*after.problems, *problems])))
 
 
-def _hint(said: str, there: Station) -> str:
+def _hint(said: str, there: ConnectedCluster) -> str:
     if there.scheduler.capabilities.is_on_lost_node(said):
         return (
             "the node of its job does not answer; the run goes no further, and the job ends "
@@ -85,7 +85,7 @@ def _hint(said: str, there: Station) -> str:
 
 def _cancelled_late(before: RunStatus, record: RunRecord, home: Home) -> RunStatus:
     """The same for a submission that was under way; its job sees STOP if its answer comes later."""
-    there = station_of(record, home)
+    there = connect_for(record, home)
     for _ in range(_LOOKS):
         after = status(record, home)
         if after.job_id != before.job_id:
@@ -108,12 +108,12 @@ def _carried(run: RunStatus) -> list[str]:
     return carried(run.name, [run.submission], run.about)
 
 
-def _cancel_lines(jobs: Sequence[JobId], ours: Sequence[str], there: Station) -> list[str]:
+def _cancel_lines(jobs: Sequence[JobId], ours: Sequence[str], there: ConnectedCluster) -> list[str]:
     """The last job first, so that none begins meanwhile; each refusal becomes a line."""
     return [_cancel_line(job, ours, there) for job in reversed(jobs)]
 
 
-def _cancel_line(job: JobId, ours: Sequence[str], there: Station) -> str:
+def _cancel_line(job: JobId, ours: Sequence[str], there: ConnectedCluster) -> str:
     """Cancel a job that carries what is ours, or tells nothing; asked in the same moment.
 
     A server that was set up anew gives ids again. One that does not answer what a job carries is

@@ -3,13 +3,13 @@
 import time
 from dataclasses import dataclass
 
-from rabaska.domain.answers import count
-from rabaska.domain.keeping import Kept, Told, unneeded
+from rabaska.domain.storage import StoredItem, StoreReport, unneeded
+from rabaska.domain.untrusted import count
 from rabaska.errors import CommandFailed
-from rabaska.journeys.station import Station, station
 from rabaska.journeys.storage import kept_there
 from rabaska.records.home import Home
 from rabaska.remote.place import quoted
+from rabaska.steps.connect import ConnectedCluster, connect
 
 _MARK = "== run "
 # The plan and every script of each run that has not finished, below a line with its name.
@@ -48,8 +48,8 @@ class Cleaning:
     """What may go, and what went; nothing goes in a preview."""
 
     cluster: str
-    unneeded: tuple[Kept, ...]
-    removed: tuple[Kept, ...] = ()
+    unneeded: tuple[StoredItem, ...]
+    removed: tuple[StoredItem, ...] = ()
 
     @property
     def size(self) -> int:
@@ -57,7 +57,7 @@ class Cleaning:
 
 
 def preview(on: str, home: Home) -> Cleaning:
-    there = station(on, home)
+    there = connect(on, home)
     return Cleaning(on, _unneeded(there))
 
 
@@ -68,7 +68,7 @@ def clean(on: str, home: Home) -> Cleaning:
     it speaks of, or what was used since we looked, is returned to its place. A push that comes
     after that finds it missing, and sends it again.
     """
-    there = station(on, home)
+    there = connect(on, home)
     _return_leftovers(there)
     found = _unneeded(there)
     if not found:
@@ -85,7 +85,7 @@ def clean(on: str, home: Home) -> Cleaning:
     return Cleaning(on, found, tuple(each for each in found if each not in wanted))
 
 
-def _return_leftovers(there: Station) -> None:
+def _return_leftovers(there: ConnectedCluster) -> None:
     script = _RETURN.format(store=quoted([there.store]), deleting=_DELETING)
     outcome = there.place.run(script)
     if outcome.exit_code != 0:
@@ -95,21 +95,21 @@ def _return_leftovers(there: Station) -> None:
         )
 
 
-def _unneeded(there: Station) -> tuple[Kept, ...]:
+def _unneeded(there: ConnectedCluster) -> tuple[StoredItem, ...]:
     kept, _ = kept_there(there)
     current = there.program.stem
     spare = [each for each in kept if not (each.kind == "node" and each.stem == current)]
     return unneeded(spare, unfinished_runs(there), _now(there))
 
 
-def _now(there: Station) -> float:
+def _now(there: ConnectedCluster) -> float:
     """By the cluster's clock, as the times of its files are: ours may be days ahead."""
     told = there.place.run("date +%s").output.split()
     now = count(told[-1]) if told else None
     return time.time() if now is None else float(now)
 
 
-def unfinished_runs(there: Station) -> tuple[Told, ...]:
+def unfinished_runs(there: ConnectedCluster) -> tuple[StoreReport, ...]:
     """Each run on the cluster that has no DONE, whoever submitted it from wherever."""
     script = _UNFINISHED.format(store=quoted([there.store]), mark=_MARK)
     outcome = there.place.run(script)
@@ -117,10 +117,12 @@ def unfinished_runs(there: Station) -> tuple[Told, ...]:
         raise CommandFailed("the runs could not be looked at", why=outcome.complaint)
     parts = outcome.output.split(f"\n{_MARK}")[1:]
     named = (part.partition("\n") for part in parts)
-    return tuple(Told(name.strip(), text.strip()) for name, _, text in named)
+    return tuple(StoreReport(name.strip(), text.strip()) for name, _, text in named)
 
 
-def _used_since(there: Station, things: tuple[Kept, ...], folder: str) -> set[Kept]:
+def _used_since(
+    there: ConnectedCluster, things: tuple[StoredItem, ...], folder: str
+) -> set[StoredItem]:
     """Those whose time is no longer what it was when they were listed."""
     names = quoted([each.path for each in things])
     outcome = there.place.run(f"cd {quoted([folder])} && stat -c '%Y %n' -- {names}")
@@ -129,11 +131,16 @@ def _used_since(there: Station, things: tuple[Kept, ...], folder: str) -> set[Ke
     return {each for each in things if now.get(each.path) != each.written}
 
 
-def _is_wanted(each: Kept, runs: tuple[Told, ...]) -> bool:
+def _is_wanted(each: StoredItem, runs: tuple[StoreReport, ...]) -> bool:
     return any(not told.text or each.stem in told.text for told in runs)
 
 
-def _move(there: Station, things: tuple[Kept, ...] | list[Kept], source: str, target: str) -> None:
+def _move(
+    there: ConnectedCluster,
+    things: tuple[StoredItem, ...] | list[StoredItem],
+    source: str,
+    target: str,
+) -> None:
     lines = ["set -e"]
     for each in things:
         folder = quoted([f"{target}/{each.kind}"])

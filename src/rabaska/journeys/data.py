@@ -8,37 +8,42 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from rabaska.domain import answers
-from rabaska.domain.placing import place
+from rabaska.domain import untrusted
+from rabaska.domain.data_placement import TierSpeed, best_mode, place
 from rabaska.domain.projects import Dataset
-from rabaska.domain.speeds import TierSpeed, best_mode
 from rabaska.errors import DamagedPack, DatasetError, SettingsError, WrongUse
 from rabaska.journeys.pack import pack_dataset
-from rabaska.journeys.push import parcel_of
-from rabaska.journeys.station import Station, station
-from rabaska.journeys.telling import Teller, telling
-from rabaska.node import partial, umask
-from rabaska.node.data import extract as taking
-from rabaska.node.data import look, measure, packs
+from rabaska.node import partial_folder, umask
+from rabaska.node.data import pack_files, pack_format, storage_speed
+from rabaska.node.data import pack_files as taking
 from rabaska.node.data import verify as checking
-from rabaska.node.data.packs import MANIFEST, Entry
+from rabaska.node.data.pack_format import MANIFEST, Entry
 from rabaska.node.files import PARTIAL
-from rabaska.packing.advice import Advice
-from rabaska.packing.advice import advise as measured
-from rabaska.packing.memory import whole
+from rabaska.packing.pack_advice import Advice
+from rabaska.packing.pack_advice import advise as measured
+from rabaska.packing.pack_cache import whole
 from rabaska.records.home import Home
-from rabaska.remote.unwritable import unwritable
-from rabaska.settings.project import find, load
+from rabaska.remote.local_disk import unwritable
+from rabaska.settings.project_file import find, load
+from rabaska.steps.carry import parcel_of
+from rabaska.steps.connect import ConnectedCluster, connect
+from rabaska.steps.progress import Reporter, progress_of
 
 # What the node side answers; see `measure` there.
 _MEASURED = {
-    "path?": str, "free?": int, "files?": (int, None), "write?": float, "read?": float,
-    "seconds_to_make?": answers.TIME, "seconds_to_read?": answers.TIME, "why?": str,
-}  # fmt: skip
+    "path?": str,
+    "free?": int,
+    "files?": (int, None),
+    "write?": float,
+    "read?": float,
+    "seconds_to_make?": untrusted.TIME,
+    "seconds_to_read?": untrusted.TIME,
+    "why?": str,
+}
 
 
 @dataclass(frozen=True)
-class Kept:
+class LocalPack:
     """A pack that lies in our store."""
 
     name: str
@@ -49,7 +54,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PackVerdict:
     """What was found when every byte of a pack was read."""
 
     pack: str
@@ -57,10 +62,10 @@ class Verdict:
     problems: list[str]
 
 
-def kept(folder: Path, home: Home) -> list[Kept]:
+def kept(folder: Path, home: Home) -> list[LocalPack]:
     """The packs of the project around `folder`, or all of them where there is no project."""
     return [
-        Kept(one.name, one.files, one.bytes, one.digest, home.store / "packs" / one.identity)
+        LocalPack(one.name, one.files, one.bytes, one.digest, home.store / "packs" / one.identity)
         for one in map(whole, folders_of(folder, home))
         if one
     ]
@@ -104,18 +109,18 @@ def pack_called(name: str, home: Home) -> Path:
     )
 
 
-def verify(packs: Sequence[Path], teller: Teller) -> list[Verdict]:
+def verify(packs: Sequence[Path], teller: Reporter) -> list[PackVerdict]:
     """What is wrong with each pack; reads every byte."""
     verdicts = []
     for pack in packs:
-        progress = telling(f"reading {pack.name}", teller)
-        verdicts.append(Verdict(pack.name, pack, checking.verify(os.fspath(pack), progress)))
+        progress = progress_of(f"reading {pack.name}", teller)
+        verdicts.append(PackVerdict(pack.name, pack, checking.verify(os.fspath(pack), progress)))
     return verdicts
 
 
-def verify_on(packs: Sequence[Path], cluster: str, home: Home) -> list[Verdict]:
+def verify_on(packs: Sequence[Path], cluster: str, home: Home) -> list[PackVerdict]:
     """The same for the copies of these packs that a cluster has."""
-    there = station(cluster, home)
+    there = connect(cluster, home)
     copies = [f"{there.store}/packs/{pack.name}" for pack in packs]
     found = [_asked(there, ([str], None), "verify", copy) for copy in copies]
     if packs and all(problems is None for problems in found):
@@ -124,13 +129,13 @@ def verify_on(packs: Sequence[Path], cluster: str, home: Home) -> list[Verdict]:
             hint=f"`rabaska run --on {cluster}` brings one along",
         )
     return [
-        Verdict(pack.name, pack, problems)
+        PackVerdict(pack.name, pack, problems)
         for pack, problems in zip(packs, found, strict=True)
         if problems is not None
     ]
 
 
-def repair_on(packs: Sequence[Path], cluster: str, home: Home, teller: Teller) -> None:
+def repair_on(packs: Sequence[Path], cluster: str, home: Home, teller: Reporter) -> None:
     """Send what is damaged of these packs on a cluster again, if ours are whole."""
     for ours in verify(packs, teller):
         if ours.problems:
@@ -139,16 +144,16 @@ def repair_on(packs: Sequence[Path], cluster: str, home: Home, teller: Teller) -
                 why="; ".join(ours.problems),
                 hint=made_again(ours.pack),
             )
-    there = station(cluster, home)
+    there = connect(cluster, home)
     parcels = [parcel_of(pack, there, doubted=True) for pack in packs]
-    there.place.deliver(parcels, there, telling(f"sending to {cluster}", teller))
+    there.place.deliver(parcels, there, progress_of(f"sending to {cluster}", teller))
 
 
 def made_again(pack: str) -> str:
     return f"`rabaska data verify {pack} --repair`, in the project's folder, packs it again"
 
 
-def repair(packs: Sequence[Path], folder: Path, home: Home, teller: Teller) -> None:
+def repair(packs: Sequence[Path], folder: Path, home: Home, teller: Reporter) -> None:
     """Pack the datasets of these packs again, from the project around `folder`."""
     datasets = {dataset.name: dataset for dataset in load(folder).datasets}
     for pack in packs:
@@ -162,15 +167,15 @@ def repair(packs: Sequence[Path], folder: Path, home: Home, teller: Teller) -> N
         _pack_again(pack, dataset, home, teller)
 
 
-def _pack_again(pack: Path, dataset: Dataset, home: Home, teller: Teller) -> None:
+def _pack_again(pack: Path, dataset: Dataset, home: Home, teller: Reporter) -> None:
     # What is damaged goes first, or its shards would be taken over as good.
-    aside = pack.rename(pack.with_name(partial.odd_name(pack.name)))
+    aside = pack.rename(pack.with_name(partial_folder.odd_name(pack.name)))
     try:
         made = pack_dataset(dataset, home, teller)
     except BaseException:
         aside.rename(pack)
         raise
-    partial.remove_tree(os.fspath(aside))
+    partial_folder.remove_tree(os.fspath(aside))
     if made.identity != pack.name:
         teller.warn(
             f"the dataset has changed since {pack.name} was packed, which is gone now: "
@@ -180,18 +185,18 @@ def _pack_again(pack: Path, dataset: Dataset, home: Home, teller: Teller) -> Non
 
 def entries(pack: Path, below: str) -> Iterator[Entry]:
     with _told(pack):
-        yield from look.entries(os.fspath(pack), os.fsencode(below.strip("/")))
+        yield from pack_files.entries(os.fspath(pack), os.fsencode(below.strip("/")))
 
 
 def content(pack: Path, name: str) -> Iterator[bytes]:
     with _told(pack):
-        yield from look.pieces(os.fspath(pack), os.fsencode(name))
+        yield from pack_files.pieces(os.fspath(pack), os.fsencode(name))
 
 
-def extract(pack: Path, names: Sequence[str], target: Path, teller: Teller) -> int:
+def extract(pack: Path, names: Sequence[str], target: Path, teller: Reporter) -> int:
     with _told(pack):
         wanted = [os.fsencode(name.strip("/")) for name in names]
-        progress = telling(f"extracting {pack.name}", teller)
+        progress = progress_of(f"extracting {pack.name}", teller)
         try:
             with umask.AsUser():
                 return taking.extract(os.fspath(pack), os.fspath(target), wanted, progress)
@@ -204,11 +209,11 @@ def extract(pack: Path, names: Sequence[str], target: Path, teller: Teller) -> i
 def advise(folder: Path, home: Home, on: str = "") -> Advice:
     """What was measured of a folder, of this disk and, with `on`, of a cluster's storage."""
     home.store.mkdir(parents=True, exist_ok=True)
-    advice = measured(folder, measure.measured(os.fspath(home.store))["read"])
-    return _advised_for(advice, station(on, home)) if on else advice
+    advice = measured(folder, storage_speed.measured(os.fspath(home.store))["read"])
+    return _advised_for(advice, connect(on, home)) if on else advice
 
 
-def _advised_for(advice: Advice, there: Station) -> Advice:
+def _advised_for(advice: Advice, there: ConnectedCluster) -> Advice:
     """The same with the figures of a cluster, whose storage decides there."""
     tiers, queue = _tiers(there), there.cluster.partition("")
     memory = queue.memory_per_gpu if queue else 0
@@ -225,7 +230,7 @@ def _advised_for(advice: Advice, there: Station) -> Advice:
     )
 
 
-def _tiers(there: Station) -> tuple[TierSpeed, ...]:
+def _tiers(there: ConnectedCluster) -> tuple[TierSpeed, ...]:
     """Every storage of a cluster that its login node can reach, measured in one round trip."""
     local = there.cluster.local_space or there.scheduler.in_job().local_space
     asked = {"store": there.store, "node": local, **there.cluster.tiers}
@@ -238,11 +243,11 @@ def _tiers(there: Station) -> tuple[TierSpeed, ...]:
     )
 
 
-def _asked(there: Station, shape: answers.Shape, *words: str) -> Any:
+def _asked(there: ConnectedCluster, shape: untrusted.Shape, *words: str) -> Any:
     try:
-        return answers.read(there.ask(*words).output, shape)
-    except answers.Unexpected as problem:
-        raise answers.unusable(there.cluster.name, problem) from problem
+        return untrusted.read(there.ask(*words).output, shape)
+    except untrusted.Unexpected as problem:
+        raise untrusted.unusable(there.cluster.name, problem) from problem
 
 
 @contextmanager
@@ -250,9 +255,9 @@ def _told(pack: Path) -> Iterator[None]:
     """Turns what the node side raises into what a user is told."""
     try:
         yield
-    except packs.DamagedPack as problem:
+    except pack_format.DamagedPack as problem:
         raise DamagedPack(str(problem), hint=made_again(pack.name)) from problem
-    except look.NotInPack as problem:
+    except pack_files.NotInPack as problem:
         raise DatasetError(
             f"{pack.name}: {problem}", hint="`rabaska data ls` lists what it holds"
         ) from problem

@@ -5,26 +5,43 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.checkup import answers, imports, software
-from rabaska.checkup.examination import examine
-from rabaska.checkup.findings import Finding, SafeFix
-from rabaska.checkup.subject import Subject, look
+from rabaska.checkup import (
+    check_code,
+    check_command,
+    check_data,
+    check_network,
+    check_packages,
+    check_request,
+    check_site,
+    check_software,
+)
+from rabaska.checkup.subject import Finding, SafeFix, Subject, look
 from rabaska.domain.projects import Project
 from rabaska.errors import SettingsError
-from rabaska.journeys.advancing import foreseen
-from rabaska.journeys.prospect import (
-    PROSPECT,
-    prospect_question,
-    read_prospect,
-    refuse_early,
-)
-from rabaska.journeys.secrets import collected
-from rabaska.journeys.station import Station, cluster_named, place_of
-from rabaska.journeys.telling import Silent, Teller
-from rabaska.journeys.visit import Visit, ask, of_nodes, told_by_nodes, visit
 from rabaska.node import files
 from rabaska.records.home import Home
-from rabaska.scouting.questions import NO_ANSWER, Answer
+from rabaska.sites.questions import NO_ANSWER, SiteAnswer
+from rabaska.steps.connect import ConnectedCluster, cluster_named, place_of
+from rabaska.steps.earlier_runs import foreseen
+from rabaska.steps.probe_site import (
+    SiteProbe,
+    ask_site,
+    node_questions,
+    probe_site,
+    with_node_answers,
+)
+from rabaska.steps.progress import Reporter, SilentReporter
+from rabaska.steps.project_secrets import collected
+from rabaska.steps.trial_jobs import TRIAL, read_trial, refuse_early, trial_question
+
+_FAMILIES = (check_command, check_code, check_network, check_data, check_packages, check_request)
+
+
+def examine(subject: Subject) -> tuple[Finding, ...]:
+    """What was found, the serious first, each thing once."""
+    found = [finding for family in _FAMILIES for finding in family.checks(subject)]
+    return tuple(sorted(dict.fromkeys(found), key=lambda each: not each.serious))
+
 
 _SETTINGS = "rabaska.toml"
 _PROGRAM = "program"  # the name of the question
@@ -42,32 +59,34 @@ def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) ->
     subject = look(project, cluster)
     if "{" in cluster.store.replace("${", ""):
         offline = True  # its user has not said yet where to store
-    more = {**answers.questions(subject), **prospect_question(project, cluster)}
-    visited = visit(cluster, home, more, offline=offline)
+    more = {**check_site.questions(subject), **trial_question(project, cluster)}
+    visited = probe_site(cluster, home, more, offline=offline)
     subject = replace(subject, cluster=visited.cluster)
     asked = _asked(subject, visited)
     found = (*examine(subject), *asked, *_secrets(project), *_advance(project, on, home))
     return Diagnosis(_once(found), visited.unasked)
 
 
-def _asked(subject: Subject, visited: Visit) -> Iterator[Finding]:
+def _asked(subject: Subject, visited: SiteProbe) -> Iterator[Finding]:
     name, problem = subject.cluster.name, visited.problem
     if problem:
         yield Finding("cluster.ssh", problem.what, f"--on {name}", problem.why, problem.hint)
-    asked = imports.question(subject) if subject.cluster.is_here else {}
+    asked = check_packages.question(subject) if subject.cluster.is_here else {}
     if asked:
-        here = ask(place_of(subject.cluster), asked, usual={})
-        yield from imports.missing(subject, here.get(imports.QUESTION, NO_ANSWER).text)
+        here = ask_site(place_of(subject.cluster), asked, usual={})
+        yield from check_packages.missing(
+            subject, here.get(check_packages.QUESTION, NO_ANSWER).text
+        )
     if visited.answers:
-        shown = visited.answers.get(PROSPECT, NO_ANSWER).text
-        said = answers.Said(visited.answers, read_prospect(shown, subject.cluster))
-        yield from answers.checks(subject, said)
+        shown = visited.answers.get(TRIAL, NO_ANSWER).text
+        said = check_site.Said(visited.answers, read_trial(shown, subject.cluster))
+        yield from check_site.checks(subject, said)
 
 
 def _secrets(project: Project) -> Iterator[Finding]:
     """What `run` would refuse, for want of a value in this shell or in a file."""
     try:
-        collected(project.environment, os.environ, Silent())
+        collected(project.environment, os.environ, SilentReporter())
     except SettingsError as problem:
         where = "[environment] secrets"
         yield Finding("environment.secrets", problem.what, where, problem.why, problem.hint)
@@ -93,7 +112,7 @@ def _once(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(each for each in found if each.id != "cluster.refused" or not explained)
 
 
-def warn(project: Project, there: Station, teller: Teller) -> None:
+def warn(project: Project, there: ConnectedCluster, teller: Reporter) -> None:
     """What `run` should tell: the serious findings, without reading data.
 
     The cluster is asked two things at once: whether it has the program that no environment
@@ -102,9 +121,9 @@ def warn(project: Project, there: Station, teller: Teller) -> None:
     cluster = there.cluster
     subject = look(project, cluster, thorough=False)
     said = _before_sending(subject, there)
-    subject = replace(subject, cluster=told_by_nodes(cluster, said))
-    missing = software.missing_program(subject, said.get(_PROGRAM, NO_ANSWER).text)
-    lacking = imports.missing(subject, said.get(imports.QUESTION, NO_ANSWER).text)
+    subject = replace(subject, cluster=with_node_answers(cluster, said))
+    missing = check_software.missing_program(subject, said.get(_PROGRAM, NO_ANSWER).text)
+    lacking = check_packages.missing(subject, said.get(check_packages.QUESTION, NO_ANSWER).text)
     found = (*examine(subject), *missing, *lacking)
     serious = [each for each in found if each.serious and each.id != "cluster.gone"]
     for each in serious:
@@ -112,18 +131,18 @@ def warn(project: Project, there: Station, teller: Teller) -> None:
     rest = len(found) - len(serious)
     if serious and rest:
         teller.warn(f"`rabaska doctor --on {cluster.name}` tells {rest} more")
-    refuse_early(said.get(PROSPECT, NO_ANSWER).text, there)
+    refuse_early(said.get(TRIAL, NO_ANSWER).text, there)
 
 
-def _before_sending(subject: Subject, there: Station) -> Mapping[str, Answer]:
-    asked = {**prospect_question(subject.project, there.cluster), **of_nodes(there.cluster)}
+def _before_sending(subject: Subject, there: ConnectedCluster) -> Mapping[str, SiteAnswer]:
+    asked = {**trial_question(subject.project, there.cluster), **node_questions(there.cluster)}
     if subject.project.environment.kind == "current" and not there.cluster.is_here:
-        asked[_PROGRAM] = software.program_question(subject)
-    asked.update(imports.question(subject))
-    return ask(there.place, asked, usual={}) if asked else {}
+        asked[_PROGRAM] = check_software.program_question(subject)
+    asked.update(check_packages.question(subject))
+    return ask_site(there.place, asked, usual={}) if asked else {}
 
 
-def mend(project: Project, found: tuple[Finding, ...]) -> tuple[str, ...]:
+def repair(project: Project, found: tuple[Finding, ...]) -> tuple[str, ...]:
     """Do what is safe; a sentence for each thing that was done."""
     fixes = dict.fromkeys(each.safe_fix for each in found if each.safe_fix)
     return tuple(_mended(fix, project.folder) for fix in fixes)

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import NoSpace, WrongUse
-from rabaska.journeys.identity import confirm
-from rabaska.journeys.station import cluster_named, station_of
-from rabaska.journeys.status import status
-from rabaska.knowledge.failures import Failure, explain, nearest
-from rabaska.knowledge.waiting import waiting_for
+from rabaska.knowledge.failures import KnownFailure, explain, nearest
+from rabaska.knowledge.queue_reasons import reason_for
 from rabaska.node import files
 from rabaska.node.version import __version__
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord, find, remembered
+from rabaska.records.run_index import RunRecord, find, remembered
 from rabaska.remote.place import quoted
+from rabaska.steps.connect import cluster_named, connect_for
+from rabaska.steps.query_status import status
+from rabaska.steps.run_identity import confirm
 
 _IN_WORDS = {
     RunState.FINISHED: "It finished.",
@@ -43,8 +43,8 @@ class Explanation:
     """What is known about a text; `nearest` is filled only when nothing is."""
 
     text: str
-    known: tuple[Failure, ...] = ()
-    nearest: tuple[Failure, ...] = ()
+    known: tuple[KnownFailure, ...] = ()
+    nearest: tuple[KnownFailure, ...] = ()
     run: str = ""
     cluster: str = ""
     state: str = ""
@@ -59,14 +59,14 @@ def explain_text(text: str, *, stage: str | None = None, scheduler: str = "") ->
     return Explanation(text=text, known=known, nearest=() if known else nearest(text))
 
 
-def _waiting(text: str) -> tuple[Failure, ...]:
+def _waiting(text: str) -> tuple[KnownFailure, ...]:
     """A single word is often what a queue gives as the reason of a job that waits."""
     word = text.strip().strip("()")
-    reason = waiting_for(word) if re.fullmatch(r"\w+", word) else None
+    reason = reason_for(word) if re.fullmatch(r"\w+", word) else None
     if reason is None:
         return ()
     meaning = f"The job will never start. {reason.meaning}" if reason.never else reason.meaning
-    return (Failure(word, "pending", meaning, reason.fix, word),)
+    return (KnownFailure(word, "pending", meaning, reason.fix, word),)
 
 
 def run_meant(words: str, home: Home) -> RunRecord | None:
@@ -79,7 +79,7 @@ def run_meant(words: str, home: Home) -> RunRecord | None:
 
 def explain_run(record: RunRecord, home: Home) -> Explanation:
     """What a run's records, its queue and the end of its log tell about how it stands."""
-    confirm(record, station_of(record, home))
+    confirm(record, connect_for(record, home))
     stands = status(record, home)
     text = "\n".join(part for part in (_end_of_log(stands, record, home), _told(stands)) if part)
     found = Explanation(text or stands.state.value)
@@ -87,14 +87,20 @@ def explain_run(record: RunRecord, home: Home) -> Explanation:
         scheduler = cluster_named(record.cluster, home).scheduler
         found = explain_text(found.text, stage="run", scheduler=scheduler)
     known = found.known or tuple(
-        Failure("run", "run", meaning, fix, stands.reason) for meaning, fix in stands.explanations
+        KnownFailure("run", "run", meaning, fix, stands.reason)
+        for meaning, fix in stands.explanations
     )
     known = tuple(replace(each, fix=_named(each.fix, record)) for each in known)
     standing = "" if known or _is_unforeseen(stands) else in_words(stands)
     return replace(
-        found, known=known, nearest=() if known or standing else found.nearest, run=record.name,
-        cluster=record.cluster, state=stands.state.value, standing=standing,
-    )  # fmt: skip
+        found,
+        known=known,
+        nearest=() if known or standing else found.nearest,
+        run=record.name,
+        cluster=record.cluster,
+        state=stands.state.value,
+        standing=standing,
+    )
 
 
 def in_words(stands: RunStatus) -> str:
@@ -132,7 +138,7 @@ def _end_of_log(stands: RunStatus, record: RunRecord, home: Home) -> str:
     wanted = quoted(names) if names else "$(ls -t | head -n 1)"
     folder = quoted([f"{record.path}/logs"])
     script = f'cd {folder} && for log in {wanted}; do tail -c {_LOG_BYTES} "$log"; done 2>/dev/null'
-    return station_of(record, home).place.run(script).output
+    return connect_for(record, home).place.run(script).output
 
 
 def support_bundle(
@@ -152,7 +158,7 @@ def support_bundle(
 
 def _of_run(record: RunRecord, home: Home) -> dict[str, str]:
     """The script that was submitted, its plan, the jobs it became and how they ended."""
-    there = station_of(record, home)
+    there = connect_for(record, home)
     found = {}
     for name in ("job.sh", "run.json", "submissions.jsonl", "events.jsonl"):
         outcome = there.place.run(f"cat {quoted([f'{record.path}/{name}'])}")
@@ -179,10 +185,24 @@ def _request(
     lines = [f"- {name}: {value}" for name, value in rows.items()]
     exact = "\n".join(told.text.strip().splitlines()[-40:])
     beside = [f"- {name}" for name in attached]
-    return "\n".join([
-        "# Request for support", "", *lines, "", "## What was printed", "", "```text", exact,
-        "```", "", "## Beside this file", "", *beside, "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "# Request for support",
+            "",
+            *lines,
+            "",
+            "## What was printed",
+            "",
+            "```text",
+            exact,
+            "```",
+            "",
+            "## Beside this file",
+            "",
+            *beside,
+            "",
+        ]
+    )
 
 
 def _jobs(attached: dict[str, str], record: RunRecord) -> list[str]:

@@ -5,19 +5,72 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rabaska.domain import answers
-from rabaska.errors import CommandFailed, NoSuchRun, ResultsMissing
-from rabaska.journeys.identity import guarded, refuse_other
-from rabaska.journeys.owning import claim, refuse_others
-from rabaska.journeys.station import Station, station_of
-from rabaska.journeys.telling import Silent, Teller, telling
-from rabaska.node import umask
+from rabaska.domain import untrusted
+from rabaska.errors import CommandFailed, NoSuchRun, ResultsMissing, WrongUse
+from rabaska.node import files, umask
 from rabaska.node.record.jobs import not_kept
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.run_folder import RunFolder
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
-from rabaska.remote.brought import Brought
+from rabaska.records.run_index import RunRecord
+from rabaska.remote.fetched_before import Brought, before
+from rabaska.remote.local_disk import unwritable
 from rabaska.remote.place import Moved, SourceGone, quoted, surely
+from rabaska.steps.connect import ConnectedCluster, connect_for
+from rabaska.steps.progress import Reporter, SilentReporter, progress_of
+from rabaska.steps.run_identity import guarded, refuse_other
+
+
+def refuse_others(folder: Path, record: RunRecord, *, is_default: bool) -> None:
+    """WrongUse when the folder holds what was fetched of another run."""
+    here = before(folder)
+    owner = here.owner or _by_plan(folder)
+    if owner:
+        is_other, name = owner.get("id") != _identity(record), owner.get("name", "")
+    else:  # an older version began here; only in the run's own folder we know for which run
+        is_other, name = bool(here.known) and not is_default, ""
+    if is_other:
+        raise WrongUse(
+            f"{folder} holds the results of {_called(name, record)}",
+            why=f"those of {record.name} would replace them and mix with them",
+            hint="choose another folder: "
+            f"`rabaska fetch {record.name} --to {_free(folder, record)}`",
+        )
+
+
+def claim(folder: Path, record: RunRecord) -> None:
+    """Note whose results come, so that an interrupted fetch is known as well."""
+    try:
+        before(folder).claim({"id": _identity(record), "name": record.name})
+    except OSError as problem:
+        raise unwritable(problem, folder) from problem
+
+
+def _identity(record: RunRecord) -> str:
+    return record.id or f"{record.cluster}:{record.path}"
+
+
+def _by_plan(folder: Path) -> dict[str, str]:
+    """The run as its fetched plan tells, for folders that older versions fetched into."""
+    try:
+        plan = files.read_json(str(folder / "run" / "run.json")) or {}
+    except (OSError, ValueError):
+        return {}
+    return {"id": str(plan["id"]), "name": str(plan.get("name", ""))} if plan.get("id") else {}
+
+
+def _called(name: str, record: RunRecord) -> str:
+    if not name:
+        return "a run that nobody noted"
+    return f"another run named {name}" if name == record.name else f"run {name}"
+
+
+def _free(folder: Path, record: RunRecord) -> Path:
+    """A folder that is not there yet."""
+    path, number = folder / record.name, 2
+    while path.exists():
+        path, number = folder / f"{record.name}-{number}", number + 1
+    return path
+
 
 _SHOWN = 5  # names in one sentence
 _NOT_BROUGHT = ("carried/*", "kept/*", "output", "*.partial", "secrets.json")
@@ -43,31 +96,35 @@ def fetch(
     *,
     to: Path | None = None,
     leave_out: Sequence[str] = (),
-    teller: Teller | None = None,
+    teller: Reporter | None = None,
 ) -> Fetched:
     """Copy output, checkpoints, logs and records into `<project>/results/<run>`."""
-    there = station_of(record, home)
+    there = connect_for(record, home)
     folder = to or _project(record) / "results" / record.name
     refuse_others(folder, record, is_default=to is None)
-    teller = teller or Silent()
-    moved = telling(f"fetching {record.name}", teller)
+    teller = teller or SilentReporter()
+    moved = progress_of(f"fetching {record.name}", teller)
     with umask.AsUser():  # results are for whoever may see the project
         came = _bring_carried(record, there, folder, leave_out, moved)
         records = there.place.bring(
             record.path, folder / "run", there, leave_out=_NOT_BROUGHT, moved=moved
         )
     fetched = Fetched(
-        record.name, folder, came.files + records.files, (*came.kept, *records.kept),
-        (*came.refused, *records.refused), (*came.unread, *records.unread),
+        record.name,
+        folder,
+        came.files + records.files,
+        (*came.kept, *records.kept),
+        (*came.refused, *records.refused),
+        (*came.unread, *records.unread),
         (*came.unfinished, *records.unfinished),
         tuple(not_kept(RunFolder(str(folder / "run")), str(folder / "output"))),
         (*came.aside, *records.aside),
-    )  # fmt: skip
+    )
     _tell_of_what_did_not_come(fetched, teller)
     return fetched
 
 
-def _tell_of_what_did_not_come(fetched: Fetched, teller: Teller) -> None:
+def _tell_of_what_did_not_come(fetched: Fetched, teller: Reporter) -> None:
     if fetched.kept:
         teller.warn(
             f"not replaced, because newer here: {_some(fetched.kept)}; "
@@ -115,7 +172,7 @@ def _project(record: RunRecord) -> Path:
 
 
 def _bring_carried(
-    record: RunRecord, there: Station, folder: Path, leave_out: Sequence[str], moved: Moved
+    record: RunRecord, there: ConnectedCluster, folder: Path, leave_out: Sequence[str], moved: Moved
 ) -> Brought:
     """Bring what the newest job carries, wherever a job that begins meanwhile moves it."""
     for _ in range(_TRIES):
@@ -133,9 +190,9 @@ def _bring_carried(
     )
 
 
-def _carried(record: RunRecord, there: Station) -> list[str]:
+def _carried(record: RunRecord, there: ConnectedCluster) -> list[str]:
     """The jobs that hold something; there is one, but for the moment in which it is renamed."""
     script = guarded(record, f"ls {quoted([record.path + '/carried'])}")
     outcome = surely(lambda: there.place.run(script))
     refuse_other(record, outcome.exit_code)
-    return [name for name in outcome.output.split() if answers.count(name) is not None]
+    return [name for name in outcome.output.split() if untrusted.count(name) is not None]

@@ -2,12 +2,12 @@
 
 from rabaska.domain.runs import RunState
 from rabaska.errors import CommandFailed, WrongUse
-from rabaska.journeys.identity import guarded, refuse_other
-from rabaska.journeys.station import station_of
-from rabaska.journeys.status import status
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
+from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import quoted, surely
+from rabaska.steps.connect import connect_for
+from rabaska.steps.query_status import status
+from rabaska.steps.run_identity import guarded, refuse_other
 
 
 def delete_secrets(record: RunRecord, home: Home) -> None:
@@ -20,7 +20,7 @@ def delete_secrets(record: RunRecord, home: Home) -> None:
             f"run {record.name} is {now.state.value}, and needs its secrets",
             hint=f"`rabaska cancel {record.name}` first",
         )
-    there = station_of(record, home)
+    there = connect_for(record, home)
     script = guarded(record, f"rm -f {quoted([f'{record.path}/secrets.json'])}")
     outcome = surely(lambda: there.place.run(script))
     refuse_other(record, outcome.exit_code)

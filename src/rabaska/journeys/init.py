@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rabaska.errors import NoSpace, WrongUse
 from rabaska.node import files, umask
-from rabaska.scouting import draft
-from rabaska.scouting.findings import Guess, scout
+from rabaska.scouting import settings_draft
+from rabaska.scouting.project_facts import Guess, scout
 
 FILE = "rabaska.toml"
 
@@ -43,7 +43,7 @@ def init(folder: Path, *, script: str = "", data: str = "") -> Proposal:
         raise WrongUse(f"{folder} is not a folder", hint="name the folder of a training program")
     found = scout(folder, script=script, data=data)
     return Proposal(
-        draft.text(found), found.guesses, found.warnings, found.scripts, found.data_folders
+        settings_draft.text(found), found.guesses, found.warnings, found.scripts, found.data_folders
     )
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from rabaska.journeys.identity import confirm
-from rabaska.journeys.station import station_of
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
+from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import quoted
-from rabaska.remote.refusals import ConnectionLost
+from rabaska.remote.ssh_errors import ConnectionLost
+from rabaska.steps.connect import connect_for
+from rabaska.steps.run_identity import confirm
 
 _TRIES = 5  # in a row that brought nothing, before the connection is believed to be gone
 
@@ -16,7 +16,7 @@ def logs(
     record: RunRecord, home: Home, *, follow: bool = False, job: int | None = None
 ) -> Iterator[bytes]:
     """The bytes of the log; where the connection breaks, it goes on with the next byte."""
-    there = station_of(record, home)
+    there = connect_for(record, home)
     confirm(record, there)
     words = ["tail", record.path]
     if follow:

@@ -5,24 +5,24 @@ from collections.abc import Callable
 
 from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import Dataset, Project
-from rabaska.journeys.telling import Silent, Teller
 from rabaska.node import files
-from rabaska.packing.origins import pack_origin
-from rabaska.packing.pack import Pack, Progress, Wish
-from rabaska.packing.samples import Samples
-from rabaska.packing.squeezing import pays, shrinks_to
+from rabaska.packing.dataset_sources import pack_origin
+from rabaska.packing.make_pack import Pack, PackOptions, Progress
+from rabaska.packing.pack_advice import compression_pays, shrinks_to
+from rabaska.packing.shard_borders import Samples
 from rabaska.records.home import Home
+from rabaska.steps.progress import Reporter, SilentReporter
 
 _WORTH_TELLING = 10**7  # bytes; what is smaller travels in no time, compressed or not
 
 
-def pack(project: Project, home: Home, teller: Teller | None = None) -> tuple[Pack, ...]:
-    teller = teller or Silent()
+def pack(project: Project, home: Home, teller: Reporter | None = None) -> tuple[Pack, ...]:
+    teller = teller or SilentReporter()
     return tuple(pack_dataset(dataset, home, teller) for dataset in project.datasets)
 
 
-def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
-    wish = Wish(
+def pack_dataset(dataset: Dataset, home: Home, teller: Reporter) -> Pack:
+    wish = PackOptions(
         dataset.name,
         follow_links=dataset.follow_links,
         progress=_telling(f"packing {dataset.name}", teller),
@@ -47,7 +47,7 @@ def pack_dataset(dataset: Dataset, home: Home, teller: Teller) -> Pack:
     return packed
 
 
-def _telling(what: str, teller: Teller) -> Callable[[Progress], None]:
+def _telling(what: str, teller: Reporter) -> Callable[[Progress], None]:
     begun = time.monotonic()
 
     def told(came: Progress) -> None:
@@ -58,12 +58,12 @@ def _telling(what: str, teller: Teller) -> Callable[[Progress], None]:
 
 
 def _said_of_squeezing(part: float) -> str:
-    if pays(part):
+    if compression_pays(part):
         return f"shrinks to {part:.0%}, so it is compressed on its way to a cluster"
     return f"does not shrink ({part:.0%} would be left), so it travels as it is"
 
 
-def _tell_of_samples(found: Samples, teller: Teller) -> None:
+def _tell_of_samples(found: Samples, teller: Reporter) -> None:
     endings = ", ".join(f".{ending}" for ending in found.endings)
     teller.step(f"  {found.count:,} samples of {endings}")
     if found.odd:

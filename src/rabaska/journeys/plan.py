@@ -1,33 +1,107 @@
 """Plan: which queue, which GPU, how many jobs, where the data goes, what it costs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
-from rabaska.checkup.environment import read as read_requirements
+from rabaska.checkup.check_packages import read as read_requirements
 from rabaska.domain.amounts import duration, say_duration
 from rabaska.domain.clusters import Cluster
+from rabaska.domain.data_placement import Placement, place
 from rabaska.domain.gpus import Gpu
-from rabaska.domain.placing import Placement, place
-from rabaska.domain.planning import Choice, Need, Outlook, outlook
 from rabaska.domain.projects import Project
+from rabaska.domain.queue_choice import Choice, Need, Outlook, outlook
 from rabaska.errors import Unreachable, WrongUse
-from rabaska.journeys.advancing import longest_stretch
-from rabaska.journeys.measure import EPOCH, STEP, Measured, measure, measured
-from rabaska.journeys.prospect import PROSPECT, prospect_question, read_prospect
-from rabaska.journeys.station import cluster_named, place_of
-from rabaska.journeys.telling import Silent, Teller
-from rabaska.journeys.visit import Visit, ask, visit
-from rabaska.knowledge.gpus import build_of, gpus
+from rabaska.journeys.run import run
+from rabaska.journeys.wait import wait
+from rabaska.knowledge.gpu_facts import build_of, gpus
+from rabaska.records import caches
 from rabaska.records.home import Home
-from rabaska.scouting import contents
+from rabaska.records.run_index import RunRecord, find, remembered
+from rabaska.scouting import dataset_contents
 from rabaska.settings.profile_files import names
-from rabaska.settings.project import load
+from rabaska.settings.project_file import check_command, load
+from rabaska.steps.connect import cluster_named, place_of
+from rabaska.steps.earlier_runs import longest_stretch
+from rabaska.steps.probe_site import SiteProbe, ask_site, probe_site
+from rabaska.steps.progress import Reporter, SilentReporter
+from rabaska.steps.query_status import status
+from rabaska.steps.trial_jobs import TRIAL, read_trial, trial_question
+
+EPOCH, STEP = "epoch", "step"
 
 
 @dataclass(frozen=True)
-class Wish:
+class Measured:
+    """How long one step, or one epoch, of a project took on a cluster."""
+
+    cluster: str
+    run: str
+    unit: str
+    seconds: float
+    total: float | None = None  # units of the whole training, where its command tells
+
+
+def measured(project: Project, home: Home) -> tuple[Measured, ...]:
+    """By this project's newest run on each cluster that told how far it came."""
+    found: dict[str, Measured] = {}
+    for record in remembered(home.runs):
+        told = _of_run(record, home) if record.project == str(project.folder) else None
+        if told:
+            found[record.cluster] = told
+    return tuple(found.values())
+
+
+def measure(folder: Path, on: Sequence[str], span: timedelta, home: Home, teller: Reporter) -> None:
+    """Run the project for `span`, here and on each cluster at once; `measured` tells the rest."""
+    started = [
+        _start_short_run(folder, name, span, home, teller) for name in dict.fromkeys(("here", *on))
+    ]
+    for record in started:
+        wait(record, home)
+        ended = status(record, home)  # its last words may have come after the end was seen
+        if _of_run(record, home) is None:
+            teller.warn(
+                f"{record.name} did not show its pace on {record.cluster}: "
+                f"{ended.reason or 'it printed no steps'}; `rabaska logs {record.name}`"
+            )
+
+
+def _start_short_run(
+    folder: Path, name: str, span: timedelta, home: Home, teller: Reporter
+) -> RunRecord:
+    shortest = cluster_named(name, home).shortest or span
+    limit = f"{max(span, shortest).total_seconds():.0f}s"
+    brief = {"resources.walltime": limit, "chain.jobs": 1}
+    project = load(folder, cluster=name, overrides=brief)
+    check_command(project)
+    return find(home.runs, run(project, name, home, teller, advise=False).run)
+
+
+def _of_run(record: RunRecord, home: Home) -> Measured | None:
+    told = caches.cached_reports(home.reports, record.cluster).get(record.path, {})
+    forecast = told.get("forecast") or {}
+    if forecast.get("seconds_each"):
+        unit, seconds, total = (forecast[key] for key in ("unit", "seconds_each", "total"))
+        return Measured(record.cluster, record.name, unit, seconds, total)
+    seconds = (told.get("speed") or {}).get("seconds_per_step") or _by_jobs(told.get("jobs", []))
+    return Measured(record.cluster, record.name, STEP, seconds) if seconds else None
+
+
+def _by_jobs(jobs: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds for a step of the last job that made some, its start included."""
+    for job in reversed(jobs):
+        first, last = job.get("first_step"), job.get("last_step")
+        begun, ended = job.get("begun"), job.get("ended")
+        if None not in (first, last, begun, ended) and last > first and ended > begun:
+            return float(ended - begun) / float(last - first)
+    return 0.0
+
+
+@dataclass(frozen=True)
+class PlanOptions:
     """What the command line says; the rest comes from rabaska.toml."""
 
     total: str | None = None
@@ -58,21 +132,23 @@ class Plans:
 
 
 def plan(
-    folder: Path, on: Sequence[str], wish: Wish, home: Home, teller: Teller | None = None
+    folder: Path, on: Sequence[str], wish: PlanOptions, home: Home, teller: Reporter | None = None
 ) -> Plans:
     """One outlook for each cluster; those that are named are asked how they are today."""
     chosen = [cluster_named(name, home) for name in on] or _live(home)
     project = load(folder, cluster=chosen[0].name if len(chosen) == 1 else "here")
     if wish.measure:
         span = _span("--measure", wish.measure)
-        measure(folder, on, span, home, teller or Silent())
+        measure(folder, on, span, home, teller or SilentReporter())
     speeds = measured(project, home)
     total, basis = _total(project, wish, speeds)
-    sizes = [(each.name, contents.look(*each.paths).size) for each in project.datasets]
+    sizes = [(each.name, dataset_contents.look(*each.paths).size) for each in project.datasets]
     stretch = longest_stretch(project, [each.name for each in chosen], home)
     need = replace(_need(project, wish, total), stretch=stretch)
     offline = wish.offline or not on
-    plans = tuple(_one(need, visit(each, home, offline=offline), sizes, project) for each in chosen)
+    plans = tuple(
+        _one(need, probe_site(each, home, offline=offline), sizes, project) for each in chosen
+    )
     return Plans(need, basis, plans, speeds)
 
 
@@ -81,7 +157,7 @@ def _live(home: Home) -> list[Cluster]:
     return [each for each in known if each.status == "live" and each.partitions]
 
 
-def _one(need: Need, visited: Visit, sizes: list[tuple[str, int]], project: Project) -> OnePlan:
+def _one(need: Need, visited: SiteProbe, sizes: list[tuple[str, int]], project: Project) -> OnePlan:
     cluster = visited.cluster
     found = outlook(need, cluster, gpus())
     told = OnePlan(found, cluster.title, farewell=cluster.farewell, unasked=_unasked(visited))
@@ -95,23 +171,23 @@ def _one(need: Need, visited: Visit, sizes: list[tuple[str, int]], project: Proj
     )
 
 
-def _unasked(visited: Visit) -> str:
+def _unasked(visited: SiteProbe) -> str:
     """A cluster that is gone says so by itself."""
     return "" if visited.cluster.farewell else visited.unasked
 
 
-def _start(choice: Choice, visited: Visit, project: Project) -> str:
+def _start(choice: Choice, visited: SiteProbe, project: Project) -> str:
     """What the scheduler says to the job of this choice, which is not submitted."""
     if not visited.answers:
         return ""
-    asked = prospect_question(_asking(choice, project, visited.cluster), visited.cluster)
+    asked = trial_question(_asking(choice, project, visited.cluster), visited.cluster)
     if not asked:
         return "this scheduler does not tell"
     try:
-        answer = ask(place_of(visited.cluster), asked, usual={})[PROSPECT].text
+        answer = ask_site(place_of(visited.cluster), asked, usual={})[TRIAL].text
     except Unreachable as problem:
         return f"not known: {problem.what}"
-    told = read_prospect(answer, visited.cluster)
+    told = read_trial(answer, visited.cluster)
     if told.refusal:
         return f"never as it is: {told.refusal}"
     return f"perhaps {_moment(told.start)} (a guess of the scheduler)" if told.start else "not told"
@@ -125,16 +201,20 @@ def _asking(choice: Choice, project: Project, cluster: Cluster) -> Project:
     """The project with what was chosen in place of what it asks."""
     queue = cluster.partition(choice.queue)
     resources = replace(
-        project.resources, walltime=choice.walltime, gpus=choice.gpus, nodes=choice.nodes,
+        project.resources,
+        walltime=choice.walltime,
+        gpus=choice.gpus,
+        nodes=choice.nodes,
         gpu_model=queue.gpu_model if queue and choice.gpus and cluster.names_model else "",
-        cores=choice.cores // project.resources.tasks or None, memory=choice.memory or None,
-    )  # fmt: skip
+        cores=choice.cores // project.resources.tasks or None,
+        memory=choice.memory or None,
+    )
     called = queue.called if queue and cluster.names_queue else ""
     chain = replace(project.chain, jobs=choice.jobs)
     return replace(project, resources=resources, queue=called, chain=chain)
 
 
-def _need(project: Project, wish: Wish, total: timedelta) -> Need:
+def _need(project: Project, wish: PlanOptions, total: timedelta) -> Need:
     asked = project.resources
     wanted = wish.gpus if wish.gpus is not None else asked.gpus * asked.nodes
     told = any("{checkpoint" in word for word in (*project.command, *project.resume))
@@ -169,7 +249,9 @@ def _runs(gpu: Gpu) -> bool:
     return gpu.backend == "cuda"
 
 
-def _total(project: Project, wish: Wish, speeds: Sequence[Measured]) -> tuple[timedelta, str]:
+def _total(
+    project: Project, wish: PlanOptions, speeds: Sequence[Measured]
+) -> tuple[timedelta, str]:
     if wish.total:
         span = _span("--total", wish.total)
         return span, f"training takes {say_duration(span)}"
@@ -195,9 +277,10 @@ def _at_pace(count: float, unit: str, speeds: Sequence[Measured]) -> tuple[timed
     fitting = [each for each in speeds if each.unit == unit]
     if not fitting:
         raise WrongUse(
-            f"no {unit} was measured yet", why=f"no run of this project has told its {unit}s",
+            f"no {unit} was measured yet",
+            why=f"no run of this project has told its {unit}s",
             hint="`--measure 2m` runs it briefly, here and there; or give --total",
-        )  # fmt: skip
+        )
     slowest = max(fitting, key=lambda each: each.seconds)
     span = timedelta(seconds=count * slowest.seconds)
     how = f"{count:,.0f} {unit}s take {say_duration(span)} at the pace of {slowest.run}"

@@ -10,28 +10,28 @@ from datetime import timedelta
 from pathlib import Path
 
 from rabaska.checkup.subject import started_by
-from rabaska.domain import cuts
+from rabaska.domain import rehearsal
 from rabaska.domain.amounts import say_duration
-from rabaska.domain.curves import picture
 from rabaska.domain.projects import Project
-from rabaska.domain.rehearsal import Curve, Interrupted, Saved, Used, Verdict, judge
+from rabaska.domain.rehearsal import Curve, Interrupted, RehearsalVerdict, Saved, Used, judge
 from rabaska.domain.runs import RunState, RunStatus, names_for, new_name
 from rabaska.errors import RunFailed
-from rabaska.journeys import evidence
 from rabaska.journeys.cancel import cancel
-from rabaska.journeys.evidence import Left
 from rabaska.journeys.fetch import fetch
 from rabaska.journeys.run import check_script, made_ready, start
-from rabaska.journeys.station import Station, station
-from rabaska.journeys.submit import Voyage
-from rabaska.journeys.telling import Silent, Teller
 from rabaska.journeys.wait import wait
-from rabaska.node.record.plan import Cut
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.plan import PlannedInterruption
+from rabaska.node.record.run_folder import RunFolder
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord, find, remembered
+from rabaska.records.run_index import RunRecord, find, remembered
 from rabaska.remote.place import quoted
-from rabaska.scouting import saved, scripts, states
+from rabaska.scouting import scripts, training_state
+from rabaska.steps import rehearsal_results
+from rabaska.steps.connect import ConnectedCluster, connect
+from rabaska.steps.draw_curves import picture
+from rabaska.steps.progress import Reporter, SilentReporter
+from rabaska.steps.rehearsal_results import Left
+from rabaska.steps.submit import PlannedRun
 
 # What is named by its digest, and so cannot be changed by a rehearsal that shares it.
 _SHARED = ("packs", "code", "node")
@@ -39,7 +39,7 @@ _BY_ITSELF = ("crashed", "staging failed", "damaged data")  # ends that no cut b
 
 
 @dataclass(frozen=True)
-class Wish:
+class RehearsalOptions:
     cuts: int = 4
     limit: timedelta = timedelta(minutes=5)  # of each job
     seed: int = 0
@@ -49,7 +49,7 @@ class Wish:
 class Rehearsal:
     project: str
     cluster: str
-    verdict: Verdict
+    verdict: RehearsalVerdict
     reference: Curve
     runs: tuple[Interrupted, ...]
     took: timedelta
@@ -57,25 +57,25 @@ class Rehearsal:
 
 
 def rehearse(
-    project: Project, on: str, home: Home, wish: Wish, teller: Teller | None = None
+    project: Project, on: str, home: Home, wish: RehearsalOptions, teller: Reporter | None = None
 ) -> Rehearsal:
     """Run, interrupt, compare. The user's own runs and their list are left as they are."""
-    teller, began = teller or Silent(), time.monotonic()
+    teller, began = teller or SilentReporter(), time.monotonic()
     check_script(project)
     name = new_name(f"rehearse {project.name}")
     folder = project.folder / "results" / name
     with _stage(home, name) as own:
-        play = _Play(project, station(on, own), own, wish.limit)
+        play = _Play(project, connect(on, own), own, wish.limit)
         with play.cleared():
             teller.step(f"on {on}: a run that is left alone")
             [alone] = play.perform([()])
-            course = evidence.course(alone)
+            course = rehearsal_results.course(alone)
             _tell(course, teller)
-            planned = cuts.planned(course, wish.cuts, wish.seed)
+            planned = rehearsal.planned(course, wish.cuts, wish.seed)
             teller.step(f"{len(planned)} runs that are interrupted, {wish.cuts} times in all")
             cut = play.perform(planned)
-            reference = _whole(evidence.curves(alone))
-            runs = tuple(evidence.interrupted(each, alone) for each in cut)
+            reference = _whole(rehearsal_results.curves(alone))
+            runs = tuple(rehearsal_results.interrupted(each, alone) for each in cut)
             _check_cut(runs)
             verdict = judge(reference, runs, _saved(alone, cut), _used(project))
             _keep_logs([alone, *cut], folder)
@@ -104,11 +104,11 @@ class _Play:
     """Runs of the project, each short, one for each list of cuts."""
 
     project: Project
-    there: Station
+    there: ConnectedCluster
     own: Home
     limit: timedelta
 
-    def perform(self, planned: Sequence[Sequence[Cut]]) -> list[Left]:
+    def perform(self, planned: Sequence[Sequence[PlannedInterruption]]) -> list[Left]:
         """Runs with these cuts, side by side as far as there is room, to their ends."""
         records = [self._begin(each) for each in planned]
         for record, interrupted in zip(records, planned, strict=True):
@@ -117,20 +117,20 @@ class _Play:
                 _check_end(ended)
         return [self._left(record) for record in records]
 
-    def _begin(self, planned: Sequence[Cut]) -> RunRecord:
+    def _begin(self, planned: Sequence[PlannedInterruption]) -> RunRecord:
         """Submit one run, with a job for each cut and one to the end."""
         jobs = len(planned) + 1
         chain = replace(self.project.chain, jobs=jobs, at_most=jobs, grace=None)
         resources = replace(self.project.resources, walltime=self.limit)
         short = replace(self.project, chain=chain, resources=resources)
-        making = made_ready(short, self.there, self.own, Silent())
+        making = made_ready(short, self.there, self.own, SilentReporter())
 
-        def cut(name: str) -> Voyage:
+        def cut(name: str) -> PlannedRun:
             whole = making(name)
             return replace(whole, plan=whole.plan._replace(cuts=planned))
 
         names = names_for(short.name)
-        started = start(cut, names, short, self.there, self.own, Silent())
+        started = start(cut, names, short, self.there, self.own, SilentReporter())
         return find(self.own.runs, started.run)
 
     def _left(self, record: RunRecord) -> Left:
@@ -165,7 +165,7 @@ def _check_end(run: RunStatus) -> None:
         )
 
 
-def _tell(course: cuts.Course, teller: Teller) -> None:
+def _tell(course: rehearsal.Course, teller: Reporter) -> None:
     if not course.steps:
         raise RunFailed(
             "the rehearsal has nothing to compare",
@@ -191,12 +191,12 @@ def _whole(curves: Sequence[Curve]) -> Curve:
 
 def _saved(alone: Left, cut: Sequence[Left]) -> Saved:
     newest = next((path for left in (alone, *cut) if (path := left.newest())), None)
-    return saved.saved(newest) if newest else Saved()
+    return training_state.saved(newest) if newest else Saved()
 
 
 def _used(project: Project) -> Used:
     script = started_by(project, scripts.find(project.folder))
-    return states.used(script.sources) if script else Used()
+    return training_state.used(script.sources) if script else Used()
 
 
 def _keep_logs(all_left: Sequence[Left], folder: Path) -> None:

@@ -3,21 +3,21 @@
 import re
 from dataclasses import replace
 
-from rabaska.domain import answers
+from rabaska.domain import untrusted
 from rabaska.domain.jobs import JobId, JobSpec
 from rabaska.domain.runs import RunState
 from rabaska.errors import CommandFailed, NoSuchRun, Unreachable, WrongUse
-from rabaska.journeys.growth import MORE
-from rabaska.journeys.identity import guarded, refuse_other
-from rabaska.journeys.push import complete
-from rabaska.journeys.station import Station, station_of
-from rabaska.journeys.status import status
-from rabaska.journeys.submit import more_script, script, spec_of, submit
-from rabaska.journeys.telling import Teller
 from rabaska.node.record.plan import Plan, WrongFormat, from_json
 from rabaska.records.home import Home
-from rabaska.records.runs import NAME, RunRecord, remember
+from rabaska.records.run_index import NAME, RunRecord, remember
 from rabaska.remote.place import quoted, surely
+from rabaska.steps.carry import complete
+from rabaska.steps.connect import ConnectedCluster, connect_for
+from rabaska.steps.plan_run import MORE
+from rabaska.steps.progress import Reporter
+from rabaska.steps.query_status import status
+from rabaska.steps.run_identity import guarded, refuse_other
+from rabaska.steps.submit import more_script, script, spec_of, submit
 
 # The code of a run stays as it was submitted.
 _ELSE = (
@@ -27,19 +27,25 @@ _ELSE = (
 
 # What of a plan becomes a path on this computer, from which files are sent.
 _PLAN = {
-    "run": NAME, "code": re.compile("[0-9A-Za-z]*"),
+    "run": NAME,
+    "code": re.compile("[0-9A-Za-z]*"),
     "datasets": [{"pack": re.compile(r"(?!\.)[^/\x00]+")}],
-}  # fmt: skip
+}
 # And what its next job is made of.
 _ABOUT = {
-    "setup": [str], "account": str, "queue": str, "features": [str], "mail": str, "native": [str],
-    "resources": {"walltime": answers.TIME},
-}  # fmt: skip
+    "setup": [str],
+    "account": str,
+    "queue": str,
+    "features": [str],
+    "mail": str,
+    "native": [str],
+    "resources": {"walltime": untrusted.TIME},
+}
 _NO_PLAN = 97  # how the script that reads a plan ends where there is none
 
 
 def resume(
-    record: RunRecord, home: Home, *, jobs: int | None = None, teller: Teller | None = None
+    record: RunRecord, home: Home, *, jobs: int | None = None, teller: Reporter | None = None
 ) -> JobId:
     """Submit the run again; it goes on from its newest valid checkpoint."""
     now = status(record, home)
@@ -66,7 +72,7 @@ def resume(
         teller.warn(f"this run starts over, and its next job will too: {now.starts_over}; {_ELSE}")
     elif now.begins_again and now.checkpoint and teller:
         teller.warn(f"its next job {now.begins_again}; {_ELSE}")
-    there = station_of(record, home)
+    there = connect_for(record, home)
     plan = read_plan(record, there)
     _refuse_incomplete(plan, record)
     complete(there, plan, home)
@@ -78,7 +84,7 @@ def resume(
     return job
 
 
-def read_plan(record: RunRecord, there: Station) -> Plan:
+def read_plan(record: RunRecord, there: ConnectedCluster) -> Plan:
     file = quoted([record.path + "/run.json"])
     reading = guarded(record, f"[ -e {file} ] || exit {_NO_PLAN}\ncat {file}")
     outcome = surely(lambda: there.place.run(reading))
@@ -94,15 +100,15 @@ def read_plan(record: RunRecord, there: Station) -> Plan:
     if outcome.exit_code != 0:
         raise CommandFailed(f"the plan of {record.name} cannot be read", why=outcome.complaint)
     try:
-        return from_json(answers.read(outcome.output, _PLAN))
+        return from_json(untrusted.read(outcome.output, _PLAN))
     except (WrongFormat, ValueError, TypeError, KeyError, AttributeError) as problem:
         raise _damaged(record, problem) from None
 
 
 def _refuse_incomplete(plan: Plan, record: RunRecord) -> None:
     try:
-        answers.checked(plan.about, _ABOUT)
-    except answers.Unexpected as problem:
+        untrusted.checked(plan.about, _ABOUT)
+    except untrusted.Unexpected as problem:
         raise _damaged(record, problem) from None
 
 
@@ -115,7 +121,7 @@ def _damaged(record: RunRecord, problem: Exception) -> CommandFailed:
     )
 
 
-def _write_script(plan: Plan, there: Station, spec: JobSpec) -> str:
+def _write_script(plan: Plan, there: ConnectedCluster, spec: JobSpec) -> str:
     """A script of its own for each round, so that the one that ran stays to be read."""
     setup = tuple(plan.about["setup"])
     if plan.growth.words:
@@ -131,7 +137,7 @@ until (set -C; : > "$name") 2>/dev/null; do
 done; }"""
 
 
-def _written(naming: str, text: str, plan: Plan, there: Station) -> str:
+def _written(naming: str, text: str, plan: Plan, there: ConnectedCluster) -> str:
     """The name that the shell words `naming` gave to a script of the run."""
     outcome = there.place.run(
         f"cd {quoted([there.run_folder(plan.run)])} && {naming}"

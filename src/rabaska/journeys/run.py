@@ -7,36 +7,41 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.checkup.command import missing_script
+from rabaska.checkup.check_command import missing_script
 from rabaska.checkup.subject import sent_names
 from rabaska.domain.clusters import Cluster
+from rabaska.domain.job_request import check_launch
 from rabaska.domain.jobs import JobId
-from rabaska.domain.launching import check_launch
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import Draw, names_for, new_name
 from rabaska.errors import SettingsError
 from rabaska.journeys.pack import pack
-from rabaska.journeys.prepare import prepare, resolve
-from rabaska.journeys.push import push
-from rabaska.journeys.secrets import collected, promised
-from rabaska.journeys.snapshots import take_snapshot, taken
-from rabaska.journeys.station import Station, cluster_named, seen, sketch_station, station
-from rabaska.journeys.submit import (
-    Making,
+from rabaska.packing.make_pack import Pack
+from rabaska.packing.node_bundle import bundle
+from rabaska.records.home import Home
+from rabaska.records.run_index import RunRecord, enter, forget, remember
+from rabaska.remote.place import Nowhere
+from rabaska.settings.project_file import check_data, check_filled
+from rabaska.steps.carry import push, take_snapshot, taken
+from rabaska.steps.connect import (
+    ConnectedCluster,
+    cluster_named,
+    connect,
+    connect_for_preview,
+    observations_of,
+)
+from rabaska.steps.environment import prepare, resolve
+from rabaska.steps.progress import Reporter, SilentReporter
+from rabaska.steps.project_secrets import collected, promised
+from rabaska.steps.submit import (
     NameTaken,
-    Voyage,
+    PlanNamed,
+    PlannedRun,
     create,
     job_spec,
+    plan_run,
     submit,
-    voyage,
 )
-from rabaska.journeys.telling import Silent, Teller
-from rabaska.packing.bundle import bundle
-from rabaska.packing.pack import Pack
-from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord, enter, forget, remember
-from rabaska.remote.nowhere import Nowhere
-from rabaska.settings.project import check_data, check_filled
 
 
 @dataclass(frozen=True)
@@ -51,40 +56,40 @@ def run(
     project: Project,
     on: str,
     home: Home,
-    teller: Teller | None = None,
+    teller: Reporter | None = None,
     *,
     advise: bool = True,
     draw: Draw | None = None,
 ) -> Submitted:
     """Start a run; names are made of what `draw` gives."""
-    teller = teller or Silent()
+    teller = teller or SilentReporter()
     check_filled(project)
     if advise:
         check_script(project)
-        from rabaska.journeys.advancing import check_advance
+        from rabaska.steps.earlier_runs import check_advance
 
         check_advance(project, on, home, teller)
     _tell_of_the_profile(cluster_named(on, home), home, teller)
-    there = station(on, home)
+    there = connect(on, home)
     if advise:
         from rabaska.journeys.doctor import warn
 
         warn(project, there, teller)
     making = made_ready(project, there, home, teller)
     if advise:
-        from rabaska.journeys.advancing import tell_if_alone
+        from rabaska.steps.earlier_runs import tell_if_alone
 
         tell_if_alone(project, on, home, making(new_name(project.name)).plan, teller)
     return start(making, names_for(project.name, draw), project, there, home, teller)
 
 
 def start(
-    making: Making,
+    making: PlanNamed,
     names: Iterator[str],
     project: Project,
-    there: Station,
+    there: ConnectedCluster,
     home: Home,
-    teller: Teller,
+    teller: Reporter,
 ) -> Submitted:
     """Submit what is ready, under the first name that no other run has, here or there."""
     ready, record = _created(making, names, project, there, home)
@@ -100,8 +105,8 @@ def start(
 
 
 def _created(
-    making: Making, names: Iterator[str], project: Project, there: Station, home: Home
-) -> tuple[Voyage, RunRecord]:
+    making: PlanNamed, names: Iterator[str], project: Project, there: ConnectedCluster, home: Home
+) -> tuple[PlannedRun, RunRecord]:
     for name in names:
         ready, path = making(name), there.run_folder(name)
         # Remembered first: whatever happens to this computer, no job runs that it does not know.
@@ -117,31 +122,33 @@ def _created(
     raise AssertionError("names never end")
 
 
-def _record(ready: Voyage, path: str, project: Project, there: Station) -> RunRecord:
+def _record(ready: PlannedRun, path: str, project: Project, there: ConnectedCluster) -> RunRecord:
     name, on, folder = ready.plan.run, there.cluster.name, str(project.folder)
     identity, called = ready.plan.id, project.name
     return RunRecord(name, on, path, folder, time.time(), id=identity, called=called)
 
 
-def _tell_of_the_profile(cluster: Cluster, home: Home, teller: Teller) -> None:
+def _tell_of_the_profile(cluster: Cluster, home: Home, teller: Reporter) -> None:
     """That a cluster is gone; and at first use what is not as its profile has it.
 
     Profiles hold facts that nobody could verify. They are held against the site once.
     """
     if cluster.farewell:
         teller.warn(cluster.farewell)
-    elif cluster.probe and not cluster.is_here and seen(cluster.name, home) is None:
-        from rabaska.journeys.visit import visit
+    elif cluster.probe and not cluster.is_here and observations_of(cluster.name, home) is None:
+        from rabaska.steps.probe_site import probe_site
 
-        visit(cluster, home)
-        found = seen(cluster.name, home)
+        probe_site(cluster, home)
+        found = observations_of(cluster.name, home)
         differing = [fact for fact in found.facts if fact.verdict == "differs"] if found else []
         for fact in differing:
             says = f"{fact.key} is {fact.says or 'not'} in the profile of {cluster.name}"
             teller.warn(f"{says}, and the cluster says: {fact.found}")
 
 
-def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> Making:
+def made_ready(
+    project: Project, there: ConnectedCluster, home: Home, teller: Reporter
+) -> PlanNamed:
     """All that a job of the project needs, brought to its cluster; nothing is submitted."""
     check_data(project)
     check_launch(
@@ -154,8 +161,8 @@ def made_ready(project: Project, there: Station, home: Home, teller: Teller) -> 
     code = take_snapshot(project, home, teller)
     push(there, code, packs, teller)
 
-    def making(name: str) -> Voyage:
-        return voyage(project, name, there, code.digest, packs, environment.setup, secrets)
+    def making(name: str) -> PlannedRun:
+        return plan_run(project, name, there, code.digest, packs, environment.setup, secrets)
 
     _tell_of_limits(making(new_name(project.name)), there, teller)
     return making
@@ -169,28 +176,28 @@ def check_script(project: Project) -> None:
 
 
 def preview(
-    project: Project, on: str, home: Home, teller: Teller | None = None, *, advise: bool = True
-) -> Voyage:
+    project: Project, on: str, home: Home, teller: Reporter | None = None, *, advise: bool = True
+) -> PlannedRun:
     """What `run` would submit, with nothing packed, sent or written outside a temporary folder."""
     check_filled(project)
     check_data(project)
     if advise:
         check_script(project)
     with tempfile.TemporaryDirectory() as scratch:
-        there = sketch_station(on, home, program=bundle(Path(scratch)))
+        there = connect_for_preview(on, home, program=bundle(Path(scratch)))
         check_launch(
             job_spec(project, project.name, there), there.cluster, there.scheduler.capabilities
         )
-        code = taken(project, home, Path(scratch), teller or Silent())
+        code = taken(project, home, Path(scratch), teller or SilentReporter())
         packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
         setup = resolve(project.environment, there, nodes=project.resources.nodes).setup
         secrets = promised(project.environment)
-        ready = voyage(project, new_name(project.name), there, code.digest, packs, setup, secrets)
-        _tell_of_limits(ready, there, teller or Silent())
+        ready = plan_run(project, new_name(project.name), there, code.digest, packs, setup, secrets)
+        _tell_of_limits(ready, there, teller or SilentReporter())
         return ready
 
 
-def _tell_of_limits(ready: Voyage, there: Station, teller: Teller) -> None:
+def _tell_of_limits(ready: PlannedRun, there: ConnectedCluster, teller: Reporter) -> None:
     """What the cluster cannot do, and what could not be asked of it."""
     if isinstance(there.place, Nowhere):
         teller.warn(f"{there.place.why}; paths are shown as the profile spells them")

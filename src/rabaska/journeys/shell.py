@@ -4,32 +4,32 @@ from collections.abc import Sequence
 
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import names_for
-from rabaska.jobscript.enter import enter_script
+from rabaska.jobscript.script import enter_script
 from rabaska.journeys.run import made_ready
-from rabaska.journeys.station import Station, station
-from rabaska.journeys.submit import Making, NameTaken, Voyage, create, in_job
-from rabaska.journeys.telling import Teller
 from rabaska.records.home import Home
 from rabaska.remote.place import quoted
+from rabaska.steps.connect import ConnectedCluster, connect
+from rabaska.steps.progress import Reporter
+from rabaska.steps.submit import NameTaken, PlanNamed, PlannedRun, create, in_job
 
 
 def shell(
     project: Project,
     on: str,
     home: Home,
-    teller: Teller,
+    teller: Reporter,
     *,
     words: Sequence[str] = (),
     terminal: bool = True,
 ) -> int:
     """Open a shell in an allocation, or run `words` there; its exit code."""
-    there = station(on, home)
+    there = connect(on, home)
     ready, folder = _created(made_ready(project, there, home, teller), project.name, there)
     teller.step(f"asking {on} for an allocation; it ends with the shell")
     return there.place.attach(_script(ready, there, folder, words, terminal), terminal=terminal)
 
 
-def _created(making: Making, project: str, there: Station) -> tuple[Voyage, str]:
+def _created(making: PlanNamed, project: str, there: ConnectedCluster) -> tuple[PlannedRun, str]:
     """A folder for what the shell leaves, under a name that no other one has."""
     for name in names_for(project):
         ready, folder = making(name), f"{there.store}/shells/{name}"
@@ -42,7 +42,7 @@ def _created(making: Making, project: str, there: Station) -> tuple[Voyage, str]
 
 
 def _script(
-    ready: Voyage, there: Station, folder: str, words: Sequence[str], terminal: bool
+    ready: PlannedRun, there: ConnectedCluster, folder: str, words: Sequence[str], terminal: bool
 ) -> str:
     """Write what runs in the allocation, wait for one, and leave nothing that is empty."""
     inside = [*there.node, "inside", folder, *(["--", *words] if words else [])]

@@ -1,15 +1,15 @@
 """Show: a run's plan and the script that was submitted, as they were."""
 
 from rabaska.journeys.resume import read_plan
-from rabaska.journeys.station import station_of
-from rabaska.journeys.submit import Voyage, spec_of
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
+from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import quoted
+from rabaska.steps.connect import connect_for
+from rabaska.steps.submit import PlannedRun, spec_of
 
 
-def show(record: RunRecord, home: Home) -> Voyage:
-    there = station_of(record, home)
+def show(record: RunRecord, home: Home) -> PlannedRun:
+    there = connect_for(record, home)
     plan = read_plan(record, there)
     script = there.place.run(f"cat {quoted([record.path + '/job.sh'])}").output
-    return Voyage(spec=spec_of(plan, there, jobs=plan.jobs), plan=plan, script=script)
+    return PlannedRun(spec=spec_of(plan, there, jobs=plan.jobs), plan=plan, script=script)

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from rabaska.domain.answers import TIME, count
 from rabaska.domain.clusters import Tier
-from rabaska.domain.keeping import KINDS, Kept, purge_day
-from rabaska.domain.shellwords import expanding
-from rabaska.journeys.station import Station, station
+from rabaska.domain.shell_words import expanding
+from rabaska.domain.storage import KINDS, StoredItem, purge_day
+from rabaska.domain.untrusted import TIME, count
 from rabaska.node.files import PARTIAL
 from rabaska.records.home import Home
 from rabaska.remote.place import quoted
+from rabaska.steps.connect import ConnectedCluster, connect
 
 # One line for each thing: kilobytes, files, when it was written, kind, name.
 _LIST = r"""
@@ -31,7 +31,7 @@ class Storage:
     cluster: str
     store: str
     tiers: tuple[Tier, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[StoredItem, ...]
     free: int  # bytes on the file system of the store
     purge: str  # what the site says of the store
     first_purge: str  # the day on which the oldest of it may go
@@ -39,7 +39,7 @@ class Storage:
 
 
 def storage(on: str, home: Home) -> Storage:
-    there = station(on, home)
+    there = connect(on, home)
     everything, free = kept_there(there)
     kept = tuple(each for each in everything if not each.name.endswith(PARTIAL))
     tier = there.cluster.store_tier
@@ -57,7 +57,7 @@ def storage(on: str, home: Home) -> Storage:
     )
 
 
-def kept_there(there: Station) -> tuple[tuple[Kept, ...], int]:
+def kept_there(there: ConnectedCluster) -> tuple[tuple[StoredItem, ...], int]:
     """Everything in the store, and the bytes that are free beside it."""
     script = _LIST.format(store=quoted([there.store]), kinds=" ".join(KINDS))
     kept, free = [], 0
@@ -67,13 +67,13 @@ def kept_there(there: Station) -> tuple[tuple[Kept, ...], int]:
         if cells[0] == "kept" and len(cells) == 5 and len(numbers) == 3 and TIME(numbers[2]):
             kind, _, name = cells[4].partition("/")
             size, files, written = numbers
-            kept.append(Kept(kind, name, size * 1024, files, float(written)))
+            kept.append(StoredItem(kind, name, size * 1024, files, float(written)))
         elif cells[0] == "free" and numbers:
             free = numbers[-1] * 1024
     return tuple(kept), free
 
 
-def _quota(there: Station) -> str:
+def _quota(there: ConnectedCluster) -> str:
     if not there.cluster.quota:
         return ""
     return there.place.run(f"cd {expanding(there.store)}; {there.cluster.quota}").output.strip()

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import Unreachable
-from rabaska.journeys.status import status
 from rabaska.records.home import Home
-from rabaska.records.runs import RunRecord
+from rabaska.records.run_index import RunRecord
+from rabaska.steps.query_status import status
 
 _FIRST_PAUSE = 0.5  # seconds
 _LONGEST_PAUSE_HERE = 2.0

@@ -21,17 +21,39 @@ _HEARD_WHILE = {
 _NEAR = 0.4  # about one word that six facts have, or two that many have
 
 # Words of every sentence: that two texts share them says nothing.
-_TELL_NOTHING = frozenset({
-    "this", "that", "with", "what", "your", "from", "have", "when", "were", "been", "more", "than",
-    "they", "only", "does", "will", "which", "error", "there", "other", "cluster", "rabaska",
-})  # fmt: skip
+_TELL_NOTHING = frozenset(
+    {
+        "this",
+        "that",
+        "with",
+        "what",
+        "your",
+        "from",
+        "have",
+        "when",
+        "were",
+        "been",
+        "more",
+        "than",
+        "they",
+        "only",
+        "does",
+        "will",
+        "which",
+        "error",
+        "there",
+        "other",
+        "cluster",
+        "rabaska",
+    }
+)
 
 _OWN_ERROR = "The program stopped with an error of its own."
 _OWN_FIX = "The lines above it in the log (`rabaska logs`) show where in the program it happened."
 
 
 @dataclass(frozen=True)
-class Failure:
+class KnownFailure:
     """A failure that was recognised, with the line that gave it away."""
 
     id: str
@@ -74,7 +96,7 @@ def facts() -> tuple[Fact, ...]:
 
 def explain(
     text: str, *, stage: str | None = None, scheduler: str | None = None
-) -> tuple[Failure, ...]:
+) -> tuple[KnownFailure, ...]:
     """The known failures that `text` speaks of, the likeliest cause first.
 
     What has few causes goes before what has many, and what was said last before what was said
@@ -92,7 +114,7 @@ def explain(
     return known or (_own_error(lines) if stage in (None, "run") else ())
 
 
-def nearest(text: str, *, most: int = 3) -> tuple[Failure, ...]:
+def nearest(text: str, *, most: int = 3) -> tuple[KnownFailure, ...]:
     """The facts that share the most telling words with a text that none of them explains."""
     said, rarity = _words(text), _rarity()
     scores = {
@@ -121,8 +143,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z]{4,}|gpu|ssh|pip|tar", text.lower())) - _TELL_NOTHING
 
 
-def _failure(fact: Fact, line: str = "") -> Failure:
-    return Failure(fact.id, fact.stage, fact.meaning, fact.fix, line, fact.ours)
+def _failure(fact: Fact, line: str = "") -> KnownFailure:
+    return KnownFailure(fact.id, fact.stage, fact.meaning, fact.fix, line, fact.ours)
 
 
 def _applies(fact: Fact, stage: str | None, scheduler: str | None) -> bool:
@@ -148,10 +170,10 @@ def _last_place(fact: Fact, lines: list[str]) -> int:
     return next((place for place in places if fact.match.search(lines[place])), -1)
 
 
-def _own_error(lines: list[str]) -> tuple[Failure, ...]:
+def _own_error(lines: list[str]) -> tuple[KnownFailure, ...]:
     if not any(line.startswith("Traceback (most recent call last)") for line in lines):
         return ()
     errors = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit)\b", line)]
     if not errors:
         return ()
-    return (Failure("python-error", "run", _OWN_ERROR, _OWN_FIX, errors[-1]),)
+    return (KnownFailure("python-error", "run", _OWN_ERROR, _OWN_FIX, errors[-1]),)

@@ -164,8 +164,9 @@ def end_tree(pid: int, grace: float) -> bool:
 
     def tree() -> List[int]:
         table = _table()
-        known = [one for one, started in seen.items()
-                 if one in table and table[one].started == started]  # fmt: skip
+        known = [
+            one for one, started in seen.items() if one in table and table[one].started == started
+        ]
         led = [one.pid for one in table.values() if pid in (one.group, one.session)]
         roots = {pid, *known, *led}
         if is_reaper():

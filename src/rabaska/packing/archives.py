@@ -4,15 +4,15 @@ import hashlib
 import os
 import shutil
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from zlib import crc32
 
 from rabaska.errors import DatasetError
 from rabaska.node import files
-from rabaska.node.data import packs
-from rabaska.node.data.inspection import leads_out
-from rabaska.node.data.packs import (
+from rabaska.node.data import pack_format
+from rabaska.node.data.pack_format import (
     BLOCK,
     FILE,
     FOLDER,
@@ -20,10 +20,11 @@ from rabaska.node.data.packs import (
     NO_CLASS,
     RECORD,
     Entry,
-    Layout,
+    IndexLayout,
     Shard,
 )
-from rabaska.packing.headers import PERMISSIONS
+from rabaska.node.data.pack_safety import leads_out
+from rabaska.packing.tar_headers import PERMISSIONS
 
 _PIECE = 2**20
 _COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
@@ -41,32 +42,46 @@ def is_compressed(path: Path) -> bool:
     return path.is_file() and (path.name.endswith(_COMPRESSED) or path.suffix == ".zip")
 
 
-def index_in_place(archive: Path, name: str, folder: Path) -> packs.Manifest:
+def index_in_place(archive: Path, name: str, folder: Path) -> pack_format.Manifest:
     """Make `folder` a pack whose only shard is the archive itself; only its headers are parsed."""
     entries = _entries(archive)
-    link_or_copy(archive, folder / packs.shard_name(0))
-    shard, crcs = _checksums(folder / packs.shard_name(0), [e for e in entries if e.kind == FILE])
+    link_or_copy(archive, folder / pack_format.shard_name(0))
+    shard, crcs = _checksums(
+        folder / pack_format.shard_name(0), [e for e in entries if e.kind == FILE]
+    )
     labels = _labels(entries)
     names, records = [], []
     at = 0
     for entry in sorted(entries, key=lambda entry: (entry.kind, entry.name)):
         crc = crcs[entry.name] if entry.kind == FILE else 0
-        records.append(RECORD.pack(
-            entry.offset, entry.size, entry.mtime_ns, at, len(entry.name), len(entry.target), 0,
-            crc, entry.mode, entry.kind, _label(entry, labels), 0,
-        ))  # fmt: skip
+        records.append(
+            RECORD.pack(
+                entry.offset,
+                entry.size,
+                entry.mtime_ns,
+                at,
+                len(entry.name),
+                len(entry.target),
+                0,
+                crc,
+                entry.mode,
+                entry.kind,
+                _label(entry, labels),
+                0,
+            )
+        )
         names.append(entry.name + entry.target)
         at += len(names[-1])
     count, links, folders = (
         sum(entry.kind == kind for entry in entries) for kind in (FILE, LINK, FOLDER)
     )
-    index = Layout(count, links, folders, at).header() + b"".join(records) + b"".join(names)
-    files.write_whole(str(folder / packs.INDEX), index)
+    index = IndexLayout(count, links, folders, at).header() + b"".join(records) + b"".join(names)
+    files.write_whole(str(folder / pack_format.INDEX), index)
     total = sum(entry.size for entry in entries)
     sha256 = hashlib.sha256(index).hexdigest()
-    manifest = packs.Manifest(name, "", count, total, len(index), sha256, [shard])
-    manifest = manifest._replace(digest=packs.digest_of(manifest))
-    files.write_json(str(folder / packs.MANIFEST), packs.to_json(manifest))
+    manifest = pack_format.Manifest(name, "", count, total, len(index), sha256, [shard])
+    manifest = manifest._replace(digest=pack_format.digest_of(manifest))
+    files.write_json(str(folder / pack_format.MANIFEST), pack_format.to_json(manifest))
     return manifest
 
 
@@ -147,7 +162,7 @@ def _checksums(path: Path, entries: list[Entry]) -> tuple[Shard, dict[bytes, int
             crcs.append(crc32(block))
             size += len(block)
         found = {entry.name: _crc(stream.fileno(), entry) for entry in entries}
-    return Shard(packs.shard_name(0), size, digest.hexdigest(), crcs), found
+    return Shard(pack_format.shard_name(0), size, digest.hexdigest(), crcs), found
 
 
 def _crc(descriptor: int, entry: Entry) -> int:
@@ -170,3 +185,94 @@ def _labels(entries: list[Entry]) -> dict[bytes, int]:
 def _label(entry: Entry, labels: dict[bytes, int]) -> int:
     first, inside, _ = entry.name.partition(b"/")
     return labels.get(first, NO_CLASS) if inside or entry.kind != FILE else NO_CLASS
+
+
+_MODE = 0o755  # permissions that a member may have
+_OWN = 0o600  # and those that it always gets: what cannot be read cannot be packed
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    try:
+        if archive.suffix == ".zip":
+            with zipfile.ZipFile(archive) as zipped:
+                for member in zipped.infolist():
+                    refuse_name(archive, member.filename)
+                zipped.extractall(folder)  # noqa: S202 -- every name was looked at
+        else:
+            with tarfile.open(archive) as tar:
+                _Unpacking(archive, str(folder)).take(tar)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, RuntimeError, UnicodeError) as problem:
+        raise unfit(archive, str(problem)) from problem
+
+
+class _Unpacking:
+    def __init__(self, archive: Path, folder: str) -> None:
+        self._archive = archive
+        self._folder = folder
+        self._folders = {""}  # made so far, by their names in the archive
+        self._files: set[str] = set()
+        self._times: dict[str, float] = {}
+
+    def take(self, tar: tarfile.TarFile) -> None:
+        for member in tar:
+            name = cleaned(self._archive, member.name)
+            if name:
+                self._make(tar, member, name)
+                self._times[name] = member.mtime
+            tar.members = []  # type: ignore[attr-defined]  # it would keep every header
+        # Last of all: what is made in a folder changes the folder's time.
+        for name, time in self._times.items():
+            self._set_time(name, time)
+
+    def _make(self, tar: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> None:
+        if member.isdir():
+            self._make_folder(name)
+            return
+        self._make_folder(name.rpartition("/")[0])
+        path = self._free(name)
+        if member.issym():
+            if leads_out(os.fsencode(name), os.fsencode(member.linkname)):
+                raise unfit(self._archive, f"the link {name} leads out of it")
+            os.symlink(member.linkname, path)
+        elif member.islnk():
+            target = cleaned(self._archive, member.linkname)
+            if target not in self._files:
+                raise unfit(self._archive, f"{name} is a link to {target}, which is no file in it")
+            link_or_copy(self._path(target), path)
+            self._files.add(name)
+        elif member.isreg():
+            tar.makefile(member, path)
+            os.chmod(path, member.mode & _MODE | _OWN)
+            self._files.add(name)
+        else:
+            raise unfit(self._archive, f"{name} is a device or a pipe, not a file")
+
+    def _make_folder(self, name: str) -> None:
+        if name in self._folders:
+            return
+        self._make_folder(name.rpartition("/")[0])
+        try:
+            os.mkdir(self._path(name))
+        except FileExistsError:
+            raise unfit(self._archive, f"{name} is a folder and something else in it") from None
+        self._folders.add(name)
+
+    def _free(self, name: str) -> str:
+        """The path of `name`, free for it: of two that have one name, the later one counts."""
+        path = self._path(name)
+        if name in self._folders:
+            raise unfit(self._archive, f"{name} is a folder and something else in it")
+        if name in self._times:
+            os.unlink(path)
+            self._files.discard(name)
+        return path
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, name)
+
+    def _set_time(self, name: str, time: float) -> None:
+        try:
+            os.utime(self._path(name), (time, time), follow_symlinks=False)
+        except (OSError, OverflowError, ValueError) as problem:
+            why = f"{name} has a time that no file can have ({time}): {problem}"
+            raise unfit(self._archive, why) from problem

@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rabaska.errors import DatasetError
-from rabaska.node.data.ahead import ahead
-from rabaska.node.data.inspection import leads_out
-from rabaska.node.data.packs import FOLDER, LINK
-from rabaska.packing.names import Names, names_of
+from rabaska.node.data.pack_format import FOLDER, LINK
+from rabaska.node.data.pack_safety import leads_out
+from rabaska.node.data.read_ahead import ahead
+from rabaska.packing.compiled import leaf
+from rabaska.packing.name_columns import Names, names_of
 from rabaska.packing.refusals import refuse_secrets
-from rabaska.packing.speed import leaf
 
 _FEW, _FEW_NAMES = 4, 2000  # folders that one thread looks into at a time, and their files
 
 _Entry = os.DirEntry[bytes]
 
 
-class Found(NamedTuple):
+class ListedFolder(NamedTuple):
     """A link or a folder."""
 
     name: bytes  # relative to the folder that is listed
@@ -35,8 +35,8 @@ class Listing:
     """One walk over `source`: iterate it for the names of files, then ask for links and folders."""
 
     def __init__(self, source: bytes, *, follow_links: bool = False) -> None:
-        self.links: list[Found] = []
-        self.folders: list[Found] = []
+        self.links: list[ListedFolder] = []
+        self.folders: list[ListedFolder] = []
         self._source = source
         self._follow = follow_links
         self._looks_ahead = False  # in one folder at a time, or there might be too many threads
@@ -156,10 +156,10 @@ class Listing:
         except OSError as problem:
             raise unreadable(os.fsdecode(entry.path), problem) from problem
         _refuse_leaving(self._source, entry.path, name, target)
-        self.links.append(Found(name, LINK, target))
+        self.links.append(ListedFolder(name, LINK, target))
 
     def _add_folder(self, seen: "_Seen") -> None:
-        self.folders.append(Found(seen.name, FOLDER, b""))
+        self.folders.append(ListedFolder(seen.name, FOLDER, b""))
 
 
 class _Seen(NamedTuple):

@@ -1,11 +1,14 @@
-"""What cannot be packed is refused before anything is read."""
+"""What cannot be packed is refused before anything is read; a full disk is named."""
 
+import errno
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rabaska.domain.secrets import file_looks_secret, keeps_secrets
-from rabaska.errors import DatasetError
+from rabaska.errors import DatasetError, NoSpace
 
 
 def refuse_name(name: str) -> None:
@@ -52,3 +55,21 @@ def refuse_secrets(path: str) -> None:
         why=f"it is {real}, and what is packed is sent to the cluster, where the program reads it",
         hint="look at [data] in rabaska.toml; copy what is really data into a folder of its own",
     )
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def space_needed(store: Path, act: str) -> Iterator[None]:
+    """Turn a full disk or quota into NoSpace; any other error stays what it is."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno not in _FULL:
+            raise
+        raise NoSpace(
+            f"no space left to {act}",
+            why=f"{problem.strerror} in {store}",
+            hint="free some space, or set RABASKA_HOME to a folder on a larger disk",
+        ) from problem

@@ -32,12 +32,12 @@ class Home:
 
     @property
     def checked(self) -> Path:
-        """Profiles as they were understood, see `records.clusters`."""
+        """Profiles as they were understood, see `records.caches`."""
         return self.folder / "checked"
 
     @property
     def seen(self) -> Path:
-        """What clusters showed of themselves, see `records.seen`."""
+        """What clusters showed of themselves, see `records.caches`."""
         return self.folder / "seen"
 
     @property
@@ -128,7 +128,7 @@ def _refuse_owner(path: str) -> None:
 
 def _refuse_writers(path: str) -> None:
     """Whoever may write there could put something of theirs in the place of ours."""
-    from rabaska.node.private import others_write
+    from rabaska.node.private_folders import others_write
 
     try:
         found = os.stat(path)  # noqa: PTH116

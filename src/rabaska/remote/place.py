@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from rabaska.errors import Unreachable
 from rabaska.node.umask import VARIABLE
-from rabaska.remote.brought import Brought
-from rabaska.remote.refusals import ConnectionLost
+from rabaska.remote.fetched_before import Brought
+from rabaska.remote.ssh_errors import ConnectionLost
 
 NO_PROGRAM = 97  # how a guarded script ends where our own program is not there yet
 _TRIES = 4  # more in a row say that the connection is gone for good
@@ -134,3 +135,41 @@ def closed(umask: str) -> str:
 
 def quoted(words: Sequence[str]) -> str:
     return " ".join(shlex.quote(word) for word in words)
+
+
+@dataclass(frozen=True)
+class Nowhere:
+    """Answers every question with a failure, and moves nothing."""
+
+    why: str
+
+    def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
+        return Outcome(exit_code=255, output="", errors=self.why)
+
+    def stream(self, script: str) -> Iterator[bytes]:
+        raise self._refusal()
+
+    def attach(self, script: str, *, terminal: bool) -> int:
+        raise self._refusal()
+
+    def send(self, source: Path, target: str) -> None:
+        raise self._refusal()
+
+    def deliver(
+        self, parcels: Sequence[Parcel], node: NodeSide, moved: Moved | None = None
+    ) -> Delivered:
+        raise self._refusal()
+
+    def bring(
+        self,
+        source: str,
+        target: Path,
+        node: NodeSide,
+        *,
+        leave_out: Sequence[str] = (),
+        moved: Moved | None = None,
+    ) -> Brought:
+        raise self._refusal()
+
+    def _refusal(self) -> Unreachable:
+        return Unreachable("the cluster is not asked", why=self.why)

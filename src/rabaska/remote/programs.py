@@ -8,13 +8,13 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rabaska.errors import MissingProgram, RabaskaError
-from rabaska.node import variables
+from rabaska.node import environment_variables
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess, Popen
 
 
-class Package(NamedTuple):
+class DebianPackage(NamedTuple):
     """What brings a program, in the words of those who install it."""
 
     debian: str
@@ -30,10 +30,10 @@ class Package(NamedTuple):
 
 
 PACKAGES = {
-    "ssh": Package("openssh-client", "openssh-clients", "openssh"),
-    "rsync": Package("rsync", "rsync", "rsync"),
-    "git": Package("git", "git-core", "git"),
-    "bash": Package("bash", "bash", "bash"),
+    "ssh": DebianPackage("openssh-client", "openssh-clients", "openssh"),
+    "rsync": DebianPackage("rsync", "rsync", "rsync"),
+    "git": DebianPackage("git", "git-core", "git"),
+    "bash": DebianPackage("bash", "bash", "bash"),
 }
 
 
@@ -93,11 +93,11 @@ def _way(program: str) -> str:
 
 def _too_much(words: list[str], problem: OSError) -> RabaskaError:
     """The system refuses long words and long environments alike, and does not say which."""
-    name, size = variables.longest(os.environ)
-    if size > variables.LONGEST:
+    name, size = environment_variables.longest(os.environ)
+    if size > environment_variables.LONGEST:
         return MissingProgram(
             f"the variable {name} is too long: no program can be started",
-            why=variables.too_long(os.environ),
+            why=environment_variables.too_long(os.environ),
             hint=f"`unset {name}`, or keep its content in a file",
         )
     return MissingProgram(

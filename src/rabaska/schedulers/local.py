@@ -9,7 +9,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    TrialAnswer,
+)
 
 _STATES = {
     "QUEUED": JobState.QUEUED,
@@ -88,8 +96,8 @@ class Local:
     def prospect_command(self, spec: JobSpec) -> list[str]:
         return []
 
-    def read_prospect(self, said: str) -> Prospect:
-        return Prospect()
+    def read_prospect(self, said: str) -> TrialAnswer:
+        return TrialAnswer()
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return [*self.program, "here", "status", "--queue", self.queue, *map(str, jobs)]

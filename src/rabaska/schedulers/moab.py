@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    TrialAnswer,
+)
 from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
     by_hand,
@@ -75,10 +83,16 @@ class Moab:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            dependency=True, mail=True, features=True, accounts=True, gone="invalid job specified",
+            dependency=True,
+            mail=True,
+            features=True,
+            accounts=True,
+            gone="invalid job specified",
             find=jobs_called(_CALLED),
-            answer="</Data>|<Data/>", reach="pbsdsh", own_options=family.OWN,
-        )  # fmt: skip
+            answer="</Data>|<Data/>",
+            reach="pbsdsh",
+            own_options=family.OWN,
+        )
 
     def directives(self, spec: JobSpec) -> list[str]:
         asked = spec.resources
@@ -109,9 +123,9 @@ class Moab:
         processors = (asked.cores or 1) * asked.tasks * asked.nodes
         return ["showstart", f"{processors}@{clock(asked.walltime)}"]
 
-    def read_prospect(self, said: str) -> Prospect:
+    def read_prospect(self, said: str) -> TrialAnswer:
         found = _START.search(said)
-        return Prospect(start=f"in {found[1]}, on {found[2]}") if found else Prospect()
+        return TrialAnswer(start=f"in {found[1]}, on {found[2]}") if found else TrialAnswer()
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["sh", "-c", _SHOWQ, *map(str, jobs)]

@@ -15,8 +15,8 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
-    Prospect,
     Resources,
+    TrialAnswer,
 )
 from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
@@ -52,12 +52,17 @@ class Pbs:
     def capabilities(self) -> Capabilities:
         # Arrays could run one element at a time, but PBS refuses `-r n` for them.
         return Capabilities(
-            dependency=True, mail=True, features=True, accounts=True, asked_by_id=True,
+            dependency=True,
+            mail=True,
+            features=True,
+            accounts=True,
+            asked_by_id=True,
             find=family.JOBS_CALLED,
             partial_answers=(family.UNKNOWN_JOB, _FINISHED_JOB),
-            gone="Unknown Job Id|Job has finished|invalid for state of job", reach="pbsdsh",
+            gone="Unknown Job Id|Job has finished|invalid for state of job",
+            reach="pbsdsh",
             own_options=family.OWN,
-        )  # fmt: skip
+        )
 
     def directives(self, spec: JobSpec) -> list[str]:
         # PBS may put several chunks on one node, unless it is told to scatter them.
@@ -87,7 +92,7 @@ class Pbs:
     def prospect_command(self, spec: JobSpec) -> list[str]:
         return family.queue_question(spec)
 
-    def read_prospect(self, said: str) -> Prospect:
+    def read_prospect(self, said: str) -> TrialAnswer:
         return family.read_queue(said)
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, Prospect
+from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus, TrialAnswer
 from rabaska.schedulers.spelling import (
     carried,
     clock,
@@ -103,19 +103,19 @@ def queue_question(spec: JobSpec) -> list[str]:
     return ["sh", "-c", _QUEUE, "qstat", one_word(spec.queue), limit]
 
 
-def read_queue(said: str) -> Prospect:
+def read_queue(said: str) -> TrialAnswer:
     unknown = re.search(r"Unknown queue.*", said)
     if unknown:
-        return Prospect(refusal=unknown[0].strip())
+        return TrialAnswer(refusal=unknown[0].strip())
     told = dict(_QUEUE_LINE.findall(said))
     if told.get("enabled") == "False":
-        return Prospect(refusal="the queue takes no jobs: enabled = False")
+        return TrialAnswer(refusal="the queue takes no jobs: enabled = False")
     most, asked = told.get("resources_max.walltime", ""), told.get("asked.walltime", "")
     if _seconds(most) and _seconds(most) < _seconds(asked):
-        return Prospect(refusal=f"the queue allows {most} and the job asks for {asked}")
+        return TrialAnswer(refusal=f"the queue allows {most} and the job asks for {asked}")
     if told.get("started") == "False":
-        return Prospect(refusal="the queue starts no jobs: started = False")
-    return Prospect()
+        return TrialAnswer(refusal="the queue starts no jobs: started = False")
+    return TrialAnswer()
 
 
 def _seconds(duration: str) -> int:

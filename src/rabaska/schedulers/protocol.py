@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus, Prospect
+from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus, TrialAnswer
 
 COMMENT = "rabaska-"  # begins what a job carries where it has room for the mark of its submission
 
@@ -53,7 +53,7 @@ class Scheduler(Protocol):
         Empty where the scheduler cannot be asked that.
         """
 
-    def read_prospect(self, said: str) -> Prospect: ...
+    def read_prospect(self, said: str) -> TrialAnswer: ...
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]: ...
 

@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    TrialAnswer,
+)
 from rabaska.schedulers.spelling import (
     carried,
     clock,
@@ -57,11 +65,19 @@ class Sge:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            array=True, dependency=True, mail=True, features=True, accounts=True,
-            gone=r"denied: job \"\S+\" does not exist|jobs do not exist", find=jobs_called(_CALLED),
-            answer="</job_info>", reach="qrsh", several_by="-pe",
-            own_options=("-N", "-t", "-o", "-sync"), whole_words=True,
-        )  # fmt: skip
+            array=True,
+            dependency=True,
+            mail=True,
+            features=True,
+            accounts=True,
+            gone=r"denied: job \"\S+\" does not exist|jobs do not exist",
+            find=jobs_called(_CALLED),
+            answer="</job_info>",
+            reach="qrsh",
+            several_by="-pe",
+            own_options=("-N", "-t", "-o", "-sync"),
+            whole_words=True,
+        )
 
     def directives(self, spec: JobSpec) -> list[str]:
         asked, folder = spec.resources, plain_path(spec.folder)
@@ -117,12 +133,12 @@ class Sge:
     def prospect_command(self, spec: JobSpec) -> list[str]:
         return ["qsub", "-w", "v"]
 
-    def read_prospect(self, said: str) -> Prospect:
+    def read_prospect(self, said: str) -> TrialAnswer:
         """`-w v` finds out whether an empty cluster could run it; it tells no time."""
         if _CAN_RUN.search(said):
-            return Prospect()
+            return TrialAnswer()
         refusal = re.search(r"verification: (.+)|Unable to run job: (.+)", said)
-        return Prospect(refusal=(refusal[1] or refusal[2]).strip() if refusal else "")
+        return TrialAnswer(refusal=(refusal[1] or refusal[2]).strip() if refusal else "")
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         """All jobs of the user: of those asked for alone, qstat would not tell the state."""

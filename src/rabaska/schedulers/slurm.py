@@ -13,8 +13,8 @@ from rabaska.domain.jobs import (
     JobSpec,
     JobState,
     JobStatus,
-    Prospect,
     Resources,
+    TrialAnswer,
 )
 from rabaska.schedulers.protocol import COMMENT
 from rabaska.schedulers.spelling import carried
@@ -53,9 +53,19 @@ _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?", re.ASCII)  # no site allows lon
 _FOR_BATCH = ("--output", "--no-requeue", "--open-mode")  # options that salloc does not know
 # A submission that waits for its job's end, or only tests, has no answer for us.
 _OWN = (
-    "--job-name", "-J", "--output", "-o", "--error", "-e", "--array", "-a", "--comment",
-    "--wait", "-W", "--test-only",
-)  # fmt: skip
+    "--job-name",
+    "-J",
+    "--output",
+    "-o",
+    "--error",
+    "-e",
+    "--array",
+    "-a",
+    "--comment",
+    "--wait",
+    "-W",
+    "--test-only",
+)
 _MARK = "slurm"  # begins each of our lines, so that banners cannot be taken for one
 
 
@@ -72,11 +82,19 @@ class Slurm:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            array=True, dependency=True, signal_before_limit=True, mail=True, features=True,
-            accounts=True, find=("squeue", "--me", "--noheader", "--states=all", "--format=%F %k"),
-            gone="Invalid job id|already complet", lets_save=True,
-            answer=rf"^{_MARK}\|JOBID\|", reach="srun", own_options=_OWN,
-        )  # fmt: skip
+            array=True,
+            dependency=True,
+            signal_before_limit=True,
+            mail=True,
+            features=True,
+            accounts=True,
+            find=("squeue", "--me", "--noheader", "--states=all", "--format=%F %k"),
+            gone="Invalid job id|already complet",
+            lets_save=True,
+            answer=rf"^{_MARK}\|JOBID\|",
+            reach="srun",
+            own_options=_OWN,
+        )
 
     def directives(self, spec: JobSpec) -> list[str]:
         chosen = {
@@ -141,10 +159,10 @@ class Slurm:
     def prospect_command(self, spec: JobSpec) -> list[str]:
         return ["sbatch", "--test-only"]
 
-    def read_prospect(self, said: str) -> Prospect:
+    def read_prospect(self, said: str) -> TrialAnswer:
         start = re.search(r"to start at (\d[\dT:-]+)", said, re.ASCII)
         refusals = re.findall(r"(?:allocation failure|error): (.+)", said)
-        return Prospect(start=start[1]) if start else Prospect(refusal="".join(refusals[-1:]))
+        return TrialAnswer(start=start[1]) if start else TrialAnswer(refusal="".join(refusals[-1:]))
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         ids = ",".join(job.native for job in jobs)
@@ -157,9 +175,13 @@ class Slurm:
         """For what has left the queue; sites without a database answer with an error."""
         ids = ",".join(job.native for job in jobs)
         return [
-            "sacct", "--noheader", "--parsable2", "--allocations",
-            "--format=JobID,State,ExitCode,Reason", f"--jobs={ids}",
-        ]  # fmt: skip
+            "sacct",
+            "--noheader",
+            "--parsable2",
+            "--allocations",
+            "--format=JobID,State,ExitCode,Reason",
+            f"--jobs={ids}",
+        ]
 
     def read_status(self, output: str) -> Mapping[str, JobStatus]:
         found: dict[str, JobStatus] = {}

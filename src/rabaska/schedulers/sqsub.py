@@ -10,7 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    TrialAnswer,
+)
 from rabaska.schedulers.spelling import (
     job_name,
     mebibytes,
@@ -116,8 +124,8 @@ class Sqsub:
     def prospect_command(self, spec: JobSpec) -> list[str]:
         return []
 
-    def read_prospect(self, said: str) -> Prospect:
-        return Prospect()
+    def read_prospect(self, said: str) -> TrialAnswer:
+        return TrialAnswer()
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         return ["sqjobs", *map(str, jobs)]

@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 
-from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobState, JobStatus, Prospect
+from rabaska.domain.jobs import (
+    Capabilities,
+    InJob,
+    JobId,
+    JobSpec,
+    JobState,
+    JobStatus,
+    TrialAnswer,
+)
 from rabaska.schedulers import pbs_family as family
 from rabaska.schedulers.spelling import (
     clock,
@@ -43,13 +51,19 @@ class Torque:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            dependency=True, mail=True, features=True, accounts=True, asked_by_id=True,
+            dependency=True,
+            mail=True,
+            features=True,
+            accounts=True,
+            asked_by_id=True,
             find=family.JOBS_CALLED,
-            partial_answers=(family.UNKNOWN_JOB,), reach="pbsdsh", own_options=family.OWN,
+            partial_answers=(family.UNKNOWN_JOB,),
+            reach="pbsdsh",
+            own_options=family.OWN,
             node_lost="could not connect to MOM",
             # Slurm's qdel says nothing of a job that it does not know.
             gone="Unknown Job Id|nonexistent job id|invalid for state of job|^exit code 1$",
-        )  # fmt: skip
+        )
 
     def directives(self, spec: JobSpec) -> list[str]:
         asked = spec.resources
@@ -81,7 +95,7 @@ class Torque:
     def prospect_command(self, spec: JobSpec) -> list[str]:
         return family.queue_question(spec)
 
-    def read_prospect(self, said: str) -> Prospect:
+    def read_prospect(self, said: str) -> TrialAnswer:
         return family.read_queue(said)
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:

@@ -13,8 +13,15 @@ MANY_FILES = 100
 MANY_BYTES = 20 * 10**6
 
 SKIPPED = {
-    "__pycache__", "node_modules", "venv", "env", "site-packages", "build", "dist", "htmlcov",
-}  # fmt: skip
+    "__pycache__",
+    "node_modules",
+    "venv",
+    "env",
+    "site-packages",
+    "build",
+    "dist",
+    "htmlcov",
+}
 _WRITTEN = re.compile(
     r"(outputs?|results?|checkpoints?|ckpts?|runs?|logs?|lightning_logs|wandb|mlruns|figures?|"
     r"tb_logs|saved?(_models?)?|weights|models?|multirun|docs?|tests?|notebooks?|src|scripts?)$",
@@ -27,7 +34,7 @@ _DATA_NAME = re.compile(r"(data|dataset|datasets|images?|imgs|corpus|corpora)$",
 
 
 @dataclass
-class Folder:
+class ProjectFolder:
     """One folder with all that lies below it."""
 
     name: str  # relative to the project, with slashes; "" for the project itself
@@ -35,7 +42,7 @@ class Folder:
     size: int = 0  # bytes
     code: int = 0  # files of code among them
     own_files: int = 0
-    children: list["Folder"] = field(default_factory=list)
+    children: list["ProjectFolder"] = field(default_factory=list)
     archives: list[tuple[str, int]] = field(default_factory=list)  # name, bytes
 
     @property
@@ -48,10 +55,10 @@ class Folder:
 class Survey:
     """What a bounded walk saw; `whole` is false when it was cut short."""
 
-    top: Folder
+    top: ProjectFolder
     whole: bool
 
-    def all(self) -> Iterator[Folder]:
+    def all(self) -> Iterator[ProjectFolder]:
         waiting = [self.top]
         while waiting:
             folder = waiting.pop()
@@ -61,8 +68,8 @@ class Survey:
 
 def survey(project: Path) -> Survey:
     """Walk the project without following links, for a bounded number of entries and seconds."""
-    top = Folder("")
-    waiting: list[tuple[Path, Folder, tuple[Folder, ...]]] = [(project, top, (top,))]
+    top = ProjectFolder("")
+    waiting: list[tuple[Path, ProjectFolder, tuple[ProjectFolder, ...]]] = [(project, top, (top,))]
     seen = 0
     until = time.monotonic() + LONGEST
     while waiting:
@@ -71,7 +78,7 @@ def survey(project: Path) -> Survey:
             seen += 1
             if entry.is_dir(follow_symlinks=False):
                 if _is_walked(entry):
-                    child = Folder(f"{folder.name}/{entry.name}".lstrip("/"))
+                    child = ProjectFolder(f"{folder.name}/{entry.name}".lstrip("/"))
                     folder.children.append(child)
                     waiting.append((Path(entry.path), child, (*above, child)))
             else:
@@ -103,7 +110,9 @@ def _can_be_written(entry: os.DirEntry[str]) -> bool:
     return entry.name.isprintable()
 
 
-def _count(entry: os.DirEntry[str], folder: Folder, above: tuple[Folder, ...]) -> None:
+def _count(
+    entry: os.DirEntry[str], folder: ProjectFolder, above: tuple[ProjectFolder, ...]
+) -> None:
     try:
         size = entry.stat(follow_symlinks=False).st_size
     except OSError:
@@ -117,7 +126,7 @@ def _count(entry: os.DirEntry[str], folder: Folder, above: tuple[Folder, ...]) -
         each.code += entry.name.endswith(_CODE)
 
 
-def data_folders(seen: Survey, *, written: set[str]) -> list[Folder]:
+def data_folders(seen: Survey, *, written: set[str]) -> list[ProjectFolder]:
     """The folders that look like datasets, best first; `written` are those the program writes."""
     found = []
     for child in seen.top.children:
@@ -125,7 +134,7 @@ def data_folders(seen: Survey, *, written: set[str]) -> list[Folder]:
     return sorted(found, key=lambda folder: (-_likeness(folder), -folder.files, folder.name))
 
 
-def _datasets_in(folder: Folder, written: set[str]) -> list[Folder]:
+def _datasets_in(folder: ProjectFolder, written: set[str]) -> list[ProjectFolder]:
     name = folder.name.rpartition("/")[2]
     if folder.name in written or _WRITTEN.match(name) or not folder.files:
         return []
@@ -137,7 +146,7 @@ def _datasets_in(folder: Folder, written: set[str]) -> list[Folder]:
     return [folder]
 
 
-def _is_shelf(inner: list[Folder], name: str) -> bool:
+def _is_shelf(inner: list[ProjectFolder], name: str) -> bool:
     """Whether a folder such as `data/` only holds datasets: each has folders of its own."""
     if not inner or any(_SPLITS.match(child.name.rpartition("/")[2]) for child in inner):
         return False
@@ -149,11 +158,11 @@ def is_named_for_data(path: str) -> bool:
     return bool(_DATA_NAME.match(path.split("/")[0]))
 
 
-def _is_big(folder: Folder) -> bool:
+def _is_big(folder: ProjectFolder) -> bool:
     named = is_named_for_data(folder.name)
     return named or folder.files >= MANY_FILES or folder.size >= MANY_BYTES
 
 
-def _likeness(folder: Folder) -> int:
+def _likeness(folder: ProjectFolder) -> int:
     named = is_named_for_data(folder.name)
     return 2 * named + (folder.files >= MANY_FILES) + (folder.size >= MANY_BYTES)

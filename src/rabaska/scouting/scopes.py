@@ -86,9 +86,11 @@ class Program:
         for child in ast.iter_child_nodes(node):
             self._walk(scope, child, node)
         declared = {
-            name for each in scope.nodes if isinstance(each, (ast.Global, ast.Nonlocal))
+            name
+            for each in scope.nodes
+            if isinstance(each, (ast.Global, ast.Nonlocal))
             for name in each.names
-        }  # fmt: skip
+        }
         scope.names -= declared
 
     def _walk(self, scope: Scope, node: ast.AST, parent: ast.AST, inside: str = "") -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.scouting import source
-from rabaska.scouting.options import Option, options
-from rabaska.scouting.saves import Write, imported, loads, writes
-from rabaska.scouting.source import Place, Source, called, last_word
+from rabaska.scouting.script_options import Option, options
+from rabaska.scouting.script_writes import Write, imported, loads, writes
+from rabaska.scouting.source import Source, SourceLine, called, last_word
 
 MOST_SCRIPTS = 400
 _PLACES = ("*.py", "*/*.py", "src/*/*.py")
@@ -16,10 +16,26 @@ _NOT_SCRIPTS = re.compile(
     r"(^|/)(test_[^/]*|[^/]*_test|setup|conf|conftest|__init__)\.py$|(^|/)(tests?|docs?)/"
 )
 _TRAINS = re.compile(r"(^|[_/-])(train|training|trainer|fit|pretrain|finetune|run|main)")
-_OTHERWISE = re.compile(r"eval|infer|predict|test|export|convert|plot|make|download|prepare|"
-                        r"preprocess|util|demo|visuali|server|api|benchmark", re.I)  # fmt: skip
-_FRAMEWORKS = ("torch", "tensorflow", "keras", "jax", "flax", "lightning", "pytorch_lightning",
-               "transformers", "numpy", "sklearn", "xgboost", "fastai", "mxnet")  # fmt: skip
+_OTHERWISE = re.compile(
+    r"eval|infer|predict|test|export|convert|plot|make|download|prepare|"
+    r"preprocess|util|demo|visuali|server|api|benchmark",
+    re.I,
+)
+_FRAMEWORKS = (
+    "torch",
+    "tensorflow",
+    "keras",
+    "jax",
+    "flax",
+    "lightning",
+    "pytorch_lightning",
+    "transformers",
+    "numpy",
+    "sklearn",
+    "xgboost",
+    "fastai",
+    "mxnet",
+)
 _TRAINING_CALLS = {"backward", "fit", "train", "step", "zero_grad", "train_on_batch", "minimize"}
 
 
@@ -50,9 +66,9 @@ class Script:
         return frozenset[str]().union(*(loads(each) for each in self.sources))
 
     @property
-    def calls(self) -> dict[str, Place]:
+    def calls(self) -> dict[str, SourceLine]:
         """Every dotted name it calls, with the first place."""
-        found: dict[str, Place] = {}
+        found: dict[str, SourceLine] = {}
         for each in self.sources:
             for node in each.nodes:
                 if isinstance(node, ast.Call):

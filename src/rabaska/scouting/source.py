@@ -12,7 +12,7 @@ LARGEST = 2 * 10**6  # bytes; what is larger was not written by hand
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """Where something was found, as a reader would look it up."""
 
     file: str  # relative to the project
@@ -33,8 +33,8 @@ class Source:
     problem: str = ""
     nodes: tuple[ast.AST, ...] = field(default=(), repr=False)
 
-    def place(self, node: ast.AST, shown: str = "") -> Place:
-        return Place(self.name, getattr(node, "lineno", 1), shown)
+    def place(self, node: ast.AST, shown: str = "") -> SourceLine:
+        return SourceLine(self.name, getattr(node, "lineno", 1), shown)
 
     def calls(self) -> Iterator[ast.Call]:
         return (node for node in self.nodes if isinstance(node, ast.Call))

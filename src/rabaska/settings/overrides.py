@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rabaska.errors import SettingsError
-from rabaska.settings.lines import Path
-from rabaska.settings.mistakes import nearest
-from rabaska.settings.model import ClusterTable, Settings
-from rabaska.settings.tables import inner_table, keys
+from rabaska.settings.document import Path, nearest
+from rabaska.settings.project_tables import ClusterTable, Settings
+from rabaska.settings.validation import inner_table, keys
 
 _PER_CLUSTER = [key for key in keys(ClusterTable) if key not in keys(Settings)]
 

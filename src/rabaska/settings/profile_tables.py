@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from rabaska.settings.model import Table
-from rabaska.settings.values import Duration, Line, Size, Trimmed, Variables
+from rabaska.settings.project_tables import Table
+from rabaska.settings.value_types import Duration, Line, Size, Trimmed, Variables
 
 
 class ReachTable(Table):

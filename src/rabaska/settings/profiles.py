@@ -5,10 +5,10 @@ from pathlib import Path as File
 from rabaska.domain.clusters import Cluster, Partition, Tier
 from rabaska.errors import SettingsError
 from rabaska.settings import document
-from rabaska.settings.checking import checked
-from rabaska.settings.mistakes import nearest, refusal
+from rabaska.settings.document import nearest, refusal
 from rabaska.settings.profile_files import profile_files
 from rabaska.settings.profile_tables import PartitionTable, Profile, TierTable
+from rabaska.settings.validation import checked
 
 
 def load_cluster(name: str, *, user_profiles: File | None = None) -> Cluster:

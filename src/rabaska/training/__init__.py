@@ -8,27 +8,33 @@ only by a session, and a DataLoader takes a PackedDataset as it is.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rabaska.training.packed import PackedDataset, folder
-    from rabaska.training.sampling import Order
     from rabaska.training.sessions import Session, session
-    from rabaska.training.trouble import (
-        CannotResume,
-        DamagedData,
-        NotSaveable,
-        SaveFailed,
-        Trouble,
-        WrongUse,
-    )
+
+    from .errors import CannotResume, DamagedData, NotSaveable, SaveFailed, TrainingError, WrongUse
+    from .packed_dataset import PackedDataset, folder
+    from .sample_order import Order
 
 __all__ = [
-    "CannotResume", "DamagedData", "NotSaveable", "Order", "PackedDataset", "SaveFailed",
-    "Session", "Trouble", "WrongUse", "folder", "session",
-]  # fmt: skip
+    "CannotResume",
+    "DamagedData",
+    "NotSaveable",
+    "Order",
+    "PackedDataset",
+    "SaveFailed",
+    "Session",
+    "TrainingError",
+    "WrongUse",
+    "folder",
+    "session",
+]
 
 _ROOMS = {
-    "PackedDataset": "packed", "folder": "packed", "Order": "sampling", "Session": "sessions",
+    "PackedDataset": "packed_dataset",
+    "folder": "packed_dataset",
+    "Order": "sample_order",
+    "Session": "sessions",
     "session": "sessions",
-}  # fmt: skip
+}
 
 
 def __getattr__(name: str) -> object:
@@ -37,6 +43,6 @@ def __getattr__(name: str) -> object:
         raise AttributeError("module {!r} has no attribute {!r}".format(__name__, name))
     import importlib
 
-    module = importlib.import_module(__name__ + "." + _ROOMS.get(name, "trouble"))
+    module = importlib.import_module(__name__ + "." + _ROOMS.get(name, "errors"))
     globals()[name] = getattr(module, name)
     return globals()[name]

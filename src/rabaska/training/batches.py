@@ -1,9 +1,95 @@
 """The batches of a session: what its `for` loop goes over."""
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
-from rabaska.training import loader
-from rabaska.training.turns import Recipe, Turns
+from . import lazy_imports, random_state, save_timing
+from .sample_order import EpochOrder, EpochOrders, OrderRecipe
+
+Collate = Callable[[List[Any]], Any]
+
+
+class Reseeded:
+    """A dataset of whole batches."""
+
+    def __init__(self, dataset: Any, seed: int, collate: Optional[Collate]) -> None:
+        self._dataset = dataset
+        self._seed = seed
+        self._collate = collate or lazy_imports.torch().utils.data.default_collate
+
+    def __getitem__(self, turn: EpochOrder) -> Any:
+        seed = random_state.seed_for(self._seed, "batch", turn.epoch, turn.number)
+        if lazy_imports.in_worker():
+            random_state.seed(seed)
+            return self._batch(turn.samples)
+        with random_state.borrowed(seed), _one_thread():
+            return self._batch(turn.samples)
+
+    def _batch(self, samples: List[int]) -> Any:
+        at_once = getattr(self._dataset, "__getitems__", None)
+        found = at_once(samples) if at_once else [self._dataset[one] for one in samples]
+        return self._collate(found)
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """As in a worker: another number of threads may add up in another order."""
+    torch = lazy_imports.torch()
+    threads = torch.get_num_threads()
+    if threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+class _Begin:
+    """What a worker does first."""
+
+    def __init__(self, then: Optional[Callable[[int], None]]) -> None:
+        self._then = then
+
+    def __call__(self, worker: int) -> None:
+        save_timing.pass_over()
+        if self._then is not None:
+            self._then(worker)
+
+
+def data_loader(
+    dataset: Any,
+    recipe: OrderRecipe,
+    turns: EpochOrders,
+    workers: int,
+    collate: Optional[Collate],
+    **more: Any,
+) -> Any:
+    """A DataLoader over `turns`; `more` are arguments of its own."""
+    torch = lazy_imports.torch()
+    # Its own generator: iter() would otherwise draw from the one that dropout draws from.
+    generator = torch.Generator()
+    generator.manual_seed(random_state.seed_for(recipe.seed, "loader"))
+    first = _Begin(more.pop("worker_init_fn", None))
+    return torch.utils.data.DataLoader(
+        Reseeded(dataset, random_state.seed_for(recipe.seed, "rank", recipe.rank), collate),
+        batch_size=None,
+        sampler=turns,
+        num_workers=workers,
+        collate_fn=_as_it_is,
+        generator=generator,
+        worker_init_fn=first if workers else None,
+        **more,
+    )
+
 
 if TYPE_CHECKING:
     from rabaska.training.sessions import Session
@@ -20,10 +106,10 @@ class Batches:
         self,
         session: "Session",
         dataset: Any,
-        recipe: Recipe,
+        recipe: OrderRecipe,
         epochs: Optional[int],
         workers: int,
-        collate: Optional[loader.Collate],
+        collate: Optional[Collate],
         more: Dict[str, Any],
     ) -> None:
         self.dataset = dataset
@@ -42,9 +128,9 @@ class Batches:
     def __iter__(self) -> Iterator[Any]:
         session = self._session
         first, last = session.begin_loader(self._epochs)
-        turns = Turns(self._recipe, first, last)
+        turns = EpochOrders(self._recipe, first, last)
         made = iter(
-            loader.data_loader(
+            data_loader(
                 self.dataset, self._recipe, turns, self._workers, self._collate, **self._more
             )
             if len(turns)

@@ -8,17 +8,22 @@ import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from rabaska.training import lazily
+from . import lazy_imports
 
 _FACTORIES: Dict[str, Any] = {
     each.__name__: each for each in (int, float, bool, str, list, dict, set, tuple, Counter)
 }
 _OF_ITEMS: Dict[str, Callable[[List[Any]], Any]] = {
-    "list": list, "tuple": tuple, "set": set, "frozenset": frozenset,
-}  # fmt: skip
+    "list": list,
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+}
 _OF_PAIRS: Dict[str, Callable[[Dict[Any, Any]], Any]] = {
-    "dict": dict, "ordered": OrderedDict, "counter": Counter,
-}  # fmt: skip
+    "dict": dict,
+    "ordered": OrderedDict,
+    "counter": Counter,
+}
 
 
 class Taken(NamedTuple):
@@ -42,7 +47,7 @@ def taken(value: Any) -> Optional[Taken]:
         return _default(value)
     if type(value) is deque:
         return Taken("deque", about=value.maxlen, items=list(value))
-    if type(value) is lazily.torch().Size:
+    if type(value) is lazy_imports.torch().Size:
         return Taken("size", items=list(value))
     if isinstance(value, tuple) and hasattr(value, "_fields") and hasattr(value, "_make"):
         made_by = type(value)
@@ -63,7 +68,7 @@ def made_of_items(kind: str, about: Any, items: List[Any]) -> Any:
     if kind == "deque":
         return deque(items, about)
     if kind == "size":
-        return lazily.torch().Size(items)
+        return lazy_imports.torch().Size(items)
     if kind == "namedtuple":
         return _named(*about)._make(items)
     return _OF_ITEMS[kind](items)

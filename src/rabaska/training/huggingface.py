@@ -10,7 +10,8 @@ from typing import Any, Dict, Iterator, Optional, Tuple
 import transformers
 
 from rabaska.training.sessions import Session, session
-from rabaska.training.trouble import WrongUse
+
+from .errors import WrongUse
 
 
 def train(trainer: Any, **settings: Any) -> Any:
@@ -112,11 +113,12 @@ class _Batches:
         else:
             collate = trainer._get_collator_with_removed_columns(collate, description="training")
         self._wanted = {
-            "batch_size": self.batch_size, "collate": collate,
+            "batch_size": self.batch_size,
+            "collate": collate,
             "workers": trainer.args.dataloader_num_workers,
             "drop_last": trainer.args.dataloader_drop_last,
             "pin_memory": trainer.args.dataloader_pin_memory and trainer.args.device.type == "cuda",
-        }  # fmt: skip
+        }
         self._ranks = max(1, trainer.args.world_size)
 
     def __len__(self) -> int:

@@ -19,9 +19,13 @@ class Exact(lightning.Callback):  # type: ignore[misc,unused-ignore]
     """What the session and its loader take can be given here: `folder`, `seed`, `save_every` …"""
 
     def __init__(
-        self, dataset: Any, batch_size: int = 1, workers: Optional[int] = None,
-        loader: Optional[Dict[str, Any]] = None, **settings: Any,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: Any,
+        batch_size: int = 1,
+        workers: Optional[int] = None,
+        loader: Optional[Dict[str, Any]] = None,
+        **settings: Any,
+    ) -> None:
         self.batches = _Batches(self, dataset, dict(loader or {}, batch_size=batch_size))
         self.batches.wanted["workers"] = workers
         self.session: Optional[Session] = None

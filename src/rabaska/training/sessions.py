@@ -11,14 +11,15 @@ import sys
 from types import TracebackType
 from typing import Any, Dict, Iterator, Optional, Tuple, Type, Union
 
-from rabaska.node.record.chain import GO_ON_EXIT_CODE
-from rabaska.training import buckets, generators, state
+from rabaska.node.record.chain_rule import GO_ON_EXIT_CODE
 from rabaska.training.batches import Batches
-from rabaska.training.checkpoints import Checkpoints
-from rabaska.training.crew import Crew
-from rabaska.training.pacing import Pace, SaveEvery
-from rabaska.training.trouble import CannotResume, WrongUse
-from rabaska.training.turns import Recipe
+
+from . import full_state, process_group, random_state
+from .errors import CannotResume, WrongUse
+from .process_group import ProcessGroup
+from .sample_order import OrderRecipe
+from .save_timing import SaveEvery, SaveTiming
+from .session_checkpoints import SessionCheckpoints
 
 
 def session(
@@ -50,7 +51,7 @@ class Session:
     def __init__(
         self, folder: str, seed: int, keep: int, save_every: SaveEvery, parts: Dict[str, Any]
     ) -> None:
-        state.check(parts)
+        full_state.check(parts)
         self.folder = folder
         self.seed = seed
         self.steps = 0  # that are done
@@ -63,18 +64,18 @@ class Session:
         self._save_every = save_every
         self._recipe: Optional[Dict[str, Any]] = None  # how the loader makes batches
         self._epochs: Optional[int] = None  # that the loader was asked for
-        self._generators: Optional[generators.State] = None  # to be put back before a batch
+        self._generators: Optional[random_state.State] = None  # to be put back before a batch
         self._handed_out: Optional[Tuple[int, int]] = None  # the batch that is being used
         self._driven = False  # by a loader of ours, between whose batches we save
         self._fresh = False  # since the last step, no batch was handed out
 
     def __enter__(self) -> "Session":
-        self._crew = Crew()
+        self._crew = ProcessGroup()
         if self._crew.size > 1:
-            buckets.settle(self.parts)
-        self._checkpoints = Checkpoints(self.folder, self._keep, self._crew, self._say)
+            process_group.settle(self.parts)
+        self._checkpoints = SessionCheckpoints(self.folder, self._keep, self._crew, self._say)
         self._resume()
-        self._pace = Pace(self._save_every, self._crew)
+        self._pace = SaveTiming(self._save_every, self._crew)
         return self
 
     def _resume(self) -> None:
@@ -82,13 +83,13 @@ class Session:
         if found is None:
             return
         own = found.state["session"]
-        state.pin_threads(own["threads"], self._say)
+        full_state.pin_threads(own["threads"], self._say)
         self.steps, (self.epoch, self.batch) = found.step, own["place"]
         self._epochs, self._recipe = own["epochs"], own["recipe"]
         self.finished = self._checkpoints.is_done(self.steps)
-        state.restore(found.state["parts"], self.parts)
+        full_state.restore(found.state["parts"], self.parts)
         self._generators = found.state["generators"][self._crew.rank]
-        generators.restore(self._generators)
+        random_state.restore(self._generators)
         self.resumed = True
         self._say("continuing after step {} (epoch {})".format(self.steps, self.epoch))
 
@@ -118,7 +119,7 @@ class Session:
             )
         if workers is None:
             workers = int(os.environ.get("RABASKA_WORKERS") or 0)
-        recipe = Recipe(
+        recipe = OrderRecipe(
             self.seed,
             len(dataset),
             batch_size,
@@ -127,7 +128,7 @@ class Session:
             self._crew.rank,
             self._crew.size,
         )
-        state.same_recipe(self._recipe, recipe.told())
+        full_state.same_recipe(self._recipe, recipe.told())
         self._recipe = recipe.told()
         return Batches(self, dataset, recipe, epochs, workers, collate, more)
 
@@ -197,7 +198,7 @@ class Session:
     def ready(self) -> None:
         """Just before the first batch: put the generators back, or save where they begin."""
         if self._generators is not None:
-            generators.restore(self._generators)
+            random_state.restore(self._generators)
             self._generators = None
         elif self.steps == 0 and not self.resumed:
             self.save()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.lab.grid_engine import FILES, GridEngine
 
-from rabaska.scouting import questions
+from rabaska.sites import questions
 
 
 def main() -> None:

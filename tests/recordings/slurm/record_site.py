@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.lab import Lab, Site
 
-from rabaska.scouting import questions
+from rabaska.sites import questions
 
 if __name__ == "__main__":
     with Lab(Site()) as lab:

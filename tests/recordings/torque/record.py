@@ -12,7 +12,7 @@ from tests.lab.torque import Torque as Cluster
 
 from rabaska.domain.jobs import JobId
 from rabaska.schedulers.torque import Torque
-from rabaska.scouting import questions
+from rabaska.sites import questions
 
 HERE = Path(__file__).parent
 WORDS = Torque()

@@ -9,7 +9,7 @@ from tests.training.exact import harm, plain
 import rabaska
 from rabaska.domain.runs import RunState
 from rabaska.node.record import events, jobs
-from rabaska.node.record.runfolder import RunFolder
+from rabaska.node.record.run_folder import RunFolder
 
 VICTIMS = ("program", "writer", "agent")
 PATIENCE = 60.0  # seconds until the next job has begun

@@ -13,7 +13,7 @@ from tests.needs import torch_env
 from tests.real.conftest import PROFILE
 from tests.training.exact import harm
 
-from rabaska.remote.connection import Connection
+from rabaska.remote.ssh_connection import Connection
 
 no_slurm = unavailable  # why there can be none on this computer
 

@@ -4,9 +4,9 @@ import io
 import os
 from typing import Iterable, Iterator, List, NamedTuple, Union
 
-from .ahead import Watch, ahead
-from .packs import BLOCK, DamagedPack, Manifest, Shard
-from .sums import crc32
+from .checksums import crc32
+from .pack_format import BLOCK, DamagedPack, Manifest, Shard
+from .read_ahead import Watch, ahead
 
 STREAMS = 16
 _PIECE = 2**20
@@ -31,9 +31,12 @@ def blocks_of(manifest: Manifest, numbers: List[int]) -> List[Block]:
 
 
 def copy_blocks(
-    pack_folder: str, target: str, manifest: Manifest, blocks: Iterable[Block],
+    pack_folder: str,
+    target: str,
+    manifest: Manifest,
+    blocks: Iterable[Block],
     streams: int = STREAMS,
-) -> Iterator[Block]:  # fmt: skip
+) -> Iterator[Block]:
     """Copy blocks into files of `target` that are as long as their shards; each when it is done.
 
     One after the other, which is quickest, until one keeps us waiting; then in several streams.

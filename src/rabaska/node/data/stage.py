@@ -5,12 +5,12 @@ import os
 from itertools import chain, islice
 from typing import Callable, Iterator, Optional, Tuple
 
-from .. import partial
-from . import proof, workers
+from .. import partial_folder
+from . import pack_proof, worker_pool
 from .blocks import STREAMS, Block, blocks_of, copy_blocks, damaged, forget
-from .packs import INDEX, MANIFEST, Manifest, load_manifest
-from .sealed import open_manifest, open_sealed
-from .windows import windows
+from .pack_format import INDEX, MANIFEST, Manifest, load_manifest
+from .pack_proof import open_manifest, open_sealed
+from .read_ahead import windows
 
 FILES = "files"
 SHARDS = "shards"
@@ -37,16 +37,16 @@ def stage(
     if os.path.isdir(target):
         return target
     os.makedirs(target_parent, exist_ok=True)
-    partial.sweep(target_parent)
-    folder = partial.begin(target_parent, os.path.basename(target))
+    partial_folder.sweep(target_parent)
+    folder = partial_folder.begin(target_parent, os.path.basename(target))
     try:
         copy = _unpack if mode == FILES else _copy_shards
         _tell(copy(pack_folder, folder.path, manifest), progress)
     except BaseException:
-        partial.abandon(folder)
+        partial_folder.abandon(folder)
         raise
     # Not synced: after a crash of the node, nobody trusts its local storage anyway.
-    partial.finish(folder, target, durable=False)
+    partial_folder.finish(folder, target, durable=False)
     return target
 
 
@@ -58,13 +58,13 @@ def link(pack_folder: str, target_parent: str) -> str:
     os.mkdir(target)
     for name in [INDEX, MANIFEST] + [shard.name for shard in manifest.shards]:
         os.symlink(os.path.join(os.path.abspath(pack_folder), name), os.path.join(target, name))
-    proof.begin(target, manifest)
+    pack_proof.begin(target, manifest)
     return target
 
 
 def remove(path: str) -> None:
     """Remove a staged folder, read-only folders included."""
-    partial.remove_tree(path)
+    partial_folder.remove_tree(path)
 
 
 def _tell(steps: Iterator[Tuple[int, int]], progress: Optional[Progress]) -> None:
@@ -86,7 +86,7 @@ def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[
     for shard in manifest.shards:
         with open(os.path.join(target, shard.name), "wb") as stream:
             stream.truncate(shard.size)
-    count = min(workers.available(), _COPIERS)
+    count = min(worker_pool.available(), _COPIERS)
     blocks = blocks_of(manifest, list(range(len(manifest.shards))))
 
     def copy(mine: Iterator[Block]) -> Iterator[Tuple[int, int]]:
@@ -98,8 +98,8 @@ def _copy_shards(pack_folder: str, target: str, manifest: Manifest) -> Iterator[
         for block in copy_blocks(pack_folder, target, manifest, drawn, STREAMS // count):
             yield 0, block.size
 
-    yield from workers.draw(copy, [_DESCRIPTION] + blocks, count)
-    proof.begin(target, manifest, proven=True)
+    yield from worker_pool.draw(copy, [_DESCRIPTION] + blocks, count)
+    pack_proof.begin(target, manifest, proven=True)
     yield manifest.files, 0
 
 

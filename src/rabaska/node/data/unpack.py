@@ -3,29 +3,40 @@
 import os
 from typing import Iterator, List, NamedTuple, Set, Tuple, Union
 
-from . import swiftly, workers
+from . import worker_pool, write_files
 from .blocks import checked_block, damaged, forget, write_at
-from .columns import OFFSET, SHARD, SIZE, Files, Span, column, files_in, groups, parts, steps
-from .inspection import misplaced, refuse_bad_files, refuse_bad_parents, refuse_bad_tree, twin
-from .packs import BLOCK, Entry, Index, Manifest, Shard
-from .sealed import open_sealed
-from .sums import crc32
-from .windows import read_at, windows
-from .writing import CREATE, FOLDER, Writer
+from .checksums import crc32
+from .index_columns import (
+    OFFSET,
+    SHARD,
+    SIZE,
+    Files,
+    FileSpan,
+    column,
+    files_in,
+    groups,
+    parts,
+    steps,
+)
+from .pack_format import BLOCK, Entry, Index, Manifest, Shard
+from .pack_proof import open_sealed
+from .pack_safety import misplaced, refuse_bad_files, refuse_bad_parents, refuse_bad_tree, twin
+from .read_ahead import read_at, windows
+from .write_files import CREATE, FOLDER, FileWriter
 
 _SPAN_FILES = 1000
 _SPAN_BYTES = 32 * 2**20
 _LARGE = 2 * BLOCK  # files from this size on are written by several processes
 
 
-class Piece(NamedTuple):
+class UnpackPiece(NamedTuple):
     """The part of one large file that lies in one block of its shard."""
 
     position: int
     block: int
 
 
-Task = Union[Span, Piece]  # of one process
+Task = Union[FileSpan, UnpackPiece]  # of one process
 
 
 class _Place(NamedTuple):
@@ -58,7 +69,7 @@ def _unpack(
     tasks, large = _tasks(index, manifest)
     for position in large:
         _make_room(place, position)
-    yield from workers.share(lambda task: _work(place, task), tasks, workers.available())
+    yield from worker_pool.share(lambda task: _work(place, task), tasks, worker_pool.available())
     for position in large:
         _set_time(place, index.entry(position))
         yield 1, 0
@@ -73,7 +84,7 @@ def _work(place: _Place, task: Task) -> Iterator[Tuple[int, int]]:
     # A process of its own: it may stand in the target, where names are short and exact.
     os.chdir(place.target)
     os.umask(0)
-    if isinstance(task, Piece):
+    if isinstance(task, UnpackPiece):
         yield 0, _write_piece(place, task)
     else:
         yield _write_span(place, task)
@@ -91,7 +102,7 @@ def _tasks(index: Index, manifest: Manifest) -> Tuple[List[Task], List[int]]:
         if max(shards) >= len(manifest.shards):
             raise misplaced(index.entry(begin).name)
         if len(shards) == 1 and sum(column(index, SIZE, begin, end)) < _SPAN_BYTES:
-            tasks.append(Span(shards.pop(), begin, end))
+            tasks.append(FileSpan(shards.pop(), begin, end))
         else:
             large += _cut(index, begin, end, manifest, tasks)
     return tasks, large
@@ -108,24 +119,24 @@ def _cut(
             raise misplaced(index.entry(position).name)
         alone = length >= _LARGE
         if position > begin and (size >= _SPAN_BYTES or alone or number != shard):
-            tasks.append(Span(shard, begin, position))
+            tasks.append(FileSpan(shard, begin, position))
             begin, size = position, 0
         if alone:
             blocks = range(offset // BLOCK, (offset + length - 1) // BLOCK + 1)
-            tasks.extend(Piece(position, block) for block in blocks)
+            tasks.extend(UnpackPiece(position, block) for block in blocks)
             yield position
             begin, length = position + 1, 0
         shard, size = number, size + length
     if last > begin:
-        tasks.append(Span(shard, begin, last))
+        tasks.append(FileSpan(shard, begin, last))
 
 
-def _write_span(place: _Place, span: Span) -> Tuple[int, int]:
+def _write_span(place: _Place, span: FileSpan) -> Tuple[int, int]:
     shard = place.manifest.shards[span.shard]
     path = os.path.join(place.pack_folder, shard.name)
     top = os.open(".", FOLDER)
     try:
-        done = swiftly.write(place.contents, span, path, shard.size, top)
+        done = write_files.write(place.contents, span, path, shard.size, top)
         if span.begin + done < span.end:
             _write_plainly(place, span._replace(begin=span.begin + done), path, top)
     finally:
@@ -134,11 +145,11 @@ def _write_span(place: _Place, span: Span) -> Tuple[int, int]:
     return len(sizes), sum(sizes)
 
 
-def _write_plainly(place: _Place, span: Span, path: str, top: int) -> None:
+def _write_plainly(place: _Place, span: FileSpan, path: str, top: int) -> None:
     found = files_in(place.contents, span.begin, span.end)
     _refuse(place, found, place.manifest.shards[span.shard], span.shard)
     together = list(groups(found))
-    writer = Writer(top)
+    writer = FileWriter(top)
     source = os.open(path, os.O_RDONLY)
     try:
         for (begin, end), window in zip(together, windows(path, parts(found, together))):
@@ -193,7 +204,7 @@ def _make_room(place: _Place, position: int) -> None:
     os.close(target)
 
 
-def _write_piece(place: _Place, piece: Piece) -> int:
+def _write_piece(place: _Place, piece: UnpackPiece) -> int:
     entry = place.contents.entry(piece.position)
     start = piece.block * BLOCK
     content = memoryview(checked_block(place.pack_folder, place.manifest, entry.shard, piece.block))

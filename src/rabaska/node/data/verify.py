@@ -5,10 +5,10 @@ import json
 import os
 from typing import Callable, Iterator, List, Optional, Tuple
 
-from . import workers
-from .inspection import open_pack
-from .packs import DamagedPack, Shard
-from .windows import windows
+from . import worker_pool
+from .pack_format import DamagedPack, Shard
+from .pack_safety import open_pack
+from .read_ahead import windows
 
 _PIECE = 2**20
 
@@ -34,7 +34,7 @@ def verify(folder: str, progress: Optional[Progress] = None) -> List[str]:
     def read(shard: Shard) -> Iterator[Tuple[int, str]]:
         return _read(folder, shard)
 
-    for size, wrong in workers.share(read, manifest.shards, workers.available()):
+    for size, wrong in worker_pool.share(read, manifest.shards, worker_pool.available()):
         done += size
         problems += [wrong] if wrong else []
         if progress:

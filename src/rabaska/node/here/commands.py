@@ -11,10 +11,10 @@ from typing import List, Optional, Tuple
 from .. import files
 from . import keeper, locks
 from . import queue as queues
-from .capacity import capacity, check
-from .directives import Asked, Refused, output_path, read
+from .directives import Refused, Requested, output_path, read
 from .elements import elements, line_of
-from .queue import Job, Queue
+from .queue import Queue, QueuedJob
+from .slots import capacity, check
 from .sweep import sweep
 
 
@@ -180,22 +180,22 @@ def _text_of(script: str) -> bytes:
         raise Refused("the script cannot be read: {}".format(problem))
 
 
-def _make_output_folder(asked: Asked) -> None:
+def _make_output_folder(asked: Requested) -> None:
     folder = os.path.dirname(output_path(asked.output, "0_0"))
     if folder:
         os.makedirs(folder, exist_ok=True)
 
 
-def _job(number: int, asked: Asked, slots: List[str], mark: str) -> Job:
-    return Job(
+def _job(number: int, asked: Requested, slots: List[str], mark: str) -> QueuedJob:
+    return QueuedJob(
         id=number,
         folder=os.getcwd(),
         token=uuid.uuid4().hex,
         slots=slots,
         submitted=time.time(),
         mark=mark,
-        **asked._asdict()
-    )  # fmt: skip
+        **asked._asdict(),
+    )
 
 
 def _parts(word: str) -> Tuple[Optional[int], Optional[int]]:

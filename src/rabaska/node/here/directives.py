@@ -11,7 +11,7 @@ class Refused(Exception):
     """What was asked cannot be done; the message says why in plain words."""
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     name: str = "job"
     time: float = 0.0  # seconds one element may take; 0: as long as it likes
     elements: int = 1  # elements that run one after another
@@ -20,9 +20,9 @@ class Asked(NamedTuple):
     output: str = ""  # where standard output goes; %j is the element's id, %% a percent sign
 
 
-def read(script: str) -> Asked:
+def read(script: str) -> Requested:
     """What the first comment lines of `script` ask for; Refused for an option nobody knows."""
-    asked = Asked()
+    asked = Requested()
     for number, words in _directives(script.split("\n")):
         for word in words:
             asked = asked._replace(**_option(word, number))

@@ -4,7 +4,7 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import queue as queues
-from .queue import Job, Queue
+from .queue import Queue, QueuedJob
 
 QUEUED = "QUEUED"
 RUNNING = "RUNNING"
@@ -63,7 +63,7 @@ def line_of(element: Element) -> str:
     return "|".join(fields)
 
 
-def _element(queue: Queue, job: Job, element: int, alive: bool) -> Element:
+def _element(queue: Queue, job: QueuedJob, element: int, alive: bool) -> Element:
     name = job.element(element)
     ended = queues.ended(queue, job.id, element)
     begun = queues.begun(queue, job.id, element)
@@ -78,7 +78,9 @@ def _element(queue: Queue, job: Job, element: int, alive: bool) -> Element:
     return Element(name, state, reason=reason, started=started, job_name=job.name)
 
 
-def _unended(queue: Queue, job: Job, element: int, *, alive: bool, began: bool) -> Tuple[str, str]:
+def _unended(
+    queue: Queue, job: QueuedJob, element: int, *, alive: bool, began: bool
+) -> Tuple[str, str]:
     cancelled = queues.cancel_asked(queue, job.id, element)
     if alive and began:
         return (STOPPING, "it was asked to stop") if cancelled else (RUNNING, "")

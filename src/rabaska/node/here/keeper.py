@@ -10,11 +10,11 @@ import time
 import traceback
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .. import itself, processes, umask
-from . import elements, line, locks, sweep
+from .. import own_program, processes, umask
+from . import elements, locks, slots, sweep
 from . import queue as queues
 from .directives import output_path
-from .queue import TAG, Job, Queue
+from .queue import TAG, Queue, QueuedJob
 
 _LOOK = 0.1  # seconds between two looks at the running script
 _SHUT_DOWN = "this computer was shutting down"
@@ -22,13 +22,13 @@ _SHUT_DOWN = "this computer was shutting down"
 Begun = Dict[str, Any]
 
 
-class End(NamedTuple):
+class ElementEnd(NamedTuple):
     state: str
     reason: str
     exit_code: Optional[int] = None
 
 
-class Told:
+class KeeperMessage:
     """Remembers that the keeper was told to stop, as every process is at a shutdown."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Told:
         self.to_stop = True
 
 
-def launch(queue: Queue, job: Job, lock: int) -> None:
+def launch(queue: Queue, job: QueuedJob, lock: int) -> None:
     """Start the keeper of `job` as a process of its own that nothing ties to this terminal.
 
     It inherits `lock`, so from the first moment to the last the job is known to be kept.
@@ -70,10 +70,10 @@ def launch(queue: Queue, job: Job, lock: int) -> None:
     os._exit(0)
 
 
-def keep(queue: Queue, job: Job) -> None:
+def keep(queue: Queue, job: QueuedJob) -> None:
     """Run every element of the job, then retire it."""
     processes.become_reaper()
-    told = Told()
+    told = KeeperMessage()
     told.listen()
     element = 0
     while _has(queue, job, element + 1):
@@ -86,7 +86,7 @@ def keep(queue: Queue, job: Job) -> None:
     queues.retire(queue, job.id)
 
 
-def _has(queue: Queue, job: Job, element: int) -> bool:
+def _has(queue: Queue, job: QueuedJob, element: int) -> bool:
     """Whether there is such an element; if not, the job is retired, and none can be added."""
     with locks.held(queue.line):
         there = element <= queues.elements(queue, job)
@@ -95,29 +95,29 @@ def _has(queue: Queue, job: Job, element: int) -> bool:
     return there
 
 
-def _run(queue: Queue, job: Job, element: int, told: Told) -> End:
+def _run(queue: Queue, job: QueuedJob, element: int, told: KeeperMessage) -> ElementEnd:
     """Run one element when its turn comes, and leave nothing of it behind."""
 
     def leave() -> bool:
         return told.to_stop or queues.cancel_asked(queue, job.id, element)
 
-    begun = line.wait_for_slots(queue, job, element, leave)
+    begun = slots.wait_for_slots(queue, job, element, leave)
     if begun is None and told.to_stop:
-        return End(elements.NEVER_RAN, _SHUT_DOWN)
+        return ElementEnd(elements.NEVER_RAN, _SHUT_DOWN)
     if begun is None:
-        return End(elements.CANCELLED, "before it began")
+        return ElementEnd(elements.CANCELLED, "before it began")
     try:
         os.mkdir(begun["local"], 0o700)
         child = _start(queue, job, element, begun)
         return _watch(queue, job, element, child, told)
     except OSError as problem:
-        return End(elements.FAILED, "it could not be started: {}".format(problem))
+        return ElementEnd(elements.FAILED, "it could not be started: {}".format(problem))
     finally:
         processes.end_all(lambda: _members(job), job.grace)
         sweep.remove_local(begun["local"])
 
 
-def _start(queue: Queue, job: Job, element: int, begun: Begun) -> "subprocess.Popen[bytes]":
+def _start(queue: Queue, job: QueuedJob, element: int, begun: Begun) -> "subprocess.Popen[bytes]":
     """`bash SCRIPT` in a session of its own, its output straight into the file it asked for."""
     pattern = job.output or queue.file(job.id, "job-%j.out")
     path = os.path.join(job.folder, output_path(pattern, job.element(element)))
@@ -139,11 +139,11 @@ def _start(queue: Queue, job: Job, element: int, begun: Begun) -> "subprocess.Po
 
 def _cancel_rest(queue: Queue, element: str) -> str:
     """What takes the elements after this one out of the queue, as words for a shell."""
-    words = [sys.executable, itself.own_path(), "here", "cancel"]
+    words = [sys.executable, own_program.own_path(), "here", "cancel"]
     return " ".join(map(shlex.quote, [*words, "--queue", queue.path, "--rest", element]))
 
 
-def _environment(queue: Queue, job: Job, element: int, begun: Begun) -> Dict[str, str]:
+def _environment(queue: Queue, job: QueuedJob, element: int, begun: Begun) -> Dict[str, str]:
     environment = dict(os.environ)
     environment.update(
         {
@@ -166,8 +166,12 @@ def _environment(queue: Queue, job: Job, element: int, begun: Begun) -> Dict[str
 
 
 def _watch(
-    queue: Queue, job: Job, element: int, child: "subprocess.Popen[bytes]", told: Told
-) -> End:
+    queue: Queue,
+    job: QueuedJob,
+    element: int,
+    child: "subprocess.Popen[bytes]",
+    told: KeeperMessage,
+) -> ElementEnd:
     began = time.monotonic()
     while True:
         code = child.poll()
@@ -175,18 +179,18 @@ def _watch(
             return _end_of(code)
         end = None
         if told.to_stop:
-            end = End(elements.LOST, _SHUT_DOWN)
+            end = ElementEnd(elements.LOST, _SHUT_DOWN)
         elif queues.cancel_asked(queue, job.id, element):
-            end = End(elements.CANCELLED, "somebody cancelled it")
+            end = ElementEnd(elements.CANCELLED, "somebody cancelled it")
         elif job.time and time.monotonic() - began >= job.time:
-            end = End(elements.TIMEOUT, "it took longer than {:g} s".format(job.time))
+            end = ElementEnd(elements.TIMEOUT, "it took longer than {:g} s".format(job.time))
         if end is not None:
             return end._replace(exit_code=_stop(job, child))
         processes.reap_adopted(child.pid)
         time.sleep(_LOOK)
 
 
-def _stop(job: Job, child: "subprocess.Popen[bytes]") -> Optional[int]:
+def _stop(job: QueuedJob, child: "subprocess.Popen[bytes]") -> Optional[int]:
     """TERM to the script, then to all that is left of it, then KILL: `grace` seconds in all.
 
     The script comes first because rabaska's agent stands in its place, and knows how its program
@@ -204,23 +208,23 @@ def _stop(job: Job, child: "subprocess.Popen[bytes]") -> Optional[int]:
     return None if code is None else _end_of(code).exit_code
 
 
-def _members(job: Job) -> List[int]:
+def _members(job: QueuedJob) -> List[int]:
     return sorted({*processes.descendants(os.getpid()), *sweep.members(job)})
 
 
-def _end_of(code: int) -> End:
+def _end_of(code: int) -> ElementEnd:
     if code == 0:
-        return End(elements.DONE, "", 0)
+        return ElementEnd(elements.DONE, "", 0)
     if code > 0:
-        return End(elements.FAILED, "exit code {}".format(code), code)
+        return ElementEnd(elements.FAILED, "exit code {}".format(code), code)
     try:
         name = signal.Signals(-code).name
     except ValueError:
         name = "signal {}".format(-code)
-    return End(elements.FAILED, "killed by {}".format(name), 128 - code)
+    return ElementEnd(elements.FAILED, "killed by {}".format(name), 128 - code)
 
 
-def _record(end: End) -> Dict[str, Any]:
+def _record(end: ElementEnd) -> Dict[str, Any]:
     return {
         "state": end.state,
         "reason": end.reason,

@@ -10,7 +10,7 @@ TAG = "RABASKA_JOB_TAG"  # in the environment of every process of a job
 _MORE = "more-"  # begins the name of a file, one for each element added to a job
 
 
-class Job(NamedTuple):
+class QueuedJob(NamedTuple):
     id: int
     name: str
     time: float
@@ -81,15 +81,15 @@ def new_id(queue: Queue) -> int:
         return number
 
 
-def write_job(queue: Queue, job: Job) -> None:
+def write_job(queue: Queue, job: QueuedJob) -> None:
     files.write_json(queue.record(job.id), dict(job._asdict()))
 
 
-def read_job(queue: Queue, job: int) -> Optional[Job]:
+def read_job(queue: Queue, job: int) -> Optional[QueuedJob]:
     """The job as submitted; None when there is none, or its record cannot be read."""
     value = _readable(queue.record(job))
     try:
-        return None if value is None else Job(**value)
+        return None if value is None else QueuedJob(**value)
     except TypeError:
         return None
 
@@ -134,7 +134,7 @@ def running(queue: Queue, job: int) -> List[int]:
     )
 
 
-def elements(queue: Queue, job: Job) -> int:
+def elements(queue: Queue, job: QueuedJob) -> int:
     """How many elements the job has: those it was submitted with, and those added since."""
     added = [name for name in _names(queue.folder(job.id)) if name.startswith(_MORE)]
     return job.elements + sum(not name.endswith(files.PARTIAL) for name in added)
@@ -145,13 +145,13 @@ def add_element(queue: Queue, job: int, mark: str) -> None:
     files.write_whole(queue.file(job, _MORE + mark), "")
 
 
-def marks(queue: Queue, job: Job) -> List[str]:
+def marks(queue: Queue, job: QueuedJob) -> List[str]:
     """What the submission of the job was called, and those that added elements to it."""
     added = [name[len(_MORE) :] for name in _names(queue.folder(job.id)) if name.startswith(_MORE)]
     return [mark for mark in [job.mark] + added if mark and not mark.endswith(files.PARTIAL)]
 
 
-def waits(queue: Queue, job: Job) -> bool:
+def waits(queue: Queue, job: QueuedJob) -> bool:
     """Whether the job stands in line: nothing of it runs, and something is still to run."""
     names = _names(queue.folder(job.id))
     over = _elements(names, "ended")

@@ -7,7 +7,7 @@ from typing import List
 
 from .. import processes
 from . import queue as queues
-from .queue import TAG, Job, Queue
+from .queue import TAG, Queue, QueuedJob
 
 _GRACE = 2.0  # the agent inside the job saw its keeper vanish and is saving already
 
@@ -21,7 +21,7 @@ def sweep(queue: Queue) -> None:
                 queues.retire(queue, number)
 
 
-def members(job: Job) -> List[int]:
+def members(job: QueuedJob) -> List[int]:
     """The living processes that carry the job's tag, and those below them."""
     tagged = processes.carrying(TAG, job.token)
     return sorted({*tagged, *processes.descendants(*tagged)} - {os.getpid()})
@@ -38,7 +38,7 @@ def remove_local(path: str) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def _clear(queue: Queue, job: Job) -> bool:
+def _clear(queue: Queue, job: QueuedJob) -> bool:
     """False when a process could not be ended: then its slots stay taken, as they truly are."""
     if not processes.end_all(lambda: members(job), min(job.grace, _GRACE)):
         return False

@@ -12,9 +12,9 @@ import sys
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
 from .. import files
-from ..itself import own_path
+from ..own_program import own_path
 from ..record.plan import Launch
-from . import companion, reaching
+from . import node_helper, node_list
 
 PROGRAM = "program"
 TORCHRUN = "torchrun"
@@ -25,9 +25,9 @@ MPIRUN = "mpirun"
 _PYTHON = re.compile(r"(.*/)?(python|pypy)[0-9.]*")
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")  # options of Python that take another word
 _RANKS = {
-    "RANK": (companion.PROCESS, "SLURM_PROCID"),
-    "LOCAL_RANK": (companion.LOCAL, "SLURM_LOCALID"),
-    "GROUP_RANK": (companion.NODE, "SLURM_NODEID"),
+    "RANK": (node_helper.PROCESS, "SLURM_PROCID"),
+    "LOCAL_RANK": (node_helper.LOCAL, "SLURM_LOCALID"),
+    "GROUP_RANK": (node_helper.NODE, "SLURM_NODEID"),
 }
 _RSH = '#!/bin/sh\nexec {} "$@"\n'
 _NODE_RANK = "PET_NODE_RANK"  # as torchrun reads its option --node-rank
@@ -178,7 +178,7 @@ def mpi_variables(how: Launch, folder: str, given: Mapping[str, str]) -> Dict[st
     Open MPI that knows the scheduler passes over both; before version 5 they begin with OMPI.
     """
     several = how.form == MPI and how.mpi == MPIRUN and how.nodes > 1
-    if not several or how.reach != reaching.PBSDSH or not given.get("PBS_NODEFILE"):
+    if not several or how.reach != node_list.PBSDSH or not given.get("PBS_NODEFILE"):
         return {}
     path = os.path.join(folder, "rsh.sh")
     ours = [sys.executable, own_path(), "rsh", "--reach", how.reach]

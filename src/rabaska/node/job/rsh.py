@@ -9,8 +9,8 @@ import socket
 from typing import List
 
 from ..record.events import say
-from . import reaching
-from .spread import Spread
+from . import node_list
+from .run_on_nodes import Spread
 
 
 def main(argv: List[str]) -> int:
@@ -20,10 +20,10 @@ def main(argv: List[str]) -> int:
     words.add_argument("command", nargs=argparse.REMAINDER)
     asked = words.parse_args(argv)
     try:
-        known = reaching.hosts(os.environ, socket.gethostname())
-        host = reaching.host_called(asked.host, known)
+        known = node_list.hosts(os.environ, socket.gethostname())
+        host = node_list.host_called(asked.host, known)
         shell = ["sh", "-c", " ".join(asked.command)]
         return Spread([host], asked.reach, 1, shell, first_is_here=False).run()
-    except (reaching.NotReached, OSError) as problem:
+    except (node_list.NotReached, OSError) as problem:
         say(str(problem))
         return 1

@@ -4,18 +4,17 @@ import os
 import time
 from typing import Callable, Mapping, NamedTuple, Optional
 
-from ..record import chain
+from ..record import chain_rule
 from ..record.events import Diary, say
 from ..record.lease import Lease
 from ..record.plan import Plan
-from ..record.runfolder import RunFolder
-from . import interrupts
-from .deadline import Deadline, moment
-from .interrupts import Interrupts, Stop
+from ..record.run_folder import RunFolder
+from . import stop_signals
+from .stop_signals import Deadline, Interrupts, Stop, moment
 
 _NEAR = 90.0  # seconds; Slurm may send its warning up to a minute early (sbatch(1), --signal)
 
-_CANCELLED = Stop(chain.CANCELLED, "somebody asked the run to stop")
+_CANCELLED = Stop(chain_rule.CANCELLED, "somebody asked the run to stop")
 
 Look = Callable[[], Optional[Stop]]  # for a reason to stop
 
@@ -78,10 +77,10 @@ def reasons_to_stop(holding: Lease, signals: Interrupts, deadline: Deadline) -> 
     def look() -> Optional[Stop]:
         lost = holding.lost()
         if lost:
-            how = chain.SUPERSEDED if holding.superseded else chain.KILLED
+            how = chain_rule.SUPERSEDED if holding.superseded else chain_rule.KILLED
             return Stop(how, lost, at_once=True)
         if holding.successor:
-            return Stop(chain.KILLED, "the scheduler started another job for the run")
+            return Stop(chain_rule.KILLED, "the scheduler started another job for the run")
         if holding.stop_asked:
             return _CANCELLED
         return _end_of_job(holding.run, signals.received(), deadline.left())
@@ -117,12 +116,12 @@ def _end_of_job(run: RunFolder, received: str, left: float) -> Optional[Stop]:
     # Who cancels a run writes STOP and has the job ended at once, before the lease looks for it.
     if received and os.path.exists(run.stop):
         return _CANCELLED
-    warned = received in interrupts.WARNINGS and left <= _NEAR
+    warned = received in stop_signals.WARNINGS and left <= _NEAR
     if received and not warned:
         # Preemption comes with a warning too. Who leaves by himself then is not queued again.
-        by_scheduler = received in interrupts.WARNINGS
+        by_scheduler = received in stop_signals.WARNINGS
         reason = "the job was told to end ({})".format(received)
-        return Stop(chain.KILLED, reason, scheduler_ends=by_scheduler)
+        return Stop(chain_rule.KILLED, reason, scheduler_ends=by_scheduler)
     if warned or left <= 0:
-        return Stop(chain.TIME_LIMIT, "the time limit of the job was near")
+        return Stop(chain_rule.TIME_LIMIT, "the time limit of the job was near")
     return None

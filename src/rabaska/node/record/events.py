@@ -4,8 +4,8 @@ import time
 from typing import Any, Callable, Iterator, Optional
 
 from .. import files
-from . import shapes
-from .runfolder import RunFolder
+from . import field_types
+from .run_folder import RunFolder
 
 
 def append(run: RunFolder, job: int, event: str, **more: Any) -> None:
@@ -14,7 +14,7 @@ def append(run: RunFolder, job: int, event: str, **more: Any) -> None:
 
 
 def read(run: RunFolder) -> Iterator[files.Json]:
-    lines = (shapes.fitting(line, shapes.EVENT) for line in files.read_lines(run.events))
+    lines = (field_types.fitting(line, field_types.EVENT) for line in files.read_lines(run.events))
     return (line for line in lines if "event" in line)
 
 

@@ -9,7 +9,7 @@ import re
 from typing import List, NamedTuple, Optional, Tuple
 
 from ..files import Json
-from . import chain, metrics
+from . import chain_rule, metrics
 
 EPOCH, STEP = "epoch", "step"
 _A_MOMENT = 0.1  # seconds, in which nothing is trained
@@ -147,7 +147,7 @@ def in_one_job(told: Forecast, seen: Pace, terms: Terms, why: str) -> Forecast:
     told = told._replace(jobs=None, finishes=None)
     has = "a job has {} for training".format(_said(_usable(seen, terms)))
     if seen.total is None:
-        return told._replace(hint=chain.ALL_IN_ONE) if told.stuck else told
+        return told._replace(hint=chain_rule.ALL_IN_ONE) if told.stuck else told
     every = seen.total * seen.seconds
     needed = max(0.0, seen.began - terms.begun) + _SPARE * every + terms.grace
     hint = "ask for one job of {}: `--walltime {}`; or make the program load its checkpoint".format(

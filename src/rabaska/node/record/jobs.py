@@ -4,10 +4,10 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional
 
 from .. import files
-from ..saves import checkpoints
-from ..saves.slots import Look
-from . import chain, shapes
-from .runfolder import RunFolder
+from ..checkpoints import newest_checkpoint
+from ..checkpoints.save_slots import Look
+from . import chain_rule, field_types
+from .run_folder import RunFolder
 
 _LOOKS = 5  # more jobs than may pass without a save
 
@@ -56,7 +56,7 @@ def write_ended(run: RunFolder, ended: Ended) -> None:
 
 def read_begun(run: RunFolder, job: int) -> Optional[Begun]:
     value = _read(run.begun(job))
-    if value is None or shapes.misfit(value, shapes.BEGUN, ("id", "host", "boot", "pid")):
+    if value is None or field_types.misfit(value, field_types.BEGUN, ("id", "host", "boot", "pid")):
         return None
     if _is_damaged(value.get("checkpoint_seen")):
         return None
@@ -65,14 +65,14 @@ def read_begun(run: RunFolder, job: int) -> Optional[Begun]:
 
 def read_ended(run: RunFolder, job: int) -> Optional[Ended]:
     value = _read(run.ended(job))
-    if value is None or shapes.misfit(value, shapes.ENDED, ("how",)):
+    if value is None or field_types.misfit(value, field_types.ENDED, ("how",)):
         return None
     if _is_damaged(value.get("checkpoint")):
         return None
     ended = Ended(**_fields(Ended, value, job))
     missing = [path for path in ended.missing or [] if isinstance(path, str)]
     return ended._replace(
-        resumption=shapes.fitting(ended.resumption or {}, shapes.JUDGED) or None,
+        resumption=field_types.fitting(ended.resumption or {}, field_types.JUDGED) or None,
         missing=missing or None,
     )
 
@@ -91,7 +91,9 @@ def damaged(run: RunFolder) -> List[str]:
 
 
 def _is_damaged(saved: Saved) -> bool:
-    return saved is not None and bool(shapes.misfit(saved, shapes.SAVED, list(shapes.SAVED)))
+    return saved is not None and bool(
+        field_types.misfit(saved, field_types.SAVED, list(field_types.SAVED))
+    )
 
 
 def _read(path: str) -> Optional[files.Json]:
@@ -112,7 +114,7 @@ def history(
     newest: Callable[[], Saved],
     last_is_over: bool = True,
     judged: Optional[Callable[[int], files.Json]] = None,
-) -> List[chain.Job]:
+) -> List[chain_rule.Job]:
     """How every job ended, oldest first.
 
     `newest` is asked for the newest valid checkpoint, and `judged` how it began, only when the
@@ -123,36 +125,41 @@ def history(
         _job(run, number, newest, running=number == holder and not last_is_over)
         for number in range(1, holder + 1)
     ]
-    if judged is not None and found and found[-1].how == chain.LOST:
+    if judged is not None and found and found[-1].how == chain_rule.LOST:
         found[-1] = _begun_anew(found[-1], judged(holder))
     return found
 
 
-def _begun_anew(job: chain.Job, judged: Optional[files.Json]) -> chain.Job:
+def _begun_anew(job: chain_rule.Job, judged: Optional[files.Json]) -> chain_rule.Job:
     """The job, if it started over with the reason and what to do about it."""
-    if not judged or judged.get("state") != chain.STARTED_OVER:
+    if not judged or judged.get("state") != chain_rule.STARTED_OVER:
         return job
     return job._replace(started_over=judged.get("why", ""), remedy=judged.get("hint", ""))
 
 
-def _job(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool) -> chain.Job:
+def _job(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool) -> chain_rule.Job:
     ended = read_ended(run, number)
     if ended is not None:
-        job = chain.Job(
-            number, ended.how, bool(ended.progressed) and not ended.standstill,
-            ended.reason or "", ended.exit_code, ended.signal, ended.remedy or "",
+        job = chain_rule.Job(
+            number,
+            ended.how,
+            bool(ended.progressed) and not ended.standstill,
+            ended.reason or "",
+            ended.exit_code,
+            ended.signal,
+            ended.remedy or "",
             standstill=ended.standstill or "",
-        )  # fmt: skip
+        )
         return _begun_anew(job, ended.resumption)
     if running:
-        return chain.Job(number, chain.RUNNING)
+        return chain_rule.Job(number, chain_rule.RUNNING)
     begun = read_begun(run, number)
     reason = "it ended without a word"
     if begun is None or not begun.ready:
-        return chain.Job(number, chain.LOST, False, reason)
+        return chain_rule.Job(number, chain_rule.LOST, False, reason)
     following = read_begun(run, number + 1)
     after = following.checkpoint_seen if following is not None and following.ready else newest()
-    return chain.Job(number, chain.LOST, progressed(begun.checkpoint_seen, after), reason)
+    return chain_rule.Job(number, chain_rule.LOST, progressed(begun.checkpoint_seen, after), reason)
 
 
 def progressed(before: Saved, after: Saved) -> bool:
@@ -165,7 +172,7 @@ def forgiven(run: RunFolder) -> int:
     return max(
         (
             int(line.get("after_job") or 0)
-            for line in shapes.submission_lines(run)
+            for line in field_types.submission_lines(run)
             if line.get("resume")
         ),
         default=0,
@@ -189,14 +196,17 @@ def not_kept(run: RunFolder, output: str) -> List[str]:
 
 
 def newest(
-    run: RunFolder, job: int, patterns: List[str], damaged: Optional[checkpoints.Report] = None
+    run: RunFolder,
+    job: int,
+    patterns: List[str],
+    damaged: Optional[newest_checkpoint.Report] = None,
 ) -> Saved:
     """The newest valid checkpoint of what `job` carries.
 
     With `damaged` it is read whole, and damaged ones are set aside and told: for the holder of
     the run, before its program starts. Without, a look at sizes and headers is enough.
     """
-    found = checkpoints.newest_valid(
+    found = newest_checkpoint.newest_valid(
         run.carried(job),
         patterns,
         set_aside=damaged is not None,

@@ -19,9 +19,9 @@ import threading
 import time
 from typing import Callable, NamedTuple, Optional, Tuple
 
-from .. import awake, files, processes
+from .. import awake_clock, files, processes
 from . import jobs
-from .runfolder import RunFolder
+from .run_folder import RunFolder
 
 SECONDS = 60.0  # a holder on another machine that gave no sign for so long is over
 LOOKS = 20  # at the holder, while one lease is waited out
@@ -32,7 +32,7 @@ _LATE = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ESTALE)
 RECORDS = 65536  # bytes that the records of one job take at most, its reserve included
 
 
-class NoRoom(Exception):
+class LeaseDiskFull(Exception):
     """The storage is full; who claimed the run now could not even say that."""
 
 
@@ -40,7 +40,7 @@ def seconds() -> float:
     return float(os.environ.get("RABASKA_LEASE_SECONDS") or SECONDS)
 
 
-class Turn(NamedTuple):
+class LeaseTurn(NamedTuple):
     job: int  # who holds the run, or held it last; 0 when nobody did
     free: bool
 
@@ -55,7 +55,7 @@ def holder_alive(run: RunFolder, job: int) -> Optional[bool]:
     return begun.started is not None and processes.is_alive(begun.pid, begun.started)
 
 
-def wait_for_turn(run: RunFolder, lease: float, interrupted: Callable[[], bool]) -> Turn:
+def wait_for_turn(run: RunFolder, lease: float, interrupted: Callable[[], bool]) -> LeaseTurn:
     """Watch the holder until it is over, or for `lease` seconds.
 
     A living holder is watched that long too: schedulers may start the next job while the last
@@ -70,10 +70,10 @@ def wait_for_turn(run: RunFolder, lease: float, interrupted: Callable[[], bool])
             (job, sign), still_since = current, now
         alive = holder_alive(run, job)
         if alive is False or (alive is None and now - still_since >= lease):
-            return Turn(job, free=True)
+            return LeaseTurn(job, free=True)
         # A holder that is watched in silence gets one whole lease from the last sign seen.
         if interrupted() or (now - began >= lease and (alive or still_since > began + lease / 2)):
-            return Turn(job, free=False)
+            return LeaseTurn(job, free=False)
         time.sleep(min(1.0, lease / LOOKS))
 
 
@@ -173,7 +173,7 @@ def _look_for_room(run: RunFolder) -> None:
         with open(trial, "wb") as stream:
             stream.write(b"\0" * RECORDS)
     except OSError as problem:
-        raise NoRoom("{} cannot be written to: {}".format(run.path, problem.strerror))
+        raise LeaseDiskFull("{} cannot be written to: {}".format(run.path, problem.strerror))
     finally:
         files.remove_if_there(trial)
 
@@ -250,7 +250,7 @@ class Lease:
         self._beats = 0
         # A job that was suspended renews first and is judged then: the time for which nothing of
         # it ran does not count. Who took over meanwhile is seen by the first renewal.
-        self.clock = awake.AwakeClock(min(LONGEST_PAUSE, lease / BEATS))
+        self.clock = awake_clock.AwakeClock(min(LONGEST_PAUSE, lease / BEATS))
         self._renewed = self.clock.now()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)

@@ -19,7 +19,7 @@ from typing import List, Optional
 
 from .. import files
 from ..files import Json
-from .runfolder import RunFolder
+from .run_folder import RunFolder
 
 TAIL = 32 * 1024  # bytes: some minutes of lines
 _WHOLE = 0.03  # an epoch that is over but for so little was saved at its end

@@ -1,12 +1,13 @@
-"""run.json: the resolved plan of a run, written once by the laptop and read by every job."""
+"""run.json and secrets.json: the plan of a run, written once, read by every job."""
 
 import json
 import os
+import stat
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from .. import files
-from . import patterns, shapes
-from .runfolder import RunFolder
+from . import field_types, learned_patterns
+from .run_folder import RunFolder
 
 FORMAT = 1
 
@@ -34,7 +35,7 @@ KILL_WHILE_SAVING = "kill while saving"
 ASK = "ask"
 
 
-class Cut(NamedTuple):
+class PlannedInterruption(NamedTuple):
     """Where a rehearsal interrupts a job."""
 
     how: str  # KILL, KILL_WHILE_SAVING or ASK
@@ -87,7 +88,7 @@ class Plan(NamedTuple):
     launch: Launch = Launch()
     nearby: Nearby = Nearby()
     watch: bool = True  # whether the program is watched
-    cuts: Sequence[Cut] = ()  # of a rehearsal: one for each job, from the first on
+    cuts: Sequence[PlannedInterruption] = ()  # of a rehearsal: one for each job, from the first on
     tries: str = ""  # an address outside that a node tries, where nobody knows if it reaches it
     growth: Growth = Growth()
     secrets: Sequence[str] = ()  # names of variables whose values are in secrets.json
@@ -97,16 +98,38 @@ class Plan(NamedTuple):
 
 # A run that was submitted before they were known has none of them.
 _ADDED_LATER = (
-    "launch", "nearby", "watch", "cuts", "tries", "growth", "id", "resumes", "secrets",
-)  # fmt: skip
+    "launch",
+    "nearby",
+    "watch",
+    "cuts",
+    "tries",
+    "growth",
+    "id",
+    "resumes",
+    "secrets",
+)
 
 
 _SHAPE = {
-    "run": str, "command": list, "resume": list, "code": str, "datasets": list, "patterns": list,
-    "keep": list, "variables": dict, "walltime": shapes.NUMBER, "grace": shapes.NUMBER,
-    "signal": str, "jobs": int, "progress": str, "about": dict, "watch": bool, "tries": str,
-    "id": str, "resumes": str,
-}  # type: shapes.Shape  # fmt: skip
+    "run": str,
+    "command": list,
+    "resume": list,
+    "code": str,
+    "datasets": list,
+    "patterns": list,
+    "keep": list,
+    "variables": dict,
+    "walltime": field_types.NUMBER,
+    "grace": field_types.NUMBER,
+    "signal": str,
+    "jobs": int,
+    "progress": str,
+    "about": dict,
+    "watch": bool,
+    "tries": str,
+    "id": str,
+    "resumes": str,
+}  # type: field_types.Shape
 
 
 class WrongFormat(Exception):
@@ -136,10 +159,12 @@ def from_json(value: Dict[str, Any]) -> Plan:
     fields["about"] = value["about"]
     fields["launch"] = Launch(**fields.get("launch", {}))
     fields["nearby"] = Nearby(**fields.get("nearby", {}))
-    fields["cuts"] = [Cut(**cut) for cut in fields.get("cuts", [])]
+    fields["cuts"] = [PlannedInterruption(**cut) for cut in fields.get("cuts", [])]
     fields["growth"] = Growth(**fields.get("growth", {}))
     fields["datasets"] = [StagedData(**dataset) for dataset in fields["datasets"]]
-    wrong = shapes.misfit(fields, _SHAPE, [name for name in _SHAPE if name not in _ADDED_LATER])
+    wrong = field_types.misfit(
+        fields, _SHAPE, [name for name in _SHAPE if name not in _ADDED_LATER]
+    )
     if wrong:
         raise ValueError("`{}` cannot be {!r}".format(wrong, fields.get(wrong)))
     return Plan(**fields)
@@ -170,5 +195,35 @@ def load(run: RunFolder) -> Optional[Plan]:
         found = from_json(value)
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise ValueError("run.json is damaged: {}: {}".format(type(problem).__name__, problem))
-    missing = [one for one in patterns.learned(run) if one not in found.patterns]
+    missing = [one for one in learned_patterns.learned(run) if one not in found.patterns]
     return found._replace(patterns=found.patterns + missing) if found.patterns else found
+
+
+class SecretsMissing(OSError):
+    """The program cannot have what it was promised."""
+
+
+def load_secrets(run: RunFolder, names: List[str]) -> Dict[str, str]:
+    """The values of `names`; SecretsMissing where they cannot be had, or not be trusted."""
+    if not names:
+        return {}
+    try:
+        found = os.lstat(run.secrets)
+    except OSError as problem:
+        raise SecretsMissing("{} cannot be read: {}".format(run.secrets, problem.strerror))
+    private = stat.S_ISREG(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
+    if not private or found.st_uid != os.getuid():
+        raise SecretsMissing("{} is not yours alone, so it is not used".format(run.secrets))
+    try:
+        values = files.read_json(run.secrets) or {}
+    except ValueError:
+        values = {}
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise SecretsMissing("{} has no {}".format(run.secrets, ", ".join(missing)))
+    return {name: files.native(str(values[name])) for name in names}
+
+
+def remove_secrets(run: RunFolder) -> None:
+    """Remove the file: no job will need it any more."""
+    files.remove_if_there(run.secrets)

@@ -7,11 +7,11 @@ what was counted tells then; where that does not tell, nothing is claimed.
 
 from typing import Dict, List, Optional
 
-from . import chain, jobs, metrics, progress, tracks
-from .runfolder import RunFolder
-from .tracks import Track
+from . import chain_rule, jobs, metrics, printed_progress, step_tracks
+from .run_folder import RunFolder
+from .step_tracks import Track
 
-_AFTER_ALL_ITS_TIME = (chain.TIME_LIMIT, chain.ASKED_TO_GO_ON)
+_AFTER_ALL_ITS_TIME = (chain_rule.TIME_LIMIT, chain_rule.ASKED_TO_GO_ON)
 _EXPECTED = 10.0  # numbers that a job would have printed, at the pace of an earlier one
 
 
@@ -21,7 +21,7 @@ def shown(run: RunFolder, job: int, pattern: str, own: List[Track], now: jobs.En
     found = begun.checkpoint_seen if begun is not None else None
     if begun is None or found is None or now.checkpoint is None or not now.progressed:
         return ""
-    if now.how not in (chain.CRASHED,) + _AFTER_ALL_ITS_TIME:
+    if now.how not in (chain_rule.CRASHED,) + _AFTER_ALL_ITS_TIME:
         return ""
     if found["path"] != now.checkpoint["path"] or _has_stepped(run, job):
         return ""
@@ -37,7 +37,7 @@ def shown(run: RunFolder, job: int, pattern: str, own: List[Track], now: jobs.En
         return ""  # it counted something else
     spent = now.ended - begun.begun
     paces = _paces(run, earlier)
-    enough = 0.0 if now.how == chain.CRASHED else _EXPECTED
+    enough = 0.0 if now.how == chain_rule.CRASHED else _EXPECTED
     telling = [what for what in paces if what in furthest and paces[what] * spent >= enough]
     return _told(job, telling[0], furthest) if telling else ""
 
@@ -57,7 +57,7 @@ def _earlier(run: RunFolder, job: int) -> Dict[int, List[Track]]:
     found = {}  # type: Dict[int, List[Track]]
     for number in range(1, job):
         ended = jobs.read_ended(run, number)
-        found[number] = tracks.from_json(ended.tracks) if ended is not None else []
+        found[number] = step_tracks.from_json(ended.tracks) if ended is not None else []
     return found
 
 
@@ -78,15 +78,15 @@ def _is_behind(mine: Track, furthest: float, how: str) -> bool:
     all of its time, a counter that began lower may be one that begins again with each epoch.
     """
     if mine.what.startswith("epoch"):
-        return mine.last[0] < furthest and how == chain.CRASHED
-    if how == chain.CRASHED:
+        return mine.last[0] < furthest and how == chain_rule.CRASHED
+    if how == chain_rule.CRASHED:
         return mine.last[0] <= furthest
     return mine.first[0] == mine.last[0] == furthest
 
 
 def _is_silent(run: RunFolder, job: int, pattern: str) -> bool:
     """Whether its log tells no number at all: one that falls again gives no track, either."""
-    span = progress.span(run.log(job), pattern)
+    span = printed_progress.span(run.log(job), pattern)
     return span.last_step is None and span.epoch is None
 
 

@@ -4,8 +4,8 @@ import re
 from typing import Dict, Iterator, List
 
 from .. import files
-from . import jobs, shapes
-from .runfolder import RunFolder
+from . import field_types, jobs
+from .run_folder import RunFolder
 
 NOT_KNOWN = 75  # the answer while nobody knows it: "try again later", as sysexits.h spells it
 # What schedulers' commands say when their server is not there, or its answer is lost.
@@ -29,7 +29,7 @@ JOB_ID = re.compile(
 
 def lines(run: RunFolder) -> Iterator[files.Json]:
     """Every line of submissions.jsonl. Success without an id is no answer, whoever wrote it."""
-    for line in shapes.submission_lines(run):
+    for line in field_types.submission_lines(run):
         said = str(line.get("said") or "")
         if line.get("exit_code") == 0 and not JOB_ID.search(said):
             told = said + str(line.get("complained") or "")

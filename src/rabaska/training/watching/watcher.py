@@ -6,8 +6,9 @@ import time
 from typing import Any, Callable, Mapping
 
 from rabaska.training.watching.counting import Count
-from rabaska.training.watching.lines import Lines
-from rabaska.training.watching.saved import SavedFiles
+
+from .counting import Lines
+from .saved_files import SavedFiles
 
 # What programs call the number of epochs that they want.
 _EPOCHS = ("epochs", "num_epochs", "n_epochs", "max_epochs", "nb_epochs", "num_train_epochs")
@@ -63,9 +64,13 @@ class Watcher:
 
 
 def _attach(watcher: Watcher, module: Any) -> None:
-    from rabaska.training.watching import frameworks, pytorch, savers
+    from . import framework_hooks, whole_saves
 
-    for known in (savers.KNOWN, pytorch.KNOWN, frameworks.KNOWN):
+    for known in (
+        whole_saves.KNOWN,
+        framework_hooks.PYTORCH_HOOKS,
+        framework_hooks.FRAMEWORK_HOOKS,
+    ):
         attach = known.get(module.__name__)
         if attach is not None:
             attach(module, watcher)

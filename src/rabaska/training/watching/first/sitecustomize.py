@@ -14,16 +14,25 @@ if TYPE_CHECKING:
     from rabaska.training.watching.watcher import Watcher  # noqa: F401
 
 WATCHED = (
-    "torch", "torch.serialization", "torch.optim.optimizer", "torch.utils.data.dataloader", "numpy",
-    "safetensors.torch", "safetensors.numpy", "keras.src.saving.saving_lib",
-    "keras.src.legacy.saving.legacy_h5_format", "keras.src.callbacks.callback_list",
-    "lightning.fabric.utilities.cloud_io", "lightning_fabric.utilities.cloud_io",
-    "lightning.pytorch.loops.fit_loop", "pytorch_lightning.loops.fit_loop",
+    "torch",
+    "torch.serialization",
+    "torch.optim.optimizer",
+    "torch.utils.data.dataloader",
+    "numpy",
+    "safetensors.torch",
+    "safetensors.numpy",
+    "keras.src.saving.saving_lib",
+    "keras.src.legacy.saving.legacy_h5_format",
+    "keras.src.callbacks.callback_list",
+    "lightning.fabric.utilities.cloud_io",
+    "lightning_fabric.utilities.cloud_io",
+    "lightning.pytorch.loops.fit_loop",
+    "pytorch_lightning.loops.fit_loop",
     "transformers.training_args",
-)  # fmt: skip
+)
 
 
-class Waiting:
+class ImportHook:
     """Among the finders of modules: has each of the watched ones attached once it is loaded."""
 
     def __init__(self):  # type: () -> None
@@ -73,7 +82,7 @@ class Waiting:
 def begin():  # type: () -> None
     if sys.version_info < (3, 8) or os.environ.get("RABASKA_WATCH") != "1":
         return
-    waiting = Waiting()
+    waiting = ImportHook()
     sys.meta_path.insert(0, waiting)
     for name in WATCHED:
         if name in sys.modules:  # a .pth file of the site may have been quicker

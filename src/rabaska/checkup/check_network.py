@@ -1,0 +1,105 @@
+"""Checks for downloads at run time, on clusters whose nodes reach no internet."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from rabaska.checkup.code_context import Nesting
+from rabaska.checkup.subject import Finding, Subject
+from rabaska.scouting.source import Source, argument, called, last_word, literal, text
+
+_FETCHES = {
+    "urllib.request.urlretrieve",
+    "urllib.request.urlopen",
+    "request.urlretrieve",
+    "urlretrieve",
+    "wget.download",
+    "gdown.download",
+    "torch.hub.load",
+    "hub.load",
+    "torch.hub.download_url_to_file",
+    "kagglehub.dataset_download",
+    "tfds.load",
+    "tensorflow_datasets.load",
+    "nltk.download",
+    "snapshot_download",
+    "hf_hub_download",
+    "keras.utils.get_file",
+    "tf.keras.utils.get_file",
+}
+_HUB = {"from_pretrained", "load_dataset"}
+_ONLINE = {"wandb.init": "WANDB_MODE", "comet_ml.Experiment": "COMET_MODE"}
+_WHY = "the compute nodes of {} reach no internet"
+
+
+def checks(subject: Subject) -> Iterator[Finding]:
+    if subject.cluster.internet is not False:
+        return
+    for source in subject.sources:
+        nesting = Nesting(source, subject.sources)
+        for call in source.calls():
+            found = _download(call, source, subject)
+            if found and not nesting.is_optional(call):
+                yield _finding(found, call, source, subject)
+        yield from _trackers(source, nesting, subject)
+
+
+def _finding(found: tuple[str, str], call: ast.Call, source: Source, subject: Subject) -> Finding:
+    what, fix = found
+    return Finding(
+        "code.download",
+        what,
+        str(source.place(call, called(call))),
+        _WHY.format(subject.cluster.name),
+        fix,
+    )
+
+
+def _download(call: ast.Call, source: Source, subject: Subject) -> tuple[str, str] | None:
+    """What it would fetch, and what to do instead."""
+    name, word = called(call), last_word(call)
+    if literal(argument(call, "download")) is True:
+        return "it downloads its data", "download it here, and name the folder under [data]"
+    if name in _FETCHES:
+        return "it fetches a file", "fetch it here, and name its folder under [data]"
+    if word in _HUB and _is_on_a_hub(call, subject):
+        return (
+            f"it fetches {text(call.args[0])!r} from a hub",
+            "fetch it here with `save_pretrained`, and give the folder as a dataset",
+        )
+    if literal(argument(call, "pretrained")) is True or _has_public_weights(call):
+        return (
+            "it fetches pretrained weights",
+            "save them here with `torch.save(model.state_dict(), …)` and load that file",
+        )
+    return None
+
+
+def _is_on_a_hub(call: ast.Call, subject: Subject) -> bool:
+    name = text(call.args[0]) if call.args else ""
+    is_path = name.startswith((".", "/", "~")) or (subject.project.folder / name).exists()
+    return bool(re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name)) and not is_path
+
+
+def _has_public_weights(call: ast.Call) -> bool:
+    """`weights="imagenet"`, `weights="DEFAULT"`, `weights=ResNet50_Weights.DEFAULT`."""
+    given = argument(call, "weights")
+    if isinstance(given, ast.Attribute):
+        return "_Weights." in called(given)
+    return text(given) in ("imagenet", "DEFAULT")
+
+
+def _trackers(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Finding]:
+    for call in source.calls():
+        variable = _ONLINE.get(called(call))
+        offline = text(argument(call, "mode")) in ("offline", "disabled")
+        if variable and variable not in subject.variables and not offline:
+            if nesting.is_optional(call):
+                continue
+            yield Finding(
+                "code.tracker",
+                f"{called(call).partition('.')[0]} wants to reach its server",
+                str(source.place(call, called(call))),
+                _WHY.format(subject.cluster.name),
+                f'set `{variable} = "offline"` under [environment.variables], and sync later',
+            )

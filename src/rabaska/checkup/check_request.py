@@ -1,0 +1,274 @@
+"""Checks of what is asked of a cluster: requests that it refuses, or that never start."""
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from rabaska.checkup.subject import Finding, Subject
+from rabaska.domain.amounts import say_duration, say_size
+from rabaska.domain.clusters import Partition
+from rabaska.domain.storage import purge_span
+
+
+def checks(subject: Subject) -> Iterator[Finding]:
+    if subject.cluster.is_here:
+        return
+    yield from _gone(subject)
+    yield from _account(subject)
+    yield from _queue(subject)
+    yield from _model(subject)
+    yield from _site_limits(subject)
+    yield from _purge(subject)
+    if subject.partition:
+        yield from _closed(subject, subject.partition)
+        yield from _time(subject, subject.partition)
+        yield from _gpus(subject, subject.partition)
+        yield from _node(subject, subject.partition)
+        yield from _bundle(subject, subject.partition)
+
+
+def _where(subject: Subject, key: str) -> str:
+    return f"{key} for {subject.cluster.name}"
+
+
+def _gone(subject: Subject) -> Iterator[Finding]:
+    cluster = subject.cluster
+    if cluster.status == "retired":
+        use = " or ".join(f"`--on {each}`" for each in cluster.successors)
+        yield Finding(
+            "cluster.gone",
+            cluster.farewell,
+            f"--on {cluster.name}",
+            "nothing answers there",
+            f"use {use}" if use else "use another cluster",
+        )
+
+
+def _account(subject: Subject) -> Iterator[Finding]:
+    cluster, account = subject.cluster, subject.project.account
+    if not cluster.account_form:
+        return
+    looks = f"accounts there look like {cluster.account_form}"
+    if not account:
+        yield Finding(
+            "cluster.account",
+            "no account pays for the job",
+            _where(subject, "account"),
+            looks,
+            f"set `account` in [cluster.{cluster.name}]",
+        )
+    elif not re.match(cluster.account_form, account):
+        yield Finding(
+            "cluster.account",
+            f"`{account}` does not look like an account of {cluster.name}",
+            _where(subject, "account"),
+            looks,
+            "correct it, or ask the site which ones you have",
+        )
+
+
+def _queue(subject: Subject) -> Iterator[Finding]:
+    cluster, queue = subject.cluster, subject.project.queue
+    if not queue or not cluster.partitions or cluster.partition(queue):
+        return
+    if not cluster.names_queue:
+        yield Finding(
+            "cluster.queue",
+            f"{cluster.name} chooses queues by itself",
+            _where(subject, "queue"),
+            "a job that names one may wait longer, or be refused",
+            "leave `queue` out",
+            serious=False,
+        )
+        return
+    known = [each.called for each in cluster.partitions]
+    near = difflib.get_close_matches(queue, known, n=1)
+    yield Finding(
+        "cluster.queue",
+        f"the profile knows no queue `{queue}`",
+        _where(subject, "queue"),
+        "sbatch and qsub refuse jobs for a queue that is not there",
+        f"did you mean `{near[0]}`?" if near else f"known are {', '.join(dict.fromkeys(known))}",
+    )
+
+
+def _model(subject: Subject) -> Iterator[Finding]:
+    asked, cluster = subject.project.resources, subject.cluster
+    names = {name for each in cluster.partitions for name in (each.gpu_model, each.kind) if name}
+    if not asked.gpu_model or not asked.gpus or not names or asked.gpu_model in names:
+        return
+    yield Finding(
+        "cluster.model",
+        f"{cluster.name} has no GPU called `{asked.gpu_model}`",
+        _where(subject, "[resources] gpu_model"),
+        "no node can give it (BadConstraints)",
+        f"known are {', '.join(sorted(names))}",
+    )
+
+
+def _site_limits(subject: Subject) -> Iterator[Finding]:
+    cluster, project = subject.cluster, subject.project
+    shortest = (subject.partition and subject.partition.shortest) or cluster.shortest
+    if shortest and project.resources.walltime < shortest:
+        yield Finding(
+            "cluster.short",
+            f"{say_duration(project.resources.walltime)} is too short a limit",
+            _where(subject, "[resources] walltime"),
+            f"{cluster.name} accepts none below {say_duration(shortest)}",
+            "give each job more time; a run that ends early costs no more",
+            serious=False,
+        )
+    if cluster.most_jobs and project.chain.jobs > cluster.most_jobs:
+        yield Finding(
+            "cluster.many",
+            f"{project.chain.jobs} jobs are too many at once",
+            _where(subject, "[chain] jobs"),
+            f"{cluster.name} lets a user have {cluster.most_jobs} jobs in the queue",
+            "give each job more time, and ask for fewer",
+        )
+
+
+def _purge(subject: Subject) -> Iterator[Finding]:
+    """A chain may outlive the data it reads: jobs wait, and packs are written once."""
+    tier, project = subject.cluster.store_tier, subject.project
+    kept = purge_span(tier.purge) if tier else None
+    lasts = project.resources.walltime * project.chain.jobs
+    if tier and kept and lasts > kept / 2:
+        yield Finding(
+            "cluster.purge-soon",
+            f"the run may take {say_duration(lasts)}, and the site deletes "
+            f"what lies in {tier.name}",
+            "[storage] store of the profile",
+            f"it says: {tier.purge}",
+            "fetch now and then, or keep the store in another tier",
+            serious=False,
+        )
+
+
+def _closed(subject: Subject, queue: Partition) -> Iterator[Finding]:
+    if queue.closed:
+        yield Finding(
+            "cluster.closed",
+            f"no job of {queue.name} starts now",
+            _where(subject, "queue"),
+            queue.closed,
+            "name another queue, or ask the site when it opens again",
+            serious="takes no jobs" in queue.closed,
+        )
+
+
+def _time(subject: Subject, queue: Partition) -> Iterator[Finding]:
+    asked = subject.project.resources.walltime
+    if queue.walltime and asked > queue.walltime:
+        jobs = -(-asked // queue.walltime) * subject.project.chain.jobs
+        yield Finding(
+            "cluster.time",
+            f"{say_duration(asked)} is longer than {queue.name} allows",
+            _where(subject, "[resources] walltime"),
+            f"its limit is {say_duration(queue.walltime)} (PartitionTimeLimit)",
+            f"use `walltime` {say_duration(queue.walltime)} and `jobs = {jobs}`; `rabaska plan` "
+            "compares queues",
+        )
+
+
+def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
+    asked, where = subject.project.resources, _where(subject, "[resources] gpus")
+    if queue.gpus and not asked.gpus and subject.project.queue:
+        yield Finding(
+            "cluster.no-gpu",
+            f"{queue.name} is a queue for GPUs, and none is asked for",
+            where,
+            "such a job waits forever (QOSMinGRES)",
+            "set `gpus = 1`, or choose another queue",
+        )
+    elif asked.gpus > queue.gpus:
+        has = f"its nodes have {queue.gpus}" if queue.gpus else "it has none"
+        yield Finding(
+            "cluster.gpus",
+            f"{asked.gpus} GPUs per node are more than {queue.name} has",
+            where,
+            f"{has}; the job would never start",
+            _more_gpus(asked.gpus, subject, queue),
+        )
+    elif asked.gpus and queue.gpu_counts and asked.gpus not in queue.gpu_counts:
+        allowed = " or ".join(map(str, queue.gpu_counts))
+        yield Finding(
+            "cluster.gpu-count",
+            f"{queue.name} gives {allowed} GPUs, not {asked.gpus}",
+            where,
+            "the site refuses other numbers",
+            f"ask for {allowed}",
+        )
+
+
+def _more_gpus(wanted: int, subject: Subject, queue: Partition) -> str:
+    enough = [each.name for each in subject.cluster.partitions if each.gpus >= wanted]
+    if enough:
+        return f"choose {' or '.join(enough)}"
+    if queue.gpus:
+        return f"use {-(-wanted // queue.gpus)} nodes with `launch`, or fewer GPUs"
+    return "choose another queue; `rabaska plan` compares them"
+
+
+def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
+    asked = subject.project.resources
+    cores = (asked.cores or 0) * asked.tasks
+    if queue.cores and cores > queue.cores:
+        yield Finding(
+            "cluster.cores",
+            f"{cores} cores per node are more than {queue.name} has",
+            _where(subject, "[resources] cores"),
+            f"its nodes have {queue.cores}; the job would never start",
+            f"ask for {queue.cores} at the most, `tasks` times `cores`",
+        )
+    if queue.memory and (asked.memory or 0) > queue.memory:
+        yield Finding(
+            "cluster.memory",
+            f"{say_size(asked.memory or 0)} are more than a node has",
+            _where(subject, "[resources] memory"),
+            f"the nodes of {queue.name} have {say_size(queue.memory)}; the job would never start",
+            f"ask for {say_size(queue.memory)} at the most",
+        )
+    if queue.most_nodes and asked.nodes > queue.most_nodes:
+        yield Finding(
+            "cluster.nodes",
+            f"{asked.nodes} nodes are more than one job may have",
+            _where(subject, "[resources] nodes"),
+            f"{queue.name} allows {queue.most_nodes} (PartitionNodeLimit)",
+            "ask for fewer",
+        )
+
+
+def _bundle(subject: Subject, queue: Partition) -> Iterator[Finding]:
+    """What goes with one GPU: more of it bills as more GPUs."""
+    asked = subject.project.resources
+    if queue.whole_nodes and 0 < asked.gpus < queue.gpus and not queue.gpu_counts:
+        yield Finding(
+            "cluster.whole",
+            f"{queue.name} gives whole nodes, and {asked.gpus} of {queue.gpus} GPUs are used",
+            _where(subject, "[resources] gpus"),
+            "the others are billed too",
+            f"use all {queue.gpus} with `launch`, or another cluster",
+            serious=False,
+        )
+    if not asked.gpus or queue.whole_nodes:
+        return
+    cores, memory = (asked.cores or 0) * asked.tasks, asked.memory or 0
+    if queue.cores_per_gpu and queue.cores >= cores > queue.cores_per_gpu * asked.gpus:
+        yield Finding(
+            "cluster.bundle",
+            f"{cores} cores are more than go with {asked.gpus} GPU",
+            _where(subject, "[resources] cores"),
+            "it is billed as more GPUs, and waits longer",
+            f"{queue.cores_per_gpu * asked.gpus} cores go with it",
+            serious=False,
+        )
+    if queue.memory_per_gpu and queue.memory >= memory > queue.memory_per_gpu * asked.gpus:
+        yield Finding(
+            "cluster.bundle",
+            f"{say_size(memory)} are more than go with {asked.gpus} GPU",
+            _where(subject, "[resources] memory"),
+            "it is billed as more GPUs, and waits longer",
+            f"{say_size(queue.memory_per_gpu * asked.gpus)} go with it",
+            serious=False,
+        )

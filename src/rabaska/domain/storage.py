@@ -1,0 +1,72 @@
+"""What rabaska keeps on a cluster, and which of it nothing needs any more."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+KINDS = ("packs", "code", "envs", "node", "runs")
+_LEFT_OVER = timedelta(days=1)  # after which something half written, or unused, was given up
+_DAYS = {"d": 1, "day": 1, "w": 7, "week": 7, "month": 30}
+
+
+@dataclass(frozen=True)
+class StoredItem:
+    """One thing in the store: a pack, a snapshot, an environment, our program, or a run."""
+
+    kind: str
+    name: str
+    size: int  # bytes
+    files: int
+    written: float  # seconds since 1970; using it counts as writing it
+
+    @property
+    def stem(self) -> str:
+        """Its digest or name, as the plans and scripts of runs spell it."""
+        return self.name.partition(".")[0] if self.kind != "packs" else self.name
+
+    @property
+    def path(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+@dataclass(frozen=True)
+class StoreReport:
+    """A run that is not finished: all that it was submitted with, as text."""
+
+    run: str
+    text: str  # its plan and its scripts; empty when they could not be read
+
+
+def unneeded(
+    kept: Iterable[StoredItem], unfinished: Sequence[StoreReport], now: float
+) -> tuple[StoredItem, ...]:
+    """What no unfinished run speaks of. Runs themselves are never among it.
+
+    A run whose plan cannot be read may need anything, so then nothing is.
+    """
+    if any(not each.text for each in unfinished):
+        return ()
+    everything = tuple(kept)
+    # An environment is several files of one stem, and the use of one is the use of all.
+    used = {(each.kind, each.stem) for each in everything if _is_in_use(each, unfinished, now)}
+    return tuple(each for each in everything if (each.kind, each.stem) not in used)
+
+
+def _is_in_use(each: StoredItem, unfinished: Sequence[StoreReport], now: float) -> bool:
+    if each.kind == "runs" or now - each.written <= _LEFT_OVER.total_seconds():
+        return True
+    half_written = each.name.endswith(".partial")
+    return not half_written and any(each.stem in told.text for told in unfinished)
+
+
+def purge_span(purge: str) -> timedelta | None:
+    """How long a site keeps what lies there: `60 d`, `8 weeks`, `2 months`; None: nobody says."""
+    found = re.search(r"(\d+) ?(d|day|w|week|month)s?\b", purge)
+    return timedelta(days=int(found[1]) * _DAYS[found[2]]) if found else None
+
+
+def purge_day(purge: str, written: float) -> str:
+    """The day on which a site may delete what was written then."""
+    span = purge_span(purge)
+    return (datetime.fromtimestamp(written, UTC) + span).strftime("%Y-%m-%d") if span else ""

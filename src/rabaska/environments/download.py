@@ -1,0 +1,144 @@
+"""Wheels fetched on this computer for the Python of another, and pip itself as one file."""
+
+import importlib.metadata
+import importlib.util
+import re
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rabaska.environments import only_wheels
+from rabaska.node.environment.pip_queries import lines
+
+_SYSTEM = (Path("/usr/share/python-wheels"),)  # Debian, Fedora
+_SINCE_3_12 = (23, 2)  # older ones use what Python 3.12 no longer has, and do not say so
+_LEFT_OUT = ("INSTALLER", "REQUESTED", "direct_url.json")  # which say how it came to be here
+
+
+def find_pip(python: str, folder: Path) -> Path | None:
+    """A wheel of pip that runs under `python`, such as 3.6; made in `folder` where it must be."""
+    for wheel in (*_bundled(), *_installed(folder)):
+        if fits(wheel, python):
+            return wheel
+    return None
+
+
+def pip_words() -> list[str]:
+    """The words that run pip on this computer; an environment of pipx or uv has none of its own."""
+    # Many have `require-virtualenv` in their settings; what is only fetched needs none.
+    freely = ["env", "PIP_REQUIRE_VIRTUALENV=0"]
+    installed = importlib.util.find_spec("pip") is not None
+    wheel = None if installed else next(_bundled(), None)
+    if not installed and wheel is None:
+        return [*freely, "pip"]
+    # -P: a folder `pip` in the project, where we are, is not the one that is meant.
+    return [*freely, sys.executable, "-P", only_wheels.__file__, str(wheel or "")]
+
+
+def fits(wheel: Path, python: str) -> bool:
+    """Whether the pip in a wheel says that it runs under `python`."""
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            own = re.fullmatch(r"pip-([\w.]+)\.dist-info/METADATA", name)
+            if own:
+                told = archive.read(name).decode(errors="replace")
+                least = re.search(r"^Requires-Python: *>= *(\d+)\.(\d+)", told, re.MULTILINE)
+                if _numbers(python) >= (3, 12) and _numbers(own[1]) < _SINCE_3_12:
+                    return False
+                return not least or _numbers(python) >= (int(least[1]), int(least[2]))
+    return False
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
+def _bundled() -> Iterator[Path]:
+    found = importlib.util.find_spec("ensurepip")
+    own = [Path(found.origin).parent / "_bundled"] if found and found.origin else []
+    for place in (*own, *_SYSTEM):
+        yield from sorted(place.glob("pip-*.whl"), reverse=True)
+
+
+def _installed(folder: Path) -> Iterator[Path]:
+    """The pip that is installed here, put into a wheel again."""
+    try:
+        pip = importlib.metadata.distribution("pip")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    wheel = folder / f"pip-{pip.version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in pip.files or ():
+            inside = file.parts[0] == "pip" or file.parts[0].endswith(".dist-info")
+            wanted = "__pycache__" not in file.parts and file.name not in _LEFT_OUT
+            if inside and wanted and Path(file.locate()).is_file():
+                archive.write(file.locate(), str(file))
+    yield wheel
+
+
+# The shape of what a cluster may say of its Python: it becomes words for pip on this computer.
+FACTS = {
+    "python": re.compile(r"[0-9]{1,2}\.[0-9]{1,3}(\.[0-9][0-9a-z.+]{0,20})?"),
+    "machine": re.compile("[A-Za-z0-9_]{1,20}"),
+    "libc": re.compile(r"[A-Za-z]{0,10}-?([0-9]{1,3}(\.[0-9]{1,3}){0,3})?"),
+}
+_OLDEST_GLIBC = 5  # manylinux_2_5 is where the tags begin (PEP 600)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The Python that will install the wheels, as it described itself."""
+
+    version: str  # "3.11.2"
+    machine: str  # "x86_64"
+    libc: str  # "glibc-2.36"
+
+    @property
+    def platforms(self) -> list[str]:
+        """Every tag a wheel may carry to run there; pip does not derive older ones by itself."""
+        found = re.fullmatch(r"glibc-2\.([0-9]{1,3})(\..*)?", self.libc)
+        newest = int(found[1]) if found else 17
+        tags = [f"manylinux_2_{n}_{self.machine}" for n in range(newest, _OLDEST_GLIBC - 1, -1)]
+        named = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+        tags += [f"{tag}_{self.machine}" for least, tag in named.items() if newest >= least]
+        return [*tags, f"linux_{self.machine}"]
+
+    @property
+    def python(self) -> str:
+        return ".".join(self.version.split(".")[:2])
+
+
+def lacking(requirements: str, named: Sequence[str]) -> str:
+    """What a cluster `named` of the user's requirements, as the text of such a file.
+
+    All of them where it named none, or anything else: pip builds what it is told to fetch, on
+    this computer, so nobody but the user may say what that is.
+    """
+    own = set(lines(requirements))
+    return "\n".join(dict.fromkeys(named)) if named and own.issuperset(named) else requirements
+
+
+def download_command(target: Target, requirements: Path, wheels: Path) -> list[str]:
+    """pip's words; only wheels will do, since nothing can be built here for there."""
+    words = [*pip_words(), "download", "--quiet", "--disable-pip-version-check"]
+    for platform in target.platforms:
+        words += ["--platform", platform]
+    words += ["--python-version", target.python, "--implementation", "cp"]
+    words += ["--abi", f"cp{target.python.replace('.', '')}", "--abi", "abi3", "--abi", "none"]
+    return [
+        *words,
+        "--only-binary=:all:",
+        "--requirement",
+        str(requirements),
+        "--dest",
+        str(wheels),
+    ]
+
+
+def pip_command(python: str, folder: Path) -> list[str]:
+    """The words that fetch the newest pip for `python`, such as 3.6."""
+    words = [*pip_words(), "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    words += ["--python-version", python, "--only-binary=:all:", "--dest", str(folder)]
+    return [*words, "pip"]

@@ -1,0 +1,33 @@
+"""Why jobs wait, and whether they will ever start: facts in waiting.toml."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class QueueReason:
+    """What a scheduler's reason means; `never` when the job cannot start as it is."""
+
+    spelled: re.Pattern[str]
+    meaning: str
+    fix: str
+    never: bool = False
+
+
+@cache
+def _reasons() -> tuple[QueueReason, ...]:
+    text = Path(__file__).with_name("waiting.toml").read_text("utf-8")
+    return tuple(
+        QueueReason(
+            re.compile(fact["spelled"]), fact["meaning"], fact["fix"], fact.get("never", False)
+        )
+        for fact in tomllib.loads(text)["reason"]
+    )
+
+
+def reason_for(reason: str) -> QueueReason | None:
+    """What is known of `reason`; None for the ordinary ones, Priority and Resources."""
+    return next((known for known in _reasons() if known.spelled.search(reason)), None)

@@ -1,0 +1,212 @@
+"""The word `wheels`: makes sure, before a job is submitted, that its environment can be built.
+
+What pip chose is written to `<digest>.txt`, wheels that the site lacks are collected into the one
+file `<digest>.tar`, and `<digest>.json` says so last, so that it is all done once.
+"""
+
+import json
+import os
+import shutil
+import sys
+import tarfile
+from typing import Any, Dict, List, NamedTuple
+
+from .. import files, partial_folder
+from . import pip_queries
+from .pip_queries import PipAnswer, PipPackage, Python
+
+NOT_FOUND = 3  # exit code: some packages are nowhere; standard output says which
+NEEDS_PIP = 4  # there is no pip, or no way to bring one into an environment: it must be sent
+FACTS = "--facts"  # only what Python is there, and whether it needs pip
+VENV, VIRTUALENV, BY_HAND = "venv", "virtualenv", "by hand"  # what makes the environment
+
+
+class Wanted(NamedTuple):
+    """What the laptop asks for, as JSON on standard input."""
+
+    envs: str  # the folder where environments are kept
+    digest: str
+    python: str
+    requirements: str
+    wheelhouse: List[str]
+    online: bool  # whether wheels may be fetched from the internet
+
+    @property
+    def archive(self) -> str:
+        return self.path("tar")
+
+    @property
+    def pip(self) -> str:
+        """A wheel of pip, where it was sent."""
+        return self.path("pip")
+
+    def path(self, kind: str) -> str:
+        return os.path.join(self.envs, "{}.{}".format(self.digest, kind))
+
+
+def main(argv: List[str]) -> int:
+    wanted = Wanted(**json.load(sys.stdin))
+    wanted = wanted._replace(wheelhouse=[_expanded(place) for place in wanted.wheelhouse])
+    os.makedirs(wanted.envs, exist_ok=True)
+    known = files.read_json(wanted.path("json"))
+    if known is not None and FACTS not in argv:
+        return _print(known)
+    try:
+        python = pip_queries.describe(wanted.python, wanted.pip)
+    except pip_queries.NoPython as problem:
+        sys.stderr.write("{}\n".format(problem))
+        return 1
+    if needs_pip(wanted, python) or FACTS in argv:
+        _print(_facts(wanted, python))
+        return NEEDS_PIP if needs_pip(wanted, python) else 0
+    # Collecting takes minutes, and login nodes end what takes long: the next one cleans up.
+    partial_folder.sweep(wanted.envs)
+    workshop = partial_folder.begin(wanted.envs, wanted.digest)
+    try:
+        return find(wanted, python, workshop.path)
+    finally:
+        partial_folder.abandon(workshop)
+
+
+def needs_pip(wanted: Wanted, python: Python) -> bool:
+    lacks = not python.pip or _maker(python) == BY_HAND
+    return lacks and not os.path.exists(wanted.pip)
+
+
+def find(wanted: Wanted, python: Python, workshop: str) -> int:
+    """In the site's wheelhouse, else together with what was sent, else on the internet."""
+    places = list(wanted.wheelhouse)
+    answer = pip_queries.resolve(python, wanted.requirements, places)
+    if answer.packages is not None:
+        return settle(wanted, python, answer.packages, "the site")
+    if os.path.exists(wanted.archive):
+        places.append(_unpacked(wanted.archive, workshop))
+        answer = pip_queries.resolve(python, wanted.requirements, places)
+        if answer.packages is not None:
+            return settle(wanted, python, answer.packages, "this computer")
+        os.unlink(wanted.archive)  # what was sent once does not help any more
+    said = answer.said
+    if wanted.online:
+        collected = collect(wanted, python, workshop)
+        if collected.packages is not None:
+            return settle(wanted, python, collected.packages, "the internet")
+        said = collected.said
+    return tell_missing(wanted, python, places, said)
+
+
+def collect(wanted: Wanted, python: Python, workshop: str) -> PipAnswer:
+    """Wheels for what the site lacks, from the internet into the archive.
+
+    First only the projects of which the site has no wheel at all: its own builds are made for
+    its processors. Where that does not fit together, everything.
+    """
+    everything = pip_queries.resolve(python, wanted.requirements, wanted.wheelhouse, online=True)
+    if everything.packages is None:
+        return everything
+    offered = pip_queries.offered(wanted.wheelhouse)
+    lacking = [
+        each for each in everything.packages if pip_queries.normalised(each.name) not in offered
+    ]
+    pins = "\n".join(each.pin for each in lacking)
+    answer = PipAnswer(None)
+    for number, (text, options) in enumerate(
+        [(pins, ["--no-deps"]), (wanted.requirements, [])]
+        if pip_queries.can_report(python)
+        else [(wanted.requirements, [])]
+    ):
+        wheels = os.path.join(workshop, "collected-{}".format(number))
+        answer = _collect(wanted, python, text, options, wheels)
+        if answer.packages is not None:
+            _pack(wheels, wheels + ".tar")
+            os.replace(wheels + ".tar", wanted.archive)
+            break
+    return answer
+
+
+def _collect(
+    wanted: Wanted, python: Python, text: str, options: List[str], wheels: str
+) -> PipAnswer:
+    os.mkdir(wheels)
+    file = wheels + ".txt"
+    with open(file, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    # `wheel`, not `download`: what comes as source is built here, where there is a compiler.
+    words = ["wheel", "--quiet", "--wheel-dir", wheels] + options + ["--requirement", file]
+    code, said = pip_queries.run(
+        python, words + pip_queries.sources(wanted.wheelhouse, online=True)
+    )
+    if code != 0:
+        return PipAnswer(None, said)
+    return pip_queries.resolve(python, wanted.requirements, wanted.wheelhouse + [wheels])
+
+
+def settle(wanted: Wanted, python: Python, packages: List[PipPackage], source: str) -> int:
+    """Write down what was found, the record last."""
+    packages = sorted(packages, key=lambda package: package.name.lower())
+    files.write_whole(wanted.path("txt"), "".join(each.pin + "\n" for each in packages))
+    record = _facts(wanted, python)
+    record.update(
+        source=source,
+        packages=[each.pin for each in packages],
+        files=pip_queries.files_inside(packages),
+        archive=os.path.exists(wanted.archive) and source != "the site",
+    )
+    files.write_json(wanted.path("json"), record)
+    return _print(record)
+
+
+def tell_missing(wanted: Wanted, python: Python, places: List[str], said: str) -> int:
+    answer = _facts(wanted, python)
+    answer.update(missing=pip_queries.unfindable(python, wanted.requirements, places), said=said)
+    answer.update(offered=pip_queries.offered(wanted.wheelhouse))
+    _print(answer)
+    return NOT_FOUND
+
+
+def _facts(wanted: Wanted, python: Python) -> Dict[str, Any]:
+    return {
+        "digest": wanted.digest,
+        "python": python.version,
+        "machine": python.machine,
+        "libc": python.libc,
+        "maker": _maker(python),
+    }
+
+
+def _maker(python: Python) -> str:
+    if _has_virtualenv(python):
+        return VIRTUALENV
+    return VENV if python.venv else BY_HAND
+
+
+def _has_virtualenv(python: Python) -> bool:
+    """Only one that belongs to the same Python: another would make another's environment."""
+    found = shutil.which("virtualenv")
+    return found is not None and os.path.dirname(found) == python.folder
+
+
+def _pack(folder: str, archive: str) -> None:
+    """Into one file, since shared storage counts files."""
+    with tarfile.open(archive, "w") as tar:
+        for name in sorted(os.listdir(folder)):
+            tar.add(os.path.join(folder, name), name)
+
+
+def _unpacked(archive: str, workshop: str) -> str:
+    folder = os.path.join(workshop, "sent")
+    with tarfile.open(archive) as tar:
+        for entry in tar.getmembers():
+            # Only plain files beside each other, whoever made the archive.
+            plain = entry.name == os.path.basename(entry.name) and entry.name not in (".", "..")
+            if entry.isfile() and plain:
+                tar.extract(entry, folder)
+    return folder
+
+
+def _expanded(path: str) -> str:
+    return os.path.expanduser(os.path.expandvars(path))
+
+
+def _print(answer: Dict[str, Any]) -> int:
+    sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")
+    return 0

@@ -1,0 +1,144 @@
+"""How many jobs this computer runs at once, and whose turn it is: the oldest goes first."""
+
+import os
+import re
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
+
+from .. import files, private_folders, timed_command
+from . import locks, sweep
+from . import queue as queues
+from .directives import Refused
+from .queue import Queue, QueuedJob
+
+_FIRST = 0.1  # seconds between two looks, for the first in line
+_OTHERS = 0.3
+
+
+def wait_for_slots(
+    queue: Queue, job: QueuedJob, element: int, leave: Callable[[], bool]
+) -> Optional[Dict[str, Any]]:
+    """Wait until the element may run and return its record; None when `leave` says to go away."""
+    while not leave():
+        if not _is_first(queue, job):
+            time.sleep(_OTHERS)
+            continue
+        with locks.held(queue.line):
+            begun = _take(queue, job, element)
+        if begun is not None:
+            return begun
+        time.sleep(_FIRST)
+    return None
+
+
+def _is_first(queue: Queue, job: QueuedJob) -> bool:
+    for number in queue.active():
+        if number >= job.id:
+            break
+        older = queues.read_job(queue, number)
+        if older and queues.waits(queue, older) and queues.keeper_lives(queue, number):
+            return False
+    return True
+
+
+def _take(queue: Queue, job: QueuedJob, element: int) -> Optional[Dict[str, Any]]:
+    """Take slots and record it, if it is our turn and enough are free. We hold the line."""
+    sweep.sweep(queue)
+    if not _is_first(queue, job):
+        return None
+    taken = _taken(queue)
+    free = [slot for slot in range(len(job.slots)) if slot not in taken]
+    if len(free) < job.need:
+        return None
+    begun = _record(job, element, free[: job.need])
+    queues.write_begun(queue, job.id, element, begun)
+    return begun
+
+
+def _taken(queue: Queue) -> Set[int]:
+    """Slots in use. A dead keeper's stay so until its processes are swept away."""
+    taken: Set[int] = set()
+    for number in queue.active():
+        for element in queues.running(queue, number):
+            taken.update((queues.begun(queue, number, element) or {}).get("slots", ()))
+    return taken
+
+
+def _record(job: QueuedJob, element: int, slots: List[int]) -> Dict[str, Any]:
+    # The local folder is named before it is made, so that a sweep finds it at any moment.
+    name = "rabaska-{}-{}-{}".format(job.id, element, job.token[:12])
+    now = time.time()
+    return {
+        "slots": slots,
+        "local": os.path.join(_temporary(), name),
+        "started": now,
+        "ends": now + job.time if job.time else None,
+    }
+
+
+def _temporary() -> str:
+    """The folder for temporary files, or the usual one where others could meddle with it."""
+    chosen = os.environ.get("TMPDIR") or "/tmp"
+    usable = (
+        os.path.isdir(chosen) and os.access(chosen, os.W_OK) and not private_folders.danger(chosen)
+    )
+    return chosen if usable else "/tmp"
+
+
+_ASKING = 20.0  # seconds nvidia-smi may take; with a broken driver it never answers
+
+
+class Capacity(NamedTuple):
+    slots: int
+    gpus: List[str]  # as CUDA_VISIBLE_DEVICES names them
+
+    def gpu(self, slot: int) -> str:
+        """The GPU of a slot; with more slots than GPUs, several slots share one."""
+        return self.gpus[slot % len(self.gpus)] if self.gpus else ""
+
+
+def capacity(queue: str) -> Capacity:
+    """What may run at once: RABASKA_SLOTS, else <queue>/capacity.json, else what is found.
+
+    capacity.json may say {"slots": 2}, and {"gpus": ["0", "2"]} to keep GPUs out of it.
+    """
+    said = _said(os.path.join(queue, "capacity.json"))
+    gpus = said["gpus"] if "gpus" in said else found_gpus()
+    slots = os.environ.get("RABASKA_SLOTS") or said.get("slots") or len(gpus) or 1
+    try:
+        return Capacity(_at_least_one(slots), [str(gpu) for gpu in gpus])
+    except (TypeError, ValueError):
+        raise Refused("the number of slots is {!r}; it must be 1 or more".format(slots))
+
+
+def check(able: Capacity, gpus: int) -> None:
+    """Refused when a job that asks for `gpus` could never start."""
+    if gpus > len(able.gpus):
+        there = "there is {}".format(len(able.gpus)) if able.gpus else "this computer has none"
+        raise Refused("the job asks for {} GPU(s), and {}".format(gpus, there))
+    if gpus > able.slots:
+        raise Refused("the job asks for {} GPUs, and {} slot(s) may run".format(gpus, able.slots))
+
+
+def found_gpus() -> List[str]:
+    """The numbers of the GPUs that nvidia-smi lists; none when it cannot be asked."""
+    try:
+        listed = timed_command.heard(["nvidia-smi", "-L"], _ASKING)
+    except OSError:
+        return []
+    if listed.exit_code != 0:
+        return []
+    return re.findall(r"^GPU (\d+):", listed.said.decode("utf-8", "replace"), re.MULTILINE)
+
+
+def _at_least_one(slots: Any) -> int:
+    if int(slots) < 1:
+        raise ValueError(slots)
+    return int(slots)
+
+
+def _said(path: str) -> files.Json:
+    try:
+        return files.read_json(path) or {}
+    except ValueError as problem:
+        raise Refused("{} is not JSON: {}".format(path, problem))

@@ -1,0 +1,123 @@
+"""The other nodes of a job: code and data staged on each of them, and nothing left behind.
+
+`stage RUNFOLDER JOB LOCAL` and `leave RUNFOLDER JOB LOCAL` are run once on every node,
+by srun or our own `spread`.
+Node-local space has the same path everywhere. Where it is there already, this is the first node,
+whose agent stages for itself, or a storage that all nodes share: then nothing is to be done.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import Iterator, List, Optional
+
+from .. import own_program
+from ..data import pack_format, stage
+from ..record import plan
+from ..record.events import say
+from ..record.run_folder import RunFolder
+from . import job_folder, launch, prepare_program, program_process, stage_datasets, unpacked_code
+from .this_job import Work
+
+_PATIENCE = 60.0  # seconds with nodes that do not answer
+
+Step = Optional["subprocess.Popen[bytes]"]
+
+
+def main(argv: List[str]) -> int:
+    if len(argv) != 4 or argv[0] not in ("stage", "leave"):
+        say("usage: everywhere stage|leave RUNFOLDER JOB LOCAL")
+        return 2
+    run, job, local = RunFolder(argv[1]), int(argv[2]), argv[3]
+    return (stage_here if argv[0] == "stage" else leave_here)(run, job, local)
+
+
+def stage_here(run: RunFolder, job: int, local: str) -> int:
+    try:
+        wanted = plan.load(run)
+        if wanted is None:
+            return 0
+        job_folder.make_at(os.path.dirname(local))
+        if os.path.isdir(local):
+            return 0
+        job_folder.job_folder(os.path.dirname(local))
+        with open(_made_by(local), "w"):
+            pass
+        prepare_program.place_code(run, wanted, run.place(job), os.path.join(local, "code"))
+        stage_datasets.place(run, wanted, local)
+    except (
+        OSError,
+        unpacked_code.WrongSnapshot,
+        pack_format.DamagedPack,
+        plan.WrongFormat,
+        ValueError,
+    ) as problem:
+        say("{} could not be made ready: {}".format(socket.gethostname(), problem))
+        return 1
+    return 0
+
+
+def leave_here(run: RunFolder, job: int, local: str) -> int:
+    program_process.end_left_by(program_process.tag(run, job))
+    if os.path.exists(_made_by(local)):
+        stage.remove(local)
+    job_folder.remove_guest(os.path.dirname(local))
+    return 0
+
+
+def _made_by(local: str) -> str:
+    return os.path.join(local, "made-by-{}".format(socket.gethostname()))
+
+
+def begin_staging(work: Work, local: str) -> Step:
+    """Start staging on the other nodes; the first is left to the agent, at the same time."""
+    if work.plan.launch.nodes < 2:
+        return None
+    words = _on_every_node(work, "stage", local)
+    try:
+        with work.lease.quiet:
+            return subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
+    except OSError as problem:
+        raise OSError(problem.errno, "cannot reach the other nodes: {}".format(problem))
+
+
+def finish_staging(step: Step) -> None:
+    """Wait for the other nodes; OSError when one of them could not be made ready."""
+    if step is None:
+        return
+    said = step.communicate()[0].decode("utf-8", "replace").strip()
+    if step.returncode != 0:
+        raise OSError("staging failed on another node: {}".format(said or step.returncode))
+
+
+@contextmanager
+def left_clean(work: Work, local: str) -> Iterator[None]:
+    """Afterwards no process and no staged data of this job is left on any node."""
+    try:
+        yield
+    finally:
+        if work.plan.launch.nodes > 1:
+            _leave(_on_every_node(work, "leave", local))
+
+
+def _leave(words: List[str]) -> None:
+    try:
+        code = subprocess.call(words, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        say("other nodes could not be cleaned up: {}".format(problem))
+        return
+    if code != 0:
+        say("other nodes could not be cleaned up: exit code {}".format(code))
+
+
+def _on_every_node(work: Work, word: str, local: str) -> List[str]:
+    how = work.plan.launch
+    words = launch.on_all(how, tasks=1)
+    if how.reach == launch.SRUN:
+        words.append("--overlap")  # beside whatever step of the job may still be there
+    words += [sys.executable, own_program.own_path(), "everywhere", word]
+    return words + [work.run.path, str(work.job), local]

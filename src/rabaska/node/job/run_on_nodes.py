@@ -1,0 +1,276 @@
+"""A command on every node of a job, where the scheduler has no srun that would do it.
+
+`spread --reach HOW [--nodes N] [--tasks T] -- COMMAND…`
+
+It behaves like srun: standard input is passed on to every process, what they print is printed here,
+and when one process fails the others are ended, and its exit code is ours. The scheduler's own way
+(`pbsdsh`, `qrsh -inherit`) or ssh only has to start a companion on each node, which connects back:
+pbsdsh gives neither input nor output.
+"""
+
+import argparse
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from .. import own_program
+from ..record.events import say
+from . import node_list
+from .node_list import JobNode, NotReached
+from .node_messages import (
+    HELLO,
+    INPUT,
+    LONGEST_HELLO,
+    NO_MORE,
+    OUTPUT,
+    RESULT,
+    WORK,
+    Frame,
+    Talk,
+    is_proof,
+    proof,
+)
+
+_PATIENCE = 120.0  # seconds for nodes that do not answer
+_LAST_WORDS = 10.0  # seconds for what was started to end
+_LOOK = 0.1
+_FAILED = 1
+_MOST_STRANGERS = 64  # ours say who they are at once; `select` cannot watch a thousand
+
+
+def main(argv: List[str]) -> int:
+    words = argparse.ArgumentParser(prog="spread")
+    words.add_argument("--reach", default="")
+    words.add_argument("--nodes", type=int, default=1)
+    words.add_argument("--tasks", type=int, default=1)
+    words.add_argument("command", nargs="+")
+    asked = words.parse_args(argv)
+    try:
+        hosts = node_list.several(os.environ, socket.gethostname(), asked.nodes)
+        return Spread(hosts, asked.reach, asked.tasks, asked.command).run()
+    except NotReached as problem:
+        say(str(problem))
+        return _FAILED
+
+
+class Spread:
+    """One command on its way to every node, and what comes back."""
+
+    def __init__(
+        self,
+        hosts: List[JobNode],
+        reach: str,
+        tasks: int,
+        command: List[str],
+        first_is_here: bool = True,
+    ) -> None:
+        self._hosts = hosts
+        self._reach = reach
+        self._tasks = tasks
+        self._command = command
+        self._first_is_here = first_is_here
+        self._companions = {}  # type: Dict[int, Talk]  # by the place of their node in `hosts`
+        self._nonces = {}  # type: Dict[int, str]
+        self._strangers = []  # type: List[Talk]  # who has not said the key yet
+        self._starters = {}  # type: Dict[int, subprocess.Popen[bytes]]
+        self._left = dict.fromkeys(range(len(hosts)), tasks)  # processes, by node
+        self._code = 0
+        self._input = True
+
+    def run(self) -> int:
+        for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGHUP"):
+            signal.signal(getattr(signal, name), lambda *_: None)
+        with _listener(self._others()) as listener:
+            try:
+                with _meeting(self._work()) as (path, self._key):
+                    self._start_companions(listener.getsockname(), path)
+                    self._meet(listener)
+                self._attend()
+            finally:
+                self._part()
+        return self._code
+
+    def _others(self) -> List[str]:
+        """The nodes that must reach this one."""
+        return [host.name for host in self._hosts[1 if self._first_is_here else 0 :]]
+
+    def _start_companions(self, address: Tuple[str, int], path: str) -> None:
+        for number, host in enumerate(self._hosts):
+            here = number == 0 and self._first_is_here
+            words = [sys.executable, own_program.own_path(), "companion"]
+            words += [address[0], str(address[1]), path, str(number)]
+            if not here:
+                reach = node_list.on_this_site(self._reach, os.environ.get("PATH", ""))
+                words = node_list.starting(reach, host, words)
+            try:
+                self._starters[number] = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+            except OSError as problem:
+                raise NotReached("{} cannot be reached: {}".format(host.name, problem))
+
+    def _meet(self, listener: socket.socket) -> None:
+        """Wait until there is a companion on every node."""
+        give_up = time.monotonic() + _PATIENCE
+        while len(self._companions) < len(self._hosts):
+            self._see_who_failed()
+            if time.monotonic() > give_up:
+                raise NotReached("{} did not answer".format(self._missing()))
+            listened = [listener, *self._strangers]  # type: List[Any]
+            ready, _, _ = select.select(listened, [], [], _LOOK)
+            for stranger in [one for one in self._strangers if one in ready]:
+                self._greet(stranger)
+            if listener in ready:
+                self._let_in(listener)
+        for number, talk in self._companions.items():
+            talk.say(WORK, proof(self._key, WORK, self._nonces[number]).encode("ascii"))
+
+    def _let_in(self, listener: socket.socket) -> None:
+        try:
+            self._strangers.append(Talk(listener.accept()[0], LONGEST_HELLO))
+        except OSError:
+            return  # gone again
+        if len(self._strangers) > _MOST_STRANGERS:
+            self._strangers.pop(0).close()  # the one that has been silent for longest
+
+    def _see_who_failed(self) -> None:
+        for number, starter in self._starters.items():
+            code = starter.poll()
+            if number not in self._companions and code not in (None, 0):
+                name = self._hosts[number].name
+                raise NotReached("{} could not be reached: exit code {}".format(name, code))
+
+    def _missing(self) -> str:
+        lacking = set(range(len(self._hosts))) - set(self._companions)
+        return ", ".join(self._hosts[number].name for number in sorted(lacking))
+
+    def _greet(self, talk: Talk) -> None:
+        frames = talk.heard()
+        if frames == []:
+            return
+        self._strangers.remove(talk)
+        who = _who(frames[0], self._key) if frames else None
+        if who is None or who[0] in self._companions:
+            talk.close()
+        else:
+            place, nonce = who
+            talk.trust()
+            self._nonces[place] = nonce
+            self._companions[place] = talk
+
+    def _work(self) -> Dict[str, Any]:
+        return {
+            "words": self._command,
+            "environment": dict(os.environ),
+            "folder": os.getcwd(),
+            "tasks": self._tasks,
+        }
+
+    def _attend(self) -> None:
+        """Pass on input and output until every process has ended, or one failed."""
+        while any(self._left.values()) and not self._code:
+            listened = list(self._companions.values())  # type: List[Any]
+            ready, _, _ = select.select(listened + ([0] if self._input else []), [], [], _LOOK)
+            if 0 in ready:
+                self._pass_input()
+            for number, talk in list(self._companions.items()):
+                if talk in ready:
+                    self._hear(number, talk)
+
+    def _pass_input(self) -> None:
+        piece = os.read(0, 65536)
+        self._input = bool(piece)
+        for talk in self._companions.values():
+            talk.say(INPUT, piece) if piece else talk.say(NO_MORE)
+
+    def _hear(self, number: int, talk: Talk) -> None:
+        frames = talk.heard()
+        if frames is None:
+            self._companions.pop(number).close()
+            if self._left[number]:
+                say("{} was lost".format(self._hosts[number].name))
+                self._code = self._code or _FAILED
+            return
+        for frame in frames:
+            if frame.kind == OUTPUT:
+                _print(frame.content)
+            elif frame.kind == RESULT:
+                self._left[number] -= 1
+                ended = json.loads(frame.content.decode("ascii"))
+                if ended["why"]:
+                    say("{}: {}".format(self._hosts[number].name, ended["why"]))
+                self._code = self._code or int(ended["code"])
+
+    def _part(self) -> None:
+        for talk in list(self._companions.values()) + self._strangers:
+            talk.close()
+        give_up = time.monotonic() + _LAST_WORDS
+        for starter in self._starters.values():
+            try:
+                starter.wait(max(0.0, give_up - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                starter.kill()
+                starter.wait()
+
+
+def _who(hello: Frame, key: str) -> Optional[Tuple[int, str]]:
+    """Which node a companion is on, and its nonce; None for somebody who does not know the key."""
+    try:
+        told = json.loads(hello.content.decode("ascii"))
+        place, nonce = int(told["place"]), str(told["nonce"])
+        ours = hello.kind == HELLO and is_proof(told["proof"], key, HELLO, nonce)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None
+    return (place, nonce) if ours else None
+
+
+def _listener(others: List[str]) -> socket.socket:
+    """Listens where the other nodes of the job reach this one, and nowhere else."""
+    listener = socket.socket()
+    try:
+        listener.bind((_address_for(others[0]) if others else "127.0.0.1", 0))
+        listener.listen(len(others) + _MOST_STRANGERS)
+    except OSError as problem:
+        listener.close()
+        raise NotReached("this node has no address for {}: {}".format(others[0], problem))
+    return listener
+
+
+def _address_for(host: str) -> str:
+    """Ours as `host` sees it; its own name may stand for 127.0.1.1. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, 9))
+        return str(probe.getsockname()[0])
+
+
+@contextmanager
+def _meeting(work: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
+    """The file with a key and the work, and the key.
+
+    All nodes see the file and only their user may read it: variables may be secrets, and the
+    network is not encrypted.
+    """
+    program = own_program.program_path()
+    folder = os.path.dirname(program) if os.path.isfile(program) else None
+    key = uuid.uuid4().hex + uuid.uuid4().hex
+    descriptor, path = tempfile.mkstemp(prefix="meeting-", dir=folder)
+    try:
+        with os.fdopen(descriptor, "w") as stream:
+            json.dump({"key": key, "work": work}, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        yield path, key
+    finally:
+        os.unlink(path)
+
+
+def _print(content: bytes) -> None:
+    while content:
+        content = content[os.write(1, content) :]

@@ -1,0 +1,195 @@
+"""Where each dataset of a run is put on its node, and what is said about it."""
+
+import os
+import time
+from typing import Callable, Dict, List, NamedTuple, Optional
+
+from .. import partial_folder
+from ..data import background_copy, pack_format, pack_proof, shared_copy, stage, tier_choice
+from ..data.free_space import free_memory
+from ..record.events import say
+from ..record.plan import Nearby, Plan, StagedData
+from ..record.run_folder import RunFolder
+from .this_job import Work
+
+_READ_THROUGH = 0.5  # of the free memory: what is larger is compared as it is read, and only then
+_PROOF_PATIENCE = 30.0  # seconds that a finished program waits until all its data is proven
+
+_held: List[Callable[[], None]] = []
+
+
+class DamagedDataset(NamedTuple):
+    """A dataset that is not what was packed."""
+
+    reason: str
+    remedy: str
+
+
+class PlacedDataset(NamedTuple):
+    name: str
+    path: str  # for the program
+    bytes: int
+    where: str
+    seconds: float
+    arriving: bool  # whether shards may still be on their way
+
+
+class Ask(NamedTuple):
+    """One dataset that wants a place."""
+
+    dataset: StagedData
+    pack: str  # its folder in the store
+    manifest: pack_format.Manifest
+    target: str  # a folder of its own in the job's space
+
+    @property
+    def size(self) -> int:
+        return tier_choice.needed(self.manifest, as_files=self.as_files).bytes
+
+    @property
+    def as_files(self) -> bool:
+        return self.dataset.mode == stage.FILES
+
+
+def stage_data(work: Work, local: str) -> Dict[str, str]:
+    """Bring every dataset near: its name → where the program finds it."""
+    began = time.monotonic()
+    # All nodes of a job are told the same path, so each must do the same.
+    alone = work.plan.launch.nodes == 1
+    placed = place(work.run, work.plan, local, freely=alone)
+    for one in placed:
+        say("data: {}".format(told(one)))
+    if placed:
+        spent = round(time.monotonic() - began, 3)
+        names = sorted(one.name for one in placed)
+        each = [dict(one._asdict()) for one in placed]
+        work.diary.note("staged", datasets=names, placed=each, seconds=spent)
+    return paths(placed)
+
+
+def paths(placed: List[PlacedDataset]) -> Dict[str, str]:
+    return {one.name: one.path for one in placed}
+
+
+def told(one: PlacedDataset) -> str:
+    size = "{} {:.1f} MB {}".format(one.name, one.bytes / 1e6, one.where)
+    if one.where == tier_choice.LEFT:
+        return size
+    if one.arriving:
+        return size + ", arriving while the program runs"
+    return "{}, staged in {:.1f} s".format(size, one.seconds)
+
+
+def place(run: RunFolder, plan: Plan, local: str, *, freely: bool = False) -> List[PlacedDataset]:
+    """Stage every dataset, below `local` or, when we may choose freely, where it is best."""
+    nearby = known(plan.nearby) if freely else Nearby()
+    placed = []
+    for dataset in plan.datasets:
+        began, pack = time.monotonic(), run.pack(dataset.pack)
+        # Not "data": a program that reads `../data` gets a link of that name beside its code.
+        target = os.path.join(local, "staged", dataset.name)
+        os.makedirs(target, exist_ok=True)
+        try:
+            ask = Ask(dataset, pack, pack_format.load_manifest(pack), target)
+            put = _place_freely(ask, nearby) if freely else _place_locally(ask)
+        except pack_format.DamagedPack as problem:
+            problem.remedy = _repair(plan, dataset.pack)
+            raise
+        placed.append(put._replace(seconds=round(time.monotonic() - began, 3)))
+    return placed
+
+
+def damaged(plan: Plan, data: Dict[str, str]) -> Optional[DamagedDataset]:
+    """What was found wrong, on this node, with the datasets that the program reads."""
+    for dataset in plan.datasets:
+        why = pack_proof.damage(data.get(dataset.name, ""))
+        if why is not None:
+            reason = "data {}: pack {} is damaged: {}".format(dataset.name, dataset.pack, why)
+            return DamagedDataset(reason, _repair(plan, dataset.pack))
+    return None
+
+
+def _repair(plan: Plan, pack: str) -> str:
+    cluster = plan.about.get("cluster", "here")
+    on = "" if cluster == "here" else " --on {}".format(cluster)
+    return "`rabaska data verify {}{} --repair`, then `rabaska resume {}`".format(
+        pack, on, plan.run
+    )
+
+
+def not_arriving(data: Dict[str, str]) -> List[str]:
+    """What keeps shards from arriving, though the program goes on without."""
+    found = ((name, background_copy.stopped(path)) for name, path in data.items())
+    return ["data {}: no more shards arrive: {}".format(*each) for each in found if each[1]]
+
+
+def finish_proof() -> None:
+    background_copy.finish(_PROOF_PATIENCE)
+
+
+def leave() -> None:
+    """Let go of what was staged, also outside the job's own space."""
+    background_copy.end()
+    while _held:
+        _held.pop()()
+
+
+def known(nearby: Nearby) -> Nearby:
+    """The folders as they are called on this node; "" for one that it does not have."""
+    named = (os.path.expandvars(folder) for folder in nearby)
+    return Nearby(*(folder if os.path.isdir(folder) else "" for folder in named))
+
+
+def _place_locally(ask: Ask) -> PlacedDataset:
+    path = stage.stage(ask.pack, ask.target, ask.dataset.mode)
+    return _placed(ask, path, tier_choice.kind_of(ask.target))
+
+
+def _place_freely(ask: Ask, nearby: Nearby) -> PlacedDataset:
+    disk = ask.target if ask.as_files else nearby.shared or ask.target
+    wanted = tier_choice.needed(ask.manifest, as_files=ask.as_files)
+    tier = tier_choice.choose(wanted, tier_choice.tiers_here(nearby.memory, disk))
+    if ask.as_files:
+        if tier is None:
+            raise _no_room(ask)
+        own = ask.target if tier.folder == disk else _own_folder(ask, tier.folder)
+        return _placed(ask, stage.stage(ask.pack, own), tier_choice.kind_of(own))
+    if tier is None or tier_choice.on_one_disk(ask.pack, tier.folder):
+        left = stage.link(ask.pack, ask.target)
+        if ask.size < _READ_THROUGH * free_memory():
+            background_copy.begin_proof(left)
+        return _placed(ask, left, tier_choice.LEFT)
+    return _placed(ask, _arriving(ask, tier, nearby), tier.kind, arriving=True)
+
+
+def _placed(ask: Ask, path: str, where: str, *, arriving: bool = False) -> PlacedDataset:
+    return PlacedDataset(ask.dataset.name, path, ask.size, where, 0.0, arriving)
+
+
+def _own_folder(ask: Ask, root: str) -> str:
+    """A folder outside the job's space, removed with it; files may be written to, so not shared."""
+    own = shared_copy.own_folder(root, ask.manifest.identity)
+    if own is None:
+        return ask.target
+    _held.append(lambda: partial_folder.abandon(own))
+    return own.path
+
+
+def _arriving(ask: Ask, tier: tier_choice.NodeTier, nearby: Nearby) -> str:
+    use: Optional[shared_copy.Use] = None
+    if tier.folder in (nearby.memory, nearby.shared):
+        use = shared_copy.begin(ask.pack, tier.folder, ask.size)
+    if use is None:
+        return background_copy.begin(ask.pack, ask.target)
+    reading, keep = use, tier.kind == tier_choice.DISK  # memory is too dear to be kept
+    _held.append(lambda: shared_copy.leave(reading, keep=keep))
+    return use.folder
+
+
+def _no_room(ask: Ask) -> tier_choice.NoTierFits:
+    return tier_choice.NoTierFits(
+        "{} needs space for {:.0f} MB and {} files, which the node does not have; "
+        'with `as = "shards"` it is read in place'.format(
+            ask.dataset.name, ask.manifest.bytes / 1e6, ask.manifest.files
+        )
+    )

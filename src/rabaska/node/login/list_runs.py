@@ -1,0 +1,39 @@
+"""Every run of a store, a JSON line each: for a computer that does not know them.
+
+`runs STORE` prints {"run", "path", "id", "project", "folder", "time"}; a folder whose plan cannot
+be read gives {"path", "problem"}. `time` is that of its first submission, by this cluster's clock.
+"""
+
+import json
+import sys
+from typing import List
+
+from .. import files
+from ..record import field_types, plan
+from ..record.run_folder import RunFolder
+from .run_report import DAMAGE, runs_of
+
+
+def main(argv: List[str]) -> int:
+    for path in runs_of(argv[0]):
+        try:
+            told = _told(RunFolder(path))
+        except (plan.WrongFormat,) + DAMAGE as problem:
+            told = {"path": path, "problem": "{}: {}".format(type(problem).__name__, problem)}
+        sys.stdout.write(json.dumps(told, sort_keys=True) + "\n")
+    return 0
+
+
+def _told(run: RunFolder) -> files.Json:
+    asked = plan.load(run)
+    if asked is None:
+        return {"path": run.path, "problem": "it has no run.json"}
+    times = (line.get("time") for line in field_types.submission_lines(run))
+    return {
+        "run": run.name,
+        "path": run.path,
+        "id": asked.id,
+        "project": asked.about.get("project", ""),
+        "folder": asked.about.get("folder", ""),
+        "time": next((time for time in times if time), 0.0),
+    }

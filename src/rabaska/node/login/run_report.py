@@ -1,0 +1,301 @@
+"""All that is known of runs, one JSON line each: what `rabaska status` reads.
+
+`report [--tail N] RUNFOLDER…` or `report [--tail N] --all STORE`
+
+Nothing is changed and only small pieces of files are read, so that one call can answer for
+hundreds of runs. A folder that is half made or damaged gives a line with `problems`.
+"""
+
+import argparse
+import os
+import sys
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from .. import files
+from ..checkpoints import order, validity
+from ..record import (
+    chain_rule,
+    events,
+    jobs,
+    lease,
+    metrics,
+    plan,
+    printed_progress,
+    resume_evidence,
+    submissions,
+)
+from ..record.run_folder import RunFolder
+from ..record.run_forecast import outlook, saving
+
+TAIL_LINES = 20
+TAIL_BYTES = 16 * 1024
+
+Json = Dict[str, Any]
+
+# What reading a damaged record can raise; anything else is a bug and keeps its traceback.
+DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError)
+
+
+def main(argv: List[str]) -> int:
+    words = argparse.ArgumentParser(prog="report")
+    words.add_argument("--tail", type=int, default=TAIL_LINES, metavar="N")
+    words.add_argument("--all", metavar="STORE")
+    words.add_argument("runs", nargs="*", metavar="RUNFOLDER")
+    asked = words.parse_args(argv)
+    for path in asked.runs + (runs_of(asked.all) if asked.all else []):
+        sys.stdout.write(files.to_json(report(path, asked.tail)) + "\n")
+        sys.stdout.flush()
+    return 0
+
+
+def runs_of(store: str) -> List[str]:
+    folder = os.path.join(store, "runs")
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    paths = [os.path.join(folder, name) for name in names if not name.endswith(files.PARTIAL)]
+    return [path for path in paths if os.path.isdir(path)]
+
+
+def report(path: str, tail: int = TAIL_LINES) -> Json:
+    """Everything about one run that can be read in a moment."""
+    run = RunFolder(os.path.abspath(path))
+    problems = []  # type: List[str]
+    asked = _attempt(problems, "run.json", None, plan.load, run)
+    if asked is None and not problems:
+        there = os.path.isdir(run.path)
+        problems.append("it has no run.json" if there else "there is no such folder")
+    patterns = asked.patterns if asked else []
+    alive = _attempt(problems, "the holder", None, _holder_alive, run)
+    saved = _attempt(problems, "checkpoints", None, _saved, run, patterns)
+    each = _attempt(problems, "jobs", [], _jobs, run, alive, asked)
+    told = "{} is damaged, and counts as missing"
+    problems += [told.format(name) for name in _attempt(problems, "jobs", [], jobs.damaged, run)]
+    lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
+    return {
+        "run": asked.run if asked else run.name,
+        "id": asked.id if asked else None,
+        "path": run.path,
+        "about": asked.about if asked else {},
+        "walltime": asked.walltime if asked else None,
+        "jobs_requested": asked.jobs if asked else None,
+        "submissions": _attempt(problems, "submissions.jsonl", [], _submissions, run),
+        "done": os.path.exists(run.done),
+        "stop": os.path.exists(run.stop),
+        "verdict": _attempt(problems, "the chain", None, _verdict, run, asked, alive, saved),
+        "begins_again": _attempt(problems, "the chain", "", _begins_again, run, asked),
+        "jobs": [job for job, _ in each],
+        "data": _attempt(problems, "events.jsonl", [], _staged, run),
+        "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
+        "metrics": _merged([found for _, found in each]),
+        "speed": _attempt(problems, "metrics.jsonl", None, metrics.speed, lines),
+        "forecast": _attempt(problems, "the forecast", None, outlook, run, asked, lines, saved),
+        "saving": _attempt(problems, "the last job", None, saving, run, asked, lines),
+        "extended": _attempt(problems, "events.jsonl", None, _extended, run),
+        "not_kept": _attempt(problems, "jobs", [], _not_kept, run),
+        "left_running": _attempt(problems, "events.jsonl", 0, _left_running, run),
+        "not_watched": metrics.off(lines),
+        "tail": _attempt(problems, "logs", "", last_lines, newest_log(run), tail),
+        "problems": problems,
+    }
+
+
+def _attempt(
+    problems: List[str], what: str, otherwise: Any, read: Callable[..., Any], *given: Any
+) -> Any:
+    try:
+        return read(*given)
+    except plan.WrongFormat as problem:
+        problems.append(str(problem))
+    except DAMAGE as problem:
+        problems.append("{} cannot be read: {}: {}".format(what, type(problem).__name__, problem))
+    return otherwise
+
+
+def _metrics_of_last(run: RunFolder) -> List[Json]:
+    return metrics.tail(run, run.holder())
+
+
+def _staged(run: RunFolder) -> List[Json]:
+    """Where the last job that got so far put its datasets."""
+    placed: List[Json] = []
+    for event in events.read(run):
+        placed = event.get("placed") or placed
+    return [one for one in placed if {"name", "bytes", "where", "seconds"} <= set(one)]
+
+
+def _extended(run: RunFolder) -> Optional[Json]:
+    """How many jobs the run added to its chain by itself, and why it did so last."""
+    added = [event for event in events.read(run) if event["event"] == "extended"]
+    if not added:
+        return None
+    return {"jobs": sum(each["jobs"] for each in added), "why": added[-1]["why"]}
+
+
+def _left_running(run: RunFolder) -> int:
+    """How many processes the program of a run that is finished had left running."""
+    ended = jobs.read_ended(run, run.holder())
+    if ended is None or ended.how != chain_rule.FINISHED:
+        return 0
+    told = [event for event in events.read(run) if event["event"] == "ended stragglers"]
+    return sum(each.get("count", 0) for each in told if each.get("job") == ended.job)
+
+
+def _not_kept(run: RunFolder) -> List[str]:
+    return jobs.not_kept(run, run.output(run.holder()))
+
+
+def _submissions(run: RunFolder) -> List[Json]:
+    return list(submissions.lines(run))
+
+
+def _holder_alive(run: RunFolder) -> Optional[bool]:
+    return lease.holder_alive(run, run.holder())
+
+
+def _verdict(
+    run: RunFolder, asked: Optional[plan.Plan], alive: Optional[bool], saved: Optional[Json]
+) -> Json:
+    # A holder on another machine counts as running: only the scheduler, or a whole lease of
+    # watching, could say otherwise.
+    decided = resume_evidence.verdict(run, asked, lambda: saved, last_is_over=alive is False)
+    return dict(decided._asdict())
+
+
+def _begins_again(run: RunFolder, asked: Optional[plan.Plan]) -> str:
+    """What `resume` would do, of a run that has begun; "" where it goes on."""
+    again = chain_rule.GOES_ON if asked is None else resume_evidence.begins_again(run, asked)
+    return str(again) if again.why and run.holder() else ""
+
+
+def _jobs(
+    run: RunFolder, alive: Optional[bool], asked: Optional[plan.Plan]
+) -> List[Tuple[Json, printed_progress.Found]]:
+    """Each job with the metrics its log ended with, oldest first."""
+    pattern = asked.progress if asked else ""
+    told = []  # type: List[Tuple[Json, printed_progress.Found]]
+    before = printed_progress.StepSpan(None, None, None, {})
+    holder = run.holder()
+    for number in sorted(set(run.jobs()) | set(range(1, holder + 1))):
+        span = printed_progress.span(run.log(number), pattern)
+        job = _job(run, number, alive if number == holder else False)
+        if asked is not None:
+            job.update(_beginning(run, number, asked))
+            step = resume_evidence.judged(run, number, asked).step
+            span = span if step is None else span._replace(first_step=int(step))
+        job.update(first_step=span.first_step, last_step=span.last_step, epoch=span.epoch)
+        every = span.every or before.every or 1
+        job["steps_redone"] = steps_redone(before.last_step, span.first_step, every)
+        before = span
+        told.append((job, span.metrics))
+    return told
+
+
+def _job(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
+    begun, ended = jobs.read_begun(run, number), jobs.read_ended(run, number)
+    told = {"job": number, "holder_alive": alive}  # type: Json
+    told["heartbeat"] = _written(run.heartbeat(number))
+    for name in ("id", "host", "pid", "begun", "resumed_from"):
+        told[name] = getattr(begun, name, None)
+    for name in ("ended", "how", "reason", "exit_code", "signal"):
+        told[name] = getattr(ended, name, None)
+    if ended is None:
+        told["how"] = chain_rule.LOST if alive is False else chain_rule.RUNNING
+    return told
+
+
+def _beginning(run: RunFolder, number: int, asked: plan.Plan) -> Json:
+    """Whether the job went on from a checkpoint: as its program was told, and as it shows."""
+    begun = jobs.read_begun(run, number)
+    if begun is None or begun.checkpoint_seen is None:
+        return {}
+    judged = resume_evidence.judged(run, number, asked)
+    told = {"checkpoint_found": begun.checkpoint_seen["path"], "started_over": ""}
+    if judged.state == chain_rule.STARTED_OVER:
+        told.update(started_over=judged.why, resumed_from="")
+    if judged.state == resume_evidence.UNKNOWN and judged.why:
+        told["beginning_not_known"] = judged.why
+    if judged.state == resume_evidence.CONTINUED:
+        told["resumed_from"] = told["checkpoint_found"]
+    return told
+
+
+def steps_redone(last_before: Optional[int], first: Optional[int], every: int) -> Optional[int]:
+    """How many steps a job made again, as far as was printed; None when either is unknown.
+
+    A program that prints every 20th step and first prints step 320 went on from step 300.
+    """
+    if last_before is None or first is None:
+        return None
+    return max(0, last_before - max(0, first - every))
+
+
+def _saved(run: RunFolder, patterns: List[str]) -> Optional[Json]:
+    """The newest checkpoint: as the last job recorded it, else as a quick look finds it."""
+    holder = run.holder()
+    ended = jobs.read_ended(run, holder)
+    folder = run.carried(holder)
+    if ended is not None and ended.checkpoint is not None and _is_there(folder, ended.checkpoint):
+        return ended.checkpoint
+    return jobs.newest(run, holder, patterns)
+
+
+def _is_there(folder: str, saved: Json) -> bool:
+    """Whether a checkpoint is still as it was recorded: it may have been emptied or deleted."""
+    path = os.path.join(folder, saved["path"])
+    try:
+        if os.path.isdir(path):
+            return validity.check(path) is None
+        status = os.stat(path)
+    except OSError:
+        return False
+    return (status.st_size, status.st_mtime_ns) == (saved["size"], saved["mtime_ns"])
+
+
+def _shown(saved: Json) -> Json:
+    written = saved.get("mtime_ns")
+    seconds = written / 1e9 if isinstance(written, (int, float)) else None
+    return {"path": saved.get("path"), "size": saved.get("size"), "written": seconds}
+
+
+def _merged(each: List[printed_progress.Found]) -> printed_progress.Found:
+    merged = {}  # type: printed_progress.Found
+    for found in each:
+        merged.update(found)
+    return merged
+
+
+def newest_log(run: RunFolder) -> str:
+    """The log of the last job that has one, else what the scheduler caught."""
+    try:
+        names = os.listdir(run.logs)
+    except OSError:
+        return ""
+    of_jobs = [name for name in names if name.startswith("job-") and name.endswith(".log")]
+    chosen = max(of_jobs, key=order.natural, default="")
+    # A job that fails before its agent begins says why to the scheduler only.
+    of_scheduler = [name for name in names if name.startswith("scheduler-")]
+    chosen = chosen or max(
+        of_scheduler, key=lambda name: _written(run.logs + "/" + name) or 0, default=""
+    )
+    return os.path.join(run.logs, chosen) if chosen else ""
+
+
+def last_lines(path: str, count: int) -> str:
+    """The last `count` lines of a log; of a line redrawn with carriage returns its last state."""
+    if not path or count <= 0:
+        return ""
+    with open(path, "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        stream.seek(max(0, size - TAIL_BYTES))
+        text = stream.read(TAIL_BYTES).decode("utf-8", "replace")
+    lines = [line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.rstrip("\r\n").split("\n")]
+    return "\n".join(lines[-count:])
+
+
+def _written(path: str) -> Optional[float]:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return None

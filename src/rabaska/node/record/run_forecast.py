@@ -1,0 +1,102 @@
+"""When a run will be over, from what its folder tells: the facts for `forecast`."""
+
+import os
+from typing import List, Optional
+
+from ..files import Json
+from . import chain_rule, forecast, jobs, metrics, resume_evidence, submissions
+from .plan import Plan
+from .run_folder import RunFolder
+
+
+def outlook(
+    run: RunFolder, asked: Optional[Plan], lines: List[Json], saved: Optional[Json]
+) -> Optional[Json]:
+    """The forecast from the last job's `lines` in metrics.jsonl; None when nobody can tell."""
+    job = run.holder()
+    begun, ended = jobs.read_begun(run, job), jobs.read_ended(run, job)
+    if asked is None or begun is None or os.path.exists(run.done):
+        return None
+    start = _start(begun, lines)
+    seen = forecast.pace(lines, start, asked.command)
+    if seen is None:
+        return None
+    if seen.unit == forecast.STEP:
+        start = float(lines[-1].get("from", 0.0))
+    terms = terms_of(run, asked, begun)._replace(start=start)
+    if ended is not None:
+        kept = _kept(lines, start, saved) if seen.unit == forecast.EPOCH else seen.done
+        seen, terms = forecast.after(seen, terms, kept, ended.ended)
+    progressed = jobs.progressed(begun.checkpoint_seen, saved)
+    told = forecast.forecast(seen, terms, progressed)
+    again = resume_evidence.begins_again(run, asked)
+    if again.why and again.certain:
+        told = forecast.in_one_job(told, seen, terms, again.why)
+    there = submissions.jobs_there(run)
+    shown = resume_evidence.seen_to_continue(run, asked)
+    hindered = chain_rule.hindrance(asked, lines, there, shown)
+    grows = 0 if hindered else chain_rule.limit(asked, lines, shown)
+    return dict(told._asdict(), jobs_there=there, grows_to=grows)
+
+
+def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional[Json]:
+    """How the last job saved, for a run of the same program that comes after; None: nobody saw."""
+    begun, ended = jobs.read_begun(run, run.holder()), jobs.read_ended(run, run.holder())
+    seen = forecast.pace(lines, 0.0, []) if lines else None
+    if asked is None or begun is None:
+        return None
+    fruitless = ended is not None and ended.how == chain_rule.TIME_LIMIT and not ended.progressed
+    began = (ended.resumption if ended is not None else None) or {}
+    over = began.get("why", "") if began.get("state") == chain_rule.STARTED_OVER else ""
+    if not fruitless and not over and (seen is None or seen.unit != forecast.EPOCH):
+        return None
+    again = resume_evidence.begins_again(run, asked)
+    return {
+        "code": asked.code,
+        "command": asked.command,
+        "resume": asked.resume,
+        "over": over,
+        "begins_again": again.why if again.certain else "",
+        "starting": max(0.0, seen.began - begun.begun) if seen else 0.0,
+        "every": seen.save_every if seen else None,
+        "epoch": seen.seconds if seen and seen.unit == forecast.EPOCH else None,
+        "unsaved": asked.walltime - asked.grace if fruitless else None,
+    }
+
+
+def terms_of(run: RunFolder, asked: Plan, begun: jobs.Begun) -> forecast.Terms:
+    """What the chain gives to a job that begins as `begun` says."""
+    # What a job spends before its agent begins, the next one will spend, too.
+    until = begun.until or begun.begun + asked.walltime - asked.grace
+    longest = asked.about.get("longest") or {}
+    return forecast.Terms(
+        job=begun.job,
+        begun=begun.begun,
+        start=begun.epoch or 0.0,
+        seconds=until - begun.begun,
+        between=_between(run, begun.job),
+        grace=asked.grace,
+        queue=longest.get("queue", ""),
+        longest=longest.get("walltime"),
+    )
+
+
+def _start(begun: jobs.Begun, lines: List[Json]) -> float:
+    if begun.epoch is not None:
+        return begun.epoch
+    told = metrics.watched(lines)
+    return float(told[-1].get("first_epoch") or 0) if told else 0.0
+
+
+def _kept(lines: List[Json], start: float, saved: Optional[Json]) -> float:
+    return start if saved is None else metrics.epoch_at(lines, saved["mtime_ns"] / 1e9, start)
+
+
+def _between(run: RunFolder, job: int) -> float:
+    """Seconds from the end of one job to the beginning of the next: the median so far."""
+    waits: List[float] = []
+    for number in range(1, job):
+        ended, following = jobs.read_ended(run, number), jobs.read_begun(run, number + 1)
+        if ended is not None and following is not None:
+            waits.append(max(0.0, following.begun - ended.ended))
+    return sorted(waits)[len(waits) // 2] if waits else 0.0

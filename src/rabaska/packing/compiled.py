@@ -1,0 +1,88 @@
+"""The quickest way that is here: C where the package `rabaska-speed` is installed, else Python."""
+
+import zlib
+from array import array
+from functools import lru_cache
+from typing import Any
+
+from rabaska.node.data.pack_format import FORMAT
+from rabaska.packing import tar_batches
+from rabaska.packing.name_columns import Names, leaf_of
+from rabaska.packing.tar_batches import SMALL, Portion
+
+_POLYNOMIAL = 0xEDB88320  # of crc32, lowest power first
+_ONE = 1 << 31
+_FEW = 4096  # zeros that are quicker summed than reckoned
+_ZEROS = memoryview(bytes(_FEW))
+
+
+def joined_crc(first: int, second: int, length: int) -> int:
+    """The crc32 of two parts one after the other, of which the second has `length` bytes."""
+    rest = _ZEROS[: length % _FEW]
+    moved = zlib.crc32(rest, first) ^ zlib.crc32(rest)
+    return (_product(_shift(length // _FEW), moved) if length >= _FEW else moved) ^ second
+
+
+@lru_cache(maxsize=8192)
+def _shift(count: int) -> int:
+    """What a crc is multiplied by when so many times 4096 bytes follow: a power of x."""
+    if count == 1:
+        return _power_of_two(15)  # of their bits
+    half = _shift(count // 2)
+    even = _product(half, half)
+    return _product(even, _shift(1)) if count % 2 else even
+
+
+def _power_of_two(exponent: int) -> int:
+    power = _ONE >> 1
+    for _ in range(exponent):
+        power = _product(power, power)
+    return power
+
+
+def _product(one: int, other: int) -> int:
+    """Of two polynomials over two elements, modulo that of crc32."""
+    product = 0
+    while one:
+        if one & _ONE:
+            product ^= other
+        one = one << 1 & 0xFFFFFFFF
+        other = other >> 1 ^ (_POLYNOMIAL if other & 1 else 0)
+    return product
+
+
+try:
+    import rabaska_speed
+except ImportError:  # it is optional: only speed is lost
+    rabaska_speed = None
+if getattr(rabaska_speed, "FORMAT", None) != FORMAT:
+    rabaska_speed = None  # installed with another rabaska, it would make other packs
+
+_ROOM = 2 * SMALL  # of one portion; what is read should still be in the cache when it is summed
+
+
+def _take(names: list[bytes], flags: int) -> Portion:
+    tar, used, facts, crcs = rabaska_speed.take(names, flags, SMALL, _ROOM)
+    sums = array("I", crcs)
+    return Portion(names[: len(sums)], memoryview(tar)[:used], array("q", facts), sums)
+
+
+def _records(portion: Portion, labels: "array[int]", offset: int, names_at: int) -> bytes:
+    lengths = array("I", map(len, portion.names))
+    made: bytes = rabaska_speed.records(
+        lengths, portion.facts, portion.crcs, labels, portion.header, offset, names_at
+    )
+    return made
+
+
+def _leaf(path: bytes, prefix: bytes) -> Names | None:
+    found = rabaska_speed.leaf(path, prefix)
+    return Names(found[0], array("I", found[1]), array("I", found[2])) if found else None
+
+
+leaf = _leaf if hasattr(rabaska_speed, "leaf") else leaf_of
+take = _take if rabaska_speed else tar_batches.take
+records = _records if rabaska_speed else tar_batches.records
+crc32 = rabaska_speed.crc32 if rabaska_speed else zlib.crc32
+digest: Any = getattr(rabaska_speed, "digest", None)  # the processor may not have what it takes
+joined = rabaska_speed.joined if rabaska_speed else joined_crc

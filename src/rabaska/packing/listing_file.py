@@ -1,0 +1,170 @@
+"""A listing kept on disk, so that memory stays flat for millions of files.
+
+Three columns, one value for each file: its name, where its name ends, and a hash of its name,
+which decides where shards may part.
+"""
+
+import os
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from mmap import ACCESS_READ, mmap
+from typing import BinaryIO
+
+from rabaska.node.data.pack_format import (
+    FOLDER,
+    FOLDER_MODE,
+    LINK,
+    LINK_MODE,
+    NO_CLASS,
+    RECORD,
+    TIME,
+    IndexLayout,
+)
+from rabaska.packing import tar_headers
+from rabaska.packing.listing import ListedFolder, Listing
+
+NAMES, ENDS, HASHES = "names", "ends", "hashes"
+
+_SOME = 2**16  # names in memory at once
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The names of files on disk; links and folders, being fewer, in memory."""
+
+    folder: str
+    layout: IndexLayout
+    links: tuple[ListedFolder, ...]
+    folders: tuple[ListedFolder, ...]
+
+    @property
+    def classes(self) -> dict[bytes, int]:
+        """The first folders, which image datasets call their classes, and their places."""
+        first = [folder.name for folder in self.folders if b"/" not in folder.name]
+        return {name: place for place, name in enumerate(first)}
+
+
+def draft(listing: Listing, folder: str) -> Draft:
+    """Write the names of the listing to `folder`, in one pass."""
+    files = at = 0
+    with ExitStack() as streams:
+        names, ends, hashes = (
+            streams.enter_context(open(os.path.join(folder, part), "wb", buffering=2**20))
+            for part in (NAMES, ENDS, HASHES)
+        )
+        for some in listing:
+            places = array("Q", accumulate(some.lengths, initial=at))
+            ends.write(memoryview(places)[1:])
+            hashes.write(some.hashes)
+            names.write(some.text)
+            files, at = files + len(some.lengths), places[-1]
+        links, folders = sorted(listing.links), sorted(listing.folders)
+        for entry in (*links, *folders):
+            names.write(entry.name + entry.target)
+            at += len(entry.name) + len(entry.target)
+    layout = IndexLayout(files, len(links), len(folders), at)
+    return Draft(folder, layout, tuple(links), tuple(folders))
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The draft's columns, mapped: only the pages that are looked at are in memory."""
+
+    names: mmap
+    ends: memoryview
+    hashes: memoryview
+
+    def start(self, position: int) -> int:
+        """Where the name of file `position` begins."""
+        return int(self.ends[position - 1]) if position else 0
+
+    def name(self, position: int) -> bytes:
+        return self.names[self.start(position) : self.ends[position]]
+
+    def all_names(self) -> Iterator[bytes]:
+        for begin in range(0, len(self.ends), _SOME):
+            yield from self.name_list(begin, min(begin + _SOME, len(self.ends)))
+
+    def name_list(self, begin: int, end: int) -> list[bytes]:
+        start = self.start(begin)
+        text = self.names[start : self.start(end)]
+        places = [place - start for place in self.ends[begin:end].tolist()]
+        return [text[first:last] for first, last in zip([0, *places], places, strict=False)]
+
+
+@contextmanager
+def columns(made: Draft) -> Iterator[Columns]:
+    with ExitStack() as stack:
+        names, ends, hashes = (
+            stack.enter_context(_mapped(stack.enter_context(_part(made, part))))
+            for part in (NAMES, ENDS, HASHES)
+        )
+        yield Columns(
+            names,
+            stack.enter_context(stack.enter_context(memoryview(ends)).cast("Q")),
+            stack.enter_context(stack.enter_context(memoryview(hashes)).cast("I")),
+        )
+
+
+def _part(made: Draft, part: str) -> BinaryIO:
+    return open(os.path.join(made.folder, part), "rb")
+
+
+def _mapped(stream: BinaryIO) -> mmap:
+    return mmap(stream.fileno(), 0, access=ACCESS_READ)
+
+
+def drop(made: Draft, parts: Iterable[str]) -> None:
+    for part in parts:
+        os.unlink(os.path.join(made.folder, part))
+
+
+def tail(made: Draft) -> tuple[bytes, list[bytes]]:
+    """Links and folders as the end of the last shard, and as records of the index.
+
+    Folders come last, so that `tar xf` sets their times after it wrote what is in them. What the
+    disk says of their times and modes does not count.
+    """
+    place = made.classes
+    entries = (*made.links, *made.folders)
+    at = made.layout.names - sum(len(entry.name) + len(entry.target) for entry in entries)
+    blocks, records = [], []
+    for entry in entries:
+        blocks.append(_header(entry))
+        label = place.get(entry.name.partition(b"/")[0], NO_CLASS)
+        records.append(
+            RECORD.pack(
+                0,
+                0,
+                TIME * 10**9,
+                at,
+                len(entry.name),
+                len(entry.target),
+                0,
+                0,
+                _mode(entry),
+                entry.kind,
+                label,
+                0,
+            )
+        )
+        at += len(entry.name) + len(entry.target)
+    return b"".join(blocks), records
+
+
+def _header(entry: ListedFolder) -> bytes:
+    folder = entry.kind == FOLDER
+    return tar_headers.header(
+        entry.name + (b"/" if folder else b""),
+        kind=tar_headers.FOLDER if folder else tar_headers.LINK,
+        mode=_mode(entry),
+        mtime=TIME,
+        target=entry.target if entry.kind == LINK else b"",
+    )
+
+
+def _mode(entry: ListedFolder) -> int:
+    return FOLDER_MODE if entry.kind == FOLDER else LINK_MODE

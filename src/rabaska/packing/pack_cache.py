@@ -1,0 +1,188 @@
+"""What was packed from where, so that what nobody touched is not read again, shard by shard."""
+
+import hashlib
+import json
+import os
+import time
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from rabaska.node import files
+from rabaska.node.data import pack_format
+from rabaska.node.data.blocks import is_as_made
+from rabaska.node.data.pack_format import HEADER, RECORD, Index, Shard
+from rabaska.node.data.pack_proof import refuse_wrong_sizes
+from rabaska.packing.write_shards import ShardPart, Written, part_name, records_name
+
+_FOLDER = ".listings"
+_NOTE = "done-"
+# File systems count time in steps of up to two seconds. A file changed within such a step before
+# it was read could change again without its time showing it.
+_STEP = 2 * 10**9
+_TICK = 0.02  # seconds; the systems that count no whole seconds count steps shorter than that
+
+_Facts = list[int]  # about a shard: they change when anybody writes to it
+
+
+class CachedPack(NamedTuple):
+    """A shard that is there already: a file of `folder`, and where its index records are."""
+
+    folder: str
+    shard: Shard
+    records: tuple[str, int, int]  # file, begin, end
+    facts: _Facts | None = None  # as they were when it was known to be good
+
+
+class Recalled(NamedTuple):
+    manifest: pack_format.Manifest
+    vouchers: list[str]  # of each shard; "" for one that its times could not vouch for
+    kept: dict[str, CachedPack]
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nobody wrote to the pack since it was made."""
+        return len(self.kept) == len(self.vouchers) and all(map(_is_known, self.kept.values()))
+
+
+@dataclass(frozen=True)
+class PackCache:
+    """The memory of one dataset, packed in one way."""
+
+    store: Path
+    key: tuple[str | int | bool | None, ...]
+
+    def recall(self) -> Recalled | None:
+        """The last pack made of it and what its shards hold, if it is still there and whole."""
+        try:
+            known = files.read_json(str(self._path))
+            manifest = whole(self.store / str(known["pack"])) if known else None
+            if known is None or manifest is None:
+                return None
+            kept = _kept(self.store / manifest.identity, manifest, known["shards"])
+            return Recalled(manifest, [voucher for voucher, _ in known["shards"]], kept)
+        except (ValueError, KeyError, TypeError, IndexError):
+            return None  # a memory that cannot be read is no memory
+
+    def keep(self, written: Sequence[Written], manifest: pack_format.Manifest, begun: int) -> None:
+        """Remember what was packed, but for what its times cannot vouch for."""
+        parts = [part for cut in written for part in cut.parts]
+        if not any(_is_old(part, begun) for part in parts):
+            return
+        folder = self.store / manifest.identity
+        facts = _facts_of([folder / shard.name for shard in manifest.shards])
+        shards = [
+            [part.voucher if _is_old(part, begun) else "", fact]
+            for part, fact in zip(parts, facts, strict=True)
+        ]
+        self._path.parent.mkdir(exist_ok=True)
+        files.write_json(str(self._path), {"pack": manifest.identity, "shards": shards})
+
+    @property
+    def _path(self) -> Path:
+        text = json.dumps([pack_format.FORMAT, *self.key])
+        return self.store / _FOLDER / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+
+
+def whole(folder: Path) -> pack_format.Manifest | None:
+    """The manifest of the pack in `folder`, or None if anything of it is missing."""
+    try:
+        manifest = pack_format.load_manifest(os.fspath(folder))
+        refuse_wrong_sizes(os.fspath(folder), manifest)
+    except (pack_format.DamagedPack, OSError):
+        return None
+    return manifest if manifest.identity == folder.name else None
+
+
+def is_good(kept: CachedPack) -> bool:
+    """Whether the shard is as it was made: nobody wrote to it since, or all of it was read."""
+    return _is_known(kept) or is_as_made(kept.folder, kept.shard)
+
+
+def _is_known(kept: CachedPack) -> bool:
+    try:
+        return kept.facts is not None and kept.facts == _facts(Path(kept.folder, kept.shard.name))
+    except OSError:
+        return False
+
+
+def _facts(path: Path) -> _Facts:
+    found = path.stat()
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+
+
+def _facts_of(paths: Sequence[Path]) -> list[_Facts | None]:
+    """The facts about shards that are good now; None where the clock of the disk is too coarse.
+
+    Whoever writes to one of them after this, changes its facts.
+    """
+    time.sleep(_TICK)
+    found = [_facts(path) for path in paths]
+    coarse = all(changed % 10**9 == 0 for _, _, changed, _ in found)
+    return [None] * len(found) if coarse else list(found)
+
+
+def _is_old(part: ShardPart, begun: int) -> bool:
+    return part.newest + _STEP <= begun
+
+
+def _kept(
+    folder: Path, manifest: pack_format.Manifest, shards: Sequence[tuple[str, _Facts | None]]
+) -> dict[str, CachedPack]:
+    path = os.path.join(folder, pack_format.INDEX)
+    index = Index(path)
+    try:
+        every = range(index.layout.files)
+        begins = [
+            bisect_left(every, number, key=lambda place: index.record(place)[6])
+            for number in range(len(manifest.shards) + 1)
+        ]
+    finally:
+        index.close()
+    places = [HEADER.size + begin * RECORD.size for begin in begins]
+    return {
+        voucher: CachedPack(
+            str(folder), manifest.shards[n], (path, places[n], places[n + 1]), facts
+        )
+        for n, (voucher, facts) in enumerate(shards)
+        if voucher
+    }
+
+
+def note(folder: str, written: Written, begun: int) -> None:
+    """Leave word in a pack being made that one cut of it is done."""
+    parts = [
+        [part.voucher, list(part.shard)] if _is_old(part, begun) else ["", []]
+        for part in written.parts
+    ]
+    path = os.path.join(folder, f"{_NOTE}{written.number:05d}.json")
+    with open(f"{path}.new", "w", encoding="ascii") as stream:
+        json.dump({"cut": written.number, "parts": parts}, stream)
+    os.replace(f"{path}.new", path)
+
+
+def notes(folder: str) -> list[str]:
+    return [name for name in os.listdir(folder) if name.startswith(_NOTE)]
+
+
+def left_behind(folder: str) -> dict[str, CachedPack]:
+    """What a packer that was killed had finished in `folder`; who uses it reads it first."""
+    found = {}
+    for name in notes(folder):
+        try:
+            value = files.read_json(os.path.join(folder, name)) or {}
+            for part, (voucher, shard) in enumerate(value["parts"]):
+                if voucher:
+                    records = _records(folder, value["cut"], part)
+                    named = Shard(*shard)._replace(name=part_name(value["cut"], part))
+                    found[str(voucher)] = CachedPack(folder, named, records)
+        except (ValueError, KeyError, TypeError, OSError):
+            continue
+    return found
+
+
+def _records(folder: str, cut: int, part: int) -> tuple[str, int, int]:
+    path = os.path.join(folder, records_name(cut, part))
+    return path, 0, os.path.getsize(path)

@@ -1,0 +1,85 @@
+"""Shards get their names, an index that finds every file in them, and a manifest."""
+
+import os
+import shutil
+import sys
+from array import array
+from typing import BinaryIO
+
+from rabaska.node import files
+from rabaska.node.data import pack_format
+from rabaska.node.data.pack_format import RECORD
+from rabaska.packing import pack_cache
+from rabaska.packing.listing_file import ENDS, HASHES, NAMES, Draft, drop
+from rabaska.packing.write_shards import Written, records_name
+
+_SHARD_FIELD = 10  # where a record names its shard, counted in words of four bytes
+_WORDS = RECORD.size // 4
+
+
+def describe(
+    made: Draft, name: str, written: list[Written], end: list[bytes]
+) -> pack_format.Manifest:
+    """Give the shards their names; write the index and, last, the manifest."""
+    shards: list[pack_format.Shard] = []
+    records: list[str] = []
+    for cut in written:
+        for part, (shard, _, _) in enumerate(cut.parts):
+            named = shard._replace(name=pack_format.shard_name(len(shards)))
+            os.rename(os.path.join(made.folder, shard.name), os.path.join(made.folder, named.name))
+            shards.append(named)
+            records.append(os.path.join(made.folder, records_name(cut.number, part)))
+    total, size, sha256 = _write_index(made, records, end)
+    manifest = pack_format.Manifest(name, "", made.layout.files, total, size, sha256, shards)
+    manifest = manifest._replace(digest=pack_format.digest_of(manifest))
+    files.write_json(os.path.join(made.folder, pack_format.MANIFEST), pack_format.to_json(manifest))
+    for left in pack_cache.notes(made.folder):
+        os.unlink(os.path.join(made.folder, left))
+    drop(made, (ENDS, HASHES))
+    return manifest
+
+
+def _write_index(made: Draft, records: list[str], end: list[bytes]) -> tuple[int, int, str]:
+    """Join the records of all shards, those of links and folders, and the names."""
+    path = os.path.join(made.folder, pack_format.INDEX)
+    total = 0
+    with open(path, "wb") as index:
+        index.write(made.layout.header())
+        for number, part in enumerate(records):
+            content, size = _numbered(part, number)
+            index.write(content)
+            total += size
+        index.write(_in_shard(b"".join(end), len(records) - 1))
+        _move(os.path.join(made.folder, NAMES), index)
+        index.flush()
+        os.fsync(index.fileno())
+        size = index.tell()
+    return total, size, pack_format.sha256_of(path)
+
+
+def _numbered(path: str, number: int) -> tuple[bytes, int]:
+    """The records in the file `path` with the number of their shard, and the bytes they stand for.
+
+    The file goes.
+    """
+    with open(path, "rb") as stream:
+        content = stream.read()
+    os.unlink(path)
+    sizes = memoryview(content).cast("Q")[1 :: RECORD.size // 8]
+    return _in_shard(content, number), sum(sizes.tolist())
+
+
+def _in_shard(records: bytes, number: int) -> bytes:
+    changed = bytearray(records)
+    if sys.byteorder == "big":
+        number = int.from_bytes(number.to_bytes(4, "little"), "big")
+    with memoryview(changed) as view, view.cast("I") as words:
+        count = len(words) // _WORDS
+        words[_SHARD_FIELD::_WORDS] = array("I", [number]) * count
+    return bytes(changed)
+
+
+def _move(part: str, whole_file: BinaryIO) -> None:
+    with open(part, "rb") as stream:
+        shutil.copyfileobj(stream, whole_file, 2**20)
+    os.unlink(part)

@@ -1,0 +1,113 @@
+"""Shards that are as they were: found by asking every file for its times, and linked, not read."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rabaska.node.data.pack_format import NO_CLASS, RECORD, Shard
+from rabaska.packing import tar_headers
+from rabaska.packing.digests import Begin
+from rabaska.packing.listing import unreadable
+from rabaska.packing.listing_file import columns
+from rabaska.packing.pack_cache import CachedPack, is_good
+from rabaska.packing.read_files import at_once
+from rabaska.packing.shard_borders import ShardRange, parts_of
+from rabaska.packing.tar_batches import CHANGED, FACTS, SIZE, numbers
+from rabaska.packing.write_shards import (
+    Packed,
+    ShardPart,
+    ShardTask,
+    Written,
+    part_name,
+    records_name,
+    vouched,
+    write_cut,
+)
+
+
+class Vouched(NamedTuple):
+    """What will be one shard, as its files are now."""
+
+    cut: ShardRange
+    voucher: str
+    newest: int  # ns: the latest change of any of its files
+
+
+def vouch(job: ShardTask, cut: ShardRange) -> Iterator[Vouched]:
+    """The shards that a cut becomes, each with the voucher that packing it now would give."""
+    os.chdir(job.source)
+    with columns(job.made) as listed:
+        names = listed.name_list(cut.begin, cut.end)
+
+    def facts(name: bytes) -> tuple[int, ...]:
+        try:
+            found: tuple[int, ...] = FACTS(os.stat(name, follow_symlinks=job.follow_links))
+        except OSError as problem:
+            raise unreadable(os.fsdecode(os.path.join(job.source, name)), problem) from problem
+        return found
+
+    rows = at_once(facts, names)
+    end = job.end if cut.last else b""
+    lengths = list(map(tar_headers.length, names, (row[SIZE] for row in rows)))
+    pairs = parts_of(names, lengths, job.size, len(end))
+    for begin, stop in pairs:
+        last = (begin, stop) == pairs[-1]
+        voucher = vouched(
+            hashlib.sha256(numbers(rows[begin:stop])).digest(),
+            hashlib.sha256(b"".join(names[begin:stop])).digest(),
+            end if last else b"",
+        )
+        newest = max((row[CHANGED] for row in rows[begin:stop]), default=0)
+        part = ShardRange(cut.number, cut.begin + begin, cut.begin + stop, cut.last and last)
+        yield Vouched(part, voucher, newest)
+
+
+def take_over(
+    job: ShardTask, vouched: Vouched, kept: CachedPack, begin: Begin
+) -> Iterator[Packed | Written]:
+    """Put a shard that is there already, and its records, into the pack being made.
+
+    One that was damaged since is written anew.
+    """
+    cut = vouched.cut
+    if not is_good(kept):
+        yield from write_cut(job, cut, begin)
+        return
+    with columns(job.made) as listed:
+        names = listed.name_list(cut.begin, cut.end)
+        at = listed.start(cut.begin)
+    path, first, last = kept.records
+    with open(path, "rb") as stream:
+        stream.seek(first)
+        old = stream.read(last - first)
+    with open(_path(job, records_name(cut.number, 0)), "wb") as stream:
+        stream.write(_renewed(old, names, at, job.classes))
+    name = part_name(cut.number, 0)
+    _link(os.path.join(kept.folder, kept.shard.name), _path(job, name))
+    yield Packed(len(names), sum(record[1] for record in RECORD.iter_unpack(old)))
+    shard = Shard(name, *kept.shard[1:])
+    yield Written(cut.number, [ShardPart(shard, vouched.voucher, vouched.newest)])
+
+
+def _renewed(old: bytes, names: list[bytes], at: int, classes: dict[bytes, int]) -> bytes:
+    """The records with the places of names, and the classes, that they have now."""
+    records = []
+    for name, record in zip(names, RECORD.iter_unpack(old), strict=True):
+        first, inside, _ = name.partition(b"/")
+        label = classes[first] if inside else NO_CLASS
+        records.append(RECORD.pack(*record[:3], at, *record[4:10], label, 0))
+        at += len(name)
+    return b"".join(records)
+
+
+def _path(job: ShardTask, name: str) -> str:
+    return os.path.join(job.made.folder, name)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # a file system without hard links
+        shutil.copyfile(source, target)

@@ -1,0 +1,113 @@
+"""What need not be asked or checked again: profiles, last reports of runs, what clusters showed."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from rabaska.domain.clusters import Cluster, Partition, Tier
+from rabaska.domain.observed import Observations, ProfileFact
+from rabaska.node import files
+from rabaska.node.version import __version__
+
+_DURATIONS = ("walltime", "shortest")  # kept as seconds
+
+
+def cached_profile(folder: Path, profile: Path) -> Cluster | None:
+    """The cluster of a profile whose very text was found to be right before."""
+    try:
+        told = json.loads(_profile_file(folder, profile).read_bytes())
+        if told["made_from"] == _made_from(profile):
+            return _cluster(told["cluster"])
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # what cannot be read is checked again
+    return None
+
+
+def cache_profile(folder: Path, profile: Path, cluster: Cluster) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    told = {"made_from": _made_from(profile), "cluster": _plain(cluster)}
+    files.write_whole(str(_profile_file(folder, profile)), json.dumps(told))
+
+
+def _profile_file(folder: Path, profile: Path) -> Path:
+    return folder / f"{profile.stem}.json"
+
+
+def _made_from(profile: Path) -> list[str]:
+    """The profile's own text, the release, and the shape that a cluster has in it."""
+    shape = " ".join(field.name for field in fields(Cluster))
+    return [__version__, shape, profile.read_text(encoding="utf-8")]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Cluster | Partition | Tier):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _cluster(told: dict[str, Any]) -> Cluster:
+    told["partitions"] = [Partition(**_read(each)) for each in told["partitions"]]
+    told["storage"] = [Tier(**_read(each)) for each in told["storage"]]
+    return Cluster(**_read(told))
+
+
+def _read(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists are tuples again, and seconds durations."""
+    read: dict[str, Any] = {**told}
+    for name, value in told.items():
+        if isinstance(value, list):
+            read[name] = tuple(value)
+        elif name in _DURATIONS and value is not None:
+            read[name] = timedelta(seconds=value)
+    return read
+
+
+Report = dict[str, Any]
+
+
+def cached_reports(folder: Path, cluster: str) -> dict[str, Report]:
+    """The last reports of a cluster's runs, by run folder; nothing when they cannot be read."""
+    try:
+        value = json.loads((folder / f"{cluster}.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def cache_reports(folder: Path, cluster: str, reports: dict[str, Report]) -> None:
+    """Keep the reports that carry a mark: the cluster can tell whether they still hold."""
+    folder.mkdir(parents=True, exist_ok=True)
+    marked = {path: report for path, report in reports.items() if report.get("mark")}
+    files.write_whole(str(folder / f"{cluster}.json"), json.dumps(marked))
+
+
+def cached_observations(folder: Path, profile: Path) -> Observations | None:
+    try:
+        told = json.loads(_observations_file(folder, profile).read_bytes())
+        told["facts"] = tuple(ProfileFact(**fact) for fact in told["facts"])
+        told |= {name: tuple(told[name]) for name in ("accounts", "wheelhouse", "partitions")}
+        return Observations(**told)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # what cannot be read is looked at again
+
+
+def cache_observations(folder: Path, profile: Path, seen: Observations) -> None:
+    """Queues are left out: they are asked after whenever they matter."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lasting = replace(seen, partitions=())
+    files.write_json(str(_observations_file(folder, profile)), asdict(lasting))
+
+
+def _observations_file(folder: Path, profile: Path) -> Path:
+    digest = hashlib.sha256(profile.read_bytes()).hexdigest()
+    return folder / f"{profile.stem}-{digest[:12]}.json"

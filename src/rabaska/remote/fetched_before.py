@@ -1,0 +1,186 @@
+"""What was brought into a folder before, so that no change made here is overwritten.
+
+Its note in the folder has the run whose results these are, and size and time of each path, as they
+were there and as they became here. A file that nobody touched here since follows the other side
+wherever it goes, also back in time. Notes of older versions have the paths alone.
+"""
+
+import fnmatch
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from rabaska.errors import CommandFailed
+from rabaska.node import files, private_folders
+from rabaska.node.data.pack_safety import leads_out
+
+NOTE = ".fetched.json"
+
+ROUNDS = 4  # for files that change while they are read
+PAUSE = 0.3  # seconds between two of them
+
+# Made of lines or records that are added one by one: what is there so far is of use, and waiting
+# until nobody writes would mean waiting for the end of the run.
+_GROWING = (
+    "*.log",
+    "log",
+    "*.jsonl",
+    "*.ndjson",
+    "*.csv",
+    "*.tsv",
+    "*.txt",
+    "*.out",
+    "*.err",
+    "*.tfevents.*",
+)
+
+_Facts = list[int]  # size and time of change
+
+
+class Brought(NamedTuple):
+    """What a transfer did."""
+
+    files: int  # that came
+    kept: tuple[str, ...] = ()  # changed here since, so that what is there did not come
+    refused: tuple[str, ...] = ()  # links that lead out of the folder
+    unread: tuple[str, ...] = ()  # files and folders that could not be read there, and why
+    unfinished: tuple[str, ...] = ()  # files that were written to whenever we read them
+    aside: tuple[str, ...] = ()  # as what is kept that was changed here, and there later
+
+
+@dataclass
+class Before:
+    """A folder here, and what is known of how its files came."""
+
+    folder: Path
+    known: dict[str, tuple[_Facts, _Facts]]
+    kept: dict[str, None] = field(default_factory=dict)  # in order, each once
+    refused: dict[str, None] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)  # why, by path
+    unfinished: dict[str, None] = field(default_factory=dict)
+    aside: dict[str, None] = field(default_factory=dict)
+    came: int = 0
+    owner: dict[str, str] = field(default_factory=dict)  # of the results: see `claim`
+
+    def wants(self, path: str, size: int, mtime_ns: int) -> bool:
+        """Whether a file as it is there shall come into the place of what is here."""
+        here = self._here(path)
+        there_then, here_then = self.known.get(path, ([], []))
+        if here is None:
+            return True
+        if here == here_then:
+            return there_then != [size, mtime_ns]
+        # A log that grew within one tick of the clock has the same time and another size.
+        if mtime_ns >= here[1]:
+            return here != [size, mtime_ns]
+        self.kept[path] = None
+        return False
+
+    def make_way(self, path: str) -> None:
+        """Rename what was changed here since it came: a newer one is about to take its place."""
+        here, (_, here_then) = self._here(path), self.known.get(path, ([], []))
+        if here is None or not here_then or here == here_then:
+            return
+        name, number = f"{path}.here", 2
+        while os.path.lexists(self.folder / name):
+            name, number = f"{path}.here-{number}", number + 1
+        (self.folder / path).rename(self.folder / name)
+        self.aside[name] = None
+
+    def refuses(self, path: str, link: str | None) -> bool:
+        """Whether it is a link that would lead out of the folder; then it does not come."""
+        if link is None or not leads_out(os.fsencode(path), os.fsencode(link)):
+            return False
+        self.refused[f"{path} -> {link}"] = None
+        return True
+
+    def begin_round(self) -> None:
+        """Forget what did not come the last time, for it is tried again."""
+        self.unread.clear()
+        self.unfinished.clear()
+
+    def note(self, path: str, size: int, mtime_ns: int) -> None:
+        """Remember that it came."""
+        here = self._here(path)
+        self.came += 1
+        self.kept.pop(path, None)
+        if here is not None:
+            self.known[path] = ([size, mtime_ns], here)
+
+    def write(self) -> None:
+        if self.came:
+            self._write()
+
+    def claim(self, owner: dict[str, str]) -> None:
+        """Write down whose results are in the folder, before the first of them comes."""
+        if self.owner != owner:
+            self.owner = owner
+            make_folder(self.folder, self.folder)
+            self._write()
+
+    def _write(self) -> None:
+        files.write_json(str(self.folder / NOTE), {"run": self.owner, "files": self.known})
+
+    def told(self) -> Brought:
+        unread = tuple(f"{path} ({why})" for path, why in self.unread.items())
+        unfinished = tuple(self.unfinished)
+        refused, aside = tuple(self.refused), tuple(self.aside)
+        return Brought(self.came, tuple(self.kept), refused, unread, unfinished, aside)
+
+    def _here(self, path: str) -> _Facts | None:
+        try:
+            found = (self.folder / path).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if stat.S_ISDIR(found.st_mode):
+            return None  # who puts the file in place says that this is in the way
+        return [found.st_size, found.st_mtime_ns]
+
+
+def make_folder(folder: Path, target: Path) -> None:
+    """Make `folder`, which is `target` or below it, never through a link that leads elsewhere.
+
+    The results may lie behind a link that the user made, but behind nobody else's.
+    """
+    for step in (target, *target.parents):
+        if step.is_symlink() and step.lstat().st_uid not in private_folders.trusted():
+            raise _behind_link(folder, step)
+    target.mkdir(parents=True, exist_ok=True)
+    step = target
+    for part in folder.relative_to(target).parts:
+        step /= part
+        if step.is_symlink():
+            raise _behind_link(folder, step)
+        step.mkdir(exist_ok=True)
+
+
+def _behind_link(folder: Path, link: Path) -> CommandFailed:
+    return CommandFailed(
+        f"what belongs into {folder} was not brought",
+        why=f"{link} is a symbolic link to {link.readlink()}",
+        hint="remove that symbolic link, or fetch into another folder with `--to`",
+    )
+
+
+def grows(path: str) -> bool:
+    """Whether a file that is still being written may come as far as it is."""
+    return any(fnmatch.fnmatch(Path(path).name, pattern) for pattern in _GROWING)
+
+
+def is_left_out(path: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
+
+
+def before(folder: Path) -> Before:
+    try:
+        value = files.read_json(str(folder / NOTE)) or {}
+        is_new = isinstance(value.get("files"), dict)  # else "files" is at most a file's name
+        owner = {str(key): str(text) for key, text in value["run"].items()} if is_new else {}
+        paths = value["files"] if is_new else value
+        known = {path: (list(there), list(here)) for path, (there, here) in paths.items()}
+    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+        return Before(folder, {})  # a note that cannot be read is no note
+    return Before(folder, known, owner=owner)

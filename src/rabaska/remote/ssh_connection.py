@@ -1,0 +1,138 @@
+"""One shared ssh connection to a host: opened once, used by everything, made again when lost."""
+
+import fcntl
+import os
+import sys
+import threading
+import time
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO
+
+from rabaska.remote import programs
+from rabaska.remote.socket_folder import private_socket_folder, somebody_listens
+from rabaska.remote.ssh_errors import NoAnswer, not_begun
+
+# A silent line is given up after a minute; a firewall that forgets idle ones is kept awake.
+_KEEP_ALIVE = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
+_PERSIST = ("-o", "ControlMaster=auto", "-o", "ControlPersist=30m")
+_PATIENCE = ("-o", "ConnectTimeout=60")  # long enough to answer a jump host's second factor
+
+_NO_FORWARDING = ("-o", "ClearAllForwardings=yes")
+# Whoever is root on the login node could use the keys of a forwarded agent, or read the screen.
+# As flags, which win over every file and every other option.
+_NOTHING_LENT = ("-a", "-x")
+_PAUSES = (1, 2, 4, 8, 15)  # seconds between attempts to reach a host that was there a moment ago
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A host as ssh knows it, and the folder where its socket is kept."""
+
+    host: str
+    options: tuple[str, ...] = ()  # e.g. ("-F", "other_config")
+    sockets: str = field(default_factory=private_socket_folder)
+    umask: str = "077"  # of what runs at the other end
+
+    def command(self, *words: str) -> list[str]:
+        """ssh over the shared connection; it never prompts and never opens another for others."""
+        return [*self.shell(), *words]
+
+    def shell(self) -> list[str]:
+        """The words before the host, for programs that start ssh themselves."""
+        shared = ("-o", "ControlMaster=no", "-o", "BatchMode=yes")
+        return ["ssh", *self.options, *_NOTHING_LENT, *self._socket(), *shared]
+
+    def plain_shell(self) -> list[str]:
+        """The same for bytes that nobody may change: no terminal, no forwarded ports, whatever
+        ~/.ssh/config wishes for the sessions of people."""
+        return [*self.shell(), "-T", *_NO_FORWARDING]
+
+    def open(self) -> None:
+        """Make sure that the shared connection lives; prompts reach the user's terminal."""
+        if not somebody_listens(self.folder):
+            self.open_again()
+
+    def open_again(self) -> None:
+        """The same when a command just failed, so the socket's word is not enough."""
+        # Two that connect at once would leave a connection that nobody uses and nobody ends;
+        # and the second would ask again what the user is answering to the first.
+        with open(f"{self.folder}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self.is_open():
+                self._connect()
+
+    def reopen(self) -> None:
+        """The same after it broke in the middle of something long: a laptop that was asleep, or
+        in a train, is given time to find its network again."""
+        for pause in _PAUSES:
+            try:
+                return self.open_again()
+            except NoAnswer:
+                time.sleep(pause)
+        return self.open_again()
+
+    def is_open(self) -> bool:
+        return self._tell("check")
+
+    def close(self) -> None:
+        self._tell("exit")
+
+    def _tell(self, word: str) -> bool:
+        """Say a word to the ssh that keeps the connection; whether it was heard."""
+        words = ["ssh", *self.options, *self._socket(), "-O", word, self.host]
+        return programs.run(words, capture_output=True).returncode == 0
+
+    def _connect(self) -> None:
+        words = ["ssh", *self.options, *_NOTHING_LENT, *self._socket(), *_PERSIST, *_KEEP_ALIVE]
+        words += [*_PATIENCE, *_NO_FORWARDING]
+        # -f: ssh goes to the background once it is let in, and Ctrl-C no longer reaches it there.
+        code, said = _listened([*words, "-N", "-f", self.host])
+        if code != 0:
+            raise not_begun(self.host, said)
+
+    def _socket(self) -> tuple[str, ...]:
+        # %C stands for user, host, port and jump host, as ~/.ssh/config has them at the moment.
+        return ("-o", f"ControlPath={self.folder}/%C")
+
+    @property
+    def folder(self) -> str:
+        """One for each way to spell the host, so that its socket is found without asking ssh."""
+        spelled = "\0".join((self.host, *self.options))
+        folder = f"{self.sockets}/{zlib.crc32(spelled.encode()):08x}"
+        with suppress(FileExistsError):
+            os.mkdir(folder, mode=0o700)
+        return folder
+
+
+def _listened(words: list[str]) -> tuple[int, str]:
+    """Run ssh until it is connected; its exit code and what it said on the way.
+
+    Prompts go to the terminal by themselves, but what explains them (the choices of a second
+    factor, the site's banner) comes on standard error: it is shown as it comes, and kept.
+    """
+    from subprocess import DEVNULL, PIPE  # not for those who find the connection open
+
+    said: list[bytes] = []
+    # An old ssh keeps our standard output in the background, and `rabaska … | less` would not end.
+    process = programs.started(words, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
+    # An ssh in the background may keep its end open, so nobody waits for the end of the words.
+    hearing = threading.Thread(target=_hear, args=(process.stderr, said), daemon=True)
+    hearing.start()
+    try:
+        code = process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    hearing.join(1 if code else 0.01)
+    return code, b"".join(said).decode(errors="replace")
+
+
+def _hear(words: IO[bytes], said: list[bytes]) -> None:
+    with words:
+        while chunk := os.read(words.fileno(), 4096):
+            said.append(chunk)
+            if sys.stderr.isatty():
+                os.write(sys.stderr.fileno(), chunk)

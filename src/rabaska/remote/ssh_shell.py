@@ -1,0 +1,181 @@
+"""Bash at the other end of a connection: scripts in, their words and bytes out."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader, BufferedWriter
+from time import monotonic
+
+from rabaska.errors import CommandFailed
+from rabaska.remote import programs, ssh_calls
+from rabaska.remote.place import Outcome, closed
+from rabaska.remote.ssh_calls import END, Call, Printed, said_end
+from rabaska.remote.ssh_connection import Connection
+from rabaska.remote.ssh_errors import NotBegun, lost, not_begun
+from rabaska.remote.startup_files import refuse_start_up, refuse_variables
+
+# Login shells may print banners: what counts begins with this mark.
+_BEGIN = "--rabaska-begins--"
+# The script travels on standard input, before whatever it is fed: no quoting can break it,
+# whichever shell the login node starts, and no limit of length applies. A zero ends it.
+_SCRIPT = '( IFS= read -rd "" script; eval "$script" ); code=$?'
+_ENDED = f"{{ echo; echo {END} $code; }}"
+
+LOST = 255  # how ssh ends when it was cut off, and no command of ours
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Scripts run under `bash -lc`, where site modules and storage variables are defined."""
+
+    connection: Connection
+    patience: float = 180  # seconds for start-up files; modules on a busy disk take their time
+
+    def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
+        """Run `script`; if the connection breaks it may have done part of its work, so it is
+        not for us to repeat it.
+
+        A question that will be asked `again` on some occasion gets a head start then; it has
+        lines that each ask for themselves, in any order.
+        """
+        words = self._words(f"{_SCRIPT}; {_ENDED}")
+        with self._bash(words, script) as far:
+            if again and feed != far.call.asked:  # else it is noted so
+                ssh_calls.note(again, words, script, self.connection.folder, feed)
+            output = far.call.answer(ssh_calls.unasked(feed, far.call.asked), framed=True)
+            outcome = read_outcome(output, far.complaint())
+            if outcome is None:
+                raise lost(far.host, far.complaint())
+        if outcome.exit_code != 0:
+            refuse_variables(self.connection, outcome.errors)
+        return outcome
+
+    def attach(self, script: str, *, terminal: bool) -> int:
+        """Run `script` with our own input and output; the script itself travels as an argument."""
+        import base64
+
+        self.connection.open()
+        encoded = base64.b64encode(script.encode()).decode()
+        private = closed(self.connection.umask)
+        reading = f"bash -lc '{private}; eval \"$(echo {encoded} | base64 -d)\"'"
+        command = self.connection.command("-tt" if terminal else "-T", self.connection.host)
+        return programs.run([*command, reading]).returncode
+
+    def stream(self, script: str) -> Iterator[bytes]:
+        with self.started(script) as far:
+            far.feed.close()
+            while chunk := far.output.read1(65536):
+                yield chunk
+            far.expect_success("what was being read")
+
+    @contextmanager
+    def started(self, script: str) -> Iterator["StartedCommand"]:
+        """A script that runs, with its standard input and output open; it ends with the block."""
+        with self._bash(self._words(f"{_SCRIPT}; {_ENDED} >&2; exit $code"), script) as far:
+            yield far
+
+    def _words(self, reading: str) -> list[str]:
+        shell = [*self.connection.plain_shell(), self.connection.host]
+        return [*shell, f"bash -lc '{closed(self.connection.umask)}; echo {_BEGIN}; {reading}'"]
+
+    @contextmanager
+    def _bash(self, words: list[str], script: str) -> Iterator["StartedCommand"]:
+        """A bash that was handed its script and may be fed."""
+        far = self._begun_ahead(words, script) or self._begin(words, script)
+        try:
+            yield far
+        finally:
+            far.call.end()
+
+    def _begun_ahead(self, words: list[str], script: str) -> "StartedCommand | None":
+        call = ssh_calls.adopted(words, script, self.connection.folder)
+        try:
+            return self._heard(call) if call else None
+        except NotBegun:
+            return None
+
+    def _begin(self, words: list[str], script: str) -> "StartedCommand":
+        """Where the connection was dead, it is made again."""
+        self.connection.open()
+        try:
+            far = self._heard(Call(words))
+        except NotBegun:
+            self.connection.open_again()
+            far = self._heard(Call(words))
+        far.call.say(ssh_calls.handed_over(script))
+        return far
+
+    def _heard(self, call: Call) -> "StartedCommand":
+        """The call as soon as its bash gives a sign of life.
+
+        Login shells may print a banner first. Only after our own line the script is handed
+        over: what did not say it did not get the script either, and may be tried again.
+        """
+        far = StartedCommand(call, self.connection.host)
+        call.give_up_at(monotonic() + self.patience)
+        line = b""
+        try:
+            for line in call.output:
+                if line.rstrip().endswith(_BEGIN.encode()):
+                    call.give_up_at(None)
+                    return far
+            self._refuse_silence(call, line.decode(errors="replace").strip())
+            raise not_begun(far.host, far.complaint())
+        except BaseException:  # Ctrl-C too
+            call.end()
+            raise
+
+    def _refuse_silence(self, call: Call, last: str) -> None:
+        """Raise, unless it was ssh that failed; `last` is the last line that was printed."""
+        late = f"it had not begun after {self.patience:g} s" if call.gave_up else ""
+        code = LOST if late else call.wait()
+        said = call.complaint()
+        # ssh itself says something when it fails; a shell that ends need not.
+        if late or code != LOST or (not said and self.connection.is_open()):
+            refuse_variables(self.connection, said)
+            happened = late or f"it ended with exit code {code}"
+            refuse_start_up(self.connection.host, happened, said or last)
+
+
+@dataclass(frozen=True)
+class StartedCommand:
+    """A script that was begun at a host."""
+
+    call: Call
+    host: str
+
+    @property
+    def feed(self) -> BufferedWriter:
+        return self.call.feed
+
+    @property
+    def output(self) -> "BufferedReader[Printed]":
+        return self.call.output
+
+    def write(self, data: bytes) -> None:
+        self.call.say(data)
+
+    def ended(self) -> int:
+        """Its exit code, when it has none of our input left to read."""
+        self.call.hang_up()
+        return self.call.wait()
+
+    def expect_success(self, doing: str) -> None:
+        code = self.ended()
+        if code == LOST:
+            raise lost(self.host, self.complaint(), doing)
+        if code != 0:
+            raise CommandFailed(
+                f"a command failed on {self.host}", why=self.complaint() or f"exit code {code}"
+            )
+
+    def complaint(self) -> str:
+        return self.call.complaint()
+
+
+def read_outcome(output: bytes, errors: str) -> Outcome | None:
+    """What stands before the last mark, or None when the connection did not hold so long."""
+    text, code = said_end(output)
+    if code is None:
+        return None
+    return Outcome(exit_code=code, output=text.decode(errors="replace"), errors=errors)

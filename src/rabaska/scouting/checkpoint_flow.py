@@ -1,0 +1,312 @@
+"""Where the content of a checkpoint goes: from an option or a folder to a load, and on from there.
+
+Names are followed, not values: what is assigned in any branch counts. A path becomes content where
+it is loaded; content reaches the counter where a training loop begins with it.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rabaska.scouting.scopes import Program, Scope
+from rabaska.scouting.source import argument, last_word, literal, text
+
+PATH, CONTENT = 1, 2
+_ROUNDS = 12  # assignments that lead to assignments
+# What is made of them says nothing of the content itself.
+_ASIDE = re.compile(
+    r"^(len|print|isinstance|type|exists|isfile|isdir|is_file|is_dir|makedirs|mkdir|save|dump"
+    r"|info|debug|warning|warn|error|copy|copyfile|rename|replace|remove|unlink|append|add"
+    r"|SummaryWriter|add_argument|parse_args)$"
+)
+_LOADS = re.compile(
+    r"^(load|loads|restore|unpickle|read|read_text|read_bytes|safe_load|full_load|loadtxt"
+    r"|load_\w+|restore_\w+|read_\w+|from_bytes)$"
+)
+_INTO_STATE = re.compile(r"^(load_state_dict|load_weights|load_state|set_weights|set_state\w*)$")
+_BY_FRAMEWORK = ("ckpt_path", "resume_from_checkpoint")
+_PASSED_ON = re.compile(r"resume|ckpt|checkpoint|restore")
+_FIRST_ROUND = ("initial_epoch", "start_epoch", "initial_step", "init_step", "start_step")
+NUMBER = "int"  # of a path makes the number in it: content, though no file was read
+OURS = re.compile(r"RABASKA_(CHECKPOINTS?|RESUME|OUTPUT)", re.I)  # the variables that lead to one
+_NO_PART = ("shape", "size", "dtype", "ndim")
+
+Key = tuple[int, str]  # the scope it belongs to, 0 for attributes of any object; its name
+
+
+@dataclass(frozen=True)
+class CheckpointLoad:
+    """A call that reads a file of ours."""
+
+    scope: Scope
+    call: ast.Call
+
+
+class Flow:
+    """One tracing, from names (`seeds`, in lower case) and fixed paths."""
+
+    def __init__(
+        self, program: Program, seeds: frozenset[str], fixed: frozenset[str] = frozenset()
+    ) -> None:
+        self._program = program
+        self._seeds = seeds
+        self._fixed = fixed
+        self._known: dict[Key, int] = {}
+        self._returned: dict[Scope, list[int]] = {}
+        self.loads: dict[int, CheckpointLoad] = {}
+        self.used = False  # something is done with the path
+        self.state = False  # content reaches a model or an optimizer
+        self.framework: CheckpointLoad | None = None  # a path goes to a trainer that does the rest
+        self.opaque = False  # path or content goes where it cannot be followed
+        self._trace()
+
+    def _trace(self) -> None:
+        for _ in range(_ROUNDS):
+            before = (dict(self._known), {scope: list(b) for scope, b in self._returned.items()})
+            for scope in self._program.scopes:
+                for node in scope.nodes:
+                    self._statement(node, scope)
+            if before == (self._known, self._returned):
+                break
+
+    def _statement(self, node: ast.AST, scope: Scope) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._assign(target, node.value, scope)
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
+            if node.value is not None:
+                self._assign(node.target, node.value, scope)
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            self._mark(node.target, self.bits(node.iter, scope), scope)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self._mark(node.optional_vars, self.bits(node.context_expr, scope), scope)
+        elif isinstance(node, ast.Return) and node.value is not None:
+            self._return(node.value, scope)
+        elif isinstance(node, ast.Call):
+            self.bits(node, scope)
+
+    def _return(self, value: ast.expr, scope: Scope) -> None:
+        parts = value.elts if isinstance(value, ast.Tuple) else [value]
+        found = [self.bits(part, scope) for part in parts]
+        before = self._returned.get(scope, [])
+        if before and len(before) != len(found):
+            whole = 0
+            for bits in (*before, *found):
+                whole |= bits
+            self._returned[scope] = [whole] * max(len(before), len(found))
+            return
+        before = before or [0] * len(found)
+        self._returned[scope] = [a | b for a, b in zip(before, found, strict=True)]
+
+    def _assign(self, target: ast.expr, value: ast.expr, scope: Scope) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            several = self._several(value, len(target.elts), scope)
+            for part, bits in zip(target.elts, several, strict=True):
+                self._mark(part, bits, scope)
+        else:
+            self._mark(target, self.bits(value, scope), scope)
+
+    def _several(self, value: ast.expr, count: int, scope: Scope) -> list[int]:
+        """What each of several targets gets."""
+        if isinstance(value, ast.Tuple) and len(value.elts) == count:
+            return [self.bits(part, scope) for part in value.elts]
+        whole = self.bits(value, scope)
+        if isinstance(value, ast.Call):
+            for function in self._program.called_by(value, scope):
+                parts = self._returned.get(function, [])
+                if len(parts) == count:
+                    return parts
+        return [whole] * count
+
+    def _mark(self, target: ast.AST, bits: int, scope: Scope) -> None:
+        if not bits:
+            return
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for part in target.elts:
+                self._mark(part, bits, scope)
+        elif isinstance(target, (ast.Starred, ast.Subscript)):
+            self._mark(target.value, bits, scope)
+        elif isinstance(target, ast.Name):
+            self._add((id(scope.owner(target.id)), target.id), bits)
+        elif isinstance(target, ast.Attribute):
+            self._add((0, target.attr), bits)
+
+    def _add(self, key: Key, bits: int) -> None:
+        self._known[key] = self._known.get(key, 0) | bits
+
+    def bits(self, node: ast.AST | None, scope: Scope) -> int:
+        """Whether an expression is made of the path, or of what was loaded from it."""
+        if isinstance(node, ast.Name):
+            own = self._known.get((id(scope.owner(node.id)), node.id), 0)
+            return own | (PATH if node.id.lower() in self._seeds else 0)
+        if isinstance(node, ast.Attribute):
+            if self._program.is_of_others(node, scope):
+                return 0  # os.path
+            part = 0 if node.attr in _NO_PART else self.bits(node.value, scope)
+            own = self._known.get((0, node.attr), 0)
+            return own | part | (PATH if node.attr.lower() in self._seeds else 0)
+        if isinstance(node, ast.Subscript):
+            named = text(node.slice).lower()
+            ours = bool(named) and (named in self._seeds or OURS.fullmatch(named))
+            return (PATH if ours else 0) | self.bits(node.value, scope)
+        if isinstance(node, ast.Call):
+            return self._call(node, scope)
+        if isinstance(node, ast.Constant):
+            return PATH if isinstance(node.value, str) and _plain(node.value) in self._fixed else 0
+        if node is None or isinstance(node, (ast.Compare, ast.Lambda)):
+            return 0
+        found = 0
+        for child in ast.iter_child_nodes(node):
+            found |= self.bits(child, scope)
+        return found
+
+    def _call(self, call: ast.Call, scope: Scope) -> int:
+        word = last_word(call)
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        arguments = [*call.args, *(each.value for each in call.keywords)]
+        given, on = [self.bits(each, scope) for each in arguments], self.bits(receiver, scope)
+        whole = on
+        for bits in given:
+            whole |= bits
+        if any(OURS.fullmatch(text(each)) for each in call.args):
+            return PATH  # os.environ.get("RABASKA_CHECKPOINT")
+        functions = self._program.called_by(call, scope)
+        if not functions and (not whole or _ASIDE.search(word)):
+            return 0
+        self.used = self.used or bool(whole & PATH)
+        self._sinks(call, scope, arguments, given, functions)
+        if functions:
+            return self._bound(call, functions, scope)
+        if whole & PATH and not whole & CONTENT and self._reads(call, word, on):
+            self.loads.setdefault(id(call), CheckpointLoad(scope, call))
+            for each in arguments:
+                if isinstance(each, ast.Name) and not self.bits(each, scope):
+                    self._mark(each, CONTENT, scope)  # fabric.load(path, state)
+            if isinstance(receiver, ast.Name) and not self._program.is_of_others(receiver, scope):
+                self._mark(receiver, CONTENT, scope)  # checkpoint.restore(path)
+            return CONTENT
+        return whole
+
+    def _reads(self, call: ast.Call, word: str, on: int) -> bool:
+        if _LOADS.search(word) or _INTO_STATE.search(word):
+            return True
+        # A number in the path, or what a manager of checkpoints knows of its folder.
+        return word == NUMBER or bool(on and re.search(r"step|epoch", word))
+
+    def _sinks(
+        self,
+        call: ast.Call,
+        scope: Scope,
+        arguments: Sequence[ast.expr],
+        given: Sequence[int],
+        functions: Sequence[Scope],
+    ) -> None:
+        word = last_word(call)
+        if _INTO_STATE.search(word) and any(given):
+            self.state = True
+        if word == "update" and any(bits & CONTENT for bits in given):
+            into = call.func.value if isinstance(call.func, ast.Attribute) else None
+            if isinstance(into, ast.Name):
+                self._mark(into, CONTENT, scope)
+            else:
+                self.opaque = True  # self.__dict__.update(…)
+        if word == "setattr" and any(bits & CONTENT for bits in given):
+            self.opaque = True
+        if functions:
+            return
+        for keyword in call.keywords:
+            bits = self.bits(keyword.value, scope)
+            if bits and keyword.arg in _BY_FRAMEWORK:
+                self.framework = CheckpointLoad(scope, call)
+            elif bits & PATH and _PASSED_ON.search(keyword.arg or "") and not _LOADS.search(word):
+                self.opaque = True
+
+    def _bound(self, call: ast.Call, functions: Sequence[Scope], scope: Scope) -> int:
+        """A call of a function of the program: its parameters get what is given."""
+        result = 0
+        for function in functions:
+            for name, value in zip(function.parameters, call.args, strict=False):
+                self._mark_parameter(function, name, self.bits(value, scope))
+            for keyword in call.keywords:
+                if keyword.arg:
+                    self._mark_parameter(function, keyword.arg, self.bits(keyword.value, scope))
+            for bits in self._returned.get(function, []):
+                result |= bits
+        return result
+
+    def _mark_parameter(self, function: Scope, name: str, bits: int) -> None:
+        if bits:
+            self._add((id(function), name), bits)
+
+    def counter(self) -> bool:
+        """Whether a loop begins with a number that was loaded."""
+        return any(
+            self._begins_with_content(node, scope)
+            for scope in self._program.scopes
+            for node in scope.nodes
+        )
+
+    def _begins_with_content(self, node: ast.AST, scope: Scope) -> bool:
+        if isinstance(node, ast.Call):
+            return self._first_round(node, scope)
+        if isinstance(node, ast.While):
+            return any(self._counted(each, scope) for each in ast.walk(node))
+        if isinstance(node, ast.For):
+            return any(self._passes_over(each, scope) for each in _inside(node))
+        return False
+
+    def _first_round(self, call: ast.Call, scope: Scope) -> bool:
+        word = last_word(call)
+        firsts = [argument(call, name) for name in _FIRST_ROUND]
+        if word in ("range", "trange", "arange") and len(call.args) > 1:
+            firsts.append(call.args[0])
+        elif word in ("count", "enumerate"):
+            firsts.append(argument(call, "start", 0 if word == "count" else 1))
+        elif word == "islice" and len(call.args) > 2:
+            firsts.append(call.args[1])
+        elif word == "learn" and literal(argument(call, "reset_num_timesteps")) is False:
+            return bool(self.loads)  # Stable-Baselines counts in the model itself
+        return any(self.bits(first, scope) & CONTENT for first in firsts if first is not None)
+
+    def _counted(self, node: ast.AST, scope: Scope) -> bool:
+        """`step += 1`, of a step that was loaded."""
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+            return bool(self.bits(node.target, scope) & CONTENT)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
+            target, left = node.targets[0], node.value.left
+            same = ast.dump(_loaded(target)) == ast.dump(_loaded(left))
+            return same and bool(self.bits(left, scope) & CONTENT)
+        return False
+
+    def _passes_over(self, node: ast.AST, scope: Scope) -> bool:
+        """`if epoch < first: continue`, or `if step >= most: break` of a step that was loaded."""
+        if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+            return False
+        leaves = any(isinstance(each, (ast.Continue, ast.Break, ast.Return)) for each in node.body)
+        sides = (node.test.left, *node.test.comparators)
+        return leaves and any(self.bits(side, scope) & CONTENT for side in sides)
+
+
+def _inside(loop: ast.For) -> Iterator[ast.AST]:
+    return (each for line in loop.body for each in ast.walk(line))
+
+
+def _loaded(node: ast.AST) -> ast.AST:
+    """The same name, read rather than assigned, so that both can be compared."""
+    return ast.parse(ast.unparse(node), mode="eval").body
+
+
+def _plain(path: str) -> str:
+    return path.removeprefix("./").rstrip("/")
+
+
+def counts_rounds(program: Program) -> bool:
+    """Whether the training loop can be seen: one over numbers, or one with a condition."""
+    for scope in program.scopes:
+        for node in scope.nodes:
+            if isinstance(node, ast.While):
+                return True
+            if isinstance(node, ast.For) and re.search(r"range|enumerate", ast.unparse(node.iter)):
+                return True
+    return False

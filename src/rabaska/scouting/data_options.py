@@ -1,0 +1,145 @@
+"""Which folder each data option is given, and what to do for a script that has none."""
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rabaska.domain.amounts import say_size
+from rabaska.domain.projects import FILL_IN
+from rabaska.scouting.folders import ProjectFolder, Survey
+from rabaska.scouting.script_options import Option
+from rabaska.scouting.scripts import Script
+from rabaska.scouting.source import Source, SourceLine
+
+_SPLIT = re.compile(r"(train|val|valid|validation|test|eval)(?=_|$)")
+
+
+@dataclass(frozen=True)
+class DataUse:
+    """A folder, the option that is given it, or the fixed place where the script looks for it."""
+
+    path: str  # relative to the project, or absolute; "" when none was found
+    evidence: str
+    option: Option | None = None
+    inside: str = ""  # what the option is given below the folder: "/train"
+
+
+def for_options(
+    taken: Sequence[Option], candidates: Sequence[ProjectFolder], project: Path, script: Script
+) -> tuple[DataUse, ...]:
+    """A folder for each data option: its own default if that exists, else what was found."""
+    uses = [_by_default(option, project, script) for option in taken]
+    settled = any(uses)
+    found = []
+    for option, use in zip(taken, uses, strict=True):
+        # Once one option has its folder, another is left alone unless it must be given.
+        wanted = option.required or not settled
+        found.append(use or _by_looking(option, candidates[0] if candidates and wanted else None))
+        settled = settled or not _SPLIT.match(option.name)
+    return tuple(_share_parents(found))
+
+
+def _by_default(option: Option, project: Path, script: Script) -> DataUse | None:
+    """The folder that the option's default names, if it is there."""
+    if not option.default:
+        return None
+    for base in (project, (project / script.name).parent):
+        path = base / option.default
+        if path.is_dir() and path.resolve() != project.resolve():
+            return DataUse(_within(path, project), str(option.place), option)
+        if path.is_file() and path.parent.resolve() != project.resolve():
+            inside = f"/{path.name}"
+            return DataUse(_within(path.parent, project), str(option.place), option, inside)
+    return None
+
+
+def _within(path: Path, project: Path) -> str:
+    whole = path.resolve()
+    if whole.is_relative_to(project.resolve()):
+        return whole.relative_to(project.resolve()).as_posix()
+    return str(whole)
+
+
+def _by_looking(option: Option, folder: ProjectFolder | None) -> DataUse:
+    if folder is None:
+        return DataUse(FILL_IN if option.required else "", str(option.place), option)
+    evidence = f"{option.place}; {counted(folder)}"
+    split = _SPLIT.match(option.name)
+    for child in folder.children:
+        leaf = child.name.rpartition("/")[2]
+        if split and leaf.lower().startswith(split[1][:3]):
+            return DataUse(folder.name, evidence, option, f"/{leaf}")
+    return DataUse(folder.name, evidence, option)
+
+
+def _share_parents(uses: list[DataUse]) -> list[DataUse]:
+    """data/train and data/val are one dataset, data, seen through two options."""
+    parents = [use.path.rpartition("/")[0] for use in uses]
+    shared = []
+    for use, parent in zip(uses, parents, strict=True):
+        together = {each.path for each in uses if each.path.rpartition("/")[0] == parent}
+        if parent and len(together) > 1:
+            leaf = use.path.rpartition("/")[2]
+            use = replace(use, path=parent, inside=f"/{leaf}{use.inside}")
+        shared.append(use)
+    return shared
+
+
+def at_fixed_places(candidates: Sequence[ProjectFolder], script: Script) -> tuple[DataUse, ...]:
+    """For a script without a data option: the folders it names, or else the likeliest one."""
+    named = []
+    for folder in candidates:
+        place = _mentioned(folder.name, script)
+        if place:
+            named.append(DataUse(folder.name, str(place)))
+    if named:
+        return tuple(named)
+    return tuple(DataUse(each.name, counted(each)) for each in candidates[:1])
+
+
+def outside(project: Path, sources: Sequence[Source]) -> tuple[DataUse, ...]:
+    """Folders above the project that a program names, as in `MNIST("../data")`, and that are here.
+
+    Nothing above the project travels with its code.
+    """
+    found: dict[str, DataUse] = {}
+    for source in sources:
+        for node in source.nodes:
+            said = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(said, str) and re.fullmatch(r"(\.\./)+\w[\w./ -]*", said):
+                path = said.rstrip("/")
+                if _holds_files(project / path) and not project.is_relative_to(project / path):
+                    found.setdefault(path, DataUse(path, str(source.place(node, repr(said)))))
+    return tuple(found.values())
+
+
+def _holds_files(folder: Path) -> bool:
+    try:
+        return folder.is_dir() and any(folder.iterdir())
+    except OSError:
+        return False
+
+
+def _mentioned(name: str, script: Script) -> SourceLine | None:
+    for each in script.sources:
+        for node in each.nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                said = node.value.removeprefix("./").rstrip("/")
+                if (said and f"{name}/".startswith(f"{said}/")) or said.startswith(f"{name}/"):
+                    return each.place(node, repr(node.value))
+    return None
+
+
+def counted(folder: ProjectFolder) -> str:
+    """`data/digits holds 4,000 files, 3.2 MB, in 10 class folders`."""
+    deepest = max([folder, *folder.children], key=lambda each: each.classes)
+    classes = f", in {deepest.classes} class folders" if deepest.classes > 1 else ""
+    files = f"{folder.files:,} file{'s' if folder.files != 1 else ''}"
+    return f"{folder.name} holds {files}, {say_size(folder.size)}{classes}"
+
+
+def lone_archives(seen: Survey) -> list[tuple[str, int]]:
+    """Archives beside the code, too large to travel with it."""
+    return [(name, size) for name, size in seen.top.archives if size > 10 * 10**6]

@@ -1,0 +1,58 @@
+"""Hydra's configuration files, read for their keys: each can be overridden as `key=value`."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from rabaska.scouting.script_options import VALUE, Option
+from rabaska.scouting.scripts import Script
+from rabaska.scouting.source import SourceLine, argument, called, text
+
+_LINE = re.compile(r"(?P<indent> *)(?P<key>[A-Za-z_]\w*):(?:\s+(?P<value>[^#]*?))?\s*(#.*)?$")
+LARGEST = 200_000  # characters
+
+
+def overrides(script: Script, project: Path) -> tuple[Option, ...]:
+    """The keys of the configuration that `@hydra.main` names, as options."""
+    for name in _configurations(script):
+        path = project / name
+        try:
+            content = path.read_text(encoding="utf-8", errors="replace")[:LARGEST]
+        except OSError:
+            continue
+        return tuple(_keys(content, name))
+    return ()
+
+
+def _configurations(script: Script) -> Iterator[str]:
+    base = script.name.rpartition("/")[0]
+    for node in script.main.nodes:
+        if isinstance(node, ast.Call) and called(node) == "hydra.main":
+            folder = text(argument(node, "config_path", 0)) or "."
+            name = text(argument(node, "config_name", 1)) or "config"
+            yield (Path(base) / folder / f"{name.removesuffix('.yaml')}.yaml").as_posix()
+
+
+def _keys(content: str, name: str) -> Iterator[Option]:
+    above: list[tuple[int, str]] = []
+    for number, line in enumerate(content.splitlines(), start=1):
+        found = _LINE.match(line)
+        if not found:
+            continue
+        indent = len(found["indent"])
+        above = [each for each in above if each[0] < indent]
+        dotted = ".".join([key for _, key in above] + [found["key"]])
+        value = (found["value"] or "").strip().strip("'\"")
+        if not value:
+            above.append((indent, found["key"]))
+            continue
+        yield Option(
+            dotted,
+            VALUE,
+            SourceLine(name, number, f"{dotted}: {value}"),
+            default="" if value in ("null", "???", "~") else value,
+            number=bool(re.fullmatch(r"-?[\d.]+(e-?\d+)?", value)),
+            style="override",
+            required=value == "???",
+        )

@@ -1,0 +1,340 @@
+"""All that a project's files tell, gathered: the answers that rabaska.toml asks for."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rabaska.domain.amounts import say_size
+from rabaska.domain.projects import FILL_IN
+from rabaska.node.record import plan
+from rabaska.scouting import (
+    data_options,
+    folders,
+    hydra_options,
+    requirements,
+    script_traits,
+    script_writes,
+    scripts,
+)
+from rabaska.scouting.data_options import DataUse
+from rabaska.scouting.folders import ProjectFolder
+from rabaska.scouting.option_roles import DATA, RESUME, Usage, roles
+from rabaska.scouting.requirements import Packages
+from rabaska.scouting.resume_support import Resumption, by_option, resumption
+from rabaska.scouting.script_options import VALUE, Option
+from rabaska.scouting.scripts import Script
+from rabaska.scouting.start_command import Words, given, literal, with_links, words
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One answer, and what in the project's files it was read from."""
+
+    what: str
+    value: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    name: str
+    command: tuple[str, ...]
+    resume: tuple[str, ...] = ()
+    datasets: tuple[tuple[str, str], ...] = ()  # name, path
+    jobs: int = 3
+    keep: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    progress: str = ""
+    gpus: str = ""  # "", used, needed or several
+    packages: Packages | None = None
+    guesses: tuple[Guess, ...] = ()
+    warnings: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()  # the likeliest first
+    data_folders: tuple[str, ...] = ()
+
+    def evidence(self, what: str) -> str:
+        return next((guess.evidence for guess in self.guesses if guess.what == what), "")
+
+
+def scout(project: Path, *, script: str = "", data: str = "") -> Findings:
+    """What the files in `project` tell; `script` and `data` are answers somebody gave already."""
+    read = scripts.find(project)
+    chosen = next((each for each in read.found if each.name == script), None)
+    chosen = chosen or next(iter(read.found), None)
+    if chosen is None:
+        return _nothing_to_start(project, read)
+    return _Scouting(project, chosen, read, data).findings()
+
+
+def project_name(project: Path) -> str:
+    """The folder's name, as far as it can name files on every cluster."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", project.resolve().name).strip("-._")
+    return plain[:40] or "project"
+
+
+def _nothing_to_start(project: Path, read: scripts.Scripts) -> Findings:
+    why = "no Python script that can be started was found"
+    if read.notebooks:
+        why += f"; save {read.notebooks[0]} as a script first (jupyter nbconvert --to script)"
+    return Findings(
+        project_name(project),
+        ("python", FILL_IN),
+        packages=requirements.find(project),
+        warnings=(f"{why}: fill in `command`", *_unread(read)),
+    )
+
+
+def _unread(read: scripts.Scripts) -> list[str]:
+    return [f"{each.name} was passed over: {each.problem}" for each in read.unread[:5]]
+
+
+class _Scouting:
+    """One look at one project: guesses and warnings gather while questions are answered."""
+
+    def __init__(self, project: Path, script: Script, read: scripts.Scripts, data: str) -> None:
+        self.project = project
+        self.script = script
+        self.read = read
+        self.guesses: list[Guess] = []
+        self.warnings: list[str] = []
+        self.writes = script.writes
+        self.options = all_options(script, project)
+        self.roles = roles(self.options, usage(script))
+        self.survey = folders.survey(project)
+        self.candidates = self._candidates(data)
+
+    def findings(self) -> Findings:
+        self._tell_of_scripts()
+        uses = self._data()
+        named = _named(uses)
+        made = words(self.script, self.options, self.roles, _values(uses, named))
+        jobs = self._jobs(made)
+        command = self._command(made, uses, named)
+        patterns, keep = self._saved()
+        progress = script_traits.progress(self.script)
+        if progress:
+            self._guess("progress", progress[0], str(progress[1]))
+        gpus = script_traits.gpus(self.script)
+        if gpus:
+            self._guess("gpus", gpus[0], str(gpus[1]))
+        needs = requirements.find(self.project)
+        if needs:
+            self._guess("packages", needs.file, f"{needs.file} is there")
+        self.warnings += _unread(self.read)
+        return Findings(
+            project_name(self.project),
+            tuple(command),
+            tuple(made.resume),
+            tuple((name, path) for path, name in named.items()),
+            jobs,
+            keep,
+            patterns,
+            progress[0] if progress else "",
+            gpus[0] if gpus else "",
+            needs,
+            tuple(self.guesses),
+            tuple(self.warnings),
+            tuple(each.name for each in self.read.rivals),
+            tuple(each.name for each in self.candidates),
+        )
+
+    def _guess(self, what: str, value: str, evidence: str) -> None:
+        self.guesses.append(Guess(what, value, evidence))
+
+    def _candidates(self, data: str) -> list[ProjectFolder]:
+        defaults = {
+            role.option.default.removeprefix("./").rstrip("/")
+            for role in self.roles
+            if role.what != DATA
+        }
+        found = folders.data_folders(
+            self.survey, written=defaults | set(script_writes.kept(self.writes))
+        )
+        return sorted(found, key=lambda each: each.name != data) if data else found
+
+    def _tell_of_scripts(self) -> None:
+        self._guess("script", self.script.name, f"{self.script.name}: {self.script.why}")
+        rivals = [each.name for each in self.read.rivals if each is not self.script]
+        if rivals and self.script is self.read.found[0]:
+            self.warnings.append(
+                f"{', '.join(rivals[:4])} can be started too; if that is the one, change `command`"
+            )
+        if not self.survey.whole:
+            self.warnings.append("the project holds so many files that not all were looked at")
+
+    def _data(self) -> tuple[DataUse, ...]:
+        taken = [role.option for role in self.roles if role.what == DATA]
+        download = script_traits.downloads(self.script)
+        if download:
+            self.warnings.append(
+                f"{download} downloads its data; the nodes of most clusters have no internet, so "
+                "download it here first"
+            )
+        if not taken:
+            return self._data_at_fixed_places()
+        uses = data_options.for_options(taken, self.candidates, self.project, self.script)
+        for use in uses:
+            if use.path not in ("", FILL_IN):
+                self._guess("data", use.path, use.evidence)
+        if all(use.path in ("", FILL_IN) for use in uses):
+            self._warn_of_missing_data(taken[0])
+        elif len(self.candidates) > 1 and not any(_is_default(use) for use in uses):
+            others = ", ".join(each.name for each in self.candidates[1:4])
+            self.warnings.append(f"the data may also be {others}; if so, change `path`")
+        return uses
+
+    def _data_at_fixed_places(self) -> tuple[DataUse, ...]:
+        uses = data_options.outside(self.project, self.script.sources)
+        uses = uses or data_options.at_fixed_places(self.candidates, self.script)
+        for use in uses:
+            self._guess("data", use.path, use.evidence)
+        if uses:
+            self.warnings.append(
+                f"no option of {self.script.name} takes a data folder, so `command` first makes a "
+                f"link to the data at {' and '.join(use.path for use in uses)}"
+            )
+        for name, size in data_options.lone_archives(self.survey):
+            self.warnings.append(
+                f"{name} ({say_size(size)}) is data, not code: unpack it into a folder and name "
+                "that folder under [data]"
+            )
+        return uses
+
+    def _warn_of_missing_data(self, option: Option) -> None:
+        self.warnings.append(
+            f"{self.script.name} takes its data by `{option.spelled}` ({option.place}), but no "
+            "folder of data was found here: fill in [data] in rabaska.toml"
+        )
+
+    def _command(
+        self, made: Words, uses: Sequence[DataUse], named: dict[str, str]
+    ) -> Sequence[str]:
+        for option in made.missing:
+            self.warnings.append(
+                f"{option.place} must be given and nothing tells its value: "
+                f"replace {FILL_IN} in `command`"
+            )
+        for role in self.roles:
+            if role.what != DATA:
+                self._guess(role.what, role.option.spelled, str(role.option.place))
+        fixed = [use for use in uses if use.option is None]
+        if not fixed:
+            return made.command
+        links = {use.path: f"RABASKA_DATA_{_variable(named[use.path])}" for use in fixed}
+        return with_links(made.command, links)
+
+    def _saved(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        chosen = {role.option.name for role in self.roles}
+        patterns, keep = (
+            script_writes.patterns(self.writes),
+            script_writes.kept(self.writes, chosen=chosen),
+        )
+        keep = {path: place for path, place in keep.items() if not self._is_not_output(path)}
+        for pattern, place in patterns.items():
+            self._guess("patterns", pattern, str(place))
+        for path, place in keep.items():
+            self._guess("keep", path, str(place))
+        for write in script_writes.scattered(self.writes):
+            self.warnings.append(
+                f"{write.place} writes {write.path} beside the code; it is saved when a job ends "
+                "in order, and lost if the node fails: better write into a folder"
+            )
+        return tuple(patterns), tuple(keep)
+
+    def _is_not_output(self, path: str) -> bool:
+        """Code, or data that the script downloads."""
+        return folders.is_named_for_data(path) or any((self.project / path).glob("*.py"))
+
+    def _jobs(self, made: Words) -> int:
+        """Several only where each would go on from what the one before it saved."""
+        found = self._resumption(made)
+        if found.goes_on:
+            self._guess("resumes", found.kind, found.place)
+            return 3
+        name = self.script.name
+        alone = "`jobs` is 1, and `walltime` must be enough for the whole training"
+        if found.kind == plan.UNREAD:
+            self.warnings.append(
+                f"whether {name} goes on from a checkpoint could not be read: {alone}; if you know "
+                "that it does, set `jobs`"
+            )
+        elif found.kind == plan.WEIGHTS:
+            self.warnings.append(
+                f"{found.place} takes the weights only from a checkpoint, and no counter, so each "
+                f"job would repeat the training from its first step: {alone}"
+            )
+        else:
+            self.warnings.append(
+                f"{name} does not go on from a checkpoint, so each job would begin anew: {alone}"
+            )
+        return 1
+
+    def _resumption(self, made: Words) -> Resumption:
+        """As the words have it; else by what else the program offers, which is then added."""
+        said = (*made.command, *made.resume)
+        found = resumption(self.script, self.options, self.roles, said)
+        if found.words:
+            made.resume += found.words
+            return resumption(self.script, self.options, self.roles, (*said, *found.words))
+        if found.kind != plan.NOT:
+            return found
+        loading = [each for each in self.options if self._may_load(each)]
+        by_options = [(each, by_option(self.script, each)) for each in loading]
+        for option, by in by_options:
+            if by and by.kind == plan.FULL:
+                made.options += given(option, "{checkpoint}")
+                self._guess(RESUME, option.spelled, str(option.place))
+                return by
+        return next((by for _, by in by_options if by and by.kind == plan.WEIGHTS), found)
+
+    def _may_load(self, option: Option) -> bool:
+        named = {name.lower() for name in self.script.loads}
+        taken = {role.option.name for role in self.roles}
+        loaded = option.name in named or option.dest in named
+        return option.kind == VALUE and loaded and option.name not in taken
+
+
+def usage(script: Script) -> Usage:
+    return Usage(frozenset().union(*(each.options for each in script.writes)), script.loads)
+
+
+def all_options(script: Script, project: Path) -> tuple[Option, ...]:
+    cli = script_traits.uses(script, "LightningCLI")
+    if cli:
+        return (
+            Option("--trainer.default_root_dir", VALUE, cli),
+            Option("--ckpt_path", VALUE, cli),
+        )
+    return (*script.options, *hydra_options.overrides(script, project))
+
+
+def _is_default(use: DataUse) -> bool:
+    return use.option is not None and use.evidence == str(use.option.place)
+
+
+def _named(uses: Sequence[DataUse]) -> dict[str, str]:
+    """A short name of its own for each path."""
+    names: dict[str, str] = {}
+    for use in uses:
+        if use.path and use.path not in names:
+            leaf = "data" if use.path == FILL_IN else use.path.rstrip("/").rpartition("/")[2]
+            plain = re.sub(r"[^a-z0-9_]+", "_", leaf.lower()).strip("_")[:30] or "data"
+            taken = set(names.values())
+            spare = (f"{plain}{number}" for number in range(2, 100))
+            names[use.path] = plain if plain not in taken else next(spare)
+    return names
+
+
+def _values(uses: Sequence[DataUse], named: dict[str, str]) -> dict[str, str]:
+    """What each data option is given: `{data}`, or `{data.NAME}` when there are several."""
+    values = {}
+    for use in uses:
+        if use.option and use.path:
+            placeholder = "{data}" if len(named) == 1 else f"{{data.{named[use.path]}}}"
+            values[use.option.name] = placeholder + literal(use.inside)
+    return values
+
+
+def _variable(name: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "_", name.upper())

@@ -1,0 +1,233 @@
+"""Whether a program goes on from a checkpoint, as its source shows: state and counter, or less."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rabaska.node.record import plan
+from rabaska.scouting import script_traits
+from rabaska.scouting.checkpoint_flow import NUMBER, OURS, CheckpointLoad, Flow, counts_rounds
+from rabaska.scouting.option_roles import CHECKPOINTS, LOGS, OUTPUT, Role
+from rabaska.scouting.path_expressions import UNKNOWN, fixed_folder
+from rabaska.scouting.scopes import Program, Scope
+from rabaska.scouting.script_options import FLAG, POSITIONAL, VALUE, Option
+from rabaska.scouting.script_writes import imported
+from rabaska.scouting.scripts import Script
+from rabaska.scouting.source import called, last_word, literal, text
+from rabaska.scouting.start_command import given
+
+_ITSELF = ("BackupAndRestore",)
+_MEANS_RESUME = re.compile(r"resum|contin|restor|reload|^last$|^latest$|^auto$", re.I)
+_MEANS_OTHER = re.compile(r"eval|test|pretrain|finetune|sample|infer|export", re.I)
+_DEEPEST = 4  # functions that call functions
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """One of the kinds in `node.record.plan`, and where it shows."""
+
+    kind: str
+    place: str = ""  # the load that it depends on
+    words: tuple[str, ...] = ()  # that would have the program load it, and are not given
+
+    @property
+    def goes_on(self) -> bool:
+        return self.kind in (plan.FULL, plan.ITSELF, plan.VARIABLE)
+
+
+def resumption(
+    script: Script, options: Sequence[Option], roles: Sequence[Role], words: Sequence[str]
+) -> Resumption:
+    """How the program goes on when `words`, of its command and of `resume`, are given to it."""
+    program = Program(script.sources)
+    place = _reads_our_variables(script)
+    if place:
+        found = _given(script, program, _options_given(options, words) | {""})
+        weights = found is not None and found.kind == plan.WEIGHTS
+        return found if found and weights else Resumption(plan.VARIABLE, place)
+    found = _given(script, program, _options_given(options, words))
+    if found and (found.goes_on or found.kind == plan.UNREAD):
+        return found
+    own = _by_itself(script, program, options, roles, words)
+    return own if own.goes_on or not found else found
+
+
+def by_option(script: Script, option: Option) -> Resumption | None:
+    """What comes of giving a checkpoint to one option; None when nothing is loaded from it."""
+    return _given(script, Program(script.sources), frozenset(_variables(option)))
+
+
+def _given(script: Script, program: Program, names: frozenset[str]) -> Resumption | None:
+    """By the options that get the checkpoint; None when no option does, or nothing uses it.
+
+    Our variables lead to it whatever the options are.
+    """
+    if not names:
+        return None
+    if script_traits.uses(script, "LightningCLI") and "ckpt_path" in names:
+        return Resumption(plan.FULL, str(script_traits.uses(script, "LightningCLI")))
+    flow = Flow(program, names)
+    if flow.framework:
+        return Resumption(plan.FULL, _place(flow.framework))
+    read = [load for load in flow.loads.values() if last_word(load.call) != NUMBER]
+    load = next(iter(read), None)
+    if flow.counter():
+        return Resumption(plan.FULL, _place(load))
+    if flow.opaque or (flow.used and load is None) or (load and not counts_rounds(program)):
+        return Resumption(plan.UNREAD, _place(load))
+    return Resumption(plan.WEIGHTS, _place(load)) if load else None
+
+
+def _by_itself(
+    script: Script,
+    program: Program,
+    options: Sequence[Option],
+    roles: Sequence[Role],
+    words: Sequence[str],
+) -> Resumption:
+    """By what it finds in its own output."""
+    for name in _ITSELF:
+        if script_traits.uses(script, name):
+            return Resumption(plan.ITSELF, str(script_traits.uses(script, name)))
+    asked = _asks_trainer(script)
+    if asked:
+        return Resumption(plan.ITSELF, asked)
+    flow = Flow(program, _written_by(script, roles), _fixed_places(script))
+    loads = [load for load in flow.loads.values() if not _for_other_ends(load, program, options)]
+    if flow.framework:
+        loads = [flow.framework]
+    elif not loads or not flow.counter():
+        return Resumption(plan.NOT)
+    gates = [_gate(load, program, options) for load in loads]
+    wanted = next((gate for gate in gates if gate), ())
+    if wanted and not _is_said(wanted, words):
+        return Resumption(plan.NOT, _place(loads[0]), wanted)
+    return Resumption(plan.ITSELF, _place(loads[0]))
+
+
+def _place(load: CheckpointLoad | None) -> str:
+    return str(load.scope.source.place(load.call, called(load.call))) if load else ""
+
+
+def _reads_our_variables(script: Script) -> str:
+    for source in script.sources:
+        if any(module.startswith("rabaska.training") for module in imported(source)):
+            return f"{source.name}: rabaska.training"
+        for node in source.nodes:
+            if isinstance(node, ast.Constant) and OURS.search(text(node)):
+                return str(source.place(node, text(node)))
+    return ""
+
+
+def _options_given(options: Sequence[Option], words: Sequence[str]) -> frozenset[str]:
+    """The options whose value the checkpoint is, by the names their variables may have."""
+    names: set[str] = set()
+    for before, word in zip(("", *words), words, strict=False):
+        if "{checkpoint}" not in word:
+            continue
+        spelled = word.partition("=")[0] if "=" in word else before
+        if spelled.startswith("-") or "=" in word:
+            plain = spelled.lstrip("-+").replace("-", "_").lower()
+            meant = [option for option in options if option.name == plain.replace(".", "_")]
+            names |= {plain.rpartition(".")[2], *(n for each in meant for n in _variables(each))}
+        else:
+            names |= {option.name for option in options if option.kind == POSITIONAL}
+    return frozenset(names)
+
+
+def _written_by(script: Script, roles: Sequence[Role]) -> frozenset[str]:
+    """The options that name where the program writes."""
+    written = [role.option for role in roles if role.what in (OUTPUT, CHECKPOINTS, LOGS)]
+    names = {name for option in written for name in _variables(option)}
+    named = {option.name for option in script.options}
+    saved = {name.lower() for write in script.writes for name in write.options if write.checkpoint}
+    return frozenset(names | (saved & named))
+
+
+def _variables(option: Option) -> set[str]:
+    """What its value may be called: `data.root` is `root` of something."""
+    last = option.spelled.lstrip("-+").replace("-", "_").rpartition(".")[2].lower()
+    return {option.name, last, option.dest} - {""}
+
+
+def _fixed_places(script: Script) -> frozenset[str]:
+    """Paths, and folders, that stand in the source where it saves."""
+    found = set()
+    for write in script.writes:
+        path = write.path.removeprefix("./")
+        if write.checkpoint and UNKNOWN not in path and path:
+            found.add(path)
+        if write.checkpoint and fixed_folder(path):
+            found.add(fixed_folder(path))
+    return frozenset(found)
+
+
+def _asks_trainer(script: Script) -> str:
+    """`trainer.train(resume_from_checkpoint=True)` looks into the output folder."""
+    for source in script.sources:
+        for call in source.calls():
+            for keyword in call.keywords:
+                if keyword.arg == "resume_from_checkpoint" and literal(keyword.value) is True:
+                    return str(source.place(call, called(call)))
+    return ""
+
+
+def _gate(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> tuple[str, ...]:
+    """The words of the option without which the load is not reached; none where it always is."""
+    for test in _conditions(load.scope, load.call, program):
+        for option, value in _asked_in(test, options):
+            if option.kind == FLAG and not _MEANS_OTHER.search(option.name):
+                return (option.spelled,)
+            if value and _MEANS_RESUME.search(value):
+                return tuple(given(option, value))
+    return ()
+
+
+def _for_other_ends(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> bool:
+    """Whether it is loaded to be evaluated, or exported."""
+    tests = list(_conditions(load.scope, load.call, program))
+    asked = [each for test in tests for each in _asked_in(test, options)]
+    return any(_MEANS_OTHER.search(value or option.name) for option, value in asked)
+
+
+def _is_said(wanted: tuple[str, ...], words: Sequence[str]) -> bool:
+    given = [part for word in words for part in (word, *word.split("=", 1))]
+    return all(word in given for word in wanted)
+
+
+def _conditions(
+    scope: Scope, node: ast.AST, program: Program, depth: int = 0
+) -> Iterator[ast.expr]:
+    """What must hold for `node` to be reached, through the functions that lead to it."""
+    child: ast.AST = node
+    for each in scope.around(node):
+        body = each.body if isinstance(each, (ast.If, ast.IfExp)) else ()
+        if child is body or (isinstance(body, list) and child in body):
+            yield each.test  # type: ignore[attr-defined]
+        child = each
+    if depth < _DEEPEST and scope.above is not None:
+        for caller, call in program.calls_of(scope):
+            yield from _conditions(caller, call, program, depth + 1)
+
+
+def _asked_in(test: ast.expr, options: Sequence[Option]) -> Iterator[tuple[Option, str]]:
+    """The options that a condition asks for, and the value they must have, if one is named."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for part in test.values:
+            yield from _asked_in(part, options)
+    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.In)):
+        value = text(test.comparators[0])
+        yield from ((option, value) for option in _named(test.left, options) if value)
+    elif isinstance(test, (ast.Name, ast.Attribute)):
+        yield from ((option, "") for option in _named(test, options) if option.kind == FLAG)
+    elif isinstance(test, ast.Call) and last_word(test) == "startswith" and test.args:
+        owner = test.func.value if isinstance(test.func, ast.Attribute) else test
+        yield from ((option, text(test.args[0])) for option in _named(owner, options))
+
+
+def _named(node: ast.AST, options: Sequence[Option]) -> list[Option]:
+    name = called(node).rpartition(".")[2].lower()
+    return [
+        each for each in options if name in (each.name, each.dest) and each.kind in (FLAG, VALUE)
+    ]

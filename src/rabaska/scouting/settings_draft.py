@@ -1,0 +1,173 @@
+"""The text of a rabaska.toml: findings with, beside each, what it was read from."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from rabaska.domain.projects import FILL_IN
+from rabaska.scouting.project_facts import Findings
+
+_WIDTH = 96
+
+
+def text(found: Findings) -> str:
+    """A commented rabaska.toml that can be loaded as it is."""
+    parts = [
+        _head(found),
+        _command(found),
+        _data(found),
+        _environment(found),
+        _resources(found),
+        _chain(found),
+        _checkpoints(found),
+        _output(found),
+        _progress(found),
+        _clusters(),
+    ]
+    return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
+
+
+def _head(found: Findings) -> Iterator[str]:
+    yield "# Written by `rabaska init` from what it read in this folder; nothing was run."
+    yield "# Check the guesses, then: rabaska run"
+    for warning in found.warnings:
+        yield from _comment(f"NOTE: {warning}")
+
+
+def _command(found: Findings) -> Iterator[str]:
+    yield f"name = {quoted(found.name)}"
+    yield ""
+    yield "# {data}, {output}, {checkpoints} and {checkpoint} become paths on the node. As long as"
+    yield "# there is no checkpoint, {checkpoint} is left out together with the option before it."
+    if FILL_IN in found.command:
+        yield f"# TO DO: replace {FILL_IN}."
+    for what in ("script", "output", "checkpoints", "logs", "resume", "save"):
+        if found.evidence(what):
+            yield from _comment(f"{what}: {found.evidence(what)}")
+    yield f"command = {_words(found.command)}"
+    if found.resume:
+        yield "# Added to the command once there is a checkpoint."
+        yield f"resume = {_words(found.resume)}"
+
+
+def _words(words: Sequence[str]) -> str:
+    """One text where a shell would split it into the same words, else a list."""
+    line = " ".join(words)
+    try:
+        plain = shlex.split(line) == list(words)
+    except ValueError:
+        plain = False
+    return quoted(line) if plain else f"[{', '.join(quoted(word) for word in words)}]"
+
+
+def _data(found: Findings) -> Iterator[str]:
+    yield "# Each dataset is packed once, and put on the node's own disk before training."
+    evidence = {guess.value: guess.evidence for guess in found.guesses if guess.what == "data"}
+    for name, path in found.datasets:
+        yield from _comment(
+            evidence.get(path, f"TO DO: replace {FILL_IN} by the folder of the data.")
+        )
+        yield f"[data.{name}]"
+        yield f"path = {quoted(path)}"
+    if not found.datasets:
+        yield "# TO DO if the program reads data: name the folder, and use {data} in `command`."
+        yield "# [data.samples]"
+        yield '# path = "data/samples"'
+
+
+def _environment(found: Findings) -> Iterator[str]:
+    yield "[environment]"
+    yield 'kind = "current"   # the Python of the shell that runs `rabaska run`'
+    if found.packages is None:
+        yield "# No list of packages was found; a cluster will need a requirements.txt."
+    elif found.packages.kind == "requirements":
+        yield "# A cluster can build its own, from your list of packages:"
+        yield "# [cluster.NAME.environment]"
+        yield '# kind = "virtualenv"'
+        yield f"# requirements = {quoted(found.packages.file)}"
+    else:
+        yield from _comment(
+            f"Packages are listed in {found.packages.file}. For a cluster, write them to a "
+            "requirements.txt too (pip freeze), or name an environment that exists there with "
+            'kind = "activate" and path.'
+        )
+
+
+def _resources(found: Findings) -> Iterator[str]:
+    yield "[resources]"
+    yield 'walltime = "1h"   # of one job; training that needs longer goes on in the next one'
+    if found.gpus == "needed":
+        yield f"gpus = 1   # {found.evidence('gpus')}"
+    elif found.gpus:
+        several = "; it can use several" if found.gpus == "several" else ""
+        yield f"# gpus = 1   # {found.evidence('gpus')}{several}"
+
+
+def _chain(found: Findings) -> Iterator[str]:
+    yield "[chain]"
+    yield f"jobs = {found.jobs}   # queued one after another; the chain ends early when done"
+    if found.jobs > 1:
+        yield "at_most = 30   # that the run may grow to by itself, should those be too few"
+
+
+def _checkpoints(found: Findings) -> Iterator[str]:
+    if not found.patterns:
+        yield "# [checkpoints]"
+        yield '# patterns = ["*.pt"]   # how the program names them; the usual names are known'
+        return
+    yield "[checkpoints]"
+    for guess in found.guesses:
+        if guess.what == "patterns":
+            yield from _comment(f"{guess.evidence} writes {guess.value}")
+    yield f"patterns = {_list(found.patterns)}"
+
+
+def _output(found: Findings) -> Iterator[str]:
+    if not found.keep:
+        return
+    yield "# Written beside the code, whatever the options say: kept from job to job, and fetched."
+    for guess in found.guesses:
+        if guess.what == "keep":
+            yield from _comment(f"{guess.evidence} writes {guess.value}")
+    yield "[output]"
+    yield f"keep = {_list(found.keep)}"
+
+
+def _progress(found: Findings) -> Iterator[str]:
+    if found.progress:
+        yield "[progress]"
+        yield from _comment(found.evidence("progress"))
+        yield f"pattern = {_pattern(found.progress)}"
+
+
+def _clusters() -> Iterator[str]:
+    yield "# What differs on one cluster:"
+    yield "# [cluster.beluga]"
+    yield '# account = "def-prof"'
+    yield '# resources = {walltime = "3h", gpus = 1}'
+
+
+def _comment(text: str) -> Iterator[str]:
+    """`text` as comment lines of a bearable width."""
+    line = "#"
+    for word in re.sub(r"[\x00-\x1f\x7f]", " ", text).split():
+        if len(line) + len(word) > _WIDTH and line != "#":
+            yield line
+            line = "# "
+        line += f" {word}"
+    if line != "#":
+        yield line
+
+
+def _list(values: Sequence[str]) -> str:
+    return f"[{', '.join(quoted(value) for value in values)}]"
+
+
+def _pattern(expression: str) -> str:
+    return quoted(expression) if "'" in expression else f"'{expression}'"
+
+
+def quoted(value: str) -> str:
+    """A TOML string; JSON spells its escapes the same way, but for DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

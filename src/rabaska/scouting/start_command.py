@@ -1,0 +1,129 @@
+"""The words that start a script, with placeholders where rabaska puts paths."""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from rabaska.domain.projects import FILL_IN
+from rabaska.scouting.option_roles import (
+    CHECKPOINTS,
+    DATA,
+    LOGS,
+    OUTPUT,
+    RESUME,
+    SAVE,
+    Role,
+    is_file,
+)
+from rabaska.scouting.script_options import FLAG, POSITIONAL, Option
+from rabaska.scouting.script_traits import uses
+from rabaska.scouting.script_writes import imported
+from rabaska.scouting.scripts import Script
+
+_TRAINING_WORDS = re.compile(r"train|fit|run", re.IGNORECASE)
+
+
+@dataclass
+class Words:
+    """A command being put together."""
+
+    start: list[str]
+    positionals: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+    resume: list[str] = field(default_factory=list)
+    missing: list[Option] = field(default_factory=list)  # required, and nobody knows the value
+
+    @property
+    def command(self) -> list[str]:
+        return [*self.start, *self.positionals, *self.options]
+
+
+def words(
+    script: Script, options: Sequence[Option], roles: Sequence[Role], data: Mapping[str, str]
+) -> Words:
+    """The command; `data` gives the value of each data option by its name."""
+    made = Words(_start(script, options))
+    subcommand = made.start[-1]
+    by_name = {role.option.name: role for role in roles}
+    outputs = 0
+    for option in options:
+        if option.command not in ("", subcommand):
+            continue
+        role = by_name.get(option.name)
+        what = role.what if role else ""
+        if what == RESUME and (option.kind == FLAG or option.truth):
+            made.resume += [option.spelled] if option.kind == FLAG else [option.spelled, "True"]
+            continue
+        value = data.get(option.name, "") if what == DATA else _value(option, what, outputs)
+        outputs += what == OUTPUT
+        _add(made, option, what, value)
+    if uses(script, "hydra.main"):
+        made.options.append("hydra.run.dir={output}")
+    return made
+
+
+def _start(script: Script, options: Sequence[Option]) -> list[str]:
+    relative = any(module.startswith(".") for module in imported(script.main))
+    if relative:
+        module = script.name.removesuffix(".py").replace("/", ".")
+        start = ["python", "-m", module]
+    else:
+        start = ["python", literal(script.name)]
+    if uses(script, "LightningCLI"):
+        return [*start, "fit"]
+    offered = list(dict.fromkeys(each.command for each in options if each.command))
+    chosen = next((each for each in offered if _TRAINING_WORDS.search(each)), None)
+    return [*start, chosen] if chosen else start
+
+
+def _value(option: Option, what: str, outputs: int) -> str:
+    leaf = literal(PurePosixPath(option.default).name) or option.name
+    if what == OUTPUT:
+        return "{output}" if not outputs and not is_file(option) else f"{{output}}/{leaf}"
+    if what == CHECKPOINTS:
+        return f"{{checkpoints}}/{leaf}" if is_file(option) else "{checkpoints}"
+    return {LOGS: "{output}/logs", RESUME: "{checkpoint}"}.get(what, "")
+
+
+def _add(made: Words, option: Option, what: str, value: str) -> None:
+    if what == SAVE or option.name == "do_train":
+        made.options.append(option.spelled)
+        return
+    if not value and option.required:
+        value = option.choices[0] if option.choices else FILL_IN
+        made.missing += [] if option.choices else [option]
+    if not value:
+        return
+    if option.kind == POSITIONAL:
+        made.positionals.append(value)
+    else:
+        made.options += given(option, value)
+
+
+def given(option: Option, value: str) -> list[str]:
+    """The words that give an option its value, as its program takes them."""
+    if option.style in ("override", "joined"):
+        return [f"{option.spelled}={value}"]
+    return [option.spelled, value]
+
+
+def with_links(command: Sequence[str], folders: Mapping[str, str]) -> list[str]:
+    """`command` for a script that looks for its data at fixed places: links are made first.
+
+    `folders` gives, for each place, the variable that holds the staged folder. The command stays
+    words of its own, so that placeholders and extra arguments work as ever.
+    """
+    steps = []
+    for place, variable in folders.items():
+        parent = str(PurePosixPath(place).parent)
+        if parent != ".":
+            steps.append(f"mkdir -p {literal(shlex.quote(parent))}")
+        steps.append(f'ln -sfn "${variable}" {literal(shlex.quote(place))}')
+    return ["sh", "-c", " && ".join([*steps, 'exec "$@"']), "links", *command]
+
+
+def literal(word: str) -> str:
+    """`word` with its braces doubled, so that they are no placeholder."""
+    return word.replace("{", "{{").replace("}", "}}")

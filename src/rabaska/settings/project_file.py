@@ -1,0 +1,167 @@
+"""rabaska.toml, found, read, checked and resolved for one cluster."""
+
+import copy
+import os
+import shlex
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path as File
+from typing import Any
+
+from rabaska.domain.projects import FILL_IN, Dataset, Project
+from rabaska.errors import SettingsError
+from rabaska.node import private_folders
+from rabaska.settings import consistency, document, resolution
+from rabaska.settings.consistency import disagreements
+from rabaska.settings.document import Mistake, nearest, refusal
+from rabaska.settings.overrides import with_overrides
+from rabaska.settings.project_tables import Settings
+from rabaska.settings.validation import checked
+
+FILE = "rabaska.toml"
+
+
+def find(folder: File) -> File:
+    """The rabaska.toml of `folder` or of the nearest folder above it, as git looks for its own."""
+    start = folder.absolute()
+    found = next(_around(start), None)
+    if found is not None:
+        _refuse_planted(found, start)
+        return found
+    raise SettingsError(
+        f"there is no {FILE} in {start} or in any folder above it",
+        hint="run `rabaska init` in the folder of your training program",
+    )
+
+
+def _refuse_planted(file: File, start: File) -> None:
+    """Refuse a file that another user put in our way: it names programs, which we would run.
+
+    Who stands in its folder, or in one of its owner's, means that project; but not in a folder
+    such as /tmp, where everybody may put things.
+    """
+    owner = file.lstat().st_uid
+    if owner in private_folders.trusted():
+        return
+    is_meant = file.parent == start or start.stat().st_uid == owner
+    if is_meant and not file.parent.stat().st_mode & stat.S_IWOTH:
+        return
+    raise SettingsError(
+        f"{file} belongs to another user, and is not used",
+        why="its owner would choose what runs in your name",
+        hint=f"`rabaska init` writes one of your own in {start}; if it is your project's, and only "
+        f"people you trust may write to its folder, `cd {shlex.quote(str(file.parent))}` first",
+    )
+
+
+def is_in_project(folder: File) -> bool:
+    return next(_around(folder.absolute()), None) is not None
+
+
+def _around(start: File) -> Iterator[File]:
+    for candidate in (start, *start.parents):
+        if os.path.lexists(candidate / FILE):
+            yield candidate / FILE
+
+
+def load(
+    folder: File, *, cluster: str = "here", overrides: Mapping[str, object] | None = None
+) -> Project:
+    """The project around `folder`, as it is to run on `cluster`.
+
+    `overrides` are values from the command line by dotted key, such as
+    `{"resources.walltime": "1h", "account": "def-prof"}`; None means not given. `account`,
+    `queue`, `features`, `mail` and `native` are those of the cluster's own table.
+    """
+    file = find(folder)
+    written = document.read(file, os.path.relpath(file, folder))
+    written, twice = _with_jobs(written)
+    values, given = with_overrides(written.values, cluster, overrides or {})
+    settings, mistakes = checked(Settings, values)
+    mistakes += twice
+    if settings is None:
+        raise refusal(mistakes, written, given)
+    there = resolution.resolve(settings, cluster)
+    mistakes += disagreements(there, file.parent, {mistake.path[0] for mistake in mistakes})
+    if mistakes:
+        raise refusal(mistakes, written, given)
+    return resolution.project(there, file.parent)
+
+
+def _with_jobs(written: document.Document) -> tuple[document.Document, list[Mistake]]:
+    """The file with `[chain] links`, its older name, as `jobs`; who writes both has a mistake."""
+    values, lines, mistakes = copy.deepcopy(written.values), dict(written.lines), []
+    for path, chain in _chains(values):
+        if "links" in chain:
+            value, old, new = chain.pop("links"), (*path, "links"), (*path, "jobs")
+            if "jobs" in chain:
+                both = "`links` beside `jobs`"
+                mistakes.append(Mistake(old, both, "they mean the same: keep `jobs`"))
+            elif old in lines:
+                lines[new] = lines[old]
+            chain.setdefault("jobs", value)
+    return replace(written, values=values, lines=lines), mistakes
+
+
+def _chains(values: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Each table [chain] with its path; what is no table is left for the check to complain of."""
+    clusters = values.get("cluster")
+    tables: list[tuple[tuple[str, ...], Any]] = [((), values)]
+    if isinstance(clusters, dict):
+        tables += [(("cluster", name), own) for name, own in clusters.items()]
+    for path, table in tables:
+        chain = table.get("chain") if isinstance(table, dict) else None
+        if isinstance(chain, dict):
+            yield (*path, "chain"), chain
+
+
+def check_command(project: Project) -> None:
+    """Refuse a command, extended on the command line, that holds an unknown placeholder."""
+    names = [dataset.name for dataset in project.datasets]
+    wrong = consistency.mistakes_in(project.command, ("command",), names)
+    if wrong:
+        raise refusal(wrong, document.Document(FILE, {}), frozenset({("command",)}))
+
+
+def check_filled(project: Project) -> None:
+    """Refuse a project in which what `init` could not know was never filled in."""
+    mistakes = [
+        Mistake((key,), f"`{FILL_IN}` in `{key}`", "replace it by the value that the program needs")
+        for key, words in (("command", project.command), ("resume", project.resume))
+        if any(FILL_IN in word for word in words)
+    ]
+    if mistakes:
+        raise refusal(mistakes, document.read(project.folder / FILE, FILE))
+
+
+def check_data(project: Project) -> None:
+    """Refuse a project whose datasets are not folders or files on this computer."""
+    mistakes = [
+        Mistake(("data", dataset.name, "beside" if place else "path"), *_absence(dataset, path))
+        for dataset in project.datasets
+        for place, path in enumerate(dataset.paths)
+        if not (_is_folder(path) or _is_file(path))
+    ]
+    if mistakes:
+        raise refusal(mistakes, document.read(project.folder / FILE, FILE))
+
+
+def _is_folder(path: File) -> bool:
+    # `access` first: it says no where `is_dir` would raise, as for a name that is too long.
+    return os.access(path, os.R_OK | os.X_OK) and path.is_dir()
+
+
+def _is_file(path: File) -> bool:
+    """An archive, or one large file such as an LMDB, is a dataset as well."""
+    return os.access(path, os.R_OK) and path.is_file()
+
+
+def _absence(dataset: Dataset, path: File) -> tuple[str, str]:
+    if os.access(path, os.F_OK):
+        what = f"dataset `{dataset.name}` is no folder or file that you may read: {path}"
+        return what, ""
+    around = path.parent
+    names = [entry.name for entry in around.iterdir()] if _is_folder(around) else []
+    what = f"no folder {path} for dataset `{dataset.name}`"
+    return what, nearest(path.name, names)

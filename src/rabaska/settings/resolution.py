@@ -1,0 +1,164 @@
+"""Settings as they hold on one cluster, and the project they make."""
+
+import os
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path as File
+from typing import TypeVar
+
+from rabaska.domain.jobs import Resources
+from rabaska.domain.projects import Chain, CheckpointSettings, Dataset, EnvironmentRecipe, Project
+from rabaska.domain.secrets import parted
+from rabaska.settings.document import Path
+from rabaska.settings.project_tables import (
+    ChainTable,
+    ClusterTable,
+    DataTable,
+    EnvironmentTable,
+    ResourcesTable,
+    Settings,
+    Table,
+)
+
+SomeTable = TypeVar("SomeTable", bound=Table)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """`settings` with the keys written for one cluster laid over the general ones."""
+
+    settings: Settings
+    cluster: str
+    own: ClusterTable
+    resources: ResourcesTable
+    chain: ChainTable
+    environment: EnvironmentTable
+
+    def where(self, table: str, key: str) -> Path:
+        """The path of a key: in the cluster's own table when it was written there."""
+        own = getattr(self.own, table).model_fields_set
+        return ("cluster", self.cluster, table, key) if key in own else (table, key)
+
+    @property
+    def kind(self) -> str:
+        """The kind of environment, guessed from what is there when it was left out."""
+        if self.environment.kind:
+            return self.environment.kind
+        if self.environment.requirements:
+            return "virtualenv"
+        return "activate" if self.environment.path else "current"
+
+    @property
+    def requirements(self) -> str:
+        """The requirements file, relative to the project folder."""
+        return self.environment.requirements or "requirements.txt"
+
+
+def resolve(settings: Settings, cluster: str) -> Resolved:
+    own = settings.cluster.get(cluster, ClusterTable())
+    return Resolved(
+        settings=settings,
+        cluster=cluster,
+        own=own,
+        resources=_laid_over(settings.resources, own.resources),
+        chain=_laid_over(settings.chain, own.chain),
+        environment=_laid_over(settings.environment, own.environment),
+    )
+
+
+def _laid_over(table: SomeTable, own: SomeTable) -> SomeTable:
+    return table.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
+
+
+def project(resolved: Resolved, folder: File) -> Project:
+    """The project in `folder`; its requirements file, where it has one, is read now."""
+    settings, own = resolved.settings, resolved.own
+    return Project(
+        name=settings.name or name_for(folder),
+        folder=folder,
+        command=tuple(settings.command),
+        resources=_resources(resolved),
+        launch=settings.launch,
+        resume=tuple(settings.resume),
+        datasets=tuple(_dataset(name, data, folder) for name, data in settings.data.items()),
+        environment=_recipe(resolved, folder),
+        chain=_chain(resolved.chain),
+        checkpoints=CheckpointSettings(patterns=tuple(settings.checkpoints.patterns)),
+        keep=tuple(settings.output.keep),
+        exclude=(*settings.code.exclude, *_packed_beside(resolved)),
+        include=tuple(settings.code.include),
+        progress=settings.progress.pattern,
+        watch=settings.progress.watch,
+        account=own.account,
+        queue=own.queue,
+        features=tuple(own.features),
+        mail=own.mail,
+        native=tuple(own.native),
+    )
+
+
+def _chain(asked: ChainTable) -> Chain:
+    """As asked; who says how many jobs there are gets no more."""
+    said = asked.jobs if "jobs" in asked.model_fields_set else None
+    at_most = said if asked.at_most is None else max(asked.at_most, asked.jobs)
+    return Chain(asked.jobs, asked.grace, asked.signal, requeue=asked.requeue, at_most=at_most)
+
+
+def _resources(resolved: Resolved) -> Resources:
+    """As asked; a program that is launched as several processes gets one for each GPU."""
+    asked = resolved.resources
+    several = resolved.settings.launch != "program"
+    tasks = asked.tasks or (asked.gpus if several else 1) or 1
+    return Resources(**asked.model_dump(exclude={"tasks"}), tasks=tasks)
+
+
+def _packed_beside(resolved: Resolved) -> tuple[str, ...]:
+    """A packed environment in the project folder: it travels, but not as code."""
+    path = resolved.environment.path
+    inside = resolved.kind == "packed" and not path.startswith(("/", "~", "$", ".."))
+    return ("/" + path.removeprefix("./").rstrip("/"),) if inside else ()
+
+
+def _recipe(resolved: Resolved, folder: File) -> EnvironmentRecipe:
+    asked = resolved.environment
+    text = ""
+    if resolved.kind == "virtualenv":
+        text = (folder / resolved.requirements).read_text("utf-8", "replace")
+    variables, hidden = parted(asked.variables)
+    travels = resolved.kind == "packed" and not asked.path.startswith(("/", "~", "$"))
+    return EnvironmentRecipe(
+        kind=resolved.kind,
+        path=asked.path,
+        here=_absolute(folder, asked.path) if travels else None,
+        requirements=text,
+        build=asked.build or "",
+        python=asked.python,
+        modules=tuple(asked.modules),
+        variables=variables,
+        hidden=hidden,
+        secrets=tuple(asked.secrets),
+        secrets_from=_absolute(folder, asked.secrets_from) if asked.secrets_from else None,
+    )
+
+
+def _dataset(name: str, data: DataTable, folder: File) -> Dataset:
+    return Dataset(
+        name,
+        _absolute(folder, data.path),
+        data.mode,
+        data.follow_links,
+        beside=tuple(_absolute(folder, path) for path in data.beside),
+        samples=data.samples,
+    )
+
+
+def _absolute(folder: File, path: str) -> File:
+    # Not Path.expanduser, which fails for a user it does not know; then the folder is missing.
+    return File(os.path.normpath(folder / os.path.expanduser(path)))  # noqa: PTH111
+
+
+def name_for(folder: File) -> str:
+    """A project name made of the folder's: plain letters, and never empty."""
+    plain = unicodedata.normalize("NFKD", folder.name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")[:60] or "project"

@@ -1,0 +1,1 @@
+"""Looking at a cluster: what is asked of a site, what it answered, and its profile as text."""

@@ -1,0 +1,178 @@
+"""What `qstat -Q -f`, `pbsnodes -a` and `qstat -B -f` say of the queues of PBS, Torque and Moab."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from rabaska.domain.clusters import Partition
+from rabaska.sites.slurm_queues import count, together, walltime
+
+Attributes = Mapping[str, str]
+
+# The name of a card, among the properties that a site gave its nodes.
+_CARD = re.compile(r"(?:[kpvtalhb]|gtx|rtx|gh|gb|mi)[-_]?\d{2,4}[\w-]*", re.IGNORECASE | re.ASCII)
+_SIZES = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
+_MODEL = ("gpu_model", "gpu_type", "gputype")  # what sites call it; PBS has no word of its own
+
+
+@dataclass(frozen=True)
+class PbsNode:
+    names: frozenset[str]  # its own, its properties, and the queue it is kept for
+    kept_for: frozenset[str]  # queues; none: it serves all that keep no nodes
+    cores: int
+    memory: int  # bytes
+    gpus: int
+    gpu_model: str
+
+
+def partitions(queues: str, nodes: str, server: str = "") -> tuple[Partition, ...]:
+    """The queues that users may submit to; a queue that leads to others is as large as those."""
+    told = dict(_blocks(queues, r"^Queue: *(\S+)[ \t\r]*$"))
+    hosts = [_host(name, each) for name, each in _blocks(nodes, r"^(\S+)[ \t\r]*$")]
+    kept = {queue for host in hosts for queue in host.kept_for}
+    default = re.findall(r"^\s+default_queue = (\S+)", server, re.MULTILINE)
+    found = {}
+    for name, queue in told.items():
+        serving = [host for host in hosts if _serves(host, name, queue, kept)]
+        one = Partition(name, default=name in default)
+        found[name] = _limited(_with_hosts(one, serving), queue, _mine(queues))
+    found = {name: _routed(each, told[name], found) for name, each in found.items()}
+    return tuple(each for name, each in found.items() if not _is(told[name], "from_route_only"))
+
+
+def _blocks(text: str, heading: str) -> Iterator[tuple[str, Attributes]]:
+    """Each heading at the left margin, and the `name = value` lines below it."""
+    # A long value goes on in the next line, after a tab.
+    text = text.replace("\r\n", "\n").replace("\n\t", "")
+    starts = list(re.finditer(heading, text, re.MULTILINE))
+    ends = [start.start() for start in starts[1:]] + [len(text)]
+    for start, end in zip(starts, ends, strict=False):
+        lines = re.findall(r"^[ \t]+([\w.]+) = (.*?)[ \t]*$", text[start.end() : end], re.MULTILINE)
+        if lines:
+            yield start[1], dict(lines)
+
+
+def _host(name: str, told: Attributes) -> PbsNode:
+    """A node of Torque (`np`, `gpus`, `properties`) or of PBS (`resources_available`)."""
+    status = dict(re.findall(r"(\w+)=([^,]*)", told.get("status", "")))
+    properties = [word.strip() for word in told.get("properties", "").split(",") if word.strip()]
+    queues = _words(told.get("resources_available.Qlist", "")) | _words(told.get("queue", ""))
+    models = [told[key] for each in _MODEL if (key := f"resources_available.{each}") in told]
+    cards = [word for word in properties if _CARD.fullmatch(word)]
+    gpus = count(told.get("gpus", "") or told.get("resources_available.ngpus", ""))
+    return PbsNode(
+        names=frozenset([name, *properties]),
+        kept_for=frozenset(queues),
+        cores=count(told.get("np", "") or told.get("resources_available.ncpus", "")),
+        memory=size(status.get("physmem", "") or told.get("resources_available.mem", "")),
+        gpus=gpus,
+        gpu_model=next(iter([*models, *cards]), "") if gpus else "",
+    )
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in re.split(r"[\s,]+", text) if word}
+
+
+def _serves(host: PbsNode, name: str, queue: Attributes, kept: set[str]) -> bool:
+    """By PBS's `queue` or `Qlist` of the node, or by Torque's `neednodes` of the queue."""
+    wanted = queue.get("default_chunk.Qlist") or name
+    if wanted in kept or host.kept_for:
+        return wanted in host.kept_for
+    # `node1+node2`, or properties that a node must have together: `gpu:k80`.
+    needed = queue.get("resources_default.neednodes", "").split("+")
+    return any(set(each.split(":")) - {""} <= host.names for each in needed)
+
+
+def _with_hosts(queue: Partition, hosts: Sequence[PbsNode]) -> Partition:
+    for host in hosts:
+        one = replace(
+            queue,
+            nodes=1,
+            cores=host.cores,
+            memory=host.memory,
+            gpus=host.gpus,
+            gpu_model=host.gpu_model,
+        )
+        queue = together(queue, one)
+    return queue
+
+
+def _limited(queue: Partition, told: Attributes, mine: set[str]) -> Partition:
+    most_gpus = told.get("resources_max.ngpus", "") or told.get("resources_max.gpus", "")
+    gpus = min(queue.gpus, count(most_gpus)) if most_gpus else queue.gpus
+    return replace(
+        queue,
+        walltime=span(told.get("resources_max.walltime", "")),
+        shortest=span(told.get("resources_min.walltime", "")),
+        most_nodes=count(told.get("resources_max.nodect", "")),
+        gpus=gpus,
+        gpu_model=queue.gpu_model if gpus else "",
+        without_gpus=gpus > 0 and not told.get("resources_min.ngpus"),
+        on_request=_for_others(told, mine),
+        closed=closed(told),
+    )
+
+
+def closed(queue: Attributes) -> str:
+    """Why no job starts there now; a queue that is not started takes jobs all the same."""
+    if queue.get("enabled") == "False":
+        return "it takes no jobs: enabled = False"
+    return "it starts no jobs: started = False" if queue.get("started") == "False" else ""
+
+
+def _for_others(queue: Attributes, mine: set[str]) -> bool:
+    """Whether a list says who may use it, and we are not in it."""
+    lists = {"user": "acl_users", "group": "acl_groups"}
+    closing = [key for who, key in lists.items() if _is(queue, f"acl_{who}_enable")]
+    allowed = [{word.partition("@")[0] for word in _words(queue.get(key, ""))} for key in closing]
+    return bool(mine) and any(not mine & names for names in allowed)
+
+
+def _mine(text: str) -> set[str]:
+    """The user and the groups that we are, as the question had them printed first."""
+    return set(" ".join(re.findall(r"^@(?:user|groups) (.*)$", text, re.MULTILINE)).split())
+
+
+def _routed(queue: Partition, told: Attributes, all_of_them: Mapping[str, Partition]) -> Partition:
+    """A queue that only leads to others: what the largest of them allows, unless it says less."""
+    names = _words(told.get("route_destinations", ""))
+    behind = [
+        all_of_them[name] for each in names if (name := each.partition("@")[0]) in all_of_them
+    ]
+    if told.get("queue_type") != "Route" or not behind:
+        return queue
+    limits = [each.walltime for each in behind]
+    longest = None if None in limits else max(limit for limit in limits if limit)
+    best = max(behind, key=lambda each: each.gpus)
+    return replace(
+        queue,
+        walltime=queue.walltime or longest,
+        nodes=max(each.nodes for each in behind),
+        cores=best.cores,
+        memory=best.memory,
+        gpus=best.gpus,
+        gpu_model=best.gpu_model,
+        without_gpus=any(each.takes(0) for each in behind) and best.gpus > 0,
+    )
+
+
+def _is(queue: Attributes, key: str) -> bool:
+    return queue.get(key) == "True"
+
+
+def span(text: str) -> timedelta | None:
+    """`HH:MM:SS`, or plain seconds."""
+    return walltime(f"0:{text}" if text.strip().isdecimal() else text)
+
+
+def size(text: str) -> int:
+    """`24658572kb` in bytes, whole mebibytes of them."""
+    found = re.fullmatch(r"(\d{1,15})([kmgt]?b?)", text.strip().lower(), re.ASCII)
+    return whole_mebibytes(int(found[1]) * _SIZES.get(found[2], 1)) if found else 0
+
+
+def whole_mebibytes(memory: int) -> int:
+    """As profiles write it."""
+    return memory // 2**20 * 2**20

@@ -1,0 +1,154 @@
+"""The text of a cluster profile: what a site showed, with a word on each line for its reader."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+
+from rabaska.domain.clusters import Cluster, Partition
+from rabaska.scouting.settings_draft import quoted
+from rabaska.sites.site_facts import Site
+
+_PLACES = ("SCRATCH", "WORK", "STORE", "PROJECT")  # the best place for our own folder first
+_LOCAL = ("SLURM_TMPDIR", "LSCRATCH")
+_MANY_MODULES = 400  # beyond this a list helps nobody
+
+
+def text(cluster: Cluster, site: Site) -> str:
+    """A commented profile that can be loaded as it is."""
+    parts = [
+        _head(cluster, site),
+        _reach(cluster),
+        _storage(site),
+        _software(site),
+        _nodes(site),
+        _partitions(site),
+    ]
+    # What a site said stays in its line: another one could name a program that ssh starts.
+    lines = [[line.replace("\n", " ") for line in part] for part in parts]
+    written = "\n\n".join("\n".join(part) for part in lines if part) + "\n"
+    # In strings they are spelled out; a comment may not hold them at all.
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", " ", written)
+
+
+def _head(cluster: Cluster, site: Site) -> Iterator[str]:
+    yield "# Written by `rabaska clusters add` from what the site said; edit it as you like."
+    yield f"# `rabaska clusters check {cluster.name}` compares it with the site again."
+    yield f"title = {quoted(cluster.title)}"
+    if site.version:
+        yield f"# It calls itself {site.version}."
+    yield f"scheduler = {quoted(site.scheduler)}"
+    seen = ", ".join(f"{name} ({version})" for name, version in site.pythons.items())
+    yield f"# What runs rabaska's own part there: 3.6 or newer. Seen: {seen or 'none'}."
+    yield f"python = {quoted(site.python or 'python3')}"
+    yield f"source = {quoted(cluster.source)}"
+    yield f"checked = {quoted(cluster.checked)}"
+    if site.accounts:
+        yield "# Which of them pays is for `account` in a project's [cluster.NAME] to say."
+        yield f"accounts = {_listed(site.accounts)}"
+    for name, value in site.limits.items():
+        yield f"# {name} = {value}"
+
+
+def _reach(cluster: Cluster) -> Iterator[str]:
+    if not cluster.host:
+        return
+    yield "[reach]"
+    yield f"host = {quoted(cluster.host)}"
+    yield '# transfer = "…"  # the host for large transfers, if the site has one'
+    if cluster.ssh_options:
+        yield f"options = {_listed(cluster.ssh_options)}"
+
+
+def _storage(site: Site) -> Iterator[str]:
+    there = [name for name in _PLACES if name in site.variables]
+    yield "[storage]"
+    yield "# Where packs, runs and environments are kept. Sites empty their scratch now and then."
+    yield f"store = {quoted(f'${there[0]}/rabaska' if there else '~/rabaska')}"
+    local = next((name for name in _LOCAL if name in {**site.variables, **site.in_job}), "")
+    if local:
+        yield "# Each job's own space on its node."
+        yield f"local = {quoted(f'${local}')}"
+    if site.quota:
+        yield f"quota = {quoted(site.quota)}"
+    if there:
+        yield "[storage.tiers]"
+    for name in there:
+        yield f"{name.lower()} = {quoted(f'${name}')}  # {site.variables[name]}"
+
+
+def _software(site: Site) -> Iterator[str]:
+    yield "[software]"
+    names = site.modules or ()
+    pythons = [name for name in names if name.split("/")[0].lower() in ("python", "anaconda3")]
+    if names and len(names) <= _MANY_MODULES:
+        yield from _comment(f"Modules seen: {', '.join(names)}")
+    elif names:
+        yield f"# {len(names)} modules seen; those of Python: {', '.join(pythons) or 'none'}"
+    yield "# Loaded before every environment, before the `modules` of a project."
+    yield "modules = []"
+    yield "# Folders of wheels that the site keeps for `pip install --no-index`."
+    yield f"wheelhouse = {_listed(site.wheelhouse)}"
+
+
+def _nodes(site: Site) -> Iterator[str]:
+    yield "[nodes]"
+    if site.internet is None:
+        yield "# Whether compute nodes reach the internet; the first run tries it, `--probe` now."
+        yield "# internet = false"
+    else:
+        yield "# Tried with a job of one minute."
+        yield f"internet = {str(site.internet).lower()}"
+
+
+def _partitions(site: Site) -> Iterator[str]:
+    for number, each in enumerate(site.partitions):
+        yield from ([""] if number else [])
+        yield f"[partitions.{quoted(each.name)}]"
+        yield from _partition(each)
+
+
+def _partition(each: Partition) -> Iterator[str]:
+    if each.walltime:
+        yield f"walltime = {quoted(spelled(each.walltime))}"
+    if each.shortest:
+        yield f"shortest = {quoted(spelled(each.shortest))}"
+    counts = (("nodes", each.nodes), ("most_nodes", each.most_nodes), ("cores", each.cores))
+    for key, count in counts:
+        if count:
+            yield f"{key} = {count}"
+    if each.memory >= 10**6:
+        yield f"memory = {quoted(f'{each.memory // 2**20} MiB')}"
+    if each.gpus:
+        yield f"gpus = {each.gpus}"
+    if each.gpu_model:
+        yield f"gpu_model = {quoted(each.gpu_model)}"
+    if each.on_request:
+        yield "on_request = true"
+    if each.without_gpus:
+        yield "without_gpus = true"
+    if each.default:
+        yield "default = true"
+    if each.closed:
+        yield f"# When it was looked at, {each.closed}"
+
+
+def spelled(span: timedelta) -> str:
+    """`1d12h`, `20m`: as people write it in rabaska.toml."""
+    seconds = round(span.total_seconds())
+    amounts = ((seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"))
+    units = (*amounts, (seconds % 60, "s"))
+    return "".join(f"{amount}{unit}" for amount, unit in units if amount) or "0s"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return f"[{', '.join(quoted(word) for word in words)}]"
+
+
+def _comment(sentence: str) -> Iterator[str]:
+    line = "#"
+    for word in sentence.split():
+        if len(line) + len(word) > 96:
+            yield line
+            line = "#"
+        line += f" {word}"
+    yield line

@@ -1,0 +1,98 @@
+"""Everything that has state, to a checkpoint and back."""
+
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from . import lazy_imports, state_tree
+from .errors import CannotResume, WrongUse
+from .random_state import State
+
+Parts = Dict[str, Any]
+
+
+def check(parts: Parts) -> None:
+    for name, part in parts.items():
+        if isinstance(part, dict):
+            continue
+        if not (hasattr(part, "state_dict") and hasattr(part, "load_state_dict")):
+            raise WrongUse(
+                "`{}` cannot be carried by a session".format(name),
+                why="a {} has no state_dict and load_state_dict".format(type(part).__name__),
+                hint="give both to it, or keep its values in a dictionary",
+            )
+
+
+def encoded(parts: Parts, own: Dict[str, Any], each: List[State]) -> Tuple[Any, state_tree.Tensors]:
+    """The whole state as values for JSON, and the tensors they name."""
+    inside = {name: _state_of(part) for name, part in parts.items()}
+    text, tensors = state_tree.encode(inside, "parts")
+    others, more = state_tree.encode(each, "generators")
+    whole = {"is": "dict", "of": {"parts": text, "generators": others}}
+    whole["of"]["session"] = state_tree.encode(own, "session")[0]  # type: ignore[index]
+    return whole, dict(tensors, **more)
+
+
+def _state_of(part: Any) -> Any:
+    # A dictionary of whatever class: it is filled again, not made again.
+    return dict(part) if isinstance(part, dict) else part.state_dict()
+
+
+def restore(saved: Parts, parts: Parts) -> None:
+    for name, part in parts.items():
+        if isinstance(part, dict):
+            part.clear()
+            part.update(saved[name])
+            continue
+        try:
+            part.load_state_dict(saved[name])
+        except (RuntimeError, ValueError, KeyError, TypeError) as problem:
+            raise CannotResume(
+                "`{}` does not take up the state that was saved".format(name),
+                why=str(problem),
+                hint="start with the {} that was saved, or in another folder".format(name),
+            ) from problem
+
+
+def fits(saved: Dict[str, Any], parts: Parts, ranks: int) -> None:
+    """Refuse a checkpoint that another program, or another number of processes, has made."""
+    before = saved["session"]["ranks"]
+    if before != ranks:
+        raise CannotResume(
+            "this run was begun by {} processes and cannot go on with {}".format(before, ranks),
+            why="the samples of each batch, and so every loss, depend on how many there are",
+            hint="ask for {} processes again, or begin a new run".format(before),
+        )
+    missing, surplus = set(parts) - set(saved["parts"]), set(saved["parts"]) - set(parts)
+    if missing or surplus:
+        raise CannotResume(
+            "the checkpoint and the session are not made of the same parts",
+            why="saved were {}, given are {}".format(_list(saved["parts"]), _list(parts)),
+            hint="give the session the same names as when the run began",
+        )
+
+
+def same_recipe(saved: Optional[Dict[str, Any]], now: Dict[str, Any]) -> None:
+    """Refuse to continue in an order that is not the one that was begun."""
+    if saved is None or saved == now:
+        return
+    changed = [
+        "{} was {} and is {}".format(name, saved.get(name), now[name])
+        for name in now
+        if saved.get(name) != now[name]
+    ]
+    raise CannotResume(
+        "the loader cannot go on where it was",
+        why="; ".join(changed),
+        hint="give the values of the beginning, or begin a new run",
+    )
+
+
+def pin_threads(before: int, say: Callable[[str], None]) -> None:
+    """As many threads as at the beginning: another number adds up in another order."""
+    torch = lazy_imports.torch()
+    if torch.get_num_threads() != before:
+        say("using {} threads, as this run did from its beginning".format(before))
+        torch.set_num_threads(before)
+
+
+def _list(parts: Parts) -> str:
+    return ", ".join(sorted(parts)) or "none"

@@ -1,0 +1,258 @@
+"""The checkpoints and the log of a session: written in the background, read at its beginning."""
+
+import json
+import os
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from rabaska.node import files, partial_folder
+from rabaska.node.checkpoints import commit
+from rabaska.node.checkpoints.commit import NO_SPACE
+
+from . import (
+    checkpoint_writer,
+    full_state,
+    lazy_imports,
+    random_state,
+    read_checkpoint,
+    sharded_state,
+)
+from .checkpoint_writer import BackgroundSave, CheckpointWriter
+from .errors import NotSaveable, SaveFailed
+from .process_group import ProcessGroup
+from .snapshot_memory import SnapshotMemory
+
+NAME = "metrics.jsonl"
+
+
+class Metrics:
+    """Lines are handed to the system at once, and made durable before each checkpoint.
+
+    On a full disk they wait in memory: no loss is missing once there is room again.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._waiting = b""
+        self._lock = threading.Lock()
+
+    def cut(self, size: int) -> None:
+        """Forget what was logged after the checkpoint: those steps are made again."""
+        if os.fstat(self._file).st_size > size:
+            os.ftruncate(self._file, size)
+
+    def size(self) -> int:
+        """Bytes, with those that wait."""
+        with self._lock:
+            return os.fstat(self._file).st_size + len(self._waiting)
+
+    def log(self, line: Dict[str, Any]) -> None:
+        with self._lock:
+            self._waiting += (json.dumps(line) + "\n").encode("utf-8")
+            self._flush_if_there_is_room()
+
+    def _flush(self) -> None:
+        while self._waiting:
+            self._waiting = self._waiting[os.write(self._file, self._waiting) :]
+
+    def _flush_if_there_is_room(self) -> None:
+        try:
+            self._flush()
+        except OSError as problem:
+            if problem.errno not in NO_SPACE:
+                raise
+
+    def sync(self) -> None:
+        with self._lock:
+            self._flush()
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        self._flush_if_there_is_room()
+        os.close(self._file)
+
+
+DONE = "DONE.json"
+
+Own = Dict[str, Any]  # what the session itself wants back
+
+
+class SessionCheckpoints:
+    """Of one folder; the first rank writes, and every rank knows what is there."""
+
+    def __init__(
+        self, folder: str, keep: int, crew: ProcessGroup, say: Callable[[str], None]
+    ) -> None:
+        self.folder = folder
+        self._crew = crew
+        self._say = say
+        self._writer = CheckpointWriter(folder, keep)
+        self._memory = SnapshotMemory()
+        self._mesh: Any = None  # of processes over which some of the state is spread
+        self._others = crew  # the ranks, as they speak while the training goes on
+        self._log = Metrics(self._prepared()) if crew.first else None
+
+    def _prepared(self) -> str:
+        os.makedirs(self.folder, exist_ok=True)
+        output = os.environ.get("RABASKA_OUTPUT") or self.folder
+        os.makedirs(output, exist_ok=True)
+        return os.path.join(output, NAME)
+
+    def newest(self, parts: full_state.Parts) -> Optional[read_checkpoint.ReadCheckpoint]:
+        """The newest whole one, for every rank; the log is cut back to it."""
+        self._mesh = sharded_state.mesh_of(parts)
+        self._others = self._crew.apart() if self._mesh is not None else self._crew
+        found = (
+            read_checkpoint.newest(self.folder, self._say, self._mesh) if self._crew.first else None
+        )
+        path = self._crew.from_first(found and found.path)
+        if path is None:
+            self.cut_log(0)
+            return None
+        found = found or read_checkpoint.read(path, self._mesh)
+        self.cut_log(found.state["session"]["metrics"])
+        full_state.fits(found.state, parts, self._crew.size)
+        if found.sharded:
+            sharded_state.read(found.path, found.sharded, self._crew)
+        return found
+
+    def cut_log(self, size: int) -> None:
+        if self._log is not None:
+            self._log.cut(size)
+
+    def log(self, line: Dict[str, Any]) -> None:
+        if self._log is not None:
+            self._log.log(line)
+
+    def prepare(self, parts: full_state.Parts) -> None:
+        """Make room for the state in memory, before the first save needs it."""
+        if self._crew.first:
+            self._memory.prepare(sharded_state.parted(full_state.encoded(parts, {}, [])[1])[0])
+
+    def save(self, step: int, parts: full_state.Parts, own: Own) -> float:
+        """Copy the state and begin to write it; when it began to cost the training time."""
+        self.wait()  # what is being written is in the memory that is filled now
+        began = time.monotonic()
+        each = self._crew.gather(random_state.state())
+        if self._mesh is not None:
+            self._save_together(step, parts, own, each)
+        elif self._crew.first:
+            self._writer.start(self._snapshot(step, parts, own, each))
+        return began
+
+    def _save_together(
+        self, step: int, parts: full_state.Parts, own: Own, each: List[random_state.State]
+    ) -> None:
+        """Every rank writes its own part into a folder that the first one begins and commits."""
+        making = self._begun(step)
+        folder = self._crew.from_first(making and making.path)
+        if folder is None:
+            return
+        spread = sharded_state.parted(full_state.encoded(parts, {}, [])[1])[1]
+        written = sharded_state.write(folder, spread, self._others)
+        if making is None:
+            self._writer.start(written)
+            return
+        save = self._snapshot(step, parts, own, each)
+        self._writer.start(save._replace(begun=checkpoint_writer.SaveBegun(making, written)))
+
+    def _begun(self, step: int) -> Optional[partial_folder.PartialFolder]:
+        """The folder that all ranks write to; None when there is nothing to write, or no room."""
+        if not self._crew.first or checkpoint_writer.is_made(self.folder, step):
+            return None
+        try:
+            return checkpoint_writer.begin(self.folder, step)
+        except OSError as problem:
+            self._tell(problem)
+            return None
+
+    def _snapshot(
+        self, step: int, parts: full_state.Parts, own: Own, each: List[random_state.State]
+    ) -> BackgroundSave:
+        assert self._log is not None
+        own = dict(
+            own,
+            metrics=self._log.size(),
+            threads=lazy_imports.torch().get_num_threads(),
+            ranks=self._crew.size,
+        )
+        text, tensors = full_state.encoded(parts, own, each)
+        tensors, spread = sharded_state.parted(tensors)
+        if spread and self._mesh is None:
+            raise NotSaveable(
+                "`{}` cannot be saved".format(min(spread)),
+                why="it is spread over processes, and no part that was given has such weights",
+                hint="give the sharded model itself to the session",
+            )
+        return BackgroundSave(step, self._memory.take(tensors), text, _about(own), self._log.sync)
+
+    @property
+    def seconds_to_write(self) -> float:
+        return self._writer.seconds
+
+    def busy(self) -> bool:
+        return self._writer.busy()
+
+    def wait(self) -> None:
+        """Return when what is being written is durable; tell what went wrong."""
+        self._writer.wait()
+        self.surface()
+
+    def surface(self) -> None:
+        """Tell what went wrong in the background."""
+        problem = self._writer.problem()
+        if problem is not None:
+            self._tell(problem)
+
+    def _tell(self, problem: BaseException) -> None:
+        """A full disk is told; anything else ends the training."""
+        if isinstance(problem, OSError) and problem.errno in commit.NO_SPACE:
+            self._say(
+                "a checkpoint could not be saved: {}; the training goes on and the older "
+                "checkpoints stay".format(problem.strerror)
+            )
+            return
+        raise SaveFailed(
+            "a checkpoint could not be saved in {}".format(self.folder),
+            why="{}: {}".format(type(problem).__name__, problem),
+            hint="the checkpoints before it are whole; start again to continue from them",
+        ) from problem
+
+    def is_saved(self, step: int) -> bool:
+        """Whether that step is durable; for every rank what the first one finds."""
+        return bool(
+            self._crew.from_first(self._crew.first and checkpoint_writer.is_made(self.folder, step))
+        )
+
+    def newest_step(self) -> int:
+        return max((made.step for made in commit.newest_first(self.folder)), default=0)
+
+    def finish(self, step: int, epochs: Optional[int]) -> None:
+        """The training is over: say so for good, if its last step was saved."""
+        last = os.path.join(self.folder, commit.folder_name(step))
+        if self._crew.first and os.path.isdir(last):
+            files.write_json(os.path.join(self.folder, DONE), {"step": step, "epochs": epochs})
+
+    def is_done(self, step: int) -> bool:
+        """Whether the training was over after `step`; for every rank what the first one finds."""
+        try:
+            told = files.read_json(os.path.join(self.folder, DONE)) or {}
+        except ValueError:
+            told = {}
+        return bool(self._crew.from_first(told.get("step") == step))
+
+    def close(self) -> None:
+        self._writer.close()
+        if self._log is not None:
+            self._log.close()
+
+
+def _about(own: Own) -> Dict[str, Any]:
+    """For people, and for whoever looks without loading."""
+    epoch, batch = own["place"]
+    about = {"epoch": epoch, "batch": batch, "torch": lazy_imports.torch().__version__}
+    for name in ("RABASKA_RUN", "RABASKA_JOB"):
+        about[name.lower()[8:]] = os.environ.get(name)
+    return about
