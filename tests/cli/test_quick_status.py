@@ -7,7 +7,8 @@ ON_THE_WAY = """
 import sys
 from rabaska.cli.quick_status import import_later
 import_later("inspect")
-import rabaska.cli.quick_status, rabaska.cli.terminal, rabaska.steps.read_status, rabaska.knowledge.queue_reasons
+import rabaska.cli.quick_status, rabaska.cli.terminal
+import rabaska.steps.read_status, rabaska.knowledge.queue_reasons
 import rabaska.remote.login_node, rabaska.schedulers.slurm
 """
 

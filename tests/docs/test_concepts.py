@@ -25,10 +25,18 @@ def test_the_rule_that_chooses_a_checkpoint_stands_on_the_page_word_for_word():
 
 def test_every_way_a_job_can_end_has_its_row():
     ends = (
-        chain_rule.FINISHED, chain_rule.TIME_LIMIT, chain_rule.CRASHED, chain_rule.KILLED, chain_rule.CANCELLED, chain_rule.LOST,
-        chain_rule.ASKED_TO_GO_ON, chain_rule.SUPERSEDED, chain_rule.STAGING_FAILED, chain_rule.NO_TIME_LEFT,
+        chain_rule.FINISHED,
+        chain_rule.TIME_LIMIT,
+        chain_rule.CRASHED,
+        chain_rule.KILLED,
+        chain_rule.CANCELLED,
+        chain_rule.LOST,
+        chain_rule.ASKED_TO_GO_ON,
+        chain_rule.SUPERSEDED,
+        chain_rule.STAGING_FAILED,
+        chain_rule.NO_TIME_LEFT,
         chain_rule.DAMAGED_DATA,
-    )  # fmt: skip
+    )
 
     for how in ends:
         assert f"\n| {how} | " in CONCEPTS

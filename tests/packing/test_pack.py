@@ -430,7 +430,8 @@ def packed_by(program: str, source: Path, store: Path, **how) -> str:
     """What a process of its own says of packing `source`; it may lack rights or space."""
     script = (
         "import sys\nfrom pathlib import Path\nfrom rabaska.errors import RabaskaError\n"
-        "from rabaska.packing.make_pack import PackOptions, pack\nsource, store = map(Path, sys.argv[1:])\n"
+        "from rabaska.packing.make_pack import PackOptions, pack\n"
+        "source, store = map(Path, sys.argv[1:])\n"
         + program
         + "\ntry:\n    print('packed', pack(source, store, PackOptions('animals')).identity)\n"
         "except RabaskaError as error:\n    print(type(error).__name__, error)\n"
@@ -588,7 +589,8 @@ def test_a_packer_killed_at_any_moment_leaves_nothing_that_is_taken_for_whole(tm
         path.write_bytes(os.urandom(3000))
     command = [
         sys.executable, "-c",
-        "import sys; from pathlib import Path; from rabaska.packing.make_pack import PackOptions, pack\n"
+        "import sys; from pathlib import Path\n"
+        "from rabaska.packing.make_pack import PackOptions, pack\n"
         "print('ready', flush=True)\n"
         "pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('animals', shard_size=500_000))",
         source, store,

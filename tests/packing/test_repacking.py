@@ -104,7 +104,8 @@ def test_a_new_class_leaves_most_shards_as_they_were(source, tmp_path):
 def test_what_a_stopped_packer_had_finished_is_taken_over(source, tmp_path, how):
     store = tmp_path / "packs"
     program = (
-        "import sys, time; from pathlib import Path; from rabaska.packing.make_pack import PackOptions, pack\n"
+        "import sys, time; from pathlib import Path\n"
+        "from rabaska.packing.make_pack import PackOptions, pack\n"
         "def slowly(progress): time.sleep(0.05)\n"
         "wish = PackOptions('toy', shard_size=100_000, progress=slowly)\n"
         "pack(Path(sys.argv[1]), Path(sys.argv[2]), wish)"

@@ -11,7 +11,7 @@ from rabaska.checkup.subject import Finding, Subject
 from rabaska.domain.gpus import Version, parsed
 from rabaska.domain.shell_words import expanding
 from rabaska.knowledge.gpu_facts import build_of
-from rabaska.node.job.launch import is_python
+from rabaska.node.command_words import is_python
 from rabaska.scouting.source import Source
 from rabaska.sites.questions import MODULE
 

@@ -1,5 +1,6 @@
 """Where keys, values and comments stand in a TOML text: `tomllib` reads values but forgets that."""
 
+import json
 import re
 import tomllib
 from bisect import bisect_right
@@ -138,3 +139,8 @@ def _plain_key(spelled: str) -> str:
     if spelled[0] in "\"'":
         return next(iter(tomllib.loads(f"{spelled} = 0")))
     return spelled
+
+
+def quoted(value: str) -> str:
+    """A TOML string; JSON spells its escapes the same way, but for DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,11 +1,11 @@
 """The text of a rabaska.toml: findings with, beside each, what it was read from."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
 
 from rabaska.domain.projects import FILL_IN
+from rabaska.domain.toml_text import quoted
 from rabaska.scouting.project_facts import Findings
 
 _WIDTH = 96
@@ -166,8 +166,3 @@ def _list(values: Sequence[str]) -> str:
 
 def _pattern(expression: str) -> str:
     return quoted(expression) if "'" in expression else f"'{expression}'"
-
-
-def quoted(value: str) -> str:
-    """A TOML string; JSON spells its escapes the same way, but for DEL."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

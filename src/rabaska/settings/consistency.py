@@ -8,7 +8,7 @@ from pathlib import Path as File
 
 from rabaska.domain.amounts import say_duration
 from rabaska.domain.projects import PLACEHOLDERS
-from rabaska.node.job.program_command import placeholders
+from rabaska.node.command_words import placeholders
 from rabaska.settings.document import Mistake, Path, nearest
 from rabaska.settings.project_tables import Settings
 from rabaska.settings.resolution import Resolved

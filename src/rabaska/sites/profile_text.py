@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from rabaska.domain.clusters import Cluster, Partition
-from rabaska.scouting.settings_draft import quoted
+from rabaska.domain.toml_text import quoted
 from rabaska.sites.site_facts import Site
 
 _PLACES = ("SCRATCH", "WORK", "STORE", "PROJECT")  # the best place for our own folder first

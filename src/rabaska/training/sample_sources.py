@@ -36,7 +36,7 @@ _BETWEEN = 1024  # bytes between two neighbours: the end of a block, and a heade
 _NOT_OPEN = -1
 _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
 
-# offset, size, shard, class and crc32 stand at these places of a record; see node/data/pack_format.py
+# offset, size, shard, class and crc32 stand at these places of a record: `pack_format`
 _FIELDS = {
     "offset": ("<u8", 0),
     "size": ("<u8", 8),

@@ -11,7 +11,7 @@ import shlex
 import sys
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
-from .. import files
+from .. import command_words, files
 from ..own_program import own_path
 from ..record.plan import Launch
 from . import node_helper, node_list
@@ -22,7 +22,6 @@ SRUN = "srun"
 MPI = "mpi"
 MPIRUN = "mpirun"
 
-_PYTHON = re.compile(r"(.*/)?(python|pypy)[0-9.]*")
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")  # options of Python that take another word
 _RANKS = {
     "RANK": (node_helper.PROCESS, "SLURM_PROCID"),
@@ -112,16 +111,12 @@ def torchrun(words: List[str], how: Launch, where: Allocation) -> List[str]:
         meeting = ["--master-addr=" + where.host, "--master-port={}".format(where.port)]
     counts = ["--nnodes={}".format(how.nodes), "--nproc-per-node={}".format(how.tasks)]
     run = ["-m", "torch.distributed.run"] + counts + meeting
-    if not is_python(words[0]):
+    if not command_words.is_python(words[0]):
         return ["python3"] + run + ["--no-python"] + words
     place = _script(words)
     if place is None:
         return [words[0]] + run + ["--no-python"] + words
     return words[:place] + run + words[place:]
-
-
-def is_python(word: str) -> bool:
-    return _PYTHON.fullmatch(word) is not None
 
 
 def _script(words: List[str]) -> Optional[int]:

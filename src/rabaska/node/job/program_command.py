@@ -5,9 +5,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional
 
 from .. import own_program
-
-CHECKPOINT = "checkpoint"
-_PIECE = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
+from ..command_words import CHECKPOINT, PLACEHOLDER, placeholders
 
 
 class UnknownPlaceholder(Exception):
@@ -21,11 +19,6 @@ class Places(NamedTuple):
     output: str
     checkpoints: str
     checkpoint: Optional[str] = None
-
-
-def placeholders(words: List[str]) -> List[str]:
-    """The names between single braces in `words`, in order."""
-    return [found.group(1) for word in words for found in _PIECE.finditer(word) if found.group(1)]
 
 
 def words_for(command: List[str], resume: List[str], places: Places) -> List[str]:
@@ -77,7 +70,7 @@ def _filled(word: str, values: Dict[str, str]) -> str:
             )
         return values[name]
 
-    return _PIECE.sub(piece, word)
+    return PLACEHOLDER.sub(piece, word)
 
 
 def environment(places: Places, given: Dict[str, str], extra: Dict[str, str]) -> Dict[str, str]:

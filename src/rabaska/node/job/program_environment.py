@@ -9,10 +9,10 @@ from typing import Dict, List, Mapping
 
 from .. import files, own_program
 from ..checkpoints import save_log
+from ..command_words import is_python
 from ..record import metrics
 from ..record.plan import Plan
 from ..record.run_folder import RunFolder
-from . import launch
 
 _NAMES = ("python", "python3")
 _WORD = """\
@@ -100,7 +100,7 @@ def note_if_deaf(words: List[str], run: RunFolder, job: int, now: float) -> None
 def deaf(words: List[str]) -> str:
     """The option by which a Python among `words` takes no advice; "" when there is none."""
     for place, word in enumerate(words):
-        if not launch.is_python(word):
+        if not is_python(word):
             continue
         for option in words[place + 1 :]:
             if not option.startswith("-") or option.startswith("--"):

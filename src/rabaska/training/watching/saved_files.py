@@ -1,6 +1,6 @@
 """Which files the program saved, in which order: a line of saved.jsonl for each.
 
-Read by `rabaska.node.checkpoints.save_log`, so that the state which the program saved last is found again
+Read by `rabaska.node.checkpoints.save_log`, so that what the program saved last is found again
 whatever the clock says, and whatever else lies beside it.
 """
 

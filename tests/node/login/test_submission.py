@@ -167,7 +167,7 @@ def test_a_record_of_a_job_without_an_id_is_no_answer(cluster):
     assert submissions(cluster.run)[-1]["said"] == "17\n"
 
 
-RECORDED = Path(__file__).parent.parent / "recordings"
+RECORDED = Path(__file__).parents[2] / "recordings"
 REFUSALS = [
     line
     for name in ("slurm/sbatch", "pbs/qsub", "torque/qsub", "sge/qsub")

@@ -7,9 +7,17 @@ from rabaska.node.record import chain_rule
 from rabaska.node.record.chain_rule import Job, verdict
 
 ENDS = (
-    chain_rule.FINISHED, chain_rule.TIME_LIMIT, chain_rule.CRASHED, chain_rule.KILLED, chain_rule.CANCELLED,
-    chain_rule.ASKED_TO_GO_ON, chain_rule.SUPERSEDED, chain_rule.STAGING_FAILED, chain_rule.NO_TIME_LEFT, chain_rule.LOST,
-)  # fmt: skip
+    chain_rule.FINISHED,
+    chain_rule.TIME_LIMIT,
+    chain_rule.CRASHED,
+    chain_rule.KILLED,
+    chain_rule.CANCELLED,
+    chain_rule.ASKED_TO_GO_ON,
+    chain_rule.SUPERSEDED,
+    chain_rule.STAGING_FAILED,
+    chain_rule.NO_TIME_LEFT,
+    chain_rule.LOST,
+)
 OUTSIDE = (
     chain_rule.KILLED,
     chain_rule.LOST,

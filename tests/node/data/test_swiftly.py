@@ -13,7 +13,7 @@ from tests.needs.pythons import CACHE, interpreters
 
 from rabaska.node.data.pack_format import FILE, FOLDER, LINK, Entry, Index
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 # Not those of another Debian: what is compiled here needs the C library of this one.
 OLDER = next(path for path in interpreters(since=(3, 9)).values() if CACHE not in path.parents)
 CONTENTS = b"meow", b"purr", b"hiss"

@@ -39,8 +39,10 @@ def place(made, tmp_path):
     (tmp_path / "local").mkdir()
 
     def placed(
-        mode: str, nearby: Nearby = Nearby(), local: str = ""
-    ) -> stage_datasets.PlacedDataset:  # noqa: B008
+        mode: str,
+        nearby: Nearby = Nearby(),  # noqa: B008
+        local: str = "",
+    ) -> stage_datasets.PlacedDataset:
         plan = PLAN._replace(datasets=[StagedData("toy", made.identity, mode)], nearby=nearby)
         run = RunFolder(str(tmp_path / "store" / "runs" / "toy-1234"))
         return stage_datasets.place(run, plan, local or str(tmp_path / "local"), freely=True)[0]

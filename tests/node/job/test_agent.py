@@ -1031,8 +1031,11 @@ def test_a_bad_node_does_not_end_a_chain_and_is_avoided(agents_for: Any, tmp_pat
     agents.job()
 
     assert [agents.ended(job).how for job in (1, 2, 3, 4)] == [
-        chain_rule.ASKED_TO_GO_ON, chain_rule.STAGING_FAILED, chain_rule.STAGING_FAILED, chain_rule.FINISHED,
-    ]  # fmt: skip
+        chain_rule.ASKED_TO_GO_ON,
+        chain_rule.STAGING_FAILED,
+        chain_rule.STAGING_FAILED,
+        chain_rule.FINISHED,
+    ]
     assert (tmp_path / "excluded").read_text() == f"{host}\n"
     assert f"will not run on {host}" in said
     assert "no other node here is like it" in alone
