@@ -33,7 +33,7 @@ BUGS = [
     (resume_evidence, "judge"),
     (learned_patterns, "learn"),
     (jobs, "newest"),
-    (finish.growing, "foretold"),
+    (finish.extend_chain, "foretold"),
 ]
 
 
