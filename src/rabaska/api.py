@@ -36,7 +36,7 @@ from rabaska.settings.profiles import load_cluster
 from rabaska.settings.project_file import load
 from rabaska.steps import adopt as _adopt
 from rabaska.steps import query_status as _status
-from rabaska.steps.submit import PlannedRun
+from rabaska.steps.plan_run import PlannedRun
 
 Folder = str | Path
 Overrides = Mapping[str, object]

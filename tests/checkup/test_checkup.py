@@ -13,11 +13,12 @@ from rabaska.checkup.check_site import Said, questions
 from rabaska.checkup.check_site import checks as checks_of_answers
 from rabaska.checkup.subject import look
 from rabaska.domain.jobs import TrialAnswer
-from rabaska.journeys.doctor import diagnose, examine, repair
+from rabaska.journeys.doctor import diagnose, repair
 from rabaska.records.home import Home
 from rabaska.settings.profiles import load_cluster
 from rabaska.settings.project_file import load
 from rabaska.sites.questions import SiteAnswer
+from rabaska.steps.findings import examine
 
 
 def subject(small, folder):

@@ -7,12 +7,14 @@ from pathlib import Path
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import Resources
 from rabaska.domain.projects import Chain, EnvironmentRecipe, Project
+from rabaska.domain.secrets import Secrets
 from rabaska.remote.place import Nowhere
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
+from rabaska.steps.carry import Carried
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.environment import resolve
-from rabaska.steps.submit import plan_run
+from rabaska.steps.plan_run import job_spec, plan_run
 
 SCRIPTS = Path(__file__).parent / "scripts"
 FORMS = ("one-gpu", "gpus", "nodes")
@@ -51,7 +53,9 @@ def script(name: str, form: str) -> str:
     )  # fmt: skip
     asked = project(cluster, form)
     setup = resolve(asked.environment, there, nodes=asked.resources.nodes).setup
-    return plan_run(asked, "cats-7f3a", there, "code", (), setup).script
+    job = job_spec(asked, cluster, there.store)
+    carried = Carried(asked, job, there, "code", (), setup, Secrets(), resumes="")
+    return plan_run(carried, "cats-7f3a").script
 
 
 def profiles() -> list[str]:

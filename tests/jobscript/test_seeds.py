@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from rabaska.domain.amounts import duration
+from rabaska.domain.secrets import Secrets
 from rabaska.packing.make_pack import Pack
 from rabaska.remote.this_computer import Here
 from rabaska.settings.profiles import load_cluster
 from rabaska.settings.project_file import load
+from rabaska.steps.carry import Carried
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.environment import resolve
-from rabaska.steps.submit import PlannedRun, plan_run
+from rabaska.steps.plan_run import PlannedRun, job_spec, plan_run
 
 # What ours asks for beside: a name, a place for its output, time to save, and another try.
 OURS = {"--job-name", "--output", "--signal", "--requeue", "--open-mode"}
@@ -63,7 +65,9 @@ class Tutorial:
             for dataset in wanted.datasets
         )
         setup = resolve(wanted.environment, there).setup
-        return plan_run(wanted, "run-7f3a", there, "c0de", packs, setup)
+        job = job_spec(wanted, cluster, store)
+        carried = Carried(wanted, job, there, "c0de", packs, setup, Secrets(), resumes="")
+        return plan_run(carried, "run-7f3a")
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rabaska.journeys.clusters import Added
     from rabaska.journeys.init import Proposal
     from rabaska.node.record.plan import Plan
-    from rabaska.steps.submit import PlannedRun
+    from rabaska.steps.plan_run import PlannedRun
 
 _WIDTH_WITHOUT_TERMINAL = 160
 

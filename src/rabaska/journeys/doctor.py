@@ -1,50 +1,28 @@
 """Doctor: what would go wrong with a project, said before it waits a night in a queue."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.checkup import (
-    check_code,
-    check_command,
-    check_data,
-    check_network,
-    check_packages,
-    check_request,
-    check_site,
-    check_software,
-)
+from rabaska.checkup import check_packages, check_site
 from rabaska.checkup.subject import Finding, SafeFix, Subject, look
 from rabaska.domain.projects import Project
 from rabaska.errors import SettingsError
 from rabaska.node import files
 from rabaska.records.home import Home
-from rabaska.sites.questions import NO_ANSWER, SiteAnswer
-from rabaska.steps.connect import ConnectedCluster, cluster_named, place_of
+from rabaska.sites.questions import NO_ANSWER
+from rabaska.steps.connect import cluster_named, place_of, scheduler_of
 from rabaska.steps.earlier_runs import foreseen
-from rabaska.steps.probe_site import (
-    SiteProbe,
-    ask_site,
-    node_questions,
-    probe_site,
-    with_node_answers,
-)
-from rabaska.steps.progress import Reporter, SilentReporter
+from rabaska.steps.findings import examine
+from rabaska.steps.plan_run import job_spec
+from rabaska.steps.probe_site import SiteProbe, ask_site, probe_site
+from rabaska.steps.progress import SilentReporter
 from rabaska.steps.project_secrets import collected
-from rabaska.steps.trial_jobs import TRIAL, read_trial, refuse_early, trial_question
-
-_FAMILIES = (check_command, check_code, check_network, check_data, check_packages, check_request)
-
-
-def examine(subject: Subject) -> tuple[Finding, ...]:
-    """What was found, the serious first, each thing once."""
-    found = [finding for family in _FAMILIES for finding in family.checks(subject)]
-    return tuple(sorted(dict.fromkeys(found), key=lambda each: not each.serious))
-
+from rabaska.steps.store import USUAL
+from rabaska.steps.trial_jobs import TRIAL, trial_question
 
 _SETTINGS = "rabaska.toml"
-_PROGRAM = "program"  # the name of the question
 
 
 @dataclass(frozen=True)
@@ -59,28 +37,28 @@ def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) ->
     subject = look(project, cluster)
     if "{" in cluster.store.replace("${", ""):
         offline = True  # its user has not said yet where to store
-    more = {**check_site.questions(subject), **trial_question(project, cluster)}
-    visited = probe_site(cluster, home, more, offline=offline)
-    subject = replace(subject, cluster=visited.cluster)
-    asked = _asked(subject, visited)
-    found = (*examine(subject), *asked, *_secrets(project), *_advance(project, on, home))
-    return Diagnosis(_once(found), visited.unasked)
+    job = job_spec(project, cluster, cluster.store or USUAL)
+    trial = trial_question(job, scheduler_of(cluster))
+    site = probe_site(cluster, home, {**check_site.questions(subject), **trial}, offline=offline)
+    subject = replace(subject, cluster=site.cluster)
+    by_site = _of_site(subject, site)
+    found = (*examine(subject), *by_site, *_secrets(project), *_advance(project, on, home))
+    return Diagnosis(_once(found), site.unasked)
 
 
-def _asked(subject: Subject, visited: SiteProbe) -> Iterator[Finding]:
-    name, problem = subject.cluster.name, visited.problem
+def _of_site(subject: Subject, site: SiteProbe) -> Iterator[Finding]:
+    name, problem = subject.cluster.name, site.problem
     if problem:
         yield Finding("cluster.ssh", problem.what, f"--on {name}", problem.why, problem.hint)
-    asked = check_packages.question(subject) if subject.cluster.is_here else {}
-    if asked:
-        here = ask_site(place_of(subject.cluster), asked, usual={})
+    question = check_packages.question(subject) if subject.cluster.is_here else {}
+    if question:
+        here = ask_site(place_of(subject.cluster), question, usual={})
         yield from check_packages.missing(
             subject, here.get(check_packages.QUESTION, NO_ANSWER).text
         )
-    if visited.answers:
-        shown = visited.answers.get(TRIAL, NO_ANSWER).text
-        said = check_site.Said(visited.answers, read_trial(shown, subject.cluster))
-        yield from check_site.checks(subject, said)
+    if site.answers:
+        trial = scheduler_of(subject.cluster).read_prospect(site.answers.get(TRIAL, NO_ANSWER).text)
+        yield from check_site.checks(subject, check_site.Said(site.answers, trial))
 
 
 def _secrets(project: Project) -> Iterator[Finding]:
@@ -112,43 +90,13 @@ def _once(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(each for each in found if each.id != "cluster.refused" or not explained)
 
 
-def warn(project: Project, there: ConnectedCluster, teller: Reporter) -> None:
-    """What `run` should tell: the serious findings, without reading data.
-
-    The cluster is asked two things at once: whether it has the program that no environment
-    brings, and whether it would refuse the job, which is then refused here.
-    """
-    cluster = there.cluster
-    subject = look(project, cluster, thorough=False)
-    said = _before_sending(subject, there)
-    subject = replace(subject, cluster=with_node_answers(cluster, said))
-    missing = check_software.missing_program(subject, said.get(_PROGRAM, NO_ANSWER).text)
-    lacking = check_packages.missing(subject, said.get(check_packages.QUESTION, NO_ANSWER).text)
-    found = (*examine(subject), *missing, *lacking)
-    serious = [each for each in found if each.serious and each.id != "cluster.gone"]
-    for each in serious:
-        teller.warn(f"{each.what} ({each.where}): {each.fix}")
-    rest = len(found) - len(serious)
-    if serious and rest:
-        teller.warn(f"`rabaska doctor --on {cluster.name}` tells {rest} more")
-    refuse_early(said.get(TRIAL, NO_ANSWER).text, there)
-
-
-def _before_sending(subject: Subject, there: ConnectedCluster) -> Mapping[str, SiteAnswer]:
-    asked = {**trial_question(subject.project, there.cluster), **node_questions(there.cluster)}
-    if subject.project.environment.kind == "current" and not there.cluster.is_here:
-        asked[_PROGRAM] = check_software.program_question(subject)
-    asked.update(check_packages.question(subject))
-    return ask_site(there.place, asked, usual={}) if asked else {}
-
-
 def repair(project: Project, found: tuple[Finding, ...]) -> tuple[str, ...]:
     """Do what is safe; a sentence for each thing that was done."""
     fixes = dict.fromkeys(each.safe_fix for each in found if each.safe_fix)
-    return tuple(_mended(fix, project.folder) for fix in fixes)
+    return tuple(_repaired(fix, project.folder) for fix in fixes)
 
 
-def _mended(fix: SafeFix, folder: Path) -> str:
+def _repaired(fix: SafeFix, folder: Path) -> str:
     if fix.kind == "variable":
         _set_variable(folder / _SETTINGS, fix.target, fix.value)
         return f"set {fix.target}={fix.value} in {_SETTINGS}"

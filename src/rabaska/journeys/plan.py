@@ -23,12 +23,14 @@ from rabaska.records.run_index import RunRecord, find, remembered
 from rabaska.scouting import dataset_contents
 from rabaska.settings.profile_files import names
 from rabaska.settings.project_file import check_command, load
-from rabaska.steps.connect import cluster_named, place_of
+from rabaska.steps.connect import cluster_named, place_of, scheduler_of
 from rabaska.steps.earlier_runs import longest_stretch
+from rabaska.steps.plan_run import job_spec
 from rabaska.steps.probe_site import SiteProbe, ask_site, probe_site
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.query_status import status
-from rabaska.steps.trial_jobs import TRIAL, read_trial, trial_question
+from rabaska.steps.store import USUAL
+from rabaska.steps.trial_jobs import TRIAL, trial_question
 
 EPOCH, STEP = "epoch", "step"
 
@@ -54,30 +56,33 @@ def measured(project: Project, home: Home) -> tuple[Measured, ...]:
     return tuple(found.values())
 
 
-def measure(folder: Path, on: Sequence[str], span: timedelta, home: Home, teller: Reporter) -> None:
+def measure(
+    folder: Path, on: Sequence[str], span: timedelta, home: Home, reporter: Reporter
+) -> None:
     """Run the project for `span`, here and on each cluster at once; `measured` tells the rest."""
     started = [
-        _start_short_run(folder, name, span, home, teller) for name in dict.fromkeys(("here", *on))
+        _start_short_run(folder, name, span, home, reporter)
+        for name in dict.fromkeys(("here", *on))
     ]
     for record in started:
         wait(record, home)
         ended = status(record, home)  # its last words may have come after the end was seen
         if _of_run(record, home) is None:
-            teller.warn(
+            reporter.warn(
                 f"{record.name} did not show its pace on {record.cluster}: "
                 f"{ended.reason or 'it printed no steps'}; `rabaska logs {record.name}`"
             )
 
 
 def _start_short_run(
-    folder: Path, name: str, span: timedelta, home: Home, teller: Reporter
+    folder: Path, name: str, span: timedelta, home: Home, reporter: Reporter
 ) -> RunRecord:
     shortest = cluster_named(name, home).shortest or span
     limit = f"{max(span, shortest).total_seconds():.0f}s"
     brief = {"resources.walltime": limit, "chain.jobs": 1}
     project = load(folder, cluster=name, overrides=brief)
     check_command(project)
-    return find(home.runs, run(project, name, home, teller, advise=False).run)
+    return find(home.runs, run(project, name, home, reporter, advise=False).run)
 
 
 def _of_run(record: RunRecord, home: Home) -> Measured | None:
@@ -132,20 +137,24 @@ class Plans:
 
 
 def plan(
-    folder: Path, on: Sequence[str], wish: PlanOptions, home: Home, teller: Reporter | None = None
+    folder: Path,
+    on: Sequence[str],
+    options: PlanOptions,
+    home: Home,
+    reporter: Reporter | None = None,
 ) -> Plans:
     """One outlook for each cluster; those that are named are asked how they are today."""
     chosen = [cluster_named(name, home) for name in on] or _live(home)
     project = load(folder, cluster=chosen[0].name if len(chosen) == 1 else "here")
-    if wish.measure:
-        span = _span("--measure", wish.measure)
-        measure(folder, on, span, home, teller or SilentReporter())
+    if options.measure:
+        span = _span("--measure", options.measure)
+        measure(folder, on, span, home, reporter or SilentReporter())
     speeds = measured(project, home)
-    total, basis = _total(project, wish, speeds)
+    total, basis = _total(project, options, speeds)
     sizes = [(each.name, dataset_contents.look(*each.paths).size) for each in project.datasets]
     stretch = longest_stretch(project, [each.name for each in chosen], home)
-    need = replace(_need(project, wish, total), stretch=stretch)
-    offline = wish.offline or not on
+    need = replace(_need(project, options, total), stretch=stretch)
+    offline = options.offline or not on
     plans = tuple(
         _one(need, probe_site(each, home, offline=offline), sizes, project) for each in chosen
     )
@@ -157,47 +166,51 @@ def _live(home: Home) -> list[Cluster]:
     return [each for each in known if each.status == "live" and each.partitions]
 
 
-def _one(need: Need, visited: SiteProbe, sizes: list[tuple[str, int]], project: Project) -> OnePlan:
-    cluster = visited.cluster
+def _one(need: Need, site: SiteProbe, sizes: list[tuple[str, int]], project: Project) -> OnePlan:
+    cluster = site.cluster
     found = outlook(need, cluster, gpus())
-    told = OnePlan(found, cluster.title, farewell=cluster.farewell, unasked=_unasked(visited))
+    told = OnePlan(found, cluster.title, farewell=cluster.farewell, unasked=_unasked(site))
     if found.choice is None:
         return told
     queue = cluster.partition(found.choice.queue)
     return replace(
         told,
         data=place(sizes, cluster, queue, found.choice.memory),
-        start=_start(found.choice, visited, project),
+        start=_start(found.choice, site, project),
     )
 
 
-def _unasked(visited: SiteProbe) -> str:
+def _unasked(site: SiteProbe) -> str:
     """A cluster that is gone says so by itself."""
-    return "" if visited.cluster.farewell else visited.unasked
+    return "" if site.cluster.farewell else site.unasked
 
 
-def _start(choice: Choice, visited: SiteProbe, project: Project) -> str:
+def _start(choice: Choice, site: SiteProbe, project: Project) -> str:
     """What the scheduler says to the job of this choice, which is not submitted."""
-    if not visited.answers:
+    if not site.answers:
         return ""
-    asked = trial_question(_asking(choice, project, visited.cluster), visited.cluster)
-    if not asked:
+    cluster, scheduler = site.cluster, scheduler_of(site.cluster)
+    job = job_spec(_with_choice(project, choice, cluster), cluster, cluster.store or USUAL)
+    question = trial_question(job, scheduler)
+    if not question:
         return "this scheduler does not tell"
     try:
-        answer = ask_site(place_of(visited.cluster), asked, usual={})[TRIAL].text
+        answer = ask_site(place_of(cluster), question, usual={})[TRIAL].text
     except Unreachable as problem:
         return f"not known: {problem.what}"
-    told = read_trial(answer, visited.cluster)
-    if told.refusal:
-        return f"never as it is: {told.refusal}"
-    return f"perhaps {_moment(told.start)} (a guess of the scheduler)" if told.start else "not told"
+    trial = scheduler.read_prospect(answer)
+    if trial.refusal:
+        return f"never as it is: {trial.refusal}"
+    if not trial.start:
+        return "not told"
+    return f"perhaps {_moment(trial.start)} (a guess of the scheduler)"
 
 
 def _moment(start: str) -> str:
     return f"at {start}" if start[:1].isdigit() else start
 
 
-def _asking(choice: Choice, project: Project, cluster: Cluster) -> Project:
+def _with_choice(project: Project, choice: Choice, cluster: Cluster) -> Project:
     """The project with what was chosen in place of what it asks."""
     queue = cluster.partition(choice.queue)
     resources = replace(
@@ -214,14 +227,14 @@ def _asking(choice: Choice, project: Project, cluster: Cluster) -> Project:
     return replace(project, resources=resources, queue=called, chain=chain)
 
 
-def _need(project: Project, wish: PlanOptions, total: timedelta) -> Need:
+def _need(project: Project, options: PlanOptions, total: timedelta) -> Need:
     asked = project.resources
-    wanted = wish.gpus if wish.gpus is not None else asked.gpus * asked.nodes
+    wanted = options.gpus if options.gpus is not None else asked.gpus * asked.nodes
     told = any("{checkpoint" in word for word in (*project.command, *project.resume))
     return Need(
         total=total,
         gpus=wanted,
-        gpu=wish.gpu or asked.gpu_model,
+        gpu=options.gpu or asked.gpu_model,
         resumes=project.chain.jobs > 1 or told or bool(project.resume),
         spreads=project.launch != "program",
         cores=asked.cores or 0,
@@ -250,12 +263,12 @@ def _runs(gpu: Gpu) -> bool:
 
 
 def _total(
-    project: Project, wish: PlanOptions, speeds: Sequence[Measured]
+    project: Project, options: PlanOptions, speeds: Sequence[Measured]
 ) -> tuple[timedelta, str]:
-    if wish.total:
-        span = _span("--total", wish.total)
+    if options.total:
+        span = _span("--total", options.total)
         return span, f"training takes {say_duration(span)}"
-    for unit, count in ((STEP, wish.steps), (EPOCH, wish.epochs)):
+    for unit, count in ((STEP, options.steps), (EPOCH, options.epochs)):
         if count:
             return _at_pace(count, unit, speeds)
     known = [each for each in speeds if each.total]

@@ -18,7 +18,7 @@ from rabaska.domain.runs import RunState, RunStatus, names_for, new_name
 from rabaska.errors import RunFailed
 from rabaska.journeys.cancel import cancel
 from rabaska.journeys.fetch import fetch
-from rabaska.journeys.run import check_script, made_ready, start
+from rabaska.journeys.run import create_run, submit_run
 from rabaska.journeys.wait import wait
 from rabaska.node.record.plan import PlannedInterruption
 from rabaska.node.record.run_folder import RunFolder
@@ -27,11 +27,13 @@ from rabaska.records.run_index import RunRecord, find, remembered
 from rabaska.remote.place import quoted
 from rabaska.scouting import scripts, training_state
 from rabaska.steps import rehearsal_results
-from rabaska.steps.connect import ConnectedCluster, connect
+from rabaska.steps.carry import Carried, carry
+from rabaska.steps.check_job import check_job, check_script
+from rabaska.steps.connect import connect
 from rabaska.steps.draw_curves import picture
+from rabaska.steps.plan_run import job_spec
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.rehearsal_results import Left
-from rabaska.steps.submit import PlannedRun
 
 # What is named by its digest, and so cannot be changed by a rehearsal that shares it.
 _SHARED = ("packs", "code", "node")
@@ -57,22 +59,26 @@ class Rehearsal:
 
 
 def rehearse(
-    project: Project, on: str, home: Home, wish: RehearsalOptions, teller: Reporter | None = None
+    project: Project,
+    on: str,
+    home: Home,
+    options: RehearsalOptions,
+    reporter: Reporter | None = None,
 ) -> Rehearsal:
     """Run, interrupt, compare. The user's own runs and their list are left as they are."""
-    teller, began = teller or SilentReporter(), time.monotonic()
+    reporter, began = reporter or SilentReporter(), time.monotonic()
     check_script(project)
     name = new_name(f"rehearse {project.name}")
     folder = project.folder / "results" / name
     with _stage(home, name) as own:
-        play = _Play(project, connect(on, own), own, wish.limit)
+        play = _Play(_carried(project, on, own, options), own)
         with play.cleared():
-            teller.step(f"on {on}: a run that is left alone")
+            reporter.step(f"on {on}: a run that is left alone")
             [alone] = play.perform([()])
             course = rehearsal_results.course(alone)
-            _tell(course, teller)
-            planned = rehearsal.planned(course, wish.cuts, wish.seed)
-            teller.step(f"{len(planned)} runs that are interrupted, {wish.cuts} times in all")
+            _tell(course, reporter)
+            planned = rehearsal.planned(course, options.cuts, options.seed)
+            reporter.step(f"{len(planned)} runs that are interrupted, {options.cuts} times in all")
             cut = play.perform(planned)
             reference = _whole(rehearsal_results.curves(alone))
             runs = tuple(rehearsal_results.interrupted(each, alone) for each in cut)
@@ -99,14 +105,23 @@ def _stage(home: Home, name: str) -> Iterator[Home]:
         shutil.rmtree(own.folder, ignore_errors=True)
 
 
+def _carried(project: Project, on: str, own: Home, options: RehearsalOptions) -> Carried:
+    """The project with short jobs, on its cluster: for all runs of the rehearsal."""
+    cluster, silent = connect(on, own), SilentReporter()
+    chain = replace(project.chain, grace=None)
+    resources = replace(project.resources, walltime=options.limit)
+    short = replace(project, chain=chain, resources=resources)
+    job = job_spec(short, cluster.cluster, cluster.store)
+    check_job(short, job, cluster, silent)
+    return carry(short, job, cluster, own, silent)
+
+
 @dataclass(frozen=True)
 class _Play:
     """Runs of the project, each short, one for each list of cuts."""
 
-    project: Project
-    there: ConnectedCluster
+    carried: Carried
     own: Home
-    limit: timedelta
 
     def perform(self, planned: Sequence[Sequence[PlannedInterruption]]) -> list[Left]:
         """Runs with these cuts, side by side as far as there is room, to their ends."""
@@ -119,23 +134,17 @@ class _Play:
 
     def _begin(self, planned: Sequence[PlannedInterruption]) -> RunRecord:
         """Submit one run, with a job for each cut and one to the end."""
-        jobs = len(planned) + 1
-        chain = replace(self.project.chain, jobs=jobs, at_most=jobs, grace=None)
-        resources = replace(self.project.resources, walltime=self.limit)
-        short = replace(self.project, chain=chain, resources=resources)
-        making = made_ready(short, self.there, self.own, SilentReporter())
-
-        def cut(name: str) -> PlannedRun:
-            whole = making(name)
-            return replace(whole, plan=whole.plan._replace(cuts=planned))
-
-        names = names_for(short.name)
-        started = start(cut, names, short, self.there, self.own, SilentReporter())
-        return find(self.own.runs, started.run)
+        jobs, carried = len(planned) + 1, self.carried
+        chain = replace(carried.project.chain, jobs=jobs, at_most=jobs)
+        project, job = replace(carried.project, chain=chain), replace(carried.job, jobs=jobs)
+        carried = replace(carried, project=project, job=job)
+        run, record = create_run(carried, names_for(project.name), self.own, planned)
+        submit_run(run, record, carried.cluster, self.own, SilentReporter())
+        return find(self.own.runs, record.name)
 
     def _left(self, record: RunRecord) -> Left:
         """The files of a run that is over; from another computer they are fetched."""
-        if self.there.cluster.is_here:
+        if self.carried.cluster.cluster.is_here:
             run = RunFolder(record.path)
             return Left(run, Path(run.carried(run.holder())))
         brought = fetch(record, self.own, to=self.own.folder / "fetched" / record.name).folder
@@ -150,8 +159,10 @@ class _Play:
             known = remembered(self.own.runs)
             for record in known:
                 cancel(record, self.own)
-            if known and not self.there.cluster.is_here:
-                self.there.place.run(f"rm -rf {quoted([record.path for record in known])}")
+            if known and not self.carried.cluster.cluster.is_here:
+                self.carried.cluster.place.run(
+                    f"rm -rf {quoted([record.path for record in known])}"
+                )
 
 
 def _check_end(run: RunStatus) -> None:
@@ -165,7 +176,7 @@ def _check_end(run: RunStatus) -> None:
         )
 
 
-def _tell(course: rehearsal.Course, teller: Reporter) -> None:
+def _tell(course: rehearsal.Course, reporter: Reporter) -> None:
     if not course.steps:
         raise RunFailed(
             "the rehearsal has nothing to compare",
@@ -173,7 +184,7 @@ def _tell(course: rehearsal.Course, teller: Reporter) -> None:
             hint="print lines like `step 40 loss 0.4123`, or name the step in `progress`",
         )
     until = "to its end" if course.finished else "to the time limit"
-    teller.step(f"it tells of {len(course.steps)} steps in {say_duration(course.took)}, {until}")
+    reporter.step(f"it tells of {len(course.steps)} steps in {say_duration(course.took)}, {until}")
 
 
 def _check_cut(runs: Sequence[Interrupted]) -> None:

@@ -13,11 +13,11 @@ from rabaska.records.run_index import NAME, RunRecord, remember
 from rabaska.remote.place import quoted, surely
 from rabaska.steps.carry import complete
 from rabaska.steps.connect import ConnectedCluster, connect_for
-from rabaska.steps.plan_run import MORE
+from rabaska.steps.plan_run import MORE, more_script, script, spec_of
 from rabaska.steps.progress import Reporter
 from rabaska.steps.query_status import status
 from rabaska.steps.run_identity import guarded, refuse_other
-from rabaska.steps.submit import more_script, script, spec_of, submit
+from rabaska.steps.submit import submit
 
 # The code of a run stays as it was submitted.
 _ELSE = (
@@ -79,7 +79,7 @@ def resume(
     spec = spec_of(plan, there, jobs=jobs or plan.jobs)
     name = _write_script(plan, there, spec)
     last = now.submission
-    job = submit(spec, there, script_name=name, resume=True, since=last, teller=teller)
+    job = submit(spec, there, script_name=name, resume=True, since=last, reporter=teller)
     remember(home.runs, replace(record, job_id=job.native))
     return job
 

@@ -5,7 +5,7 @@ from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import quoted
 from rabaska.steps.connect import connect_for
-from rabaska.steps.submit import PlannedRun, spec_of
+from rabaska.steps.plan_run import PlannedRun, spec_of
 
 
 def show(record: RunRecord, home: Home) -> PlannedRun:

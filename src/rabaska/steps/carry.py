@@ -1,11 +1,15 @@
-"""Carry: the code of a project and its packs, brought to a cluster that does not have them yet."""
+"""Carry: all that the jobs of a project need, brought to its cluster once for all its runs."""
 
 import os
 import posixpath
+from dataclasses import dataclass
 from pathlib import Path
 
+from rabaska.checkup.subject import resumption_of, started_by
 from rabaska.domain.amounts import say_size
+from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import Project
+from rabaska.domain.secrets import Secrets
 from rabaska.node.data.pack_format import INDEX, load_manifest
 from rabaska.node.record.plan import Plan
 from rabaska.packing.code_snapshot import CodeSnapshot, is_as_named, not_code, snapshot
@@ -15,62 +19,137 @@ from rabaska.packing.pack_cache import whole
 from rabaska.records.home import Home
 from rabaska.remote.git import own_files
 from rabaska.remote.place import Parcel
+from rabaska.scouting import scripts
 from rabaska.settings.project_file import FILE
 from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.environment import prepare, resolve
+from rabaska.steps.pack_datasets import pack_datasets
 from rabaska.steps.progress import Reporter, progress_of
-from rabaska.steps.project_secrets import known
+from rabaska.steps.project_secrets import collected, known, promised
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A project whose code, data and environment are on its cluster: runs can be planned."""
+
+    project: Project
+    job: JobSpec  # under the project's name; each run gives it its own
+    cluster: ConnectedCluster
+    code: str  # the digest of its snapshot
+    packs: tuple[Pack, ...]  # one for each dataset
+    setup: tuple[str, ...]  # lines of the job script that enter the environment
+    secrets: Secrets
+    resumes: str  # how its program resumes, as its source shows; see `Plan.resumes`
+
+
+def carry(
+    project: Project,
+    job: JobSpec,
+    cluster: ConnectedCluster,
+    home: Home,
+    reporter: Reporter,
+    *,
+    resumes: str = "",
+) -> Carried:
+    """Pack, prepare and send; nothing is submitted.
+
+    `resumes` is for those who have read the program's source already.
+    """
+    secrets = collected(project.environment, os.environ, reporter)
+    # First of all: a package that is missing there would make everything else useless.
+    nodes = project.resources.nodes
+    environment = prepare(project.environment, cluster, reporter, nodes=nodes)
+    packs = pack_datasets(project, home, reporter)
+    code = take_snapshot(project, home, reporter)
+    push(cluster, code, packs, reporter)
+    return Carried(
+        project,
+        job,
+        cluster,
+        code.digest,
+        packs,
+        environment.setup,
+        secrets,
+        resumes or _resumes(project),
+    )
+
+
+def preview_carry(
+    project: Project,
+    job: JobSpec,
+    cluster: ConnectedCluster,
+    home: Home,
+    scratch: Path,
+    reporter: Reporter,
+) -> Carried:
+    """What `carry` would bring; nothing is packed, built, sent, or written outside `scratch`."""
+    code = taken(project, home, scratch, reporter)
+    packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
+    setup = resolve(project.environment, cluster, nodes=project.resources.nodes).setup
+    secrets = promised(project.environment)
+    return Carried(project, job, cluster, code.digest, packs, setup, secrets, _resumes(project))
+
+
+def _resumes(project: Project) -> str:
+    return resumption_of(project, started_by(project, scripts.find(project.folder))).kind
+
+
+def _not_yet_packed(name: str) -> Pack:
+    return Pack(
+        identity=f"{name}-(packed first)", folder=Path(), files=0, bytes=0, shards=0, reused=False
+    )
 
 
 def push(
-    station: ConnectedCluster, snapshot: CodeSnapshot, packs: tuple[Pack, ...], teller: Reporter
+    cluster: ConnectedCluster, snapshot: CodeSnapshot, packs: tuple[Pack, ...], reporter: Reporter
 ) -> None:
     """Send snapshot and packs; their names are their digests, so what is there is not sent.
 
     All are asked after in one question: a project that did not change needs no more than that.
     """
-    code = _code(snapshot.path, station)
-    data = [parcel_of(pack.folder, station) for pack in packs]
-    moved = progress_of(f"sending to {station.cluster.name}", teller)
-    sent = station.place.deliver([code, *data], station, moved)
-    if sent.missing and not station.cluster.is_here:
+    code = _code(snapshot.path, cluster)
+    data = [parcel_of(pack.folder, cluster) for pack in packs]
+    moved = progress_of(f"sending to {cluster.name}", reporter)
+    sent = cluster.place.deliver([code, *data], cluster, moved)
+    if sent.missing and not cluster.cluster.is_here:
         spread = f", spread over {sent.stripes} servers of Lustre" if sent.stripes > 1 else ""
-        teller.step(f"sent to {station.cluster.name}: {say_size(sent.missing)}{spread}")
+        reporter.step(f"sent to {cluster.name}: {say_size(sent.missing)}{spread}")
 
 
-def complete(station: ConnectedCluster, plan: Plan, home: Home) -> None:
+def complete(cluster: ConnectedCluster, plan: Plan, home: Home) -> None:
     """Send what its site deleted of what a run needs, as far as this computer still has it."""
     code = home.store / "code" / f"{plan.code}.tar"
-    data = [home.store / "packs" / each.pack for each in plan.datasets]
-    parcels = [_code(code, station)] if is_as_named(code) else []
-    parcels += [parcel_of(pack, station) for pack in data if whole(pack)]
+    data = [home.store / "packs" / dataset.pack for dataset in plan.datasets]
+    parcels = [_code(code, cluster)] if is_as_named(code) else []
+    parcels += [parcel_of(pack, cluster) for pack in data if whole(pack)]
     if parcels:
-        station.place.deliver(parcels, station)
+        cluster.place.deliver(parcels, cluster)
 
 
-def _code(snapshot: Path, station: ConnectedCluster) -> Parcel:
-    return Parcel(snapshot, f"{station.store}/code/{snapshot.name}")
+def _code(snapshot: Path, cluster: ConnectedCluster) -> Parcel:
+    return Parcel(snapshot, f"{cluster.store}/code/{snapshot.name}")
 
 
-def parcel_of(pack: Path, station: ConnectedCluster, *, doubted: bool = False) -> Parcel:
+def parcel_of(pack: Path, cluster: ConnectedCluster, *, doubted: bool = False) -> Parcel:
     """A pack on its way; when the copy there is `doubted`, it is proven byte by byte."""
     manifest = load_manifest(str(pack))
     digests = {shard.name: shard.sha256 for shard in manifest.shards}
     return Parcel(
         pack,
-        f"{station.store}/packs/{pack.name}",
+        f"{cluster.store}/packs/{pack.name}",
         {**digests, INDEX: manifest.index_sha256},
         doubted,
         shrinks=lambda: compression_pays(shrinks_to(str(pack))),
     )
 
 
-def take_snapshot(project: Project, home: Home, teller: Reporter) -> CodeSnapshot:
-    code = taken(project, home, home.store / "code", teller)
-    teller.step(f"code: {code.files} files, snapshot {code.digest[:12]}")
+def take_snapshot(project: Project, home: Home, reporter: Reporter) -> CodeSnapshot:
+    code = taken(project, home, home.store / "code", reporter)
+    reporter.step(f"code: {code.files} files, snapshot {code.digest[:12]}")
     return code
 
 
-def taken(project: Project, home: Home, folder: Path, teller: Reporter) -> CodeSnapshot:
+def taken(project: Project, home: Home, folder: Path, reporter: Reporter) -> CodeSnapshot:
     """A snapshot in `folder`; what may hold secrets stays behind, and is named."""
     code = snapshot(
         project.folder,
@@ -82,12 +161,12 @@ def taken(project: Project, home: Home, folder: Path, teller: Reporter) -> CodeS
     )
     files = [name for name in code.withheld if posixpath.basename(name) != FILE]
     if files:
-        teller.warn(
+        reporter.warn(
             f"not sent, for it may hold secrets: {', '.join(files)}; `secrets` under "
             "[environment] hands keys to the program, `include` under [code] sends the file"
         )
     for name in {*code.withheld} - {*files}:
-        teller.warn(
+        reporter.warn(
             f"{name} is not sent with the code, for a secret in it could not be taken out; name "
             "the variable in `secrets` under [environment] instead"
         )

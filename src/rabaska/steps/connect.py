@@ -62,6 +62,7 @@ def _look(path: str) -> list[str | int]:
 
 if TYPE_CHECKING:
     from rabaska.domain.observed import Observations
+    from rabaska.steps.progress import Reporter
 
 _WAY_IN = (
     "import gc, os, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); "
@@ -85,15 +86,13 @@ class ConnectedCluster:
         """The words that start our node side on the cluster."""
         return (self.python, f"{self.store}/node/{self.program.name}")
 
+    @property
+    def name(self) -> str:
+        return self.cluster.name
+
     @cached_property
     def scheduler(self) -> Scheduler:
-        return schedulers.named(
-            self.cluster.scheduler,
-            program=self.node,
-            queue=f"{self.store}/queue",
-            gpus_as_gres=self.cluster.gpus_as_gres,
-            names_cores=self.cluster.names_cores,
-        )
+        return scheduler_of(self.cluster, self.node, f"{self.store}/queue")
 
     def find_command(self, run: str) -> tuple[str, ...]:
         """What asks the queue for a job of `run` whose id was lost; nothing where it cannot."""
@@ -160,41 +159,64 @@ class ConnectedCluster:
         return outcome
 
 
-def connect(name: str, home: Home) -> ConnectedCluster:
-    """The cluster called `name`, ready for new runs."""
-    return connect_for_plan(name, home, program=node_program(home.store / "node"))
+def scheduler_of(cluster: Cluster, node: tuple[str, ...] = (), queue: str = "") -> Scheduler:
+    """The scheduler of a cluster; to ask it about jobs, nobody has to be connected."""
+    return schedulers.named(
+        cluster.scheduler,
+        program=node,
+        queue=queue,
+        gpus_as_gres=cluster.gpus_as_gres,
+        names_cores=cluster.names_cores,
+    )
+
+
+def connect(name: str, home: Home, reporter: "Reporter | None" = None) -> ConnectedCluster:
+    """The cluster called `name`, ready for new runs.
+
+    A `reporter` is told that the cluster is retired and, at first use, where it differs from its
+    profile: profiles hold facts that nobody could verify, so they are compared once.
+    """
+    cluster, observed = cluster_named(name, home), observations_of(name, home)
+    place, program = place_of(cluster), node_program(home.store / "node")
+    if reporter and cluster.farewell:
+        reporter.warn(cluster.farewell)
+    elif reporter and cluster.probe and not cluster.is_here and observed is None:
+        from rabaska.steps.probe_site import compare_profile
+
+        observed = compare_profile(cluster, place, home, reporter)
+    return _connected(cluster, observed, place, home, program)
+
+
+def _connected(
+    cluster: Cluster, observed: "Observations | None", place: Place, home: Home, program: Path
+) -> ConnectedCluster:
+    from rabaska.domain.observed import updated
+
+    cluster = updated(cluster, observed)
+    store = str(home.store) if cluster.is_here else resolved_store(cluster, place)
+    return _at(cluster, place, store, program)
 
 
 def connect_for(record: RunRecord, home: Home) -> ConnectedCluster:
     """The cluster of a run; its store is where the run is, so nothing needs to be asked."""
     cluster = cluster_named(record.cluster, home)
     store = posixpath.dirname(posixpath.dirname(record.path))
-    return _station(cluster, place_of(cluster), store, node_program(home.store / "node"))
-
-
-def connect_for_plan(name: str, home: Home, *, program: Path) -> ConnectedCluster:
-    """The same, with the node side kept somewhere else on this computer."""
-    from rabaska.domain.observed import updated
-
-    cluster = updated(cluster_named(name, home), observations_of(name, home))
-    place = place_of(cluster)
-    store = str(home.store) if cluster.is_here else resolved_store(cluster, place)
-    return _station(cluster, place, store, program)
+    return _at(cluster, place_of(cluster), store, node_program(home.store / "node"))
 
 
 def connect_for_preview(name: str, home: Home, *, program: Path) -> ConnectedCluster:
-    """The same for a plan that is only shown: without its answer where the cluster gives none."""
+    """The cluster for a plan that is only shown: by its profile where it does not answer."""
     cluster = cluster_named(name, home)
     why = cluster.farewell
     if not why:
+        observed, place = observations_of(name, home), place_of(cluster)
         try:
-            return connect_for_plan(name, home, program=program)
+            return _connected(cluster, observed, place, home, program)
         except Unreachable as problem:
             why = problem.what
     from rabaska.remote.place import Nowhere
 
-    store = cluster.store or USUAL
-    return _station(cluster, Nowhere(why), store, program)
+    return _at(cluster, Nowhere(why), cluster.store or USUAL, program)
 
 
 def cluster_named(name: str, home: Home) -> Cluster:
@@ -219,7 +241,7 @@ def observations_of(name: str, home: Home) -> "Observations | None":
     return cached_observations(home.seen, profile) if profile else None
 
 
-def _station(cluster: Cluster, place: Place, store: str, program: Path) -> ConnectedCluster:
+def _at(cluster: Cluster, place: Place, store: str, program: Path) -> ConnectedCluster:
     python = sys.executable if cluster.is_here else cluster.python
     return ConnectedCluster(
         cluster=cluster, place=place, store=store, python=python, program=program

@@ -14,8 +14,8 @@ from rabaska.records import caches
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord, remembered
 from rabaska.steps.carry import take_snapshot
+from rabaska.steps.plan_run import grace
 from rabaska.steps.progress import Reporter, SilentReporter
-from rabaska.steps.submit import grace
 
 
 def check_advance(project: Project, on: str, home: Home, teller: Reporter) -> None:

@@ -1,33 +1,224 @@
-"""Growth: what a run needs to know to add jobs to its chain by itself."""
+"""Plan a run: everything about its jobs decided, nothing done."""
 
-from dataclasses import replace
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
 
 from rabaska.domain.clusters import Cluster
-from rabaska.domain.jobs import JobId, JobSpec, Resources
+from rabaska.domain.data_placement import memory_folder, shared_folder
+from rabaska.domain.job_request import with_site_defaults
+from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources
 from rabaska.domain.projects import Project
-from rabaska.node.record.plan import Growth
+from rabaska.domain.secrets import Secrets, parted
+from rabaska.jobscript.script import Agent, render
+from rabaska.node.record.plan import Growth, Launch, Nearby, Plan, PlannedInterruption, StagedData
+from rabaska.schedulers.spelling import job_name
+from rabaska.sites.questions import OUTSIDE
+from rabaska.steps.carry import Carried
 from rabaska.steps.connect import ConnectedCluster
 
-MORE = "job-more.sh"  # the script of such a job
+MORE = "job-more.sh"  # the script of a job that the run itself adds
 
 
-def growth(project: Project, spec: JobSpec, station: ConnectedCluster) -> Growth:
-    """How the run may do so; no words where it may not."""
-    at_most, cluster = project.chain.at_most, station.cluster
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run that is ready to be submitted: the plan, and the script that will carry it out."""
+
+    spec: JobSpec
+    plan: Plan
+    script: str
+    more: str = ""  # the script of a job that the run itself adds, where it may
+    # What the program is handed and nobody is shown.
+    secrets: Secrets = field(default_factory=Secrets)
+
+
+def grace(project: Project) -> timedelta:
+    """Time to save before the limit: asked for, or a twentieth of it, 10 s to 5 min."""
+    if project.chain.grace is not None:
+        return project.chain.grace
+    walltime = project.resources.walltime
+    return min(max(walltime / 20, timedelta(seconds=10)), timedelta(minutes=5), walltime / 4)
+
+
+def job_spec(project: Project, cluster: Cluster, store: str) -> JobSpec:
+    """The jobs of a project on a cluster, under the project's name until a run has one."""
+    project = with_site_defaults(project, cluster)
+    return JobSpec(
+        name=project.name,
+        resources=project.resources,
+        folder=_log_folder(store, project.name),
+        jobs=project.chain.jobs,
+        warn_before=grace(project),
+        account=project.account,
+        queue=project.queue,
+        features=project.features,
+        mail=project.mail,
+        requeue=project.chain.requeue,
+        native=(*cluster.native, *project.native),
+        launch=project.launch,
+    )
+
+
+def _log_folder(store: str, run: str) -> str:
+    return f"{store}/runs/{run}/logs"
+
+
+def plan_run(
+    carried: Carried, run: str, interruptions: Sequence[PlannedInterruption] = ()
+) -> PlannedRun:
+    """The run of that name; `interruptions` are those of a rehearsal."""
+    project, cluster, setup = carried.project, carried.cluster, carried.setup
+    spec = replace(carried.job, name=run, folder=_log_folder(cluster.store, run))
+    variables, of_site = parted(cluster.cluster.variables)
+    secrets = of_site | carried.secrets
+    plan = Plan(
+        run=run,
+        command=list(project.command),
+        resume=list(project.resume),
+        code=carried.code,
+        datasets=[
+            StagedData(name=dataset.name, pack=pack.identity, mode=dataset.mode)
+            for dataset, pack in zip(project.datasets, carried.packs, strict=True)
+        ],
+        patterns=list(project.checkpoints.patterns),
+        keep=list(project.keep),
+        variables={**variables, **project.environment.variables},
+        secrets=[*secrets.names],
+        walltime=spec.resources.walltime.total_seconds(),
+        grace=spec.warn_before.total_seconds(),
+        signal=project.chain.signal,
+        jobs=spec.jobs,
+        progress=project.progress,
+        about=_about(project, spec, cluster, setup),
+        launch=_launch(spec, cluster),
+        nearby=Nearby(memory_folder(cluster.cluster), shared_folder(cluster.cluster)),
+        watch=project.watch,
+        cuts=interruptions,
+        growth=growth(project, spec, cluster),
+        tries=_tries(cluster.cluster),
+        id=uuid.uuid4().hex,
+        resumes=carried.resumes,
+    )
+    more = more_script(spec, cluster, setup) if plan.growth.words else ""
+    text = script(spec, cluster, setup)
+    return PlannedRun(spec=spec, plan=plan, script=text, more=more, secrets=secrets)
+
+
+def _tries(cluster: Cluster) -> str:
+    """This computer need not find out what its user knows."""
+    return "" if cluster.is_here or not cluster.wonders_about_internet else OUTSIDE
+
+
+def _launch(spec: JobSpec, cluster: ConnectedCluster) -> Launch:
+    requested = spec.resources
+    return Launch(
+        spec.launch,
+        requested.nodes,
+        requested.tasks,
+        requested.cores,
+        cluster.cluster.mpi,
+        cluster.scheduler.capabilities.reach,
+    )
+
+
+def growth(project: Project, spec: JobSpec, cluster: ConnectedCluster) -> Growth:
+    """How the run may add jobs to its chain by itself; no words where it may not."""
+    at_most, profile = project.chain.at_most, cluster.cluster
     if at_most is not None and at_most <= spec.jobs == 1:
         return Growth(at_most=at_most)
-    if not cluster.inside_jobs or cluster.submit_from:
-        return Growth(at_most, why_not=f"no job may submit another on {cluster.name}")
-    path, one = f"{station.run_folder(spec.name)}/{MORE}", replace(spec, jobs=1)
-    words = station.scheduler.submit_command(path, one, after=JobId("{after}"))
-    return Growth(at_most, words, station.find_command(spec.name))
+    if not profile.inside_jobs or profile.submit_from:
+        return Growth(at_most, why_not=f"no job may submit another on {profile.name}")
+    path, one = f"{cluster.run_folder(spec.name)}/{MORE}", replace(spec, jobs=1)
+    words = cluster.scheduler.submit_command(path, one, after=JobId("{after}"))
+    return Growth(at_most, words, cluster.find_command(spec.name))
 
 
-def longest(cluster: Cluster, asked: Resources) -> dict[str, object] | None:
+def longest(cluster: Cluster, requested: Resources) -> dict[str, object] | None:
     """The queue of that kind whose jobs may take longest, where the profile knows all limits."""
-    fitting = [each for each in cluster.partitions if each.takes(asked.gpus)]
-    known = [(each.walltime, each.name) for each in fitting if each.walltime]
-    if not known or len(known) < len(fitting):
+    fitting = [queue for queue in cluster.partitions if queue.takes(requested.gpus)]
+    limits = [(queue.walltime, queue.name) for queue in fitting if queue.walltime]
+    if not limits or len(limits) < len(fitting):
         return None
-    limit, name = max(known)
+    limit, name = max(limits)
     return {"queue": name, "walltime": limit.total_seconds()}
+
+
+def script(spec: JobSpec, cluster: ConnectedCluster, setup: tuple[str, ...]) -> str:
+    python, program = cluster.node
+    agent = Agent(python=python, program=program, run=cluster.run_folder(spec.name))
+    variables = in_job(cluster, spec.name)
+    return render(spec, cluster.scheduler.directives(spec), variables, setup, agent)
+
+
+def more_script(spec: JobSpec, cluster: ConnectedCluster, setup: tuple[str, ...]) -> str:
+    """The script of a job that the run itself adds."""
+    return script(replace(spec, jobs=1), cluster, setup)
+
+
+def in_job(cluster: ConnectedCluster, run: str) -> InJob:
+    """What a job of `run` tells our node side; the profile knows its node-local space best."""
+    usual, name = cluster.scheduler.in_job(), job_name(run)
+    return replace(
+        usual,
+        local_space=cluster.cluster.local_space or usual.local_space,
+        umask=cluster.cluster.umask,
+        cancel_rest=usual.cancel_rest.replace("{name}", name),
+        waiting=usual.waiting.replace("{name}", name),
+    )
+
+
+def _about(
+    project: Project, spec: JobSpec, cluster: ConnectedCluster, setup: tuple[str, ...]
+) -> dict[str, object]:
+    """What people and a later `resume` want to know, though no job reads it."""
+    requested = spec.resources
+    return {
+        "project": project.name,
+        "folder": str(project.folder),
+        "cluster": cluster.name,
+        "scheduler": cluster.cluster.scheduler,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "setup": list(setup),
+        "resources": {
+            "walltime": requested.walltime.total_seconds(),
+            "gpus": requested.gpus,
+            "gpu_model": requested.gpu_model,
+            "nodes": requested.nodes,
+            "cores": requested.cores,
+            "memory": requested.memory,
+            "tasks": requested.tasks,
+            "exclusive": requested.exclusive,
+        },
+        "account": spec.account,
+        "queue": spec.queue,
+        "features": list(spec.features),
+        "mail": spec.mail,
+        "native": list(spec.native),
+        "requeue": spec.requeue,
+        "local": in_job(cluster, spec.name).local_space,
+        "longest": longest(cluster.cluster, requested),
+        "unmet": cluster.scheduler.unmet(spec),
+    }
+
+
+def spec_of(plan: Plan, cluster: ConnectedCluster, *, jobs: int) -> JobSpec:
+    """Another round of jobs, for a plan that was submitted before."""
+    about = plan.about
+    known = {each.name for each in fields(Resources)}
+    requested = {name: value for name, value in about["resources"].items() if name in known}
+    requested["walltime"] = timedelta(seconds=requested["walltime"])
+    return JobSpec(
+        name=plan.run,
+        resources=Resources(**requested),
+        folder=f"{cluster.run_folder(plan.run)}/logs",
+        jobs=jobs,
+        warn_before=timedelta(seconds=plan.grace),
+        account=about["account"],
+        queue=about["queue"],
+        features=tuple(about["features"]),
+        mail=about["mail"],
+        native=tuple(about["native"]),
+        requeue=about.get("requeue", True),
+        launch=plan.launch.form,
+    )

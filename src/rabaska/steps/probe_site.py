@@ -1,4 +1,4 @@
-"""Visit: ask a cluster in one go how it is today, and remember what nobody had verified."""
+"""Probe a site: ask a cluster in one go how it is today, and remember what was not verified."""
 
 import os
 from collections.abc import Mapping
@@ -18,6 +18,7 @@ from rabaska.sites import comparison, questions, site_facts
 from rabaska.sites.questions import SiteAnswer
 from rabaska.sites.site_facts import Site
 from rabaska.steps.connect import observations_of, place_of
+from rabaska.steps.progress import Reporter
 from rabaska.steps.store import store_word
 
 
@@ -52,6 +53,22 @@ def probe_site(
     today = site_facts.read(answers)
     known = replace(known, partitions=today.partitions, accounts=today.accounts or ())
     return SiteProbe(updated(cluster, known), answers)
+
+
+def compare_profile(
+    cluster: Cluster, place: Place, home: Home, reporter: Reporter
+) -> Observations | None:
+    """What the cluster shows at first use; where its profile differs from that, it is reported."""
+    try:
+        answers = ask_site(place, {**profile_questions(cluster), **node_questions(cluster)})
+    except Unreachable:
+        return None  # whoever connects next says so
+    observed = keep_observations(cluster, answers, home)
+    for fact in observed.facts:
+        if fact.verdict == "differs":
+            says = f"{fact.key} is {fact.says or 'not'} in the profile of {cluster.name}"
+            reporter.warn(f"{says}, and the cluster says: {fact.found}")
+    return observed
 
 
 def _this_computer() -> tuple[Partition, ...]:

@@ -2,20 +2,16 @@
 
 import re
 from datetime import timedelta
-from pathlib import Path
 
 from rabaska.domain.clusters import Cluster
-from rabaska.domain.job_request import with_site_defaults
-from rabaska.domain.jobs import JobSpec, Resources, TrialAnswer
-from rabaska.domain.projects import Project
-from rabaska.domain.runs import new_name
+from rabaska.domain.jobs import JobSpec, Resources
 from rabaska.errors import SubmissionRefused
 from rabaska.remote.place import quoted
+from rabaska.schedulers.protocol import Scheduler
 from rabaska.sites import questions
 from rabaska.sites.questions import PROBE_NAME, SiteAnswer
-from rabaska.steps.connect import ConnectedCluster, place_of
+from rabaska.steps.connect import ConnectedCluster, place_of, scheduler_of
 from rabaska.steps.probe_site import ask_site
-from rabaska.steps.submit import job_spec
 
 TRIAL = "prospect"  # the name of the question
 # Slurm says that no node can give it also when all that could are down or drained just now, and
@@ -27,46 +23,33 @@ _PASSING = re.compile(
 )
 
 
-def trial_question(project: Project, cluster: Cluster) -> dict[str, str]:
+def trial_question(job: JobSpec, scheduler: Scheduler) -> dict[str, str]:
     """The question by name; none where this scheduler cannot be asked."""
-    there = unresolved_cluster(cluster)
-    spec = job_spec(with_site_defaults(project, cluster), new_name(project.name), there)
-    command = there.scheduler.prospect_command(spec)
+    command = scheduler.prospect_command(job)
     if not command:
         return {}
-    script = "\n".join(["#!/bin/bash", *there.scheduler.directives(spec), "true", ""])
+    script = "\n".join(["#!/bin/bash", *scheduler.directives(job), "true", ""])
     return {TRIAL: f"printf %s {quoted([script])} | {quoted(command)}"}
 
 
-def read_trial(said: str, cluster: Cluster) -> TrialAnswer:
-    return unresolved_cluster(cluster).scheduler.read_prospect(said)
-
-
-def refuse_early(answer: str, there: ConnectedCluster) -> None:
+def refuse_early(answer: str, cluster: ConnectedCluster) -> None:
     """SubmissionRefused when the scheduler's answer is a refusal for a reason that is known.
 
     Before the first byte moves: a dataset may take hours to send. What may pass by itself, and
     what nobody foresaw, is left to the submission.
     """
-    said = read_trial(answer, there.cluster).refusal
-    if not said or _PASSING.search(said):
+    refusal = cluster.scheduler.read_prospect(answer).refusal
+    if not refusal or _PASSING.search(refusal):
         return
     from rabaska.knowledge.failures import explain
 
-    known = explain(said, stage="submit", scheduler=there.scheduler.name)
+    known = explain(refusal, stage="submit", scheduler=cluster.scheduler.name)
     if known:
         raise SubmissionRefused(
-            f"{there.cluster.name} would refuse the job: {known[0].meaning}",
-            why=f"its scheduler, to which it was only shown, said: {said}",
+            f"{cluster.name} would refuse the job: {known[0].meaning}",
+            why=f"its scheduler, to which it was only shown, said: {refusal}",
             hint=f"{known[0].fix}; `--no-doctor` submits it all the same",
         )
-
-
-def unresolved_cluster(cluster: Cluster) -> ConnectedCluster:
-    """The cluster with a store that nobody has resolved: what is shown is not run."""
-    return ConnectedCluster(
-        cluster, place_of(cluster), cluster.store or "~/rabaska", "python3", Path()
-    )
 
 
 _MINUTE = timedelta(minutes=1)
@@ -92,14 +75,14 @@ mv "$folder/said.partial" "$folder/said"
 
 def probe(cluster: Cluster, account: str = "") -> dict[str, SiteAnswer]:
     """The answer of a compute node under the name `probe`; a job that never began is cancelled."""
-    there = unresolved_cluster(cluster)
-    answers = ask_site(there.place, {PROBE_NAME: probe_question(cluster, account)}, usual={})
-    said = answers[PROBE_NAME]
-    if said.ok or _SUBMITTED not in said.text:
+    place, scheduler = place_of(cluster), scheduler_of(cluster)
+    answers = ask_site(place, {PROBE_NAME: probe_question(cluster, account)}, usual={})
+    answer = answers[PROBE_NAME]
+    if answer.ok or _SUBMITTED not in answer.text:
         return answers
-    job = there.scheduler.read_job_id(said.text.partition(_SUBMITTED)[2])
+    job = scheduler.read_job_id(answer.text.partition(_SUBMITTED)[2])
     if job:
-        there.place.run(quoted(there.scheduler.cancel_command([job])))
+        place.run(quoted(scheduler.cancel_command([job])))
     return answers
 
 
@@ -109,8 +92,9 @@ def probe_question(cluster: Cluster, account: str = "") -> str:
         return (
             questions.probe_question(account) if cluster.scheduler == "slurm" else questions.PROBE
         )
-    scheduler = unresolved_cluster(cluster).scheduler
-    shortest = [each.shortest or _MINUTE for each in cluster.partitions if each.default]
+    scheduler = scheduler_of(cluster)
+    usual = [queue for queue in cluster.partitions if queue.default]
+    shortest = [queue.shortest or _MINUTE for queue in usual]
     spec = JobSpec(
         name="rabaska-probe",
         resources=Resources(walltime=max([_MINUTE, *shortest, cluster.shortest or _MINUTE])),
