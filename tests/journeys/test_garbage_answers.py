@@ -13,7 +13,6 @@ from rabaska.cli import render_status
 from rabaska.domain.clusters import Cluster
 from rabaska.errors import CommandFailed, RabaskaError
 from rabaska.journeys.data import _tiers
-from rabaska.journeys.resume import read_plan
 from rabaska.node.login import push_protocol
 from rabaska.node.login.run_report import report as real_report
 from rabaska.records.home import Home
@@ -23,6 +22,7 @@ from rabaska.remote.push_over_ssh import asked
 from rabaska.steps import query_status as asking
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.query_status import report
+from rabaska.steps.read_plan import read_plan
 
 RECORD = RunRecord("tiny-1", "campus", "/store/runs/tiny-1", "", 0.0, id="c" * 32)
 QUEUE = {"exit_code": 0, "said": "slurm|JOBID|STATE|REASON|.\n", "complained": "", "asked": []}

@@ -8,6 +8,7 @@ import pytest
 
 from rabaska.domain.jobs import JobSpec, Resources
 from rabaska.domain.projects import Chain, Project
+from rabaska.node.record.plan import LongestQueue
 from rabaska.remote.place import Nowhere
 from rabaska.settings.profiles import load_cluster
 from rabaska.steps.connect import ConnectedCluster
@@ -55,5 +56,8 @@ def test_the_longest_queue_is_told_only_where_all_are_known():
     told = longest(known, RESOURCES)
     doubtful = replace(known.partitions[0], name="who knows", gpus=1, walltime=None)
 
-    assert told == {"queue": "sequana_gpu_long", "walltime": timedelta(days=31).total_seconds()}
-    assert longest(replace(known, partitions=(*known.partitions, doubtful)), RESOURCES) is None
+    assert told == LongestQueue("sequana_gpu_long", timedelta(days=31).total_seconds())
+    assert (
+        longest(replace(known, partitions=(*known.partitions, doubtful)), RESOURCES)
+        == LongestQueue()
+    )

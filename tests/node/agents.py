@@ -30,7 +30,7 @@ def make_run(store: Path, code: dict[str, str], **changes: Any) -> RunFolder:
     fields: dict[str, Any] = {
         "run": "digits-7f3a", "command": [sys.executable, "train.py"], "resume": [],
         "datasets": [], "patterns": ["*.npz", "*.txt"], "keep": [], "variables": {},
-        "walltime": 60.0, "grace": 4.0, "signal": "TERM", "jobs": 3, "progress": "", "about": {},
+        "walltime": 60.0, "grace": 4.0, "signal": "TERM", "jobs": 3, "progress": "",
     }  # fmt: skip
     made = store / "code" / "made.tar"
     snapshot_tar(made, code)

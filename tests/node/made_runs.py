@@ -23,7 +23,7 @@ PLAN = plan.Plan(
     signal="TERM",
     jobs=3,
     progress="",
-    about={"project": "digits"},
+    origin=plan.Origin(project="digits"),
 )
 
 

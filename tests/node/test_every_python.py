@@ -223,7 +223,7 @@ def test_a_run_with_accents_finishes_where_the_job_speaks_ascii_only(
         "print(os.fsencode(sys.argv[2]))\n"
         "sys.exit(0 if len(sys.argv) > 3 else 85)\n",
         command=[python, "train.py", "{checkpoints}", "été", "{checkpoint}"],
-        about={"project": "été"},
+        origin=plan.Origin(project="été"),
     )
     agents.python = python
     ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}

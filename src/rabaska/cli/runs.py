@@ -126,7 +126,7 @@ def resume(run: str, *, on: str, jobs: int | None, as_json: bool) -> None:
 
     record = chosen_run(run, on)
     with showing.steps(quiet=as_json) as told:
-        job_id = resume_journey.resume(record, home(), jobs=jobs, teller=told)
+        job_id = resume_journey.resume(record, home(), jobs=jobs, reporter=told)
     if as_json:
         showing.json({"run": record.name, "job_id": job_id.native})
     else:

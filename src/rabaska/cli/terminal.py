@@ -235,7 +235,7 @@ def voyage(told: "PlannedRun") -> None:
     plan, spec = told.plan, told.spec
     rows = {
         "run": plan.run,
-        "on": f"{plan.about['cluster']} ({plan.about['scheduler']})",
+        "on": f"{plan.origin.cluster} ({plan.origin.scheduler})",
         "command": " ".join([*plan.command, *plan.resume]),
         "data": ", ".join(f"{each.pack} as {each.mode}" for each in plan.datasets) or "none",
         "staged into": _staged_into(plan),
@@ -265,10 +265,10 @@ def _jobs(told: "PlannedRun") -> str:
 
 def _staged_into(plan: "Plan") -> str:
     """The tiers of a node in the order in which the agent tries them."""
-    local = plan.about.get("local") or "a temporary folder of the node"
+    local = plan.request.local or "a temporary folder of the node"
     if not plan.datasets:
         return ""
-    return f"{plan.nearby.memory} if they fit, else {local}" if plan.nearby.memory else str(local)
+    return f"{plan.nearby.memory} if they fit, else {local}" if plan.nearby.memory else local
 
 
 def proposal(told: "Proposal", target: "Path") -> None:

@@ -1,15 +1,15 @@
 """Show: a run's plan and the script that was submitted, as they were."""
 
-from rabaska.journeys.resume import read_plan
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import quoted
 from rabaska.steps.connect import connect_for
 from rabaska.steps.plan_run import PlannedRun, spec_of
+from rabaska.steps.read_plan import read_plan
 
 
 def show(record: RunRecord, home: Home) -> PlannedRun:
-    there = connect_for(record, home)
-    plan = read_plan(record, there)
-    script = there.place.run(f"cat {quoted([record.path + '/job.sh'])}").output
-    return PlannedRun(spec=spec_of(plan, there, jobs=plan.jobs), plan=plan, script=script)
+    cluster = connect_for(record, home)
+    plan = read_plan(record, cluster)
+    script = cluster.place.run(f"cat {quoted([record.path + '/job.sh'])}").output
+    return PlannedRun(spec=spec_of(plan, cluster, jobs=plan.jobs), plan=plan, script=script)

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from rabaska.domain.clusters import Cluster
@@ -12,7 +12,18 @@ from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources
 from rabaska.domain.projects import Project
 from rabaska.domain.secrets import Secrets, parted
 from rabaska.jobscript.script import Agent, render
-from rabaska.node.record.plan import Growth, Launch, Nearby, Plan, PlannedInterruption, StagedData
+from rabaska.node.record.plan import (
+    Growth,
+    JobRequest,
+    Launch,
+    LongestQueue,
+    Nearby,
+    Origin,
+    Plan,
+    PlannedInterruption,
+    RequestedResources,
+    StagedData,
+)
 from rabaska.schedulers.spelling import job_name
 from rabaska.sites.questions import OUTSIDE
 from rabaska.steps.carry import Carried
@@ -90,7 +101,8 @@ def plan_run(
         signal=project.chain.signal,
         jobs=spec.jobs,
         progress=project.progress,
-        about=_about(project, spec, cluster, setup),
+        origin=_origin(project, cluster),
+        request=_request(spec, cluster, setup),
         launch=_launch(spec, cluster),
         nearby=Nearby(memory_folder(cluster.cluster), shared_folder(cluster.cluster)),
         watch=project.watch,
@@ -134,14 +146,14 @@ def growth(project: Project, spec: JobSpec, cluster: ConnectedCluster) -> Growth
     return Growth(at_most, words, cluster.find_command(spec.name))
 
 
-def longest(cluster: Cluster, requested: Resources) -> dict[str, object] | None:
+def longest(cluster: Cluster, requested: Resources) -> LongestQueue:
     """The queue of that kind whose jobs may take longest, where the profile knows all limits."""
     fitting = [queue for queue in cluster.partitions if queue.takes(requested.gpus)]
     limits = [(queue.walltime, queue.name) for queue in fitting if queue.walltime]
     if not limits or len(limits) < len(fitting):
-        return None
+        return LongestQueue()
     limit, name = max(limits)
-    return {"queue": name, "walltime": limit.total_seconds()}
+    return LongestQueue(name, limit.total_seconds())
 
 
 def script(spec: JobSpec, cluster: ConnectedCluster, setup: tuple[str, ...]) -> str:
@@ -168,57 +180,47 @@ def in_job(cluster: ConnectedCluster, run: str) -> InJob:
     )
 
 
-def _about(
-    project: Project, spec: JobSpec, cluster: ConnectedCluster, setup: tuple[str, ...]
-) -> dict[str, object]:
-    """What people and a later `resume` want to know, though no job reads it."""
-    requested = spec.resources
-    return {
-        "project": project.name,
-        "folder": str(project.folder),
-        "cluster": cluster.name,
-        "scheduler": cluster.cluster.scheduler,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "setup": list(setup),
-        "resources": {
-            "walltime": requested.walltime.total_seconds(),
-            "gpus": requested.gpus,
-            "gpu_model": requested.gpu_model,
-            "nodes": requested.nodes,
-            "cores": requested.cores,
-            "memory": requested.memory,
-            "tasks": requested.tasks,
-            "exclusive": requested.exclusive,
-        },
-        "account": spec.account,
-        "queue": spec.queue,
-        "features": list(spec.features),
-        "mail": spec.mail,
-        "native": list(spec.native),
-        "requeue": spec.requeue,
-        "local": in_job(cluster, spec.name).local_space,
-        "longest": longest(cluster.cluster, requested),
-        "unmet": cluster.scheduler.unmet(spec),
-    }
+def _origin(project: Project, cluster: ConnectedCluster) -> Origin:
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    folder, scheduler = str(project.folder), cluster.cluster.scheduler
+    return Origin(project.name, folder, cluster.name, scheduler, created)
+
+
+def _request(spec: JobSpec, cluster: ConnectedCluster, setup: tuple[str, ...]) -> JobRequest:
+    """What `spec_of` reads when the run is submitted again."""
+    requested = asdict(spec.resources)
+    requested["walltime"] = spec.resources.walltime.total_seconds()
+    return JobRequest(
+        resources=RequestedResources(**requested),
+        account=spec.account,
+        queue=spec.queue,
+        features=spec.features,
+        mail=spec.mail,
+        native=spec.native,
+        requeue=spec.requeue,
+        setup=setup,
+        local=in_job(cluster, spec.name).local_space,
+        longest=longest(cluster.cluster, spec.resources),
+        unmet=cluster.scheduler.unmet(spec),
+    )
 
 
 def spec_of(plan: Plan, cluster: ConnectedCluster, *, jobs: int) -> JobSpec:
     """Another round of jobs, for a plan that was submitted before."""
-    about = plan.about
-    known = {each.name for each in fields(Resources)}
-    requested = {name: value for name, value in about["resources"].items() if name in known}
-    requested["walltime"] = timedelta(seconds=requested["walltime"])
+    request = plan.request
+    requested = request.resources._asdict()
+    requested["walltime"] = timedelta(seconds=request.resources.walltime)
     return JobSpec(
         name=plan.run,
         resources=Resources(**requested),
-        folder=f"{cluster.run_folder(plan.run)}/logs",
+        folder=_log_folder(cluster.store, plan.run),
         jobs=jobs,
         warn_before=timedelta(seconds=plan.grace),
-        account=about["account"],
-        queue=about["queue"],
-        features=tuple(about["features"]),
-        mail=about["mail"],
-        native=tuple(about["native"]),
-        requeue=about.get("requeue", True),
+        account=request.account,
+        queue=request.queue,
+        features=tuple(request.features),
+        mail=request.mail,
+        native=tuple(request.native),
+        requeue=request.requeue,
         launch=plan.launch.form,
     )

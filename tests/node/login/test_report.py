@@ -36,7 +36,7 @@ def test_a_run_that_has_not_begun_says_so(tmp_path: Path) -> None:
     assert told["verdict"]["decision"] == "not begun"
     assert told["run"] == "digits-7f3a"
     assert told["path"] == run.path
-    assert told["about"] == {"project": "digits"}
+    assert told["about"]["project"] == "digits"
     assert (told["walltime"], told["jobs_requested"]) == (60.0, 3)
     assert (told["jobs"], told["checkpoint"], told["tail"]) == ([], None, "")
     assert (told["done"], told["stop"], told["problems"]) == (False, False, [])

@@ -110,7 +110,7 @@ def damaged(plan: Plan, data: Dict[str, str]) -> Optional[DamagedDataset]:
 
 
 def _repair(plan: Plan, pack: str) -> str:
-    cluster = plan.about.get("cluster", "here")
+    cluster = plan.origin.cluster or "here"
     on = "" if cluster == "here" else " --on {}".format(cluster)
     return "`rabaska data verify {}{} --repair`, then `rabaska resume {}`".format(
         pack, on, plan.run

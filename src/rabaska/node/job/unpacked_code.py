@@ -42,7 +42,7 @@ def refuse_damaged(archive: str, plan: Plan) -> None:
         os.rename(archive, archive + ".damaged")
     except OSError:
         pass  # another job of the run was quicker, or may not change the store
-    here = plan.about.get("cluster") == "here"
+    here = plan.origin.cluster == "here"
     raise DamagedSnapshot(
         "the code archive {} is damaged: its digest is not its name".format(archive),
         "`rabaska run` makes a new one" if here else "`rabaska resume` sends it again",

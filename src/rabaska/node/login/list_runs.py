@@ -33,7 +33,7 @@ def _told(run: RunFolder) -> files.Json:
         "run": run.name,
         "path": run.path,
         "id": asked.id,
-        "project": asked.about.get("project", ""),
-        "folder": asked.about.get("folder", ""),
+        "project": asked.origin.project,
+        "folder": asked.origin.folder,
         "time": next((time for time in times if time), 0.0),
     }

@@ -77,7 +77,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "run": asked.run if asked else run.name,
         "id": asked.id if asked else None,
         "path": run.path,
-        "about": asked.about if asked else {},
+        "about": plan.about(asked) if asked else {},
         "walltime": asked.walltime if asked else None,
         "jobs_requested": asked.jobs if asked else None,
         "submissions": _attempt(problems, "submissions.jsonl", [], _submissions, run),

@@ -44,7 +44,7 @@ def report_untouched(run: RunFolder) -> Optional[JsonObject]:
         "run": asked.run,
         "id": asked.id,
         "path": run.path,
-        "about": asked.about,
+        "about": plan.about(asked),
         "walltime": asked.walltime,
         "jobs_requested": asked.jobs,
         "submissions": list(submissions.lines(run)),

@@ -70,6 +70,60 @@ class Growth(NamedTuple):
     why_not: str = ""  # in words, where jobs may not submit jobs
 
 
+class RequestedResources(NamedTuple):
+    """What each job requests, per node; None leaves the choice to the cluster."""
+
+    walltime: float = 0.0  # seconds
+    gpus: int = 0
+    gpu_model: str = ""
+    nodes: int = 1
+    tasks: int = 1  # processes
+    cores: Optional[int] = None  # per task
+    memory: Optional[int] = None  # bytes
+    exclusive: bool = False
+
+
+class LongestQueue(NamedTuple):
+    """The queue that fits whose jobs may take longest."""
+
+    queue: str = ""
+    walltime: Optional[float] = None  # seconds; None: not all limits are known
+
+
+class JobRequest(NamedTuple):
+    """What a later submission of the run is made of (`resume`), and `show` prints.
+
+    Of all this, the node side reads `longest`, for its forecast, and the laptop reads `native` and
+    `unmet` in the report of a run.
+    """
+
+    resources: RequestedResources = RequestedResources()
+    account: str = ""
+    queue: str = ""
+    features: Sequence[str] = ()
+    mail: str = ""
+    native: Sequence[str] = ()  # options in the scheduler's own words
+    requeue: bool = True
+    setup: Sequence[str] = ()  # lines of the job script that enter the environment
+    local: str = ""  # node-local space, as the job's shell spells it
+    longest: LongestQueue = LongestQueue()
+    unmet: Sequence[str] = ()  # what is requested and the scheduler cannot do, in words
+
+
+class Origin(NamedTuple):
+    """Where a run comes from and where it is, for people.
+
+    Jobs read `cluster` for the commands that they name in messages; `adopt` on another computer
+    reads `project` and `folder`.
+    """
+
+    project: str = ""
+    folder: str = ""  # of the project, on the computer that submitted it
+    cluster: str = ""
+    scheduler: str = ""
+    created: str = ""  # a time, ISO 8601
+
+
 class Plan(NamedTuple):
     run: str
     command: List[str]  # with placeholders: {data} {data.NAME} {output} {checkpoints} {checkpoint}
@@ -84,7 +138,8 @@ class Plan(NamedTuple):
     signal: str  # how it is asked: "TERM", "USR1" ...
     jobs: int  # how many jobs were asked for at first
     progress: str  # a regular expression that finds step numbers, or ""
-    about: Dict[str, Any]  # for people: project, cluster, resources, who and when
+    origin: Origin = Origin()  # with `request`, the object `about` of run.json
+    request: JobRequest = JobRequest()
     launch: Launch = Launch()
     nearby: Nearby = Nearby()
     watch: bool = True  # whether the program is watched
@@ -96,6 +151,8 @@ class Plan(NamedTuple):
     resumes: str = ""  # FULL, ITSELF, …; "" when nobody looked
 
 
+# Both are read from `about`.
+_IN_ABOUT = ("origin", "request")
 # A run that was submitted before they were known has none of them.
 _ADDED_LATER = (
     "launch",
@@ -124,11 +181,35 @@ _SHAPE = {
     "signal": str,
     "jobs": int,
     "progress": str,
-    "about": dict,
     "watch": bool,
     "tries": str,
     "id": str,
     "resumes": str,
+}  # type: field_types.Shape
+
+
+_ORIGIN = dict.fromkeys(Origin._fields, str)  # type: field_types.Shape
+_RESOURCES = {
+    "walltime": field_types.NUMBER,
+    "gpus": int,
+    "gpu_model": str,
+    "nodes": int,
+    "tasks": int,
+    "cores": int,
+    "memory": int,
+    "exclusive": bool,
+}  # type: field_types.Shape
+_LONGEST = {"queue": str, "walltime": field_types.NUMBER}  # type: field_types.Shape
+_REQUEST = {
+    "account": str,
+    "queue": str,
+    "features": list,
+    "mail": str,
+    "native": list,
+    "requeue": bool,
+    "setup": list,
+    "local": str,
+    "unmet": list,
 }  # type: field_types.Shape
 
 
@@ -138,6 +219,9 @@ class WrongFormat(Exception):
 
 def to_json(plan: Plan) -> Dict[str, Any]:
     value = dict(plan._asdict())
+    for name in _IN_ABOUT:
+        del value[name]
+    value["about"] = about(plan)
     value["datasets"] = [dict(dataset._asdict()) for dataset in plan.datasets]
     value["launch"] = dict(plan.launch._asdict())
     value["nearby"] = dict(plan.nearby._asdict())
@@ -147,6 +231,34 @@ def to_json(plan: Plan) -> Dict[str, Any]:
     return value
 
 
+def about(plan: Plan) -> Dict[str, Any]:
+    """The origin and the request of a run as one object, as run.json and reports hold it."""
+    value = dict(plan.origin._asdict(), **plan.request._asdict())
+    longest = plan.request.longest
+    value["resources"] = dict(plan.request.resources._asdict())
+    value["longest"] = dict(longest._asdict()) if longest.queue else None
+    return value
+
+
+def _origin(value: Dict[str, Any]) -> Origin:
+    return Origin(**_fitting(value, _ORIGIN))
+
+
+def _request(value: Dict[str, Any]) -> JobRequest:
+    """What of it can be used: only a later submission needs all, and checks that it has it."""
+    return JobRequest(
+        resources=RequestedResources(**_fitting(value.get("resources"), _RESOURCES)),
+        longest=LongestQueue(**_fitting(value.get("longest"), _LONGEST)),
+        **_fitting(value, _REQUEST),
+    )
+
+
+def _fitting(value: Any, shape: field_types.Shape) -> Dict[str, Any]:
+    """The fields of `value` that have the type they should have."""
+    fields = value if isinstance(value, dict) else {}
+    return {name: fields[name] for name in shape if isinstance(fields.get(name), shape[name])}
+
+
 def dumps(plan: Plan) -> str:
     return json.dumps(to_json(plan), indent=1, sort_keys=True) + "\n"
 
@@ -154,9 +266,12 @@ def dumps(plan: Plan) -> str:
 def from_json(value: Dict[str, Any]) -> Plan:
     if value.get("format") != FORMAT:
         raise WrongFormat("run.json has format {}, not {}".format(value.get("format"), FORMAT))
-    known = [name for name in Plan._fields if name in value or name not in _ADDED_LATER]
+    named = [name for name in Plan._fields if name not in _IN_ABOUT]
+    known = [name for name in named if name in value or name not in _ADDED_LATER]
     fields = {name: _native(value[name]) for name in known}
-    fields["about"] = value["about"]
+    if not isinstance(value["about"], dict):
+        raise ValueError("`about` cannot be {!r}".format(value["about"]))
+    fields["origin"], fields["request"] = _origin(value["about"]), _request(value["about"])
     fields["launch"] = Launch(**fields.get("launch", {}))
     fields["nearby"] = Nearby(**fields.get("nearby", {}))
     fields["cuts"] = [PlannedInterruption(**cut) for cut in fields.get("cuts", [])]

@@ -68,7 +68,7 @@ def terms_of(run: RunFolder, asked: Plan, begun: jobs.Begun) -> forecast.Terms:
     """What the chain gives to a job that begins as `begun` says."""
     # What a job spends before its agent begins, the next one will spend, too.
     until = begun.until or begun.begun + asked.walltime - asked.grace
-    longest = asked.about.get("longest") or {}
+    longest = asked.request.longest
     return forecast.Terms(
         job=begun.job,
         begun=begun.begun,
@@ -76,8 +76,8 @@ def terms_of(run: RunFolder, asked: Plan, begun: jobs.Begun) -> forecast.Terms:
         seconds=until - begun.begun,
         between=_between(run, begun.job),
         grace=asked.grace,
-        queue=longest.get("queue", ""),
-        longest=longest.get("walltime"),
+        queue=longest.queue,
+        longest=longest.walltime,
     )
 
 
