@@ -62,7 +62,7 @@ def test_a_virtualenv_is_built_on_the_nodes_own_disk_from_the_wheelhouse(paddler
     assert told["paddle"] == "2.1"
     assert told["prefix"].startswith("/lscratch/")
     assert told["modules"] == "/opt/site/software/python/3.11"
-    assert "2 packages from the site; 2 files of the store" in run.errors
+    assert "2 packages from the site; 2 files in the store" in run.errors
     assert environment_files(paddler) == [".json", ".txt"]
 
 
@@ -91,7 +91,7 @@ def test_wheels_that_the_site_lacks_come_from_this_computer(
     run = paddler.types("run", "--on", "lab")
 
     assert told_by(paddler, run.output.strip())["paddle"] == "2.5"
-    assert "packages from this computer; 3 files of the store" in run.errors
+    assert "packages from this computer; 3 files in the store" in run.errors
     assert environment_files(paddler) == [".json", ".tar", ".txt"]
 
 
@@ -156,7 +156,7 @@ def test_a_virtualenv_on_the_cluster_is_packed_and_unpacked_on_the_node(paddler,
     told = told_by(paddler, run.output.strip())
     assert told["prefix"].startswith("/lscratch/")
     assert told["paddle"] == "2.1"
-    assert "1 file of the store" in run.errors
+    assert "1 file in the store" in run.errors
     assert environment_files(paddler) == [".json", ".tar"]
 
 
@@ -185,7 +185,7 @@ def test_once_builds_one_environment_in_the_store_and_counts_its_files(paddler, 
     run = paddler.types("run", "--on", "lab")
 
     assert told_by(paddler, run.output.strip())["prefix"].startswith(f"{paddler.store}/envs/")
-    assert "files of the store" in run.errors
+    assert "files in the store" in run.errors
 
 
 ON_EVERY_NODE = """

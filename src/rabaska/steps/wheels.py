@@ -1,0 +1,185 @@
+"""Wheels: every package that a job will install, found on its cluster or sent there."""
+
+import json
+import re
+import shlex
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rabaska.domain import untrusted
+from rabaska.domain.projects import EnvironmentRecipe
+from rabaska.environments import recipes
+from rabaska.environments.download import FACTS as PYTHON_FACTS
+from rabaska.environments.download import Target, download_command, find_pip, lacking, pip_command
+from rabaska.environments.recipes import BuildSite, BuiltEnvironment
+from rabaska.errors import EnvironmentFailed
+from rabaska.node.environment.check_wheels import NEEDS_PIP, NOT_FOUND, Wanted
+from rabaska.remote.place import Outcome, Parcel, quoted
+from rabaska.remote.this_computer import Here
+from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.progress import Reporter, progress_of
+
+# What the node side answers; see `check_wheels` and `pack_environment` there.
+RECORD = {
+    "digest": re.compile("[0-9a-zA-Z_.-]{1,80}"),
+    "files": int,
+    "archive?": (bool, str, None),
+    "maker?": str,
+    "conda?": (bool, None),
+}
+_WHEELS = {**RECORD, "packages": [str], "source": str}
+_MISSING = {**PYTHON_FACTS, "missing": [str], "said": str}
+
+
+def find_wheels(
+    recipe: EnvironmentRecipe, site: BuildSite, cluster: ConnectedCluster, reporter: Reporter
+) -> BuiltEnvironment:
+    """Make sure of every wheel that the job will install; EnvironmentFailed names what lacks."""
+    wanted = wanted_wheels(recipe, site)
+    outcome = _ask_for_wheels(recipe, site, cluster, wanted)
+    if outcome.exit_code == NEEDS_PIP:
+        send_pip(read_answer(outcome, cluster, PYTHON_FACTS), wanted, cluster, reporter)
+        outcome = _ask_for_wheels(recipe, site, cluster, wanted)
+    if outcome.exit_code == NOT_FOUND:
+        answer = read_answer(outcome, cluster, _MISSING)
+        _send_wheels(answer, wanted, cluster, reporter)
+        outcome = _ask_for_wheels(recipe, site, cluster, wanted._replace(online=False))
+    if outcome.exit_code == NOT_FOUND:
+        raise _missing(read_answer(outcome, cluster, _MISSING), cluster)
+    if outcome.exit_code != 0:
+        raise build_failed(cluster, outcome)
+    record = read_answer(outcome, cluster, _WHEELS)
+    found = BuiltEnvironment.read(record, site.envs)
+    reporter.step(_bill(record, found))
+    return found
+
+
+def wanted_wheels(recipe: EnvironmentRecipe, site: BuildSite) -> Wanted:
+    return Wanted(
+        envs=site.envs,
+        digest=recipes.digest(recipe, site),
+        python=recipe.python,
+        requirements=recipe.requirements,
+        wheelhouse=list(site.wheelhouse),
+        online=True,
+    )
+
+
+def send_pip(
+    answer: Mapping[str, Any], wanted: Wanted, cluster: ConnectedCluster, reporter: Reporter
+) -> None:
+    """pip as its own wheel, for a Python that has none, or no way to bring it along."""
+    python, name = answer["python"], cluster.name
+    target = Target(python, answer["machine"], answer["libc"])
+    reporter.step(f"pip: Python {python} on {name} cannot install it, so it is sent along")
+    with tempfile.TemporaryDirectory() as folder:
+        wheel, said = find_pip(target.python, Path(folder)), ""
+        if wheel is None:
+            outcome = Here().run(quoted(pip_command(target.python, Path(folder, "fetched"))))
+            wheel = next(Path(folder, "fetched").glob("pip-*.whl"), None)
+            said = f"pip on this computer said: {_last_error(outcome.complaint)}"
+        if wheel is None:
+            raise EnvironmentFailed(
+                f"Python {python} on {name} has no pip, and this computer has none for it",
+                why=said,
+                hint="name another `python` under [environment], or `modules` that bring one with "
+                f"pip (`rabaska clusters check {name}` lists the Pythons there)",
+            )
+        cluster.place.deliver([Parcel(wheel, wanted.pip)], cluster)
+
+
+def _ask_for_wheels(
+    recipe: EnvironmentRecipe, site: BuildSite, cluster: ConnectedCluster, wanted: Wanted
+) -> Outcome:
+    """One round trip; where all was found before, it only reads the record of that."""
+    record = shlex.quote(wanted.path("json"))
+    known = f"[ -e {record} ] && touch {record} && {{ cat {record}; exit 0; }}"
+    return ask(recipe, site, cluster, wanted, before=known)
+
+
+def ask(
+    recipe: EnvironmentRecipe,
+    site: BuildSite,
+    cluster: ConnectedCluster,
+    wanted: Wanted,
+    *words: str,
+    before: str = "true",
+) -> Outcome:
+    asking = quoted([*cluster.node, "wheels", *words])
+    lines = [before, *recipes.on_login(recipe, site), asking]
+    return cluster.run("\n".join(lines), feed=json.dumps(wanted._asdict()).encode())
+
+
+def _bill(record: Mapping[str, Any], found: BuiltEnvironment) -> str:
+    own, count = 3 if found.archive else 2, len(record["packages"])
+    return (
+        f"environment {record['digest']}: {count} package{'s' if count > 1 else ''} from "
+        f"{record['source']}; {own} files in the store, about {record['files']:,} per node"
+    )
+
+
+def _send_wheels(
+    answer: Mapping[str, Any], wanted: Wanted, cluster: ConnectedCluster, reporter: Reporter
+) -> None:
+    """Fetch on this computer, for the Python and platform there, what lacks there."""
+    target = Target(answer["python"], answer["machine"], answer["libc"])
+    reporter.step(f"wheels: not all on {cluster.name}, so this computer fetches them")
+    with tempfile.TemporaryDirectory() as folder:
+        requirements = Path(folder) / "requirements.txt"
+        requirements.write_text(lacking(wanted.requirements, answer["missing"]), "utf-8")
+        wheels = Path(folder) / "wheels"
+        wheels.mkdir()  # pip makes none where it has nothing to fetch
+        command = download_command(target, requirements, wheels)
+        outcome = Here().run(quoted(command))
+        if outcome.exit_code != 0:
+            raise _missing(answer, cluster, here=outcome.complaint)
+        archive = Path(folder) / "wheels.tar"
+        with tarfile.open(archive, "w") as packed:
+            for wheel in sorted(wheels.iterdir()):
+                packed.add(wheel, wheel.name)
+        parcel = Parcel(archive, wanted.archive)
+        cluster.place.deliver([parcel], cluster, progress_of("wheels", reporter))
+
+
+def _missing(
+    answer: Mapping[str, Any], cluster: ConnectedCluster, here: str = ""
+) -> EnvironmentFailed:
+    names = ", ".join(answer["missing"]) or "a package that another one needs"
+    why = f"pip on {cluster.name} said: {answer['said']}"
+    if here:
+        why += f"\n  and pip on this computer said: {_last_error(here)}"
+    return EnvironmentFailed(
+        f"no wheel for Python {answer['python']} on {cluster.name}: {names}",
+        why=why,
+        hint="ask for another version in the requirements file, or for another `python` or "
+        "`modules` under [environment]; nothing was submitted",
+    )
+
+
+def _last_error(said: str) -> str:
+    errors = [line for line in said.splitlines() if line.startswith("ERROR")]
+    return errors[-1] if errors else said.rpartition("\n")[2]
+
+
+def read_answer(
+    outcome: Outcome, cluster: ConnectedCluster, shape: untrusted.Shape
+) -> dict[str, Any]:
+    """Our own words print one line of JSON last, whatever modules print before it."""
+    text = outcome.output.strip()
+    last = text if text.startswith("{") else text.rpartition("\n")[2]
+    try:
+        answer: dict[str, Any] = untrusted.read(last, shape)
+    except untrusted.Unexpected as problem:
+        raise untrusted.unusable(cluster.name, problem) from problem
+    return answer
+
+
+def build_failed(cluster: ConnectedCluster, outcome: Outcome) -> EnvironmentFailed:
+    return EnvironmentFailed(
+        f"the environment could not be built on {cluster.name}",
+        why=outcome.complaint,
+        hint="correct `[environment]` in rabaska.toml or the requirements file it names",
+    )
