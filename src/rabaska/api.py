@@ -23,6 +23,7 @@ from rabaska.journeys import rehearse as _rehearse
 from rabaska.journeys import resume as _resume
 from rabaska.journeys import run as _run
 from rabaska.journeys import show as _show
+from rabaska.journeys import status as _status
 from rabaska.journeys import wait as _wait
 from rabaska.journeys.fetch import Fetched
 from rabaska.journeys.init import Proposal
@@ -35,7 +36,6 @@ from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
 from rabaska.settings.project_file import load
 from rabaska.steps import adopt as _adopt
-from rabaska.steps import query_status as _status
 from rabaska.steps.plan_run import PlannedRun
 
 Folder = str | Path

@@ -21,8 +21,8 @@ from rabaska.remote.place import Outcome
 from rabaska.remote.push_over_ssh import asked
 from rabaska.steps import query_status as asking
 from rabaska.steps.connect import ConnectedCluster
-from rabaska.steps.query_status import report
 from rabaska.steps.read_plan import read_plan
+from rabaska.steps.status_report import report
 
 RECORD = RunRecord("tiny-1", "campus", "/store/runs/tiny-1", "", 0.0, id="c" * 32)
 QUEUE = {"exit_code": 0, "said": "slurm|JOBID|STATE|REASON|.\n", "complained": "", "asked": []}

@@ -7,9 +7,9 @@ from types import ModuleType
 
 from rabaska.cli import occasion
 from rabaska.cli.options import chosen_run, project_folder
+from rabaska.journeys.status import statuses
 from rabaska.records.home import home
 from rabaska.records.run_index import remembered
-from rabaska.steps.query_status import statuses
 
 
 def status(run: str = "", *, on: str = "", everything: bool = False, as_json: bool = False) -> int:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from rabaska.domain.storage import StoredItem, StoreReport, unneeded
 from rabaska.domain.untrusted import count
 from rabaska.errors import CommandFailed
-from rabaska.journeys.storage import kept_there
 from rabaska.records.home import Home
 from rabaska.remote.place import quoted
 from rabaska.steps.connect import ConnectedCluster, connect
+from rabaska.steps.store_contents import store_contents
 
 _MARK = "== run "
 # The plan and every script of each run that has not finished, below a line with its name.
@@ -96,7 +96,7 @@ def _return_leftovers(there: ConnectedCluster) -> None:
 
 
 def _unneeded(there: ConnectedCluster) -> tuple[StoredItem, ...]:
-    kept, _ = kept_there(there)
+    kept, _ = store_contents(there)
     current = there.program.stem
     spare = [each for each in kept if not (each.kind == "node" and each.stem == current)]
     return unneeded(spare, unfinished_runs(there), _now(there))

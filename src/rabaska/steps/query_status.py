@@ -1,4 +1,4 @@
-"""Status: how runs stand, with one round trip per cluster."""
+"""Query the status of runs, with one round trip per cluster."""
 
 import json
 import re
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from rabaska.domain import untrusted
 from rabaska.domain.jobs import Capabilities, JobId, JobState, JobStatus
-from rabaska.domain.untrusted import TIME, Unexpected, checked
 from rabaska.errors import Unreachable
 from rabaska.records.caches import Report, cache_reports, cached_reports
 from rabaska.records.home import Home
@@ -18,125 +17,7 @@ from rabaska.records.run_index import RunRecord, remember
 from rabaska.remote.place import surely
 from rabaska.schedulers.protocol import Scheduler
 from rabaska.steps.connect import ConnectedCluster, connect_for
-
-
-def _step(value: object) -> bool:
-    """A number that a program printed, however large."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-_TEXT = (str, None)
-_NUMBER = (int, None)
-_WHEN = (TIME, None)
-_JOB = {
-    "job": int,
-    "id?": _TEXT,
-    "host?": _TEXT,
-    "pid?": _NUMBER,
-    "begun?": _WHEN,
-    "ended?": _WHEN,
-    "how?": _TEXT,
-    "reason?": _TEXT,
-    "exit_code?": _NUMBER,
-    "signal?": _NUMBER,
-    "first_step?": (_step, None),
-    "last_step?": (_step, None),
-    "steps_redone?": (_step, None),
-    "epoch?": (float, None),
-    "resumed_from?": _TEXT,
-    "checkpoint_found?": _TEXT,
-    "started_over?": _TEXT,
-    "beginning_not_known?": _TEXT,
-    "heartbeat?": _WHEN,
-    "holder_alive?": (bool, None),
-}
-_SUBMISSION = {
-    "exit_code?": _NUMBER,
-    "said?": str,
-    "complained?": _TEXT,
-    "time?": TIME,
-    "submission?": _TEXT,
-}
-_UNANSWERED = {
-    "state": str,
-    "time?": _WHEN,
-    "command?": _TEXT,
-    "host?": _TEXT,
-    "said?": _TEXT,
-    "findable?": bool,
-}
-_REPORT = {
-    "path": str,
-    "about": {"unmet?": [str]},
-    "problems": [str],
-    "id?": _TEXT,
-    "mark?": _TEXT,
-    "walltime?": _WHEN,
-    "jobs_requested?": _NUMBER,
-    "submissions?": [_SUBMISSION],
-    "jobs?": [_JOB],
-    "verdict?": ({"decision?": str, "reason?": str, "hint?": str}, None),
-    "tail?": str,
-    "metrics?": {str: (float, None)},
-    "not_watched?": str,
-    "begins_again?": str,
-    "left_running?": int,
-    "submitting?": (_UNANSWERED, None),
-}
-# What a run can do without, and what is computed of what its program printed.
-_ASIDE: dict[str, Any] = {
-    "checkpoint": {"path": str, "size": int, "written": TIME},
-    "speed": {
-        "at": TIME,
-        "steps": int,
-        "epochs": int,
-        "seconds_per_step": TIME,
-        "waiting": float,
-        "samples_per_second?": (float, None),
-        "saves?": int,
-    },
-    "forecast": {
-        "unit": str,
-        "done": TIME,
-        "total": _WHEN,
-        "seconds_each": TIME,
-        "per_job": TIME,
-        "jobs": _NUMBER,
-        "finishes": _WHEN,
-        "stuck?": str,
-        "hint?": str,
-        "jobs_there?": int,
-        "grows_to?": int,
-    },
-    "extended": {"jobs": int, "why": str},
-    "data": [{"name": str, "bytes": int, "where": str, "seconds": TIME, "arriving?": bool}],
-}
-_SAID = {"exit_code": int, "said": str, "complained": str, "asked?": [str]}
-
-LINE = {"path": str}
-LAST = {"queue": _SAID, "history": (_SAID, None), "now": TIME}
-
-
-def report(told: Mapping[str, Any]) -> Report:
-    """A report that can be used; what it tells aside and cannot be used is named and left out."""
-    checked(told, _REPORT)
-    unusable = {name: why for name in _ASIDE if (why := _wrong(told.get(name), _ASIDE[name]))}
-    problems = [*told["problems"], *(f"its {name}: {why}" for name, why in unusable.items())]
-    kept = {name: value for name, value in told.items() if name not in unusable}
-    kept["data"] = kept.get("data") or []
-    saved = kept.get("checkpoint")
-    if saved:
-        kept["checkpoint"] = {name: saved[name] for name in _ASIDE["checkpoint"]}
-    return {**kept, "problems": problems}
-
-
-def _wrong(value: Any, shape: Any) -> str:
-    try:
-        checked(value, (shape, None))
-    except Unexpected as problem:
-        return str(problem)
-    return ""
-
+from rabaska.steps.status_report import LAST, LINE, report
 
 if TYPE_CHECKING:
     # Imported while the cluster thinks: it takes as long as to ask.
@@ -206,7 +87,7 @@ def _ask(
         *lines, last = untrusted.read_lines(outcome.output, {}) or [{}]
         if "queue" not in last:
             raise Unreachable(
-                f"{there.cluster.name} did not tell how its runs stand", why=outcome.complaint
+                f"{there.cluster.name} did not report the status of its runs", why=outcome.complaint
             )
         untrusted.checked(last, LAST)
         reports = _reports(untrusted.checked(lines, [LINE]), known, records)

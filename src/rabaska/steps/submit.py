@@ -154,7 +154,7 @@ def _refuse_unanswered(outcome: Outcome, run: str, cluster: ConnectedCluster) ->
     if outcome.exit_code == OTHERS:
         raise WrongUse(
             f"run {run} was submitted by another command meanwhile",
-            hint=f"`rabaska status {run}` shows how it stands",
+            hint=f"`rabaska status {run}` shows its status",
         )
 
 
