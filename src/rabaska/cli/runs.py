@@ -148,7 +148,7 @@ def fetch(
 
     with showing.steps(quiet=quiet or as_json) as told:
         came = fetch_journey.fetch(
-            chosen_run(run, on), home(), to=to, leave_out=exclude, teller=told
+            chosen_run(run, on), home(), to=to, leave_out=exclude, reporter=told
         )
     if as_json:
         showing.json(came)

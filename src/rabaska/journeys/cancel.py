@@ -36,33 +36,33 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     before = status(record, home)
     if before.state in _OVER:
         return before
-    there = connect_for(record, home)
+    cluster = connect_for(record, home)
     jobs = JobId(before.job_id).each if before.job_id else ()
     ours = _carried(before)
-    at_work = () if there.scheduler.capabilities.lets_save else _at_work(before, jobs)
+    at_work = () if cluster.scheduler.capabilities.lets_save else _at_work(before, jobs)
     # STOP first: a job that begins between the two commands sees it and leaves at once.
     script = "\n".join(
         [
             _stop_script(record.path),
-            *_cancel_lines([job for job in jobs if job not in at_work], ours, there),
-            *([quoted([*there.node, "leave", record.path])] if at_work else []),
-            *_cancel_lines(at_work, ours, there),
+            *_cancel_lines([job for job in jobs if job not in at_work], ours, cluster),
+            *([quoted([*cluster.node, "leave", record.path])] if at_work else []),
+            *_cancel_lines(at_work, ours, cluster),
             f"[ ! -e {quoted([record.path + '/secrets.json'])} ] || echo '{_SECRETS}'",
         ]
     )
-    script, run = guarded(record, script), there.run if at_work else there.place.run
+    script, run = guarded(record, script), cluster.run if at_work else cluster.place.run
     outcome = surely(lambda: run(script))
     refuse_other(record, outcome.exit_code)
     late = before.state is RunState.SUBMITTING
     after = _cancelled_late(before, record, home) if late else status(record, home)
     refused, others = _told(_MARK, outcome), _told(_ANOTHER, outcome)
-    unclear = [said for said in refused if not there.scheduler.capabilities.is_gone(said)]
+    unclear = [said for said in refused if not cluster.scheduler.capabilities.is_gone(said)]
     if outcome.exit_code != 0 or (unclear and after.state not in _OVER):
         why = unclear[0] if unclear else outcome.complaint
         raise CommandFailed(
             f"run {record.name} could not be cancelled",
             why=why,
-            hint=_hint(why, there),
+            hint=_hint(why, cluster),
         )
     problems = [another(*words.split(" ", 1)) for words in others]
     gone = refused and len(refused) + len(others) == len(jobs)
@@ -74,8 +74,8 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
     return replace(after, problems=tuple(dict.fromkeys([*after.problems, *problems])))
 
 
-def _hint(said: str, there: ConnectedCluster) -> str:
-    if there.scheduler.capabilities.is_on_lost_node(said):
+def _hint(said: str, cluster: ConnectedCluster) -> str:
+    if cluster.scheduler.capabilities.is_on_lost_node(said):
         return (
             "the node of its job does not answer; the run goes no further, and the job ends "
             "when the node is back or the site removes it"
@@ -85,12 +85,12 @@ def _hint(said: str, there: ConnectedCluster) -> str:
 
 def _cancelled_late(before: RunStatus, record: RunRecord, home: Home) -> RunStatus:
     """The same for a submission that was under way; its job sees STOP if its answer comes later."""
-    there = connect_for(record, home)
+    cluster = connect_for(record, home)
     for _ in range(_LOOKS):
         after = status(record, home)
         if after.job_id != before.job_id:
-            lines = _cancel_lines(JobId(after.job_id).each, _carried(after), there)
-            surely(lambda: there.place.run(guarded(record, "\n".join(lines))))  # noqa: B023
+            lines = _cancel_lines(JobId(after.job_id).each, _carried(after), cluster)
+            surely(lambda: cluster.place.run(guarded(record, "\n".join(lines))))  # noqa: B023
             return status(record, home)
         if after.state is not RunState.STOPPING:
             return after
@@ -108,19 +108,21 @@ def _carried(run: RunStatus) -> list[str]:
     return carried(run.name, [run.submission], run.about)
 
 
-def _cancel_lines(jobs: Sequence[JobId], ours: Sequence[str], there: ConnectedCluster) -> list[str]:
+def _cancel_lines(
+    jobs: Sequence[JobId], ours: Sequence[str], cluster: ConnectedCluster
+) -> list[str]:
     """The last job first, so that none begins meanwhile; each refusal becomes a line."""
-    return [_cancel_line(job, ours, there) for job in reversed(jobs)]
+    return [_cancel_line(job, ours, cluster) for job in reversed(jobs)]
 
 
-def _cancel_line(job: JobId, ours: Sequence[str], there: ConnectedCluster) -> str:
+def _cancel_line(job: JobId, ours: Sequence[str], cluster: ConnectedCluster) -> str:
     """Cancel a job that carries what is ours, or tells nothing; asked in the same moment.
 
     A server that was set up anew gives ids again. One that does not answer what a job carries is
     not asked to cancel it.
     """
-    cancel = f"said=$({quoted(there.scheduler.cancel_command([job]))} 2>&1) || {_TELL}"
-    asking = quoted(there.scheduler.carried_command(job))
+    cancel = f"said=$({quoted(cluster.scheduler.cancel_command([job]))} 2>&1) || {_TELL}"
+    asking = quoted(cluster.scheduler.carried_command(job))
     if not asking:
         return cancel
     words = " ".join(quoted(["-e", word]) for word in ours)

@@ -57,8 +57,8 @@ class Cleaning:
 
 
 def preview(on: str, home: Home) -> Cleaning:
-    there = connect(on, home)
-    return Cleaning(on, _unneeded(there))
+    cluster = connect(on, home)
+    return Cleaning(on, _unneeded(cluster))
 
 
 def clean(on: str, home: Home) -> Cleaning:
@@ -68,51 +68,52 @@ def clean(on: str, home: Home) -> Cleaning:
     it speaks of, or what was used since we looked, is returned to its place. A push that comes
     after that finds it missing, and sends it again.
     """
-    there = connect(on, home)
-    _return_leftovers(there)
-    found = _unneeded(there)
+    cluster = connect(on, home)
+    _return_leftovers(cluster)
+    found = _unneeded(cluster)
     if not found:
         return Cleaning(on, ())
-    aside = f"{there.store}/trash-{time.time_ns()}"
-    _move(there, found, there.store, aside)
-    used, runs = _used_since(there, found, aside), unfinished_runs(there)
+    aside = f"{cluster.store}/trash-{time.time_ns()}"
+    _move(cluster, found, cluster.store, aside)
+    used, runs = _used_since(cluster, found, aside), unfinished_runs(cluster)
     wanted = [each for each in found if each in used or _is_wanted(each, runs)]
-    _move(there, wanted, aside, there.store)
+    _move(cluster, wanted, aside, cluster.store)
     doomed = f"{aside}{_DELETING}"
-    outcome = there.place.run(f"mv {quoted([aside, doomed])} && rm -rf {quoted([doomed])}")
+    outcome = cluster.place.run(f"mv {quoted([aside, doomed])} && rm -rf {quoted([doomed])}")
     if outcome.exit_code != 0:
         raise CommandFailed(f"{aside} could not be deleted", why=outcome.complaint)
     return Cleaning(on, found, tuple(each for each in found if each not in wanted))
 
 
-def _return_leftovers(there: ConnectedCluster) -> None:
-    script = _RETURN.format(store=quoted([there.store]), deleting=_DELETING)
-    outcome = there.place.run(script)
+def _return_leftovers(cluster: ConnectedCluster) -> None:
+    script = _RETURN.format(store=quoted([cluster.store]), deleting=_DELETING)
+    outcome = cluster.place.run(script)
     if outcome.exit_code != 0:
         raise CommandFailed(
-            f"what an interrupted `rabaska clean` set aside in {there.store} could not be returned",
+            f"what an interrupted `rabaska clean` set aside in {cluster.store} could not be put "
+            "back",
             why=outcome.complaint,
         )
 
 
-def _unneeded(there: ConnectedCluster) -> tuple[StoredItem, ...]:
-    kept, _ = store_contents(there)
-    current = there.program.stem
+def _unneeded(cluster: ConnectedCluster) -> tuple[StoredItem, ...]:
+    kept, _ = store_contents(cluster)
+    current = cluster.program.stem
     spare = [each for each in kept if not (each.kind == "node" and each.stem == current)]
-    return unneeded(spare, unfinished_runs(there), _now(there))
+    return unneeded(spare, unfinished_runs(cluster), _now(cluster))
 
 
-def _now(there: ConnectedCluster) -> float:
+def _now(cluster: ConnectedCluster) -> float:
     """By the cluster's clock, as the times of its files are: ours may be days ahead."""
-    told = there.place.run("date +%s").output.split()
+    told = cluster.place.run("date +%s").output.split()
     now = count(told[-1]) if told else None
     return time.time() if now is None else float(now)
 
 
-def unfinished_runs(there: ConnectedCluster) -> tuple[StoreReport, ...]:
+def unfinished_runs(cluster: ConnectedCluster) -> tuple[StoreReport, ...]:
     """Each run on the cluster that has no DONE, whoever submitted it from wherever."""
-    script = _UNFINISHED.format(store=quoted([there.store]), mark=_MARK)
-    outcome = there.place.run(script)
+    script = _UNFINISHED.format(store=quoted([cluster.store]), mark=_MARK)
+    outcome = cluster.place.run(script)
     if outcome.exit_code != 0:
         raise CommandFailed("the runs could not be looked at", why=outcome.complaint)
     parts = outcome.output.split(f"\n{_MARK}")[1:]
@@ -121,11 +122,11 @@ def unfinished_runs(there: ConnectedCluster) -> tuple[StoreReport, ...]:
 
 
 def _used_since(
-    there: ConnectedCluster, things: tuple[StoredItem, ...], folder: str
+    cluster: ConnectedCluster, things: tuple[StoredItem, ...], folder: str
 ) -> set[StoredItem]:
     """Those whose time is no longer what it was when they were listed."""
     names = quoted([each.path for each in things])
-    outcome = there.place.run(f"cd {quoted([folder])} && stat -c '%Y %n' -- {names}")
+    outcome = cluster.place.run(f"cd {quoted([folder])} && stat -c '%Y %n' -- {names}")
     times = (line.partition(" ") for line in outcome.output.splitlines())
     now = {path: float(time) for time, _, path in times if count(time) is not None}
     return {each for each in things if now.get(each.path) != each.written}
@@ -136,7 +137,7 @@ def _is_wanted(each: StoredItem, runs: tuple[StoreReport, ...]) -> bool:
 
 
 def _move(
-    there: ConnectedCluster,
+    cluster: ConnectedCluster,
     things: tuple[StoredItem, ...] | list[StoredItem],
     source: str,
     target: str,
@@ -145,6 +146,6 @@ def _move(
     for each in things:
         folder = quoted([f"{target}/{each.kind}"])
         lines.append(f"mkdir -p {folder}; mv {quoted([f'{source}/{each.path}'])} {folder}/")
-    outcome = there.place.run("\n".join(lines))
+    outcome = cluster.place.run("\n".join(lines))
     if outcome.exit_code != 0:
         raise CommandFailed("something could not be set aside", why=outcome.complaint)

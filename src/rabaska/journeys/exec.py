@@ -14,10 +14,10 @@ from rabaska.steps.query_status import status
 def execute(record: RunRecord, home: Home, words: Sequence[str], *, terminal: bool) -> int:
     """Run `words` on the node of the run's job, in its folder and environment; the exit code."""
     job = _job_at_work(status(record, home))
-    there = connect_for(record, home)
-    beside = [*there.node, "beside", record.path, str(job.number), "--", *words]
-    command = there.scheduler.beside_command(job.id, beside, terminal=terminal)
-    return there.place.attach(quoted(command), terminal=terminal)
+    cluster = connect_for(record, home)
+    beside = [*cluster.node, "beside", record.path, str(job.number), "--", *words]
+    command = cluster.scheduler.beside_command(job.id, beside, terminal=terminal)
+    return cluster.place.attach(quoted(command), terminal=terminal)
 
 
 def _job_at_work(run: RunStatus) -> Job:

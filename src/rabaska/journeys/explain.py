@@ -158,14 +158,14 @@ def support_bundle(
 
 def _of_run(record: RunRecord, home: Home) -> dict[str, str]:
     """The script that was submitted, its plan, the jobs it became and how they ended."""
-    there = connect_for(record, home)
+    cluster = connect_for(record, home)
     found = {}
     for name in ("job.sh", "run.json", "submissions.jsonl", "events.jsonl"):
-        outcome = there.place.run(f"cat {quoted([f'{record.path}/{name}'])}")
+        outcome = cluster.place.run(f"cat {quoted([f'{record.path}/{name}'])}")
         if outcome.exit_code == 0:
             found[name] = outcome.output
     jobs = f"cd {quoted([f'{record.path}/jobs'])} && cat */begun.json */ended.json"
-    found["jobs.txt"] = there.place.run(jobs).output
+    found["jobs.txt"] = cluster.place.run(jobs).output
     return found
 
 

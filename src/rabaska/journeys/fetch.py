@@ -96,18 +96,18 @@ def fetch(
     *,
     to: Path | None = None,
     leave_out: Sequence[str] = (),
-    teller: Reporter | None = None,
+    reporter: Reporter | None = None,
 ) -> Fetched:
     """Copy output, checkpoints, logs and records into `<project>/results/<run>`."""
-    there = connect_for(record, home)
+    cluster = connect_for(record, home)
     folder = to or _project(record) / "results" / record.name
     refuse_others(folder, record, is_default=to is None)
-    teller = teller or SilentReporter()
-    moved = progress_of(f"fetching {record.name}", teller)
+    reporter = reporter or SilentReporter()
+    moved = progress_of(f"fetching {record.name}", reporter)
     with umask.AsUser():  # results are for whoever may see the project
-        came = _bring_carried(record, there, folder, leave_out, moved)
-        records = there.place.bring(
-            record.path, folder / "run", there, leave_out=_NOT_BROUGHT, moved=moved
+        came = _bring_carried(record, cluster, folder, leave_out, moved)
+        records = cluster.place.bring(
+            record.path, folder / "run", cluster, leave_out=_NOT_BROUGHT, moved=moved
         )
     fetched = Fetched(
         record.name,
@@ -120,25 +120,27 @@ def fetch(
         tuple(not_kept(RunFolder(str(folder / "run")), str(folder / "output"))),
         (*came.aside, *records.aside),
     )
-    _tell_of_what_did_not_come(fetched, teller)
+    _tell_of_what_did_not_come(fetched, reporter)
     return fetched
 
 
-def _tell_of_what_did_not_come(fetched: Fetched, teller: Reporter) -> None:
+def _tell_of_what_did_not_come(fetched: Fetched, reporter: Reporter) -> None:
     if fetched.kept:
-        teller.warn(
+        reporter.warn(
             f"not replaced, because newer here: {_some(fetched.kept)}; "
             "remove them here and fetch again to have them as they are there"
         )
     if fetched.aside:
-        teller.warn(f"changed here, and later there: yours is kept as {_some(fetched.aside)}")
+        reporter.warn(f"changed here, and later there: yours is kept as {_some(fetched.aside)}")
     if fetched.refused:
-        teller.warn(
+        reporter.warn(
             f"not brought, because they lead out of the results: {_some(fetched.refused)}; "
             "let the program write such a link relative to its own folder, or copy the file"
         )
     if fetched.unfinished:
-        teller.warn(f"still being written, so left for the next fetch: {_some(fetched.unfinished)}")
+        reporter.warn(
+            f"still being written, so left for the next fetch: {_some(fetched.unfinished)}"
+        )
 
 
 def refuse_incomplete(fetched: Fetched) -> None:
@@ -172,17 +174,21 @@ def _project(record: RunRecord) -> Path:
 
 
 def _bring_carried(
-    record: RunRecord, there: ConnectedCluster, folder: Path, leave_out: Sequence[str], moved: Moved
+    record: RunRecord,
+    cluster: ConnectedCluster,
+    folder: Path,
+    leave_out: Sequence[str],
+    moved: Moved,
 ) -> Brought:
     """Bring what the newest job carries, wherever a job that begins meanwhile moves it."""
     for _ in range(_TRIES):
-        names = _carried(record, there)
+        names = _carried(record, cluster)
         if not names:
             break
         claim(folder, record)
         source = f"{record.path}/carried/{max(names, key=int)}"
         try:
-            return there.place.bring(source, folder, there, leave_out=leave_out, moved=moved)
+            return cluster.place.bring(source, folder, cluster, leave_out=leave_out, moved=moved)
         except SourceGone:
             continue
     raise NoSuchRun(
@@ -190,9 +196,9 @@ def _bring_carried(
     )
 
 
-def _carried(record: RunRecord, there: ConnectedCluster) -> list[str]:
+def _carried(record: RunRecord, cluster: ConnectedCluster) -> list[str]:
     """The jobs that hold something; there is one, but for the moment in which it is renamed."""
     script = guarded(record, f"ls {quoted([record.path + '/carried'])}")
-    outcome = surely(lambda: there.place.run(script))
+    outcome = surely(lambda: cluster.place.run(script))
     refuse_other(record, outcome.exit_code)
     return [name for name in outcome.output.split() if untrusted.count(name) is not None]

@@ -20,9 +20,9 @@ def delete_secrets(record: RunRecord, home: Home) -> None:
             f"run {record.name} is {now.state.value}, and needs its secrets",
             hint=f"`rabaska cancel {record.name}` first",
         )
-    there = connect_for(record, home)
+    cluster = connect_for(record, home)
     script = guarded(record, f"rm -f {quoted([f'{record.path}/secrets.json'])}")
-    outcome = surely(lambda: there.place.run(script))
+    outcome = surely(lambda: cluster.place.run(script))
     refuse_other(record, outcome.exit_code)
     if outcome.exit_code != 0:
         raise CommandFailed(

@@ -16,8 +16,8 @@ def logs(
     record: RunRecord, home: Home, *, follow: bool = False, job: int | None = None
 ) -> Iterator[bytes]:
     """The bytes of the log; where the connection breaks, it goes on with the next byte."""
-    there = connect_for(record, home)
-    confirm(record, there)
+    cluster = connect_for(record, home)
+    confirm(record, cluster)
     words = ["tail", record.path]
     if follow:
         words.append("--follow")
@@ -26,7 +26,7 @@ def logs(
     came, tries = 0, 0
     while True:
         try:
-            for chunk in there.place.stream(quoted([*there.node, *words, "--from", str(came)])):
+            for chunk in cluster.place.stream(quoted([*cluster.node, *words, "--from", str(came)])):
                 came, tries = came + len(chunk), 0
                 yield chunk
             return

@@ -62,15 +62,15 @@ def adopt_one(name: str, on: str, home: Home, near: Path | None = None) -> RunRe
 
 
 def _listed(on: str, home: Home, near: Path | None) -> tuple[list[RunRecord], tuple[str, ...]]:
-    there = connect(on, home)
-    said = there.ask("runs", there.store).output
+    cluster = connect(on, home)
+    said = cluster.ask("runs", cluster.store).output
     try:
         told = untrusted.read_lines(said, {"path": str})
     except untrusted.Unexpected as problem:
         raise untrusted.unusable(on, problem) from problem
     found, problems = [], []
     for each in told:
-        wrong = _problem(each, there)
+        wrong = _problem(each, cluster)
         if wrong:
             problems.append(f"{each['path']}: {wrong}")
         else:
@@ -78,7 +78,7 @@ def _listed(on: str, home: Home, near: Path | None) -> tuple[list[RunRecord], tu
     return found, tuple(problems)
 
 
-def _problem(told: dict[str, Any], there: ConnectedCluster) -> str:
+def _problem(told: dict[str, Any], cluster: ConnectedCluster) -> str:
     """Why a line tells of no run of the store; its words become paths on this computer."""
     if "problem" in told:
         return str(told["problem"])
@@ -86,8 +86,8 @@ def _problem(told: dict[str, Any], there: ConnectedCluster) -> str:
         untrusted.checked(told, _RUN)
     except untrusted.Unexpected as problem:
         return str(problem)
-    is_there = told["path"] == there.run_folder(told["run"])
-    return "" if is_there else f"this is not the folder of {told['run']} in {there.store}"
+    is_there = told["path"] == cluster.run_folder(told["run"])
+    return "" if is_there else f"this is not the folder of {told['run']} in {cluster.store}"
 
 
 def _record(told: dict[str, Any], on: str, near: Path | None) -> RunRecord:

@@ -18,7 +18,7 @@ from rabaska.steps.plan_run import grace
 from rabaska.steps.progress import Reporter, SilentReporter
 
 
-def check_advance(project: Project, on: str, home: Home, teller: Reporter) -> None:
+def check_advance(project: Project, on: str, home: Home, reporter: Reporter) -> None:
     """CannotAdvance when the same program, run there before, shows that no job would save.
 
     Where it may yet save within an epoch, for nobody has watched it so long, it is only told.
@@ -37,10 +37,10 @@ def check_advance(project: Project, on: str, home: Home, teller: Reporter) -> No
             hint=f"{found.remedy}; `--no-doctor` submits it all the same",
         )
     if found:
-        teller.warn(f"a job may be over before anything is saved: {found.why}; {found.remedy}")
+        reporter.warn(f"a job may be over before anything is saved: {found.why}; {found.remedy}")
 
 
-def tell_if_alone(project: Project, on: str, home: Home, asked: Plan, teller: Reporter) -> None:
+def tell_if_alone(project: Project, on: str, home: Home, asked: Plan, reporter: Reporter) -> None:
     """Tell that one job must do for a program that does not go on from a checkpoint."""
     if not _alone(project):
         return
@@ -49,7 +49,7 @@ def tell_if_alone(project: Project, on: str, home: Home, asked: Plan, teller: Re
     again = Again(f"{seen.run} started over") if seen and shown else by_source(asked)
     if again.why and again.certain:
         limit = say_duration(project.resources.walltime)
-        teller.warn(f"{again.why}: all of it must fit into one job of {limit}")
+        reporter.warn(f"{again.why}: all of it must fit into one job of {limit}")
 
 
 def _alone(project: Project) -> bool:

@@ -31,19 +31,19 @@ class SilentReporter:
     def warn(self, text: str) -> None: ...
 
 
-def progress_of(what: str, teller: Reporter) -> Callable[[int, int], None]:
+def progress_of(what: str, reporter: Reporter) -> Callable[[int, int], None]:
     """A callback for the rooms below, which know amounts but not whom to tell."""
 
     def moved(done: int, total: int) -> None:
-        teller.moved(what, done, total)
+        reporter.moved(what, done, total)
 
     return moved
 
 
 @contextmanager
-def report_if_slow(seconds: float, text: str, teller: Reporter) -> Iterator[None]:
+def report_if_slow(seconds: float, text: str, reporter: Reporter) -> Iterator[None]:
     """Tell `text` if what is done meanwhile takes longer than that."""
-    timer = threading.Timer(seconds, teller.step, [text])
+    timer = threading.Timer(seconds, reporter.step, [text])
     timer.daemon = True
     timer.start()
     try:

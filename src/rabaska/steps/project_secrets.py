@@ -13,12 +13,12 @@ from rabaska.steps.progress import Reporter
 
 
 def collected(
-    recipe: EnvironmentRecipe, environment: Mapping[str, str], teller: Reporter
+    recipe: EnvironmentRecipe, environment: Mapping[str, str], reporter: Reporter
 ) -> Secrets:
     """Every secret that the program is promised; SettingsError names those that are missing."""
     if recipe.hidden:
         likely = ", ".join(recipe.hidden.names)
-        teller.warn(
+        reporter.warn(
             f"{likely} in `variables` looks like a secret, so it travels in a file that only you "
             "can read; name it in `secrets` under [environment] to keep it out of rabaska.toml"
         )

@@ -47,15 +47,15 @@ def statuses(
     see `Place.run`. A list that shows no explanations need not look for any.
     """
     found: dict[RunRecord, RunStatus] = {}
-    for cluster in dict.fromkeys(record.cluster for record in records):
-        wanted = [record for record in records if record.cluster == cluster]
-        there = connect_for(wanted[0], home)
-        answer = _ask(there, wanted, home, meanwhile, again)
+    for name in dict.fromkeys(record.cluster for record in records):
+        wanted = [record for record in records if record.cluster == name]
+        cluster = connect_for(wanted[0], home)
+        answer = _ask(cluster, wanted, home, meanwhile, again)
         meanwhile, again = None, ""
-        learned = _learn_jobs(wanted, answer, there, home)
-        if learned and there.scheduler.capabilities.asked_by_id:
-            answer = _ask(there, [learned.get(each, each) for each in wanted], home)
-        found.update(_standing(wanted, answer, there, explained=explained))
+        learned = _learn_jobs(wanted, answer, cluster, home)
+        if learned and cluster.scheduler.capabilities.asked_by_id:
+            answer = _ask(cluster, [learned.get(each, each) for each in wanted], home)
+        found.update(_standing(wanted, answer, cluster, explained=explained))
     return [found[record] for record in records]
 
 
@@ -72,31 +72,31 @@ def _at_once(work: Callable[[], object] | None) -> Iterator[None]:
 
 
 def _ask(
-    there: ConnectedCluster,
+    cluster: ConnectedCluster,
     records: Sequence[RunRecord],
     home: Home,
     meanwhile: Callable[[], object] | None = None,
     again: str = "",
 ) -> "SchedulerAnswer":
-    known = _usable(cached_reports(home.reports, there.cluster.name), records)
-    script = there.quickly("survey", json.dumps(_about_queue(there.scheduler)))
+    known = _usable(cached_reports(home.reports, cluster.name), records)
+    script = cluster.quickly("survey", json.dumps(_about_queue(cluster.scheduler)))
     question = "".join(_about_run(record, known) for record in records).encode()
     with _at_once(meanwhile):
-        outcome = surely(lambda: there.run(script, feed=question, again=again))
+        outcome = surely(lambda: cluster.run(script, feed=question, again=again))
     try:
         *lines, last = untrusted.read_lines(outcome.output, {}) or [{}]
         if "queue" not in last:
             raise Unreachable(
-                f"{there.cluster.name} did not report the status of its runs", why=outcome.complaint
+                f"{cluster.name} did not report the status of its runs", why=outcome.complaint
             )
         untrusted.checked(last, LAST)
         reports = _reports(untrusted.checked(lines, [LINE]), known, records)
     except untrusted.Unexpected as problem:
-        raise untrusted.unusable(there.cluster.name, problem) from problem
+        raise untrusted.unusable(cluster.name, problem) from problem
     if any("run" in line and line.get("mark") for line in lines):
-        before = cached_reports(home.reports, there.cluster.name)
-        cache_reports(home.reports, there.cluster.name, {**before, **reports})
-    queue, complaint = _queue(last, there)
+        before = cached_reports(home.reports, cluster.name)
+        cache_reports(home.reports, cluster.name, {**before, **reports})
+    queue, complaint = _queue(last, cluster)
     from rabaska.steps.read_status import SchedulerAnswer
 
     return SchedulerAnswer(reports, queue, complaint, last["now"])
@@ -143,20 +143,20 @@ def _reports(
     return reports
 
 
-def _queue(told: Mapping[str, Any], there: ConnectedCluster) -> tuple[Queue | None, str]:
+def _queue(told: Mapping[str, Any], cluster: ConnectedCluster) -> tuple[Queue | None, str]:
     """History first, the queue over it: what is still in the queue is newer.
 
     A queue that complained, or said nothing at all, is not an empty one.
     """
     queue, history = told["queue"], told["history"]
-    able = there.scheduler.capabilities
+    able = cluster.scheduler.capabilities
     answers = (0, *able.partial_answers)
     if queue["exit_code"] not in answers or not able.is_answer(queue["said"]):
         return None, queue["complained"].strip() or queue["said"].strip()
     found: dict[str, JobStatus] = {}
     if history and history["exit_code"] in answers:
-        found.update(there.scheduler.read_history(history["said"]))
-    found.update(there.scheduler.read_status(queue["said"]))
+        found.update(cluster.scheduler.read_history(history["said"]))
+    found.update(cluster.scheduler.read_status(queue["said"]))
     missing = [job for each in queue.get("asked", ()) if (job := JobId(each)).key not in found]
     not_told = {job.key: _not_told(queue) for job in missing if not _is_gone(job, queue, able)}
     return {**not_told, **found}, ""
@@ -181,7 +181,7 @@ def _not_told(queue: Mapping[str, Any]) -> JobStatus:
 
 
 def _learn_jobs(
-    records: Sequence[RunRecord], answer: "SchedulerAnswer", there: ConnectedCluster, home: Home
+    records: Sequence[RunRecord], answer: "SchedulerAnswer", cluster: ConnectedCluster, home: Home
 ) -> dict[RunRecord, RunRecord]:
     """Remember the jobs of runs whose submission was answered when we were gone."""
     from rabaska.steps.read_status import newest_job
@@ -191,7 +191,7 @@ def _learn_jobs(
         report = answer.reports.get(record.path, {})
         if record.job_id and report.get("done"):
             continue  # whatever job it was, nobody will ask for it again
-        job = newest_job(report, there)
+        job = newest_job(report, cluster)
         if job is not None and job.native != record.job_id:
             learned[record] = replace(record, job_id=job.native)
             remember(home.runs, learned[record])
@@ -201,10 +201,10 @@ def _learn_jobs(
 def _standing(
     records: Sequence[RunRecord],
     answer: "SchedulerAnswer",
-    there: ConnectedCluster,
+    cluster: ConnectedCluster,
     *,
     explained: bool,
 ) -> "dict[RunRecord, RunStatus]":
     from rabaska.steps.read_status import state_of
 
-    return {each: state_of(each, answer, there, explained=explained) for each in records}
+    return {each: state_of(each, answer, cluster, explained=explained) for each in records}

@@ -40,12 +40,12 @@ class SchedulerAnswer:
     now: float  # by the cluster's clock
 
 
-def newest_job(report: Report, there: ConnectedCluster) -> JobId | None:
+def newest_job(report: Report, cluster: ConnectedCluster) -> JobId | None:
     """The id the scheduler gave to the newest submission it answered, or to each of its jobs."""
     ids: list[JobId] = []
     for submission in reversed(report.get("submissions", [])):
         if submission.get("exit_code") == 0:
-            job = there.scheduler.read_job_id(submission.get("said", ""))
+            job = cluster.scheduler.read_job_id(submission.get("said", ""))
             ids += [job] if job else []
             if not submission.get("after"):
                 break
@@ -54,7 +54,7 @@ def newest_job(report: Report, there: ConnectedCluster) -> JobId | None:
 
 
 def state_of(
-    record: RunRecord, answer: SchedulerAnswer, there: ConnectedCluster, *, explained: bool
+    record: RunRecord, answer: SchedulerAnswer, cluster: ConnectedCluster, *, explained: bool
 ) -> RunStatus:
     report = answer.reports[record.path]
     if not report["about"] and report["problems"] == ["there is no such folder"]:
@@ -62,7 +62,7 @@ def state_of(
     # What cannot be read tells no id; its problems are shown.
     if report.get("id", "") not in (record.id, None):
         return _missing(record, answer.now, f"{record.path} {IS_ANOTHERS}")
-    job = newest_job(report, there)
+    job = newest_job(report, cluster)
     # What is finished has nothing in the queue, which may hold thousands of others.
     held = {} if report.get("done") else _jobs_of(job, answer.queue)
     marks = [str(each.get("submission", "")) for each in report.get("submissions", [])]

@@ -22,9 +22,9 @@ def _line(identity: str) -> str:
     return f'^ "id": "{identity}"' if identity else '^ "id": "[0-9a-f]'
 
 
-def confirm(record: RunRecord, there: ConnectedCluster) -> None:
+def confirm(record: RunRecord, cluster: ConnectedCluster) -> None:
     """NoSuchRun when the folder at the run's path is another run's."""
-    refuse_other(record, surely(lambda: there.place.run(guarded(record, "true"))).exit_code)
+    refuse_other(record, surely(lambda: cluster.place.run(guarded(record, "true"))).exit_code)
 
 
 def refuse_other(record: RunRecord, exit_code: int) -> None:
