@@ -16,7 +16,8 @@ from rabaska.domain.jobs import (
     Resources,
     TrialAnswer,
 )
-from rabaska.schedulers.protocol import COMMENT
+from rabaska.schedulers import slurm_queues
+from rabaska.schedulers.protocol import COMMENT, SiteQueries
 from rabaska.schedulers.spelling import carried
 
 # squeue(1) and sacct(1) spell states in full; `CANCELLED by 1000` and `COMPLETED+` occur too.
@@ -93,7 +94,24 @@ class Slurm:
             lets_save=True,
             answer=rf"^{_MARK}\|JOBID\|",
             reach="srun",
+            dependency_over="Job dependency problem",
             own_options=_OWN,
+        )
+
+    @property
+    def site(self) -> SiteQueries:
+        return SiteQueries(
+            programs=("sbatch",),
+            version_commands=("sbatch --version",),
+            version=r"slurm(?:-wlm)? \d\S*",
+            questions=slurm_queues.QUESTIONS,
+            first_questions=slurm_queues.CONFIG,
+            local_variables=("SLURM_TMPDIR",),
+            is_there=lambda programs, versions: "sbatch" in programs,
+            partitions=lambda answer: slurm_queues.partitions(answer("partitions")),
+            accounts=lambda answer: slurm_queues.accounts(answer("accounts")),
+            limits=lambda answer: slurm_queues.limits(answer("config")),
+            compare=slurm_queues.how_gpus_are_requested,
         )
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -222,6 +240,10 @@ class Slurm:
         cores = spec.resources.cores
         step = ["srun", *_on_first_node(terminal), *([f"--cpus-per-task={cores}"] if cores else [])]
         return ["salloc", *asked, *step, "bash", script]
+
+    def waited_command(self, command: Sequence[str], *, account: str) -> list[str]:
+        pays = [f"--account={account}"] if account else []
+        return ["srun", "--quiet", "--ntasks=1", "--time=1", *pays, *command]
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         # srun knows an element of an array only by its plain number, which squeue prints as %A.
