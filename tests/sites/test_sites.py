@@ -20,6 +20,14 @@ RECORDINGS = Path(__file__).parents[1] / "recordings"
 RECORDED = RECORDINGS / "slurm" / "site.txt"
 
 
+def test_a_queue_that_jobs_do_not_name_is_written_so(tmp_path):
+    site = site_facts.Site(partitions=(Partition("all", nodes=2, queue=""),))
+
+    read = loaded(tmp_path, profile_text.text(Cluster("x", "X", ""), site))
+
+    assert read.partitions == site.partitions
+
+
 @pytest.fixture
 def answers():
     return questions.answers(RECORDED.read_text())

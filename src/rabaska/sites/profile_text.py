@@ -109,6 +109,8 @@ def _partitions(site: Site) -> Iterator[str]:
 
 
 def _partition(each: Partition) -> Iterator[str]:
+    if each.queue is not None:
+        yield f"queue = {quoted(each.queue)}"
     if each.walltime:
         yield f"walltime = {quoted(spelled(each.walltime))}"
     if each.shortest:
