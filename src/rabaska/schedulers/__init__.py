@@ -11,6 +11,7 @@ from rabaska.schedulers.protocol import Scheduler, Setting
 # A site that shows several has the first of them: one that stands on another comes before it.
 SCHEDULERS = {
     "slurm": "Slurm",
+    "flux": "Flux",
     "sqsub": "Sqsub",
     "moab": "Moab",
     "sge": "Sge",
