@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.observed import ProfileFact
+from rabaska.schedulers.protocol import SiteQueries
 from rabaska.schedulers.queue_values import count, together, walltime
 
 QUESTIONS = {
@@ -81,3 +82,18 @@ def how_gpus_are_requested(cluster: Cluster, version: str) -> Iterator[ProfileFa
     yield ProfileFact(
         "jobs.gpus", says, verdict, f"{version} knows {'gres only' if old else 'both'}"
     )
+
+
+SITE = SiteQueries(
+    programs=("sbatch",),
+    version_commands=("sbatch --version",),
+    version=r"slurm(?:-wlm)? \d\S*",
+    questions=QUESTIONS,
+    first_questions=CONFIG,
+    local_variables=("SLURM_TMPDIR",),
+    is_there=lambda programs, versions: "sbatch" in programs,
+    partitions=lambda answer: partitions(answer("partitions")),
+    accounts=lambda answer: accounts(answer("accounts")),
+    limits=lambda answer: limits(answer("config")),
+    compare=how_gpus_are_requested,
+)
