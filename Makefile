@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test fresh thorough test-real test-torque test-pbs test-pythons check static needs bench docs golden kills campaign \
+.PHONY: demo test fresh thorough test-real test-torque test-pbs test-flux test-pythons check static needs bench docs golden kills campaign \
 	frameworks parsers lab clean
 
 demo: $(VENV)/.installed
@@ -54,6 +54,10 @@ test-torque: $(VENV)/.installed
 test-pbs: $(VENV)/.with-torch
 	@$(BIN)/python -m tests.pbs_family.labs pbs
 	BATCH_SYSTEM=pbs $(BIN)/python -m pytest tests/pbs_family
+
+# The same on a Flux that is installed, started by the tests.
+test-flux: $(VENV)/.installed
+	$(BIN)/python -m pytest tests/flux
 
 # The long form of a test that the suite runs briefly.
 kills: $(VENV)/.installed

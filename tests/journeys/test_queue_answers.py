@@ -9,13 +9,14 @@ from rabaska.schedulers import SCHEDULERS, named
 from rabaska.steps.query_status import _queue
 
 BY_ID = ("pbs", "torque")
-LISTED = ("slurm", "sge", "moab", "sqsub")
+LISTED = ("slurm", "sge", "moab", "sqsub", "flux")
 # What each prints when the user has no job, as their recordings and notes have it.
 EMPTY = {
     "slurm": "slurm|JOBID|STATE|REASON|.\n",
     "sge": "<?xml version='1.0'?>\n<job_info>\n  <queue_info>\n  </queue_info>\n</job_info>\n",
     "moab": '<Data><Object>queue</Object><queue count="0" option="active"></queue></Data>\n',
     "sqsub": "2460 CPUs total, 837 idle, 1623 busy; 1251 jobs running; 0 suspended\n",
+    "flux": "flux|JOBID|STATUS|RC|URG|T_RUN|DEPENDENCIES|EXCEPTION-TYPE|EXCEPTION-NOTE|NAME|.\n",
 }
 COMPLAINTS = (
     "",

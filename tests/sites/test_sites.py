@@ -12,11 +12,20 @@ from hypothesis import strategies as st
 from rabaska.domain.amounts import duration
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.settings.profiles import load_cluster
-from rabaska.sites import comparison, pbs_queues, profile_text, questions, site_facts, slurm_queues
+from rabaska.sites import comparison, profile_text, questions, site_facts
 from rabaska.sites.questions import SiteAnswer
+from rabaska.steps.probe_site import read_site, site_questions
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 RECORDED = RECORDINGS / "slurm" / "site.txt"
+
+
+def test_a_queue_that_jobs_do_not_name_is_written_so(tmp_path):
+    site = site_facts.Site(partitions=(Partition("all", nodes=2, queue=""),))
+
+    read = loaded(tmp_path, profile_text.text(Cluster("x", "X", ""), site))
+
+    assert read.partitions == site.partitions
 
 
 @pytest.fixture
@@ -26,7 +35,7 @@ def answers():
 
 @pytest.fixture
 def site(answers):
-    return site_facts.read(answers)
+    return read_site(answers)
 
 
 def loaded(folder, text):
@@ -51,7 +60,7 @@ def test_a_real_slurm_is_read(site):
 
 
 def recorded_site(scheduler):
-    return site_facts.read(questions.answers((RECORDINGS / scheduler / "site.txt").read_text()))
+    return read_site(questions.answers((RECORDINGS / scheduler / "site.txt").read_text()))
 
 
 def test_a_real_torque_is_read():
@@ -89,89 +98,8 @@ def test_a_real_grid_engine_is_read():
     assert (main.closed, short.closed) == ("", "its state is d: disabled")
 
 
-# As OpenPBS spells it: a queue with nodes of its own, one for others, one that leads to both.
-PBS_QUEUES = """\
-@user alice
-@groups alice proj
-Queue: gpu
-    queue_type = Execution
-    resources_max.ngpus = 1
-    resources_max.nodect = 4
-    resources_min.walltime = 00:10:00
-    acl_group_enable = True
-    acl_groups = proj,other
-    enabled = True
-    started = True
-
-Queue: private
-    queue_type = Execution
-    acl_user_enable = True
-    acl_users = bob@*
-    enabled = True
-    started = True
-
-Queue: entry
-    queue_type = Route
-    route_destinations = gpu,
-\tinner
-    enabled = True
-    started = True
-
-Queue: inner
-    queue_type = Execution
-    from_route_only = True
-    resources_max.walltime = 120:00:00
-    enabled = True
-    started = True
-"""
-PBS_NODES = """\
-gpu1
-     Mom = gpu1
-     state = free
-     queue = gpu
-     resources_available.mem = 1048576kb
-     resources_available.ncpus = 8
-     resources_available.ngpus = 4
-     resources_available.gpu_model = a100
-
-thin1
-     Mom = thin1
-     state = down
-     resources_available.mem = 524288kb
-     resources_available.ncpus = 16
-"""
-
-
-def test_queues_of_pbs_have_their_own_nodes_limits_and_users():
-    server = "Server: control\n    default_queue = entry\n"
-
-    gpu, private, entry = pbs_queues.partitions(PBS_QUEUES, PBS_NODES, server)
-
-    assert gpu == Partition(
-        "gpu", nodes=1, cores=8, memory=2**30, gpus=1, gpu_model="a100", most_nodes=4,
-        shortest=timedelta(minutes=10), without_gpus=True,
-    )  # fmt: skip
-    assert (private.nodes, private.cores, private.on_request) == (1, 16, True)
-    assert (entry.default, entry.gpus, entry.walltime) == (True, 1, None)
-
-
-@pytest.mark.parametrize(
-    ("needed", "cores"), [("", 8), ("big", 8), ("thin1+thin2", 4), ("big:k80", 8), ("none", 0)]
-)
-def test_queues_of_torque_have_the_nodes_that_they_need(needed, cores):
-    nodes = (
-        "fat1\n     np = 8\n     properties = big,k80\n\n"
-        "thin1\n     np = 4\n\nthin2\n     np = 4\n\n"
-    )
-    queue = f"Queue: q\n    resources_default.neednodes = {needed}\n    enabled = True\n"
-
-    (found,) = pbs_queues.partitions(queue, nodes)
-
-    assert found.cores == cores
-
-
 def test_a_site_that_answers_nothing_is_a_computer_of_its_own():
-    assert site_facts.read({}) == site_facts.Site()
+    assert read_site({}) == site_facts.Site()
 
 
 def test_a_real_slurms_profile_says_what_was_read(site, tmp_path):
@@ -184,62 +112,6 @@ def test_a_real_slurms_profile_says_what_was_read(site, tmp_path):
     assert read.local_space == "$SLURM_TMPDIR"
     assert read.partitions == site.partitions
     assert read.internet is False
-
-
-@pytest.mark.parametrize(
-    ("programs", "said", "scheduler"),
-    [
-        (["sbatch", "qsub"], "slurm 23.02.6", "slurm"),
-        (["qsub", "sqsub"], "", "sqsub"),
-        (["qsub", "qconf"], "", "sge"),
-        (["qsub"], "SGE_ROOT=/opt/sge", "sge"),
-        (["qsub", "msub", "pbsnodes"], "Version: 6.1.2\nSGE_ROOT=", "moab"),
-        (["qsub", "pbsnodes"], "pbs_version = 2022.1.1\nSGE_ROOT=", "pbs"),
-        (["qsub", "pbsnodes"], "Version: 6.1.2\nSGE_ROOT=", "torque"),
-        ([], "SGE_ROOT=", "local"),
-    ],
-)
-def test_schedulers_are_told_apart(programs, said, scheduler):
-    assert site_facts.scheduler(programs, said) == scheduler
-
-
-@pytest.mark.parametrize(
-    ("gres", "gpus"),
-    [
-        ("gpu:v100:4(S:0-1)", (4, "v100")),
-        ("gpu:4", (4, "")),
-        ("gpu:a100_1g.5gb:7,gpu:a100:3", (7, "a100_1g.5gb")),
-        ("craynetwork:4,gpu:h100:4", (4, "h100")),
-        ("(null)", (0, "")),
-    ],
-)
-def test_gpus_are_counted_by_model(gres, gpus):
-    assert slurm_queues.gpus_of(gres) == gpus
-
-
-@pytest.mark.parametrize(
-    ("text", "span"),
-    [
-        ("20:00", timedelta(minutes=20)),
-        ("1:00:00", timedelta(hours=1)),
-        ("7-00:00:00", timedelta(days=7)),
-        ("infinite", None),
-        ("n/a", None),
-        ("1000-00:00:00", None),
-    ],
-)
-def test_time_limits_are_read(text, span):
-    assert slurm_queues.walltime(text) == span
-
-
-def test_a_partition_of_several_kinds_of_node_is_as_large_as_the_largest():
-    text = "gpu*|1:00:00|2|24+|64000+|gpu:k40:2|up|.\ngpu*|1:00:00|1|48|1000|gpu:v100:4|up|."
-
-    (partition,) = slurm_queues.partitions(text)
-
-    assert partition.nodes == 3
-    assert (partition.cores, partition.gpus, partition.gpu_model) == (48, 4, "v100")
-    assert partition.memory == 64000 * 2**20
 
 
 def test_modules_of_lmod_are_names_without_headings_and_marks():
@@ -262,11 +134,11 @@ words = st.sampled_from(
 )
 
 
-@given(st.dictionaries(st.sampled_from([*questions.QUESTIONS, "probe"]),
+@given(st.dictionaries(st.sampled_from([*site_questions(), "probe"]),
                        st.lists(line | words).map("\n".join)))  # fmt: skip
 def test_whatever_a_site_says_its_profile_can_be_loaded(tmp_path_factory, said):
     folder = tmp_path_factory.getbasetemp()
-    found = site_facts.read({name: SiteAnswer(0, text) for name, text in said.items()})
+    found = read_site({name: SiteAnswer(0, text) for name, text in said.items()})
 
     read = loaded(folder, profile_text.text(Cluster("x", "X", "", host="h"), found))
 
@@ -306,17 +178,6 @@ def test_a_profile_that_was_just_written_agrees_with_its_site(site, answers, tmp
     told = verdicts(cluster, site, answers)
 
     assert {key for key, verdict in told.items() if verdict != "ok"} == {"storage.local"}
-
-
-@pytest.mark.parametrize(
-    ("version", "verdict"), [("slurm 18.08.7", "differs"), ("slurm 20.11.9", "ok")]
-)
-def test_how_gpus_are_asked_for_is_told_by_the_age_of_slurm(site, answers, version, verdict):
-    cluster = Cluster("x", "X", "slurm", host="lab")
-
-    told = comparison.compared(cluster, replace(site, version=version), answers)
-
-    assert [each.verdict for each in told if each.key == "jobs.gpus"] == [verdict]
 
 
 def test_each_line_that_differs_is_found(site, answers, tmp_path):

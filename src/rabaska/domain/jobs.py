@@ -151,8 +151,11 @@ class Capabilities:
     # What each answer of the status command holds, that of an empty queue too: a pattern. Where the
     # queue is asked by id, each job is told, or told to be gone.
     answer: str = ""
-    # What starts a word on the other nodes of a job: srun, pbsdsh, qrsh; "" where nothing does.
+    # What starts a command on the other nodes of a job: "srun", or a shell command that lists the
+    # nodes, `; `, and the words before a command on one: `{host}` is its name, `{place}` its place
+    # in the list, from 0. "" where nothing does.
     reach: str = ""
+    dependency_over: str = ""  # said of a job that waits for one that is over or forgotten: pattern
     several_by: str = ""  # the native option without which a job has one node
     # Options by which a run's jobs, their ids and their logs are found, so that no user gives them.
     # `-N` stands for `-Nname` too, unless they are whole words.
@@ -177,6 +180,9 @@ class Capabilities:
 
     def is_on_lost_node(self, said: str) -> bool:
         return bool(self.node_lost) and re.search(self.node_lost, said) is not None
+
+    def is_dependency_over(self, said: str) -> bool:
+        return bool(self.dependency_over) and re.search(self.dependency_over, said) is not None
 
     def is_answer(self, said: str) -> bool:
         return re.search(self.answer, said, re.MULTILINE) is not None

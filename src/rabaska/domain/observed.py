@@ -1,6 +1,7 @@
 """What a cluster showed of itself, and its profile brought up to date by it."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from rabaska.domain.clusters import Cluster, Partition
 
@@ -15,6 +16,18 @@ class ProfileFact:
     says: str
     verdict: str  # ok, differs, cannot be told
     found: str = ""
+
+
+@dataclass(frozen=True)
+class SiteScheduler:
+    """The scheduler of a site, and what it said of itself."""
+
+    name: str = "local"
+    version: str = ""  # as it says it itself
+    partitions: tuple[Partition, ...] = ()
+    accounts: tuple[str, ...] | None = None  # None: nobody could say
+    limits: Mapping[str, str] = field(default_factory=dict)
+    local_variables: tuple[str, ...] = ()  # by which its jobs know their own space on a node
 
 
 @dataclass(frozen=True)

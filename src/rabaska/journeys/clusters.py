@@ -12,11 +12,17 @@ from rabaska.errors import WrongUse
 from rabaska.node import files
 from rabaska.records.home import Home
 from rabaska.settings.profiles import load_cluster
-from rabaska.sites import profile_text, questions, site_facts
+from rabaska.sites import profile_text, questions
 from rabaska.sites.questions import SiteAnswer
 from rabaska.sites.site_facts import Site
 from rabaska.steps.connect import place_of
-from rabaska.steps.probe_site import ask_site, keep_observations, node_questions, profile_questions
+from rabaska.steps.probe_site import (
+    ask_site,
+    keep_observations,
+    node_questions,
+    profile_questions,
+    read_site,
+)
 from rabaska.steps.trial_jobs import probe as run_probe
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
@@ -47,11 +53,11 @@ def add(
     _refuse(name, host, options, file, force=force)
     cluster = Cluster(name, _title(name), "", host=host, ssh_options=options)
     answers = ask_site(place_of(cluster), {})
-    site = site_facts.read(answers)
+    site = read_site(answers)
     if probe and site.scheduler in schedulers.SCHEDULERS:
         known = replace(cluster, scheduler=site.scheduler, partitions=site.partitions)
         answers |= run_probe(known, account)
-        site = site_facts.read(answers)
+        site = read_site(answers)
     today = datetime.now(UTC).date().isoformat()
     cluster = replace(
         cluster, scheduler=site.scheduler, source=f"rabaska looked at {host}", checked=today

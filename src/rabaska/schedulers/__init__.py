@@ -8,14 +8,16 @@ from rabaska.errors import SettingsError
 from rabaska.schedulers.protocol import Scheduler, Setting
 
 # name: its class, in the module of the same name. A command imports only the one it speaks to.
+# A site that shows several has the first of them: one that stands on another comes before it.
 SCHEDULERS = {
-    "local": "Local",
     "slurm": "Slurm",
+    "flux": "Flux",
+    "sqsub": "Sqsub",
+    "moab": "Moab",
+    "sge": "Sge",
     "pbs": "Pbs",
     "torque": "Torque",
-    "moab": "Moab",
-    "sqsub": "Sqsub",
-    "sge": "Sge",
+    "local": "Local",
 }
 
 

@@ -18,6 +18,7 @@ from rabaska.domain.jobs import (
     JobStatus,
     TrialAnswer,
 )
+from rabaska.schedulers.protocol import SiteQueries
 
 _STATES = {
     "QUEUED": JobState.QUEUED,
@@ -54,6 +55,10 @@ class Local:
         gone = "here: there is no job"
         own = ("--name", "--output", "--elements")
         return Capabilities(array=True, gone=gone, lets_save=True, find=marks, own_options=own)
+
+    @property
+    def site(self) -> SiteQueries:
+        return SiteQueries()
 
     def directives(self, spec: JobSpec) -> list[str]:
         options = {
@@ -120,6 +125,9 @@ class Local:
 
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         return ["bash", script]  # one computer is allocated to whoever sits at it
+
+    def waited_command(self, command: Sequence[str], *, account: str) -> list[str]:
+        return list(command)
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         return list(command)

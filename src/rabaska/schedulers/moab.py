@@ -16,6 +16,8 @@ from rabaska.domain.jobs import (
     TrialAnswer,
 )
 from rabaska.schedulers import pbs_family as family
+from rabaska.schedulers import pbs_queues
+from rabaska.schedulers.protocol import SiteQueries
 from rabaska.schedulers.spelling import (
     by_hand,
     carried,
@@ -90,8 +92,20 @@ class Moab:
             gone="invalid job specified",
             find=jobs_called(_CALLED),
             answer="</Data>|<Data/>",
-            reach="pbsdsh",
+            reach=family.REACH,
+            dependency_over="(?i)dependency",
             own_options=family.OWN,
+        )
+
+    @property
+    def site(self) -> SiteQueries:
+        return SiteQueries(
+            programs=("msub", *pbs_queues.PROGRAMS),
+            version_commands=pbs_queues.VERSION_COMMANDS,
+            version=pbs_queues.VERSION,
+            questions=pbs_queues.QUESTIONS,
+            is_there=lambda programs, versions: "msub" in programs,
+            partitions=pbs_queues.of_site,
         )
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -156,6 +170,9 @@ class Moab:
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         ask = family.interactive("msub", self.directives(spec))
         return by_hand(ask, shlex.join(["bash", script]), terminal=terminal)
+
+    def waited_command(self, command: Sequence[str], *, account: str) -> list[str]:
+        return []
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         find = r'checkjob "$0" | sed -n "s/^\[\([^:]*\):.*/\1/p" | head -n 1'

@@ -19,6 +19,8 @@ from rabaska.domain.jobs import (
     TrialAnswer,
 )
 from rabaska.schedulers import pbs_family as family
+from rabaska.schedulers import pbs_queues
+from rabaska.schedulers.protocol import SiteQueries
 from rabaska.schedulers.spelling import (
     by_hand,
     clock,
@@ -60,8 +62,20 @@ class Pbs:
             find=family.JOBS_CALLED,
             partial_answers=(family.UNKNOWN_JOB, _FINISHED_JOB),
             gone="Unknown Job Id|Job has finished|invalid for state of job",
-            reach="pbsdsh",
+            reach=family.REACH,
+            dependency_over="(?i)dependency",
             own_options=family.OWN,
+        )
+
+    @property
+    def site(self) -> SiteQueries:
+        return SiteQueries(
+            programs=("qsub", *pbs_queues.PROGRAMS),
+            version_commands=pbs_queues.VERSION_COMMANDS,
+            version=r"pbs_version = \S+",
+            questions=pbs_queues.QUESTIONS,
+            is_there=lambda programs, versions: "qsub" in programs and pbs_queues.is_pbs(versions),
+            partitions=pbs_queues.of_site,
         )
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -122,6 +136,9 @@ class Pbs:
     def interactive_command(self, spec: JobSpec, script: str, *, terminal: bool) -> list[str]:
         ask = family.interactive("qsub", self.directives(spec))
         return by_hand(ask, shlex.join(["bash", script]), terminal=terminal)
+
+    def waited_command(self, command: Sequence[str], *, account: str) -> list[str]:
+        return []
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         return on_node(family.EXEC_HOST, job, shlex.join(command), terminal=terminal)

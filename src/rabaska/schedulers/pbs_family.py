@@ -37,6 +37,8 @@ WAITING = "qselect -u $(id -un) -N {name} -s HQW"
 OWN = ("-N", "-J", "-t", "-o", "-z", "-I")  # -J and -t make arrays, -z hides the id
 CANCEL_REST = f"sh -c '{WAITING} | xargs -r -n 1 qdel 2>/dev/null; ! {WAITING} | grep -q .'"
 JOBS_CALLED = jobs_called('qselect -u "$(id -un)" -N "$0"')
+# On Torque a place is that of a processor, in the list that has a line for each.
+REACH = 'cat "$PBS_NODEFILE"; pbsdsh -n {place} --'
 EXEC_HOST = r'qstat -f "$0" | sed -n "s/^ *exec_host = \([^/:+]*\).*/\1/p" | head -n 1'
 
 # What `qstat -f` prints of a job. Long values go on after a tab.

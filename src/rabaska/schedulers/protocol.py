@@ -1,10 +1,12 @@
 """What every scheduler must be able to say: text in, text out, nothing is run here."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus, TrialAnswer
+from rabaska.domain.observed import ProfileFact
 
 COMMENT = "rabaska-"  # begins what a job carries where it has room for the mark of its submission
 
@@ -17,6 +19,32 @@ class Setting:
     queue: str  # the folder of the embedded cluster's queue
     gpus_as_gres: bool = False  # how Slurm is asked for GPUs
     names_cores: bool = True  # false where cores come with GPUs and may not be asked for
+
+
+# The answer to a question, by its name; "" where it failed or was not asked.
+Answer = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class SiteQueries:
+    """What a site is asked to find out whether it has this scheduler, and with which queues.
+
+    All schedulers ask at once, in one script: those that are not there cost nothing.
+    """
+
+    programs: tuple[str, ...] = ()  # looked for; `is_there` is told which of them were found
+    version_commands: tuple[str, ...] = ()
+    version: str = ""  # its pattern in what all version commands printed
+    questions: Mapping[str, str] = field(default_factory=dict)  # name: shell words; for each visit
+    first_questions: Mapping[str, str] = field(default_factory=dict)  # of a new site, and checked
+    local_variables: tuple[str, ...] = ()  # by which a job knows its own space on its node
+    # By the programs that were found, and what all version commands printed.
+    is_there: Callable[[Collection[str], str], bool] = lambda programs, versions: False
+    partitions: Callable[[Answer], tuple[Partition, ...]] = lambda answer: ()
+    accounts: Callable[[Answer], tuple[str, ...]] = lambda answer: ()
+    limits: Callable[[Answer], Mapping[str, str]] = lambda answer: {}
+    # What of a profile the scheduler's version, as it says it, confirms or contradicts.
+    compare: Callable[[Cluster, str], Iterable[ProfileFact]] = lambda cluster, version: ()
 
 
 class Scheduler(Protocol):
@@ -32,6 +60,9 @@ class Scheduler(Protocol):
 
     @property
     def capabilities(self) -> Capabilities: ...
+
+    @property
+    def site(self) -> SiteQueries: ...
 
     def directives(self, spec: JobSpec) -> list[str]:
         """The lines at the top of the job script, each with its prefix."""
@@ -81,6 +112,12 @@ class Scheduler(Protocol):
         """Waits for an allocation and runs `script` in it, in the foreground.
 
         The script is an executable file of bash on the cluster: Torque takes no words after it.
+        """
+
+    def waited_command(self, command: Sequence[str], *, account: str) -> list[str]:
+        """Runs `command` in a job of one minute, waits for it and prints what it printed.
+
+        Empty where the scheduler has no such word.
         """
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:

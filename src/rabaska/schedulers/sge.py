@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 
@@ -15,6 +15,8 @@ from rabaska.domain.jobs import (
     JobStatus,
     TrialAnswer,
 )
+from rabaska.schedulers import sge_queues
+from rabaska.schedulers.protocol import SiteQueries
 from rabaska.schedulers.spelling import (
     carried,
     clock,
@@ -53,6 +55,7 @@ _WAITING = (
     r"sh -c 'told=\$(qstat -xml -s p) || exit; echo \"\$told\" | sed -n /JB_name.$JOB_NAME./p'"
 )
 _QACCT = 'for job; do qacct -j "$job" 2>/dev/null; done; true'
+_REACH = 'cat "$PE_HOSTFILE"; qrsh -inherit -nostdin {host}'
 _ALONE = '[ "${SGE_TASK_ID:-undefined}" = undefined ]'
 
 
@@ -73,10 +76,24 @@ class Sge:
             gone=r"denied: job \"\S+\" does not exist|jobs do not exist",
             find=jobs_called(_CALLED),
             answer="</job_info>",
-            reach="qrsh",
+            reach=_REACH,
+            dependency_over="(?i)dependency",
             several_by="-pe",
             own_options=("-N", "-t", "-o", "-sync"),
             whole_words=True,
+        )
+
+    @property
+    def site(self) -> SiteQueries:
+        return SiteQueries(
+            programs=("qsub", "qconf"),
+            version_commands=("qstat --version", 'echo "SGE_ROOT=${SGE_ROOT:-}"'),
+            version=r"^(?:SGE|UGE|OGS/GE) \S+",
+            questions=sge_queues.QUESTIONS,
+            is_there=_is_there,
+            partitions=lambda answer: sge_queues.partitions(
+                answer("grid_queues"), answer("grid_hosts")
+            ),
         )
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -180,6 +197,9 @@ class Sge:
         wanted = [word for line in lines if line[0] in ("-l", "-pe", "-q", "-A") for word in line]
         return ["qrsh", "-now", "n", *(["-pty", "y"] if terminal else []), *wanted, "bash", script]
 
+    def waited_command(self, command: Sequence[str], *, account: str) -> list[str]:
+        return []
+
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         queue = "s/.*<queue_name>[^<]*@\\([^<]*\\)<.*/\\1/p"
         find = f'qstat -xml -s r -g t | grep -A 20 ">${{0%%_*}}<" | sed -n "{queue}" | head -n 1'
@@ -195,6 +215,11 @@ class Sge:
             waiting=_WAITING,
             extra={"RABASKA_ONE_AT_A_TIME": "yes"},
         )
+
+
+def _is_there(programs: Collection[str], versions: str) -> bool:
+    """Its qsub has the name that PBS gave to its own."""
+    return "qconf" in programs or bool(re.search(r"^SGE_ROOT=\S", versions, re.MULTILINE))
 
 
 def _names_environment(spec: JobSpec) -> bool:

@@ -11,45 +11,15 @@ from rabaska.domain.jobs import (
     InJob,
     JobId,
     JobSpec,
-    JobState,
     JobStatus,
     Resources,
     TrialAnswer,
 )
-from rabaska.schedulers.protocol import COMMENT
+from rabaska.schedulers import slurm_queues
+from rabaska.schedulers.protocol import COMMENT, SiteQueries
+from rabaska.schedulers.slurm_states import elements, status_of
 from rabaska.schedulers.spelling import carried
 
-# squeue(1) and sacct(1) spell states in full; `CANCELLED by 1000` and `COMPLETED+` occur too.
-_STATES = {
-    "PENDING": JobState.QUEUED,
-    "CONFIGURING": JobState.QUEUED,
-    "REQUEUED": JobState.QUEUED,
-    "REQUEUE_FED": JobState.QUEUED,
-    "SPECIAL_EXIT": JobState.HELD,
-    "REQUEUE_HOLD": JobState.HELD,
-    "RESV_DEL_HOLD": JobState.HELD,
-    "RUNNING": JobState.RUNNING,
-    "SUSPENDED": JobState.SUSPENDED,
-    "RESIZING": JobState.RUNNING,
-    "SIGNALING": JobState.RUNNING,
-    "STAGE_OUT": JobState.STOPPING,
-    "STOPPED": JobState.STOPPING,
-    "COMPLETING": JobState.STOPPING,
-    "COMPLETED": JobState.DONE,
-    "FAILED": JobState.FAILED,
-    "OUT_OF_MEMORY": JobState.FAILED,
-    "BOOT_FAIL": JobState.NODE_FAILED,
-    "NODE_FAIL": JobState.NODE_FAILED,
-    "TIMEOUT": JobState.TIMEOUT,
-    "DEADLINE": JobState.TIMEOUT,
-    "CANCELLED": JobState.CANCELLED,
-    "REVOKED": JobState.CANCELLED,
-    "PREEMPTED": JobState.PREEMPTED,
-}
-
-_HELD_REASONS = ("JobHeldUser", "JobHeldAdmin", "DependencyNeverSatisfied")
-_ELEMENT = re.compile(r"(?P<job>\d+)(?:_(?P<range>\[[^\]]*\]|\d+))?", re.ASCII)
-_RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?", re.ASCII)  # no site allows longer arrays
 _FOR_BATCH = ("--output", "--no-requeue", "--open-mode")  # options that salloc does not know
 # A submission that waits for its job's end, or only tests, has no answer for us.
 _OWN = (
@@ -93,8 +63,13 @@ class Slurm:
             lets_save=True,
             answer=rf"^{_MARK}\|JOBID\|",
             reach="srun",
+            dependency_over="Job dependency problem",
             own_options=_OWN,
         )
+
+    @property
+    def site(self) -> SiteQueries:
+        return slurm_queues.SITE
 
     def directives(self, spec: JobSpec) -> list[str]:
         chosen = {
@@ -191,8 +166,8 @@ class Slurm:
                 job, state, reason, comment = parts[1:5]
                 name = "|".join(parts[5:-1])
                 carries = tuple(one for one in (name, comment) if one not in ("", "(null)"))
-                status = replace(_status(state, reason), carries=carries)
-                found.update((element, status) for element in _elements(job))
+                status = replace(status_of(state, reason), carries=carries)
+                found.update((element, status) for element in elements(job))
         return found
 
     def read_history(self, output: str) -> Mapping[str, JobStatus]:
@@ -202,8 +177,8 @@ class Slurm:
             if len(parts) == 4 and re.fullmatch(r"\d{1,3}:\d{1,3}", parts[2], re.ASCII):
                 job, state, code, reason = parts
                 exit_code, signal = (int(number) for number in code.split(":"))
-                known = _status(state, reason, exit_code or (128 + signal if signal else 0))
-                found.update((name, known) for name in _elements(job))
+                known = status_of(state, reason, exit_code or (128 + signal if signal else 0))
+                found.update((name, known) for name in elements(job))
         return found
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:
@@ -222,6 +197,10 @@ class Slurm:
         cores = spec.resources.cores
         step = ["srun", *_on_first_node(terminal), *([f"--cpus-per-task={cores}"] if cores else [])]
         return ["salloc", *asked, *step, "bash", script]
+
+    def waited_command(self, command: Sequence[str], *, account: str) -> list[str]:
+        pays = [f"--account={account}"] if account else []
+        return ["srun", "--quiet", "--ntasks=1", "--time=1", *pays, *command]
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         # srun knows an element of an array only by its plain number, which squeue prints as %A.
@@ -287,29 +266,3 @@ def _time(walltime: timedelta) -> str:
 
 def _seconds(span: timedelta) -> int:
     return max(1, round(span.total_seconds()))
-
-
-def _elements(job: str) -> list[str]:
-    """`12`, `12_3`, or each of `12_[3,5-7%1]` for elements that wait in one line."""
-    found = _ELEMENT.fullmatch(job)
-    if not found:
-        return []
-    if not (waiting := found["range"] or "").startswith("["):
-        return [job]
-    names: list[str] = []
-    for part in waiting[1:-1].partition("%")[0].split(","):
-        if ends := _RANGE.fullmatch(part):
-            numbers = range(int(ends[1]), int(ends[2] or ends[1]) + 1)
-            names += [f"{found['job']}_{number}" for number in numbers]
-    return names
-
-
-def _status(spelled: str, reason: str, exit_code: int | None = None) -> JobStatus:
-    word = spelled.split()[0].rstrip("+") if spelled.split() else ""
-    state = _STATES.get(word, JobState.UNKNOWN)
-    reason = "" if reason in ("None", "(null)") else reason
-    if state is JobState.QUEUED and reason in _HELD_REASONS:
-        state = JobState.HELD
-    # A job that has not ended is shown with exit code 0.
-    code = exit_code if state.over else None
-    return JobStatus(state=state, spelled=spelled, reason=reason, exit_code=code)

@@ -19,6 +19,8 @@ from rabaska.domain.jobs import (
     JobStatus,
     TrialAnswer,
 )
+from rabaska.schedulers import pbs_queues
+from rabaska.schedulers.protocol import SiteQueries
 from rabaska.schedulers.spelling import (
     job_name,
     mebibytes,
@@ -78,10 +80,22 @@ class Sqsub:
     def capabilities(self) -> Capabilities:
         return Capabilities(
             dependency=True,
+            dependency_over="(?i)dependency",
             partial_answers=(_NOTHING_LEFT,),
             gone="(?i)error.*(no such|not found|unknown)",
             answer=r"^\s*jobid\s.*\bstate\b|\bCPUs total\b",
             own_options=("-j", "-o"),
+        )
+
+    @property
+    def site(self) -> SiteQueries:
+        return SiteQueries(
+            programs=("sqsub", *pbs_queues.PROGRAMS),
+            version_commands=pbs_queues.VERSION_COMMANDS,
+            version=pbs_queues.VERSION,
+            questions=pbs_queues.QUESTIONS,
+            is_there=lambda programs, versions: "sqsub" in programs,
+            partitions=pbs_queues.of_site,
         )
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -156,6 +170,9 @@ class Sqsub:
         keep = f"TERM=${{TERM:-linux}} exec screen -D -fn -m -S {name} bash {shlex.quote(script)}"
         submit = ["sqsub", *_options(spec, output="/dev/null"), "/bin/bash", "-c", keep]
         return ["sh", "-c", _ATTEND, _NODE, name, *submit]
+
+    def waited_command(self, command: Sequence[str], *, account: str) -> list[str]:
+        return []
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         return on_node(_NODE, job, shlex.join(command), terminal=terminal)

@@ -16,6 +16,8 @@ from rabaska.domain.jobs import (
     TrialAnswer,
 )
 from rabaska.schedulers import pbs_family as family
+from rabaska.schedulers import pbs_queues
+from rabaska.schedulers.protocol import SiteQueries
 from rabaska.schedulers.spelling import (
     clock,
     mebibytes,
@@ -58,11 +60,25 @@ class Torque:
             asked_by_id=True,
             find=family.JOBS_CALLED,
             partial_answers=(family.UNKNOWN_JOB,),
-            reach="pbsdsh",
+            reach=family.REACH,
+            dependency_over="(?i)dependency",
             own_options=family.OWN,
             node_lost="could not connect to MOM",
             # Slurm's qdel says nothing of a job that it does not know.
             gone="Unknown Job Id|nonexistent job id|invalid for state of job|^exit code 1$",
+        )
+
+    @property
+    def site(self) -> SiteQueries:
+        return SiteQueries(
+            programs=("qsub", *pbs_queues.PROGRAMS),
+            version_commands=pbs_queues.VERSION_COMMANDS,
+            version=pbs_queues.VERSION,
+            questions=pbs_queues.QUESTIONS,
+            is_there=lambda programs, versions: (
+                "qsub" in programs and not pbs_queues.is_pbs(versions)
+            ),
+            partitions=pbs_queues.of_site,
         )
 
     def directives(self, spec: JobSpec) -> list[str]:
@@ -123,6 +139,9 @@ class Torque:
         if not plain_path(script):
             return refusal(f"`qsub -I -x` takes no file with such a name: {script}")
         return [*family.interactive("qsub", self.directives(spec)), "-x", script]
+
+    def waited_command(self, command: Sequence[str], *, account: str) -> list[str]:
+        return []
 
     def beside_command(self, job: str, command: Sequence[str], *, terminal: bool) -> list[str]:
         return on_node(family.EXEC_HOST, job, shlex.join(command), terminal=terminal)

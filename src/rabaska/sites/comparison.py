@@ -1,7 +1,7 @@
 """A profile held against a site, line by line: ok, differs, or cannot be told."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.observed import ProfileFact
@@ -14,8 +14,13 @@ DIFFERS = "differs"
 UNTOLD = "cannot be told"
 
 
-def compared(cluster: Cluster, site: Site, answers: Mapping[str, SiteAnswer]) -> list[ProfileFact]:
-    """Every key that can be compared."""
+def compared(
+    cluster: Cluster,
+    site: Site,
+    answers: Mapping[str, SiteAnswer],
+    of_scheduler: Iterable[ProfileFact] = (),
+) -> list[ProfileFact]:
+    """Every key that can be compared, with what the site's scheduler has to say to it."""
     return [
         ProfileFact(
             "reach.host", cluster.host, OK if answers else UNTOLD, "it answers" if answers else ""
@@ -26,7 +31,7 @@ def compared(cluster: Cluster, site: Site, answers: Mapping[str, SiteAnswer]) ->
         *_modules(cluster.modules, site),
         *_accounts(cluster.accounts, site),
         *internet(cluster.internet, site),
-        *_gpus(cluster, site),
+        *of_scheduler,
         *_partitions(cluster.partitions, site),
     ]
 
@@ -90,19 +95,6 @@ def internet(says: bool | None, site: Site) -> Iterator[ProfileFact]:
         yield ProfileFact("nodes.internet", _claim(says), UNTOLD, "the first run there tries it")
     else:
         yield _same("nodes.internet", _claim(says), _claim(site.internet))
-
-
-def _gpus(cluster: Cluster, site: Site) -> Iterator[ProfileFact]:
-    """How Slurm is asked for GPUs: `--gpus-per-node` came with 19.05."""
-    version = re.search(r"(\d+)\.(\d+)", site.version)
-    if cluster.scheduler != "slurm" or not version:
-        return
-    old = (int(version[1]), int(version[2])) < (19, 5)
-    says = "gres" if cluster.gpus_as_gres else "gpus-per-node"
-    verdict = DIFFERS if old and not cluster.gpus_as_gres else OK
-    yield ProfileFact(
-        "jobs.gpus", says, verdict, f"{site.version} knows {'gres only' if old else 'both'}"
-    )
 
 
 def _claim(value: bool) -> str:

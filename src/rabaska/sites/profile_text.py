@@ -9,7 +9,7 @@ from rabaska.domain.toml_text import quoted
 from rabaska.sites.site_facts import Site
 
 _PLACES = ("SCRATCH", "WORK", "STORE", "PROJECT")  # the best place for our own folder first
-_LOCAL = ("SLURM_TMPDIR", "LSCRATCH")
+_LOCAL = ("LSCRATCH",)
 _MANY_MODULES = 400  # beyond this a list helps nobody
 
 
@@ -64,7 +64,8 @@ def _storage(site: Site) -> Iterator[str]:
     yield "[storage]"
     yield "# Where packs, runs and environments are kept. Sites empty their scratch now and then."
     yield f"store = {quoted(f'${there[0]}/rabaska' if there else '~/rabaska')}"
-    local = next((name for name in _LOCAL if name in {**site.variables, **site.in_job}), "")
+    given, names = {**site.variables, **site.in_job}, (*site.local_variables, *_LOCAL)
+    local = next((name for name in names if name in given), "")
     if local:
         yield "# Each job's own space on its node."
         yield f"local = {quoted(f'${local}')}"
@@ -108,6 +109,8 @@ def _partitions(site: Site) -> Iterator[str]:
 
 
 def _partition(each: Partition) -> Iterator[str]:
+    if each.queue is not None:
+        yield f"queue = {quoted(each.queue)}"
     if each.walltime:
         yield f"walltime = {quoted(spelled(each.walltime))}"
     if each.shortest:

@@ -11,11 +11,9 @@ VARIABLES = (
     "PROJECT",
     "WORK",
     "STORE",
-    "SLURM_TMPDIR",
     "LSCRATCH",
     "TMPDIR",
 )
-SCHEDULER_PROGRAMS = ("sbatch", "qsub", "msub", "sqsub", "qconf", "pbsnodes", "qmgr", "pbs_server")
 QUOTA_PROGRAMS = (
     "diskusage_report",
     "myquota",
@@ -42,46 +40,15 @@ ask() {
 # `type module` holds in login shells only, so the shell that is asked is told how to be one.
 MODULE = "type module >/dev/null 2>&1 || source /etc/profile >/dev/null 2>&1; "
 
-# A site has the commands of one scheduler; the others' questions cost nothing there.
-_WHO = 'echo "@user $(id -un)"; echo "@groups $(id -Gn)"; '
-OTHER_QUEUES = {
-    "queues": f"command -v pbsnodes >/dev/null && {{ {_WHO}qstat -Q -f; }}",
-    "hosts": "pbsnodes -a",
-    "server": "command -v pbsnodes >/dev/null && qstat -B -f",
-    "grid_queues": "set -o pipefail; "
-    'qconf -sql | while read -r each; do qconf -sq "$each" && echo; done',
-    "grid_hosts": "qhost -q -xml && "
-    'qconf -sel | while read -r each; do qconf -se "$each" && echo; done',
-}
-
+# About software; those about its scheduler are the schedulers' own.
 QUESTIONS: Mapping[str, str] = {
-    "variables": "".join(f'echo "{name}=${{{name}:-}}"; ' for name in VARIABLES),
-    "programs": f"for each in {' '.join((*SCHEDULER_PROGRAMS, 'rsync', *QUOTA_PROGRAMS))}; do "
-    'command -v "$each" >/dev/null && echo "$each"; done; true',
-    "schedulers": 'sbatch --version; qstat --version; echo "SGE_ROOT=${SGE_ROOT:-}"; true',
-    "partitions": "sinfo --noheader --format='%P|%l|%D|%c|%m|%G|%a|.'",
-    **OTHER_QUEUES,
-    "config": "scontrol show config",
-    # Where sacctmgr is for administrators only, sshare tells the same.
-    "accounts": "sacctmgr --noheader --parsable2 show associations user=$(id -un) format=Account "
-    "2>/dev/null || sshare -U --noheader --parsable2 --format=Account",
     "pythons": f"for each in {' '.join(PYTHONS)}; do "
     'command -v "$each" >/dev/null && echo "$each $("$each" --version 2>&1)"; done; true',
     "modules": f"{MODULE}module --terse avail",
     "wheelhouse": f"{MODULE}module load python >/dev/null 2>&1; python3 -m pip config list",
 }
 
-# What may have changed since a site was looked at.
-TODAY = {name: QUESTIONS[name] for name in ("partitions", *OTHER_QUEUES, "accounts")}
-
 PROBE_NAME = "probe"
-# On a compute node: what the job is given, and whether it reaches out.
-PROBE = (
-    "".join(f'echo "{name}=${{{name}:-}}"; ' for name in VARIABLES)
-    + "timeout 10 bash -c 'exec 3<>/dev/tcp/pypi.org/443' 2>/dev/null && echo internet=yes"
-    + " || echo internet=no"
-)
-
 NODES_NAME = "nodes"
 OUTSIDE = "https://pypi.org/"  # what a job tries to reach, where nobody knows if it can
 
@@ -101,9 +68,8 @@ class SiteAnswer:
 NO_ANSWER = SiteAnswer(127, "")
 
 
-def script(more: Mapping[str, str] | None = None, usual: Mapping[str, str] = QUESTIONS) -> str:
+def script(asked: Mapping[str, str]) -> str:
     """All questions at once: one round trip, whatever the distance."""
-    asked = {**usual, **(more or {})}
     patience = {PROBE_NAME: _PATIENCE_FOR_JOBS}
     lines = [
         f"ask {name} {patience.get(name, _PATIENCE)} {shlex.quote(asking)}"
@@ -117,10 +83,26 @@ def answers(output: str) -> dict[str, SiteAnswer]:
     return {name: SiteAnswer(int(code), text.strip("\n")) for name, text, code in found}
 
 
-def probe_question(account: str = "") -> str:
-    """A job of one minute; `srun` waits for it and prints what it printed."""
-    pays = f" --account={shlex.quote(account)}" if account else ""
-    return f"srun --quiet --ntasks=1 --time=1{pays} bash -c {shlex.quote(PROBE)}"
+def variables_question(names: Iterable[str] = ()) -> str:
+    """What is in the usual variables, and in these."""
+    return "".join(f'echo "{name}=${{{name}:-}}"; ' for name in (*VARIABLES, *names))
+
+
+def programs_question(names: Iterable[str]) -> str:
+    """Which of these programs are there, of those that show a quota, and rsync."""
+    return (
+        f"for each in {' '.join((*names, 'rsync', *QUOTA_PROGRAMS))}; do "
+        'command -v "$each" >/dev/null && echo "$each"; done; true'
+    )
+
+
+def job_question(names: Iterable[str] = ()) -> str:
+    """For a compute node: what the job is given, and whether it reaches out."""
+    return (
+        variables_question(names)
+        + "timeout 10 bash -c 'exec 3<>/dev/tcp/pypi.org/443' 2>/dev/null && echo internet=yes"
+        + " || echo internet=no"
+    )
 
 
 def nodes_question(store: str) -> str:

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rabaska.domain.clusters import Partition
-from rabaska.sites import pbs_queues, sge_queues, slurm_queues
+from rabaska.domain.observed import SiteScheduler
 from rabaska.sites.questions import NO_ANSWER, NODES_NAME, QUOTA_PROGRAMS, SiteAnswer, pairs
 
 _OLDEST = (3, 6)  # the Python that our own part needs there
@@ -19,6 +19,7 @@ class Site:
     partitions: tuple[Partition, ...] = ()
     accounts: tuple[str, ...] | None = None  # None: nobody could say
     limits: Mapping[str, str] = field(default_factory=dict)
+    local_variables: tuple[str, ...] = ()  # that may name a job's own space on its node
     variables: Mapping[str, str] = field(default_factory=dict)
     in_job: Mapping[str, str] = field(default_factory=dict)  # variables on a compute node
     internet: bool | None = None  # on compute nodes
@@ -42,24 +43,28 @@ class Site:
         return next((each for each in self.partitions if each.default), None)
 
 
-def read(answers: Mapping[str, SiteAnswer]) -> Site:
+def answered(answers: Mapping[str, SiteAnswer], name: str) -> str:
+    """The answer to a question; "" where it failed or was not asked."""
+    answer = answers.get(name, NO_ANSWER)
+    return answer.text if answer.ok else ""
+
+
+def read(answers: Mapping[str, SiteAnswer], scheduler: SiteScheduler) -> Site:
     """Every answer that came makes the picture more complete; none must come."""
 
     def text(name: str) -> str:
-        answer = answers.get(name, NO_ANSWER)
-        return answer.text if answer.ok else ""
+        return answered(answers, name)
 
     programs = tuple(text("programs").split())
-    schedulers = text("schedulers")
-    kind, partitions = queues(text)
     probed = pairs(text("probe"))
     tried = {"yes": True, "no": False}.get(probed.pop("internet", ""))
     return Site(
-        scheduler=kind or scheduler(programs, schedulers),
-        version=_version(schedulers),
-        partitions=partitions,
-        accounts=accounts(text("accounts")) or None,
-        limits=limits(text("config")),
+        scheduler=scheduler.name,
+        version=scheduler.version,
+        partitions=scheduler.partitions,
+        accounts=scheduler.accounts,
+        limits=scheduler.limits,
+        local_variables=scheduler.local_variables,
         variables=pairs(text("variables")),
         in_job=probed,
         internet=internet(text(NODES_NAME)) if tried is None else tried,
@@ -70,36 +75,6 @@ def read(answers: Mapping[str, SiteAnswer]) -> Site:
     )
 
 
-def queues(text: Callable[[str], str]) -> tuple[str, tuple[Partition, ...]]:
-    """The queues, and whose they are where that is clear; no commands are there of the others.
-
-    Programs that are installed and serve nothing prove nothing: the one that answers is meant.
-    """
-    of_slurm = slurm_queues.partitions(text("partitions"))
-    of_grid = sge_queues.partitions(text("grid_queues"), text("grid_hosts"))
-    of_pbs = pbs_queues.partitions(text("queues"), text("hosts"), text("server"))
-    if of_slurm or of_grid:
-        return ("slurm", of_slurm) if of_slurm else ("sge", of_grid)
-    programs = {*text("programs").split()} - {"sbatch", "qconf"} if of_pbs else set()
-    return scheduler(programs, text("schedulers")) if programs else "", of_pbs
-
-
-def scheduler(programs: Iterable[str], said: str) -> str:
-    """By the programs that submit; Torque, PBS and Grid Engine all call theirs qsub."""
-    found = set(programs)
-    if "sbatch" in found:
-        return "slurm"
-    if "sqsub" in found:
-        return "sqsub"
-    if "msub" in found:
-        return "moab"
-    if "qconf" in found or re.search(r"^SGE_ROOT=\S", said, re.MULTILINE):
-        return "sge"
-    if "qsub" not in found:
-        return "local"
-    return "pbs" if re.search(r"pbs_version|PBSPro|OpenPBS", said, re.IGNORECASE) else "torque"
-
-
 def internet(text: str) -> bool | None:
     """What a job that tried it wrote down; None when none has, or nobody can read it."""
     try:
@@ -107,29 +82,6 @@ def internet(text: str) -> bool | None:
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return found if isinstance(found, bool) else None
-
-
-def _version(said: str) -> str:
-    found = re.search(
-        r"slurm(?:-wlm)? \d\S*|pbs_version = \S+|Version: \S+|^(?:SGE|UGE|OGS/GE) \S+",
-        said,
-        re.IGNORECASE | re.MULTILINE,
-    )
-    return found[0] if found else ""
-
-
-def accounts(text: str) -> tuple[str, ...]:
-    """One for each association; the same account comes back for each of its partitions."""
-    words = (line.strip().split("|")[0] for line in text.splitlines())
-    return tuple(dict.fromkeys(word for word in words if re.fullmatch(r"[\w.@+-]+", word)))
-
-
-_LIMITS = ("MaxArraySize", "MaxJobCount", "KillWait", "EnforcePartLimits", "PreemptMode")
-
-
-def limits(text: str) -> dict[str, str]:
-    found = dict(re.findall(r"^(\w+)\s*=\s*(.*?)\s*$", text, re.MULTILINE))
-    return {name: found[name] for name in _LIMITS if name in found}
 
 
 def pythons(text: str) -> dict[str, str]:

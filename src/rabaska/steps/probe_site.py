@@ -13,6 +13,7 @@ from rabaska.node.here.slots import found_gpus
 from rabaska.records import caches as records
 from rabaska.records.home import Home
 from rabaska.remote.place import Place
+from rabaska.schedulers import recognition
 from rabaska.settings.profile_files import profile_files
 from rabaska.sites import comparison, questions, site_facts
 from rabaska.sites.questions import SiteAnswer
@@ -46,11 +47,11 @@ def probe_site(
             answers = ask_site(place_of(cluster), {**profile_questions(cluster), **more})
             known = keep_observations(cluster, answers, home)
         else:
-            answers = ask_site(place_of(cluster), more, usual=questions.TODAY)
-            known = _with_news(known, cluster, site_facts.read(answers), home)
+            answers = ask_site(place_of(cluster), more, usual=recognition.questions_today())
+            known = _with_news(known, cluster, read_site(answers), home)
     except Unreachable as problem:
         return SiteProbe(updated(cluster, known), unasked=problem.what, problem=problem)
-    today = site_facts.read(answers)
+    today = read_site(answers)
     known = replace(known, partitions=today.partitions, accounts=today.accounts or ())
     return SiteProbe(updated(cluster, known), answers)
 
@@ -79,10 +80,27 @@ def _this_computer() -> tuple[Partition, ...]:
     return (plain, replace(plain, name="gpus", gpus=gpus, default=False)) if gpus else (plain,)
 
 
+def site_questions() -> dict[str, str]:
+    """All that is asked of a new site."""
+    return {
+        "variables": questions.variables_question(recognition.local_variables()),
+        recognition.PROGRAMS: questions.programs_question(recognition.programs()),
+        **recognition.questions(),
+        **questions.QUESTIONS,
+    }
+
+
+def read_site(answers: Mapping[str, SiteAnswer]) -> Site:
+    found = recognition.recognised(lambda name: site_facts.answered(answers, name))
+    return site_facts.read(answers, found)
+
+
 def ask_site(
-    place: Place, more: Mapping[str, str], usual: Mapping[str, str] = questions.QUESTIONS
+    place: Place, more: Mapping[str, str], usual: Mapping[str, str] | None = None
 ) -> dict[str, SiteAnswer]:
-    outcome = place.run(questions.script(more, usual))
+    """The answers to `more`, and to the `usual` questions: those to a new site."""
+    asked = {**(site_questions() if usual is None else usual), **more}
+    outcome = place.run(questions.script(asked))
     found = questions.answers(outcome.output)
     if not found:
         raise CommandFailed(
@@ -112,7 +130,7 @@ def node_questions(cluster: Cluster) -> dict[str, str]:
 
 
 def with_node_answers(cluster: Cluster, answers: Mapping[str, SiteAnswer]) -> Cluster:
-    found = site_facts.read(answers).internet
+    found = read_site(answers).internet
     return cluster if found is None else replace(cluster, internet=found)
 
 
@@ -140,12 +158,13 @@ def keep_observations(
     cluster: Cluster, answers: Mapping[str, SiteAnswer], home: Home
 ) -> Observations:
     """Hold the profile against the answers, and keep what came of it."""
-    site = site_facts.read(answers)
+    site = read_site(answers)
     before = observations_of(cluster.name, home)
     tried = site.internet if site.internet is not None or before is None else before.internet
+    of_scheduler = recognition.compared(cluster, site.version)
     found = Observations(
         day=datetime.now(UTC).date().isoformat(),
-        facts=tuple(comparison.compared(cluster, site, answers)),
+        facts=tuple(comparison.compared(cluster, site, answers, of_scheduler)),
         partitions=site.partitions,
         accounts=site.accounts or (),
         wheelhouse=site.wheelhouse,

@@ -102,9 +102,8 @@ def _job_after(
     try:
         return _submitted(spec, cluster, script_name, words, reporter, after=before)
     except SubmissionRefused as refusal:
-        # Torque takes no job after one that is over alplanned. Two jobs that begin together do
-        # no harm: one of them claims the run.
-        if "dependency" not in refusal.why.lower():
+        # Two jobs that begin together do no harm: one of them claims the run.
+        if not cluster.scheduler.capabilities.is_dependency_over(refusal.why):
             raise
         return _submitted(spec, cluster, script_name, words, reporter)
 

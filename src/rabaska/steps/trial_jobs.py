@@ -67,8 +67,8 @@ printf 'submitted=%s\\n' "$told"
 for second in $(seq 270); do [ -e said ] && exec cat said; sleep 1; done
 exit 124
 """
-_TELL = f"""\
-{{ {questions.PROBE}; }} > "$folder/said.partial" 2>&1
+_TELL = """\
+{{ {ask}; }} > "$folder/said.partial" 2>&1
 mv "$folder/said.partial" "$folder/said"
 """
 
@@ -87,12 +87,11 @@ def probe(cluster: Cluster, account: str = "") -> dict[str, SiteAnswer]:
 
 
 def probe_question(cluster: Cluster, account: str = "") -> str:
-    """What is asked; on this computer it is asked at once, and Slurm has a word for it."""
-    if cluster.scheduler in ("slurm", "local"):
-        return (
-            questions.probe_question(account) if cluster.scheduler == "slurm" else questions.PROBE
-        )
+    """What is asked: by a job that the scheduler waits for itself, or by one that writes a file."""
     scheduler = scheduler_of(cluster)
+    ask = questions.job_question(scheduler.site.local_variables)
+    if waited := scheduler.waited_command(["bash", "-c", ask], account=account):
+        return quoted(waited)
     usual = [queue for queue in cluster.partitions if queue.default]
     shortest = [queue.shortest or _MINUTE for queue in usual]
     spec = JobSpec(
@@ -105,5 +104,13 @@ def probe_question(cluster: Cluster, account: str = "") -> str:
     )
     top = "\n".join(["#!/bin/bash", *scheduler.directives(spec)])
     return quoted(
-        ["bash", "-c", _WAIT, "probe", top, _TELL, *scheduler.submit_command("job.sh", spec)]
+        [
+            "bash",
+            "-c",
+            _WAIT,
+            "probe",
+            top,
+            _TELL.format(ask=ask),
+            *scheduler.submit_command("job.sh", spec),
+        ]
     )

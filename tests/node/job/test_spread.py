@@ -13,6 +13,7 @@ import pytest
 
 from rabaska.node.job.node_messages import WORK, Talk
 from rabaska.packing.node_bundle import bundle
+from rabaska.schedulers.torque import Torque
 
 # The real one starts its process without our environment, input or output.
 PBSDSH = """#!/bin/sh
@@ -21,6 +22,7 @@ echo "$2" >>"$0.places"
 shift 3
 exec env -i PBS_NODENUM=1 "$@" </dev/null >/dev/null 2>&1
 """
+REACH = Torque().capabilities.reach
 WHO = "echo $RABASKA_PROCESS $RABASKA_PROCESS_OF_NODE $RABASKA_NODE $COLOUR"
 
 
@@ -42,7 +44,7 @@ def cluster(tmp_path):
     return {**os.environ, "PATH": path, "PBS_NODEFILE": str(nodes), "COLOUR": "blue"}
 
 
-def words(program, *command, tasks=1, nodes=2, reach="pbsdsh"):
+def words(program, *command, tasks=1, nodes=2, reach=REACH):
     return [
         *program,
         "spread",
@@ -154,7 +156,7 @@ def test_one_node_needs_nobody_else(cluster, program):
 
 
 def test_a_shell_command_runs_on_a_node_that_is_named(cluster, program):
-    ours = [*program, "rsh", "--reach", "pbsdsh", "127.0.0.1"]
+    ours = [*program, "rsh", "--reach", "pbsdsh", "127.0.0.1"]  # as earlier versions called it
 
     done = subprocess.run(
         [*ours, "A=1;", "echo", "$A $COLOUR"], env=cluster, capture_output=True, text=True,

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.lab.grid_engine import FILES, GridEngine
 
 from rabaska.sites import questions
+from rabaska.steps.probe_site import site_questions
 
 
 def main() -> None:
@@ -18,7 +19,7 @@ def main() -> None:
         cluster.add_queue(_short((FILES / "queue").read_text()))
         cluster.disable("short.q")
         words = ["ssh", "-F", str(cluster.ssh_config), "lab", "bash -l"]
-        asked = questions.script()
+        asked = questions.script(site_questions())
         said = subprocess.run(words, input=asked, capture_output=True, text=True, check=True)
     head = f"# Son of Grid Engine 8.1.9, recorded {datetime.date.today()}\n"
     Path(__file__).with_name("site.txt").write_text(head + said.stdout)

@@ -13,6 +13,7 @@ from tests.lab.torque import Torque as Cluster
 from rabaska.domain.jobs import JobId
 from rabaska.schedulers.torque import Torque
 from rabaska.sites import questions
+from rabaska.steps.probe_site import site_questions
 
 HERE = Path(__file__).parent
 WORDS = Torque()
@@ -79,7 +80,7 @@ def record(cluster: Cluster) -> dict[str, str]:
         "qsub-refused.txt": "".join(said(cluster, "qsub", *each, "job.sh") for each in REFUSED),
         "qstat.txt": said(cluster, *WORDS.status_command(asked)),
         "qdel.txt": said(cluster, "qdel", "0") + said(cluster, "qdel", "99999"),
-        "site.txt": said(cluster, "bash", "-lc", questions.script()),
+        "site.txt": said(cluster, "bash", "-lc", questions.script(site_questions())),
     }
     cluster.keep_history(False)
     cluster.run_as_user(["qdel", "7"])

@@ -14,7 +14,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional
 from .. import command_words, files
 from ..own_program import own_path
 from ..record.plan import Launch
-from . import node_helper, node_list
+from . import node_helper
 
 PROGRAM = "program"
 TORCHRUN = "torchrun"
@@ -173,7 +173,7 @@ def mpi_variables(how: Launch, folder: str, given: Mapping[str, str]) -> Dict[st
     Open MPI that knows the scheduler passes over both; before version 5 they begin with OMPI.
     """
     several = how.form == MPI and how.mpi == MPIRUN and how.nodes > 1
-    if not several or how.reach != node_list.PBSDSH or not given.get("PBS_NODEFILE"):
+    if not several or how.reach == SRUN or not given.get("PBS_NODEFILE"):
         return {}
     path = os.path.join(folder, "rsh.sh")
     ours = [sys.executable, own_path(), "rsh", "--reach", how.reach]

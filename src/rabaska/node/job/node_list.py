@@ -1,15 +1,21 @@
-"""The other nodes of a job where there is no srun: which they are, and what starts a word there."""
+"""The other nodes of a job where there is no srun: which they are, and what starts a word there.
+
+Both are told by `reach`, in words of the job's scheduler: first a shell command that lists the
+nodes, a name at the beginning of each line; after `; ` what stands before a command on one of them,
+where `{host}` is its name and `{place}` its place in that list.
+"""
 
 import os
 import shlex
-from typing import List, Mapping, NamedTuple
+import subprocess
+from typing import List, NamedTuple, Tuple
 
-SRUN = "srun"  # Slurm's own; everything else goes through our `spread`
-PBSDSH = "pbsdsh"  # PBS Pro, OpenPBS and Torque
-QRSH = "qrsh"  # Grid Engine
-SSH = "ssh"
-
-_LISTS = {PBSDSH: "PBS_NODEFILE", QRSH: "PE_HOSTFILE"}
+# As runs that were made by earlier versions call them.
+_BEFORE = {
+    "pbsdsh": 'cat "$PBS_NODEFILE"; pbsdsh -n {place} --',
+    "qrsh": 'cat "$PE_HOSTFILE"; qrsh -inherit -nostdin {host}',
+}
+_SSH = ["ssh", "-n", "-o", "BatchMode=yes", "{host}"]
 
 
 class JobNode(NamedTuple):
@@ -21,22 +27,31 @@ class NotReached(Exception):
     """A node of the job cannot be reached, or is not there."""
 
 
-def hosts(environment: Mapping[str, str], own: str) -> List[JobNode]:
+def hosts(reach: str, own: str) -> List[JobNode]:
     """Each node of the job once, its first node first; `own` alone where no list tells."""
-    path = next((environment[name] for name in _LISTS.values() if environment.get(name)), "")
-    if not path:
+    listing, _ = _parts(reach)
+    if not listing:
         return [JobNode(own, 0)]
-    with open(path) as stream:
-        names = [line.split()[0] for line in stream if line.split()]
+    told = subprocess.Popen(
+        ["sh", "-c", listing],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+    )
+    said, complained = told.communicate()
+    if told.returncode != 0:
+        raise OSError(" ".join(complained.split()) or "exit code {}".format(told.returncode))
+    names = [line.split()[0] for line in said.splitlines() if line.split()]
     return [JobNode(name, names.index(name)) for name in dict.fromkeys(names)]
 
 
-def several(environment: Mapping[str, str], own: str, count: int) -> List[JobNode]:
+def several(reach: str, own: str, count: int) -> List[JobNode]:
     """As many nodes as the program was promised."""
     if count == 1:
         return [JobNode(own, 0)]
     try:
-        found = hosts(environment, own)
+        found = hosts(reach, own)
     except OSError as problem:
         raise NotReached("the list of this job's nodes cannot be read: {}".format(problem))
     if len(found) < count:
@@ -54,21 +69,23 @@ def host_called(name: str, known: List[JobNode]) -> JobNode:
     raise NotReached("{} is no node of this job".format(name))
 
 
-def starting(reach: str, host: JobNode, words: List[str]) -> List[str]:
-    """The command that starts `words` on `host`."""
-    if reach == PBSDSH:
-        return ["pbsdsh", "-n", str(host.place), "--"] + words
-    if reach == QRSH:
-        return ["qrsh", "-inherit", "-nostdin", host.name] + words
-    line = " ".join(map(shlex.quote, words))
-    return ["ssh", "-n", "-o", "BatchMode=yes", host.name, line]
+def starting(reach: str, host: JobNode, words: List[str], search: str) -> List[str]:
+    """The command that starts `words` on `host`; by ssh where PATH, `search`, lacks the other."""
+    _, before = _parts(reach)
+    if not before or not _is_there(before[0], search):
+        before, words = _SSH, [" ".join(map(shlex.quote, words))]
+    told = [word.replace("{host}", host.name) for word in before]
+    return [word.replace("{place}", str(host.place)) for word in told] + words
 
 
-def on_this_site(reach: str, search: str) -> str:
-    """`reach`, or ssh where the node does not have that program."""
+def _parts(reach: str) -> Tuple[str, List[str]]:
+    listing, _, words = _BEFORE.get(reach, reach).partition("; ")
+    return listing, words.split()
+
+
+def _is_there(program: str, search: str) -> bool:
     folders = search.split(os.pathsep)
-    there = any(os.access(os.path.join(folder, reach), os.X_OK) for folder in folders if folder)
-    return reach if there else SSH
+    return any(os.access(os.path.join(folder, program), os.X_OK) for folder in folders if folder)
 
 
 def _short(name: str) -> str:

@@ -4,7 +4,6 @@
 """
 
 import argparse
-import os
 import socket
 from typing import List
 
@@ -20,7 +19,7 @@ def main(argv: List[str]) -> int:
     words.add_argument("command", nargs=argparse.REMAINDER)
     asked = words.parse_args(argv)
     try:
-        known = node_list.hosts(os.environ, socket.gethostname())
+        known = node_list.hosts(asked.reach, socket.gethostname())
         host = node_list.host_called(asked.host, known)
         shell = ["sh", "-c", " ".join(asked.command)]
         return Spread([host], asked.reach, 1, shell, first_is_here=False).run()

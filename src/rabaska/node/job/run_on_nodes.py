@@ -55,7 +55,7 @@ def main(argv: List[str]) -> int:
     words.add_argument("command", nargs="+")
     asked = words.parse_args(argv)
     try:
-        hosts = node_list.several(os.environ, socket.gethostname(), asked.nodes)
+        hosts = node_list.several(asked.reach, socket.gethostname(), asked.nodes)
         return Spread(hosts, asked.reach, asked.tasks, asked.command).run()
     except NotReached as problem:
         say(str(problem))
@@ -109,8 +109,8 @@ class Spread:
             words = [sys.executable, own_program.own_path(), "companion"]
             words += [address[0], str(address[1]), path, str(number)]
             if not here:
-                reach = node_list.on_this_site(self._reach, os.environ.get("PATH", ""))
-                words = node_list.starting(reach, host, words)
+                search = os.environ.get("PATH", "")
+                words = node_list.starting(self._reach, host, words, search)
             try:
                 self._starters[number] = subprocess.Popen(words, stdin=subprocess.DEVNULL)
             except OSError as problem:

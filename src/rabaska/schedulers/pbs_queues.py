@@ -3,17 +3,35 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from rabaska.domain.clusters import Partition
-from rabaska.sites.slurm_queues import count, together, walltime
+from rabaska.schedulers.protocol import Answer
+from rabaska.schedulers.queue_values import count, size, span, together
 
 Attributes = Mapping[str, str]
 
+_WHO = 'echo "@user $(id -un)"; echo "@groups $(id -Gn)"; '
+QUESTIONS = {
+    "queues": f"command -v pbsnodes >/dev/null && {{ {_WHO}qstat -Q -f; }}",
+    "hosts": "pbsnodes -a",
+    "server": "command -v pbsnodes >/dev/null && qstat -B -f",
+}
+VERSION_COMMANDS = ("qstat --version",)
+VERSION = r"pbs_version = \S+|Version: \S+"
+PROGRAMS = ("pbsnodes", "qmgr", "pbs_server")
+
 # The name of a card, among the properties that a site gave its nodes.
 _CARD = re.compile(r"(?:[kpvtalhb]|gtx|rtx|gh|gb|mi)[-_]?\d{2,4}[\w-]*", re.IGNORECASE | re.ASCII)
-_SIZES = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
 _MODEL = ("gpu_model", "gpu_type", "gputype")  # what sites call it; PBS has no word of its own
+
+
+def is_pbs(versions: str) -> bool:
+    """PBS Pro or OpenPBS, rather than Torque."""
+    return re.search(r"pbs_version|PBSPro|OpenPBS", versions, re.IGNORECASE) is not None
+
+
+def of_site(answer: Answer) -> tuple[Partition, ...]:
+    return partitions(answer("queues"), answer("hosts"), answer("server"))
 
 
 @dataclass(frozen=True)
@@ -160,19 +178,3 @@ def _routed(queue: Partition, told: Attributes, all_of_them: Mapping[str, Partit
 
 def _is(queue: Attributes, key: str) -> bool:
     return queue.get(key) == "True"
-
-
-def span(text: str) -> timedelta | None:
-    """`HH:MM:SS`, or plain seconds."""
-    return walltime(f"0:{text}" if text.strip().isdecimal() else text)
-
-
-def size(text: str) -> int:
-    """`24658572kb` in bytes, whole mebibytes of them."""
-    found = re.fullmatch(r"(\d{1,15})([kmgt]?b?)", text.strip().lower(), re.ASCII)
-    return whole_mebibytes(int(found[1]) * _SIZES.get(found[2], 1)) if found else 0
-
-
-def whole_mebibytes(memory: int) -> int:
-    """As profiles write it."""
-    return memory // 2**20 * 2**20

@@ -5,8 +5,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from rabaska.domain.clusters import Partition
-from rabaska.sites.pbs_queues import span, whole_mebibytes
-from rabaska.sites.slurm_queues import count, together
+from rabaska.schedulers.queue_values import count, span, together, whole_mebibytes
+
+QUESTIONS = {
+    "grid_queues": "set -o pipefail; "
+    'qconf -sql | while read -r each; do qconf -sq "$each" && echo; done',
+    "grid_hosts": "qhost -q -xml && "
+    'qconf -sel | while read -r each; do qconf -se "$each" && echo; done',
+}
 
 _HOST = re.compile(r"<host name='([^']+)'>(.*?)</host>", re.DOTALL)
 _VALUE = re.compile(r"<hostvalue name='(\w+)'>([^<]*)</hostvalue>")

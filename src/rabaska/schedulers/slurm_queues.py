@@ -1,0 +1,99 @@
+"""What Slurm says of a site: `sinfo`, `scontrol show config`, `sacctmgr`."""
+
+import re
+from collections.abc import Iterator
+
+from rabaska.domain.clusters import Cluster, Partition
+from rabaska.domain.observed import ProfileFact
+from rabaska.schedulers.protocol import SiteQueries
+from rabaska.schedulers.queue_values import count, together, walltime
+
+QUESTIONS = {
+    "partitions": "sinfo --noheader --format='%P|%l|%D|%c|%m|%G|%a|.'",
+    # Where sacctmgr is for administrators only, sshare tells the same.
+    "accounts": "sacctmgr --noheader --parsable2 show associations user=$(id -un) format=Account "
+    "2>/dev/null || sshare -U --noheader --parsable2 --format=Account",
+}
+CONFIG = {"config": "scontrol show config"}
+
+_LIMITS = ("MaxArraySize", "MaxJobCount", "KillWait", "EnforcePartLimits", "PreemptMode")
+_CLOSED = {
+    "down": "it starts no jobs: its state is down",
+    "drain": "it takes no jobs: its state is drain",
+    "inact": "it takes and starts no jobs: its state is inactive",
+}
+
+
+def partitions(text: str) -> tuple[Partition, ...]:
+    """From `sinfo`, which gives a line for each kind of node: the largest kind counts."""
+    found: dict[str, Partition] = {}
+    for line in text.splitlines():
+        parts = line.strip().split("|")
+        if len(parts) != 8 or parts[7] != "." or not parts[0].strip("*"):
+            continue
+        one = _partition(*parts[:7])
+        found[one.name] = together(found[one.name], one) if one.name in found else one
+    return tuple(found.values())
+
+
+def _partition(
+    name: str, limit: str, nodes: str, cores: str, memory: str, gres: str, state: str
+) -> Partition:
+    gpus, model = gpus_of(gres)
+    return Partition(
+        name=name.rstrip("*"),
+        walltime=walltime(limit),
+        nodes=count(nodes),
+        cores=count(cores),
+        memory=count(memory) * 2**20,  # Slurm counts megabytes of 1024 x 1024
+        gpus=gpus,
+        gpu_model=model,
+        default=name.endswith("*"),
+        closed=_CLOSED.get(state.strip(), ""),
+    )
+
+
+def gpus_of(gres: str) -> tuple[int, str]:
+    """`gpu:v100:4(S:0-1)` → 4 of v100; of several kinds the most numerous."""
+    kinds = re.findall(r"(?:^|,)gpu(?::([A-Za-z][\w.-]*))?:(\d{1,6})", gres)
+    counted = [(int(count), model) for model, count in kinds]
+    return max(counted, default=(0, ""))
+
+
+def accounts(text: str) -> tuple[str, ...]:
+    """One for each association; the same account comes back for each of its partitions."""
+    words = (line.strip().split("|")[0] for line in text.splitlines())
+    return tuple(dict.fromkeys(word for word in words if re.fullmatch(r"[\w.@+-]+", word)))
+
+
+def limits(text: str) -> dict[str, str]:
+    found = dict(re.findall(r"^(\w+)\s*=\s*(.*?)\s*$", text, re.MULTILINE))
+    return {name: found[name] for name in _LIMITS if name in found}
+
+
+def how_gpus_are_requested(cluster: Cluster, version: str) -> Iterator[ProfileFact]:
+    """`--gpus-per-node` came with 19.05."""
+    number = re.search(r"(\d+)\.(\d+)", version)
+    if not number:
+        return
+    old = (int(number[1]), int(number[2])) < (19, 5)
+    says = "gres" if cluster.gpus_as_gres else "gpus-per-node"
+    verdict = "differs" if old and not cluster.gpus_as_gres else "ok"
+    yield ProfileFact(
+        "jobs.gpus", says, verdict, f"{version} knows {'gres only' if old else 'both'}"
+    )
+
+
+SITE = SiteQueries(
+    programs=("sbatch",),
+    version_commands=("sbatch --version",),
+    version=r"slurm(?:-wlm)? \d\S*",
+    questions=QUESTIONS,
+    first_questions=CONFIG,
+    local_variables=("SLURM_TMPDIR",),
+    is_there=lambda programs, versions: "sbatch" in programs,
+    partitions=lambda answer: partitions(answer("partitions")),
+    accounts=lambda answer: accounts(answer("accounts")),
+    limits=lambda answer: limits(answer("config")),
+    compare=how_gpus_are_requested,
+)
