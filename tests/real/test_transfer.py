@@ -391,7 +391,7 @@ def test_too_many_bytes_are_refused_before_the_first_is_sent(make_lab, make_stat
             [Parcel(pack, f"{station.store}/packs/pack")], station, lambda *m: told.append(m)
         )
 
-    assert "21 MB would come and the disk there has room for 1" in refused.value.why
+    assert "21 MB are to be sent, and the disk there has room for 1" in refused.value.why
     assert told == []
     assert not (lab.path(station.store) / "packs").exists()
 
@@ -404,7 +404,7 @@ def test_too_many_files_are_refused_before_the_first_is_sent(make_lab, make_stat
     with pytest.raises(NoSpace, match=r"not enough room .* nothing was sent") as refused:
         station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
 
-    assert "61 files would come and the disk there has room for 3" in refused.value.why
+    assert "61 files are to be sent, and the disk there has room for 3" in refused.value.why
     assert not (lab.path(station.store) / "packs").exists()
 
 
@@ -421,7 +421,7 @@ def test_a_disk_that_fills_up_meanwhile_is_told_and_the_push_goes_on_later(
         if not lab.path("/scratch/filler").exists():
             lab.fill_shared(leave=4 * MB)
 
-    with pytest.raises(NoSpace, match="ran out of room") as full:
+    with pytest.raises(NoSpace, match="no space left on the cluster") as full:
         station.place.deliver([parcel], station, fill)
     lab.path("/scratch/filler").unlink()
     told = []

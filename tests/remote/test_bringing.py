@@ -102,7 +102,7 @@ def test_bytes_gather_in_no_folder_that_somebody_else_prepared(tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / ARRIVING).symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(CommandFailed, match="is no folder of yours"):
+    with pytest.raises(CommandFailed, match="is not your folder"):
         place.bring("/results", tmp_path / "home", Offers("a", link="b"))
 
     assert list((tmp_path / "elsewhere").iterdir()) == []

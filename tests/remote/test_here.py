@@ -310,7 +310,7 @@ def test_a_file_system_that_takes_no_files_is_not_said_to_have_lost_one(here, tm
     with pytest.raises(NotWritable) as caught:
         here.bring(str(tmp_path / "there"), Path("/proc/x"))
 
-    assert "/proc takes no new files or folders" in caught.value.hint
+    assert "/proc allows no new files or folders" in caught.value.hint
     assert "--to" in caught.value.hint
 
 

@@ -36,18 +36,18 @@ def render(
         "",
         f"# rabaska: run {spec.name}, {jobs} of {say_duration(spec.resources.walltime)} each.",
     ]
-    lines += ["", "# What we write is nobody else's; your program gets your own umask"]
+    lines += ["", "# Files of rabaska are private; your program gets your own umask"]
     lines += closed(in_job)
     if in_job.spooled:
         log = f'{shlex.quote(spec.folder)}/scheduler-"{in_job.job_id}".out'
-        lines += ["", "# What this job prints is seen as it is printed", f"exec >>{log} 2>&1"]
+        lines += ["", "# Write the output to the log while the job runs", f"exec >>{log} 2>&1"]
     if setup:
         lines += ["", "# The environment", *setup]
     if told := exports(_with_end(in_job, spec)):
-        lines += ["", "# What the agent needs to know of this job", *told]
+        lines += ["", "# Facts about this job for rabaska", *told]
     lines += [
         "",
-        "# Claim the run, stage the data, train, save, and leave a record of how it ended",
+        "# Claim the run, stage the data, train, save, and record how it ended",
         f"exec {agent.command}",
     ]
     return "\n".join(lines) + "\n"
@@ -84,6 +84,6 @@ def enter_script(in_job: InJob, setup: Sequence[str], command: Sequence[str]) ->
     if setup:
         lines += ["", "# The environment", *setup]
     if told := exports(in_job):
-        lines += ["", "# What our node side needs to know of this job", *told]
+        lines += ["", "# Facts about this job for rabaska", *told]
     lines += ["", "# Stage the data, put the code in place, and open a shell there"]
     return "\n".join([*lines, f"exec {shlex.join(command)}"]) + "\n"

@@ -126,7 +126,7 @@ def verify_on(packs: Sequence[Path], cluster: str, home: Home) -> list[PackVerdi
     if packs and all(problems is None for problems in found):
         raise WrongUse(
             f"{cluster} has no copy of {' or '.join(pack.name for pack in packs)}",
-            hint=f"`rabaska run --on {cluster}` brings one along",
+            hint=f"`rabaska run --on {cluster}` sends one",
         )
     return [
         PackVerdict(pack.name, pack, problems)
@@ -178,8 +178,8 @@ def _pack_again(pack: Path, dataset: Dataset, home: Home, teller: Reporter) -> N
     partial_folder.remove_tree(os.fspath(aside))
     if made.identity != pack.name:
         teller.warn(
-            f"the dataset has changed since {pack.name} was packed, which is gone now: "
-            "runs that read it here cannot be resumed"
+            f"the dataset has changed since {pack.name} was packed; that pack is removed, and "
+            "runs that use it on this computer cannot resume"
         )
 
 
@@ -263,7 +263,7 @@ def _told(pack: Path) -> Iterator[None]:
         ) from problem
     except FileExistsError as problem:
         raise DatasetError(
-            f"{problem.filename} is already there",
+            f"{problem.filename} already exists",
             why="nothing is overwritten",
             hint="choose another folder with `--into`",
         ) from problem

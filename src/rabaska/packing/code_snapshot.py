@@ -238,7 +238,7 @@ def _content(member: _Member) -> bytes:
     if len(content) != member.size:
         raise DatasetError(
             f"{member.name} changed while the code was copied",
-            why=f"it had {member.size} bytes a moment ago",
+            why=f"its size was {member.size} a moment ago",
             hint="run the command again; if a program writes this file, name it under `exclude`",
         )
     return content
@@ -336,8 +336,8 @@ def _refuse_outside(folder: Path, name: str) -> None:
     else:
         hint = "copy the file into the project, or name the link under `exclude` in rabaska.toml"
     raise DatasetError(
-        f"{link.relative_to(folder)} is a link that leads out of the project",
-        why=f"it points to {os.readlink(link)}; only what lies in {folder} is sent",
+        f"{link.relative_to(folder)} is a link that points outside the project",
+        why=f"it points to {os.readlink(link)}; only files in {folder} are sent",
         hint=hint,
     )
 
@@ -347,7 +347,7 @@ def _refuse_too_much(folder: Path, members: Sequence[_Member]) -> None:
     if total <= MOST_BYTES and len(members) <= MOST_FILES:
         return
     raise DatasetError(
-        f"the code in {folder} is too much to carry with each run: "
+        f"the code in {folder} is too large to send with each run: "
         f"{len(members)} files, {say_size(total)}",
         why=_largest(members),
         hint="is a dataset inside? name it under [data] in rabaska.toml, or leave it out with "

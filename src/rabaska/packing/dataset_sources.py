@@ -78,7 +78,7 @@ def _side_by_side(paths: Sequence[Path], store: Path, wish: PackOptions) -> Pack
     if twins:
         raise DatasetError(
             f"two folders of dataset {wish.name} are called {', '.join(sorted(twins))}",
-            why="they would lie side by side under one name",
+            why="both would have the same path in the pack",
             hint="rename one, or pack the folder that holds both",
         )
     folder = partial_folder.begin(str(store), f"links-{wish.name}")

@@ -194,8 +194,8 @@ def _refuse_leaving(source: bytes, path: bytes, name: bytes, target: bytes) -> N
     if not leads_out(name, target):
         return
     raise DatasetError(
-        f"{os.fsdecode(path)} is a link that leads out of the dataset",
-        why=f"it points to {os.fsdecode(target)}, which does not travel with {os.fsdecode(source)}",
+        f"{os.fsdecode(path)} is a link that points outside the dataset",
+        why=f"it points to {os.fsdecode(target)}, which is not packed with {os.fsdecode(source)}",
         hint="set `follow_links = true` for this dataset to pack what the link points to",
     )
 
@@ -214,7 +214,7 @@ def unreadable(path: str, problem: OSError) -> DatasetError:
     """The error for a file or folder of a dataset that cannot be read."""
     what, hint = _TROUBLE.get(problem.errno or 0, ("cannot be read", _OTHER))
     if problem.errno == errno.ENOENT:
-        why = "it was listed a moment ago, or is a link to nothing"
+        why = "it was removed just now, or it is a broken link"
     else:
         why = problem.strerror or str(problem)
     return DatasetError(f"{path} {what}", why=why, hint=hint)
@@ -222,13 +222,13 @@ def unreadable(path: str, problem: OSError) -> DatasetError:
 
 _LEAVE_OUT = "remove it from the dataset's folder"
 _AGAIN = "run the command again when no program changes the folder"
-_OTHER = f"if its disk is in order, run the command again; else {_LEAVE_OUT}"
+_OTHER = f"if its disk is healthy, run the command again; else {_LEAVE_OUT}"
 _PERMISSION = (
     "cannot be read",
     f"make it readable with `chmod u+r` (folders: `u+rx`), or {_LEAVE_OUT}",
 )
 _GONE = ("vanished while the dataset was packed", _AGAIN)
-_CHANGED = ("is not any more what it was when it was listed", _AGAIN)
+_CHANGED = ("changed after it was listed", _AGAIN)
 _DISK = (
     "cannot be read from its disk",
     f"copy what can still be read to another disk, or {_LEAVE_OUT}; the system's log says more",
@@ -247,8 +247,8 @@ _TROUBLE = {
     errno.ETIMEDOUT: ("is on a server that does not answer", "run the command again later"),
     errno.ELOOP: ("is a link that leads back to itself", "remove the link"),
     errno.ENAMETOOLONG: (
-        "has a path that is longer than the system takes",
-        "move the dataset to a folder nearer to the root, or shorten its names",
+        "has a path that is too long for this system",
+        "move the dataset to a folder with a shorter path, or shorten its names",
     ),
     errno.EMFILE: ("cannot be opened", "allow more open files with `ulimit -n`"),
     errno.ENFILE: ("cannot be opened", "too many files are open on this computer; try again later"),

@@ -118,7 +118,7 @@ def _pack_in(
     if not made.layout.files:
         raise DatasetError(
             f"the dataset in {source} is empty",
-            why="there is no file in it",
+            why="it contains no files",
             hint="check the path under [data] in rabaska.toml",
         )
     end, records = tail(made)
@@ -291,6 +291,6 @@ def _is_good(target: Path, ours: PartialFolder, manifest: pack_format.Manifest) 
 def _interrupted(source: Path, problem: WorkerLost) -> DatasetError:
     return DatasetError(
         f"packing {source} was interrupted",
-        why=f"{problem} from outside, perhaps for want of memory",
+        why=f"{problem} by another process, perhaps because memory ran out",
         hint="run the command again",
     )

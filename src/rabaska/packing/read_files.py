@@ -114,7 +114,7 @@ class Reader:
     def changed(self, name: bytes) -> DatasetError:
         return DatasetError(
             f"{os.fsdecode(os.path.join(self._source, name))} changed while it was packed",
-            why="its size or its time of change is newer than the beginning of the work",
+            why="its size or modification time changed after packing began",
             hint="run the command again when no program writes into the folder",
         )
 

@@ -106,7 +106,7 @@ def _refuse_step(path: str) -> None:
     if not mode & stat.S_ISVTX:
         raise SettingsError(
             f"everybody may rename {path}",
-            why="they could put something of theirs in its place, which rabaska would run",
+            why="they could replace it, and rabaska would run what they put there",
             hint=_OWN,
         )
     _refuse_owner(path)
@@ -138,7 +138,7 @@ def _refuse_writers(path: str) -> None:
         raise SettingsError(
             f"others may write to {path}",
             why="they could change what rabaska keeps and runs there",
-            hint=f"{_OWN}, or `chmod go-w {path}` if you know all that is in it",
+            hint=f"{_OWN}, or `chmod go-w {path}` if you know every file in it",
         )
 
 

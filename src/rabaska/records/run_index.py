@@ -116,9 +116,9 @@ def find(
     known = [each for each in remembered(folder) if on in ("", each.cluster)]
     if not known:
         raise NoSuchRun(
-            f"this computer knows no run on {on}" if on else "there are no runs yet",
+            f"no known runs on {on}" if on else "no runs yet",
             hint="`rabaska run` in a project folder starts one; `rabaska status --all --on "
-            f"{on or 'CLUSTER'}` finds those that lie on a cluster",
+            f"{on or 'CLUSTER'}` finds runs on a cluster",
         )
     if not name:
         return (_of_project(known, project, called) or known)[-1]
@@ -164,7 +164,7 @@ def several(name: str, matching: Sequence[RunRecord]) -> NoSuchRun:
     alike = ", ".join(f"{each.name} on {each.cluster} (id {each.id[:12]})" for each in matching)
     return NoSuchRun(
         f"several runs are called `{name}`: {alike}",
-        hint="say `--on CLUSTER`, or type the id instead of the name",
+        hint="add `--on CLUSTER`, or use the id instead of the name",
     )
 
 

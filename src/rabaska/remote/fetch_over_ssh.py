@@ -219,7 +219,7 @@ def _refuse_beyond(told: Mapping[str, int], arrived: int, far: StartedCommand) -
     """The far end goes on where we said, or from the beginning."""
     if told["offset"] > min(arrived, told["size"]):
         problem = untrusted.Unexpected(
-            f"it goes on at byte {told['offset']}, and {arrived} are here"
+            f"it resumes at byte {told['offset']}, and {arrived} are here"
         )
         raise untrusted.unusable(far.host, problem)
 
@@ -284,8 +284,8 @@ def _make_arriving(target: Path) -> None:
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise CommandFailed(
-            f"nothing was brought into {target}",
-            why=f"{path} is no folder of yours",
+            f"nothing was fetched into {target}",
+            why=f"{path} is not your folder",
             hint="remove it, or fetch into another folder with `--to`",
         )
     path.chmod(0o700)  # older versions left it as open as the results

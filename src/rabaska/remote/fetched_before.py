@@ -159,7 +159,7 @@ def make_folder(folder: Path, target: Path) -> None:
 
 def _behind_link(folder: Path, link: Path) -> CommandFailed:
     return CommandFailed(
-        f"what belongs into {folder} was not brought",
+        f"nothing was fetched into {folder}",
         why=f"{link} is a symbolic link to {link.readlink()}",
         hint="remove that symbolic link, or fetch into another folder with `--to`",
     )

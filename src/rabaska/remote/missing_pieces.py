@@ -94,7 +94,9 @@ def freight(parcel: Parcel, arrived: Sequence[int]) -> Freight:
     """What is missing, given how many bytes of each file are there; Unexpected for too many."""
     listed = [(name, path, path.stat().st_size) for name, path in _files(parcel)]
     if len(listed) != len(arrived):
-        raise Unexpected(f"{parcel.target} has {len(listed)} files, and {len(arrived)} were told")
+        raise Unexpected(
+            f"{parcel.target} has {len(listed)} files, and the cluster listed {len(arrived)}"
+        )
     pieces = [
         MissingPiece(name, path, size, min(there, size))
         for (name, path, size), there in zip(listed, arrived, strict=True)

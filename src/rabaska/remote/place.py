@@ -172,4 +172,4 @@ class Nowhere:
         raise self._refusal()
 
     def _refusal(self) -> Unreachable:
-        return Unreachable("the cluster is not asked", why=self.why)
+        return Unreachable("the cluster is not contacted", why=self.why)

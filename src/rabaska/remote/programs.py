@@ -81,14 +81,18 @@ def missing(program: str, what_for: str = "") -> MissingProgram:
     needed = f", which is needed {what_for}" if what_for else ""
     return MissingProgram(
         f"this computer has no program `{program}`{needed}",
-        why=f"it is in no folder of PATH ({os.environ.get('PATH', 'which is not set')})",
+        why=f"it is not on PATH ({os.environ.get('PATH', 'which is not set')})",
         hint=_way(program),
     )
 
 
 def _way(program: str) -> str:
     package = PACKAGES.get(program)
-    return f"install it: {package.ways}" if package else f"install what brings `{program}`"
+    return (
+        f"install it: {package.ways}"
+        if package
+        else f"install the package that contains `{program}`"
+    )
 
 
 def _too_much(words: list[str], problem: OSError) -> RabaskaError:

@@ -207,7 +207,7 @@ def _refuse_without_room(room: Mapping[str, Any]) -> None:
         needed, free = f"{room.get('files', 0):,} files", f"{short['free']:,} files"
     raise NoSpace(
         "there is not enough room on the cluster; nothing was sent",
-        why=f"{needed} would come and the {short['limit']} there has room for {free}",
+        why=f"{needed} are to be sent, and the {short['limit']} there has room for {free}",
         hint="remove what is no longer needed there, or name another `store` "
         "under [storage] in the cluster's profile",
     )
@@ -269,8 +269,8 @@ def _deliver(
         repairs, least = repairs + 1, None
     raise DamagedPack(
         f"{damaged[0]} arrived damaged, {_REPAIRS} times",
-        why="its sha256 there is not what it should be",
-        hint="if the copy on this computer was changed, remove it there and pack again",
+        why="its sha256 on the cluster does not match",
+        hint="if the copy on this computer was changed, remove that copy and pack again",
     )
 
 

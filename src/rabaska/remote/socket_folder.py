@@ -21,8 +21,8 @@ def private_socket_folder() -> str:
             return folder
         refused = refused or why
     raise Unreachable(
-        "there is no private folder for the connections",
-        why=f"{refused}; somebody else could use what is kept there",
+        "there is no private folder for ssh connections",
+        why=f"{refused}; other users could use the connections in it",
         hint="set XDG_RUNTIME_DIR to a folder of your own",
     )
 

@@ -127,7 +127,7 @@ class Shell:
 
     def _refuse_silence(self, call: Call, last: str) -> None:
         """Raise, unless it was ssh that failed; `last` is the last line that was printed."""
-        late = f"it had not begun after {self.patience:g} s" if call.gave_up else ""
+        late = f"it had not started after {self.patience:g} s" if call.gave_up else ""
         code = LOST if late else call.wait()
         said = call.complaint()
         # ssh itself says something when it fails; a shell that ends need not.

@@ -17,14 +17,14 @@ _EXPORTED = re.compile(rb"^(?:declare|export|typeset)(?: -\w+)* (\w+)=", re.MULT
 def refuse_start_up(host: str, happened: str, said: str) -> None:
     if re.search(r"\bbash: (command )?not found|Command not found", said):
         raise StartUpFailed(
-            f"{host} has no bash for us",
+            f"{host} has no bash on its PATH",
             why=f"the shell there said: {said}",
             hint=f"`ssh {host} bash --version` must work; add its folder to PATH in the start-up "
             "file of your shell there",
         )
     raise StartUpFailed(
-        f"the shell on {host} does not get as far as our commands: a start-up file, most likely",
-        why=happened + (f"; the last it said was: {said}" if said else ""),
+        f"the shell on {host} ends or waits before it runs commands, perhaps in a start-up file",
+        why=happened + (f"; its last output was: {said}" if said else ""),
         hint=f"look in {_FILES} there for `exit`, `exec`, `read` or something that waits; a file "
         "that is for terminals only begins with `[[ $- == *i* ]] || return`. "
         f"`ssh {host} echo hello` must print hello",

@@ -62,7 +62,7 @@ class Bash:
             raise StartUpFailed(
                 f"the start-up file {self.start_up} ends every script before it begins",
                 why="the variable BASH_ENV names it, so bash reads it first, and it exits",
-                hint="`return` instead of `exit` in there, or `unset BASH_ENV`",
+                hint="use `return` instead of `exit` in it, or `unset BASH_ENV`",
             )
         return code
 

@@ -108,6 +108,6 @@ def why_not(value: Any) -> Tuple[str, str]:
             "give it a factory such as `int` or `list`, or save `dict(...)` of it",
         )
     return (
-        "it is a {}, which would come back as a plain container".format(kind),
+        "it is a {}, which would be loaded as a plain container".format(kind),
         "save `dict(...)`, `list(...)` or `tuple(...)` of it",
     )

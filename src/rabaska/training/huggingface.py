@@ -20,8 +20,8 @@ def train(trainer: Any, **settings: Any) -> Any:
     steps = trainer.args.gradient_accumulation_steps
     if steps > 1 and len(exact.batches) % steps:
         raise WrongUse(
-            "this training cannot be continued exactly",
-            why="{} batches of an epoch are no multiple of gradient_accumulation_steps = {}".format(
+            "this training cannot resume exactly",
+            why="{} batches per epoch is not a multiple of gradient_accumulation_steps = {}".format(
                 len(exact.batches), steps
             ),
             hint="set dataloader_drop_last, or choose another batch size",

@@ -185,6 +185,6 @@ def _data_folder() -> str:
     path = os.environ.get("RABASKA_DATA")
     if not path:
         raise ValueError(
-            "no dataset is named: pass a path, or run inside a rabaska job, which sets RABASKA_DATA"
+            "no dataset given: pass a path, or run inside a rabaska job, which sets RABASKA_DATA"
         )
     return path

@@ -21,7 +21,7 @@ class ProcessGroup:
             self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
         elif told > 1:
             raise WrongUse(
-                "a session cannot begin yet",
+                "a session cannot start yet",
                 why="WORLD_SIZE is {} and torch.distributed is not set up".format(told),
                 hint="call torch.distributed.init_process_group() before session()",
             )

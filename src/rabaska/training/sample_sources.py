@@ -233,7 +233,7 @@ class PackSource:
             content = self._read_at(descriptor, shard, size, offset)
             if crc32(content) == crc:
                 return content
-        said = "{} is damaged: {} is not what was packed"
+        said = "{} is damaged: {} does not match what was packed"
         raise self._damaged(said.format(shard_name(shard), os.fsdecode(self.name(position))))
 
     def _damaged(self, what: str) -> DamagedData:

@@ -161,7 +161,7 @@ class SaveTiming:
         )
 
     def why_it_stops(self) -> str:
-        return "asked by {}".format(self._asked.by) if self._asked else "the time is nearly over"
+        return "received {}".format(self._asked.by) if self._asked else "the time limit is near"
 
     def end(self) -> None:
         self._asked.stop_listening()

@@ -183,8 +183,8 @@ class SessionCheckpoints:
         if spread and self._mesh is None:
             raise NotSaveable(
                 "`{}` cannot be saved".format(min(spread)),
-                why="it is spread over processes, and no part that was given has such weights",
-                hint="give the sharded model itself to the session",
+                why="it is sharded over processes, and no part of the session has such weights",
+                hint="pass the sharded model itself to the session",
             )
         return BackgroundSave(step, self._memory.take(tensors), text, _about(own), self._log.sync)
 
@@ -210,14 +210,14 @@ class SessionCheckpoints:
         """A full disk is told; anything else ends the training."""
         if isinstance(problem, OSError) and problem.errno in commit.NO_SPACE:
             self._say(
-                "a checkpoint could not be saved: {}; the training goes on and the older "
-                "checkpoints stay".format(problem.strerror)
+                "a checkpoint could not be saved: {}; training continues and older "
+                "checkpoints are kept".format(problem.strerror)
             )
             return
         raise SaveFailed(
             "a checkpoint could not be saved in {}".format(self.folder),
             why="{}: {}".format(type(problem).__name__, problem),
-            hint="the checkpoints before it are whole; start again to continue from them",
+            hint="earlier checkpoints are valid; start again to continue from them",
         ) from problem
 
     def is_saved(self, step: int) -> bool:

@@ -111,7 +111,7 @@ class Session:
         """
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             raise WrongUse(
-                "this dataset cannot be continued in the middle",
+                "this dataset cannot resume in the middle of an epoch",
                 why="a {} has no length, or its samples have no numbers".format(
                     type(dataset).__name__
                 ),
@@ -237,7 +237,7 @@ class Session:
             if kind is None and not self.finished:
                 self.save()
                 if not self._checkpoints.is_saved(self.steps):
-                    told = "{}: only what the program saves itself keeps the end of the training"
+                    told = "{}: the end of the training is kept only in files that the program saves itself"
                     self._say(told.format(self._not_saved()))
                 self._checkpoints.finish(self.steps, self._epochs)
         finally:

@@ -52,8 +52,8 @@ def told(tensor: Any, name: str) -> List[Any]:
         if kind not in ("Shard", "Replicate"):
             raise NotSaveable(
                 "`{}` cannot be saved".format(name),
-                why="it is spread over processes by {}".format(kind),
-                hint="a session knows tensors that are cut along a dimension, or copied",
+                why="it is sharded by {}".format(kind),
+                hint="a session supports tensors that are split along a dimension, or replicated",
             )
         placements.append(placement.dim if kind == "Shard" else None)
     return [name, list(tensor.shape), str(tensor.dtype).replace("torch.", ""), placements]
@@ -64,8 +64,8 @@ def like(content: List[Any], mesh: Any) -> Any:
     name, shape, kind, placements = content
     if mesh is None or mesh.ndim != len(placements):
         raise CannotResume(
-            "`{}` was spread over processes when it was saved".format(name),
-            why="nothing that was given to the session is spread in that way",
+            "`{}` was sharded when it was saved".format(name),
+            why="nothing in the session is sharded in that way",
             hint="shard the model before the session begins, as when the run began",
         )
     tensor = importlib.import_module("torch.distributed.tensor")
@@ -198,5 +198,5 @@ def _layout(name: str) -> Any:
     torch = lazy_imports.torch()
     found = getattr(torch, str(name).replace("torch.", ""), None)
     if not isinstance(found, torch.layout):
-        raise pickle.UnpicklingError("{} is no layout of tensors".format(name))
+        raise pickle.UnpicklingError("{} is not a tensor layout".format(name))
     return found

@@ -81,7 +81,7 @@ class _Encoder:
             "`{}` cannot be saved".format(name),
             why="it is a {}.{}, and a checkpoint holds numbers, text, lists, dictionaries and "
             "tensors only".format(type(value).__module__, type(value).__qualname__),
-            hint="leave it out of `state_dict`, or give what it consists of",
+            hint="leave it out of `state_dict`, or save the values it consists of",
         )
 
     def _array(self, value: Any, name: str) -> Tuple[str, Json]:

@@ -102,7 +102,7 @@ def _kind(name: str, tensor: Any) -> str:
     if kind is None:
         raise NotSaveable(
             "`{}` cannot be saved".format(name),
-            why="there is no name for numbers of type {}".format(tensor.dtype),
+            why="tensors of type {} are not supported".format(tensor.dtype),
             hint="convert it in `state_dict`",
         )
     return kind

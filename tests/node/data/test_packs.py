@@ -86,13 +86,13 @@ def test_writing_through_a_link_or_a_file_is_refused(tmp_path, kind):
 def test_a_place_that_lies_is_refused(tmp_path, lie):
     folder = forge(tmp_path / "pack", [entry(b"cat", **lie)])
 
-    assert "does not lie where" in refusal(folder, tmp_path)
+    assert "is not where" in refusal(folder, tmp_path)
 
 
 def test_files_that_overlap_are_refused(tmp_path):
     folder = forge(tmp_path / "pack", [entry(b"a"), entry(b"b")])
 
-    assert "does not lie where" in refusal(folder, tmp_path)
+    assert "is not where" in refusal(folder, tmp_path)
 
 
 @pytest.mark.parametrize("lie", [{"mode": 0o4755}, {"mode": 0o100644}])

@@ -141,7 +141,9 @@ def load_manifest(folder: str) -> Manifest:
     except (KeyError, TypeError, ValueError) as problem:
         raise DamagedPack("{} in {} is damaged: {!r}".format(MANIFEST, folder, problem))
     if not agrees:
-        raise DamagedPack("{} in {} was changed: its digest does not fit".format(MANIFEST, folder))
+        raise DamagedPack(
+            "{} in {} was changed: its digest does not match".format(MANIFEST, folder)
+        )
     _refuse_odd_shards(manifest)
     return manifest
 
@@ -152,7 +154,7 @@ def _refuse_odd_shards(manifest: Manifest) -> None:
     for number, shard in enumerate(manifest.shards):
         blocks = -(-shard.size // BLOCK)
         if shard.name != shard_name(number) or shard.size < 0 or len(shard.crcs) != blocks:
-            raise DamagedPack("shard {} of {} is described wrongly".format(number, manifest.name))
+            raise DamagedPack("shard {} of {} has a wrong entry".format(number, manifest.name))
 
 
 class Index:

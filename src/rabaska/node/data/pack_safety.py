@@ -42,7 +42,7 @@ def refuse_harm(index: Index, manifest: Manifest) -> None:
 def refuse_bad_tree(index: Index, manifest: Manifest) -> Tuple[Set[bytes], Set[bytes]]:
     """The names of folders and links, both inspected; files are left to `refuse_bad_files`."""
     if (index.layout.files, total_size(index)) != (manifest.files, manifest.bytes):
-        raise DamagedPack("index and manifest do not hold the same number of files and bytes")
+        raise DamagedPack("index and manifest disagree on the number of files and bytes")
     expected = names_end(index, index.layout.files)
     for record in index.records(index.layout.files, index.layout.entries):
         if record[3] != expected:
@@ -57,7 +57,7 @@ def refuse_bad_tree(index: Index, manifest: Manifest) -> Tuple[Set[bytes], Set[b
 def refuse_bad_files(found: Files, number: int, size: int) -> None:
     """Raise DamagedPack unless all these files may be written, and lie in shard `number`."""
     if set(found.kinds) != {FILE} or max(found.modes) > 0o777:
-        raise DamagedPack("{!r} is of a kind that may not be written".format(found.names[0]))
+        raise DamagedPack("{!r} is of a kind that is not allowed".format(found.names[0]))
     _refuse_bad_names(found)
     follows = map(lt, [found.before] + found.names[:-1], found.names)
     if not all(follows):
@@ -82,11 +82,11 @@ def refuse_bad_files(found: Files, number: int, size: int) -> None:
 
 
 def no_folder(name: bytes) -> DamagedPack:
-    return DamagedPack("something lies in {!r}, a folder that the pack does not hold".format(name))
+    return DamagedPack("something is in {!r}, a folder that the pack does not contain".format(name))
 
 
 def misplaced(name: bytes) -> DamagedPack:
-    return DamagedPack("{!r} does not lie where the index says".format(name))
+    return DamagedPack("{!r} is not where the index says".format(name))
 
 
 def _folder_names(folders: Iterable[Entry]) -> Set[bytes]:
@@ -107,7 +107,7 @@ def _link_names(links: Iterable[Entry], folders: Set[bytes]) -> Set[bytes]:
         if entry.name in names or entry.name in folders:
             raise twin(entry.name)
         if leads_out(entry.name, entry.target):
-            raise DamagedPack("the link {!r} leads out of the pack".format(entry.name))
+            raise DamagedPack("the link {!r} points outside the pack".format(entry.name))
         names.add(entry.name)
     return names
 
@@ -116,7 +116,7 @@ def _refuse_bad_entry(entry: Entry, kind: int, folders: Set[bytes]) -> None:
     _refuse_bad_name(entry.name)
     _refuse_bad_parent(entry.name, folders)
     if entry.kind != kind or entry.mode > 0o777:
-        raise DamagedPack("{!r} is of a kind that may not be written".format(entry.name))
+        raise DamagedPack("{!r} is of a kind that is not allowed".format(entry.name))
 
 
 def _refuse_bad_names(found: Files) -> None:
@@ -129,7 +129,7 @@ def _refuse_bad_names(found: Files) -> None:
 
 def _refuse_bad_name(name: bytes) -> None:
     if name.rpartition(b"/")[2] in _NO_NAMES or b"\0" in name or name[:1] == b"/":
-        raise DamagedPack("{!r} is not a name that may be written".format(name))
+        raise DamagedPack("{!r} is not a valid name".format(name))
 
 
 def refuse_bad_parents(found: Files, folders: Set[bytes]) -> None:
@@ -156,4 +156,4 @@ def leads_out(name: bytes, target: bytes) -> bool:
 
 
 def twin(name: bytes) -> DamagedPack:
-    return DamagedPack("{!r} is there twice or out of order".format(name))
+    return DamagedPack("{!r} occurs twice or is out of order".format(name))

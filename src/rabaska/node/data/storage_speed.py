@@ -31,7 +31,7 @@ def main(argv: List[str]) -> int:
 
 def _attempt(folder: str) -> Json:
     if "$" in folder:
-        return {"why": "only a job has it"}
+        return {"why": "exists only inside a job"}
     try:
         return measured(folder)
     except OSError as problem:

@@ -60,7 +60,7 @@ def freeze(source: str, envs: str, name: str) -> Dict[str, Any]:
 def pack(folder: str, archive: str) -> None:
     """The content of `folder` as a plain tar, whole or not at all."""
     if not os.path.exists(os.path.join(folder, "bin", "python")):
-        raise NotAnEnvironment("{} has no bin/python, so it is no environment".format(folder))
+        raise NotAnEnvironment("{} has no bin/python, so it is not an environment".format(folder))
     partial = "{}.{}{}".format(archive, os.getpid(), files.PARTIAL)
     try:
         with tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as tar:
@@ -91,6 +91,6 @@ def survey(archive: str) -> Dict[str, Any]:
             python = python or name == "bin/python"
     if not python:
         raise NotAnEnvironment(
-            "{} has no bin/python at its top, so it is no packed environment".format(archive)
+            "{} has no bin/python at its top, so it is not a packed environment".format(archive)
         )
     return {"files": count, "conda": by_conda}

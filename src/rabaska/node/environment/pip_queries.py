@@ -107,7 +107,7 @@ def version_inside(wheel: str) -> str:
             found = re.match(r"pip-([\w.]+)\.dist-info/", name)
             if found:
                 return found.group(1)
-    raise NoPython("{} holds no pip".format(wheel))
+    raise NoPython("{} contains no pip".format(wheel))
 
 
 def resolve(
