@@ -172,7 +172,7 @@ def test_too_many_files_are_refused_and_named(project, tmp_path):
     with pytest.raises(DatasetError) as caught:
         snapshot(project, tmp_path / "code")
 
-    assert "data holds 20002 files" in caught.value.why
+    assert "data has 20002 files" in caught.value.why
     assert "[data]" in caught.value.hint
     assert not (tmp_path / "code").exists()
 

@@ -8,7 +8,8 @@ from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import Project
 from rabaska.node.data.pack_format import INDEX, load_manifest
 from rabaska.node.record.plan import Plan
-from rabaska.packing.code_snapshot import CodeSnapshot, is_as_named, not_code, snapshot
+from rabaska.packing.code_files import not_code
+from rabaska.packing.code_snapshot import CodeSnapshot, is_as_named, snapshot
 from rabaska.packing.make_pack import Pack
 from rabaska.packing.pack_advice import compression_pays, shrinks_to
 from rabaska.packing.pack_cache import whole

@@ -7,7 +7,8 @@ import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import lazy_imports
-from .sample_sources import FolderSource, PackSource, is_pack
+from .folder_source import FolderSource
+from .pack_source import PackSource, is_pack
 
 
 def decoded(name: str, content: bytes) -> Any:

@@ -237,7 +237,7 @@ class Session:
             if kind is None and not self.finished:
                 self.save()
                 if not self._checkpoints.is_saved(self.steps):
-                    told = "{}: the end of the training is kept only in files that the program saves itself"
+                    told = "{}: the end of the training is only in what the program saves itself"
                     self._say(told.format(self._not_saved()))
                 self._checkpoints.finish(self.steps, self._epochs)
         finally:

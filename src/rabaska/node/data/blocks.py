@@ -4,9 +4,13 @@ import io
 import os
 from typing import Iterable, Iterator, List, NamedTuple, Union
 
-from .checksums import crc32
 from .pack_format import BLOCK, DamagedPack, Manifest, Shard
 from .read_ahead import Watch, ahead
+
+try:
+    from rabaska_speed import crc32 as crc32
+except ImportError:  # it is optional: only speed is lost
+    from zlib import crc32 as crc32
 
 STREAMS = 16
 _PIECE = 2**20

@@ -4,8 +4,7 @@ import os
 from typing import Iterator, List, NamedTuple, Set, Tuple, Union
 
 from . import worker_pool, write_files
-from .blocks import checked_block, damaged, forget, write_at
-from .checksums import crc32
+from .blocks import checked_block, crc32, damaged, forget, write_at
 from .index_columns import (
     OFFSET,
     SHARD,
