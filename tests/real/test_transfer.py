@@ -23,7 +23,7 @@ from rabaska.packing.node_bundle import bundle
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.fetch_over_ssh import ARRIVING
-from rabaska.remote.fetched_before import NOTE
+from rabaska.remote.fetch_record import NOTE
 from rabaska.remote.login_node import Ssh
 from rabaska.remote.place import Parcel
 from rabaska.remote.ssh_connection import Connection

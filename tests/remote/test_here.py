@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rabaska.errors import CommandFailed, NoSpace, NotWritable
-from rabaska.remote.fetched_before import NOTE
+from rabaska.remote.fetch_record import NOTE
 from rabaska.remote.local_disk import unwritable
 from rabaska.remote.place import Parcel, quoted
 from rabaska.remote.this_computer import Here

@@ -17,7 +17,7 @@ def unwritable(problem: OSError, target: Path, other: str = _OTHER_FOLDER) -> Ra
     """The error for a file that could not be written below `target`; `other`: another way."""
     where = os.fsdecode(problem.filename2 or problem.filename or target)
     if problem.errno == errno.ENOTDIR:
-        where = str(next((each for each in Path(where).parents if each.exists()), where))
+        where = str(next((path for path in Path(where).parents if path.exists()), where))
     why = f"{problem.strerror or problem}: {where}"
     if problem.errno in _FULL:
         return _no_space(problem, target)

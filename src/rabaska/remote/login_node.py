@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rabaska.errors import CommandFailed
 from rabaska.node import files
-from rabaska.remote.fetched_before import Brought
+from rabaska.remote.fetch_record import Brought
 from rabaska.remote.place import Delivered, Moved, NodeSide, Outcome, Parcel, quoted
 from rabaska.remote.ssh_connection import Connection
 from rabaska.remote.ssh_errors import refuse_full_disk

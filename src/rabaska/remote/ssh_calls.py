@@ -201,12 +201,12 @@ def handed_over(script: str) -> bytes:
     return script.encode() + b"\0"
 
 
-def unasked(question: bytes, asked: bytes) -> bytes:
+def unasked(question: bytes, sent: bytes) -> bytes:
     """The lines of a question that are still to be asked: each line asks for itself."""
-    if not asked:
+    if not sent:
         return question
-    known = set(asked.splitlines())
-    return b"".join(line + b"\n" for line in question.splitlines() if line not in known)
+    sent_lines = set(sent.splitlines())
+    return b"".join(line + b"\n" for line in question.splitlines() if line not in sent_lines)
 
 
 def note(occasion: str, words: list[str], script: str, sockets: str, question: bytes) -> None:

@@ -71,36 +71,36 @@ _REFUSALS: Sequence[tuple[type[NotBegun], str, str, str]] = (
 )
 
 
-def not_begun(host: str, said: str) -> NotBegun:
+def not_begun(host: str, errors: str) -> NotBegun:
     """Why there is no connection."""
     for kind, pattern, what, hint in _REFUSALS:
-        if re.search(pattern, said, re.IGNORECASE):
-            return kind(what.format(host=host), why=_quote(said), hint=hint.format(host=host))
+        if re.search(pattern, errors, re.IGNORECASE):
+            return kind(what.format(host=host), why=_quote(errors), hint=hint.format(host=host))
     return NotBegun(
         f"the connection to {host} could not be made",
-        why=_quote(said),
+        why=_quote(errors),
         hint=f"`ssh {host}` must work without rabaska first",
     )
 
 
-def lost(host: str, said: str, doing: str = "a command") -> ConnectionLost:
+def lost(host: str, errors: str, doing: str = "a command") -> ConnectionLost:
     return ConnectionLost(
         f"the connection to {host} was lost in the middle of {doing}",
-        why=_quote(said),
+        why=_quote(errors),
         hint="run the same command again",
     )
 
 
-def refuse_full_disk(said: str) -> None:
+def refuse_full_disk(errors: str) -> None:
     """Raise NoSpace if that is what a command there said."""
-    if re.search(r"No space left on device|Disk quota exceeded|File too large", said):
+    if re.search(r"No space left on device|Disk quota exceeded|File too large", errors):
         raise NoSpace(
             "no space left on the cluster",
-            why=said,
+            why=errors,
             hint="free some space there and run the same command again: it continues where "
             "it stopped",
         )
 
 
-def _quote(said: str) -> str:
-    return f"ssh said: {said.strip()}" if said.strip() else ""
+def _quote(errors: str) -> str:
+    return f"ssh said: {errors.strip()}" if errors.strip() else ""

@@ -12,7 +12,7 @@ from typing import cast
 from rabaska.node import files, umask
 from rabaska.remote import programs
 from rabaska.remote.fetch_here import copy_new
-from rabaska.remote.fetched_before import Brought
+from rabaska.remote.fetch_record import Brought
 from rabaska.remote.local_disk import remove, unwritable
 from rabaska.remote.place import (
     Delivered,
@@ -192,7 +192,7 @@ def _is_whole(parcel: Parcel) -> bool:
 
 def _size(path: Path) -> int:
     inside = path.rglob("*") if path.is_dir() else [path]
-    return sum(each.stat().st_size for each in inside if each.is_file())
+    return sum(path.stat().st_size for path in inside if path.is_file())
 
 
 def copy_file(source: Path, target: Path) -> None:
