@@ -21,7 +21,7 @@ from rabaska.node.data.pack_format import MANIFEST, Entry
 from rabaska.node.files import PARTIAL
 from rabaska.packing.pack_advice import Advice
 from rabaska.packing.pack_advice import advise as measured
-from rabaska.packing.pack_cache import whole
+from rabaska.packing.pack_cache import complete_manifest
 from rabaska.records.home import Home
 from rabaska.remote.local_disk import unwritable
 from rabaska.settings.project_file import find, load
@@ -66,7 +66,7 @@ def kept(folder: Path, home: Home) -> list[LocalPack]:
     """The packs of the project around `folder`, or all of them where there is no project."""
     return [
         LocalPack(one.name, one.files, one.bytes, one.digest, home.store / "packs" / one.identity)
-        for one in map(whole, folders_of(folder, home))
+        for one in map(complete_manifest, folders_of(folder, home))
         if one
     ]
 

@@ -87,30 +87,30 @@ def index_in_place(archive: Path, name: str, folder: Path) -> pack_format.Manife
 
 def _entries(archive: Path) -> list[Entry]:
     """What the tar holds, with the folders that its names imply."""
-    found: dict[bytes, Entry] = {}
+    entries: dict[bytes, Entry] = {}
     try:
         with tarfile.open(archive, "r:") as tar:
             for member in tar:
                 name = os.fsencode(cleaned(archive, member.name))
-                if name in found and not member.isdir():
+                if name in entries and not member.isdir():
                     raise NeedsUnpacking(member.name)
                 if name:
-                    found[name] = _entry(archive, name, member)
+                    entries[name] = _entry(archive, name, member)
                 tar.members = []  # type: ignore[attr-defined]  # it would keep every header
     except (tarfile.TarError, EOFError, UnicodeError) as problem:
         raise unfit(archive, str(problem)) from problem
-    if not any(entry.kind == FILE for entry in found.values()):
+    if not any(entry.kind == FILE for entry in entries.values()):
         raise unfit(archive, "it contains no files")
-    for name in list(found):
+    for name in list(entries):
         for above in PurePosixPath(os.fsdecode(name)).parents:
             parent = os.fsencode(str(above))
-            if parent != b"." and parent not in found:
-                found[parent] = Entry(parent, FOLDER, 0, 0, 0, 0o755, 0, 0, NO_CLASS, b"")
-            elif parent != b"." and found[parent].kind != FOLDER:
+            if parent != b"." and parent not in entries:
+                entries[parent] = Entry(parent, FOLDER, 0, 0, 0, 0o755, 0, 0, NO_CLASS, b"")
+            elif parent != b"." and entries[parent].kind != FOLDER:
                 raise unfit(
                     archive, f"{os.fsdecode(name)} is inside something that is not a folder"
                 )
-    return list(found.values())
+    return list(entries.values())
 
 
 def _entry(archive: Path, name: bytes, member: tarfile.TarInfo) -> Entry:
@@ -163,8 +163,8 @@ def _checksums(path: Path, entries: list[Entry]) -> tuple[Shard, dict[bytes, int
             digest.update(block)
             crcs.append(crc32(block))
             size += len(block)
-        found = {entry.name: _crc(stream.fileno(), entry) for entry in entries}
-    return Shard(pack_format.shard_name(0), size, digest.hexdigest(), crcs), found
+        sums = {entry.name: _crc(stream.fileno(), entry) for entry in entries}
+    return Shard(pack_format.shard_name(0), size, digest.hexdigest(), crcs), sums
 
 
 def _crc(descriptor: int, entry: Entry) -> int:

@@ -50,8 +50,8 @@ class ShardLoad(NamedTuple):
 
 def target_size(length: int) -> int:
     """How large shards should be for so many bytes: a power of two, or growth would move all."""
-    wanted = max(_SMALLEST, min(_LARGEST, length // _SHARDS_WANTED))
-    return 1 << (wanted.bit_length() - 1)
+    size = max(_SMALLEST, min(_LARGEST, length // _SHARDS_WANTED))
+    return 1 << (size.bit_length() - 1)
 
 
 def sampled(hashes: Sequence[int]) -> list[int]:

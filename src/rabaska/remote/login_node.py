@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rabaska.errors import CommandFailed
 from rabaska.node import files
-from rabaska.remote.fetch_record import Brought
+from rabaska.remote.fetch_record import FetchResult
 from rabaska.remote.place import Delivered, Moved, NodeSide, Outcome, Parcel, quoted
 from rabaska.remote.ssh_connection import Connection
 from rabaska.remote.ssh_errors import refuse_full_disk
@@ -69,7 +69,7 @@ class Ssh:
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
-    ) -> Brought:
+    ) -> FetchResult:
         from rabaska.remote.fetch_over_ssh import bring
 
         freight = Shell(self.transfer or self.connection)

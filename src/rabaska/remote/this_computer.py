@@ -12,7 +12,7 @@ from typing import cast
 from rabaska.node import files, umask
 from rabaska.remote import programs
 from rabaska.remote.fetch_here import copy_new
-from rabaska.remote.fetch_record import Brought
+from rabaska.remote.fetch_record import FetchResult
 from rabaska.remote.local_disk import remove, unwritable
 from rabaska.remote.place import (
     Delivered,
@@ -135,7 +135,7 @@ class Here:
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
-    ) -> Brought:
+    ) -> FetchResult:
         if not Path(source).is_dir():
             raise SourceGone(source)
         try:

@@ -12,7 +12,7 @@ from rabaska.packing.code_files import not_code
 from rabaska.packing.code_snapshot import CodeSnapshot, is_as_named, snapshot
 from rabaska.packing.make_pack import Pack
 from rabaska.packing.pack_advice import compression_pays, shrinks_to
-from rabaska.packing.pack_cache import whole
+from rabaska.packing.pack_cache import complete_manifest as whole
 from rabaska.records.home import Home
 from rabaska.remote.git import own_files
 from rabaska.remote.place import Parcel
