@@ -59,7 +59,7 @@ def test_nothing_is_brought_through_a_link_in_the_folder(tmp_path):
     place = Ssh(Connection("no-such-host.invalid", sockets=Path(tmp_path)))
     place.bring("/results", tmp_path / "home", Offers("here", link="."))
 
-    with pytest.raises(CommandFailed, match="was not brought"):
+    with pytest.raises(CommandFailed, match="nothing was fetched"):
         place.bring("/results", tmp_path / "home", Offers("here/key", link="../id_rsa"))
 
     assert not (tmp_path / "home/key").is_symlink()

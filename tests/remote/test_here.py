@@ -339,7 +339,7 @@ def test_nothing_is_fetched_through_a_link_in_the_results(here, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "output").symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(CommandFailed, match="was not brought"):
+    with pytest.raises(CommandFailed, match="nothing was fetched"):
         here.bring(str(tmp_path / "there"), tmp_path / "home")
 
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -357,6 +357,6 @@ def test_results_lie_behind_a_link_only_if_the_user_made_it(here, tmp_path):
     os.chown(link, 4242, 4242, follow_symlinks=False)
 
     assert (tmp_path / "large disk" / "run" / "a").read_text() == "a"
-    with pytest.raises(CommandFailed, match="was not brought"):
+    with pytest.raises(CommandFailed, match="nothing was fetched"):
         here.bring(str(tmp_path / "there"), link / "other")
     assert not (tmp_path / "large disk" / "other").exists()

@@ -22,7 +22,8 @@ from rabaska.environments.download import Target, download_command, find_pip, la
 from rabaska.environments.recipes import BuildSite, BuiltEnvironment, Environment
 from rabaska.errors import EnvironmentFailed
 from rabaska.node.environment import pack_environment
-from rabaska.node.environment.check_wheels import BY_HAND, FACTS, NEEDS_PIP, NOT_FOUND, Wanted
+from rabaska.node.environment.check_wheels import BY_HAND, FACTS, NEEDS_PIP, NOT_FOUND
+from rabaska.node.environment.check_wheels import WheelRequest as Wanted
 from rabaska.remote.place import Outcome, Parcel, quoted
 from rabaska.remote.this_computer import Here
 from rabaska.steps.connect import ConnectedCluster

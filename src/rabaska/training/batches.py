@@ -129,7 +129,7 @@ class Batches:
         session = self._session
         first, last = session.begin_loader(self._epochs)
         turns = EpochOrders(self._recipe, first, last)
-        made = iter(
+        batches = iter(
             data_loader(
                 self.dataset, self._recipe, turns, self._workers, self._collate, **self._more
             )
@@ -138,7 +138,7 @@ class Batches:
         )
         session.drive(True)
         try:
-            for (epoch, number), batch in zip(turns.places(), made):
+            for (epoch, number), batch in zip(turns.places(), batches):
                 session.ready()
                 session.hand_out(epoch, number)
                 yield batch

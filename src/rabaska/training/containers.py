@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from . import lazy_imports
 
 _FACTORIES: Dict[str, Any] = {
-    each.__name__: each for each in (int, float, bool, str, list, dict, set, tuple, Counter)
+    kind.__name__: kind for kind in (int, float, bool, str, list, dict, set, tuple, Counter)
 }
 _OF_ITEMS: Dict[str, Callable[[List[Any]], Any]] = {
     "list": list,

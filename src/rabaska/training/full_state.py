@@ -21,14 +21,16 @@ def check(parts: Parts) -> None:
             )
 
 
-def encoded(parts: Parts, own: Dict[str, Any], each: List[State]) -> Tuple[Any, state_tree.Tensors]:
+def encoded(
+    parts: Parts, own: Dict[str, Any], generators: List[State]
+) -> Tuple[Any, state_tree.Tensors]:
     """The whole state as values for JSON, and the tensors they name."""
     inside = {name: _state_of(part) for name, part in parts.items()}
     text, tensors = state_tree.encode(inside, "parts")
-    others, more = state_tree.encode(each, "generators")
-    whole = {"is": "dict", "of": {"parts": text, "generators": others}}
-    whole["of"]["session"] = state_tree.encode(own, "session")[0]  # type: ignore[index]
-    return whole, dict(tensors, **more)
+    others, more = state_tree.encode(generators, "generators")
+    state = {"is": "dict", "of": {"parts": text, "generators": others}}
+    state["of"]["session"] = state_tree.encode(own, "session")[0]  # type: ignore[index]
+    return state, dict(tensors, **more)
 
 
 def _state_of(part: Any) -> Any:

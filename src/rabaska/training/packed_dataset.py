@@ -100,14 +100,14 @@ class PackedDataset:
         """A whole batch at once, as a DataLoader asks for it."""
         if not len(positions):
             return []
-        found = self._source.at_once(positions)
-        if found is None:
+        columns = self._source.at_once(positions)
+        if columns is None:
             length = len(self)
             if min(positions) < 0 or max(positions) >= length:
                 positions = [_within(position, length) for position in positions]
-            found = self._source.columns(list(positions))
+            columns = self._source.columns(list(positions))
         contents: List[Any]
-        contents, labels = found
+        contents, labels = columns
         if self.transform is not None or self.decode:
             contents = list(map(self._made, positions, contents))
         return (_batch() if lazy_imports.in_worker() else _pairs)(contents, labels)

@@ -73,9 +73,9 @@ def interval(
 
 def deadline(environment: Mapping[str, str]) -> Optional[float]:
     """When this job should be asked to stop, in seconds since 1970, if anybody said so."""
-    told = _number(environment.get("RABASKA_DEADLINE"))
-    if told is not None:
-        return told
+    given = _number(environment.get("RABASKA_DEADLINE"))
+    if given is not None:
+        return given
     end = _number(environment.get("SLURM_JOB_END_TIME"))
     return None if end is None else end - _SLURM_MARGIN
 

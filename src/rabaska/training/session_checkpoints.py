@@ -104,19 +104,19 @@ class SessionCheckpoints:
         """The newest whole one, for every rank; the log is cut back to it."""
         self._mesh = sharded_state.mesh_of(parts)
         self._others = self._crew.apart() if self._mesh is not None else self._crew
-        found = (
+        checkpoint = (
             read_checkpoint.newest(self.folder, self._say, self._mesh) if self._crew.first else None
         )
-        path = self._crew.from_first(found and found.path)
+        path = self._crew.from_first(checkpoint and checkpoint.path)
         if path is None:
             self.cut_log(0)
             return None
-        found = found or read_checkpoint.read(path, self._mesh)
-        self.cut_log(found.state["session"]["metrics"])
-        full_state.fits(found.state, parts, self._crew.size)
-        if found.sharded:
-            sharded_state.read(found.path, found.sharded, self._crew)
-        return found
+        checkpoint = checkpoint or read_checkpoint.read(path, self._mesh)
+        self.cut_log(checkpoint.state["session"]["metrics"])
+        full_state.fits(checkpoint.state, parts, self._crew.size)
+        if checkpoint.sharded:
+            sharded_state.read(checkpoint.path, checkpoint.sharded, self._crew)
+        return checkpoint
 
     def cut_log(self, size: int) -> None:
         if self._log is not None:
@@ -135,15 +135,15 @@ class SessionCheckpoints:
         """Copy the state and begin to write it; when it began to cost the training time."""
         self.wait()  # what is being written is in the memory that is filled now
         began = time.monotonic()
-        each = self._crew.gather(random_state.state())
+        generators = self._crew.gather(random_state.state())
         if self._mesh is not None:
-            self._save_together(step, parts, own, each)
+            self._save_together(step, parts, own, generators)
         elif self._crew.first:
-            self._writer.start(self._snapshot(step, parts, own, each))
+            self._writer.start(self._snapshot(step, parts, own, generators))
         return began
 
     def _save_together(
-        self, step: int, parts: full_state.Parts, own: Own, each: List[random_state.State]
+        self, step: int, parts: full_state.Parts, own: Own, generators: List[random_state.State]
     ) -> None:
         """Every rank writes its own part into a folder that the first one begins and commits."""
         making = self._begun(step)
@@ -155,7 +155,7 @@ class SessionCheckpoints:
         if making is None:
             self._writer.start(written)
             return
-        save = self._snapshot(step, parts, own, each)
+        save = self._snapshot(step, parts, own, generators)
         self._writer.start(save._replace(begun=checkpoint_writer.SaveBegun(making, written)))
 
     def _begun(self, step: int) -> Optional[partial_folder.PartialFolder]:
@@ -165,11 +165,11 @@ class SessionCheckpoints:
         try:
             return checkpoint_writer.begin(self.folder, step)
         except OSError as problem:
-            self._tell(problem)
+            self._report(problem)
             return None
 
     def _snapshot(
-        self, step: int, parts: full_state.Parts, own: Own, each: List[random_state.State]
+        self, step: int, parts: full_state.Parts, own: Own, generators: List[random_state.State]
     ) -> BackgroundSave:
         assert self._log is not None
         own = dict(
@@ -178,7 +178,7 @@ class SessionCheckpoints:
             threads=lazy_imports.torch().get_num_threads(),
             ranks=self._crew.size,
         )
-        text, tensors = full_state.encoded(parts, own, each)
+        text, tensors = full_state.encoded(parts, own, generators)
         tensors, spread = sharded_state.parted(tensors)
         if spread and self._mesh is None:
             raise NotSaveable(
@@ -201,13 +201,13 @@ class SessionCheckpoints:
         self.surface()
 
     def surface(self) -> None:
-        """Tell what went wrong in the background."""
+        """Report what went wrong in the background."""
         problem = self._writer.problem()
         if problem is not None:
-            self._tell(problem)
+            self._report(problem)
 
-    def _tell(self, problem: BaseException) -> None:
-        """A full disk is told; anything else ends the training."""
+    def _report(self, problem: BaseException) -> None:
+        """A full disk is reported; anything else ends the training."""
         if isinstance(problem, OSError) and problem.errno in commit.NO_SPACE:
             self._say(
                 "a checkpoint could not be saved: {}; training continues and older "
@@ -227,7 +227,7 @@ class SessionCheckpoints:
         )
 
     def newest_step(self) -> int:
-        return max((made.step for made in commit.newest_first(self.folder)), default=0)
+        return max((checkpoint.step for checkpoint in commit.newest_first(self.folder)), default=0)
 
     def finish(self, step: int, epochs: Optional[int]) -> None:
         """The training is over: say so for good, if its last step was saved."""
@@ -238,10 +238,10 @@ class SessionCheckpoints:
     def is_done(self, step: int) -> bool:
         """Whether the training was over after `step`; for every rank what the first one finds."""
         try:
-            told = files.read_json(os.path.join(self.folder, DONE)) or {}
+            record = files.read_json(os.path.join(self.folder, DONE)) or {}
         except ValueError:
-            told = {}
-        return bool(self._crew.from_first(told.get("step") == step))
+            record = {}
+        return bool(self._crew.from_first(record.get("step") == step))
 
     def close(self) -> None:
         self._writer.close()

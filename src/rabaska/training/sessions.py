@@ -39,12 +39,12 @@ def session(
     return Session(_folder(folder), seed, keep, save_every, parts)
 
 
-def _folder(asked: Union[str, "os.PathLike[str]", None]) -> str:
+def _folder(chosen: Union[str, "os.PathLike[str]", None]) -> str:
     """A relative folder lies beside the code, which in a job is gone with it."""
     kept = os.environ.get("RABASKA_CHECKPOINTS")
-    if asked is None:
+    if chosen is None:
         return os.path.abspath(kept or "checkpoints")
-    return os.path.abspath(os.path.join(kept or "", os.fspath(asked)))
+    return os.path.abspath(os.path.join(kept or "", os.fspath(chosen)))
 
 
 class Session:
@@ -79,16 +79,16 @@ class Session:
         return self
 
     def _resume(self) -> None:
-        found = self._checkpoints.newest(self.parts)
-        if found is None:
+        checkpoint = self._checkpoints.newest(self.parts)
+        if checkpoint is None:
             return
-        own = found.state["session"]
+        own = checkpoint.state["session"]
         full_state.pin_threads(own["threads"], self._say)
-        self.steps, (self.epoch, self.batch) = found.step, own["place"]
+        self.steps, (self.epoch, self.batch) = checkpoint.step, own["place"]
         self._epochs, self._recipe = own["epochs"], own["recipe"]
         self.finished = self._checkpoints.is_done(self.steps)
-        full_state.restore(found.state["parts"], self.parts)
-        self._generators = found.state["generators"][self._crew.rank]
+        full_state.restore(checkpoint.state["parts"], self.parts)
+        self._generators = checkpoint.state["generators"][self._crew.rank]
         random_state.restore(self._generators)
         self.resumed = True
         self._say("continuing after step {} (epoch {})".format(self.steps, self.epoch))
@@ -128,8 +128,8 @@ class Session:
             self._crew.rank,
             self._crew.size,
         )
-        full_state.same_recipe(self._recipe, recipe.told())
-        self._recipe = recipe.told()
+        full_state.same_recipe(self._recipe, recipe.as_json())
+        self._recipe = recipe.as_json()
         return Batches(self, dataset, recipe, epochs, workers, collate, more)
 
     def epochs(self, count: int) -> Iterator[int]:
@@ -237,8 +237,8 @@ class Session:
             if kind is None and not self.finished:
                 self.save()
                 if not self._checkpoints.is_saved(self.steps):
-                    told = "{}: the end of the training is only in what the program saves itself"
-                    self._say(told.format(self._not_saved()))
+                    message = "{}: the end of the training is only in what the program saves itself"
+                    self._say(message.format(self._not_saved()))
                 self._checkpoints.finish(self.steps, self._epochs)
         finally:
             self._checkpoints.close()

@@ -44,7 +44,7 @@ def parted(tensors: Tensors) -> Tuple[Tensors, Tensors]:
     return whole, {name: one for name, one in tensors.items() if name not in whole}
 
 
-def told(tensor: Any, name: str) -> List[Any]:
+def layout_of(tensor: Any, name: str) -> List[Any]:
     """What is needed to make a tensor of the same kind, for JSON."""
     placements = []
     for placement in tensor.placements:
@@ -93,11 +93,11 @@ class Writing(NamedTuple):
             mine = [tuple(commit.proven(self.folder, "/".join((FOLDER, name)))) for name in names]
         except BaseException as error:  # told to the others, who wait for this rank
             problem = "{}: {}".format(type(error).__name__, error)
-        told = self.crew.gather((problem, mine))
-        for rank, (why, _) in enumerate(told):
+        reports = self.crew.gather((problem, mine))
+        for rank, (why, _) in enumerate(reports):
             if why:
                 raise OSError(_number_of(why), "rank {} could not write: {}".format(rank, why))
-        return [commit.CheckpointPart(*part) for _, parts in told for part in parts]
+        return [commit.CheckpointPart(*part) for _, parts in reports for part in parts]
 
 
 def _number_of(problem: str) -> int:
@@ -176,14 +176,14 @@ class _Careful(pickle.Unpickler):
         if (module, name) == ("builtins", "getattr"):
             return _member
         if (module, name) in _CLASSES:
-            found, kind = getattr(importlib.import_module(module), name, None), type
+            value, kind = getattr(importlib.import_module(module), name, None), type
         elif module == "torch":
-            found, kind = getattr(lazy_imports.torch(), name, None), lazy_imports.torch().dtype
+            value, kind = getattr(lazy_imports.torch(), name, None), lazy_imports.torch().dtype
         else:
-            found, kind = None, type
-        if not isinstance(found, kind):
+            value, kind = None, type
+        if not isinstance(value, kind):
             raise pickle.UnpicklingError("{}.{} does not belong there".format(module, name))
-        return found
+        return value
 
 
 def _member(kind: Any, name: str) -> Any:
@@ -196,7 +196,7 @@ def _member(kind: Any, name: str) -> Any:
 def _layout(name: str) -> Any:
     """The layout of a tensor, such as `torch.strided`."""
     torch = lazy_imports.torch()
-    found = getattr(torch, str(name).replace("torch.", ""), None)
-    if not isinstance(found, torch.layout):
+    layout = getattr(torch, str(name).replace("torch.", ""), None)
+    if not isinstance(layout, torch.layout):
         raise pickle.UnpicklingError("{} is not a tensor layout".format(name))
-    return found
+    return layout

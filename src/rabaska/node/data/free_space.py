@@ -37,8 +37,8 @@ def _nearest(folder: str) -> str:
 
 def disk_room(place: str) -> Tuple[int, Optional[int]]:
     """Bytes and files that a disk has room for; None where it does not count files."""
-    found = os.statvfs(place)
-    return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None
+    status = os.statvfs(place)
+    return status.f_bavail * status.f_frsize, status.f_favail if status.f_files else None
 
 
 def _of_disk(place: str) -> Iterator[Room]:
@@ -102,10 +102,14 @@ def prepare_stripes(folder: str, largest: int) -> Optional[int]:
 def _said(command: List[str]) -> str:
     """What a command printed; nothing when it is not there, fails or does not answer."""
     try:
-        told = timed_command.heard(command, _PATIENCE)
+        answer = timed_command.heard(command, _PATIENCE)
     except OSError:
         return ""
-    return "" if told.exit_code == timed_command.NO_ANSWER else told.said.decode("utf-8", "replace")
+    return (
+        ""
+        if answer.exit_code == timed_command.NO_ANSWER
+        else answer.said.decode("utf-8", "replace")
+    )
 
 
 _CGROUPS = "/sys/fs/cgroup"

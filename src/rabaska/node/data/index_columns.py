@@ -52,7 +52,7 @@ class Files(NamedTuple):
         begin = self.shards.index(number)
         end = len(self.shards) - self.shards[::-1].index(number)
         before = self.names[begin - 1] if begin else self.before
-        columns: List[Any] = [each[begin:end] for each in self[1:]]
+        columns: List[Any] = [values[begin:end] for values in self[1:]]
         return Files(before, *columns)
 
 
@@ -81,19 +81,19 @@ def files_in(index: Index, begin: int, end: int) -> Files:
     )
 
 
-def groups(found: Files) -> Iterator[Group]:
+def groups(listed: Files) -> Iterator[Group]:
     """Neighbours that are read at once; a file larger than a window stands alone."""
-    begin, start = 0, found.offsets[0]
-    for number, (offset, size) in enumerate(zip(found.offsets, found.sizes)):
+    begin, start = 0, listed.offsets[0]
+    for number, (offset, size) in enumerate(zip(listed.offsets, listed.sizes)):
         if not 0 <= offset + size - start <= WINDOW and number > begin:
             yield begin, number
             begin, start = number, offset
-    yield begin, len(found.names)
+    yield begin, len(listed.names)
 
 
-def parts(found: Files, together: List[Group]) -> List[Part]:
+def parts(listed: Files, together: List[Group]) -> List[Part]:
     """The windows in which these groups lie."""
-    offsets, sizes = found.offsets, found.sizes
+    offsets, sizes = listed.offsets, listed.sizes
     return [(offsets[a], offsets[b - 1] + sizes[b - 1] - offsets[a]) for a, b in together]
 
 

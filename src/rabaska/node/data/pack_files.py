@@ -22,15 +22,15 @@ class NotInPack(Exception):
 def entries(folder: str, below: bytes = b"") -> Iterator[Entry]:
     """Everything in the pack, or what is called `below` and all that lies in it."""
     _, index = open_pack(folder)
-    found = not below
+    is_there = not below
     try:
         for entry in index.entries(0, len(index)):
             if not below or entry.name == below or entry.name.startswith(below + b"/"):
-                found = True
+                is_there = True
                 yield entry
     finally:
         index.close()
-    if not found:
+    if not is_there:
         raise NotInPack("it holds nothing called {}".format(os.fsdecode(below)))
 
 
@@ -38,12 +38,12 @@ def pieces(folder: str, name: bytes) -> Iterator[bytes]:
     """The content of one file, in pieces; DamagedPack at the end if it was not what was packed."""
     manifest, index = open_pack(folder)
     try:
-        found = next((entry for entry in index.files() if entry.name == name), None)
+        entry = next((entry for entry in index.files() if entry.name == name), None)
     finally:
         index.close()
-    if found is None:
+    if entry is None:
         raise NotInPack("there is no file {} in it".format(os.fsdecode(name)))
-    yield from content_of(folder, manifest, found)
+    yield from content_of(folder, manifest, entry)
 
 
 def content_of(folder: str, manifest: Manifest, entry: Entry) -> Iterator[bytes]:
@@ -104,15 +104,15 @@ def _chosen(index: Index, below: Sequence[bytes]) -> Sequence[int]:
     """Where in the index everything is that is called `below`, or lies in it."""
     if not below:
         return range(len(index))
-    wanted, found, chosen = set(below), set(), []
+    requested, present, chosen = set(below), set(), []
     for place, entry in enumerate(index.entries(0, len(index))):
         name = entry.name
-        while name and name not in wanted:
+        while name and name not in requested:
             name = os.path.dirname(name)
         if name:
             chosen.append(place)
-            found.add(name)
-    for name in sorted(wanted - found):
+            present.add(name)
+    for name in sorted(requested - present):
         raise NotInPack("it holds nothing called {}".format(os.fsdecode(name)))
     return chosen
 

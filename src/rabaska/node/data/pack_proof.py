@@ -87,8 +87,8 @@ def refuse_wrong_sizes(folder: str, manifest: Manifest) -> None:
 
 def _refuse_wrong_size(path: str, size: int) -> None:
     try:
-        found = os.stat(path).st_size
+        actual = os.stat(path).st_size
     except FileNotFoundError:
         raise DamagedPack("{} is missing".format(path))
-    if found != size:
-        raise DamagedPack("{} has {} bytes, not {}".format(path, found, size))
+    if actual != size:
+        raise DamagedPack("{} has {} bytes, not {}".format(path, actual, size))

@@ -28,14 +28,14 @@ def refuse_harm(index: Index, manifest: Manifest) -> None:
     folders, links = refuse_bad_tree(index, manifest)
     taken = folders | links
     for begin, end in steps(index):
-        found = files_in(index, begin, end)
-        for number in sorted(set(found.shards)):
-            some = found.of_shard(number)
+        listed = files_in(index, begin, end)
+        for number in sorted(set(listed.shards)):
+            some = listed.of_shard(number)
             if number >= len(manifest.shards):
                 raise misplaced(some.names[0])
             refuse_bad_files(some, number, manifest.shards[number].size)
-        refuse_bad_parents(found, folders)
-        for name in taken.intersection(found.names):
+        refuse_bad_parents(listed, folders)
+        for name in taken.intersection(listed.names):
             raise twin(name)
 
 
@@ -54,31 +54,31 @@ def refuse_bad_tree(index: Index, manifest: Manifest) -> Tuple[Set[bytes], Set[b
     return folders, _link_names(index.links(), folders)
 
 
-def refuse_bad_files(found: Files, number: int, size: int) -> None:
+def refuse_bad_files(listed: Files, number: int, size: int) -> None:
     """Raise DamagedPack unless all these files may be written, and lie in shard `number`."""
-    if set(found.kinds) != {FILE} or max(found.modes) > 0o777:
-        raise DamagedPack("{!r} is of a kind that is not allowed".format(found.names[0]))
-    _refuse_bad_names(found)
-    follows = map(lt, [found.before] + found.names[:-1], found.names)
+    if set(listed.kinds) != {FILE} or max(listed.modes) > 0o777:
+        raise DamagedPack("{!r} is of a kind that is not allowed".format(listed.names[0]))
+    _refuse_bad_names(listed)
+    follows = map(lt, [listed.before] + listed.names[:-1], listed.names)
     if not all(follows):
-        place = next(n for n, name in enumerate(found.names) if n and found.names[n - 1] >= name)
-        raise twin(found.names[place])
-    ends = list(map(add, found.offsets, found.sizes))
+        place = next(n for n, name in enumerate(listed.names) if n and listed.names[n - 1] >= name)
+        raise twin(listed.names[place])
+    ends = list(map(add, listed.offsets, listed.sizes))
     if (
-        set(found.shards) != {number}
+        set(listed.shards) != {number}
         or max(ends) > size
-        or min(found.offsets) < _TAR_BLOCK
-        or reduce(or_, found.offsets) % _TAR_BLOCK
+        or min(listed.offsets) < _TAR_BLOCK
+        or reduce(or_, listed.offsets) % _TAR_BLOCK
     ):
-        raise misplaced(found.names[0])
+        raise misplaced(listed.names[0])
     # The next header needs a block of its own.
-    if all(map(le, map(_TAR_BLOCK.__add__, ends), found.offsets[1:])):
+    if all(map(le, map(_TAR_BLOCK.__add__, ends), listed.offsets[1:])):
         return
     # Archives made by others may be in any order.
-    in_order = sorted(zip(found.offsets, ends))
+    in_order = sorted(zip(listed.offsets, ends))
     for (_, end), (offset, _) in zip(in_order, in_order[1:]):
         if offset < end + _TAR_BLOCK:
-            raise misplaced(found.names[0])
+            raise misplaced(listed.names[0])
 
 
 def no_folder(name: bytes) -> DamagedPack:
@@ -119,11 +119,11 @@ def _refuse_bad_entry(entry: Entry, kind: int, folders: Set[bytes]) -> None:
         raise DamagedPack("{!r} is of a kind that is not allowed".format(entry.name))
 
 
-def _refuse_bad_names(found: Files) -> None:
-    odd = not _NO_NAMES.isdisjoint(found.bases) or b"\0" in b"".join(found.bases)
+def _refuse_bad_names(listed: Files) -> None:
+    odd = not _NO_NAMES.isdisjoint(listed.bases) or b"\0" in b"".join(listed.bases)
     # In the folders above only names that were looked at; at the top `/x` lies as `x` does.
-    if odd or b"" in found.parents:
-        for name in found.names:
+    if odd or b"" in listed.parents:
+        for name in listed.names:
             _refuse_bad_name(name)
 
 
@@ -132,8 +132,8 @@ def _refuse_bad_name(name: bytes) -> None:
         raise DamagedPack("{!r} is not a valid name".format(name))
 
 
-def refuse_bad_parents(found: Files, folders: Set[bytes]) -> None:
-    for parent in set(found.parents) - folders:
+def refuse_bad_parents(listed: Files, folders: Set[bytes]) -> None:
+    for parent in set(listed.parents) - folders:
         raise no_folder(parent)
 
 

@@ -123,9 +123,9 @@ def describe(pack_folder: str, target: str, manifest: Manifest) -> None:
 def _copy_index(source: str, target: str, size: int) -> str:
     """Copy the index and return its sha256."""
     digest = hashlib.sha256()
-    wanted = [(place, min(_PIECE, size - place)) for place in range(0, size, _PIECE)]
+    parts = [(place, min(_PIECE, size - place)) for place in range(0, size, _PIECE)]
     with open(target, "wb") as writing:
-        for piece in windows(source, wanted):
+        for piece in windows(source, parts):
             digest.update(piece)
             writing.write(piece)
     return digest.hexdigest()

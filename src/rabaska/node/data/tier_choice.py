@@ -33,11 +33,11 @@ def needed(manifest: Manifest, *, as_files: bool) -> NodeTier:
     return NodeTier("", "", sum(shard.size for shard in manifest.shards) + manifest.index_size)
 
 
-def choose(wanted: NodeTier, tiers: Sequence[NodeTier]) -> Optional[NodeTier]:
+def choose(needed: NodeTier, tiers: Sequence[NodeTier]) -> Optional[NodeTier]:
     """The first tier with room for it."""
     for tier in tiers:
-        few_enough = tier.files is None or (wanted.files or 0) <= tier.files
-        if wanted.bytes <= tier.bytes and few_enough:
+        few_enough = tier.files is None or (needed.files or 0) <= tier.files
+        if needed.bytes <= tier.bytes and few_enough:
             return tier
     return None
 

@@ -34,7 +34,7 @@ def available() -> int:
 
 def share(work: Work, tasks: Sequence[Any], count: int) -> Iterator[Any]:
     """What `work(task)` yields for every task, in the order in which it comes; see `draw`."""
-    return draw(lambda mine: (said for task in mine for said in work(task)), tasks, count)
+    return draw(lambda mine: (result for task in mine for result in work(task)), tasks, count)
 
 
 def draw(work: Drawing, tasks: Sequence[Any], count: int) -> Iterator[Any]:

@@ -25,8 +25,8 @@ def main(argv: List[str]) -> int:
     try:
         os.makedirs(envs, exist_ok=True)
         name = fingerprint(source)
-        known = os.path.join(envs, name + ".json")
-        record = files.read_json(known) if files.is_still_there(known) else None
+        record_file = os.path.join(envs, name + ".json")
+        record = files.read_json(record_file) if files.is_still_there(record_file) else None
         sys.stdout.write(json.dumps(record or freeze(source, envs, name), sort_keys=True) + "\n")
     except (OSError, tarfile.TarError, NotAnEnvironment) as problem:
         sys.stderr.write("{}\n".format(problem))
