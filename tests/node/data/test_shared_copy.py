@@ -15,7 +15,7 @@ from rabaska.training import PackedDataset
 
 READER = """
 import sys, time
-from rabaska.node.data import shared
+from rabaska.node.data import shared_copy as shared
 use = shared.begin(sys.argv[1], sys.argv[2], 0)
 print(use.folder, flush=True)
 time.sleep(60)
@@ -23,7 +23,7 @@ time.sleep(60)
 
 EVICTOR = """
 import sys
-from rabaska.node.data import shared
+from rabaska.node.data import shared_copy as shared
 print("!", end="", flush=True)
 shared.evict(sys.argv[1], 2**62)
 """
