@@ -22,7 +22,7 @@ from rabaska.node.data import pack_format as packs_node
 from rabaska.packing.node_bundle import bundle
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
-from rabaska.remote.fetch_over_ssh import ARRIVING
+from rabaska.remote.arriving_files import ARRIVING
 from rabaska.remote.fetch_record import NOTE
 from rabaska.remote.login_node import Ssh
 from rabaska.remote.place import Parcel

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rabaska.errors import CommandFailed, NotWritable
-from rabaska.remote.fetch_over_ssh import ARRIVING
+from rabaska.remote.arriving_files import ARRIVING
 from rabaska.remote.login_node import Ssh
 from rabaska.remote.place import Outcome
 from rabaska.remote.ssh_connection import Connection

@@ -260,7 +260,7 @@ def _user_errors(pack: Path) -> Iterator[None]:
     """Turns the exceptions of the node side into errors for users."""
     try:
         yield
-    except pack_format.DamagedPack as problem:
+    except pack_format.BadPack as problem:
         raise DamagedPack(str(problem), hint=made_again(pack.name)) from problem
     except pack_files.NotInPack as problem:
         raise DatasetError(

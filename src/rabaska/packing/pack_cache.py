@@ -91,7 +91,7 @@ def complete_manifest(folder: Path) -> pack_format.Manifest | None:
     try:
         manifest = pack_format.load_manifest(os.fspath(folder))
         refuse_wrong_sizes(os.fspath(folder), manifest)
-    except (pack_format.DamagedPack, OSError):
+    except (pack_format.BadPack, OSError):
         return None
     return manifest if manifest.identity == folder.name else None
 

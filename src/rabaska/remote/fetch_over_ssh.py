@@ -1,24 +1,27 @@
-"""Bringing a folder home over ssh: what is new there, resumed where it broke off, proven here.
-
-Bytes arrive in `<target>/.arriving.partial/`, in files named by what they will be: path, size and
-time. A file that changed there since is another file, so old bytes and new ones never mix.
-"""
+"""A fetch over ssh: what is new there, resumed where it broke off, proven here."""
 
 import hashlib
 import json
-import os
-import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rabaska.domain import untrusted
 from rabaska.errors import CommandFailed
-from rabaska.node import files
 from rabaska.node.login import send_results
+from rabaska.remote.arriving_files import (
+    ARRIVING,
+    Offered,
+    arrived,
+    cut_off,
+    make_arriving,
+    place_link,
+    put_in_place,
+    store,
+)
 from rabaska.remote.fetch_record import (
     NOTE,
     PAUSE,
@@ -27,12 +30,11 @@ from rabaska.remote.fetch_record import (
     FetchResult,
     grows,
     is_left_out,
-    make_folder,
     read_record,
 )
 from rabaska.remote.local_disk import remove, unwritable
 from rabaska.remote.place import Moved, NodeSide, SourceGone, quoted
-from rabaska.remote.ssh_errors import ConnectionLost, lost
+from rabaska.remote.ssh_errors import ConnectionLost
 from rabaska.remote.ssh_shell import Shell, StartedCommand
 
 # What the far end answers; see `offer` there.
@@ -51,26 +53,8 @@ _GIVEN = {
 }
 _PROVEN = {"sha256": str, "changed": bool, "problem": str}
 
-ARRIVING = f".arriving{files.PARTIAL}"
-_CHUNK = 1 << 20
 _LONGEST = 1 << 20  # bytes of an answer that is one line
 _TRIES = 5  # in a row that brought nothing, before the connection is believed to be gone
-
-
-@dataclass(frozen=True)
-class Offered:
-    """A file as it is there."""
-
-    path: str
-    size: int
-    mtime_ns: int
-    link: str | None = None  # where a symbolic link points
-    problem: str = ""  # why it cannot be read
-
-    def arriving(self, folder: Path) -> Path:
-        """Where its bytes gather until all are here."""
-        identity = f"{self.path}\0{self.size}\0{self.mtime_ns}".encode(errors="surrogateescape")
-        return folder / ARRIVING / hashlib.sha256(identity).hexdigest()[:24]
 
 
 def bring(
@@ -85,12 +69,12 @@ def bring(
             record.begin_round()
             wanted = _wanted(_offered(source, node), record, leave_out)
             done = sum(file.size for file in fetched) + sum(
-                _arrived(file, target) for file in wanted
+                arrived(file, target) for file in wanted
             )
             tries, most = (0, done) if done > most else (tries + 1, most)
-            for arrived in _arrivals(source, wanted, record, shell, node, moved):
-                fetched.append(arrived)
-                record.note(arrived.path, arrived.size, arrived.mtime_ns)
+            for file in _arrivals(source, wanted, record, shell, node, moved):
+                fetched.append(file)
+                record.note(file.path, file.size, file.mtime_ns)
             remove(target / ARRIVING)
         except ConnectionLost:
             if tries == _TRIES:
@@ -149,14 +133,6 @@ def _stays_inside(path: str) -> bool:
     return not path.startswith("/") and ".." not in parts and not ours
 
 
-def _arrived(offered: Offered, target: Path) -> int:
-    """How many bytes of it are here from the last time."""
-    try:
-        return min(offered.arriving(target).lstat().st_size, offered.size)
-    except FileNotFoundError:
-        return 0
-
-
 def _arrivals(
     source: str,
     wanted: Sequence[Offered],
@@ -171,7 +147,7 @@ def _arrivals(
     if contents:
         yield from _receive(source, contents, record, shell, node, moved)
     for file in links:
-        _place_link(file, record.folder)
+        place_link(file, record.folder)
         yield file
 
 
@@ -184,8 +160,8 @@ def _receive(
     moved: Moved,
 ) -> Iterator[Offered]:
     target = record.folder
-    _make_arriving(target)
-    order = [[file.path, file.size, file.mtime_ns, _arrived(file, target)] for file in wanted]
+    make_arriving(target)
+    order = [[file.path, file.size, file.mtime_ns, arrived(file, target)] for file in wanted]
     total, done = sum(file.size for file in wanted), 0
     with shell.started(quoted([*node.node, "offer", "give", source])) as remote:
         remote.write(json.dumps(order).encode() + b"\n")
@@ -194,16 +170,16 @@ def _receive(
             if answer.get("problem"):
                 record.unread[file.path] = answer["problem"]
             elif answer["size"] >= 0:  # else it was removed there meanwhile
-                _refuse_beyond(answer, _arrived(file, target), remote)
+                _refuse_beyond(answer, arrived(file, target), remote)
                 now = replace(file, size=answer["size"], mtime_ns=answer["mtime_ns"])
                 digest = hashlib.sha256()
-                for length in _stored(
+                for length in store(
                     now.arriving(target), answer["offset"], now.size, digest, remote
                 ):
                     moved(min(done + length, total), total)
                 if not _is_sound(now.path, _line(remote, _PROVEN), digest.hexdigest(), record):
                     remove(now.arriving(target))
-                elif _put_in_place(now, record):
+                elif put_in_place(now, record):
                     yield now
             done += file.size
         if remote.ended() == send_results.GONE:
@@ -225,7 +201,7 @@ def _is_sound(path: str, answer: dict[str, Any], digest: str, record: FetchRecor
 def _line(remote: StartedCommand, shape: untrusted.Shape) -> dict[str, Any]:
     line = remote.output.readline(_LONGEST)
     if not line.endswith(b"\n") and len(line) < _LONGEST:
-        raise _cut_off(remote)
+        raise cut_off(remote)
     try:
         value: dict[str, Any] = untrusted.read(line, shape)
     except untrusted.Unexpected as problem:
@@ -233,77 +209,10 @@ def _line(remote: StartedCommand, shape: untrusted.Shape) -> dict[str, Any]:
     return value
 
 
-def _refuse_beyond(answer: Mapping[str, int], arrived: int, remote: StartedCommand) -> None:
-    """The far end goes on where we said, or from the beginning."""
-    if answer["offset"] > min(arrived, answer["size"]):
+def _refuse_beyond(answer: Mapping[str, int], count: int, remote: StartedCommand) -> None:
+    """The far end continues where we said, or from the beginning."""
+    if answer["offset"] > min(count, answer["size"]):
         problem = untrusted.Unexpected(
-            f"it resumes at byte {answer['offset']}, and {arrived} are here"
+            f"it resumes at byte {answer['offset']}, and {count} are here"
         )
         raise untrusted.unusable(remote.host, problem)
-
-
-def _cut_off(remote: StartedCommand) -> Exception:
-    remote.ended()
-    return lost(remote.host, remote.complaint(), "a transfer")
-
-
-def _stored(
-    path: Path, offset: int, size: int, digest: "hashlib._Hash", remote: StartedCommand
-) -> Iterator[int]:
-    """Add the bytes that come to those that are here; the length so far, as it grows."""
-    # Through no link, should the folder have been open to others before.
-    created = 0 if offset else os.O_CREAT | os.O_TRUNC
-    opened = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | created, 0o666)
-    with os.fdopen(opened, "r+b") as stream:
-        for start in range(0, offset, _CHUNK):
-            digest.update(stream.read(min(_CHUNK, offset - start)))
-        stream.truncate(offset)
-        length = offset
-        while length < size:
-            chunk = remote.output.read1(min(_CHUNK, size - length))
-            if not chunk:
-                raise _cut_off(remote)
-            stream.write(chunk)
-            digest.update(chunk)
-            length += len(chunk)
-            yield length
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _put_in_place(offered: Offered, record: FetchRecord) -> bool:
-    """Whether it came into its place; somebody may have written it here since we looked."""
-    path, arriving = record.folder / offered.path, offered.arriving(record.folder)
-    make_folder(path.parent, record.folder)
-    os.utime(arriving, ns=(offered.mtime_ns, offered.mtime_ns))
-    if not record.wants(offered.path, offered.size, offered.mtime_ns):
-        return False
-    record.make_way(offered.path)
-    arriving.replace(path)
-    return True
-
-
-def _place_link(offered: Offered, target: Path) -> None:
-    path, arriving = target / offered.path, offered.arriving(target)
-    make_folder(path.parent, target)
-    _make_arriving(target)
-    remove(arriving)
-    arriving.symlink_to(str(offered.link))
-    os.utime(arriving, ns=(offered.mtime_ns, offered.mtime_ns), follow_symlinks=False)
-    arriving.replace(path)
-
-
-def _make_arriving(target: Path) -> None:
-    """The folder in which bytes gather; whatever others may do in `target`, it is ours alone."""
-    make_folder(target, target)
-    path = target / ARRIVING
-    with suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise CommandFailed(
-            f"nothing was fetched into {target}",
-            why=f"{path} is not your folder",
-            hint="remove it, or fetch into another folder with `--to`",
-        )
-    path.chmod(0o700)  # older versions left it as open as the results

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rabaska.node.data import pack_format
-from rabaska.node.data.pack_format import FILE, FOLDER, LINK, DamagedPack, Index
+from rabaska.node.data.pack_format import FILE, FOLDER, LINK, BadPack, Index
 from rabaska.node.data.pack_safety import leads_out, open_pack
 from rabaska.node.data.stage import stage
 from rabaska.node.data.verify import verify
@@ -18,7 +18,7 @@ from rabaska.node.data.verify import verify
 
 def refusal(folder: Path, tmp_path: Path) -> str:
     """Why the pack is refused, after making sure that nothing was written."""
-    with pytest.raises(DamagedPack) as caught:
+    with pytest.raises(BadPack) as caught:
         stage(str(folder), str(tmp_path / "node"))
     assert not (tmp_path / "node").exists() or os.listdir(tmp_path / "node") == []
     return str(caught.value)
@@ -158,7 +158,7 @@ def test_no_bytes_make_the_index_reader_stumble(tmp_path, content):
     path = tmp_path / "index"
     path.write_bytes(content)
 
-    with pytest.raises(DamagedPack):
+    with pytest.raises(BadPack):
         Index(str(path))
 
 
@@ -167,7 +167,7 @@ def test_no_bytes_make_the_index_reader_stumble(tmp_path, content):
 def test_no_bytes_make_the_manifest_reader_stumble(tmp_path, content):
     (tmp_path / "manifest.json").write_bytes(content)
 
-    with pytest.raises(DamagedPack):
+    with pytest.raises(BadPack):
         pack_format.load_manifest(str(tmp_path))
 
 

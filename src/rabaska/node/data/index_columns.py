@@ -5,7 +5,7 @@ from array import array
 from itertools import accumulate
 from typing import Any, Iterator, List, NamedTuple, Tuple
 
-from .pack_format import HEADER, RECORD, DamagedPack, Index
+from .pack_format import HEADER, RECORD, BadPack, Index
 from .read_ahead import Part
 
 WINDOW = 2**20  # bytes of neighbours that are read at once
@@ -128,5 +128,5 @@ def names_end(index: Index, position: int) -> int:
     return record[3] + record[4] + record[5]
 
 
-def wrong_name() -> DamagedPack:
-    return DamagedPack("a record of the index points to the wrong name")
+def wrong_name() -> BadPack:
+    return BadPack("a record of the index points to the wrong name")

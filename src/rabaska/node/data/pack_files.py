@@ -35,7 +35,7 @@ def entries(folder: str, below: bytes = b"") -> Iterator[Entry]:
 
 
 def pieces(folder: str, name: bytes) -> Iterator[bytes]:
-    """The content of one file, in pieces; DamagedPack at the end if it was not what was packed."""
+    """The content of one file, in pieces; BadPack at the end if it was not what was packed."""
     manifest, index = open_pack(folder)
     try:
         entry = next((entry for entry in index.files() if entry.name == name), None)

@@ -5,7 +5,7 @@ from operator import add, le, lt, or_
 from typing import Iterable, Set, Tuple
 
 from .index_columns import Files, files_in, names_end, steps, total_size, wrong_name
-from .pack_format import FILE, FOLDER, LINK, DamagedPack, Entry, Index, Manifest
+from .pack_format import FILE, FOLDER, LINK, BadPack, Entry, Index, Manifest
 from .pack_proof import open_sealed
 
 _TAR_BLOCK = 512
@@ -24,7 +24,7 @@ def open_pack(folder: str) -> Tuple[Manifest, Index]:
 
 
 def refuse_harm(index: Index, manifest: Manifest) -> None:
-    """Raise DamagedPack for names that lead out of the tree, twins, and places that lie."""
+    """Raise BadPack for names that lead out of the tree, twins, and places that lie."""
     folders, links = refuse_bad_tree(index, manifest)
     taken = folders | links
     for begin, end in steps(index):
@@ -42,7 +42,7 @@ def refuse_harm(index: Index, manifest: Manifest) -> None:
 def refuse_bad_tree(index: Index, manifest: Manifest) -> Tuple[Set[bytes], Set[bytes]]:
     """The names of folders and links, both inspected; files are left to `refuse_bad_files`."""
     if (index.layout.files, total_size(index)) != (manifest.files, manifest.bytes):
-        raise DamagedPack("index and manifest disagree on the number of files and bytes")
+        raise BadPack("index and manifest disagree on the number of files and bytes")
     expected = names_end(index, index.layout.files)
     for record in index.records(index.layout.files, index.layout.entries):
         if record[3] != expected:
@@ -55,9 +55,9 @@ def refuse_bad_tree(index: Index, manifest: Manifest) -> Tuple[Set[bytes], Set[b
 
 
 def refuse_bad_files(listed: Files, number: int, size: int) -> None:
-    """Raise DamagedPack unless all these files may be written, and lie in shard `number`."""
+    """Raise BadPack unless all these files may be written, and lie in shard `number`."""
     if set(listed.kinds) != {FILE} or max(listed.modes) > 0o777:
-        raise DamagedPack("{!r} is of a kind that is not allowed".format(listed.names[0]))
+        raise BadPack("{!r} is of a kind that is not allowed".format(listed.names[0]))
     _refuse_bad_names(listed)
     follows = map(lt, [listed.before] + listed.names[:-1], listed.names)
     if not all(follows):
@@ -81,12 +81,12 @@ def refuse_bad_files(listed: Files, number: int, size: int) -> None:
             raise misplaced(listed.names[0])
 
 
-def no_folder(name: bytes) -> DamagedPack:
-    return DamagedPack("something is in {!r}, a folder that the pack does not contain".format(name))
+def no_folder(name: bytes) -> BadPack:
+    return BadPack("something is in {!r}, a folder that the pack does not contain".format(name))
 
 
-def misplaced(name: bytes) -> DamagedPack:
-    return DamagedPack("{!r} is not where the index says".format(name))
+def misplaced(name: bytes) -> BadPack:
+    return BadPack("{!r} is not where the index says".format(name))
 
 
 def _folder_names(folders: Iterable[Entry]) -> Set[bytes]:
@@ -107,7 +107,7 @@ def _link_names(links: Iterable[Entry], folders: Set[bytes]) -> Set[bytes]:
         if entry.name in names or entry.name in folders:
             raise twin(entry.name)
         if leads_out(entry.name, entry.target):
-            raise DamagedPack("the link {!r} points outside the pack".format(entry.name))
+            raise BadPack("the link {!r} points outside the pack".format(entry.name))
         names.add(entry.name)
     return names
 
@@ -116,7 +116,7 @@ def _refuse_bad_entry(entry: Entry, kind: int, folders: Set[bytes]) -> None:
     _refuse_bad_name(entry.name)
     _refuse_bad_parent(entry.name, folders)
     if entry.kind != kind or entry.mode > 0o777:
-        raise DamagedPack("{!r} is of a kind that is not allowed".format(entry.name))
+        raise BadPack("{!r} is of a kind that is not allowed".format(entry.name))
 
 
 def _refuse_bad_names(listed: Files) -> None:
@@ -129,7 +129,7 @@ def _refuse_bad_names(listed: Files) -> None:
 
 def _refuse_bad_name(name: bytes) -> None:
     if name.rpartition(b"/")[2] in _NO_NAMES or b"\0" in name or name[:1] == b"/":
-        raise DamagedPack("{!r} is not a valid name".format(name))
+        raise BadPack("{!r} is not a valid name".format(name))
 
 
 def refuse_bad_parents(listed: Files, folders: Set[bytes]) -> None:
@@ -155,5 +155,5 @@ def leads_out(name: bytes, target: bytes) -> bool:
     return down > name.count(b"/") or b".." in steps[down:]
 
 
-def twin(name: bytes) -> DamagedPack:
-    return DamagedPack("{!r} occurs twice or is out of order".format(name))
+def twin(name: bytes) -> BadPack:
+    return BadPack("{!r} occurs twice or is out of order".format(name))

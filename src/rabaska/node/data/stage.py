@@ -27,7 +27,7 @@ def stage(
 ) -> str:
     """Stage the pack below `target_parent`; the path that the program shall read.
 
-    It is there whole or not at all, and checked as it was copied: DamagedPack names a shard that
+    It is there whole or not at all, and checked as it was copied: BadPack names a shard that
     was wrong twice. What is already staged there is used again. OSError when space runs out.
     """
     if mode not in (FILES, SHARDS):
