@@ -401,7 +401,7 @@ def test_too_many_files_are_refused_before_the_first_is_sent(make_lab, make_stat
     station = make_station(lab)
     pack = folder_of(tmp_path / "pack", [1] * 60)
 
-    with pytest.raises(NoSpace, match=r"not enough room .* nothing was sent") as refused:
+    with pytest.raises(NoSpace, match=r"not enough space .* nothing was sent") as refused:
         station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
 
     assert "61 files are to be sent, and the disk there has room for 3" in refused.value.why

@@ -160,7 +160,9 @@ def test_a_changed_byte_is_named_and_noted_where_it_was_staged(
     place = damaged_copy(made, tmp_path)
     data = PackedDataset(tmp_path)
 
-    with pytest.raises(DamagedData, match=r"shard-\d+\.tar is damaged: .* not what was packed"):
+    with pytest.raises(
+        DamagedData, match=r"shard-\d+\.tar is damaged: .* does not match what was packed"
+    ):
         data[place]
     assert pack_proof.damage(str(tmp_path)) is None  # nobody staged it, so the pack stays as it is
 

@@ -79,7 +79,7 @@ def _side_by_side(paths: Sequence[Path], store: Path, options: PackOptions) -> P
         raise DatasetError(
             f"two folders of dataset {options.name} are called {', '.join(sorted(twins))}",
             why="both would have the same path in the pack",
-            hint="rename one, or pack the folder that holds both",
+            hint="rename one, or pack the folder that contains both",
         )
     folder = partial_folder.begin(str(store), f"links-{options.name}")
     try:

@@ -204,7 +204,7 @@ def _refuse_loop(seen: _Seen, above: list[tuple[int, int]]) -> None:
     if _identity(seen.status) not in above:
         return
     raise DatasetError(
-        f"{os.fsdecode(seen.name)} is a link to a folder that holds it",
+        f"{os.fsdecode(seen.name)} is a link to a folder that contains it",
         why="following it would never end",
         hint="remove the link, or set `follow_links = false` for this dataset",
     )

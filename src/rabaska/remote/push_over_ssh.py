@@ -206,7 +206,7 @@ def _refuse_without_room(room: Mapping[str, Any]) -> None:
     else:
         needed, free = f"{room.get('files', 0):,} files", f"{short['free']:,} files"
     raise NoSpace(
-        "there is not enough room on the cluster; nothing was sent",
+        "not enough space on the cluster; nothing was sent",
         why=f"{needed} are to be sent, and the {short['limit']} there has room for {free}",
         hint="remove what is no longer needed there, or name another `store` "
         "under [storage] in the cluster's profile",

@@ -31,7 +31,7 @@ def entries(folder: str, below: bytes = b"") -> Iterator[Entry]:
     finally:
         index.close()
     if not is_there:
-        raise NotInPack("it holds nothing called {}".format(os.fsdecode(below)))
+        raise NotInPack("nothing in it is called {}".format(os.fsdecode(below)))
 
 
 def pieces(folder: str, name: bytes) -> Iterator[bytes]:
@@ -113,7 +113,7 @@ def _chosen(index: Index, below: Sequence[bytes]) -> Sequence[int]:
             chosen.append(place)
             present.add(name)
     for name in sorted(requested - present):
-        raise NotInPack("it holds nothing called {}".format(os.fsdecode(name)))
+        raise NotInPack("nothing in it is called {}".format(os.fsdecode(name)))
     return chosen
 
 

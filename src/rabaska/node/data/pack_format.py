@@ -128,7 +128,7 @@ def load_manifest(folder: str) -> Manifest:
     except (ValueError, RecursionError) as problem:
         raise BadPack("{} in {} cannot be read: {}".format(MANIFEST, folder, problem))
     if value is None:
-        raise BadPack("{} holds no {}".format(folder, MANIFEST))
+        raise BadPack("{} contains no {}".format(folder, MANIFEST))
     if value.get("format") != FORMAT or value.get("block") != BLOCK:
         raise BadPack("the pack in {} has a format that this rabaska cannot read".format(folder))
     try:
