@@ -43,7 +43,7 @@ class Listing:
 
     def __iter__(self) -> Iterator[Names]:
         """Names of files, many at a time; all of them in the order of their bytes."""
-        root = self._seen(b"")
+        root = self._scan_folder(b"")
         above = [_identity(root.status)]
         levels = [self._items(root)]
         while levels:
@@ -59,7 +59,7 @@ class Listing:
                 above.append(_identity(item.status))
                 levels.append(self._items(item))
 
-    def _items(self, folder: "_Seen") -> Iterator["Names | _Seen"]:
+    def _items(self, folder: "_Scanned") -> Iterator["Names | _Scanned"]:
         """What one folder holds: runs of files, and between them its folders."""
         if folder.files is not None:
             yield folder.files
@@ -68,7 +68,7 @@ class Listing:
         files, folders = self._scan(prefix)
         # What is in a folder is named `folder/…`, so that is where the folder belongs.
         names = sorted([*files, *(below + b"/" for below in folders)])
-        seen = self._all_seen([prefix + name[:-1] for name in names if name.endswith(b"/")])
+        scanned = self._scan_all([prefix + name[:-1] for name in names if name.endswith(b"/")])
         run: list[bytes] = []
         for name in names:
             if not name.endswith(b"/"):
@@ -76,44 +76,44 @@ class Listing:
                 continue
             yield names_of(run)
             run = []
-            yield next(seen)
+            yield next(scanned)
         yield names_of(run)
 
-    def _all_seen(self, folders: list[bytes]) -> Iterator["_Seen"]:
+    def _scan_all(self, folders: list[bytes]) -> Iterator["_Scanned"]:
         """Each of them; several are looked at once if the first one holds nothing but files.
 
         So it is with classes, of which there may be thousands. Elsewhere we would look in vain.
         """
         for place, name in enumerate(folders):
-            seen = self._seen(name)
-            yield seen
-            if seen.files is not None and not self._looks_ahead:
-                yield from self._seen_ahead(folders[place + 1 :], len(seen.files.lengths))
+            scanned = self._scan_folder(name)
+            yield scanned
+            if scanned.files is not None and not self._looks_ahead:
+                yield from self._scan_ahead(folders[place + 1 :], len(scanned.files.lengths))
                 return
 
-    def _seen_ahead(self, folders: list[bytes], files: int) -> Iterator["_Seen"]:
+    def _scan_ahead(self, folders: list[bytes], files: int) -> Iterator["_Scanned"]:
         """Each of them, which hold about so many files."""
         # Handing over a few names takes as long as finding them.
         few = min(_FEW, _FEW_NAMES // (files + 1) + 1)
         some = [folders[place : place + few] for place in range(0, len(folders), few)]
         self._looks_ahead = True
         try:
-            for seen in ahead(self._some_seen, some):
-                yield from seen
+            for scanned in ahead(self._scan_some, some):
+                yield from scanned
         finally:
             self._looks_ahead = False
 
-    def _some_seen(self, folders: list[bytes]) -> list["_Seen"]:
-        return [self._seen(name) for name in folders]
+    def _scan_some(self, folders: list[bytes]) -> list["_Scanned"]:
+        return [self._scan_folder(name) for name in folders]
 
-    def _seen(self, name: bytes) -> "_Seen":
+    def _scan_folder(self, name: bytes) -> "_Scanned":
         path = os.path.join(self._source, name)
         try:
             status = os.stat(path)
         except OSError as problem:
             raise unreadable(os.fsdecode(path), problem) from problem
         prefix = name and name + b"/"
-        return _Seen(name, prefix, status, leaf(path, prefix))
+        return _Scanned(name, prefix, status, leaf(path, prefix))
 
     def _scan(self, prefix: bytes) -> tuple[list[bytes], list[bytes]]:
         """Names of files and of folders; links are noted. The kind comes with the name."""
@@ -158,11 +158,11 @@ class Listing:
         _refuse_leaving(self._source, entry.path, name, target)
         self.links.append(ListedFolder(name, LINK, target))
 
-    def _add_folder(self, seen: "_Seen") -> None:
-        self.folders.append(ListedFolder(seen.name, FOLDER, b""))
+    def _add_folder(self, scanned: "_Scanned") -> None:
+        self.folders.append(ListedFolder(scanned.name, FOLDER, b""))
 
 
-class _Seen(NamedTuple):
+class _Scanned(NamedTuple):
     """A folder that was looked into."""
 
     name: bytes
@@ -200,11 +200,11 @@ def _refuse_leaving(source: bytes, path: bytes, name: bytes, target: bytes) -> N
     )
 
 
-def _refuse_loop(seen: _Seen, above: list[tuple[int, int]]) -> None:
-    if _identity(seen.status) not in above:
+def _refuse_loop(scanned: _Scanned, above: list[tuple[int, int]]) -> None:
+    if _identity(scanned.status) not in above:
         return
     raise DatasetError(
-        f"{os.fsdecode(seen.name)} is a link to a folder that contains it",
+        f"{os.fsdecode(scanned.name)} is a link to a folder that contains it",
         why="following it would never end",
         hint="remove the link, or set `follow_links = false` for this dataset",
     )

@@ -55,7 +55,7 @@ class Reader:
         """All files in their order, some at a time."""
         done, few = 0, _FIRST
         some: Read | None = None
-        foresight: _Foresight | None = None
+        foresight: _ReadAhead | None = None
         while done < len(names):
             clock = _Clock()
             if isinstance(some, Large):  # its neighbour is likely large as well
@@ -66,7 +66,7 @@ class Reader:
             done, few = done + _count(some), _FEW
             yield some
             if waited and foresight is None:
-                foresight = _Foresight(names, done, self._flags)
+                foresight = _ReadAhead(names, done, self._flags)
             if foresight is not None and not foresight.keeps_ahead(done):
                 from rabaska.packing.parallel_read import ParallelReader  # takes long to import
 
@@ -135,7 +135,7 @@ class Reader:
         return unreadable(os.fsdecode(os.path.join(self._source, name)), problem)
 
 
-class _Foresight:
+class _ReadAhead:
     """Has the system fetch the files that are read next: a disk brings many as soon as one."""
 
     def __init__(self, names: list[bytes], announced: int, flags: int) -> None:

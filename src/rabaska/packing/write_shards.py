@@ -164,7 +164,7 @@ class _Writer:
         """Add files that were just read; a large one is read here, with a word at each piece."""
         portion = head_of(read) if isinstance(read, Large) else read
         if max(portion.column(CHANGED)) >= self._job.begun:
-            self._look_again(portion, reader)
+            self._refuse_changed(portion, reader)
         if isinstance(read, Large):
             yield from self._add_large(read, portion, reader)
         else:
@@ -231,7 +231,7 @@ class _Writer:
         first, inside, _ = name.partition(b"/")
         return self._job.classes[first] if inside else NO_CLASS
 
-    def _look_again(self, portion: Portion, reader: Reader) -> None:
+    def _refuse_changed(self, portion: Portion, reader: Reader) -> None:
         """Refuse what was written since we began.
 
         A time that lies ahead of us is another clock's: then a second look has to tell.

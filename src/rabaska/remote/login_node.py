@@ -59,7 +59,7 @@ class Ssh:
         from rabaska.remote.push_over_ssh import deliver  # `status` shall not wait for it
 
         transfer = Shell(self.transfer) if self.transfer else None
-        return deliver(parcels, Shell(self.connection), node, moved or _untold, transfer)
+        return deliver(parcels, Shell(self.connection), node, moved or _unreported, transfer)
 
     def bring(
         self,
@@ -73,7 +73,7 @@ class Ssh:
         from rabaska.remote.fetch_over_ssh import bring
 
         freight = Shell(self.transfer or self.connection)
-        return bring(source, target, freight, node, leave_out, moved or _untold)
+        return bring(source, target, freight, node, leave_out, moved or _unreported)
 
 
-def _untold(_done: int, _total: int) -> None: ...
+def _unreported(_done: int, _total: int) -> None: ...

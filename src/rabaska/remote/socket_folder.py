@@ -34,7 +34,7 @@ def _places() -> list[str]:
     return [f"{base}/{name}", os.path.expanduser(f"~/.{name}")]
 
 
-def somebody_listens(folder: str) -> bool:
+def is_listening(folder: str) -> bool:
     """Whether a socket in `folder` is alive: as good as `ssh -O check`, without a process.
 
     OpenSSH silently opens a full connection where the socket is stale, so we ask first.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from rabaska.remote import programs
-from rabaska.remote.socket_folder import private_socket_folder, somebody_listens
+from rabaska.remote.socket_folder import is_listening, private_socket_folder
 from rabaska.remote.ssh_errors import NoAnswer, not_begun
 
 # A silent line is given up after a minute; a firewall that forgets idle ones is kept awake.
@@ -51,7 +51,7 @@ class Connection:
 
     def open(self) -> None:
         """Make sure that the shared connection lives; prompts reach the user's terminal."""
-        if not somebody_listens(self.folder):
+        if not is_listening(self.folder):
             self.open_again()
 
     def open_again(self) -> None:

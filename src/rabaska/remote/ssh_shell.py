@@ -9,7 +9,7 @@ from time import monotonic
 from rabaska.errors import CommandFailed
 from rabaska.remote import programs, ssh_calls
 from rabaska.remote.place import Outcome, closed
-from rabaska.remote.ssh_calls import END, Call, Printed, said_end
+from rabaska.remote.ssh_calls import END, Call, Printed, find_end
 from rabaska.remote.ssh_connection import Connection
 from rabaska.remote.ssh_errors import NotBegun, lost, not_begun
 from rabaska.remote.startup_files import refuse_start_up, refuse_variables
@@ -40,9 +40,9 @@ class Shell:
         """
         words = self._words(f"{_SCRIPT}; {_ENDED}")
         with self._bash(words, script) as command:
-            if again and feed != command.call.asked:  # else it is noted so
+            if again and feed != command.call.sent:  # else it is noted so
                 ssh_calls.note(again, words, script, self.connection.folder, feed)
-            output = command.call.answer(ssh_calls.unasked(feed, command.call.asked), framed=True)
+            output = command.call.answer(ssh_calls.unsent(feed, command.call.sent), framed=True)
             outcome = read_outcome(output, command.complaint())
             if outcome is None:
                 raise lost(command.host, command.complaint())
@@ -90,7 +90,7 @@ class Shell:
     def _begun_ahead(self, words: list[str], script: str) -> "StartedCommand | None":
         call = ssh_calls.adopted(words, script, self.connection.folder)
         try:
-            return self._heard(call) if call else None
+            return self._when_ready(call) if call else None
         except NotBegun:
             return None
 
@@ -98,14 +98,14 @@ class Shell:
         """Where the connection was dead, it is made again."""
         self.connection.open()
         try:
-            command = self._heard(Call(words))
+            command = self._when_ready(Call(words))
         except NotBegun:
             self.connection.open_again()
-            command = self._heard(Call(words))
-        command.call.say(ssh_calls.handed_over(script))
+            command = self._when_ready(Call(words))
+        command.call.send(ssh_calls.script_input(script))
         return command
 
-    def _heard(self, call: Call) -> "StartedCommand":
+    def _when_ready(self, call: Call) -> "StartedCommand":
         """The call as soon as its bash gives a sign of life.
 
         Login shells may print a banner first. Only after our own line the script is handed
@@ -153,7 +153,7 @@ class StartedCommand:
         return self.call.output
 
     def write(self, data: bytes) -> None:
-        self.call.say(data)
+        self.call.send(data)
 
     def ended(self) -> int:
         """Its exit code, when it has none of our input left to read."""
@@ -175,7 +175,7 @@ class StartedCommand:
 
 def read_outcome(output: bytes, errors: str) -> Outcome | None:
     """What stands before the last mark, or None when the connection did not hold so long."""
-    text, code = said_end(output)
+    text, code = find_end(output)
     if code is None:
         return None
     return Outcome(exit_code=code, output=text.decode(errors="replace"), errors=errors)

@@ -120,7 +120,7 @@ class Here:
         missing = [
             parcel
             for parcel in parcels
-            if (parcel.doubted or not _is_whole(parcel)) and not _is_the_same(parcel)
+            if (parcel.doubted or not _is_complete(parcel)) and not _is_the_same(parcel)
         ]
         for parcel in missing:
             remove(Path(parcel.target))
@@ -184,7 +184,7 @@ def _is_the_same(parcel: Parcel) -> bool:
     return target.exists() and target.samefile(parcel.source)
 
 
-def _is_whole(parcel: Parcel) -> bool:
+def _is_complete(parcel: Parcel) -> bool:
     """Whether nothing of it is missing: sites delete files that nobody read lately."""
     target = Path(parcel.target)
     return target.exists() and _size(target) == _size(parcel.source)

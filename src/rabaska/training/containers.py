@@ -26,7 +26,7 @@ _OF_PAIRS: Dict[str, Callable[[Dict[Any, Any]], Any]] = {
 }
 
 
-class Taken(NamedTuple):
+class ContainerParts(NamedTuple):
     """A container taken apart."""
 
     kind: str
@@ -35,33 +35,33 @@ class Taken(NamedTuple):
     pairs: Optional[Dict[Any, Any]] = None
 
 
-def taken(value: Any) -> Optional[Taken]:
+def parts_of(value: Any) -> Optional[ContainerParts]:
     """The parts of a container; None for what is none, or of a class that is not known."""
     for kind, mapping in _OF_PAIRS.items():
         if type(value) is mapping:
-            return Taken(kind, pairs=value)
+            return ContainerParts(kind, pairs=value)
     for kind, sequence in _OF_ITEMS.items():
         if type(value) is sequence:
-            return Taken(kind, items=list(value))
+            return ContainerParts(kind, items=list(value))
     if type(value) is defaultdict:
         return _default(value)
     if type(value) is deque:
-        return Taken("deque", about=value.maxlen, items=list(value))
+        return ContainerParts("deque", about=value.maxlen, items=list(value))
     if type(value) is lazy_imports.torch().Size:
-        return Taken("size", items=list(value))
+        return ContainerParts("size", items=list(value))
     if isinstance(value, tuple) and hasattr(value, "_fields") and hasattr(value, "_make"):
         made_by = type(value)
         about = [made_by.__module__, made_by.__qualname__, list(value._fields)]
-        return Taken("namedtuple", about=about, items=list(value))
+        return ContainerParts("namedtuple", about=about, items=list(value))
     return None
 
 
-def _default(value: Any) -> Optional[Taken]:
+def _default(value: Any) -> Optional[ContainerParts]:
     factory = value.default_factory
     name = "" if factory is None else factory.__name__
     if factory is not None and _FACTORIES.get(name) is not factory:
         return None
-    return Taken("defaultdict", about=name, pairs=value)
+    return ContainerParts("defaultdict", about=name, pairs=value)
 
 
 def made_of_items(kind: str, about: Any, items: List[Any]) -> Any:

@@ -36,12 +36,12 @@ class ProcessGroup:
     def first(self) -> bool:
         return self.rank == 0
 
-    def agree(self, wishes: List[int]) -> List[int]:
+    def agree(self, requests: List[int]) -> List[int]:
         """The largest of each wish over all ranks."""
         if self.group is None:
-            return wishes
+            return requests
         torch = lazy_imports.torch()
-        highest = torch.tensor(wishes, dtype=torch.int64)
+        highest = torch.tensor(requests, dtype=torch.int64)
         torch.distributed.all_reduce(highest, torch.distributed.ReduceOp.MAX, group=self.group)
         return [int(number) for number in highest.tolist()]
 

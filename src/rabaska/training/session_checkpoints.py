@@ -83,16 +83,16 @@ class SessionCheckpoints:
     """Of one folder; the first rank writes, and every rank knows what is there."""
 
     def __init__(
-        self, folder: str, keep: int, crew: ProcessGroup, say: Callable[[str], None]
+        self, folder: str, keep: int, ranks: ProcessGroup, say: Callable[[str], None]
     ) -> None:
         self.folder = folder
-        self._crew = crew
+        self._ranks = ranks
         self._say = say
         self._writer = CheckpointWriter(folder, keep)
         self._memory = SnapshotMemory()
         self._mesh: Any = None  # of processes over which some of the state is spread
-        self._others = crew  # the ranks, as they speak while the training goes on
-        self._log = Metrics(self._prepared()) if crew.first else None
+        self._others = ranks  # the ranks, as they speak while the training goes on
+        self._log = Metrics(self._prepared()) if ranks.first else None
 
     def _prepared(self) -> str:
         os.makedirs(self.folder, exist_ok=True)
@@ -103,19 +103,21 @@ class SessionCheckpoints:
     def newest(self, parts: full_state.Parts) -> Optional[read_checkpoint.ReadCheckpoint]:
         """The newest whole one, for every rank; the log is cut back to it."""
         self._mesh = sharded_state.mesh_of(parts)
-        self._others = self._crew.apart() if self._mesh is not None else self._crew
+        self._others = self._ranks.apart() if self._mesh is not None else self._ranks
         checkpoint = (
-            read_checkpoint.newest(self.folder, self._say, self._mesh) if self._crew.first else None
+            read_checkpoint.newest(self.folder, self._say, self._mesh)
+            if self._ranks.first
+            else None
         )
-        path = self._crew.from_first(checkpoint and checkpoint.path)
+        path = self._ranks.from_first(checkpoint and checkpoint.path)
         if path is None:
             self.cut_log(0)
             return None
         checkpoint = checkpoint or read_checkpoint.read(path, self._mesh)
         self.cut_log(checkpoint.state["session"]["metrics"])
-        full_state.fits(checkpoint.state, parts, self._crew.size)
+        full_state.fits(checkpoint.state, parts, self._ranks.size)
         if checkpoint.sharded:
-            sharded_state.read(checkpoint.path, checkpoint.sharded, self._crew)
+            sharded_state.read(checkpoint.path, checkpoint.sharded, self._ranks)
         return checkpoint
 
     def cut_log(self, size: int) -> None:
@@ -128,17 +130,17 @@ class SessionCheckpoints:
 
     def prepare(self, parts: full_state.Parts) -> None:
         """Make room for the state in memory, before the first save needs it."""
-        if self._crew.first:
-            self._memory.prepare(sharded_state.parted(full_state.encoded(parts, {}, [])[1])[0])
+        if self._ranks.first:
+            self._memory.prepare(sharded_state.split(full_state.encoded(parts, {}, [])[1])[0])
 
     def save(self, step: int, parts: full_state.Parts, own: Own) -> float:
         """Copy the state and begin to write it; when it began to cost the training time."""
         self.wait()  # what is being written is in the memory that is filled now
         began = time.monotonic()
-        generators = self._crew.gather(random_state.state())
+        generators = self._ranks.gather(random_state.state())
         if self._mesh is not None:
             self._save_together(step, parts, own, generators)
-        elif self._crew.first:
+        elif self._ranks.first:
             self._writer.start(self._snapshot(step, parts, own, generators))
         return began
 
@@ -147,10 +149,10 @@ class SessionCheckpoints:
     ) -> None:
         """Every rank writes its own part into a folder that the first one begins and commits."""
         making = self._begun(step)
-        folder = self._crew.from_first(making and making.path)
+        folder = self._ranks.from_first(making and making.path)
         if folder is None:
             return
-        spread = sharded_state.parted(full_state.encoded(parts, {}, [])[1])[1]
+        spread = sharded_state.split(full_state.encoded(parts, {}, [])[1])[1]
         written = sharded_state.write(folder, spread, self._others)
         if making is None:
             self._writer.start(written)
@@ -160,7 +162,7 @@ class SessionCheckpoints:
 
     def _begun(self, step: int) -> Optional[partial_folder.PartialFolder]:
         """The folder that all ranks write to; None when there is nothing to write, or no room."""
-        if not self._crew.first or checkpoint_writer.is_made(self.folder, step):
+        if not self._ranks.first or checkpoint_writer.is_made(self.folder, step):
             return None
         try:
             return checkpoint_writer.begin(self.folder, step)
@@ -176,10 +178,10 @@ class SessionCheckpoints:
             own,
             metrics=self._log.size(),
             threads=lazy_imports.torch().get_num_threads(),
-            ranks=self._crew.size,
+            ranks=self._ranks.size,
         )
         text, tensors = full_state.encoded(parts, own, generators)
-        tensors, spread = sharded_state.parted(tensors)
+        tensors, spread = sharded_state.split(tensors)
         if spread and self._mesh is None:
             raise NotSaveable(
                 "`{}` cannot be saved".format(min(spread)),
@@ -223,7 +225,9 @@ class SessionCheckpoints:
     def is_saved(self, step: int) -> bool:
         """Whether that step is durable; for every rank what the first one finds."""
         return bool(
-            self._crew.from_first(self._crew.first and checkpoint_writer.is_made(self.folder, step))
+            self._ranks.from_first(
+                self._ranks.first and checkpoint_writer.is_made(self.folder, step)
+            )
         )
 
     def newest_step(self) -> int:
@@ -232,7 +236,7 @@ class SessionCheckpoints:
     def finish(self, step: int, epochs: Optional[int]) -> None:
         """The training is over: say so for good, if its last step was saved."""
         last = os.path.join(self.folder, commit.folder_name(step))
-        if self._crew.first and os.path.isdir(last):
+        if self._ranks.first and os.path.isdir(last):
             files.write_json(os.path.join(self.folder, DONE), {"step": step, "epochs": epochs})
 
     def is_done(self, step: int) -> bool:
@@ -241,7 +245,7 @@ class SessionCheckpoints:
             record = files.read_json(os.path.join(self.folder, DONE)) or {}
         except ValueError:
             record = {}
-        return bool(self._crew.from_first(record.get("step") == step))
+        return bool(self._ranks.from_first(record.get("step") == step))
 
     def close(self) -> None:
         self._writer.close()

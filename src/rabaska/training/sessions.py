@@ -70,12 +70,12 @@ class Session:
         self._fresh = False  # since the last step, no batch was handed out
 
     def __enter__(self) -> "Session":
-        self._crew = ProcessGroup()
-        if self._crew.size > 1:
+        self._ranks = ProcessGroup()
+        if self._ranks.size > 1:
             process_group.settle(self.parts)
-        self._checkpoints = SessionCheckpoints(self.folder, self._keep, self._crew, self._say)
+        self._checkpoints = SessionCheckpoints(self.folder, self._keep, self._ranks, self._say)
         self._resume()
-        self._pace = SaveTiming(self._save_every, self._crew)
+        self._pace = SaveTiming(self._save_every, self._ranks)
         return self
 
     def _resume(self) -> None:
@@ -88,7 +88,7 @@ class Session:
         self._epochs, self._recipe = own["epochs"], own["recipe"]
         self.finished = self._checkpoints.is_done(self.steps)
         full_state.restore(checkpoint.state["parts"], self.parts)
-        self._generators = checkpoint.state["generators"][self._crew.rank]
+        self._generators = checkpoint.state["generators"][self._ranks.rank]
         random_state.restore(self._generators)
         self.resumed = True
         self._say("continuing after step {} (epoch {})".format(self.steps, self.epoch))
@@ -125,8 +125,8 @@ class Session:
             batch_size,
             shuffle,
             drop_last,
-            self._crew.rank,
-            self._crew.size,
+            self._ranks.rank,
+            self._ranks.size,
         )
         full_state.same_recipe(self._recipe, recipe.as_json())
         self._recipe = recipe.as_json()
@@ -158,7 +158,7 @@ class Session:
         """Save now, and return when it is durable."""
         self.save_soon()
         self._checkpoints.wait()
-        self._crew.agree([0])  # nobody leaves while the first one still writes
+        self._ranks.agree([0])  # nobody leaves while the first one still writes
 
     def save_soon(self) -> None:
         """Copy the state now and write it in the background."""
@@ -251,7 +251,7 @@ class Session:
         )
 
     def _say(self, text: str) -> None:
-        if self._crew.first:
+        if self._ranks.first:
             sys.stderr.write("rabaska: {}\n".format(text))
             sys.stderr.flush()
 

@@ -38,7 +38,7 @@ def mesh_of(parts: Dict[str, Any]) -> Any:
     return None
 
 
-def parted(tensors: Tensors) -> Tuple[Tensors, Tensors]:
+def split(tensors: Tensors) -> Tuple[Tensors, Tensors]:
     """The tensors that each rank has whole, and those that are spread."""
     whole = {name: one for name, one in tensors.items() if not is_sharded(one)}
     return whole, {name: one for name, one in tensors.items() if name not in whole}
@@ -82,18 +82,18 @@ class Writing(NamedTuple):
 
     folder: str
     done: Any  # a future
-    crew: ProcessGroup
+    ranks: ProcessGroup
 
     def parts(self) -> List[commit.CheckpointPart]:
         """Wait, prove what this rank wrote, and give what all of them did."""
         problem, mine = "", []
         try:
             self.done.result()
-            names = _written_by(self.crew.rank, os.path.join(self.folder, FOLDER))
+            names = _written_by(self.ranks.rank, os.path.join(self.folder, FOLDER))
             mine = [tuple(commit.proven(self.folder, "/".join((FOLDER, name)))) for name in names]
         except BaseException as error:  # told to the others, who wait for this rank
             problem = "{}: {}".format(type(error).__name__, error)
-        reports = self.crew.gather((problem, mine))
+        reports = self.ranks.gather((problem, mine))
         for rank, (why, _) in enumerate(reports):
             if why:
                 raise OSError(_number_of(why), "rank {} could not write: {}".format(rank, why))
@@ -115,20 +115,20 @@ def _written_by(rank: int, folder: str) -> List[str]:
     )
 
 
-def write(folder: str, tensors: Tensors, crew: ProcessGroup) -> Writing:
+def write(folder: str, tensors: Tensors, ranks: ProcessGroup) -> Writing:
     """Copy this rank's pieces of `tensors`, and begin to write them below `folder`."""
     dcp = _torch_checkpoints()
     writer = dcp.FileSystemWriter(os.path.join(folder, FOLDER))
-    done = dcp.async_save(dict(tensors), storage_writer=writer, process_group=crew.group)
-    return Writing(folder, done, crew)
+    done = dcp.async_save(dict(tensors), storage_writer=writer, process_group=ranks.group)
+    return Writing(folder, done, ranks)
 
 
-def read(folder: str, tensors: Tensors, crew: ProcessGroup) -> None:
+def read(folder: str, tensors: Tensors, ranks: ProcessGroup) -> None:
     """Fill `tensors` with what was saved under their names; every rank must call it."""
     dcp = _torch_checkpoints()
     reader = dcp.FileSystemReader(os.path.join(folder, FOLDER))
     reader.read_metadata = lambda *_, **__: _metadata(reader)
-    dcp.load(dict(tensors), storage_reader=reader, process_group=crew.group)
+    dcp.load(dict(tensors), storage_reader=reader, process_group=ranks.group)
 
 
 def _torch_checkpoints() -> Any:
@@ -138,7 +138,7 @@ def _torch_checkpoints() -> Any:
 def _metadata(reader: Any) -> Any:
     """What the reader would read itself, without running what stands there: it is a pickle."""
     with open(os.path.join(str(reader.path), _METADATA), "rb") as stream:
-        metadata = _Careful(stream).load()
+        metadata = _SafeUnpickler(stream).load()
     metadata.storage_meta.load_id = reader.load_id
     return metadata
 
@@ -163,7 +163,7 @@ _CLASSES = {
 }
 
 
-class _Careful(pickle.Unpickler):
+class _SafeUnpickler(pickle.Unpickler):
     """Knows what the metadata of torch.distributed.checkpoint consists of, and nothing else.
 
     Names are compared whole, and not looked up as pickle does: it follows each dot in them, from a

@@ -42,7 +42,7 @@ class _Encoder:
 
     def _container(self, value: Any, name: str) -> Json:
         """None when `value` is no container."""
-        container = containers.taken(value)
+        container = containers.parts_of(value)
         if container is None:
             if isinstance(value, (dict, list, tuple, set, frozenset, deque)):
                 why, hint = containers.why_not(value)

@@ -86,7 +86,7 @@ def extract(
             os.makedirs(path, exist_ok=True)
         files = [place for place in missing if place < index.layout.files]
         steps = _write_files(folder, root, manifest, index, files)
-        _tell(steps, sum(index.entry(place).size for place in files), progress)
+        _report(steps, sum(index.entry(place).size for place in files), progress)
         for entry in map(index.entry, missing):
             if entry.kind == LINK:
                 os.symlink(entry.target, os.path.join(root, entry.name))
@@ -139,7 +139,7 @@ def _folder(root: bytes, entry: Entry) -> bytes:
     return path if entry.kind == FOLDER else os.path.dirname(path)
 
 
-def _tell(steps: Iterator[int], total: int, progress: Optional[Progress]) -> None:
+def _report(steps: Iterator[int], total: int, progress: Optional[Progress]) -> None:
     done = 0
     for size in steps:
         done += size

@@ -41,7 +41,7 @@ def stage(
     folder = partial_folder.begin(target_parent, os.path.basename(target))
     try:
         copy = _unpack if mode == FILES else _copy_shards
-        _tell(copy(pack_folder, folder.path, manifest), progress)
+        _report(copy(pack_folder, folder.path, manifest), progress)
     except BaseException:
         partial_folder.abandon(folder)
         raise
@@ -67,7 +67,7 @@ def remove(path: str) -> None:
     partial_folder.remove_tree(path)
 
 
-def _tell(steps: Iterator[Tuple[int, int]], progress: Optional[Progress]) -> None:
+def _report(steps: Iterator[Tuple[int, int]], progress: Optional[Progress]) -> None:
     done_files = done_bytes = 0
     for count, size in steps:
         done_files, done_bytes = done_files + count, done_bytes + size

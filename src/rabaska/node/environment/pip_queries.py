@@ -145,10 +145,10 @@ def _resolve_by_copying(
     code, said = run(python, words + sources(places, online) + ["--requirement", file])
     if code != 0:
         return PipAnswer(None, said)
-    return PipAnswer([_lying(named(name), places) for name in sorted(os.listdir(wheels))])
+    return PipAnswer([_located(named(name), places) for name in sorted(os.listdir(wheels))])
 
 
-def _lying(package: PipPackage, places: List[str]) -> PipPackage:
+def _located(package: PipPackage, places: List[str]) -> PipPackage:
     """The same, with the path of its wheel where that is in one of `places`."""
     found = [os.path.join(place, package.file) for place in places]
     return package._replace(file=next(filter(os.path.exists, found), package.file))
