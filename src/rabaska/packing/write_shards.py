@@ -63,8 +63,8 @@ class ShardFile:
     def _flush(self) -> None:
         if not self._waiting:
             return
-        one, *others = self._waiting
-        piece = memoryview(b"".join(self._waiting) if others else one)
+        first, *others = self._waiting
+        piece = memoryview(b"".join(self._waiting) if others else first)
         self._waiting.clear()
         for part in self._parts(piece):
             self._crcs[-1] = crc32(part, self._crcs[-1])
@@ -173,8 +173,8 @@ class _Writer:
 
     def _add(self, portion: Portion) -> None:
         if len(portion.names) > 1 and not self._holds(portion):
-            for one in portion.one_by_one():
-                self._add(one)
+            for file in portion.one_by_one():
+                self._add(file)
             return
         self._make_room(portion.names[0], len(portion.tar), len(portion.names))
         self._note(portion)
@@ -285,5 +285,5 @@ def fingerprint_of(facts: bytes, names: bytes, end: bytes) -> str:
 
 def head_of(file: Large) -> Portion:
     """A large file without its content."""
-    whole = alone(file.name, file.status, b"")
-    return whole._replace(tar=whole.tar[: whole.header])
+    portion = alone(file.name, file.status, b"")
+    return portion._replace(tar=portion.tar[: portion.header])

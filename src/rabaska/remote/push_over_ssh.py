@@ -167,9 +167,9 @@ def open_push(parcels: Sequence[Parcel], shell: Shell, node: NodeSide) -> Iterat
         answer = _answer(remote, _MISSING)
         _refuse_without_room(answer["room"])
         arrived = answer["missing"]
-        wanted = [parcel for parcel in parcels if parcel.target in arrived]
+        incomplete = [parcel for parcel in parcels if parcel.target in arrived]
         try:
-            missing = [freight(parcel, arrived[parcel.target]) for parcel in wanted]
+            missing = [freight(parcel, arrived[parcel.target]) for parcel in incomplete]
         except untrusted.Unexpected as problem:
             raise untrusted.unusable(remote.host, problem) from problem
         yield PushAnswer(remote, missing, answer["room"].get("stripes", 0), answer["rsync"])

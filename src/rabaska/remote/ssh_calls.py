@@ -29,11 +29,11 @@ _TAIL = 64  # bytes that the mark of the end fits into
 END = "--rabaska-ends--"  # said at the end of a script, with its exit code
 
 
-def find_end(said: bytes) -> tuple[bytes, int | None]:
+def find_end(printed: bytes) -> tuple[bytes, int | None]:
     """What was said before the last mark of the end, and the exit code that stands there."""
-    text, mark, code = said.rpartition(f"\n{END} ".encode())
+    text, mark, code = printed.rpartition(f"\n{END} ".encode())
     number, ends, _ = code.partition(b"\n")
-    return (text, int(number)) if mark and ends and number.isdigit() else (said, None)
+    return (text, int(number)) if mark and ends and number.isdigit() else (printed, None)
 
 
 class Call:

@@ -27,8 +27,8 @@ class Reseeded:
 
     def _batch(self, samples: List[int]) -> Any:
         at_once = getattr(self._dataset, "__getitems__", None)
-        found = at_once(samples) if at_once else [self._dataset[one] for one in samples]
-        return self._collate(found)
+        values = at_once(samples) if at_once else [self._dataset[position] for position in samples]
+        return self._collate(values)
 
     def __len__(self) -> int:
         return len(self._dataset)

@@ -90,12 +90,12 @@ def is_of_pairs(kind: str) -> bool:
 
 def _named(module: str, name: str, fields: List[str]) -> Any:
     """The class itself where the program has it, else one like it; nothing is imported for it."""
-    found: Any = sys.modules.get(module)
+    kind: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    known = isinstance(found, type) and issubclass(found, tuple)
-    if known and list(getattr(found, "_fields", ())) == fields:
-        return found
+        kind = getattr(kind, part, None)
+    is_tuple = isinstance(kind, type) and issubclass(kind, tuple)
+    if is_tuple and list(getattr(kind, "_fields", ())) == fields:
+        return kind
     return namedtuple(name.rpartition(".")[2], fields)
 
 

@@ -70,14 +70,14 @@ def _content(folder: str, part: commit.CheckpointPart, piece: int) -> memoryview
     view = memoryview(area)[: part.size]
     with open(os.path.join(folder, part.name), "rb", buffering=0) as stream:
         for number, place in enumerate(range(0, part.size, piece)):
-            wanted = view[place : place + piece]
+            chunk = view[place : place + piece]
             filled = 0
-            while filled < len(wanted):
-                count = stream.readinto(wanted[filled:])
+            while filled < len(chunk):
+                count = stream.readinto(chunk[filled:])
                 if not count:
                     raise DamagedCheckpoint("{} is cut short".format(part.name))
                 filled += count
-            if number >= len(part.sums) or zlib.crc32(wanted) != part.sums[number]:
+            if number >= len(part.sums) or zlib.crc32(chunk) != part.sums[number]:
                 raise DamagedCheckpoint("{} has changed since it was written".format(part.name))
     return view
 

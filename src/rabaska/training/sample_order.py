@@ -77,8 +77,8 @@ class Order:
             return shuffled
         source = numpy.random.Generator(numpy.random.PCG64([self._seed, self.epoch, salt]))
         # Of a number it makes the same, without going over a range one by one.
-        wanted = len(positions) if isinstance(positions, range) else positions
-        mixed: Sequence[int] = source.permutation(wanted)
+        what = len(positions) if isinstance(positions, range) else positions
+        mixed: Sequence[int] = source.permutation(what)
         return mixed
 
     def state_dict(self) -> Dict[str, Any]:

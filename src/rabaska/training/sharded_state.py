@@ -40,8 +40,8 @@ def mesh_of(parts: Dict[str, Any]) -> Any:
 
 def split(tensors: Tensors) -> Tuple[Tensors, Tensors]:
     """The tensors that each rank has whole, and those that are spread."""
-    whole = {name: one for name, one in tensors.items() if not is_sharded(one)}
-    return whole, {name: one for name, one in tensors.items() if name not in whole}
+    complete = {name: tensor for name, tensor in tensors.items() if not is_sharded(tensor)}
+    return complete, {name: tensor for name, tensor in tensors.items() if name not in complete}
 
 
 def layout_of(tensor: Any, name: str) -> List[Any]:

@@ -161,8 +161,8 @@ def _key(key: Json, tensor: Callable[[Json], Any]) -> Any:
 
 def _decode_rare(kind: str, content: Json, tensor: Callable[[Json], Any]) -> Any:
     if kind in ("bytes", "bytearray"):
-        found = base64.b64decode(content)
-        return bytearray(found) if kind == "bytearray" else found
+        raw = base64.b64decode(content)
+        return bytearray(raw) if kind == "bytearray" else raw
     if kind == "complex":
         return complex(*content)
     if kind == "dtype":

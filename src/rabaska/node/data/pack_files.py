@@ -127,8 +127,8 @@ def _is_there(root: bytes, entry: Entry) -> bool:
     elif entry.kind == LINK:
         same = os.path.islink(path) and os.readlink(path) == entry.target
     else:
-        found = os.lstat(path)
-        same = (found.st_size, found.st_mtime_ns) == (entry.size, entry.mtime_ns)
+        status = os.lstat(path)
+        same = (status.st_size, status.st_mtime_ns) == (entry.size, entry.mtime_ns)
     if not same:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fsdecode(path))
     return True

@@ -38,8 +38,8 @@ def fingerprint(source: str) -> str:
     """One name for one state of a folder or an archive, by names, sizes and times."""
     digest = hashlib.sha256(os.path.basename(source).encode("utf-8", "surrogateescape"))
     for path in below(source) if os.path.isdir(source) else [source]:
-        found = os.lstat(path)
-        fact = [os.path.relpath(path, source), found.st_size, found.st_mtime_ns]
+        status = os.lstat(path)
+        fact = [os.path.relpath(path, source), status.st_size, status.st_mtime_ns]
         digest.update(json.dumps(fact).encode("utf-8"))
     return digest.hexdigest()[:16]
 
@@ -73,11 +73,11 @@ def pack(folder: str, archive: str) -> None:
 
 def below(folder: str) -> Iterator[str]:
     """Everything in `folder`, in order; links are kept as links."""
-    for here, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _LEFT_OUT)
-        links = [name for name in folders if os.path.islink(os.path.join(here, name))]
+        links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
         for name in sorted(names + links):
-            yield os.path.join(here, name)
+            yield os.path.join(parent, name)
 
 
 def survey(archive: str) -> Dict[str, Any]:

@@ -142,16 +142,16 @@ def _resolve_by_copying(
 ) -> PipAnswer:
     wheels = os.path.join(folder, "wheels")
     words = ["download", "--quiet", "--dest", wheels]
-    code, said = run(python, words + sources(places, online) + ["--requirement", file])
+    code, errors = run(python, words + sources(places, online) + ["--requirement", file])
     if code != 0:
-        return PipAnswer(None, said)
+        return PipAnswer(None, errors)
     return PipAnswer([_located(named(name), places) for name in sorted(os.listdir(wheels))])
 
 
 def _located(package: PipPackage, places: List[str]) -> PipPackage:
     """The same, with the path of its wheel where that is in one of `places`."""
-    found = [os.path.join(place, package.file) for place in places]
-    return package._replace(file=next(filter(os.path.exists, found), package.file))
+    candidates = [os.path.join(place, package.file) for place in places]
+    return package._replace(file=next(filter(os.path.exists, candidates), package.file))
 
 
 def _reported(entry: Dict[str, Any]) -> PipPackage:
