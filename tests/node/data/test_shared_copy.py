@@ -119,7 +119,7 @@ def test_room_is_made_of_what_nobody_reads_the_oldest_first(made, root, reader):
     (unread / "shard-00000.tar").write_bytes(b"x")
     read.with_name("old-0123456789ab.lock").touch()
 
-    shared_copy.evict(str(read.parent), wanted=2**62)
+    shared_copy.evict(str(read.parent), needed=2**62)
 
     assert not unread.exists()
     assert read.is_dir()
