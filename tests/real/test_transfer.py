@@ -391,7 +391,7 @@ def test_too_many_bytes_are_refused_before_the_first_is_sent(make_lab, make_stat
             [Parcel(pack, f"{station.store}/packs/pack")], station, lambda *m: told.append(m)
         )
 
-    assert "21 MB are to be sent, and the disk there has room for 1" in refused.value.why
+    assert "to be sent: 21 MB; the disk there has room for 1" in refused.value.why
     assert told == []
     assert not (lab.path(station.store) / "packs").exists()
 
@@ -404,7 +404,7 @@ def test_too_many_files_are_refused_before_the_first_is_sent(make_lab, make_stat
     with pytest.raises(NoSpace, match=r"not enough space .* nothing was sent") as refused:
         station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
 
-    assert "61 files are to be sent, and the disk there has room for 3" in refused.value.why
+    assert "to be sent: 61 files; the disk there has room for 3" in refused.value.why
     assert not (lab.path(station.store) / "packs").exists()
 
 

@@ -96,7 +96,7 @@ def freight(parcel: Parcel, arrived: Sequence[int]) -> Freight:
     listed = [(name, path, path.stat().st_size) for name, path in _files(parcel)]
     if len(listed) != len(arrived):
         raise Unexpected(
-            f"{parcel.target} has {len(listed)} files, and the cluster listed {len(arrived)}"
+            f"the number of files in {parcel.target} is {len(listed)}, not {len(arrived)}"
         )
     pieces = [
         MissingPiece(name, path, size, min(count, size))

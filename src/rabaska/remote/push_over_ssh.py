@@ -204,13 +204,17 @@ def _refuse_without_room(room: Mapping[str, Any]) -> None:
     if short["unit"] == "bytes":
         needed, free = say_size(room.get("bytes", 0)), say_size(short["free"])
     else:
-        needed, free = f"{room.get('files', 0):,} files", f"{short['free']:,} files"
+        needed, free = _files(room.get("files", 0)), _files(short["free"])
     raise NoSpace(
         "not enough space on the cluster; nothing was sent",
-        why=f"{needed} are to be sent, and the {short['limit']} there has room for {free}",
+        why=f"to be sent: {needed}; the {short['limit']} there has room for {free}",
         hint="remove what is no longer needed there, or name another `store` "
         "under [storage] in the cluster's profile",
     )
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"
 
 
 def _sent(missing: Sequence[Freight], feed: BufferedWriter) -> Iterator[int]:
