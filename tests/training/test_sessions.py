@@ -264,7 +264,7 @@ def test_what_would_not_be_exact_is_refused(tmp_path: Path, what: str) -> None:
 def test_other_parts_than_were_saved_are_refused(tmp_path: Path) -> None:
     killed_after(3, tmp_path, best={})
 
-    with pytest.raises(training.CannotResume, match=r"saved were best, given are model"):
+    with pytest.raises(training.CannotResume, match=r"saved: best; now: model"):
         training.session(tmp_path, model=torch.nn.Linear(1, 1)).__enter__()
 
 
