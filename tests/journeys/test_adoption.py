@@ -51,7 +51,7 @@ def test_a_second_laptop_sees_follows_fetches_and_cancels_a_run(laptop, other, t
     until(laptop, run, "running")
     laptop.project = laptop.project.rename(tmp_path / "unseen")  # from the other laptop
 
-    with pytest.raises(RabaskaError, match="there are no runs yet") as unknown:
+    with pytest.raises(RabaskaError, match="no runs yet") as unknown:
         other.types("status", run)
     seen = listed(other, run, "--on", "here")
     fetched = Path(other.types("fetch", run, "--on", "here"))
@@ -87,7 +87,7 @@ def test_a_forgotten_run_is_adopted_again(laptop):
     laptop.types("wait", run, "-q")
     laptop.types("forget", run)
 
-    with pytest.raises(RabaskaError, match="there are no runs yet"):
+    with pytest.raises(RabaskaError, match="no runs yet"):
         laptop.types("status", run)
     told = listed(laptop, run[:-1], "--on", "here")
 

@@ -173,7 +173,7 @@ def test_nothing_is_overwritten(made, tmp_path, capfd):
 
     assert (tmp_path / "out" / "dogs" / "1.jpg").read_text() == "mine"
     assert os.listdir(tmp_path / "out") == ["dogs"]
-    assert "already there" in capfd.readouterr().err
+    assert "already exists" in capfd.readouterr().err
 
 
 def test_a_place_that_can_be_no_folder_is_told(made, tmp_path, capfd):
@@ -339,7 +339,7 @@ def test_the_storage_of_a_cluster_is_measured_and_nothing_is_left_there(made, tm
     (row,) = (line for line in said.splitlines() if line.startswith("store"))
     assert str(tmp_path / "home" / "store") in row
     assert row.count(" s") >= 4
-    assert "only a job has it" in said
+    assert "exists only inside a job" in said
     assert "it would be read from" in said
     assert list((tmp_path / "home" / "store").glob("measuring*")) == []
 

@@ -18,7 +18,7 @@ from rabaska.node.login.run_report import report as real_report
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import Outcome
-from rabaska.remote.push_over_ssh import asked
+from rabaska.remote.push_over_ssh import open_push
 from rabaska.steps import query_status as asking
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.read_plan import read_plan
@@ -145,5 +145,5 @@ def test_no_answer_to_a_push_ends_in_a_traceback(name, value):
     far = SimpleNamespace(output=iter([line]), write=lambda _: None, host="campus")
     shell = SimpleNamespace(started=lambda _: nullcontext(far))
     node = SimpleNamespace(guarded=str, quickly=lambda *_: "")
-    with suppress(RabaskaError), asked([], shell, node):
+    with suppress(RabaskaError), open_push([], shell, node):
         pass

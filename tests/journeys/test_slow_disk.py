@@ -8,7 +8,7 @@ import pytest
 from benchmarks.slow_disk.mount import slow_disk, unavailable
 
 from rabaska.node.data import background_copy
-from rabaska.node.data.pack_format import DamagedPack
+from rabaska.node.data.pack_format import BadPack
 from rabaska.node.data.stage import stage
 from rabaska.node.data.verify import verify
 from rabaska.packing.make_pack import PackOptions, pack
@@ -69,7 +69,7 @@ def test_a_shard_that_came_damaged_is_fetched_again_and_reported_the_second_time
         staged = Path(stage(str(mount / made.folder.name), str(tmp_path / "node"), mode))
     with (
         slow_disk(tmp_path / "packs", tmp_path / "often", flaws=10**6) as mount,
-        pytest.raises(DamagedPack, match=r"shard-\d+\.tar"),
+        pytest.raises(BadPack, match=r"shard-\d+\.tar"),
     ):
         stage(str(mount / made.folder.name), str(tmp_path / "again"), mode)
 

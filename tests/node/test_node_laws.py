@@ -51,7 +51,7 @@ def vermin(minimum: str, folder: Path) -> "subprocess.CompletedProcess[str]":
 
 def faster_with(path: Path) -> set[str]:
     """What a module may be faster with, and must do without."""
-    faster = {"node/data/checksums.py", "node/data/write_files.py", "training/compiled_reader.py"}
+    faster = {"node/data/blocks.py", "node/data/write_files.py", "training/pack_source.py"}
     return {"rabaska_speed"} if name(path) in faster else set()
 
 

@@ -179,7 +179,7 @@ REFUSALS = {
     "no key": (["-o", "IdentityFile=/dev/null"], "lab asks for a password or a second factor"),
     "unknown key": (
         ["-o", "UserKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes"],
-        "this computer does not know the key of lab yet",
+        "the host key of lab is not known yet",
     ),
 }
 
@@ -217,7 +217,7 @@ def test_a_host_key_that_changed_is_refused(lab, connect, tmp_path):
     known.write_text(f"[127.0.0.1]:{lab.login.port} {key}\nlab {key}\n")
     options = ["-o", f"UserKnownHostsFile={known}", "-o", "StrictHostKeyChecking=yes"]
 
-    with pytest.raises(Unreachable, match="the key of lab is not the one this computer knows"):
+    with pytest.raises(Unreachable, match="the host key of lab has changed"):
         Shell(connect(*options)).run("true")
 
 

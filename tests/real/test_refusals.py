@@ -43,7 +43,7 @@ def test_a_refusal_quotes_slurm_says_what_it_means_and_what_to_do(
     assert told in refused.errors.partition("because")[0]
     assert "hint:" in refused.errors
     if "--gpus" not in words:  # what drained nodes could explain is left to the submission
-        assert "there are no runs yet" in voyager.types("status", code=9).errors
+        assert "no runs yet" in voyager.types("status", code=9).errors
 
 
 def test_an_account_that_is_not_yours_is_named_as_the_cause(make_lab, make_voyager):

@@ -22,8 +22,8 @@ from rabaska.node.data import pack_format as packs_node
 from rabaska.packing.node_bundle import bundle
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
-from rabaska.remote.fetch_over_ssh import ARRIVING
-from rabaska.remote.fetched_before import NOTE
+from rabaska.remote.arriving_files import ARRIVING
+from rabaska.remote.fetch_record import NOTE
 from rabaska.remote.login_node import Ssh
 from rabaska.remote.place import Parcel
 from rabaska.remote.ssh_connection import Connection
@@ -391,7 +391,7 @@ def test_too_many_bytes_are_refused_before_the_first_is_sent(make_lab, make_stat
             [Parcel(pack, f"{station.store}/packs/pack")], station, lambda *m: told.append(m)
         )
 
-    assert "21 MB would come and the disk there has room for 1" in refused.value.why
+    assert "to be sent: 21 MB; the disk there has room for 1" in refused.value.why
     assert told == []
     assert not (lab.path(station.store) / "packs").exists()
 
@@ -401,10 +401,10 @@ def test_too_many_files_are_refused_before_the_first_is_sent(make_lab, make_stat
     station = make_station(lab)
     pack = folder_of(tmp_path / "pack", [1] * 60)
 
-    with pytest.raises(NoSpace, match=r"not enough room .* nothing was sent") as refused:
+    with pytest.raises(NoSpace, match=r"not enough space .* nothing was sent") as refused:
         station.place.deliver([Parcel(pack, f"{station.store}/packs/pack")], station)
 
-    assert "61 files would come and the disk there has room for 3" in refused.value.why
+    assert "to be sent: 61 files; the disk there has room for 3" in refused.value.why
     assert not (lab.path(station.store) / "packs").exists()
 
 
@@ -421,7 +421,7 @@ def test_a_disk_that_fills_up_meanwhile_is_told_and_the_push_goes_on_later(
         if not lab.path("/scratch/filler").exists():
             lab.fill_shared(leave=4 * MB)
 
-    with pytest.raises(NoSpace, match="ran out of room") as full:
+    with pytest.raises(NoSpace, match="no space left on the cluster") as full:
         station.place.deliver([parcel], station, fill)
     lab.path("/scratch/filler").unlink()
     told = []

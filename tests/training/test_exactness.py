@@ -81,7 +81,7 @@ def test_a_model_spread_over_processes_is_killed_and_goes_on_exactly(tmp_path):
     alone = started("sharded.py", cut, ranks=1)
     together = started("sharded.py", cut, ranks=2)
 
-    assert b"begun by 2 processes and cannot go on with 1" in alone.stderr
+    assert b"began with WORLD_SIZE 2 and cannot continue with 1" in alone.stderr
     assert f"{newest.name} is damaged and set aside".encode() in alone.stderr
     assert together.returncode == 0
     assert left_by(cut) == left_by(whole)

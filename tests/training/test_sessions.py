@@ -264,7 +264,7 @@ def test_what_would_not_be_exact_is_refused(tmp_path: Path, what: str) -> None:
 def test_other_parts_than_were_saved_are_refused(tmp_path: Path) -> None:
     killed_after(3, tmp_path, best={})
 
-    with pytest.raises(training.CannotResume, match=r"saved were best, given are model"):
+    with pytest.raises(training.CannotResume, match=r"saved: best; now: model"):
         training.session(tmp_path, model=torch.nn.Linear(1, 1)).__enter__()
 
 
@@ -339,7 +339,7 @@ def test_on_a_full_disk_the_end_is_not_said_to_be_saved(tmp_path: Path, capsys: 
 
     said = capsys.readouterr().err
     assert "could not save step 2, the newest checkpoint is of step 0" in said
-    assert "only what the program saves itself" in said
+    assert "only in what the program saves itself" in said
 
 
 def test_who_stops_on_a_full_disk_does_not_say_that_it_saved(tmp_path: Path, capsys: Any) -> None:

@@ -234,7 +234,7 @@ def test_of_attributes_metadata_names_members_of_enumerations_alone(
     """As Python 3.11.0 to 3.11.3 pickle such a member."""
     word = b"\x8c" + bytes([len(attribute)]) + attribute.encode()
     text = _global("builtins", "getattr") + _global(module, kind) + word + b"\x86R."
-    unpickler = sharded_state._Careful(io.BytesIO(b"\x80\x04" + text))
+    unpickler = sharded_state._SafeUnpickler(io.BytesIO(b"\x80\x04" + text))
 
     if attribute == "TORCH_CONTIGUOUS_FORMAT":
         assert unpickler.load().name == attribute

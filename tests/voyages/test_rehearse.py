@@ -74,7 +74,7 @@ def test_a_correct_training_is_exact_and_leaves_nothing_but_its_report(user):
     assert (report / "curves.svg").read_text().startswith("<svg")
     assert len(list(report.glob("*/job-001.log"))) == 3
     assert list((user.home / "rehearsals").iterdir()) == []
-    assert "there are no runs yet" in user.types("status", code=9).errors
+    assert "no runs yet" in user.types("status", code=9).errors
 
 
 @pytest.mark.thorough

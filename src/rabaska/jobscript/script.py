@@ -36,26 +36,26 @@ def render(
         "",
         f"# rabaska: run {spec.name}, {jobs} of {say_duration(spec.resources.walltime)} each.",
     ]
-    lines += ["", "# What we write is nobody else's; your program gets your own umask"]
+    lines += ["", "# Files of rabaska are private; your program gets your own umask"]
     lines += closed(in_job)
     if in_job.spooled:
         log = f'{shlex.quote(spec.folder)}/scheduler-"{in_job.job_id}".out'
-        lines += ["", "# What this job prints is seen as it is printed", f"exec >>{log} 2>&1"]
+        lines += ["", "# Write the output to the log while the job runs", f"exec >>{log} 2>&1"]
     if setup:
         lines += ["", "# The environment", *setup]
-    if told := exports(_with_end(in_job, spec)):
-        lines += ["", "# What the agent needs to know of this job", *told]
+    if exported := exports(_with_end(in_job, spec)):
+        lines += ["", "# Facts about this job for rabaska", *exported]
     lines += [
         "",
-        "# Claim the run, stage the data, train, save, and leave a record of how it ended",
+        "# Claim the run, stage the data, train, save, and record how it ended",
         f"exec {agent.command}",
     ]
     return "\n".join(lines) + "\n"
 
 
 def closed(in_job: InJob) -> list[str]:
-    known = f'{umask.VARIABLE}="$(umask)"'
-    return [known, f"export {umask.VARIABLE}", f"umask {in_job.umask}"]
+    own_umask = f'{umask.VARIABLE}="$(umask)"'
+    return [own_umask, f"export {umask.VARIABLE}", f"umask {in_job.umask}"]
 
 
 def _with_end(in_job: InJob, spec: JobSpec) -> InJob:
@@ -66,7 +66,7 @@ def _with_end(in_job: InJob, spec: JobSpec) -> InJob:
 
 def exports(in_job: InJob) -> list[str]:
     """Nothing for what the scheduler exports under our own names by itself."""
-    wanted = {
+    variables = {
         "RABASKA_JOB_ID": in_job.job_id,
         "RABASKA_JOB_ENDS": in_job.ends,
         "RABASKA_LOCAL": in_job.local_space,
@@ -75,7 +75,9 @@ def exports(in_job: InJob) -> list[str]:
         **in_job.extra,
     }
     return [
-        f'export {name}="{text}"' for name, text in wanted.items() if text not in ("", f"${name}")
+        f'export {name}="{text}"'
+        for name, text in variables.items()
+        if text not in ("", f"${name}")
     ]
 
 
@@ -83,7 +85,7 @@ def enter_script(in_job: InJob, setup: Sequence[str], command: Sequence[str]) ->
     lines = ["#!/bin/bash", *closed(in_job)]
     if setup:
         lines += ["", "# The environment", *setup]
-    if told := exports(in_job):
-        lines += ["", "# What our node side needs to know of this job", *told]
+    if exported := exports(in_job):
+        lines += ["", "# Facts about this job for rabaska", *exported]
     lines += ["", "# Stage the data, put the code in place, and open a shell there"]
     return "\n".join([*lines, f"exec {shlex.join(command)}"]) + "\n"

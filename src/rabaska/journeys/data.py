@@ -15,13 +15,12 @@ from rabaska.errors import DamagedPack, DatasetError, SettingsError, WrongUse
 from rabaska.journeys.pack import pack_dataset
 from rabaska.node import partial_folder, umask
 from rabaska.node.data import pack_files, pack_format, storage_speed
-from rabaska.node.data import pack_files as taking
-from rabaska.node.data import verify as checking
+from rabaska.node.data import verify as verify_pack
 from rabaska.node.data.pack_format import MANIFEST, Entry
 from rabaska.node.files import PARTIAL
 from rabaska.packing.pack_advice import Advice
 from rabaska.packing.pack_advice import advise as measured
-from rabaska.packing.pack_cache import whole
+from rabaska.packing.pack_cache import complete_manifest
 from rabaska.records.home import Home
 from rabaska.remote.local_disk import unwritable
 from rabaska.settings.project_file import find, load
@@ -65,23 +64,29 @@ class PackVerdict:
 def kept(folder: Path, home: Home) -> list[LocalPack]:
     """The packs of the project around `folder`, or all of them where there is no project."""
     return [
-        LocalPack(one.name, one.files, one.bytes, one.digest, home.store / "packs" / one.identity)
-        for one in map(whole, folders_of(folder, home))
-        if one
+        LocalPack(
+            manifest.name,
+            manifest.files,
+            manifest.bytes,
+            manifest.digest,
+            home.store / "packs" / manifest.identity,
+        )
+        for manifest in map(complete_manifest, folders_of(folder, home))
+        if manifest
     ]
 
 
 def folders_of(folder: Path, home: Home) -> list[Path]:
     """Where these packs lie, damaged ones included."""
     names = _names(folder)
-    found = _packs_in(home.store / "packs")
-    return [path for path in found if names is None or path.name.rpartition("-")[0] in names]
+    folders = _packs_in(home.store / "packs")
+    return [path for path in folders if names is None or path.name.rpartition("-")[0] in names]
 
 
 def _packs_in(store: Path) -> list[Path]:
     """But for what is being made there, or was set aside."""
-    found = sorted(path.parent for path in store.glob(f"*/{MANIFEST}"))
-    return [path for path in found if not path.name.endswith(PARTIAL)]
+    folders = sorted(path.parent for path in store.glob(f"*/{MANIFEST}"))
+    return [path for path in folders if not path.name.endswith(PARTIAL)]
 
 
 def _names(folder: Path) -> set[str] | None:
@@ -101,59 +106,59 @@ def pack_called(name: str, home: Home) -> Path:
     ready = [folder for folder in _packs_in(store) if fnmatchcase(folder.name, f"{name}*")]
     if ready:
         return max(ready, key=lambda folder: folder.stat().st_mtime_ns)
-    known = [folder.name for folder in _packs_in(store)]
+    names = [folder.name for folder in _packs_in(store)]
     raise WrongUse(
         f"there is no pack called `{name}`",
-        why=f"{store} holds: {', '.join(known) or 'none'}",
+        why=f"{store} contains: {', '.join(names) or 'none'}",
         hint="`rabaska pack` makes one of every dataset in rabaska.toml",
     )
 
 
-def verify(packs: Sequence[Path], teller: Reporter) -> list[PackVerdict]:
+def verify(packs: Sequence[Path], reporter: Reporter) -> list[PackVerdict]:
     """What is wrong with each pack; reads every byte."""
     verdicts = []
     for pack in packs:
-        progress = progress_of(f"reading {pack.name}", teller)
-        verdicts.append(PackVerdict(pack.name, pack, checking.verify(os.fspath(pack), progress)))
+        progress = progress_of(f"reading {pack.name}", reporter)
+        verdicts.append(PackVerdict(pack.name, pack, verify_pack.verify(os.fspath(pack), progress)))
     return verdicts
 
 
-def verify_on(packs: Sequence[Path], cluster: str, home: Home) -> list[PackVerdict]:
+def verify_on(packs: Sequence[Path], on: str, home: Home) -> list[PackVerdict]:
     """The same for the copies of these packs that a cluster has."""
-    there = connect(cluster, home)
-    copies = [f"{there.store}/packs/{pack.name}" for pack in packs]
-    found = [_asked(there, ([str], None), "verify", copy) for copy in copies]
-    if packs and all(problems is None for problems in found):
+    cluster = connect(on, home)
+    copies = [f"{cluster.store}/packs/{pack.name}" for pack in packs]
+    answers = [_query(cluster, ([str], None), "verify", copy) for copy in copies]
+    if packs and all(problems is None for problems in answers):
         raise WrongUse(
-            f"{cluster} has no copy of {' or '.join(pack.name for pack in packs)}",
-            hint=f"`rabaska run --on {cluster}` brings one along",
+            f"{on} has no copy of {' or '.join(pack.name for pack in packs)}",
+            hint=f"`rabaska run --on {on}` sends one",
         )
     return [
         PackVerdict(pack.name, pack, problems)
-        for pack, problems in zip(packs, found, strict=True)
+        for pack, problems in zip(packs, answers, strict=True)
         if problems is not None
     ]
 
 
-def repair_on(packs: Sequence[Path], cluster: str, home: Home, teller: Reporter) -> None:
-    """Send what is damaged of these packs on a cluster again, if ours are whole."""
-    for ours in verify(packs, teller):
+def repair_on(packs: Sequence[Path], on: str, home: Home, reporter: Reporter) -> None:
+    """Send what is damaged of these packs on a cluster again, if ours are complete."""
+    for ours in verify(packs, reporter):
         if ours.problems:
             raise DamagedPack(
                 f"{ours.pack} is damaged on this computer, too",
                 why="; ".join(ours.problems),
                 hint=made_again(ours.pack),
             )
-    there = connect(cluster, home)
-    parcels = [parcel_of(pack, there, doubted=True) for pack in packs]
-    there.place.deliver(parcels, there, progress_of(f"sending to {cluster}", teller))
+    cluster = connect(on, home)
+    parcels = [parcel_of(pack, cluster, doubted=True) for pack in packs]
+    cluster.place.deliver(parcels, cluster, progress_of(f"sending to {on}", reporter))
 
 
 def made_again(pack: str) -> str:
     return f"`rabaska data verify {pack} --repair`, in the project's folder, packs it again"
 
 
-def repair(packs: Sequence[Path], folder: Path, home: Home, teller: Reporter) -> None:
+def repair(packs: Sequence[Path], folder: Path, home: Home, reporter: Reporter) -> None:
     """Pack the datasets of these packs again, from the project around `folder`."""
     datasets = {dataset.name: dataset for dataset in load(folder).datasets}
     for pack in packs:
@@ -164,42 +169,42 @@ def repair(packs: Sequence[Path], folder: Path, home: Home, teller: Reporter) ->
                 why=f"the project in {folder} has no such dataset",
                 hint="run the command in the folder of its project",
             )
-        _pack_again(pack, dataset, home, teller)
+        _pack_again(pack, dataset, home, reporter)
 
 
-def _pack_again(pack: Path, dataset: Dataset, home: Home, teller: Reporter) -> None:
+def _pack_again(pack: Path, dataset: Dataset, home: Home, reporter: Reporter) -> None:
     # What is damaged goes first, or its shards would be taken over as good.
     aside = pack.rename(pack.with_name(partial_folder.odd_name(pack.name)))
     try:
-        made = pack_dataset(dataset, home, teller)
+        packed = pack_dataset(dataset, home, reporter)
     except BaseException:
         aside.rename(pack)
         raise
     partial_folder.remove_tree(os.fspath(aside))
-    if made.identity != pack.name:
-        teller.warn(
-            f"the dataset has changed since {pack.name} was packed, which is gone now: "
-            "runs that read it here cannot be resumed"
+    if packed.identity != pack.name:
+        reporter.warn(
+            f"the dataset has changed since {pack.name} was packed; that pack is removed, and "
+            "runs that use it on this computer cannot resume"
         )
 
 
 def entries(pack: Path, below: str) -> Iterator[Entry]:
-    with _told(pack):
+    with _user_errors(pack):
         yield from pack_files.entries(os.fspath(pack), os.fsencode(below.strip("/")))
 
 
 def content(pack: Path, name: str) -> Iterator[bytes]:
-    with _told(pack):
+    with _user_errors(pack):
         yield from pack_files.pieces(os.fspath(pack), os.fsencode(name))
 
 
-def extract(pack: Path, names: Sequence[str], target: Path, teller: Reporter) -> int:
-    with _told(pack):
-        wanted = [os.fsencode(name.strip("/")) for name in names]
-        progress = progress_of(f"extracting {pack.name}", teller)
+def extract(pack: Path, names: Sequence[str], target: Path, reporter: Reporter) -> int:
+    with _user_errors(pack):
+        paths = [os.fsencode(name.strip("/")) for name in names]
+        progress = progress_of(f"extracting {pack.name}", reporter)
         try:
             with umask.AsUser():
-                return taking.extract(os.fspath(pack), os.fspath(target), wanted, progress)
+                return pack_files.extract(os.fspath(pack), os.fspath(target), paths, progress)
         except FileExistsError:
             raise
         except OSError as problem:
@@ -210,52 +215,52 @@ def advise(folder: Path, home: Home, on: str = "") -> Advice:
     """What was measured of a folder, of this disk and, with `on`, of a cluster's storage."""
     home.store.mkdir(parents=True, exist_ok=True)
     advice = measured(folder, storage_speed.measured(os.fspath(home.store))["read"])
-    return _advised_for(advice, connect(on, home)) if on else advice
+    return _for_cluster(advice, connect(on, home)) if on else advice
 
 
-def _advised_for(advice: Advice, there: ConnectedCluster) -> Advice:
+def _for_cluster(advice: Advice, cluster: ConnectedCluster) -> Advice:
     """The same with the figures of a cluster, whose storage decides there."""
-    tiers, queue = _tiers(there), there.cluster.partition("")
+    tiers, queue = _tiers(cluster), cluster.cluster.partition("")
     memory = queue.memory_per_gpu if queue else 0
-    (placed,) = place([("it", advice.bytes)], there.cluster, queue, memory)
-    known = {tier.path: tier for tier in tiers if not tier.why}
-    shared = known.get(there.store)
+    (placed,) = place([("it", advice.bytes)], cluster.cluster, queue, memory)
+    speeds = {tier.path: tier for tier in tiers if not tier.why}
+    shared = speeds.get(cluster.store)
     return replace(
         advice,
         pack=shared.packing_pays(advice.dataset) if shared else advice.pack,
-        mode=best_mode(advice.dataset, known.get(placed.read)),
+        mode=best_mode(advice.dataset, speeds.get(placed.read)),
         tiers=tiers,
         tier=placed.read,
         why=placed.why,
     )
 
 
-def _tiers(there: ConnectedCluster) -> tuple[TierSpeed, ...]:
+def _tiers(cluster: ConnectedCluster) -> tuple[TierSpeed, ...]:
     """Every storage of a cluster that its login node can reach, measured in one round trip."""
-    local = there.cluster.local_space or there.scheduler.in_job().local_space
-    asked = {"store": there.store, "node": local, **there.cluster.tiers}
-    words = [f"{name}={path}" for name, path in asked.items() if path]
-    told = _asked(there, {str: _MEASURED}, "measure", *words)
-    known = {field.name for field in fields(TierSpeed)} - {"tier"}
+    local = cluster.cluster.local_space or cluster.scheduler.in_job().local_space
+    folders = {"store": cluster.store, "node": local, **cluster.cluster.tiers}
+    words = [f"{name}={path}" for name, path in folders.items() if path]
+    answer = _query(cluster, {str: _MEASURED}, "measure", *words)
+    names = {field.name for field in fields(TierSpeed)} - {"tier"}
     return tuple(
-        TierSpeed(tier=name, **{key: figures[key] for key in known & figures.keys()})
-        for name, figures in told.items()
+        TierSpeed(tier=name, **{key: figures[key] for key in names & figures.keys()})
+        for name, figures in answer.items()
     )
 
 
-def _asked(there: ConnectedCluster, shape: untrusted.Shape, *words: str) -> Any:
+def _query(cluster: ConnectedCluster, shape: untrusted.Shape, *words: str) -> Any:
     try:
-        return untrusted.read(there.ask(*words).output, shape)
+        return untrusted.read(cluster.ask(*words).output, shape)
     except untrusted.Unexpected as problem:
-        raise untrusted.unusable(there.cluster.name, problem) from problem
+        raise untrusted.unusable(cluster.cluster.name, problem) from problem
 
 
 @contextmanager
-def _told(pack: Path) -> Iterator[None]:
-    """Turns what the node side raises into what a user is told."""
+def _user_errors(pack: Path) -> Iterator[None]:
+    """Turns the exceptions of the node side into errors for users."""
     try:
         yield
-    except pack_format.DamagedPack as problem:
+    except pack_format.BadPack as problem:
         raise DamagedPack(str(problem), hint=made_again(pack.name)) from problem
     except pack_files.NotInPack as problem:
         raise DatasetError(
@@ -263,7 +268,7 @@ def _told(pack: Path) -> Iterator[None]:
         ) from problem
     except FileExistsError as problem:
         raise DatasetError(
-            f"{problem.filename} is already there",
+            f"{problem.filename} already exists",
             why="nothing is overwritten",
             hint="choose another folder with `--into`",
         ) from problem

@@ -12,7 +12,7 @@ from rabaska.node.record.jobs import not_kept
 from rabaska.node.record.run_folder import RunFolder
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
-from rabaska.remote.fetched_before import Brought, before
+from rabaska.remote.fetch_record import FetchResult, read_record
 from rabaska.remote.local_disk import unwritable
 from rabaska.remote.place import Moved, SourceGone, quoted, surely
 from rabaska.steps.connect import ConnectedCluster, connect_for
@@ -22,7 +22,7 @@ from rabaska.steps.run_identity import guarded, refuse_other
 
 def refuse_others(folder: Path, record: RunRecord, *, is_default: bool) -> None:
     """WrongUse when the folder holds what was fetched of another run."""
-    here = before(folder)
+    here = read_record(folder)
     owner = here.owner or _by_plan(folder)
     if owner:
         is_other, name = owner.get("id") != _identity(record), owner.get("name", "")
@@ -40,7 +40,7 @@ def refuse_others(folder: Path, record: RunRecord, *, is_default: bool) -> None:
 def claim(folder: Path, record: RunRecord) -> None:
     """Note whose results come, so that an interrupted fetch is known as well."""
     try:
-        before(folder).claim({"id": _identity(record), "name": record.name})
+        read_record(folder).claim({"id": _identity(record), "name": record.name})
     except OSError as problem:
         raise unwritable(problem, folder) from problem
 
@@ -179,7 +179,7 @@ def _bring_carried(
     folder: Path,
     leave_out: Sequence[str],
     moved: Moved,
-) -> Brought:
+) -> FetchResult:
     """Bring what the newest job carries, wherever a job that begins meanwhile moves it."""
     for _ in range(_TRIES):
         names = _carried(record, cluster)

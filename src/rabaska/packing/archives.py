@@ -87,28 +87,30 @@ def index_in_place(archive: Path, name: str, folder: Path) -> pack_format.Manife
 
 def _entries(archive: Path) -> list[Entry]:
     """What the tar holds, with the folders that its names imply."""
-    found: dict[bytes, Entry] = {}
+    entries: dict[bytes, Entry] = {}
     try:
         with tarfile.open(archive, "r:") as tar:
             for member in tar:
                 name = os.fsencode(cleaned(archive, member.name))
-                if name in found and not member.isdir():
+                if name in entries and not member.isdir():
                     raise NeedsUnpacking(member.name)
                 if name:
-                    found[name] = _entry(archive, name, member)
+                    entries[name] = _entry(archive, name, member)
                 tar.members = []  # type: ignore[attr-defined]  # it would keep every header
     except (tarfile.TarError, EOFError, UnicodeError) as problem:
         raise unfit(archive, str(problem)) from problem
-    if not any(entry.kind == FILE for entry in found.values()):
-        raise unfit(archive, "there is no file in it")
-    for name in list(found):
+    if not any(entry.kind == FILE for entry in entries.values()):
+        raise unfit(archive, "it contains no files")
+    for name in list(entries):
         for above in PurePosixPath(os.fsdecode(name)).parents:
             parent = os.fsencode(str(above))
-            if parent != b"." and parent not in found:
-                found[parent] = Entry(parent, FOLDER, 0, 0, 0, 0o755, 0, 0, NO_CLASS, b"")
-            elif parent != b"." and found[parent].kind != FOLDER:
-                raise unfit(archive, f"{os.fsdecode(name)} lies in something that is no folder")
-    return list(found.values())
+            if parent != b"." and parent not in entries:
+                entries[parent] = Entry(parent, FOLDER, 0, 0, 0, 0o755, 0, 0, NO_CLASS, b"")
+            elif parent != b"." and entries[parent].kind != FOLDER:
+                raise unfit(
+                    archive, f"{os.fsdecode(name)} is inside something that is not a folder"
+                )
+    return list(entries.values())
 
 
 def _entry(archive: Path, name: bytes, member: tarfile.TarInfo) -> Entry:
@@ -118,7 +120,7 @@ def _entry(archive: Path, name: bytes, member: tarfile.TarInfo) -> Entry:
     if member.issym():
         target = os.fsencode(member.linkname)
         if leads_out(name, target):
-            raise unfit(archive, f"the link {member.name} leads out of it")
+            raise unfit(archive, f"the link {member.name} points outside it")
         return Entry(name, LINK, 0, 0, time, mode, 0, 0, NO_CLASS, target)
     if member.islnk() or member.issparse():
         raise NeedsUnpacking(member.name)
@@ -126,7 +128,7 @@ def _entry(archive: Path, name: bytes, member: tarfile.TarInfo) -> Entry:
         raise unfit(archive, f"{member.name} is a device or a pipe, not a file")
     end = member.offset_data + member.size
     if end > archive.stat().st_size:
-        raise unfit(archive, f"{member.name} is said to be longer than the archive")
+        raise unfit(archive, f"{member.name} claims to be longer than the archive")
     return Entry(name, FILE, member.offset_data, member.size, time, mode, 0, 0, NO_CLASS, b"")
 
 
@@ -137,7 +139,7 @@ def cleaned(archive: Path, name: str) -> str:
 
 def refuse_name(archive: Path, name: str) -> None:
     if name.startswith("/") or ".." in name.split("/") or "\0" in name:
-        raise unfit(archive, f"{name!r} leads out of it")
+        raise unfit(archive, f"{name!r} points outside it")
 
 
 def unfit(archive: Path, why: str) -> DatasetError:
@@ -161,8 +163,8 @@ def _checksums(path: Path, entries: list[Entry]) -> tuple[Shard, dict[bytes, int
             digest.update(block)
             crcs.append(crc32(block))
             size += len(block)
-        found = {entry.name: _crc(stream.fileno(), entry) for entry in entries}
-    return Shard(pack_format.shard_name(0), size, digest.hexdigest(), crcs), found
+        sums = {entry.name: _crc(stream.fileno(), entry) for entry in entries}
+    return Shard(pack_format.shard_name(0), size, digest.hexdigest(), crcs), sums
 
 
 def _crc(descriptor: int, entry: Entry) -> int:
@@ -232,12 +234,14 @@ class _Unpacking:
         path = self._free(name)
         if member.issym():
             if leads_out(os.fsencode(name), os.fsencode(member.linkname)):
-                raise unfit(self._archive, f"the link {name} leads out of it")
+                raise unfit(self._archive, f"the link {name} points outside it")
             os.symlink(member.linkname, path)
         elif member.islnk():
             target = cleaned(self._archive, member.linkname)
             if target not in self._files:
-                raise unfit(self._archive, f"{name} is a link to {target}, which is no file in it")
+                raise unfit(
+                    self._archive, f"{name} is a link to {target}, which is not a file in it"
+                )
             link_or_copy(self._path(target), path)
             self._files.add(name)
         elif member.isreg():
@@ -254,14 +258,16 @@ class _Unpacking:
         try:
             os.mkdir(self._path(name))
         except FileExistsError:
-            raise unfit(self._archive, f"{name} is a folder and something else in it") from None
+            raise unfit(
+                self._archive, f"{name} is both a folder and something else in it"
+            ) from None
         self._folders.add(name)
 
     def _free(self, name: str) -> str:
         """The path of `name`, free for it: of two that have one name, the later one counts."""
         path = self._path(name)
         if name in self._folders:
-            raise unfit(self._archive, f"{name} is a folder and something else in it")
+            raise unfit(self._archive, f"{name} is both a folder and something else in it")
         if name in self._times:
             os.unlink(path)
             self._files.discard(name)
@@ -274,5 +280,5 @@ class _Unpacking:
         try:
             os.utime(self._path(name), (time, time), follow_symlinks=False)
         except (OSError, OverflowError, ValueError) as problem:
-            why = f"{name} has a time that no file can have ({time}): {problem}"
+            why = f"{name} has an impossible modification time ({time}): {problem}"
             raise unfit(self._archive, why) from problem

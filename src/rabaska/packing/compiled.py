@@ -40,13 +40,13 @@ def _power_of_two(exponent: int) -> int:
     return power
 
 
-def _product(one: int, other: int) -> int:
+def _product(factor: int, other: int) -> int:
     """Of two polynomials over two elements, modulo that of crc32."""
     product = 0
-    while one:
-        if one & _ONE:
+    while factor:
+        if factor & _ONE:
             product ^= other
-        one = one << 1 & 0xFFFFFFFF
+        factor = factor << 1 & 0xFFFFFFFF
         other = other >> 1 ^ (_POLYNOMIAL if other & 1 else 0)
     return product
 
@@ -69,15 +69,15 @@ def _take(names: list[bytes], flags: int) -> Portion:
 
 def _records(portion: Portion, labels: "array[int]", offset: int, names_at: int) -> bytes:
     lengths = array("I", map(len, portion.names))
-    made: bytes = rabaska_speed.records(
+    records: bytes = rabaska_speed.records(
         lengths, portion.facts, portion.crcs, labels, portion.header, offset, names_at
     )
-    return made
+    return records
 
 
 def _leaf(path: bytes, prefix: bytes) -> Names | None:
-    found = rabaska_speed.leaf(path, prefix)
-    return Names(found[0], array("I", found[1]), array("I", found[2])) if found else None
+    columns = rabaska_speed.leaf(path, prefix)
+    return Names(columns[0], array("I", columns[1]), array("I", columns[2])) if columns else None
 
 
 leaf = _leaf if hasattr(rabaska_speed, "leaf") else leaf_of

@@ -72,12 +72,12 @@ class ShardDigests:
         if other is None or other is lane:
             return
         while lane.waiting and other.waiting:
-            one, two = lane.waiting.popleft(), other.waiting.popleft()
-            both = min(len(one), len(two))
-            self.digest(lane.state, one[:both], other.state, two[:both])
-            for here, rest in ((lane, one[both:]), (other, two[both:])):
+            mine, theirs = lane.waiting.popleft(), other.waiting.popleft()
+            both = min(len(mine), len(theirs))
+            self.digest(lane.state, mine[:both], other.state, theirs[:both])
+            for grown, rest in ((lane, mine[both:]), (other, theirs[both:])):
                 if rest:
-                    here.waiting.appendleft(rest)
+                    grown.waiting.appendleft(rest)
         if other.waiting:
             self._last = other
 

@@ -43,7 +43,7 @@ class Listing:
 
     def __iter__(self) -> Iterator[Names]:
         """Names of files, many at a time; all of them in the order of their bytes."""
-        root = self._seen(b"")
+        root = self._scan_folder(b"")
         above = [_identity(root.status)]
         levels = [self._items(root)]
         while levels:
@@ -59,7 +59,7 @@ class Listing:
                 above.append(_identity(item.status))
                 levels.append(self._items(item))
 
-    def _items(self, folder: "_Seen") -> Iterator["Names | _Seen"]:
+    def _items(self, folder: "_Scanned") -> Iterator["Names | _Scanned"]:
         """What one folder holds: runs of files, and between them its folders."""
         if folder.files is not None:
             yield folder.files
@@ -68,7 +68,7 @@ class Listing:
         files, folders = self._scan(prefix)
         # What is in a folder is named `folder/…`, so that is where the folder belongs.
         names = sorted([*files, *(below + b"/" for below in folders)])
-        seen = self._all_seen([prefix + name[:-1] for name in names if name.endswith(b"/")])
+        scanned = self._scan_all([prefix + name[:-1] for name in names if name.endswith(b"/")])
         run: list[bytes] = []
         for name in names:
             if not name.endswith(b"/"):
@@ -76,44 +76,44 @@ class Listing:
                 continue
             yield names_of(run)
             run = []
-            yield next(seen)
+            yield next(scanned)
         yield names_of(run)
 
-    def _all_seen(self, folders: list[bytes]) -> Iterator["_Seen"]:
+    def _scan_all(self, folders: list[bytes]) -> Iterator["_Scanned"]:
         """Each of them; several are looked at once if the first one holds nothing but files.
 
         So it is with classes, of which there may be thousands. Elsewhere we would look in vain.
         """
         for place, name in enumerate(folders):
-            seen = self._seen(name)
-            yield seen
-            if seen.files is not None and not self._looks_ahead:
-                yield from self._seen_ahead(folders[place + 1 :], len(seen.files.lengths))
+            scanned = self._scan_folder(name)
+            yield scanned
+            if scanned.files is not None and not self._looks_ahead:
+                yield from self._scan_ahead(folders[place + 1 :], len(scanned.files.lengths))
                 return
 
-    def _seen_ahead(self, folders: list[bytes], files: int) -> Iterator["_Seen"]:
+    def _scan_ahead(self, folders: list[bytes], files: int) -> Iterator["_Scanned"]:
         """Each of them, which hold about so many files."""
         # Handing over a few names takes as long as finding them.
         few = min(_FEW, _FEW_NAMES // (files + 1) + 1)
         some = [folders[place : place + few] for place in range(0, len(folders), few)]
         self._looks_ahead = True
         try:
-            for seen in ahead(self._some_seen, some):
-                yield from seen
+            for scanned in ahead(self._scan_some, some):
+                yield from scanned
         finally:
             self._looks_ahead = False
 
-    def _some_seen(self, folders: list[bytes]) -> list["_Seen"]:
-        return [self._seen(name) for name in folders]
+    def _scan_some(self, folders: list[bytes]) -> list["_Scanned"]:
+        return [self._scan_folder(name) for name in folders]
 
-    def _seen(self, name: bytes) -> "_Seen":
+    def _scan_folder(self, name: bytes) -> "_Scanned":
         path = os.path.join(self._source, name)
         try:
             status = os.stat(path)
         except OSError as problem:
             raise unreadable(os.fsdecode(path), problem) from problem
         prefix = name and name + b"/"
-        return _Seen(name, prefix, status, leaf(path, prefix))
+        return _Scanned(name, prefix, status, leaf(path, prefix))
 
     def _scan(self, prefix: bytes) -> tuple[list[bytes], list[bytes]]:
         """Names of files and of folders; links are noted. The kind comes with the name."""
@@ -158,11 +158,11 @@ class Listing:
         _refuse_leaving(self._source, entry.path, name, target)
         self.links.append(ListedFolder(name, LINK, target))
 
-    def _add_folder(self, seen: "_Seen") -> None:
-        self.folders.append(ListedFolder(seen.name, FOLDER, b""))
+    def _add_folder(self, scanned: "_Scanned") -> None:
+        self.folders.append(ListedFolder(scanned.name, FOLDER, b""))
 
 
-class _Seen(NamedTuple):
+class _Scanned(NamedTuple):
     """A folder that was looked into."""
 
     name: bytes
@@ -194,17 +194,17 @@ def _refuse_leaving(source: bytes, path: bytes, name: bytes, target: bytes) -> N
     if not leads_out(name, target):
         return
     raise DatasetError(
-        f"{os.fsdecode(path)} is a link that leads out of the dataset",
-        why=f"it points to {os.fsdecode(target)}, which does not travel with {os.fsdecode(source)}",
+        f"{os.fsdecode(path)} is a link that points outside the dataset",
+        why=f"it points to {os.fsdecode(target)}, which is not packed with {os.fsdecode(source)}",
         hint="set `follow_links = true` for this dataset to pack what the link points to",
     )
 
 
-def _refuse_loop(seen: _Seen, above: list[tuple[int, int]]) -> None:
-    if _identity(seen.status) not in above:
+def _refuse_loop(scanned: _Scanned, above: list[tuple[int, int]]) -> None:
+    if _identity(scanned.status) not in above:
         return
     raise DatasetError(
-        f"{os.fsdecode(seen.name)} is a link to a folder that holds it",
+        f"{os.fsdecode(scanned.name)} is a link to a folder that contains it",
         why="following it would never end",
         hint="remove the link, or set `follow_links = false` for this dataset",
     )
@@ -214,7 +214,7 @@ def unreadable(path: str, problem: OSError) -> DatasetError:
     """The error for a file or folder of a dataset that cannot be read."""
     what, hint = _TROUBLE.get(problem.errno or 0, ("cannot be read", _OTHER))
     if problem.errno == errno.ENOENT:
-        why = "it was listed a moment ago, or is a link to nothing"
+        why = "it was removed just now, or it is a broken link"
     else:
         why = problem.strerror or str(problem)
     return DatasetError(f"{path} {what}", why=why, hint=hint)
@@ -222,13 +222,13 @@ def unreadable(path: str, problem: OSError) -> DatasetError:
 
 _LEAVE_OUT = "remove it from the dataset's folder"
 _AGAIN = "run the command again when no program changes the folder"
-_OTHER = f"if its disk is in order, run the command again; else {_LEAVE_OUT}"
+_OTHER = f"if its disk is healthy, run the command again; else {_LEAVE_OUT}"
 _PERMISSION = (
     "cannot be read",
     f"make it readable with `chmod u+r` (folders: `u+rx`), or {_LEAVE_OUT}",
 )
 _GONE = ("vanished while the dataset was packed", _AGAIN)
-_CHANGED = ("is not any more what it was when it was listed", _AGAIN)
+_CHANGED = ("changed after it was listed", _AGAIN)
 _DISK = (
     "cannot be read from its disk",
     f"copy what can still be read to another disk, or {_LEAVE_OUT}; the system's log says more",
@@ -247,8 +247,8 @@ _TROUBLE = {
     errno.ETIMEDOUT: ("is on a server that does not answer", "run the command again later"),
     errno.ELOOP: ("is a link that leads back to itself", "remove the link"),
     errno.ENAMETOOLONG: (
-        "has a path that is longer than the system takes",
-        "move the dataset to a folder nearer to the root, or shorten its names",
+        "has a path that is too long for this system",
+        "move the dataset to a folder with a shorter path, or shorten its names",
     ),
     errno.EMFILE: ("cannot be opened", "allow more open files with `ulimit -n`"),
     errno.ENFILE: ("cannot be opened", "too many files are open on this computer; try again later"),

@@ -47,7 +47,7 @@ class Draft:
         return {name: place for place, name in enumerate(first)}
 
 
-def draft(listing: Listing, folder: str) -> Draft:
+def write_draft(listing: Listing, folder: str) -> Draft:
     """Write the names of the listing to `folder`, in one pass."""
     files = at = 0
     with ExitStack() as streams:
@@ -96,10 +96,10 @@ class Columns:
 
 
 @contextmanager
-def columns(made: Draft) -> Iterator[Columns]:
+def columns(draft: Draft) -> Iterator[Columns]:
     with ExitStack() as stack:
         names, ends, hashes = (
-            stack.enter_context(_mapped(stack.enter_context(_part(made, part))))
+            stack.enter_context(_mapped(stack.enter_context(_part(draft, part))))
             for part in (NAMES, ENDS, HASHES)
         )
         yield Columns(
@@ -109,28 +109,28 @@ def columns(made: Draft) -> Iterator[Columns]:
         )
 
 
-def _part(made: Draft, part: str) -> BinaryIO:
-    return open(os.path.join(made.folder, part), "rb")
+def _part(draft: Draft, part: str) -> BinaryIO:
+    return open(os.path.join(draft.folder, part), "rb")
 
 
 def _mapped(stream: BinaryIO) -> mmap:
     return mmap(stream.fileno(), 0, access=ACCESS_READ)
 
 
-def drop(made: Draft, parts: Iterable[str]) -> None:
+def drop(draft: Draft, parts: Iterable[str]) -> None:
     for part in parts:
-        os.unlink(os.path.join(made.folder, part))
+        os.unlink(os.path.join(draft.folder, part))
 
 
-def tail(made: Draft) -> tuple[bytes, list[bytes]]:
+def tail(draft: Draft) -> tuple[bytes, list[bytes]]:
     """Links and folders as the end of the last shard, and as records of the index.
 
     Folders come last, so that `tar xf` sets their times after it wrote what is in them. What the
     disk says of their times and modes does not count.
     """
-    place = made.classes
-    entries = (*made.links, *made.folders)
-    at = made.layout.names - sum(len(entry.name) + len(entry.target) for entry in entries)
+    place = draft.classes
+    entries = (*draft.links, *draft.folders)
+    at = draft.layout.names - sum(len(entry.name) + len(entry.target) for entry in entries)
     blocks, records = [], []
     for entry in entries:
         blocks.append(_header(entry))

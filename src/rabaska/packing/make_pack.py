@@ -17,12 +17,12 @@ from rabaska.node.partial_folder import PartialFolder
 from rabaska.packing import pack_cache, reuse_shards
 from rabaska.packing.digests import digests
 from rabaska.packing.listing import Listing, unreadable
-from rabaska.packing.listing_file import Columns, columns, draft, tail
-from rabaska.packing.pack_cache import CachedPack, PackCache, whole
+from rabaska.packing.listing_file import Columns, columns, tail, write_draft
+from rabaska.packing.pack_cache import CachedShard, PackCache, complete_manifest
 from rabaska.packing.pack_index import describe
 from rabaska.packing.read_files import at_once
 from rabaska.packing.refusals import refuse_name, refuse_unfit, space_needed
-from rabaska.packing.reuse_shards import Vouched
+from rabaska.packing.reuse_shards import ShardPlan
 from rabaska.packing.shard_borders import (
     Samples,
     ShardLoad,
@@ -76,21 +76,21 @@ class PackOptions:
     progress: Callable[[Progress], None] = lambda _: None
 
 
-def pack(source: Path, store: Path, wish: PackOptions) -> Pack:
+def pack(source: Path, store: Path, options: PackOptions) -> Pack:
     """Pack `source` into `<store>/<name>-<digest>`, unless it is there as it is now.
 
     The same content gives the same pack, byte for byte, however many workers make it.
     """
     source, store = source.absolute(), store.absolute()
-    refuse_name(wish.name)
+    refuse_name(options.name)
     refuse_unfit(source, store)
     with space_needed(store, f"pack {source}"):
         store.mkdir(parents=True, exist_ok=True)
-        remains = partial_folder.adopt(str(store), wish.name)
+        remains = partial_folder.adopt(str(store), options.name)
         partial_folder.sweep(str(store), spare=pack_cache.notes)
-        folder = partial_folder.begin(str(store), wish.name)
+        folder = partial_folder.begin(str(store), options.name)
         try:
-            made = _pack_in(folder, source, wish, remains)
+            packed = _pack_in(folder, source, options, remains)
         except WorkerLost as problem:
             partial_folder.abandon(folder)
             raise _interrupted(source, problem) from problem
@@ -105,48 +105,50 @@ def pack(source: Path, store: Path, wish: PackOptions) -> Pack:
             raise
         for rest in remains:
             partial_folder.abandon(rest)
-        return made
+        return packed
 
 
 def _pack_in(
-    folder: PartialFolder, source: Path, wish: PackOptions, remains: list[PartialFolder]
+    folder: PartialFolder, source: Path, options: PackOptions, remains: list[PartialFolder]
 ) -> Pack:
     store = Path(folder.path).parent
     begun = time.time_ns()
-    listing = Listing(os.fsencode(source), follow_links=wish.follow_links)
-    made = draft(listing, folder.path)
-    if not made.layout.files:
+    listing = Listing(os.fsencode(source), follow_links=options.follow_links)
+    draft = write_draft(listing, folder.path)
+    if not draft.layout.files:
         raise DatasetError(
             f"the dataset in {source} is empty",
-            why="there is no file in it",
+            why="it contains no files",
             hint="check the path under [data] in rabaska.toml",
         )
-    end, records = tail(made)
-    with columns(made) as listed:
-        found = samples_among(listed.all_names()) if wish.samples else None
+    end, records = tail(draft)
+    with columns(draft) as listed:
+        samples = samples_among(listed.all_names()) if options.samples else None
         load = _load(listed, source)
-        total = load.bytes_before(made.layout.files)
-        size = wish.shard_size or target_size(total)
+        total = load.bytes_before(draft.layout.files)
+        size = options.shard_size or target_size(total)
         parts = _cuts(listed, load, size)
-    job = ShardTask(os.fsencode(source), made, made.classes, end, size, begun, wish.follow_links)
-    how = (wish.known_as or str(source), wish.name, wish.follow_links, wish.shard_size)
-    remembered = PackCache(store, how)
-    known = remembered.recall()
-    kept = dict(known.kept) if known else {}
+    job = ShardTask(
+        os.fsencode(source), draft, draft.classes, end, size, begun, options.follow_links
+    )
+    key = (options.known_as or str(source), options.name, options.follow_links, options.shard_size)
+    cache = PackCache(store, key)
+    last = cache.last_pack()
+    kept = dict(last.kept) if last else {}
     for rest in remains:
-        kept.update(pack_cache.left_behind(rest.path))
-    vouched = _vouched(job, parts, wish) if kept else []
-    same = known is not None and [part.voucher for part in vouched] == known.vouchers
-    if known and same and known.untouched:
+        kept.update(pack_cache.finished_shards(rest.path))
+    plans = _plan_shards(job, parts, options) if kept else []
+    same = last is not None and [part.fingerprint for part in plans] == last.fingerprints
+    if last and same and last.untouched:
         partial_folder.abandon(folder)
-        return replace(_described(known.manifest, store, found, reused=True), new=False)
-    parts = [part.cut for part in vouched] or parts
+        return replace(_pack_of(last.manifest, store, samples, reused=True), new=False)
+    parts = [part.cut for part in plans] or parts
     stripes = _spread(folder.path, size)
-    written = _write_shards(job, parts, _Plan(wish, total, kept, vouched))
-    manifest = describe(made, wish.name, written, records)
+    written = _write_shards(job, parts, _Plan(options, total, kept, plans))
+    manifest = describe(draft, options.name, written, records)
     placed = put_in_place(folder, manifest)
-    remembered.keep(written, manifest, begun)
-    described = _described(manifest, store, found, reused=False)
+    cache.keep(written, manifest, begun)
+    described = _pack_of(manifest, store, samples, reused=False)
     return replace(described, stripes=stripes if placed.new else None, **placed._asdict())
 
 
@@ -182,22 +184,22 @@ def _cuts(listed: Columns, load: ShardLoad, size: int) -> list[ShardRange]:
     return cuts(listed.hashes, load, size, together=together)
 
 
-def _vouched(job: ShardTask, parts: list[ShardRange], wish: PackOptions) -> list[Vouched]:
-    """What will be shards, in order and numbered, with what vouches for them now."""
-    found = sorted(
-        share(lambda part: reuse_shards.vouch(job, part), parts, wish.workers), key=_place
+def _plan_shards(job: ShardTask, parts: list[ShardRange], options: PackOptions) -> list[ShardPlan]:
+    """What will be shards, in order and numbered, with their fingerprints as they are now."""
+    plans = sorted(
+        share(lambda part: reuse_shards.plan_shards(job, part), parts, options.workers), key=_place
     )
     return [
-        part._replace(cut=part.cut._replace(number=number)) for number, part in enumerate(found)
+        plan._replace(cut=plan.cut._replace(number=number)) for number, plan in enumerate(plans)
     ]
 
 
-def _place(part: Vouched) -> tuple[int, int]:
-    return part.cut.begin, part.cut.end
+def _place(plan: ShardPlan) -> tuple[int, int]:
+    return plan.cut.begin, plan.cut.end
 
 
-def _described(
-    manifest: pack_format.Manifest, store: Path, found: Samples | None, *, reused: bool
+def _pack_of(
+    manifest: pack_format.Manifest, store: Path, samples: Samples | None, *, reused: bool
 ) -> Pack:
     return Pack(
         manifest.identity,
@@ -206,18 +208,18 @@ def _described(
         manifest.bytes,
         len(manifest.shards),
         reused,
-        found,
+        samples,
     )
 
 
 class _Plan(NamedTuple):
-    wish: PackOptions
+    options: PackOptions
     total: int  # bytes, about
-    kept: dict[str, CachedPack]
-    vouched: list[Vouched]  # by the number of their cuts, if anything is kept
+    kept: dict[str, CachedShard]
+    plans: list[ShardPlan]  # by the number of their cuts, if anything is kept
 
-    def kept_for(self, cut: ShardRange) -> CachedPack | None:
-        return self.kept.get(self.vouched[cut.number].voucher) if self.vouched else None
+    def kept_for(self, cut: ShardRange) -> CachedShard | None:
+        return self.kept.get(self.plans[cut.number].fingerprint) if self.plans else None
 
 
 def _write(job: ShardTask, cuts: Sequence[ShardRange], plan: _Plan) -> Iterator[Packed | Written]:
@@ -229,28 +231,28 @@ def _write(job: ShardTask, cuts: Sequence[ShardRange], plan: _Plan) -> Iterator[
         if kept is None:
             writers.append(write_cut(job, cut, begin))
         else:
-            writers.append(reuse_shards.take_over(job, plan.vouched[cut.number], kept, begin))
+            writers.append(reuse_shards.take_over(job, plan.plans[cut.number], kept, begin))
     return in_turn(writers)
 
 
 def _write_shards(job: ShardTask, parts: list[ShardRange], plan: _Plan) -> list[Written]:
     written: dict[int, Written] = {}
     done_files = done_bytes = 0
-    total_files = job.made.layout.files
+    total_files = job.draft.layout.files
     # The largest first, so that in the end all workers are done at about the same time.
     tasks = sorted(parts, key=lambda cut: cut.begin - cut.end)
-    groups = side_by_side(tasks, plan.wish.workers)
-    for word in share(lambda cuts: _write(job, cuts, plan), groups, plan.wish.workers):
-        if isinstance(word, Packed):
-            done_files, done_bytes = done_files + word.files, done_bytes + word.bytes
+    groups = side_by_side(tasks, plan.options.workers)
+    for event in share(lambda cuts: _write(job, cuts, plan), groups, plan.options.workers):
+        if isinstance(event, Packed):
+            done_files, done_bytes = done_files + event.files, done_bytes + event.bytes
             total = done_bytes if done_files == total_files else max(plan.total, done_bytes)
-            plan.wish.progress(Progress(done_files, done_bytes, total_files, total))
+            plan.options.progress(Progress(done_files, done_bytes, total_files, total))
         else:
             # Here and not in the worker, which can go on meanwhile.
-            for part in word.parts:
-                files.sync_file(os.path.join(job.made.folder, part.shard.name))
-            pack_cache.note(job.made.folder, word, job.begun)
-            written[word.number] = word
+            for part in event.parts:
+                files.sync_file(os.path.join(job.draft.folder, part.shard.name))
+            pack_cache.note(job.draft.folder, event, job.begun)
+            written[event.number] = event
     return [written[cut.number] for cut in parts]
 
 
@@ -277,7 +279,7 @@ def put_in_place(folder: PartialFolder, manifest: pack_format.Manifest) -> Place
 def _is_good(target: Path, ours: PartialFolder, manifest: pack_format.Manifest) -> bool:
     """Whether a pack of the same name holds the same, byte for byte; shards that we linked do."""
     if (
-        whole(target) is None
+        complete_manifest(target) is None
         or pack_format.sha256_of(str(target / pack_format.INDEX)) != manifest.index_sha256
     ):
         return False
@@ -291,6 +293,6 @@ def _is_good(target: Path, ours: PartialFolder, manifest: pack_format.Manifest) 
 def _interrupted(source: Path, problem: WorkerLost) -> DatasetError:
     return DatasetError(
         f"packing {source} was interrupted",
-        why=f"{problem} from outside, perhaps for want of memory",
+        why=f"{problem} by another process, perhaps because memory ran out",
         hint="run the command again",
     )

@@ -55,7 +55,7 @@ def advise(source: Path, speed: float) -> Advice:
     """What is to be done with a folder on a disk that reads so many bytes per second."""
     names = [name for some in Listing(os.fsencode(source)) for name in some.one_by_one()]
     if not names:
-        raise DatasetError(f"there is no file in {source}", hint="is the path right?")
+        raise DatasetError(f"there is no file in {source}", hint="check the path")
     chosen = names[:: max(1, len(names) // _SAMPLED)]
     contents, spent, sizes = _read(os.fsencode(source), chosen)
     mean = sum(sizes) / len(sizes)

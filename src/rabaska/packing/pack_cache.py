@@ -27,7 +27,7 @@ _TICK = 0.02  # seconds; the systems that count no whole seconds count steps sho
 _Facts = list[int]  # about a shard: they change when anybody writes to it
 
 
-class CachedPack(NamedTuple):
+class CachedShard(NamedTuple):
     """A shard that is there already: a file of `folder`, and where its index records are."""
 
     folder: str
@@ -36,45 +36,45 @@ class CachedPack(NamedTuple):
     facts: _Facts | None = None  # as they were when it was known to be good
 
 
-class Recalled(NamedTuple):
+class LastPack(NamedTuple):
     manifest: pack_format.Manifest
-    vouchers: list[str]  # of each shard; "" for one that its times could not vouch for
-    kept: dict[str, CachedPack]
+    fingerprints: list[str]  # of each shard; "" where files were too new
+    kept: dict[str, CachedShard]
 
     @property
     def untouched(self) -> bool:
         """Whether nobody wrote to the pack since it was made."""
-        return len(self.kept) == len(self.vouchers) and all(map(_is_known, self.kept.values()))
+        return len(self.kept) == len(self.fingerprints) and all(map(_is_known, self.kept.values()))
 
 
 @dataclass(frozen=True)
 class PackCache:
-    """The memory of one dataset, packed in one way."""
+    """The record of one dataset, packed in one way."""
 
     store: Path
     key: tuple[str | int | bool | None, ...]
 
-    def recall(self) -> Recalled | None:
-        """The last pack made of it and what its shards hold, if it is still there and whole."""
+    def last_pack(self) -> LastPack | None:
+        """The last pack made of it and what its shards hold, if it is still there and complete."""
         try:
-            known = files.read_json(str(self._path))
-            manifest = whole(self.store / str(known["pack"])) if known else None
-            if known is None or manifest is None:
+            record = files.read_json(str(self._path))
+            manifest = complete_manifest(self.store / str(record["pack"])) if record else None
+            if record is None or manifest is None:
                 return None
-            kept = _kept(self.store / manifest.identity, manifest, known["shards"])
-            return Recalled(manifest, [voucher for voucher, _ in known["shards"]], kept)
+            kept = _kept(self.store / manifest.identity, manifest, record["shards"])
+            return LastPack(manifest, [fingerprint for fingerprint, _ in record["shards"]], kept)
         except (ValueError, KeyError, TypeError, IndexError):
-            return None  # a memory that cannot be read is no memory
+            return None  # a record that cannot be read is no record
 
     def keep(self, written: Sequence[Written], manifest: pack_format.Manifest, begun: int) -> None:
-        """Remember what was packed, but for what its times cannot vouch for."""
+        """Remember what was packed, but for files too new for their times to prove anything."""
         parts = [part for cut in written for part in cut.parts]
         if not any(_is_old(part, begun) for part in parts):
             return
         folder = self.store / manifest.identity
         facts = _facts_of([folder / shard.name for shard in manifest.shards])
         shards = [
-            [part.voucher if _is_old(part, begun) else "", fact]
+            [part.fingerprint if _is_old(part, begun) else "", fact]
             for part, fact in zip(parts, facts, strict=True)
         ]
         self._path.parent.mkdir(exist_ok=True)
@@ -86,22 +86,22 @@ class PackCache:
         return self.store / _FOLDER / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
 
 
-def whole(folder: Path) -> pack_format.Manifest | None:
+def complete_manifest(folder: Path) -> pack_format.Manifest | None:
     """The manifest of the pack in `folder`, or None if anything of it is missing."""
     try:
         manifest = pack_format.load_manifest(os.fspath(folder))
         refuse_wrong_sizes(os.fspath(folder), manifest)
-    except (pack_format.DamagedPack, OSError):
+    except (pack_format.BadPack, OSError):
         return None
     return manifest if manifest.identity == folder.name else None
 
 
-def is_good(kept: CachedPack) -> bool:
+def is_good(kept: CachedShard) -> bool:
     """Whether the shard is as it was made: nobody wrote to it since, or all of it was read."""
     return _is_known(kept) or is_as_made(kept.folder, kept.shard)
 
 
-def _is_known(kept: CachedPack) -> bool:
+def _is_known(kept: CachedShard) -> bool:
     try:
         return kept.facts is not None and kept.facts == _facts(Path(kept.folder, kept.shard.name))
     except OSError:
@@ -109,8 +109,8 @@ def _is_known(kept: CachedPack) -> bool:
 
 
 def _facts(path: Path) -> _Facts:
-    found = path.stat()
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def _facts_of(paths: Sequence[Path]) -> list[_Facts | None]:
@@ -119,9 +119,9 @@ def _facts_of(paths: Sequence[Path]) -> list[_Facts | None]:
     Whoever writes to one of them after this, changes its facts.
     """
     time.sleep(_TICK)
-    found = [_facts(path) for path in paths]
-    coarse = all(changed % 10**9 == 0 for _, _, changed, _ in found)
-    return [None] * len(found) if coarse else list(found)
+    facts = [_facts(path) for path in paths]
+    coarse = all(changed % 10**9 == 0 for _, _, changed, _ in facts)
+    return [None] * len(facts) if coarse else list(facts)
 
 
 def _is_old(part: ShardPart, begun: int) -> bool:
@@ -130,7 +130,7 @@ def _is_old(part: ShardPart, begun: int) -> bool:
 
 def _kept(
     folder: Path, manifest: pack_format.Manifest, shards: Sequence[tuple[str, _Facts | None]]
-) -> dict[str, CachedPack]:
+) -> dict[str, CachedShard]:
     path = os.path.join(folder, pack_format.INDEX)
     index = Index(path)
     try:
@@ -143,18 +143,18 @@ def _kept(
         index.close()
     places = [HEADER.size + begin * RECORD.size for begin in begins]
     return {
-        voucher: CachedPack(
+        fingerprint: CachedShard(
             str(folder), manifest.shards[n], (path, places[n], places[n + 1]), facts
         )
-        for n, (voucher, facts) in enumerate(shards)
-        if voucher
+        for n, (fingerprint, facts) in enumerate(shards)
+        if fingerprint
     }
 
 
 def note(folder: str, written: Written, begun: int) -> None:
-    """Leave word in a pack being made that one cut of it is done."""
+    """Record in a pack being made that one cut of it is done."""
     parts = [
-        [part.voucher, list(part.shard)] if _is_old(part, begun) else ["", []]
+        [part.fingerprint, list(part.shard)] if _is_old(part, begun) else ["", []]
         for part in written.parts
     ]
     path = os.path.join(folder, f"{_NOTE}{written.number:05d}.json")
@@ -167,20 +167,20 @@ def notes(folder: str) -> list[str]:
     return [name for name in os.listdir(folder) if name.startswith(_NOTE)]
 
 
-def left_behind(folder: str) -> dict[str, CachedPack]:
+def finished_shards(folder: str) -> dict[str, CachedShard]:
     """What a packer that was killed had finished in `folder`; who uses it reads it first."""
-    found = {}
+    shards = {}
     for name in notes(folder):
         try:
             value = files.read_json(os.path.join(folder, name)) or {}
-            for part, (voucher, shard) in enumerate(value["parts"]):
-                if voucher:
+            for part, (fingerprint, shard) in enumerate(value["parts"]):
+                if fingerprint:
                     records = _records(folder, value["cut"], part)
                     named = Shard(*shard)._replace(name=part_name(value["cut"], part))
-                    found[str(voucher)] = CachedPack(folder, named, records)
+                    shards[str(fingerprint)] = CachedShard(folder, named, records)
         except (ValueError, KeyError, TypeError, OSError):
             continue
-    return found
+    return shards
 
 
 def _records(folder: str, cut: int, part: int) -> tuple[str, int, int]:

@@ -18,7 +18,7 @@ _WORDS = RECORD.size // 4
 
 
 def describe(
-    made: Draft, name: str, written: list[Written], end: list[bytes]
+    draft: Draft, name: str, written: list[Written], end: list[bytes]
 ) -> pack_format.Manifest:
     """Give the shards their names; write the index and, last, the manifest."""
     shards: list[pack_format.Shard] = []
@@ -26,31 +26,35 @@ def describe(
     for cut in written:
         for part, (shard, _, _) in enumerate(cut.parts):
             named = shard._replace(name=pack_format.shard_name(len(shards)))
-            os.rename(os.path.join(made.folder, shard.name), os.path.join(made.folder, named.name))
+            os.rename(
+                os.path.join(draft.folder, shard.name), os.path.join(draft.folder, named.name)
+            )
             shards.append(named)
-            records.append(os.path.join(made.folder, records_name(cut.number, part)))
-    total, size, sha256 = _write_index(made, records, end)
-    manifest = pack_format.Manifest(name, "", made.layout.files, total, size, sha256, shards)
+            records.append(os.path.join(draft.folder, records_name(cut.number, part)))
+    total, size, sha256 = _write_index(draft, records, end)
+    manifest = pack_format.Manifest(name, "", draft.layout.files, total, size, sha256, shards)
     manifest = manifest._replace(digest=pack_format.digest_of(manifest))
-    files.write_json(os.path.join(made.folder, pack_format.MANIFEST), pack_format.to_json(manifest))
-    for left in pack_cache.notes(made.folder):
-        os.unlink(os.path.join(made.folder, left))
-    drop(made, (ENDS, HASHES))
+    files.write_json(
+        os.path.join(draft.folder, pack_format.MANIFEST), pack_format.to_json(manifest)
+    )
+    for left in pack_cache.notes(draft.folder):
+        os.unlink(os.path.join(draft.folder, left))
+    drop(draft, (ENDS, HASHES))
     return manifest
 
 
-def _write_index(made: Draft, records: list[str], end: list[bytes]) -> tuple[int, int, str]:
+def _write_index(draft: Draft, records: list[str], end: list[bytes]) -> tuple[int, int, str]:
     """Join the records of all shards, those of links and folders, and the names."""
-    path = os.path.join(made.folder, pack_format.INDEX)
+    path = os.path.join(draft.folder, pack_format.INDEX)
     total = 0
     with open(path, "wb") as index:
-        index.write(made.layout.header())
+        index.write(draft.layout.header())
         for number, part in enumerate(records):
             content, size = _numbered(part, number)
             index.write(content)
             total += size
         index.write(_in_shard(b"".join(end), len(records) - 1))
-        _move(os.path.join(made.folder, NAMES), index)
+        _move(os.path.join(draft.folder, NAMES), index)
         index.flush()
         os.fsync(index.fileno())
         size = index.tell()
@@ -79,7 +83,7 @@ def _in_shard(records: bytes, number: int) -> bytes:
     return bytes(changed)
 
 
-def _move(part: str, whole_file: BinaryIO) -> None:
+def _move(part: str, target: BinaryIO) -> None:
     with open(part, "rb") as stream:
-        shutil.copyfileobj(stream, whole_file, 2**20)
+        shutil.copyfileobj(stream, target, 2**20)
     os.unlink(part)

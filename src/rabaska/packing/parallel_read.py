@@ -15,7 +15,7 @@ _CHUNK = 8
 _MANY = 8192  # files that are asked for before the first of them is wanted
 _MOST_BYTES = 64 * 2**20  # held at once, about
 
-_Asked = list[tuple[int, list[bytes], Future[list[T]]]]  # in the order of places
+_Reads = list[tuple[int, list[bytes], Future[list[T]]]]  # in the order of places
 
 
 class ParallelReader(Generic[T]):
@@ -31,10 +31,10 @@ class ParallelReader(Generic[T]):
 
     def results(self, names: list[bytes]) -> Iterator[T]:
         """What was read of every chunk; those that come after are read meanwhile."""
-        groups: deque[_Asked[T]] = deque()
+        groups: deque[_Reads[T]] = deque()
         try:
             for begin in range(0, len(names), _MANY):
-                groups.append(self._asked(names[begin : begin + _MANY]))
+                groups.append(self._submitted(names[begin : begin + _MANY]))
                 if len(groups) > 1:
                     yield from self._answers(groups.popleft())
             for group in groups:
@@ -42,36 +42,36 @@ class ParallelReader(Generic[T]):
         finally:
             self._pool.shutdown(cancel_futures=True)
 
-    def _asked(self, names: list[bytes]) -> _Asked[T]:
-        asked = [
+    def _submitted(self, names: list[bytes]) -> _Reads[T]:
+        reads = [
             (place, chunk, self._pool.submit(self._ahead, chunk))
             for place, chunk in read_parallel(names)
         ]
-        return sorted(asked, key=lambda one: one[0])
+        return sorted(reads, key=lambda read: read[0])
 
     def _ahead(self, chunk: list[bytes]) -> list[T]:
         """Nothing when too much is held already: it is read when its turn comes."""
         if self._held > _MOST_BYTES:
             return []
-        found = self._read(chunk)
+        results = self._read(chunk)
         with self._lock:
-            self._held += sum(map(self._size, found))
-        return found
+            self._held += sum(map(self._size, results))
+        return results
 
-    def _answers(self, asked: _Asked[T]) -> Iterator[T]:
-        for _, chunk, future in asked:
-            found = future.result()
+    def _answers(self, reads: _Reads[T]) -> Iterator[T]:
+        for _, chunk, future in reads:
+            results = future.result()
             with self._lock:
-                self._held -= sum(map(self._size, found))
-            yield from found or self._read(chunk)
+                self._held -= sum(map(self._size, results))
+            yield from results or self._read(chunk)
 
 
 def _allow_open_files(count: int) -> None:
     """Raise the limit of this process to `count`, or as near as it may: macOS begins with 256."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def read_parallel(names: Iterable[bytes]) -> Iterator[tuple[int, list[bytes]]]:

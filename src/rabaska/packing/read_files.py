@@ -28,7 +28,7 @@ _WHOLE = 2**20  # below this size a file is read whole by one of many
 _PIECE = 2**18  # small enough for a few to stay in the processor's cache
 _THREADS = 32
 _SLOW = 40e-6  # seconds for a file; a warm one takes 5 to 20
-_CAN_TELL = hasattr(os, "posix_fadvise")  # not on macOS
+_CAN_ANNOUNCE = hasattr(os, "posix_fadvise")  # not on macOS
 # A file may have become a link, or a pipe that would block, since it was listed.
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -55,7 +55,7 @@ class Reader:
         """All files in their order, some at a time."""
         done, few = 0, _FIRST
         some: Read | None = None
-        foresight: _Foresight | None = None
+        foresight: _ReadAhead | None = None
         while done < len(names):
             clock = _Clock()
             if isinstance(some, Large):  # its neighbour is likely large as well
@@ -66,7 +66,7 @@ class Reader:
             done, few = done + _count(some), _FEW
             yield some
             if waited and foresight is None:
-                foresight = _Foresight(names, done, self._flags)
+                foresight = _ReadAhead(names, done, self._flags)
             if foresight is not None and not foresight.keeps_ahead(done):
                 from rabaska.packing.parallel_read import ParallelReader  # takes long to import
 
@@ -114,17 +114,17 @@ class Reader:
     def changed(self, name: bytes) -> DatasetError:
         return DatasetError(
             f"{os.fsdecode(os.path.join(self._source, name))} changed while it was packed",
-            why="its size or its time of change is newer than the beginning of the work",
+            why="its size or modification time changed after packing began",
             hint="run the command again when no program writes into the folder",
         )
 
     def _all(self, names: list[bytes]) -> list[Read]:
-        found: list[Read] = []
+        portions: list[Read] = []
         done = 0
         while done < len(names):
-            found.append(self._some(names[done:], _WHOLE))
-            done += _count(found[-1])
-        return found
+            portions.append(self._some(names[done:], _WHOLE))
+            done += _count(portions[-1])
+        return portions
 
     def _some(self, names: list[bytes], whole: int) -> Read:
         """The first of these files, or the first few."""
@@ -135,27 +135,27 @@ class Reader:
         return unreadable(os.fsdecode(os.path.join(self._source, name)), problem)
 
 
-class _Foresight:
+class _ReadAhead:
     """Has the system fetch the files that are read next: a disk brings many as soon as one."""
 
-    def __init__(self, names: list[bytes], told: int, flags: int) -> None:
+    def __init__(self, names: list[bytes], announced: int, flags: int) -> None:
         self._names = names
-        self._told = told  # so many of them need not be announced any more
+        self._announced = announced  # so many of them need not be announced any more
         self._flags = flags
         self._few = _FIRST
 
     def keeps_ahead(self, done: int) -> bool:
         """Announce what comes after the first `done`; False if that alone makes us wait."""
-        if not _CAN_TELL:
+        if not _CAN_ANNOUNCE:
             return False
-        if self._told >= min(done + _FEW, len(self._names)):
+        if self._announced >= min(done + _FEW, len(self._names)):
             return True
-        begin = max(self._told, done)
+        begin = max(self._announced, done)
         coming = self._names[begin : begin + self._few]
         clock = _Clock()
         for name in coming:
             self._announce(name)
-        self._told, self._few = begin + len(coming), 2 * _FEW
+        self._announced, self._few = begin + len(coming), 2 * _FEW
         return not clock.waited(len(coming))
 
     def _announce(self, name: bytes) -> None:
@@ -211,13 +211,13 @@ def _waits() -> int:
     return resource.getrusage(who).ru_nvcsw
 
 
-def at_once(ask: Callable[[T], S], about: Sequence[T]) -> list[S]:
+def at_once(query: Callable[[T], S], items: Sequence[T]) -> list[S]:
     """`ask` of each, with threads once the first ones took long to answer."""
     clock = _Clock()
-    first = [ask(one) for one in about[:_FIRST]]
+    first = [query(item) for item in items[:_FIRST]]
     if not clock.waited(len(first)):
-        return first + [ask(one) for one in about[_FIRST:]]
+        return first + [query(item) for item in items[_FIRST:]]
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_THREADS) as pool:
-        return first + list(pool.map(ask, about[_FIRST:]))
+        return first + list(pool.map(query, items[_FIRST:]))

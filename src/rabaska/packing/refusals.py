@@ -53,7 +53,7 @@ def refuse_secrets(path: str) -> None:
     raise DatasetError(
         f"{path} is not packed: keys and passwords are kept there",
         why=f"it is {real}, and what is packed is sent to the cluster, where the program reads it",
-        hint="look at [data] in rabaska.toml; copy what is really data into a folder of its own",
+        hint="check [data] in rabaska.toml; copy what is really data into a folder of its own",
     )
 
 

@@ -11,7 +11,7 @@ from rabaska.packing import tar_headers
 from rabaska.packing.digests import Begin
 from rabaska.packing.listing import unreadable
 from rabaska.packing.listing_file import columns
-from rabaska.packing.pack_cache import CachedPack, is_good
+from rabaska.packing.pack_cache import CachedShard, is_good
 from rabaska.packing.read_files import at_once
 from rabaska.packing.shard_borders import ShardRange, parts_of
 from rabaska.packing.tar_batches import CHANGED, FACTS, SIZE, numbers
@@ -20,33 +20,33 @@ from rabaska.packing.write_shards import (
     ShardPart,
     ShardTask,
     Written,
+    fingerprint_of,
     part_name,
     records_name,
-    vouched,
     write_cut,
 )
 
 
-class Vouched(NamedTuple):
+class ShardPlan(NamedTuple):
     """What will be one shard, as its files are now."""
 
     cut: ShardRange
-    voucher: str
+    fingerprint: str
     newest: int  # ns: the latest change of any of its files
 
 
-def vouch(job: ShardTask, cut: ShardRange) -> Iterator[Vouched]:
-    """The shards that a cut becomes, each with the voucher that packing it now would give."""
+def plan_shards(job: ShardTask, cut: ShardRange) -> Iterator[ShardPlan]:
+    """The shards that a cut becomes, each with the fingerprint that packing it now would give."""
     os.chdir(job.source)
-    with columns(job.made) as listed:
+    with columns(job.draft) as listed:
         names = listed.name_list(cut.begin, cut.end)
 
     def facts(name: bytes) -> tuple[int, ...]:
         try:
-            found: tuple[int, ...] = FACTS(os.stat(name, follow_symlinks=job.follow_links))
+            row: tuple[int, ...] = FACTS(os.stat(name, follow_symlinks=job.follow_links))
         except OSError as problem:
             raise unreadable(os.fsdecode(os.path.join(job.source, name)), problem) from problem
-        return found
+        return row
 
     rows = at_once(facts, names)
     end = job.end if cut.last else b""
@@ -54,28 +54,28 @@ def vouch(job: ShardTask, cut: ShardRange) -> Iterator[Vouched]:
     pairs = parts_of(names, lengths, job.size, len(end))
     for begin, stop in pairs:
         last = (begin, stop) == pairs[-1]
-        voucher = vouched(
+        fingerprint = fingerprint_of(
             hashlib.sha256(numbers(rows[begin:stop])).digest(),
             hashlib.sha256(b"".join(names[begin:stop])).digest(),
             end if last else b"",
         )
         newest = max((row[CHANGED] for row in rows[begin:stop]), default=0)
         part = ShardRange(cut.number, cut.begin + begin, cut.begin + stop, cut.last and last)
-        yield Vouched(part, voucher, newest)
+        yield ShardPlan(part, fingerprint, newest)
 
 
 def take_over(
-    job: ShardTask, vouched: Vouched, kept: CachedPack, begin: Begin
+    job: ShardTask, plan: ShardPlan, kept: CachedShard, begin: Begin
 ) -> Iterator[Packed | Written]:
     """Put a shard that is there already, and its records, into the pack being made.
 
     One that was damaged since is written anew.
     """
-    cut = vouched.cut
+    cut = plan.cut
     if not is_good(kept):
         yield from write_cut(job, cut, begin)
         return
-    with columns(job.made) as listed:
+    with columns(job.draft) as listed:
         names = listed.name_list(cut.begin, cut.end)
         at = listed.start(cut.begin)
     path, first, last = kept.records
@@ -88,7 +88,7 @@ def take_over(
     _link(os.path.join(kept.folder, kept.shard.name), _path(job, name))
     yield Packed(len(names), sum(record[1] for record in RECORD.iter_unpack(old)))
     shard = Shard(name, *kept.shard[1:])
-    yield Written(cut.number, [ShardPart(shard, vouched.voucher, vouched.newest)])
+    yield Written(cut.number, [ShardPart(shard, plan.fingerprint, plan.newest)])
 
 
 def _renewed(old: bytes, names: list[bytes], at: int, classes: dict[bytes, int]) -> bytes:
@@ -103,7 +103,7 @@ def _renewed(old: bytes, names: list[bytes], at: int, classes: dict[bytes, int])
 
 
 def _path(job: ShardTask, name: str) -> str:
-    return os.path.join(job.made.folder, name)
+    return os.path.join(job.draft.folder, name)
 
 
 def _link(source: str, target: str) -> None:

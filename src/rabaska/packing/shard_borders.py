@@ -50,8 +50,8 @@ class ShardLoad(NamedTuple):
 
 def target_size(length: int) -> int:
     """How large shards should be for so many bytes: a power of two, or growth would move all."""
-    wanted = max(_SMALLEST, min(_LARGEST, length // _SHARDS_WANTED))
-    return 1 << (wanted.bit_length() - 1)
+    size = max(_SMALLEST, min(_LARGEST, length // _SHARDS_WANTED))
+    return 1 << (size.bit_length() - 1)
 
 
 def sampled(hashes: Sequence[int]) -> list[int]:
@@ -193,7 +193,7 @@ def samples_among(names: Iterable[bytes]) -> Samples:
         raise DatasetError(
             "there are no samples in the dataset",
             why="no file has an ending, such as `.jpg`",
-            hint="leave out `samples`",
+            hint="remove `samples`",
         )
     usual = kinds.most_common(1)[0][0]
     odd = [firsts.get(kind, b"") for kind in kinds if kind != usual]
@@ -213,7 +213,7 @@ def _grouped(names: Iterable[bytes]) -> Iterator[tuple[bytes, tuple[bytes, ...]]
         if key in parted:
             raise DatasetError(
                 f"the files of sample {_text(key)} do not follow one another",
-                why=f"in the order of names, a folder called {_text(key)}.… lies between them",
+                why=f"sorted by name, a folder called {_text(key)}.… comes between them",
                 hint="rename the folder",
             )
         while around and not key.startswith(around[-1] + b"."):

@@ -24,18 +24,18 @@ def in_turn(writers: Sequence[Iterator[Packed | Written]]) -> Iterator[Packed | 
     """What they say, a step of each at a time; words about progress are summed up."""
     going = deque(writers)
     files = size = 0
-    said = 0.0
+    reported = 0.0
     while going:
-        word = next(going[0], None)
-        if word is None:
+        event = next(going[0], None)
+        if event is None:
             going.popleft()
             continue
         going.rotate(-1)
-        if isinstance(word, Written):
-            yield word
+        if isinstance(event, Written):
+            yield event
             continue
-        files, size = files + word.files, size + word.bytes
-        if time.monotonic() - said > _OFTEN:
+        files, size = files + event.files, size + event.bytes
+        if time.monotonic() - reported > _OFTEN:
             yield Packed(files, size)
-            files, size, said = 0, 0, time.monotonic()
+            files, size, reported = 0, 0, time.monotonic()
     yield Packed(files, size)

@@ -20,7 +20,7 @@ from rabaska.packing import tar_headers
 from rabaska.packing.tar_headers import BLOCK
 
 SMALL = 2**18  # files below this size are taken many at a time
-# What vouches for a file: it changes when the content does.
+# The fingerprint of a file: it changes when the content does.
 FACTS = attrgetter("st_size", "st_mtime_ns", "st_mode", "st_ino", "st_ctime_ns")
 SIZE, TIME, MODE, INODE, CHANGED = range(5)
 PADS = [bytes(-size % BLOCK) for size in range(BLOCK)]
@@ -123,12 +123,12 @@ def _read(names: list[bytes], flags: int) -> tuple[list[os.stat_result], list[by
     try:
         statuses = list(map(os.fstat, opened))
         # One byte more than it has, so that a file that grew shows itself.
-        wanted = [
+        sizes = [
             status.st_size + 1 if status.st_size < SMALL and stat.S_ISREG(status.st_mode) else 0
             for status in statuses
         ]
         with suppress(OSError):
-            contents.extend(map(os.read, opened, wanted))
+            contents.extend(map(os.read, opened, sizes))
     finally:
         for descriptor in opened:
             os.close(descriptor)

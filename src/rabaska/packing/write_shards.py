@@ -63,8 +63,8 @@ class ShardFile:
     def _flush(self) -> None:
         if not self._waiting:
             return
-        one, *others = self._waiting
-        piece = memoryview(b"".join(self._waiting) if others else one)
+        first, *others = self._waiting
+        piece = memoryview(b"".join(self._waiting) if others else first)
         self._waiting.clear()
         for part in self._parts(piece):
             self._crcs[-1] = crc32(part, self._crcs[-1])
@@ -94,10 +94,10 @@ class Packed(NamedTuple):
 
 
 class ShardPart(NamedTuple):
-    """A shard, and what vouches for it."""
+    """A shard, and the fingerprint of its files."""
 
     shard: Shard
-    voucher: str  # changes when the name, size, time, mode or inode of a file in it does
+    fingerprint: str  # changes when the name, size, time, mode or inode of a file in it does
     newest: int  # ns: the latest change of any of its files
 
 
@@ -112,7 +112,7 @@ class ShardTask(NamedTuple):
     """What every worker needs to know."""
 
     source: bytes
-    made: Draft
+    draft: Draft
     classes: dict[bytes, int]
     end: bytes  # links and folders, for the last shard
     size: int  # that a shard should have
@@ -135,7 +135,7 @@ def write_cut(job: ShardTask, cut: ShardRange, begin: Begin) -> Iterator[Packed 
     """
     os.chdir(job.source)
     gc.disable()  # nothing here refers to itself, and there is much to look through
-    with columns(job.made) as listed:
+    with columns(job.draft) as listed:
         names = listed.name_list(cut.begin, cut.end)
         writer = _Writer(job, cut, listed.start(cut.begin), begin)
     reader = Reader(job.source, follow_links=job.follow_links)
@@ -164,7 +164,7 @@ class _Writer:
         """Add files that were just read; a large one is read here, with a word at each piece."""
         portion = head_of(read) if isinstance(read, Large) else read
         if max(portion.column(CHANGED)) >= self._job.begun:
-            self._look_again(portion, reader)
+            self._refuse_changed(portion, reader)
         if isinstance(read, Large):
             yield from self._add_large(read, portion, reader)
         else:
@@ -173,8 +173,8 @@ class _Writer:
 
     def _add(self, portion: Portion) -> None:
         if len(portion.names) > 1 and not self._holds(portion):
-            for one in portion.one_by_one():
-                self._add(one)
+            for file in portion.one_by_one():
+                self._add(file)
             return
         self._make_room(portion.names[0], len(portion.tar), len(portion.names))
         self._note(portion)
@@ -231,21 +231,21 @@ class _Writer:
         first, inside, _ = name.partition(b"/")
         return self._job.classes[first] if inside else NO_CLASS
 
-    def _look_again(self, portion: Portion, reader: Reader) -> None:
+    def _refuse_changed(self, portion: Portion, reader: Reader) -> None:
         """Refuse what was written since we began.
 
         A time that lies ahead of us is another clock's: then a second look has to tell.
         """
         now = time.time_ns()
-        for one in portion.one_by_one():
-            changed = one.column(CHANGED)[0]
+        for file in portion.one_by_one():
+            changed = file.column(CHANGED)[0]
             if changed < self._job.begun:
                 continue
             # If it was read whole, it is read whole again.
-            again = reader.alone(one.names[0], max(SMALL, len(one.tar)))
+            again = reader.alone(file.names[0], max(SMALL, len(file.tar)))
             same = head_of(again) if isinstance(again, Large) else again
-            if changed <= now or same != one:
-                raise reader.changed(one.names[0])
+            if changed <= now or same != file:
+                raise reader.changed(file.names[0])
 
     def finished(self) -> Written:
         end = self._job.end if self._cut.last else b""
@@ -261,7 +261,7 @@ class _Writer:
 
     def _begin(self) -> None:
         name = part_name(self._cut.number, len(self._parts))
-        self._file = ShardFile(os.path.join(self._job.made.folder, name), self._digest())
+        self._file = ShardFile(os.path.join(self._job.draft.folder, name), self._digest())
         self._filling = Filling(self._job.size)
         self._records: list[bytes] = []
         self._facts, self._names = hashlib.sha256(), hashlib.sha256()
@@ -271,19 +271,19 @@ class _Writer:
         """End the shard; `end` is what it holds besides files."""
         self._file.add(tar_headers.END)
         name = records_name(self._cut.number, len(self._parts))
-        with open(os.path.join(self._job.made.folder, name), "wb") as stream:
+        with open(os.path.join(self._job.draft.folder, name), "wb") as stream:
             stream.writelines(self._records)
-        voucher = vouched(self._facts.digest(), self._names.digest(), end)
-        self._parts.append(ShardPart(self._file.finished(), voucher, self._newest))
+        fingerprint = fingerprint_of(self._facts.digest(), self._names.digest(), end)
+        self._parts.append(ShardPart(self._file.finished(), fingerprint, self._newest))
         self._file.close()
 
 
-def vouched(facts: bytes, names: bytes, end: bytes) -> str:
-    """The voucher of a shard: digests of its files' facts and names, and its links and folders."""
+def fingerprint_of(facts: bytes, names: bytes, end: bytes) -> str:
+    """Of a shard: digests of its files' facts and names, and its links and folders."""
     return hashlib.sha256(facts + names + end).hexdigest()
 
 
 def head_of(file: Large) -> Portion:
     """A large file without its content."""
-    whole = alone(file.name, file.status, b"")
-    return whole._replace(tar=whole.tar[: whole.header])
+    portion = alone(file.name, file.status, b"")
+    return portion._replace(tar=portion.tar[: portion.header])

@@ -19,9 +19,9 @@ _DURATIONS = ("walltime", "shortest")  # kept as seconds
 def cached_profile(folder: Path, profile: Path) -> Cluster | None:
     """The cluster of a profile whose very text was found to be right before."""
     try:
-        told = json.loads(_profile_file(folder, profile).read_bytes())
-        if told["made_from"] == _made_from(profile):
-            return _cluster(told["cluster"])
+        record = json.loads(_profile_file(folder, profile).read_bytes())
+        if record["made_from"] == _made_from(profile):
+            return _cluster(record["cluster"])
     except (OSError, ValueError, TypeError, KeyError):
         pass  # what cannot be read is checked again
     return None
@@ -29,8 +29,8 @@ def cached_profile(folder: Path, profile: Path) -> Cluster | None:
 
 def cache_profile(folder: Path, profile: Path, cluster: Cluster) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    told = {"made_from": _made_from(profile), "cluster": _plain(cluster)}
-    files.write_whole(str(_profile_file(folder, profile)), json.dumps(told))
+    record = {"made_from": _made_from(profile), "cluster": _plain(cluster)}
+    files.write_whole(str(_profile_file(folder, profile)), json.dumps(record))
 
 
 def _profile_file(folder: Path, profile: Path) -> Path:
@@ -51,20 +51,20 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return value
 
 
-def _cluster(told: dict[str, Any]) -> Cluster:
-    told["partitions"] = [Partition(**_read(each)) for each in told["partitions"]]
-    told["storage"] = [Tier(**_read(each)) for each in told["storage"]]
-    return Cluster(**_read(told))
+def _cluster(record: dict[str, Any]) -> Cluster:
+    record["partitions"] = [Partition(**_read(item)) for item in record["partitions"]]
+    record["storage"] = [Tier(**_read(item)) for item in record["storage"]]
+    return Cluster(**_read(record))
 
 
-def _read(told: Mapping[str, Any]) -> dict[str, Any]:
+def _read(record: Mapping[str, Any]) -> dict[str, Any]:
     """Lists are tuples again, and seconds durations."""
-    read: dict[str, Any] = {**told}
-    for name, value in told.items():
+    read: dict[str, Any] = {**record}
+    for name, value in record.items():
         if isinstance(value, list):
             read[name] = tuple(value)
         elif name in _DURATIONS and value is not None:
@@ -93,18 +93,18 @@ def cache_reports(folder: Path, cluster: str, reports: dict[str, Report]) -> Non
 
 def cached_observations(folder: Path, profile: Path) -> Observations | None:
     try:
-        told = json.loads(_observations_file(folder, profile).read_bytes())
-        told["facts"] = tuple(ProfileFact(**fact) for fact in told["facts"])
-        told |= {name: tuple(told[name]) for name in ("accounts", "wheelhouse", "partitions")}
-        return Observations(**told)
+        record = json.loads(_observations_file(folder, profile).read_bytes())
+        record["facts"] = tuple(ProfileFact(**fact) for fact in record["facts"])
+        record |= {name: tuple(record[name]) for name in ("accounts", "wheelhouse", "partitions")}
+        return Observations(**record)
     except (OSError, ValueError, TypeError, KeyError):
         return None  # what cannot be read is looked at again
 
 
-def cache_observations(folder: Path, profile: Path, seen: Observations) -> None:
+def cache_observations(folder: Path, profile: Path, observations: Observations) -> None:
     """Queues are left out: they are asked after whenever they matter."""
     folder.mkdir(parents=True, exist_ok=True)
-    lasting = replace(seen, partitions=())
+    lasting = replace(observations, partitions=())
     files.write_json(str(_observations_file(folder, profile)), asdict(lasting))
 
 

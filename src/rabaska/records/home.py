@@ -49,20 +49,20 @@ def home() -> Home:
     """`RABASKA_HOME`, or the platform's usual folder for a program's data; closed to others."""
     chosen = os.environ.get("RABASKA_HOME")
     if chosen:
-        found = Home(Path(chosen).expanduser().absolute())
+        chosen_home = Home(Path(chosen).expanduser().absolute())
     else:
         import platformdirs
 
-        found = Home(platformdirs.user_data_path("rabaska", appauthor=False))
-    _close(str(found.folder))
-    return found
+        chosen_home = Home(platformdirs.user_data_path("rabaska", appauthor=False))
+    _close(str(chosen_home.folder))
+    return chosen_home
 
 
 def made_home() -> Home:
     """The same, made where it is missing."""
-    found = home()
-    found.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return found
+    chosen_home = home()
+    chosen_home.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return chosen_home
 
 
 def _close(folder: str) -> None:
@@ -87,12 +87,12 @@ def _close(folder: str) -> None:
 
 def _steps(folder: str) -> list[str]:
     """Folders and links on the way there, as it is spelled and as it is."""
-    found = []
+    steps = []
     for path in {folder, os.path.realpath(folder)}:
         while path != os.path.dirname(path):  # noqa: PTH120 - each command comes here
-            found.append(path)
+            steps.append(path)
             path = os.path.dirname(path)  # noqa: PTH120
-    return found
+    return steps
 
 
 def _refuse_step(path: str) -> None:
@@ -106,7 +106,7 @@ def _refuse_step(path: str) -> None:
     if not mode & stat.S_ISVTX:
         raise SettingsError(
             f"everybody may rename {path}",
-            why="they could put something of theirs in its place, which rabaska would run",
+            why="they could replace it, and rabaska would run what they put there",
             hint=_OWN,
         )
     _refuse_owner(path)
@@ -131,21 +131,21 @@ def _refuse_writers(path: str) -> None:
     from rabaska.node.private_folders import others_write
 
     try:
-        found = os.stat(path)  # noqa: PTH116
+        status = os.stat(path)  # noqa: PTH116
     except OSError:
         return
-    if others_write(found):
+    if others_write(status):
         raise SettingsError(
             f"others may write to {path}",
             why="they could change what rabaska keeps and runs there",
-            hint=f"{_OWN}, or `chmod go-w {path}` if you know all that is in it",
+            hint=f"{_OWN}, or `chmod go-w {path}` if you know every file in it",
         )
 
 
 def _is_open(folder: str) -> bool:
     """Whether it is ours, and others may look into it."""
     try:
-        found = os.stat(folder)  # noqa: PTH116 - each command comes here
+        status = os.stat(folder)  # noqa: PTH116 - each command comes here
     except OSError:
         return False
-    return found.st_uid == os.getuid() and bool(found.st_mode & 0o077)
+    return status.st_uid == os.getuid() and bool(status.st_mode & 0o077)

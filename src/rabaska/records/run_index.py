@@ -39,7 +39,7 @@ class RunRecord:
 
     def is_same(self, other: "RunRecord") -> bool:
         """Whether both tell of one run."""
-        mine, theirs = (each.id or (each.cluster, each.path) for each in (self, other))
+        mine, theirs = (record.id or (record.cluster, record.path) for record in (self, other))
         return mine == theirs
 
 
@@ -49,10 +49,13 @@ _FIELDS = {field.name for field in fields(RunRecord)}
 def enter(folder: Path, record: RunRecord) -> RunRecord | None:
     """Remember a new run, as the newest one; None when another one has its name."""
     with _alone(folder):
-        known = remembered(folder)
-        if any(each.name == record.name for each in known) or _file(folder, record.name).exists():
+        records = remembered(folder)
+        if (
+            any(other.name == record.name for other in records)
+            or _file(folder, record.name).exists()
+        ):
             return None
-        numbered = replace(record, number=1 + max((each.number for each in known), default=0))
+        numbered = replace(record, number=1 + max((other.number for other in records), default=0))
         _write(_file(folder, record.name), numbered)
         return numbered
 
@@ -60,9 +63,9 @@ def enter(folder: Path, record: RunRecord) -> RunRecord | None:
 def adopt(folder: Path, record: RunRecord) -> RunRecord:
     """Remember a run that was found on a cluster; the record that is here already, if one is."""
     with _alone(folder):
-        for known in remembered(folder):
-            if known.is_same(record):
-                return known
+        for existing in remembered(folder):
+            if existing.is_same(record):
+                return existing
         file = _file(folder, record.name)
         taken = _read(str(file)) is not None  # else it is damaged, and of no use to anybody
         _write(_file(folder, f"{record.name}.{_digest(record)}") if taken else file, record)
@@ -92,9 +95,9 @@ def remembered(folder: Path) -> list[RunRecord]:
     """
     # Names, not paths, which take twice as long: there may be hundreds.
     names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208
-    found = (_read(f"{folder}/{name}") for name in names if name.endswith(".json"))
+    records = (_read(f"{folder}/{name}") for name in names if name.endswith(".json"))
     return sorted(
-        (record for record in found if record),
+        (record for record in records if record),
         key=lambda record: (record.number, record.created, record.name, record.cluster),
     )
 
@@ -113,45 +116,45 @@ def find(
     there means. One that was moved there is known by what it is `called`. With `on`, only runs on
     that cluster are meant.
     """
-    known = [each for each in remembered(folder) if on in ("", each.cluster)]
-    if not known:
+    records = [record for record in remembered(folder) if on in ("", record.cluster)]
+    if not records:
         raise NoSuchRun(
-            f"this computer knows no run on {on}" if on else "there are no runs yet",
+            f"no known runs on {on}" if on else "no runs yet",
             hint="`rabaska run` in a project folder starts one; `rabaska status --all --on "
-            f"{on or 'CLUSTER'}` finds those that lie on a cluster",
+            f"{on or 'CLUSTER'}` finds runs on a cluster",
         )
     if not name:
-        return (_of_project(known, project, called) or known)[-1]
-    matching = meant(known, name)
+        return (_of_project(records, project, called) or records)[-1]
+    matching = meant(records, name)
     if len(matching) == 1:
         return matching[0]
     if matching:
         raise several(name, matching)
     raise NoSuchRun(
         f"no run is called `{name}`",
-        why=f"this computer knows {len(known)}, the newest is {known[-1].name}",
+        why=f"this computer knows {len(records)}, the newest is {records[-1].name}",
         hint="`rabaska status --all` lists them, and with `--on CLUSTER` also those that were "
         "submitted from elsewhere",
     )
 
 
 def _of_project(
-    known: Sequence[RunRecord], project: Path | None, called: Callable[[Path], str] | None
+    records: Sequence[RunRecord], project: Path | None, called: Callable[[Path], str] | None
 ) -> list[RunRecord]:
-    of_it = [record for record in known if project and record.project == str(project)]
+    of_it = [record for record in records if project and record.project == str(project)]
     if of_it or project is None or called is None:
         return of_it
-    moved = [each for each in known if each.called and not Path(each.project).is_dir()]
+    moved = [record for record in records if record.called and not Path(record.project).is_dir()]
     name = called(project) if moved else ""
     return [record for record in moved if record.called == name]
 
 
-def meant(known: Sequence[RunRecord], name: str) -> list[RunRecord]:
+def meant(records: Sequence[RunRecord], name: str) -> list[RunRecord]:
     """The runs that are called `name`; else those whose name, or whose id, begins so."""
-    exact = [record for record in known if record.name == name]
+    exact = [record for record in records if record.name == name]
     return exact or [
         record
-        for record in known
+        for record in records
         if record.name.startswith(name)
         or (len(name) >= _SHORTEST_ID and record.id.startswith(name))
     ]
@@ -161,10 +164,12 @@ def several(name: str, matching: Sequence[RunRecord]) -> NoSuchRun:
     if len({record.name for record in matching}) == len(matching):
         names = ", ".join(record.name for record in matching[-5:])
         return NoSuchRun(f"several runs begin with `{name}`: {names}", hint="type more of the name")
-    alike = ", ".join(f"{each.name} on {each.cluster} (id {each.id[:12]})" for each in matching)
+    alike = ", ".join(
+        f"{record.name} on {record.cluster} (id {record.id[:12]})" for record in matching
+    )
     return NoSuchRun(
         f"several runs are called `{name}`: {alike}",
-        hint="say `--on CLUSTER`, or type the id instead of the name",
+        hint="add `--on CLUSTER`, or use the id instead of the name",
     )
 
 
@@ -175,8 +180,8 @@ def _file(folder: Path, name: str) -> Path:
 def _file_of(folder: Path, record: RunRecord) -> Path | None:
     """Where a run is remembered."""
     for name in (record.name, f"{record.name}.{_digest(record)}"):
-        known = _read(str(_file(folder, name)))
-        if known is not None and known.is_same(record):
+        existing = _read(str(_file(folder, name)))
+        if existing is not None and existing.is_same(record):
             return _file(folder, name)
     return None
 
@@ -195,9 +200,9 @@ def _write(file: Path, record: RunRecord) -> None:
 def _read(path: str) -> RunRecord | None:
     try:
         with open(path, "rb") as file:  # noqa: PTH123
-            told = json.load(file)
+            content = json.load(file)
         # A later version may say more.
-        return RunRecord(**{name: told[name] for name in _FIELDS & told.keys()})
+        return RunRecord(**{name: content[name] for name in _FIELDS & content.keys()})
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 

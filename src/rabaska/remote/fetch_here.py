@@ -10,15 +10,15 @@ from typing import Any
 
 from rabaska.node import files
 from rabaska.node.login import send_results
-from rabaska.remote.fetched_before import (
+from rabaska.remote.fetch_record import (
     PAUSE,
     ROUNDS,
-    Before,
-    Brought,
-    before,
+    FetchRecord,
+    FetchResult,
     grows,
     is_left_out,
     make_folder,
+    read_record,
 )
 from rabaska.remote.local_disk import remove
 from rabaska.remote.place import Moved, SourceGone
@@ -34,43 +34,45 @@ class _Changing(Exception):
     """Its program wrote into it while we read it."""
 
 
-def copy_new(source: Path, target: Path, leave_out: Sequence[str], moved: Moved) -> Brought:
-    here = before(target)
+def copy_new(source: Path, target: Path, leave_out: Sequence[str], moved: Moved) -> FetchResult:
+    record = read_record(target)
     for number in range(ROUNDS):
-        here.begin_round()
+        record.begin_round()
         try:
-            _copy_round(source, here, leave_out, moved)
+            _copy_round(source, record, leave_out, moved)
         finally:
             with suppress(OSError):  # what came is here all the same
-                here.write()
+                record.write()
         if not source.is_dir():
             raise SourceGone(str(source))
-        if not here.unfinished:
+        if not record.unfinished:
             break
         if number < ROUNDS - 1:
             time.sleep(PAUSE)
-    return here.told()
+    return record.result()
 
 
-def _copy_round(source: Path, here: Before, leave_out: Sequence[str], moved: Moved) -> None:
+def _copy_round(source: Path, record: FetchRecord, leave_out: Sequence[str], moved: Moved) -> None:
     listed = sorted(send_results.listing(str(source)), key=lambda entry: str(entry["path"]))
     wanted = [entry for entry in listed if not is_left_out(entry["path"], leave_out)]
     total, done = sum(entry["size"] for entry in wanted), 0
-    make_folder(here.folder, here.folder)
+    make_folder(record.folder, record.folder)
     for entry in wanted:
         path, link = entry["path"], entry["link"]
         if entry.get("problem"):
-            here.unread[path] = entry["problem"]
-        elif not here.refuses(path, link) and here.wants(path, entry["size"], entry["mtime_ns"]):
-            _take(source, entry, here)
+            record.unread[path] = entry["problem"]
+        elif not record.refuses(path, link) and record.wants(
+            path, entry["size"], entry["mtime_ns"]
+        ):
+            _take(source, entry, record)
         done += entry["size"]
         moved(done, total)
 
 
-def _take(source: Path, entry: dict[str, Any], here: Before) -> None:
+def _take(source: Path, entry: dict[str, Any], record: FetchRecord) -> None:
     path = entry["path"]
-    goal = here.folder / path
-    make_folder(goal.parent, here.folder)
+    goal = record.folder / path
+    make_folder(goal.parent, record.folder)
     partial = goal.with_name(f"{goal.name}.{os.getpid()}{files.PARTIAL}")
     try:
         if entry["link"] is None:
@@ -79,19 +81,19 @@ def _take(source: Path, entry: dict[str, Any], here: Before) -> None:
             size, mtime_ns = entry["size"], entry["mtime_ns"]
             partial.symlink_to(entry["link"])
             os.utime(partial, ns=(mtime_ns, mtime_ns), follow_symlinks=False)
-        here.make_way(path)
+        record.make_way(path)
         partial.replace(goal)
-        here.note(path, size, mtime_ns)
+        record.note(path, size, mtime_ns)
     except FileNotFoundError as problem:
         remove(partial)
         if problem.filename != str(source / path):  # else it was removed there meanwhile
             raise
     except _Unread as problem:
         remove(partial)
-        here.unread[path] = str(problem)
+        record.unread[path] = str(problem)
     except _Changing:
         remove(partial)
-        here.unfinished[path] = None
+        record.unfinished[path] = None
     except OSError:
         remove(partial)
         raise
@@ -102,8 +104,8 @@ def _copy(source: Path, target: Path) -> tuple[int, int]:
     with _reading():
         stream = source.open("rb")
     with stream, files.create(str(target)) as writing:
-        found = os.fstat(stream.fileno())
-        left = found.st_size
+        status = os.fstat(stream.fileno())
+        left = status.st_size
         while left > 0:
             with _reading():
                 piece = stream.read(min(_CHUNK, left))
@@ -111,13 +113,13 @@ def _copy(source: Path, target: Path) -> tuple[int, int]:
                 raise _Changing
             writing.write(piece)
             left -= len(piece)
-        if send_results.changed(found, os.fstat(stream.fileno())) and not grows(source.name):
+        if send_results.changed(status, os.fstat(stream.fileno())) and not grows(source.name):
             raise _Changing
         writing.flush()
-        os.fchmod(writing.fileno(), stat.S_IMODE(found.st_mode))
-        os.utime(writing.fileno(), ns=(found.st_mtime_ns, found.st_mtime_ns))
+        os.fchmod(writing.fileno(), stat.S_IMODE(status.st_mode))
+        os.utime(writing.fileno(), ns=(status.st_mtime_ns, status.st_mtime_ns))
         os.fsync(writing.fileno())
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 @contextmanager

@@ -38,12 +38,12 @@ def _in_repository(folder: Path) -> bool:
     return any((above / ".git").exists() for above in (place, *place.parents))
 
 
-def _refuse_failure(folder: Path, said: str) -> None:
+def _refuse_failure(folder: Path, errors: str) -> None:
     """Files that .gitignore leaves out must not travel because git itself has a problem."""
-    if "not a git repository" in said:
+    if "not a git repository" in errors:
         return
     raise CommandFailed(
         f"git cannot list the files of {folder}",
-        why=f"git said: {said}",
+        why=f"git said: {errors}",
         hint=f"`git -C {folder} status` must work first; it says what to do",
     )

@@ -17,7 +17,7 @@ def unwritable(problem: OSError, target: Path, other: str = _OTHER_FOLDER) -> Ra
     """The error for a file that could not be written below `target`; `other`: another way."""
     where = os.fsdecode(problem.filename2 or problem.filename or target)
     if problem.errno == errno.ENOTDIR:
-        where = str(next((each for each in Path(where).parents if each.exists()), where))
+        where = str(next((path for path in Path(where).parents if path.exists()), where))
     why = f"{problem.strerror or problem}: {where}"
     if problem.errno in _FULL:
         return _no_space(problem, target)
@@ -26,13 +26,13 @@ def unwritable(problem: OSError, target: Path, other: str = _OTHER_FOLDER) -> Ra
     elif problem.errno in _IN_THE_WAY:
         hint = f"move {where} out of the way, or {other}"
     elif problem.errno == errno.ENAMETOOLONG:
-        hint = f"{other}, whose path is shorter or whose disk takes longer names"
+        hint = f"{other}, with a shorter path or on a disk that allows longer names"
     elif problem.errno == errno.ENOENT and problem.filename2 is None and _has_parent(where):
-        hint = f"{Path(where).parent} takes no new files or folders; {other}"
+        hint = f"{Path(where).parent} allows no new files or folders; {other}"
     elif problem.errno == errno.ENOENT:
-        hint = "it vanished meanwhile; run the command again"
+        hint = "it was removed meanwhile; run the command again"
     else:
-        hint = f"if its disk is in order, run the command again, or {other}"
+        hint = f"if its disk is healthy, run the command again, or {other}"
     return NotWritable(f"{target} cannot be written to", why=why, hint=hint)
 
 
@@ -42,13 +42,13 @@ def _has_parent(where: str) -> bool:
 
 
 def _no_space(problem: OSError, target: Path) -> NoSpace:
-    there = next((each for each in (target, *target.parents) if each.exists()), Path.home())
-    free = shutil.disk_usage(there).free
+    folder = next((path for path in (target, *target.parents) if path.exists()), Path.home())
+    free = shutil.disk_usage(folder).free
     return NoSpace(
         f"no space left for {target}",
         why=f"{problem.strerror}; {free:,} bytes are free there",
-        hint="free some space or choose another folder; what is complete stays, and "
-        "the same command goes on from there",
+        hint="free some space or choose another folder; complete files are kept, and "
+        "the same command continues from there",
     )
 
 
@@ -86,6 +86,6 @@ def disk_error(problem: OSError) -> RabaskaError | None:
     return NotWritable(
         f"{where} cannot be read or written",
         why=problem.strerror or "",
-        hint="see who owns it and what its disk allows (`ls -ld`, `df`); RABASKA_HOME may name "
-        "another folder for what rabaska keeps",
+        hint="check its owner, its mode and the free space (`ls -ld`, `df`), or set RABASKA_HOME "
+        "to another folder",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rabaska.errors import CommandFailed
 from rabaska.node import files
-from rabaska.remote.fetched_before import Brought
+from rabaska.remote.fetch_record import FetchResult
 from rabaska.remote.place import Delivered, Moved, NodeSide, Outcome, Parcel, quoted
 from rabaska.remote.ssh_connection import Connection
 from rabaska.remote.ssh_errors import refuse_full_disk
@@ -59,7 +59,7 @@ class Ssh:
         from rabaska.remote.push_over_ssh import deliver  # `status` shall not wait for it
 
         transfer = Shell(self.transfer) if self.transfer else None
-        return deliver(parcels, Shell(self.connection), node, moved or _untold, transfer)
+        return deliver(parcels, Shell(self.connection), node, moved or _unreported, transfer)
 
     def bring(
         self,
@@ -69,11 +69,11 @@ class Ssh:
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
-    ) -> Brought:
+    ) -> FetchResult:
         from rabaska.remote.fetch_over_ssh import bring
 
         freight = Shell(self.transfer or self.connection)
-        return bring(source, target, freight, node, leave_out, moved or _untold)
+        return bring(source, target, freight, node, leave_out, moved or _unreported)
 
 
-def _untold(_done: int, _total: int) -> None: ...
+def _unreported(_done: int, _total: int) -> None: ...

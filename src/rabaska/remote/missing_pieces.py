@@ -14,7 +14,7 @@ from rabaska.node import files
 from rabaska.node.data import pack_format
 from rabaska.remote.place import Parcel
 
-_TOLD = 256 << 10  # bytes; ssh takes them in smaller sips, and a bar is not drawn for each
+_REPORT_EVERY = 256 << 10  # bytes; ssh takes them in smaller sips, and a bar is not drawn for each
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,23 @@ class MissingPiece:
 
     def poured(self, feed: BufferedWriter) -> Iterator[int]:
         """Give what is missing to a pipe; how many bytes went, each time it is worth telling."""
-        untold, left = 0, self.missing
+        unreported, left = 0, self.missing
         with self.path.open("rb", buffering=0) as stream:
             stream.seek(self.arrived)
-            while left and (went := _pour(stream, feed, left)):
-                left, untold = left - went, untold + went
-                if untold >= _TOLD or not left:
-                    yield untold
-                    untold = 0
+            while left and (count := _pour(stream, feed, left)):
+                left, unreported = left - count, unreported + count
+                if unreported >= _REPORT_EVERY or not left:
+                    yield unreported
+                    unreported = 0
 
     def chunks(self, length: int) -> Iterator[memoryview]:
         """What is missing, `length` bytes at a time, each in the place of the one before."""
         left, room = self.missing, memoryview(bytearray(length))
         with self.path.open("rb", buffering=0) as stream:
             stream.seek(self.arrived)
-            while left and (came := stream.readinto(room[:left])):
-                yield room[:came]
-                left -= came
+            while left and (count := stream.readinto(room[:left])):
+                yield room[:count]
+                left -= count
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,14 @@ class Freight:
         return {
             "target": self.parcel.target,
             "files": [
-                [each.name, each.size, self._sha256(each), each.missing] for each in self.pieces
+                [piece.name, piece.size, self._sha256(piece), piece.missing]
+                for piece in self.pieces
             ],
-            "squeezed": self.squeezed,
+            "squeezed": self.compressed,
         }
 
     @cached_property
-    def squeezed(self) -> bool:
+    def compressed(self) -> bool:
         """Whether its bytes are compressed on their way."""
         return self.parcel.shrinks()
 
@@ -94,10 +95,12 @@ def freight(parcel: Parcel, arrived: Sequence[int]) -> Freight:
     """What is missing, given how many bytes of each file are there; Unexpected for too many."""
     listed = [(name, path, path.stat().st_size) for name, path in _files(parcel)]
     if len(listed) != len(arrived):
-        raise Unexpected(f"{parcel.target} has {len(listed)} files, and {len(arrived)} were told")
+        raise Unexpected(
+            f"the number of files in {parcel.target} is {len(listed)}, not {len(arrived)}"
+        )
     pieces = [
-        MissingPiece(name, path, size, min(there, size))
-        for (name, path, size), there in zip(listed, arrived, strict=True)
+        MissingPiece(name, path, size, min(count, size))
+        for (name, path, size), count in zip(listed, arrived, strict=True)
     ]
     return Freight(parcel, tuple(pieces))
 
@@ -127,6 +130,6 @@ def _pour(stream: FileIO, feed: BufferedWriter, most: int) -> int:
     except OSError as problem:
         if problem.errno not in (errno.EINVAL, errno.ENOSYS):
             raise
-    piece = stream.read(min(most, _TOLD))
+    piece = stream.read(min(most, _REPORT_EVERY))
     feed.write(piece)
     return len(piece)

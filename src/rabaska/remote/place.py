@@ -8,7 +8,7 @@ from typing import Protocol
 
 from rabaska.errors import Unreachable
 from rabaska.node.umask import VARIABLE
-from rabaska.remote.fetched_before import Brought
+from rabaska.remote.fetch_record import FetchResult
 from rabaska.remote.ssh_errors import ConnectionLost
 
 NO_PROGRAM = 97  # how a guarded script ends where our own program is not there yet
@@ -111,7 +111,7 @@ class Place(Protocol):
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
-    ) -> Brought:
+    ) -> FetchResult:
         """Copy a folder into `target`, never over what was changed here, nor links that lead out.
 
         SourceGone when `source` is not there, or was renamed meanwhile.
@@ -168,8 +168,8 @@ class Nowhere:
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
-    ) -> Brought:
+    ) -> FetchResult:
         raise self._refusal()
 
     def _refusal(self) -> Unreachable:
-        return Unreachable("the cluster is not asked", why=self.why)
+        return Unreachable("the cluster is not contacted", why=self.why)

@@ -67,13 +67,13 @@ def not_started(words: list[str], problem: OSError) -> RabaskaError:
     """Why a program of this computer did not start, and what to do about it."""
     program = words[0]
     if problem.errno == errno.E2BIG:
-        return _too_much(words, problem)
+        return _too_long(words, problem)
     if problem.errno in (errno.ENOENT, errno.ENOTDIR):
         return missing(program)
     return MissingProgram(
         f"the program `{program}` could not be started",
         why=problem.strerror or str(problem),
-        hint=f"`command -v {program}` shows which file it is; {_way(program)}",
+        hint=f"`command -v {program}` shows which file it is; {_install_hint(program)}",
     )
 
 
@@ -81,17 +81,21 @@ def missing(program: str, what_for: str = "") -> MissingProgram:
     needed = f", which is needed {what_for}" if what_for else ""
     return MissingProgram(
         f"this computer has no program `{program}`{needed}",
-        why=f"it is in no folder of PATH ({os.environ.get('PATH', 'which is not set')})",
-        hint=_way(program),
+        why=f"it is not on PATH ({os.environ.get('PATH', 'which is not set')})",
+        hint=_install_hint(program),
     )
 
 
-def _way(program: str) -> str:
+def _install_hint(program: str) -> str:
     package = PACKAGES.get(program)
-    return f"install it: {package.ways}" if package else f"install what brings `{program}`"
+    return (
+        f"install it: {package.ways}"
+        if package
+        else f"install the package that contains `{program}`"
+    )
 
 
-def _too_much(words: list[str], problem: OSError) -> RabaskaError:
+def _too_long(words: list[str], problem: OSError) -> RabaskaError:
     """The system refuses long words and long environments alike, and does not say which."""
     name, size = environment_variables.longest(os.environ)
     if size > environment_variables.LONGEST:

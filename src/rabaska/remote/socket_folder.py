@@ -21,8 +21,8 @@ def private_socket_folder() -> str:
             return folder
         refused = refused or why
     raise Unreachable(
-        "there is no private folder for the connections",
-        why=f"{refused}; somebody else could use what is kept there",
+        "there is no private folder for ssh connections",
+        why=f"{refused}; other users could use the connections in it",
         hint="set XDG_RUNTIME_DIR to a folder of your own",
     )
 
@@ -34,7 +34,7 @@ def _places() -> list[str]:
     return [f"{base}/{name}", os.path.expanduser(f"~/.{name}")]
 
 
-def somebody_listens(folder: str) -> bool:
+def is_listening(folder: str) -> bool:
     """Whether a socket in `folder` is alive: as good as `ssh -O check`, without a process.
 
     OpenSSH silently opens a full connection where the socket is stale, so we ask first.

@@ -14,7 +14,7 @@ import os
 from _io import BufferedReader, _RawIOBase
 from time import monotonic
 
-from rabaska.remote.socket_folder import private_socket_folder, somebody_listens
+from rabaska.remote.socket_folder import is_listening, private_socket_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,18 +29,18 @@ _TAIL = 64  # bytes that the mark of the end fits into
 END = "--rabaska-ends--"  # said at the end of a script, with its exit code
 
 
-def said_end(said: bytes) -> tuple[bytes, int | None]:
+def find_end(printed: bytes) -> tuple[bytes, int | None]:
     """What was said before the last mark of the end, and the exit code that stands there."""
-    text, mark, code = said.rpartition(f"\n{END} ".encode())
+    text, mark, code = printed.rpartition(f"\n{END} ".encode())
     number, ends, _ = code.partition(b"\n")
-    return (text, int(number)) if mark and ends and number.isdigit() else (said, None)
+    return (text, int(number)) if mark and ends and number.isdigit() else (printed, None)
 
 
 class Call:
     """A call of ssh that was started: what it reads, what it prints, and where it complains."""
 
     def __init__(self, words: list[str]) -> None:
-        self.asked = b""  # the lines of the question that it got ahead
+        self.sent = b""  # the lines of the question that it got ahead
         self.exit_code: int | None = None
         self.errors = _memory()
         given, feeding = _pipe()
@@ -64,7 +64,7 @@ class Call:
         self._printed = Printed(reading, self.errors.fileno())
         self.output = BufferedReader(self._printed)
 
-    def say(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:
         """Feed it; if it does not listen any more, how it ended says why."""
         try:
             self.feed.write(data)
@@ -81,15 +81,15 @@ class Call:
 
         self._printed.framed = framed
 
-        feeding = threading.Thread(target=self._say_all, args=(data,), daemon=True)
+        feeding = threading.Thread(target=self._send_all, args=(data,), daemon=True)
         feeding.start()
         printed = self.output.read()
         feeding.join()
         self.wait()
         return printed
 
-    def _say_all(self, data: bytes) -> None:
-        self.say(data)
+    def _send_all(self, data: bytes) -> None:
+        self.send(data)
         self.hang_up()
 
     def hang_up(self) -> None:
@@ -109,7 +109,7 @@ class Call:
 
     def complaint(self) -> str:
         """What came on standard error, without the mark of the end."""
-        return said_end(_content(self.errors.fileno()))[0].decode(errors="replace").strip()
+        return find_end(_content(self.errors.fileno()))[0].decode(errors="replace").strip()
 
     def wait(self) -> int:
         """Its exit code; what it left behind over there, which ssh would wait for, is no matter."""
@@ -154,9 +154,9 @@ class Printed(_RawIOBase):
         silent = 0
         while not self._has_news():
             silent += 1
-            self.ended = said_end(self._tail)[1] if self.framed else None
+            self.ended = find_end(self._tail)[1] if self.framed else None
             if self.ended is None and silent >= _PAUSES:
-                self.ended = said_end(_content(self._errors))[1]
+                self.ended = find_end(_content(self._errors))[1]
             self.late = self.deadline is not None and monotonic() > self.deadline
             if self.ended is not None or self.late:
                 return 0
@@ -183,10 +183,10 @@ def begin(occasion: str) -> None:
     try:
         with open(_note_of(occasion), encoding="utf-8") as note:
             question, sockets, script, *words = note.read().split("\0")
-        if somebody_listens(sockets):
+        if is_listening(sockets):
             _ahead[_name(words, script, sockets)] = call = Call(words)
-            call.asked = question.encode()
-            call.say(handed_over(script) + call.asked)
+            call.sent = question.encode()
+            call.send(script_input(script) + call.sent)
     except Exception:  # a note is worth nothing but time
         _ahead.clear()
 
@@ -196,17 +196,17 @@ def adopted(words: list[str], script: str, sockets: str) -> Call | None:
     return _ahead.pop(_name(words, script, sockets), None)
 
 
-def handed_over(script: str) -> bytes:
+def script_input(script: str) -> bytes:
     """A script as it travels, before whatever it is fed."""
     return script.encode() + b"\0"
 
 
-def unasked(question: bytes, asked: bytes) -> bytes:
+def unsent(question: bytes, sent: bytes) -> bytes:
     """The lines of a question that are still to be asked: each line asks for itself."""
-    if not asked:
+    if not sent:
         return question
-    known = set(asked.splitlines())
-    return b"".join(line + b"\n" for line in question.splitlines() if line not in known)
+    sent_lines = set(sent.splitlines())
+    return b"".join(line + b"\n" for line in question.splitlines() if line not in sent_lines)
 
 
 def note(occasion: str, words: list[str], script: str, sockets: str, question: bytes) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from rabaska.remote import programs
-from rabaska.remote.socket_folder import private_socket_folder, somebody_listens
+from rabaska.remote.socket_folder import is_listening, private_socket_folder
 from rabaska.remote.ssh_errors import NoAnswer, not_begun
 
 # A silent line is given up after a minute; a firewall that forgets idle ones is kept awake.
@@ -51,7 +51,7 @@ class Connection:
 
     def open(self) -> None:
         """Make sure that the shared connection lives; prompts reach the user's terminal."""
-        if not somebody_listens(self.folder):
+        if not is_listening(self.folder):
             self.open_again()
 
     def open_again(self) -> None:
@@ -74,12 +74,12 @@ class Connection:
         return self.open_again()
 
     def is_open(self) -> bool:
-        return self._tell("check")
+        return self._control("check")
 
     def close(self) -> None:
-        self._tell("exit")
+        self._control("exit")
 
-    def _tell(self, word: str) -> bool:
+    def _control(self, word: str) -> bool:
         """Say a word to the ssh that keeps the connection; whether it was heard."""
         words = ["ssh", *self.options, *self._socket(), "-O", word, self.host]
         return programs.run(words, capture_output=True).returncode == 0
@@ -88,9 +88,9 @@ class Connection:
         words = ["ssh", *self.options, *_NOTHING_LENT, *self._socket(), *_PERSIST, *_KEEP_ALIVE]
         words += [*_PATIENCE, *_NO_FORWARDING]
         # -f: ssh goes to the background once it is let in, and Ctrl-C no longer reaches it there.
-        code, said = _listened([*words, "-N", "-f", self.host])
+        code, errors = _connected([*words, "-N", "-f", self.host])
         if code != 0:
-            raise not_begun(self.host, said)
+            raise not_begun(self.host, errors)
 
     def _socket(self) -> tuple[str, ...]:
         # %C stands for user, host, port and jump host, as ~/.ssh/config has them at the moment.
@@ -106,7 +106,7 @@ class Connection:
         return folder
 
 
-def _listened(words: list[str]) -> tuple[int, str]:
+def _connected(words: list[str]) -> tuple[int, str]:
     """Run ssh until it is connected; its exit code and what it said on the way.
 
     Prompts go to the terminal by themselves, but what explains them (the choices of a second
@@ -114,25 +114,25 @@ def _listened(words: list[str]) -> tuple[int, str]:
     """
     from subprocess import DEVNULL, PIPE  # not for those who find the connection open
 
-    said: list[bytes] = []
+    errors: list[bytes] = []
     # An old ssh keeps our standard output in the background, and `rabaska … | less` would not end.
     process = programs.started(words, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
     # An ssh in the background may keep its end open, so nobody waits for the end of the words.
-    hearing = threading.Thread(target=_hear, args=(process.stderr, said), daemon=True)
-    hearing.start()
+    reader = threading.Thread(target=_copy_errors, args=(process.stderr, errors), daemon=True)
+    reader.start()
     try:
         code = process.wait()
     except BaseException:
         process.terminate()
         process.wait()
         raise
-    hearing.join(1 if code else 0.01)
-    return code, b"".join(said).decode(errors="replace")
+    reader.join(1 if code else 0.01)
+    return code, b"".join(errors).decode(errors="replace")
 
 
-def _hear(words: IO[bytes], said: list[bytes]) -> None:
-    with words:
-        while chunk := os.read(words.fileno(), 4096):
-            said.append(chunk)
+def _copy_errors(stream: IO[bytes], chunks: list[bytes]) -> None:
+    with stream:
+        while chunk := os.read(stream.fileno(), 4096):
+            chunks.append(chunk)
             if sys.stderr.isatty():
                 os.write(sys.stderr.fileno(), chunk)

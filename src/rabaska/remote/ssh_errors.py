@@ -26,14 +26,14 @@ _REFUSALS: Sequence[tuple[type[NotBegun], str, str, str]] = (
     (
         NotBegun,
         r"REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "the key of {host} is not the one this computer knows",
+        "the host key of {host} has changed",
         "if the site announced a new key, `ssh-keygen -R {host}` forgets the old one; "
-        "if not, ask the site before you go on",
+        "if not, ask the site before you continue",
     ),
     (
         NotBegun,
         r"Host key verification failed",
-        "this computer does not know the key of {host} yet",
+        "the host key of {host} is not known yet",
         "run `ssh {host}` once, compare the key it shows with the one the site publishes, "
         "and answer yes",
     ),
@@ -59,48 +59,48 @@ _REFUSALS: Sequence[tuple[type[NotBegun], str, str, str]] = (
         NotBegun,
         r"Permission denied \([^)]*keyboard-interactive|Duo|verification code|passcode|two-factor",
         "{host} asks for a password or a second factor",
-        "run the command in a terminal and answer there; the connection is then shared by all "
-        "that follow. `ssh {host}` must work without rabaska first",
+        "run the command in a terminal and answer there; later commands share that "
+        "connection. `ssh {host}` must work without rabaska first",
     ),
     (
         NotBegun,
         r"Permission denied|Too many authentication failures",
-        "{host} did not let you in",
+        "{host} refused your login",
         "`ssh {host}` must work without rabaska first: check user name and key",
     ),
 )
 
 
-def not_begun(host: str, said: str) -> NotBegun:
+def not_begun(host: str, errors: str) -> NotBegun:
     """Why there is no connection."""
     for kind, pattern, what, hint in _REFUSALS:
-        if re.search(pattern, said, re.IGNORECASE):
-            return kind(what.format(host=host), why=_quote(said), hint=hint.format(host=host))
+        if re.search(pattern, errors, re.IGNORECASE):
+            return kind(what.format(host=host), why=_quote(errors), hint=hint.format(host=host))
     return NotBegun(
         f"the connection to {host} could not be made",
-        why=_quote(said),
+        why=_quote(errors),
         hint=f"`ssh {host}` must work without rabaska first",
     )
 
 
-def lost(host: str, said: str, doing: str = "a command") -> ConnectionLost:
+def lost(host: str, errors: str, doing: str = "a command") -> ConnectionLost:
     return ConnectionLost(
         f"the connection to {host} was lost in the middle of {doing}",
-        why=_quote(said),
-        hint="the same command can be given again",
+        why=_quote(errors),
+        hint="run the same command again",
     )
 
 
-def refuse_full_disk(said: str) -> None:
+def refuse_full_disk(errors: str) -> None:
     """Raise NoSpace if that is what a command there said."""
-    if re.search(r"No space left on device|Disk quota exceeded|File too large", said):
+    if re.search(r"No space left on device|Disk quota exceeded|File too large", errors):
         raise NoSpace(
-            "the cluster ran out of room",
-            why=said,
-            hint="free some space there and give the same command again: it goes on where "
+            "no space left on the cluster",
+            why=errors,
+            hint="free some space there and run the same command again: it continues where "
             "it stopped",
         )
 
 
-def _quote(said: str) -> str:
-    return f"ssh said: {said.strip()}" if said.strip() else ""
+def _quote(errors: str) -> str:
+    return f"ssh said: {errors.strip()}" if errors.strip() else ""

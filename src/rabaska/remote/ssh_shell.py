@@ -9,7 +9,7 @@ from time import monotonic
 from rabaska.errors import CommandFailed
 from rabaska.remote import programs, ssh_calls
 from rabaska.remote.place import Outcome, closed
-from rabaska.remote.ssh_calls import END, Call, Printed, said_end
+from rabaska.remote.ssh_calls import END, Call, Printed, find_end
 from rabaska.remote.ssh_connection import Connection
 from rabaska.remote.ssh_errors import NotBegun, lost, not_begun
 from rabaska.remote.startup_files import refuse_start_up, refuse_variables
@@ -39,13 +39,13 @@ class Shell:
         lines that each ask for themselves, in any order.
         """
         words = self._words(f"{_SCRIPT}; {_ENDED}")
-        with self._bash(words, script) as far:
-            if again and feed != far.call.asked:  # else it is noted so
+        with self._bash(words, script) as command:
+            if again and feed != command.call.sent:  # else it is noted so
                 ssh_calls.note(again, words, script, self.connection.folder, feed)
-            output = far.call.answer(ssh_calls.unasked(feed, far.call.asked), framed=True)
-            outcome = read_outcome(output, far.complaint())
+            output = command.call.answer(ssh_calls.unsent(feed, command.call.sent), framed=True)
+            outcome = read_outcome(output, command.complaint())
             if outcome is None:
-                raise lost(far.host, far.complaint())
+                raise lost(command.host, command.complaint())
         if outcome.exit_code != 0:
             refuse_variables(self.connection, outcome.errors)
         return outcome
@@ -62,17 +62,17 @@ class Shell:
         return programs.run([*command, reading]).returncode
 
     def stream(self, script: str) -> Iterator[bytes]:
-        with self.started(script) as far:
-            far.feed.close()
-            while chunk := far.output.read1(65536):
+        with self.started(script) as command:
+            command.feed.close()
+            while chunk := command.output.read1(65536):
                 yield chunk
-            far.expect_success("what was being read")
+            command.expect_success("what was being read")
 
     @contextmanager
     def started(self, script: str) -> Iterator["StartedCommand"]:
         """A script that runs, with its standard input and output open; it ends with the block."""
-        with self._bash(self._words(f"{_SCRIPT}; {_ENDED} >&2; exit $code"), script) as far:
-            yield far
+        with self._bash(self._words(f"{_SCRIPT}; {_ENDED} >&2; exit $code"), script) as command:
+            yield command
 
     def _words(self, reading: str) -> list[str]:
         shell = [*self.connection.plain_shell(), self.connection.host]
@@ -81,16 +81,16 @@ class Shell:
     @contextmanager
     def _bash(self, words: list[str], script: str) -> Iterator["StartedCommand"]:
         """A bash that was handed its script and may be fed."""
-        far = self._begun_ahead(words, script) or self._begin(words, script)
+        command = self._begun_ahead(words, script) or self._begin(words, script)
         try:
-            yield far
+            yield command
         finally:
-            far.call.end()
+            command.call.end()
 
     def _begun_ahead(self, words: list[str], script: str) -> "StartedCommand | None":
         call = ssh_calls.adopted(words, script, self.connection.folder)
         try:
-            return self._heard(call) if call else None
+            return self._when_ready(call) if call else None
         except NotBegun:
             return None
 
@@ -98,43 +98,43 @@ class Shell:
         """Where the connection was dead, it is made again."""
         self.connection.open()
         try:
-            far = self._heard(Call(words))
+            command = self._when_ready(Call(words))
         except NotBegun:
             self.connection.open_again()
-            far = self._heard(Call(words))
-        far.call.say(ssh_calls.handed_over(script))
-        return far
+            command = self._when_ready(Call(words))
+        command.call.send(ssh_calls.script_input(script))
+        return command
 
-    def _heard(self, call: Call) -> "StartedCommand":
+    def _when_ready(self, call: Call) -> "StartedCommand":
         """The call as soon as its bash gives a sign of life.
 
         Login shells may print a banner first. Only after our own line the script is handed
         over: what did not say it did not get the script either, and may be tried again.
         """
-        far = StartedCommand(call, self.connection.host)
+        command = StartedCommand(call, self.connection.host)
         call.give_up_at(monotonic() + self.patience)
         line = b""
         try:
             for line in call.output:
                 if line.rstrip().endswith(_BEGIN.encode()):
                     call.give_up_at(None)
-                    return far
+                    return command
             self._refuse_silence(call, line.decode(errors="replace").strip())
-            raise not_begun(far.host, far.complaint())
+            raise not_begun(command.host, command.complaint())
         except BaseException:  # Ctrl-C too
             call.end()
             raise
 
     def _refuse_silence(self, call: Call, last: str) -> None:
         """Raise, unless it was ssh that failed; `last` is the last line that was printed."""
-        late = f"it had not begun after {self.patience:g} s" if call.gave_up else ""
+        late = f"it had not started after {self.patience:g} s" if call.gave_up else ""
         code = LOST if late else call.wait()
-        said = call.complaint()
+        errors = call.complaint()
         # ssh itself says something when it fails; a shell that ends need not.
-        if late or code != LOST or (not said and self.connection.is_open()):
-            refuse_variables(self.connection, said)
+        if late or code != LOST or (not errors and self.connection.is_open()):
+            refuse_variables(self.connection, errors)
             happened = late or f"it ended with exit code {code}"
-            refuse_start_up(self.connection.host, happened, said or last)
+            refuse_start_up(self.connection.host, happened, errors or last)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class StartedCommand:
         return self.call.output
 
     def write(self, data: bytes) -> None:
-        self.call.say(data)
+        self.call.send(data)
 
     def ended(self) -> int:
         """Its exit code, when it has none of our input left to read."""
@@ -175,7 +175,7 @@ class StartedCommand:
 
 def read_outcome(output: bytes, errors: str) -> Outcome | None:
     """What stands before the last mark, or None when the connection did not hold so long."""
-    text, code = said_end(output)
+    text, code = find_end(output)
     if code is None:
         return None
     return Outcome(exit_code=code, output=text.decode(errors="replace"), errors=errors)

@@ -12,7 +12,7 @@ from typing import cast
 from rabaska.node import files, umask
 from rabaska.remote import programs
 from rabaska.remote.fetch_here import copy_new
-from rabaska.remote.fetched_before import Brought
+from rabaska.remote.fetch_record import FetchResult
 from rabaska.remote.local_disk import remove, unwritable
 from rabaska.remote.place import (
     Delivered,
@@ -62,7 +62,7 @@ class Bash:
             raise StartUpFailed(
                 f"the start-up file {self.start_up} ends every script before it begins",
                 why="the variable BASH_ENV names it, so bash reads it first, and it exits",
-                hint="`return` instead of `exit` in there, or `unset BASH_ENV`",
+                hint="use `return` instead of `exit` in it, or `unset BASH_ENV`",
             )
         return code
 
@@ -120,7 +120,7 @@ class Here:
         missing = [
             parcel
             for parcel in parcels
-            if (parcel.doubted or not _is_whole(parcel)) and not _is_the_same(parcel)
+            if (parcel.doubted or not _is_complete(parcel)) and not _is_the_same(parcel)
         ]
         for parcel in missing:
             remove(Path(parcel.target))
@@ -135,7 +135,7 @@ class Here:
         *,
         leave_out: Sequence[str] = (),
         moved: Moved | None = None,
-    ) -> Brought:
+    ) -> FetchResult:
         if not Path(source).is_dir():
             raise SourceGone(source)
         try:
@@ -184,7 +184,7 @@ def _is_the_same(parcel: Parcel) -> bool:
     return target.exists() and target.samefile(parcel.source)
 
 
-def _is_whole(parcel: Parcel) -> bool:
+def _is_complete(parcel: Parcel) -> bool:
     """Whether nothing of it is missing: sites delete files that nobody read lately."""
     target = Path(parcel.target)
     return target.exists() and _size(target) == _size(parcel.source)
@@ -192,7 +192,7 @@ def _is_whole(parcel: Parcel) -> bool:
 
 def _size(path: Path) -> int:
     inside = path.rglob("*") if path.is_dir() else [path]
-    return sum(each.stat().st_size for each in inside if each.is_file())
+    return sum(path.stat().st_size for path in inside if path.is_file())
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -62,7 +62,7 @@ def _storage(cluster: Cluster, answers: Mapping[str, SiteAnswer]) -> Iterator[Pr
         words = {"written": "can be written to", "read": "can be read", "missing": "is not there"}
         yield ProfileFact(key.split()[0], path, verdict, words.get(found, ""))
     if cluster.local_space:
-        yield ProfileFact("storage.local", cluster.local_space, UNTOLD, "only a job has it")
+        yield ProfileFact("storage.local", cluster.local_space, UNTOLD, "exists only inside a job")
     if cluster.quota:
         there = answers.get("quota", NO_ANSWER)
         yield ProfileFact("storage.quota", cluster.quota, OK if there.ok else DIFFERS, there.text)

@@ -12,10 +12,11 @@ from rabaska.domain.projects import Project
 from rabaska.domain.secrets import Secrets
 from rabaska.node.data.pack_format import INDEX, load_manifest
 from rabaska.node.record.plan import Plan
-from rabaska.packing.code_snapshot import CodeSnapshot, is_as_named, not_code, snapshot
+from rabaska.packing.code_files import not_code
+from rabaska.packing.code_snapshot import CodeSnapshot, is_as_named, snapshot
 from rabaska.packing.make_pack import Pack
 from rabaska.packing.pack_advice import compression_pays, shrinks_to
-from rabaska.packing.pack_cache import whole
+from rabaska.packing.pack_cache import complete_manifest as whole
 from rabaska.records.home import Home
 from rabaska.remote.git import own_files
 from rabaska.remote.place import Parcel

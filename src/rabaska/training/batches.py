@@ -27,8 +27,8 @@ class Reseeded:
 
     def _batch(self, samples: List[int]) -> Any:
         at_once = getattr(self._dataset, "__getitems__", None)
-        found = at_once(samples) if at_once else [self._dataset[one] for one in samples]
-        return self._collate(found)
+        values = at_once(samples) if at_once else [self._dataset[position] for position in samples]
+        return self._collate(values)
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -129,7 +129,7 @@ class Batches:
         session = self._session
         first, last = session.begin_loader(self._epochs)
         turns = EpochOrders(self._recipe, first, last)
-        made = iter(
+        batches = iter(
             data_loader(
                 self.dataset, self._recipe, turns, self._workers, self._collate, **self._more
             )
@@ -138,7 +138,7 @@ class Batches:
         )
         session.drive(True)
         try:
-            for (epoch, number), batch in zip(turns.places(), made):
+            for (epoch, number), batch in zip(turns.places(), batches):
                 session.ready()
                 session.hand_out(epoch, number)
                 yield batch

@@ -83,8 +83,8 @@ class CheckpointWriter:
 
     def problem(self) -> Optional[BaseException]:
         """Why the last save failed; told once."""
-        found, self._problem = self._problem, None
-        return found
+        problem, self._problem = self._problem, None
+        return problem
 
     def _work(self) -> None:
         while True:
@@ -164,10 +164,10 @@ def _write_whole(path: str, snapshot: StateSnapshot) -> None:
 
 
 def _opened(path: str) -> int:
-    wanted = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        return os.open(path, wanted | _O_DIRECT, 0o644)
+        return os.open(path, flags | _O_DIRECT, 0o644)
     except OSError as problem:
         if problem.errno != errno.EINVAL:
             raise
-        return os.open(path, wanted & ~os.O_EXCL, 0o644)
+        return os.open(path, flags & ~os.O_EXCL, 0o644)

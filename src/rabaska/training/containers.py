@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from . import lazy_imports
 
 _FACTORIES: Dict[str, Any] = {
-    each.__name__: each for each in (int, float, bool, str, list, dict, set, tuple, Counter)
+    kind.__name__: kind for kind in (int, float, bool, str, list, dict, set, tuple, Counter)
 }
 _OF_ITEMS: Dict[str, Callable[[List[Any]], Any]] = {
     "list": list,
@@ -26,7 +26,7 @@ _OF_PAIRS: Dict[str, Callable[[Dict[Any, Any]], Any]] = {
 }
 
 
-class Taken(NamedTuple):
+class ContainerParts(NamedTuple):
     """A container taken apart."""
 
     kind: str
@@ -35,33 +35,33 @@ class Taken(NamedTuple):
     pairs: Optional[Dict[Any, Any]] = None
 
 
-def taken(value: Any) -> Optional[Taken]:
+def parts_of(value: Any) -> Optional[ContainerParts]:
     """The parts of a container; None for what is none, or of a class that is not known."""
     for kind, mapping in _OF_PAIRS.items():
         if type(value) is mapping:
-            return Taken(kind, pairs=value)
+            return ContainerParts(kind, pairs=value)
     for kind, sequence in _OF_ITEMS.items():
         if type(value) is sequence:
-            return Taken(kind, items=list(value))
+            return ContainerParts(kind, items=list(value))
     if type(value) is defaultdict:
         return _default(value)
     if type(value) is deque:
-        return Taken("deque", about=value.maxlen, items=list(value))
+        return ContainerParts("deque", about=value.maxlen, items=list(value))
     if type(value) is lazy_imports.torch().Size:
-        return Taken("size", items=list(value))
+        return ContainerParts("size", items=list(value))
     if isinstance(value, tuple) and hasattr(value, "_fields") and hasattr(value, "_make"):
         made_by = type(value)
         about = [made_by.__module__, made_by.__qualname__, list(value._fields)]
-        return Taken("namedtuple", about=about, items=list(value))
+        return ContainerParts("namedtuple", about=about, items=list(value))
     return None
 
 
-def _default(value: Any) -> Optional[Taken]:
+def _default(value: Any) -> Optional[ContainerParts]:
     factory = value.default_factory
     name = "" if factory is None else factory.__name__
     if factory is not None and _FACTORIES.get(name) is not factory:
         return None
-    return Taken("defaultdict", about=name, pairs=value)
+    return ContainerParts("defaultdict", about=name, pairs=value)
 
 
 def made_of_items(kind: str, about: Any, items: List[Any]) -> Any:
@@ -90,12 +90,12 @@ def is_of_pairs(kind: str) -> bool:
 
 def _named(module: str, name: str, fields: List[str]) -> Any:
     """The class itself where the program has it, else one like it; nothing is imported for it."""
-    found: Any = sys.modules.get(module)
+    kind: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    known = isinstance(found, type) and issubclass(found, tuple)
-    if known and list(getattr(found, "_fields", ())) == fields:
-        return found
+        kind = getattr(kind, part, None)
+    is_tuple = isinstance(kind, type) and issubclass(kind, tuple)
+    if is_tuple and list(getattr(kind, "_fields", ())) == fields:
+        return kind
     return namedtuple(name.rpartition(".")[2], fields)
 
 
@@ -108,6 +108,6 @@ def why_not(value: Any) -> Tuple[str, str]:
             "give it a factory such as `int` or `list`, or save `dict(...)` of it",
         )
     return (
-        "it is a {}, which would come back as a plain container".format(kind),
+        "it is a {}, which would be loaded as a plain container".format(kind),
         "save `dict(...)`, `list(...)` or `tuple(...)` of it",
     )

@@ -27,7 +27,7 @@ class SaveFailed(TrainingError):
 
 
 class DamagedData(TrainingError, OSError):
-    """A sample is not what was packed."""
+    """A sample does not match what was packed."""
 
 
 class WrongUse(TrainingError):

@@ -15,20 +15,22 @@ def check(parts: Parts) -> None:
             continue
         if not (hasattr(part, "state_dict") and hasattr(part, "load_state_dict")):
             raise WrongUse(
-                "`{}` cannot be carried by a session".format(name),
+                "`{}` cannot be saved by a session".format(name),
                 why="a {} has no state_dict and load_state_dict".format(type(part).__name__),
-                hint="give both to it, or keep its values in a dictionary",
+                hint="add both methods, or keep its values in a dictionary",
             )
 
 
-def encoded(parts: Parts, own: Dict[str, Any], each: List[State]) -> Tuple[Any, state_tree.Tensors]:
+def encoded(
+    parts: Parts, own: Dict[str, Any], generators: List[State]
+) -> Tuple[Any, state_tree.Tensors]:
     """The whole state as values for JSON, and the tensors they name."""
     inside = {name: _state_of(part) for name, part in parts.items()}
     text, tensors = state_tree.encode(inside, "parts")
-    others, more = state_tree.encode(each, "generators")
-    whole = {"is": "dict", "of": {"parts": text, "generators": others}}
-    whole["of"]["session"] = state_tree.encode(own, "session")[0]  # type: ignore[index]
-    return whole, dict(tensors, **more)
+    others, more = state_tree.encode(generators, "generators")
+    state = {"is": "dict", "of": {"parts": text, "generators": others}}
+    state["of"]["session"] = state_tree.encode(own, "session")[0]  # type: ignore[index]
+    return state, dict(tensors, **more)
 
 
 def _state_of(part: Any) -> Any:
@@ -46,9 +48,9 @@ def restore(saved: Parts, parts: Parts) -> None:
             part.load_state_dict(saved[name])
         except (RuntimeError, ValueError, KeyError, TypeError) as problem:
             raise CannotResume(
-                "`{}` does not take up the state that was saved".format(name),
+                "`{}` cannot load the saved state".format(name),
                 why=str(problem),
-                hint="start with the {} that was saved, or in another folder".format(name),
+                hint="use the {} that was saved, or another folder".format(name),
             ) from problem
 
 
@@ -57,15 +59,15 @@ def fits(saved: Dict[str, Any], parts: Parts, ranks: int) -> None:
     before = saved["session"]["ranks"]
     if before != ranks:
         raise CannotResume(
-            "this run was begun by {} processes and cannot go on with {}".format(before, ranks),
-            why="the samples of each batch, and so every loss, depend on how many there are",
-            hint="ask for {} processes again, or begin a new run".format(before),
+            "this run began with WORLD_SIZE {} and cannot continue with {}".format(before, ranks),
+            why="the samples of each batch, and so every loss, depend on the number of processes",
+            hint="use WORLD_SIZE {} again, or start a new run".format(before),
         )
     missing, surplus = set(parts) - set(saved["parts"]), set(saved["parts"]) - set(parts)
     if missing or surplus:
         raise CannotResume(
-            "the checkpoint and the session are not made of the same parts",
-            why="saved were {}, given are {}".format(_list(saved["parts"]), _list(parts)),
+            "the checkpoint and the session have different parts",
+            why="saved: {}; now: {}".format(_list(saved["parts"]), _list(parts)),
             hint="give the session the same names as when the run began",
         )
 
@@ -80,9 +82,9 @@ def same_recipe(saved: Optional[Dict[str, Any]], now: Dict[str, Any]) -> None:
         if saved.get(name) != now[name]
     ]
     raise CannotResume(
-        "the loader cannot go on where it was",
+        "the loader cannot continue where it stopped",
         why="; ".join(changed),
-        hint="give the values of the beginning, or begin a new run",
+        hint="use the first values again, or start a new run",
     )
 
 
@@ -90,7 +92,7 @@ def pin_threads(before: int, say: Callable[[str], None]) -> None:
     """As many threads as at the beginning: another number adds up in another order."""
     torch = lazy_imports.torch()
     if torch.get_num_threads() != before:
-        say("using {} threads, as this run did from its beginning".format(before))
+        say("torch.set_num_threads({}), as when this run began".format(before))
         torch.set_num_threads(before)
 
 

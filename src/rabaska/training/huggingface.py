@@ -20,8 +20,8 @@ def train(trainer: Any, **settings: Any) -> Any:
     steps = trainer.args.gradient_accumulation_steps
     if steps > 1 and len(exact.batches) % steps:
         raise WrongUse(
-            "this training cannot be continued exactly",
-            why="{} batches of an epoch are no multiple of gradient_accumulation_steps = {}".format(
+            "this training cannot resume exactly",
+            why="{} batches per epoch is not a multiple of gradient_accumulation_steps = {}".format(
                 len(exact.batches), steps
             ),
             hint="set dataloader_drop_last, or choose another batch size",
@@ -72,9 +72,9 @@ class _TrainerState:
 
 
 class _Exact(transformers.TrainerCallback):  # type: ignore[misc,unused-ignore]
-    def __init__(self, trainer: Any, made: Session) -> None:
-        self.session = made
-        self.batches = _Batches(trainer, made)
+    def __init__(self, trainer: Any, own_session: Session) -> None:
+        self.session = own_session
+        self.batches = _Batches(trainer, own_session)
 
     def init_training_state(self, original: Any) -> Any:
         """The trainer's own beginning, from the epoch on in which the session stands."""
@@ -104,8 +104,8 @@ class _Exact(transformers.TrainerCallback):  # type: ignore[misc,unused-ignore]
 class _Batches:
     """One epoch each time; the first may be the rest of one."""
 
-    def __init__(self, trainer: Any, made: Session) -> None:
-        self._session = made
+    def __init__(self, trainer: Any, own_session: Session) -> None:
+        self._session = own_session
         self.batch_size = trainer._train_batch_size
         self.dataset, collate = trainer.train_dataset, trainer.data_collator
         if hasattr(self.dataset, "column_names"):

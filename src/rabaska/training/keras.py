@@ -28,22 +28,29 @@ def fit(
     `settings` are those of a session, `loader` those of its loader, `fit` those of `model.fit`.
     """
     state = _ModelState(model)
-    with session(model=state, **settings) as made:
-        wanted = dict(loader or {}, batch_size=batch_size, workers=workers)
-        more = dict(fit or {}, shuffle=False, callbacks=[_Exact(made, state), *(callbacks or [])])
+    with session(model=state, **settings) as own_session:
+        options = dict(loader or {}, batch_size=batch_size, workers=workers)
+        more = dict(
+            fit or {}, shuffle=False, callbacks=[_Exact(own_session, state), *(callbacks or [])]
+        )
         history = None
-        if _in_mid_epoch(made, dataset, wanted):
+        if _in_mid_epoch(own_session, dataset, options):
             # Keras believes the first epoch it sees when it says how long they all are.
-            history = _fit_epochs(model, _Batches(made, dataset, wanted), made.epoch + 1, more)
+            history = _fit_epochs(
+                model,
+                _Batches(own_session, dataset, options),
+                own_session.epoch + 1,
+                more,
+            )
         if history is None or not model.stop_training:
-            last = _fit_epochs(model, _Batches(made, dataset, wanted), epochs, more)
+            last = _fit_epochs(model, _Batches(own_session, dataset, options), epochs, more)
             history = _joined(history, last)
     return history
 
 
-def _in_mid_epoch(made: Session, dataset: Any, wanted: Dict[str, Any]) -> bool:
-    made.next_epoch(len(made.loader(dataset, **wanted)))
-    return made.batch > 0
+def _in_mid_epoch(own_session: Session, dataset: Any, options: Dict[str, Any]) -> bool:
+    own_session.next_epoch(len(own_session.loader(dataset, **options)))
+    return own_session.batch > 0
 
 
 def _fit_epochs(model: Any, batches: "_Batches", epochs: int, more: Dict[str, Any]) -> Any:
@@ -94,9 +101,9 @@ class _ModelState:
 
 
 class _Exact(keras.callbacks.Callback):  # type: ignore[misc,unused-ignore]
-    def __init__(self, made: Session, state: _ModelState) -> None:
+    def __init__(self, own_session: Session, state: _ModelState) -> None:
         super().__init__()
-        self._session = made
+        self._session = own_session
         self._state = state
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -109,15 +116,15 @@ class _Exact(keras.callbacks.Callback):  # type: ignore[misc,unused-ignore]
 class _Batches(torch.utils.data.DataLoader):  # type: ignore[misc,type-arg,unused-ignore]
     """What Keras takes for a DataLoader: one epoch each time, the first maybe the rest of one."""
 
-    def __init__(self, made: Session, dataset: Any, wanted: Dict[str, Any]) -> None:
-        super().__init__(dataset, batch_size=wanted["batch_size"])
-        self.session = made
-        self._made = made.loader(dataset, **wanted)
-        self.session.next_epoch(len(self._made))
+    def __init__(self, own_session: Session, dataset: Any, options: Dict[str, Any]) -> None:
+        super().__init__(dataset, batch_size=options["batch_size"])
+        self.session = own_session
+        self._loader = own_session.loader(dataset, **options)
+        self.session.next_epoch(len(self._loader))
 
     def __len__(self) -> int:
-        return len(self._made) - self.session.batch
+        return len(self._loader) - self.session.batch
 
     def __iter__(self) -> Any:
-        self.session.next_epoch(len(self._made))
-        return iter(self._made)
+        self.session.next_epoch(len(self._loader))
+        return iter(self._loader)

@@ -16,5 +16,5 @@ def numpy() -> Optional[Any]:
 
 def in_worker() -> bool:
     """Whether this process makes batches for a DataLoader."""
-    asked = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
-    return asked is not None and asked() is not None
+    worker_info = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
+    return worker_info is not None and worker_info() is not None

@@ -27,7 +27,7 @@ class Exact(lightning.Callback):  # type: ignore[misc,unused-ignore]
         **settings: Any,
     ) -> None:
         self.batches = _Batches(self, dataset, dict(loader or {}, batch_size=batch_size))
-        self.batches.wanted["workers"] = workers
+        self.batches.settings["workers"] = workers
         self.session: Optional[Session] = None
         self._settings = settings
         self._optimized = 0
@@ -78,23 +78,23 @@ class _TrainerState:
 class _Batches:
     """One epoch each time, as Lightning wants it; the first may be the rest of one."""
 
-    def __init__(self, exact: Exact, dataset: Any, wanted: Dict[str, Any]) -> None:
+    def __init__(self, exact: Exact, dataset: Any, settings: Dict[str, Any]) -> None:
         self._exact = exact
         self.dataset = dataset
-        self.wanted = wanted
+        self.settings = settings
 
-    def _made(self) -> Any:
+    def _loader(self) -> Any:
         assert self._exact.session is not None
-        return self._exact.session.loader(self.dataset, **self.wanted)
+        return self._exact.session.loader(self.dataset, **self.settings)
 
     def __len__(self) -> int:
-        return len(self._made())
+        return len(self._loader())
 
     def __iter__(self) -> Iterator[Any]:
-        made = self._made()
+        loader = self._loader()
         assert self._exact.session is not None
-        self._exact.session.next_epoch(len(made))
-        return iter(made)
+        self._exact.session.next_epoch(len(loader))
+        return iter(loader)
 
     # Lightning takes a loader with these for one that can be resumed, which it is.
     def state_dict(self) -> Dict[str, Any]:

@@ -7,7 +7,8 @@ import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import lazy_imports
-from .sample_sources import FolderSource, PackSource, is_pack
+from .folder_source import FolderSource
+from .pack_source import PackSource, is_pack
 
 
 def decoded(name: str, content: bytes) -> Any:
@@ -99,14 +100,14 @@ class PackedDataset:
         """A whole batch at once, as a DataLoader asks for it."""
         if not len(positions):
             return []
-        found = self._source.at_once(positions)
-        if found is None:
+        columns = self._source.at_once(positions)
+        if columns is None:
             length = len(self)
             if min(positions) < 0 or max(positions) >= length:
                 positions = [_within(position, length) for position in positions]
-            found = self._source.columns(list(positions))
+            columns = self._source.columns(list(positions))
         contents: List[Any]
-        contents, labels = found
+        contents, labels = columns
         if self.transform is not None or self.decode:
             contents = list(map(self._made, positions, contents))
         return (_batch() if lazy_imports.in_worker() else _pairs)(contents, labels)
@@ -185,6 +186,6 @@ def _data_folder() -> str:
     path = os.environ.get("RABASKA_DATA")
     if not path:
         raise ValueError(
-            "no dataset is named: pass a path, or run inside a rabaska job, which sets RABASKA_DATA"
+            "no dataset given: pass a path, or run inside a rabaska job, which sets RABASKA_DATA"
         )
     return path

@@ -15,14 +15,14 @@ class ProcessGroup:
 
     def __init__(self) -> None:
         self.rank, self.size, self.group = 0, 1, None
-        told = int(os.environ.get("WORLD_SIZE") or 1)
+        world_size = int(os.environ.get("WORLD_SIZE") or 1)
         distributed = lazy_imports.torch().distributed
         if distributed.is_available() and distributed.is_initialized():
             self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
-        elif told > 1:
+        elif world_size > 1:
             raise WrongUse(
-                "a session cannot begin yet",
-                why="WORLD_SIZE is {} and torch.distributed is not set up".format(told),
+                "a session cannot start yet",
+                why="WORLD_SIZE is {} and torch.distributed is not set up".format(world_size),
                 hint="call torch.distributed.init_process_group() before session()",
             )
         if self.size > 1:
@@ -36,30 +36,30 @@ class ProcessGroup:
     def first(self) -> bool:
         return self.rank == 0
 
-    def agree(self, wishes: List[int]) -> List[int]:
+    def agree(self, requests: List[int]) -> List[int]:
         """The largest of each wish over all ranks."""
         if self.group is None:
-            return wishes
+            return requests
         torch = lazy_imports.torch()
-        told = torch.tensor(wishes, dtype=torch.int64)
-        torch.distributed.all_reduce(told, torch.distributed.ReduceOp.MAX, group=self.group)
-        return [int(one) for one in told.tolist()]
+        highest = torch.tensor(requests, dtype=torch.int64)
+        torch.distributed.all_reduce(highest, torch.distributed.ReduceOp.MAX, group=self.group)
+        return [int(number) for number in highest.tolist()]
 
     def gather(self, value: Any) -> List[Any]:
         """What every rank says, in the order of ranks."""
         if self.group is None:
             return [value]
-        told: List[Any] = [None] * self.size
-        lazy_imports.torch().distributed.all_gather_object(told, value, group=self.group)
-        return told
+        values: List[Any] = [None] * self.size
+        lazy_imports.torch().distributed.all_gather_object(values, value, group=self.group)
+        return values
 
     def from_first(self, value: Any) -> Any:
         """What the first rank says."""
         if self.group is None:
             return value
-        told = [value]
-        lazy_imports.torch().distributed.broadcast_object_list(told, src=0, group=self.group)
-        return told[0]
+        values = [value]
+        lazy_imports.torch().distributed.broadcast_object_list(values, src=0, group=self.group)
+        return values[0]
 
 
 def settle(parts: Dict[str, Any]) -> None:

@@ -23,23 +23,23 @@ def state() -> State:
     version, numbers, rest = random.getstate()
     # As bytes: 625 numbers one by one would take longer than all the others together.
     packed = struct.pack("<{}I".format(len(numbers)), *numbers)
-    found: State = {"python": (version, packed, rest), "torch": torch.get_rng_state()}
+    generators: State = {"python": (version, packed, rest), "torch": torch.get_rng_state()}
     if numpy is not None:
-        found["numpy"] = numpy.random.get_state()
+        generators["numpy"] = numpy.random.get_state()
     if torch.cuda.is_available() and torch.cuda.is_initialized():
-        found["cuda"] = torch.cuda.get_rng_state_all()
-    return found
+        generators["cuda"] = torch.cuda.get_rng_state_all()
+    return generators
 
 
-def restore(found: State) -> None:
+def restore(generators: State) -> None:
     torch, numpy = lazy_imports.torch(), lazy_imports.numpy()
-    version, packed, rest = found["python"]
+    version, packed, rest = generators["python"]
     random.setstate((version, struct.unpack("<{}I".format(len(packed) // 4), packed), rest))
-    torch.set_rng_state(found["torch"])
-    if numpy is not None and "numpy" in found:
-        numpy.random.set_state(found["numpy"])
-    if "cuda" in found and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(found["cuda"][: torch.cuda.device_count()])
+    torch.set_rng_state(generators["torch"])
+    if numpy is not None and "numpy" in generators:
+        numpy.random.set_state(generators["numpy"])
+    if "cuda" in generators and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(generators["cuda"][: torch.cuda.device_count()])
 
 
 def seed(number: int) -> None:

@@ -12,7 +12,7 @@ from rabaska.node.checkpoints import commit
 from . import lazy_imports, sharded_state, state_tree, tensor_file
 from .checkpoint_writer import STATE, TENSORS
 
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 
 
 class ReadCheckpoint(NamedTuple):
@@ -26,19 +26,19 @@ class DamagedCheckpoint(Exception):
     """A checkpoint is not what its manifest says."""
 
 
-def newest(parent: str, tell: Tell, mesh: Any = None) -> Optional[ReadCheckpoint]:
+def newest(parent: str, say: Say, mesh: Any = None) -> Optional[ReadCheckpoint]:
     """The checkpoint to continue from; what killed writers left half made is removed.
 
     `mesh` are the processes over which sharded tensors are spread, if there are any.
     """
     if os.path.isdir(parent):
         partial_folder.sweep(parent)
-    for made in commit.newest_first(parent):
+    for checkpoint in commit.newest_first(parent):
         try:
-            return read(made.path, mesh)
+            return read(checkpoint.path, mesh)
         except DamagedCheckpoint as why:
-            commit.set_aside(made.path)
-            tell("{} is damaged and set aside: {}".format(os.path.basename(made.path), why))
+            commit.set_aside(checkpoint.path)
+            say("{} is damaged and set aside: {}".format(os.path.basename(checkpoint.path), why))
     return None
 
 
@@ -56,10 +56,10 @@ def read(folder: str, mesh: Any = None) -> ReadCheckpoint:
     state = json.loads(bytes(_content(folder, parts[STATE], piece)).decode("utf-8"))
     empty: Dict[str, Any] = {}
 
-    def tensor(told: Any) -> Any:
-        if isinstance(told, str):
-            return tensors[told]
-        return empty.setdefault(told[0], sharded_state.like(told, mesh))
+    def tensor(entry: Any) -> Any:
+        if isinstance(entry, str):
+            return tensors[entry]
+        return empty.setdefault(entry[0], sharded_state.like(entry, mesh))
 
     return ReadCheckpoint(int(manifest["step"]), folder, state_tree.decode(state, tensor), empty)
 
@@ -70,14 +70,14 @@ def _content(folder: str, part: commit.CheckpointPart, piece: int) -> memoryview
     view = memoryview(area)[: part.size]
     with open(os.path.join(folder, part.name), "rb", buffering=0) as stream:
         for number, place in enumerate(range(0, part.size, piece)):
-            wanted = view[place : place + piece]
+            chunk = view[place : place + piece]
             filled = 0
-            while filled < len(wanted):
-                count = stream.readinto(wanted[filled:])
+            while filled < len(chunk):
+                count = stream.readinto(chunk[filled:])
                 if not count:
                     raise DamagedCheckpoint("{} is cut short".format(part.name))
                 filled += count
-            if number >= len(part.sums) or zlib.crc32(wanted) != part.sums[number]:
+            if number >= len(part.sums) or zlib.crc32(chunk) != part.sums[number]:
                 raise DamagedCheckpoint("{} has changed since it was written".format(part.name))
     return view
 

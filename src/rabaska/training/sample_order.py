@@ -77,8 +77,8 @@ class Order:
             return shuffled
         source = numpy.random.Generator(numpy.random.PCG64([self._seed, self.epoch, salt]))
         # Of a number it makes the same, without going over a range one by one.
-        wanted = len(positions) if isinstance(positions, range) else positions
-        mixed: Sequence[int] = source.permutation(wanted)
+        what = len(positions) if isinstance(positions, range) else positions
+        mixed: Sequence[int] = source.permutation(what)
         return mixed
 
     def state_dict(self) -> Dict[str, Any]:
@@ -127,11 +127,11 @@ class OrderRecipe(NamedTuple):
         mine = -(-self.samples // self.ranks)
         return mine // self.batch_size if self.drop_last else -(-mine // self.batch_size)
 
-    def told(self) -> Dict[str, Any]:
+    def as_json(self) -> Dict[str, Any]:
         """What must be the same when a run continues."""
-        told = dict(self._asdict())
-        del told["rank"]
-        return told
+        values = dict(self._asdict())
+        del values["rank"]
+        return values
 
 
 def order(recipe: OrderRecipe, epoch: int) -> Any:
@@ -159,9 +159,9 @@ class EpochOrders:
 
     def places(self) -> Iterator[Tuple[int, int]]:
         epoch, number = self._first
-        for each in range(epoch, self._epochs):
-            for one in range(number if each == epoch else 0, self._recipe.batches()):
-                yield each, one
+        for turn in range(epoch, self._epochs):
+            for batch in range(number if turn == epoch else 0, self._recipe.batches()):
+                yield turn, batch
 
     def epoch_of(self, count: int) -> Tuple[int, int, int]:
         """The epoch and batch after `count` of these, and how many batches an epoch has."""

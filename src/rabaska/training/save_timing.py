@@ -73,9 +73,9 @@ def interval(
 
 def deadline(environment: Mapping[str, str]) -> Optional[float]:
     """When this job should be asked to stop, in seconds since 1970, if anybody said so."""
-    told = _number(environment.get("RABASKA_DEADLINE"))
-    if told is not None:
-        return told
+    given = _number(environment.get("RABASKA_DEADLINE"))
+    if given is not None:
+        return given
     end = _number(environment.get("SLURM_JOB_END_TIME"))
     return None if end is None else end - _SLURM_MARGIN
 
@@ -107,9 +107,9 @@ SaveEvery = Union[None, int, timedelta]
 
 
 class SaveTiming:
-    def __init__(self, save_every: SaveEvery, crew: ProcessGroup) -> None:
+    def __init__(self, save_every: SaveEvery, ranks: ProcessGroup) -> None:
         self._save_every = save_every
-        self._crew = crew
+        self._ranks = ranks
         self._asked = StopRequests()
         self._deadline = counted(own_deadline(), time.time(), time.monotonic())
         self._saved_at = self._stepped_at = time.monotonic()
@@ -136,13 +136,13 @@ class SaveTiming:
         if steps < self._look_at:
             return by_count, False
         pause = max(1, int(_LOOK_EVERY / max(self._step_took, 1e-6)))
-        by_clock, stop, pause = self._crew.agree(self._own(writing, busy, pause))
-        self._look_at = steps + (pause if self._crew.size > 1 else 1)
+        by_clock, stop, pause = self._ranks.agree(self._own(writing, busy, pause))
+        self._look_at = steps + (pause if self._ranks.size > 1 else 1)
         return by_count or bool(by_clock), bool(stop)
 
     def _own(self, writing: float, busy: bool, pause: int) -> List[int]:
         """What this rank wishes; the first one has the clock."""
-        if not self._crew.first:
+        if not self._ranks.first:
             return [0, int(self._must_stop(writing)), 0]
         return [int(not busy and self._by_clock(writing)), int(self._must_stop(writing)), pause]
 
@@ -161,7 +161,7 @@ class SaveTiming:
         )
 
     def why_it_stops(self) -> str:
-        return "asked by {}".format(self._asked.by) if self._asked else "the time is nearly over"
+        return "received {}".format(self._asked.by) if self._asked else "the time limit is near"
 
     def end(self) -> None:
         self._asked.stop_listening()

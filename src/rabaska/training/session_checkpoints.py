@@ -83,16 +83,16 @@ class SessionCheckpoints:
     """Of one folder; the first rank writes, and every rank knows what is there."""
 
     def __init__(
-        self, folder: str, keep: int, crew: ProcessGroup, say: Callable[[str], None]
+        self, folder: str, keep: int, ranks: ProcessGroup, say: Callable[[str], None]
     ) -> None:
         self.folder = folder
-        self._crew = crew
+        self._ranks = ranks
         self._say = say
         self._writer = CheckpointWriter(folder, keep)
         self._memory = SnapshotMemory()
         self._mesh: Any = None  # of processes over which some of the state is spread
-        self._others = crew  # the ranks, as they speak while the training goes on
-        self._log = Metrics(self._prepared()) if crew.first else None
+        self._others = ranks  # the ranks, as they speak while the training goes on
+        self._log = Metrics(self._prepared()) if ranks.first else None
 
     def _prepared(self) -> str:
         os.makedirs(self.folder, exist_ok=True)
@@ -103,20 +103,22 @@ class SessionCheckpoints:
     def newest(self, parts: full_state.Parts) -> Optional[read_checkpoint.ReadCheckpoint]:
         """The newest whole one, for every rank; the log is cut back to it."""
         self._mesh = sharded_state.mesh_of(parts)
-        self._others = self._crew.apart() if self._mesh is not None else self._crew
-        found = (
-            read_checkpoint.newest(self.folder, self._say, self._mesh) if self._crew.first else None
+        self._others = self._ranks.apart() if self._mesh is not None else self._ranks
+        checkpoint = (
+            read_checkpoint.newest(self.folder, self._say, self._mesh)
+            if self._ranks.first
+            else None
         )
-        path = self._crew.from_first(found and found.path)
+        path = self._ranks.from_first(checkpoint and checkpoint.path)
         if path is None:
             self.cut_log(0)
             return None
-        found = found or read_checkpoint.read(path, self._mesh)
-        self.cut_log(found.state["session"]["metrics"])
-        full_state.fits(found.state, parts, self._crew.size)
-        if found.sharded:
-            sharded_state.read(found.path, found.sharded, self._crew)
-        return found
+        checkpoint = checkpoint or read_checkpoint.read(path, self._mesh)
+        self.cut_log(checkpoint.state["session"]["metrics"])
+        full_state.fits(checkpoint.state, parts, self._ranks.size)
+        if checkpoint.sharded:
+            sharded_state.read(checkpoint.path, checkpoint.sharded, self._ranks)
+        return checkpoint
 
     def cut_log(self, size: int) -> None:
         if self._log is not None:
@@ -128,63 +130,63 @@ class SessionCheckpoints:
 
     def prepare(self, parts: full_state.Parts) -> None:
         """Make room for the state in memory, before the first save needs it."""
-        if self._crew.first:
-            self._memory.prepare(sharded_state.parted(full_state.encoded(parts, {}, [])[1])[0])
+        if self._ranks.first:
+            self._memory.prepare(sharded_state.split(full_state.encoded(parts, {}, [])[1])[0])
 
     def save(self, step: int, parts: full_state.Parts, own: Own) -> float:
         """Copy the state and begin to write it; when it began to cost the training time."""
         self.wait()  # what is being written is in the memory that is filled now
         began = time.monotonic()
-        each = self._crew.gather(random_state.state())
+        generators = self._ranks.gather(random_state.state())
         if self._mesh is not None:
-            self._save_together(step, parts, own, each)
-        elif self._crew.first:
-            self._writer.start(self._snapshot(step, parts, own, each))
+            self._save_together(step, parts, own, generators)
+        elif self._ranks.first:
+            self._writer.start(self._snapshot(step, parts, own, generators))
         return began
 
     def _save_together(
-        self, step: int, parts: full_state.Parts, own: Own, each: List[random_state.State]
+        self, step: int, parts: full_state.Parts, own: Own, generators: List[random_state.State]
     ) -> None:
         """Every rank writes its own part into a folder that the first one begins and commits."""
         making = self._begun(step)
-        folder = self._crew.from_first(making and making.path)
+        folder = self._ranks.from_first(making and making.path)
         if folder is None:
             return
-        spread = sharded_state.parted(full_state.encoded(parts, {}, [])[1])[1]
+        spread = sharded_state.split(full_state.encoded(parts, {}, [])[1])[1]
         written = sharded_state.write(folder, spread, self._others)
         if making is None:
             self._writer.start(written)
             return
-        save = self._snapshot(step, parts, own, each)
+        save = self._snapshot(step, parts, own, generators)
         self._writer.start(save._replace(begun=checkpoint_writer.SaveBegun(making, written)))
 
     def _begun(self, step: int) -> Optional[partial_folder.PartialFolder]:
         """The folder that all ranks write to; None when there is nothing to write, or no room."""
-        if not self._crew.first or checkpoint_writer.is_made(self.folder, step):
+        if not self._ranks.first or checkpoint_writer.is_made(self.folder, step):
             return None
         try:
             return checkpoint_writer.begin(self.folder, step)
         except OSError as problem:
-            self._tell(problem)
+            self._report(problem)
             return None
 
     def _snapshot(
-        self, step: int, parts: full_state.Parts, own: Own, each: List[random_state.State]
+        self, step: int, parts: full_state.Parts, own: Own, generators: List[random_state.State]
     ) -> BackgroundSave:
         assert self._log is not None
         own = dict(
             own,
             metrics=self._log.size(),
             threads=lazy_imports.torch().get_num_threads(),
-            ranks=self._crew.size,
+            ranks=self._ranks.size,
         )
-        text, tensors = full_state.encoded(parts, own, each)
-        tensors, spread = sharded_state.parted(tensors)
+        text, tensors = full_state.encoded(parts, own, generators)
+        tensors, spread = sharded_state.split(tensors)
         if spread and self._mesh is None:
             raise NotSaveable(
                 "`{}` cannot be saved".format(min(spread)),
-                why="it is spread over processes, and no part that was given has such weights",
-                hint="give the sharded model itself to the session",
+                why="it is sharded over processes, and no part of the session has such weights",
+                hint="pass the sharded model itself to the session",
             )
         return BackgroundSave(step, self._memory.take(tensors), text, _about(own), self._log.sync)
 
@@ -201,47 +203,49 @@ class SessionCheckpoints:
         self.surface()
 
     def surface(self) -> None:
-        """Tell what went wrong in the background."""
+        """Report what went wrong in the background."""
         problem = self._writer.problem()
         if problem is not None:
-            self._tell(problem)
+            self._report(problem)
 
-    def _tell(self, problem: BaseException) -> None:
-        """A full disk is told; anything else ends the training."""
+    def _report(self, problem: BaseException) -> None:
+        """A full disk is reported; anything else ends the training."""
         if isinstance(problem, OSError) and problem.errno in commit.NO_SPACE:
             self._say(
-                "a checkpoint could not be saved: {}; the training goes on and the older "
-                "checkpoints stay".format(problem.strerror)
+                "a checkpoint could not be saved: {}; training continues and older "
+                "checkpoints are kept".format(problem.strerror)
             )
             return
         raise SaveFailed(
             "a checkpoint could not be saved in {}".format(self.folder),
             why="{}: {}".format(type(problem).__name__, problem),
-            hint="the checkpoints before it are whole; start again to continue from them",
+            hint="earlier checkpoints are valid; start again to continue from them",
         ) from problem
 
     def is_saved(self, step: int) -> bool:
         """Whether that step is durable; for every rank what the first one finds."""
         return bool(
-            self._crew.from_first(self._crew.first and checkpoint_writer.is_made(self.folder, step))
+            self._ranks.from_first(
+                self._ranks.first and checkpoint_writer.is_made(self.folder, step)
+            )
         )
 
     def newest_step(self) -> int:
-        return max((made.step for made in commit.newest_first(self.folder)), default=0)
+        return max((checkpoint.step for checkpoint in commit.newest_first(self.folder)), default=0)
 
     def finish(self, step: int, epochs: Optional[int]) -> None:
         """The training is over: say so for good, if its last step was saved."""
         last = os.path.join(self.folder, commit.folder_name(step))
-        if self._crew.first and os.path.isdir(last):
+        if self._ranks.first and os.path.isdir(last):
             files.write_json(os.path.join(self.folder, DONE), {"step": step, "epochs": epochs})
 
     def is_done(self, step: int) -> bool:
         """Whether the training was over after `step`; for every rank what the first one finds."""
         try:
-            told = files.read_json(os.path.join(self.folder, DONE)) or {}
+            record = files.read_json(os.path.join(self.folder, DONE)) or {}
         except ValueError:
-            told = {}
-        return bool(self._crew.from_first(told.get("step") == step))
+            record = {}
+        return bool(self._ranks.from_first(record.get("step") == step))
 
     def close(self) -> None:
         self._writer.close()

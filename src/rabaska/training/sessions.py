@@ -39,12 +39,12 @@ def session(
     return Session(_folder(folder), seed, keep, save_every, parts)
 
 
-def _folder(asked: Union[str, "os.PathLike[str]", None]) -> str:
+def _folder(chosen: Union[str, "os.PathLike[str]", None]) -> str:
     """A relative folder lies beside the code, which in a job is gone with it."""
     kept = os.environ.get("RABASKA_CHECKPOINTS")
-    if asked is None:
+    if chosen is None:
         return os.path.abspath(kept or "checkpoints")
-    return os.path.abspath(os.path.join(kept or "", os.fspath(asked)))
+    return os.path.abspath(os.path.join(kept or "", os.fspath(chosen)))
 
 
 class Session:
@@ -70,25 +70,25 @@ class Session:
         self._fresh = False  # since the last step, no batch was handed out
 
     def __enter__(self) -> "Session":
-        self._crew = ProcessGroup()
-        if self._crew.size > 1:
+        self._ranks = ProcessGroup()
+        if self._ranks.size > 1:
             process_group.settle(self.parts)
-        self._checkpoints = SessionCheckpoints(self.folder, self._keep, self._crew, self._say)
+        self._checkpoints = SessionCheckpoints(self.folder, self._keep, self._ranks, self._say)
         self._resume()
-        self._pace = SaveTiming(self._save_every, self._crew)
+        self._pace = SaveTiming(self._save_every, self._ranks)
         return self
 
     def _resume(self) -> None:
-        found = self._checkpoints.newest(self.parts)
-        if found is None:
+        checkpoint = self._checkpoints.newest(self.parts)
+        if checkpoint is None:
             return
-        own = found.state["session"]
+        own = checkpoint.state["session"]
         full_state.pin_threads(own["threads"], self._say)
-        self.steps, (self.epoch, self.batch) = found.step, own["place"]
+        self.steps, (self.epoch, self.batch) = checkpoint.step, own["place"]
         self._epochs, self._recipe = own["epochs"], own["recipe"]
         self.finished = self._checkpoints.is_done(self.steps)
-        full_state.restore(found.state["parts"], self.parts)
-        self._generators = found.state["generators"][self._crew.rank]
+        full_state.restore(checkpoint.state["parts"], self.parts)
+        self._generators = checkpoint.state["generators"][self._ranks.rank]
         random_state.restore(self._generators)
         self.resumed = True
         self._say("continuing after step {} (epoch {})".format(self.steps, self.epoch))
@@ -111,7 +111,7 @@ class Session:
         """
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             raise WrongUse(
-                "this dataset cannot be continued in the middle",
+                "this dataset cannot resume in the middle of an epoch",
                 why="a {} has no length, or its samples have no numbers".format(
                     type(dataset).__name__
                 ),
@@ -125,11 +125,11 @@ class Session:
             batch_size,
             shuffle,
             drop_last,
-            self._crew.rank,
-            self._crew.size,
+            self._ranks.rank,
+            self._ranks.size,
         )
-        full_state.same_recipe(self._recipe, recipe.told())
-        self._recipe = recipe.told()
+        full_state.same_recipe(self._recipe, recipe.as_json())
+        self._recipe = recipe.as_json()
         return Batches(self, dataset, recipe, epochs, workers, collate, more)
 
     def epochs(self, count: int) -> Iterator[int]:
@@ -158,7 +158,7 @@ class Session:
         """Save now, and return when it is durable."""
         self.save_soon()
         self._checkpoints.wait()
-        self._crew.agree([0])  # nobody leaves while the first one still writes
+        self._ranks.agree([0])  # nobody leaves while the first one still writes
 
     def save_soon(self) -> None:
         """Copy the state now and write it in the background."""
@@ -237,8 +237,8 @@ class Session:
             if kind is None and not self.finished:
                 self.save()
                 if not self._checkpoints.is_saved(self.steps):
-                    told = "{}: only what the program saves itself keeps the end of the training"
-                    self._say(told.format(self._not_saved()))
+                    message = "{}: the end of the training is only in what the program saves itself"
+                    self._say(message.format(self._not_saved()))
                 self._checkpoints.finish(self.steps, self._epochs)
         finally:
             self._checkpoints.close()
@@ -251,7 +251,7 @@ class Session:
         )
 
     def _say(self, text: str) -> None:
-        if self._crew.first:
+        if self._ranks.first:
             sys.stderr.write("rabaska: {}\n".format(text))
             sys.stderr.flush()
 

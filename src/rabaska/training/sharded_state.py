@@ -38,13 +38,13 @@ def mesh_of(parts: Dict[str, Any]) -> Any:
     return None
 
 
-def parted(tensors: Tensors) -> Tuple[Tensors, Tensors]:
+def split(tensors: Tensors) -> Tuple[Tensors, Tensors]:
     """The tensors that each rank has whole, and those that are spread."""
-    whole = {name: one for name, one in tensors.items() if not is_sharded(one)}
-    return whole, {name: one for name, one in tensors.items() if name not in whole}
+    complete = {name: tensor for name, tensor in tensors.items() if not is_sharded(tensor)}
+    return complete, {name: tensor for name, tensor in tensors.items() if name not in complete}
 
 
-def told(tensor: Any, name: str) -> List[Any]:
+def layout_of(tensor: Any, name: str) -> List[Any]:
     """What is needed to make a tensor of the same kind, for JSON."""
     placements = []
     for placement in tensor.placements:
@@ -52,8 +52,8 @@ def told(tensor: Any, name: str) -> List[Any]:
         if kind not in ("Shard", "Replicate"):
             raise NotSaveable(
                 "`{}` cannot be saved".format(name),
-                why="it is spread over processes by {}".format(kind),
-                hint="a session knows tensors that are cut along a dimension, or copied",
+                why="it is sharded by {}".format(kind),
+                hint="a session supports tensors that are split along a dimension, or replicated",
             )
         placements.append(placement.dim if kind == "Shard" else None)
     return [name, list(tensor.shape), str(tensor.dtype).replace("torch.", ""), placements]
@@ -64,8 +64,8 @@ def like(content: List[Any], mesh: Any) -> Any:
     name, shape, kind, placements = content
     if mesh is None or mesh.ndim != len(placements):
         raise CannotResume(
-            "`{}` was spread over processes when it was saved".format(name),
-            why="nothing that was given to the session is spread in that way",
+            "`{}` was sharded when it was saved".format(name),
+            why="nothing in the session is sharded in that way",
             hint="shard the model before the session begins, as when the run began",
         )
     tensor = importlib.import_module("torch.distributed.tensor")
@@ -82,22 +82,22 @@ class Writing(NamedTuple):
 
     folder: str
     done: Any  # a future
-    crew: ProcessGroup
+    ranks: ProcessGroup
 
     def parts(self) -> List[commit.CheckpointPart]:
         """Wait, prove what this rank wrote, and give what all of them did."""
         problem, mine = "", []
         try:
             self.done.result()
-            names = _written_by(self.crew.rank, os.path.join(self.folder, FOLDER))
+            names = _written_by(self.ranks.rank, os.path.join(self.folder, FOLDER))
             mine = [tuple(commit.proven(self.folder, "/".join((FOLDER, name)))) for name in names]
         except BaseException as error:  # told to the others, who wait for this rank
             problem = "{}: {}".format(type(error).__name__, error)
-        told = self.crew.gather((problem, mine))
-        for rank, (why, _) in enumerate(told):
+        reports = self.ranks.gather((problem, mine))
+        for rank, (why, _) in enumerate(reports):
             if why:
                 raise OSError(_number_of(why), "rank {} could not write: {}".format(rank, why))
-        return [commit.CheckpointPart(*part) for _, parts in told for part in parts]
+        return [commit.CheckpointPart(*part) for _, parts in reports for part in parts]
 
 
 def _number_of(problem: str) -> int:
@@ -115,20 +115,20 @@ def _written_by(rank: int, folder: str) -> List[str]:
     )
 
 
-def write(folder: str, tensors: Tensors, crew: ProcessGroup) -> Writing:
+def write(folder: str, tensors: Tensors, ranks: ProcessGroup) -> Writing:
     """Copy this rank's pieces of `tensors`, and begin to write them below `folder`."""
     dcp = _torch_checkpoints()
     writer = dcp.FileSystemWriter(os.path.join(folder, FOLDER))
-    done = dcp.async_save(dict(tensors), storage_writer=writer, process_group=crew.group)
-    return Writing(folder, done, crew)
+    done = dcp.async_save(dict(tensors), storage_writer=writer, process_group=ranks.group)
+    return Writing(folder, done, ranks)
 
 
-def read(folder: str, tensors: Tensors, crew: ProcessGroup) -> None:
+def read(folder: str, tensors: Tensors, ranks: ProcessGroup) -> None:
     """Fill `tensors` with what was saved under their names; every rank must call it."""
     dcp = _torch_checkpoints()
     reader = dcp.FileSystemReader(os.path.join(folder, FOLDER))
     reader.read_metadata = lambda *_, **__: _metadata(reader)
-    dcp.load(dict(tensors), storage_reader=reader, process_group=crew.group)
+    dcp.load(dict(tensors), storage_reader=reader, process_group=ranks.group)
 
 
 def _torch_checkpoints() -> Any:
@@ -138,7 +138,7 @@ def _torch_checkpoints() -> Any:
 def _metadata(reader: Any) -> Any:
     """What the reader would read itself, without running what stands there: it is a pickle."""
     with open(os.path.join(str(reader.path), _METADATA), "rb") as stream:
-        metadata = _Careful(stream).load()
+        metadata = _SafeUnpickler(stream).load()
     metadata.storage_meta.load_id = reader.load_id
     return metadata
 
@@ -163,7 +163,7 @@ _CLASSES = {
 }
 
 
-class _Careful(pickle.Unpickler):
+class _SafeUnpickler(pickle.Unpickler):
     """Knows what the metadata of torch.distributed.checkpoint consists of, and nothing else.
 
     Names are compared whole, and not looked up as pickle does: it follows each dot in them, from a
@@ -176,14 +176,14 @@ class _Careful(pickle.Unpickler):
         if (module, name) == ("builtins", "getattr"):
             return _member
         if (module, name) in _CLASSES:
-            found, kind = getattr(importlib.import_module(module), name, None), type
+            value, kind = getattr(importlib.import_module(module), name, None), type
         elif module == "torch":
-            found, kind = getattr(lazy_imports.torch(), name, None), lazy_imports.torch().dtype
+            value, kind = getattr(lazy_imports.torch(), name, None), lazy_imports.torch().dtype
         else:
-            found, kind = None, type
-        if not isinstance(found, kind):
+            value, kind = None, type
+        if not isinstance(value, kind):
             raise pickle.UnpicklingError("{}.{} does not belong there".format(module, name))
-        return found
+        return value
 
 
 def _member(kind: Any, name: str) -> Any:
@@ -196,7 +196,7 @@ def _member(kind: Any, name: str) -> Any:
 def _layout(name: str) -> Any:
     """The layout of a tensor, such as `torch.strided`."""
     torch = lazy_imports.torch()
-    found = getattr(torch, str(name).replace("torch.", ""), None)
-    if not isinstance(found, torch.layout):
-        raise pickle.UnpicklingError("{} is no layout of tensors".format(name))
-    return found
+    layout = getattr(torch, str(name).replace("torch.", ""), None)
+    if not isinstance(layout, torch.layout):
+        raise pickle.UnpicklingError("{} is not a tensor layout".format(name))
+    return layout

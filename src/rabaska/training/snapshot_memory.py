@@ -52,8 +52,8 @@ class SnapshotMemory:
             for tensor, slot in zip(tensors.values(), planned.slots)
         ]
         _copy(self._targets(planned), sources, on_gpu)
-        whole = -(-planned.size // tensor_file.BLOCK) * tensor_file.BLOCK
-        return StateSnapshot(content[:whole], planned.size)
+        rounded = -(-planned.size // tensor_file.BLOCK) * tensor_file.BLOCK
+        return StateSnapshot(content[:rounded], planned.size)
 
     def _make_room(self, size: int, on_gpu: bool) -> None:
         if self._room is not None and self._room.numel() >= size:

@@ -34,36 +34,36 @@ class _Encoder:
             if sharded_state.is_sharded(value):
                 return {"is": "sharded", "of": self._sharded(value.detach(), name)}
             return {"is": "tensor", "of": self._tensor(value, name)}
-        found = self._container(value, name)
-        if found is not None:
-            return found
+        encoded = self._container(value, name)
+        if encoded is not None:
+            return encoded
         kind, content = self._rare(value, name)
         return {"is": kind, "of": content}
 
     def _container(self, value: Any, name: str) -> Json:
         """None when `value` is no container."""
-        found = containers.taken(value)
-        if found is None:
+        container = containers.parts_of(value)
+        if container is None:
             if isinstance(value, (dict, list, tuple, set, frozenset, deque)):
                 why, hint = containers.why_not(value)
                 raise NotSaveable("`{}` cannot be saved".format(name), why=why, hint=hint)
             return None
-        if found.pairs is not None:
-            content = self._pairs(found.pairs, name)
+        if container.pairs is not None:
+            content = self._pairs(container.pairs, name)
         else:
-            items = enumerate(found.items or ())
-            content = [self.encode(one, _below(name, place)) for place, one in items]
-        if found.kind == "list":
+            items = enumerate(container.items or ())
+            content = [self.encode(item, _below(name, place)) for place, item in items]
+        if container.kind == "list":
             return content
-        told = {"is": found.kind, "of": content}
-        return told if found.about is None else dict(told, about=found.about)
+        record = {"is": container.kind, "of": content}
+        return record if container.about is None else dict(record, about=container.about)
 
     def _pairs(self, value: Dict[Any, Any], name: str) -> Json:
         if all(type(key) is str for key in value):
-            return {key: self.encode(one, _below(name, key)) for key, one in value.items()}
+            return {key: self.encode(item, _below(name, key)) for key, item in value.items()}
         return [
-            [self.encode(key, _below(name, "key")), self.encode(one, _below(name, key))]
-            for key, one in value.items()
+            [self.encode(key, _below(name, "key")), self.encode(item, _below(name, key))]
+            for key, item in value.items()
         ]
 
     def _rare(self, value: Any, name: str) -> Tuple[str, Json]:
@@ -81,7 +81,7 @@ class _Encoder:
             "`{}` cannot be saved".format(name),
             why="it is a {}.{}, and a checkpoint holds numbers, text, lists, dictionaries and "
             "tensors only".format(type(value).__module__, type(value).__qualname__),
-            hint="leave it out of `state_dict`, or give what it consists of",
+            hint="leave it out of `state_dict`, or save the values it consists of",
         )
 
     def _array(self, value: Any, name: str) -> Tuple[str, Json]:
@@ -97,7 +97,7 @@ class _Encoder:
 
     def _sharded(self, value: Any, name: str) -> Json:
         self.tensors[name] = value
-        return sharded_state.told(value, name)
+        return sharded_state.layout_of(value, name)
 
     def _tensor(self, value: Any, name: str) -> str:
         if hasattr(value, "local_shards"):
@@ -139,7 +139,7 @@ def _below(name: str, key: Any) -> str:
 def decode(value: Json, tensor: Callable[[Json], Any]) -> Any:
     """The reverse of `encode`; `tensor` gives each tensor by what was told of it."""
     if isinstance(value, list):
-        return [decode(one, tensor) for one in value]
+        return [decode(item, tensor) for item in value]
     if not isinstance(value, dict):
         return value
     kind, content = value["is"], value["of"]
@@ -147,10 +147,10 @@ def decode(value: Json, tensor: Callable[[Json], Any]) -> Any:
         return tensor(content)
     if containers.is_of_pairs(kind):
         pairs = content.items() if isinstance(content, dict) else content
-        made = {_key(key, tensor): decode(one, tensor) for key, one in pairs}
-        return containers.made_of_pairs(kind, value.get("about"), made)
+        pairs_read = {_key(key, tensor): decode(item, tensor) for key, item in pairs}
+        return containers.made_of_pairs(kind, value.get("about"), pairs_read)
     if containers.is_of_items(kind):
-        items = [decode(one, tensor) for one in content]
+        items = [decode(item, tensor) for item in content]
         return containers.made_of_items(kind, value.get("about"), items)
     return _decode_rare(kind, content, tensor)
 
@@ -161,8 +161,8 @@ def _key(key: Json, tensor: Callable[[Json], Any]) -> Any:
 
 def _decode_rare(kind: str, content: Json, tensor: Callable[[Json], Any]) -> Any:
     if kind in ("bytes", "bytearray"):
-        found = base64.b64decode(content)
-        return bytearray(found) if kind == "bytearray" else found
+        raw = base64.b64decode(content)
+        return bytearray(raw) if kind == "bytearray" else raw
     if kind == "complex":
         return complex(*content)
     if kind == "dtype":

@@ -102,7 +102,7 @@ def _kind(name: str, tensor: Any) -> str:
     if kind is None:
         raise NotSaveable(
             "`{}` cannot be saved".format(name),
-            why="there is no name for numbers of type {}".format(tensor.dtype),
+            why="tensors of type {} are not supported".format(tensor.dtype),
             hint="convert it in `state_dict`",
         )
     return kind
@@ -127,11 +127,11 @@ def slots_of(buffer: memoryview) -> List[TensorSlot]:
     table = json.loads(bytes(buffer[8 : 8 + length]).decode("utf-8"))
     orders = json.loads(table.pop("__metadata__", {}).get("order", "{}"))
     slots = []
-    for name, told in table.items():
-        first, last = told["data_offsets"]
+    for name, entry in table.items():
+        first, last = entry["data_offsets"]
         order = tuple(orders[name]) if name in orders else None
-        shape, begin = tuple(told["shape"]), 8 + length + first
-        slots.append(TensorSlot(name, told["dtype"], shape, order, begin, last - first))
+        shape, begin = tuple(entry["shape"]), 8 + length + first
+        slots.append(TensorSlot(name, entry["dtype"], shape, order, begin, last - first))
     return slots
 
 

@@ -12,12 +12,12 @@
 
 # rabaska: run cats-7f3a, up to 3 jobs of 24 h each.
 
-# What we write is nobody else's; your program gets your own umask
+# Files of rabaska are private; your program gets your own umask
 RABASKA_UMASK="$(umask)"
 export RABASKA_UMASK
 umask 077
 
-# What this job prints is seen as it is printed
+# Write the output to the log while the job runs
 exec >>'$HOME/rabaska/runs/cats-7f3a/logs'/scheduler-"${SLURM_JOB_ID:-${PBS_JOBID%%.*}}".out 2>&1
 
 # The environment
@@ -30,12 +30,12 @@ source "$RABASKA_ENV/bin/activate" &&
 pip install --quiet --no-index -r '$HOME/rabaska/envs/baa219dec46cefcc.txt' ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
-# What the agent needs to know of this job
+# Facts about this job for rabaska
 export RABASKA_JOB_ID="${SLURM_JOB_ID:-${PBS_JOBID%%.*}}"
 export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + ${PBS_WALLTIME:-0}))"
 export RABASKA_LOCAL="$LSCRATCH"
 export RABASKA_CANCEL_REST="sh -c 'qselect -u $(id -un) -N cats-7f3a -s HQW | xargs -r -n 1 qdel 2>/dev/null; ! qselect -u $(id -un) -N cats-7f3a -s HQW | grep -q .'"
 export RABASKA_WAITING="qselect -u $(id -un) -N cats-7f3a -s HQW"
 
-# Claim the run, stage the data, train, save, and leave a record of how it ended
+# Claim the run, stage the data, train, save, and record how it ended
 exec python3 '$HOME/rabaska/node/0123456789abcdef.pyz' run '$HOME/rabaska/runs/cats-7f3a'

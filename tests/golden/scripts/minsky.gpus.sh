@@ -3,7 +3,7 @@
 
 # rabaska: run cats-7f3a, up to 3 jobs of 24 h each.
 
-# What we write is nobody else's; your program gets your own umask
+# Files of rabaska are private; your program gets your own umask
 RABASKA_UMASK="$(umask)"
 export RABASKA_UMASK
 umask 077
@@ -16,10 +16,10 @@ source "$RABASKA_ENV/bin/activate" &&
 pip install --quiet --no-index -r '/work/$USER/rabaska/envs/67c83dce21a600b2.txt' ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
-# What the agent needs to know of this job
+# Facts about this job for rabaska
 export RABASKA_JOB_ID="${LSB_JOBID:-${PBS_JOBID%%.*}}"
 export RABASKA_JOB_ENDS="$(($(date +%s) - SECONDS + 86400))"
 export RABASKA_LOCAL="/tmp/$USER"
 
-# Claim the run, stage the data, train, save, and leave a record of how it ended
+# Claim the run, stage the data, train, save, and record how it ended
 exec python3 '/work/$USER/rabaska/node/0123456789abcdef.pyz' run '/work/$USER/rabaska/runs/cats-7f3a'

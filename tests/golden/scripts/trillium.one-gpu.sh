@@ -13,7 +13,7 @@
 
 # rabaska: run cats-7f3a, up to 3 jobs of 24 h each.
 
-# What we write is nobody else's; your program gets your own umask
+# Files of rabaska are private; your program gets your own umask
 RABASKA_UMASK="$(umask)"
 export RABASKA_UMASK
 umask 077
@@ -28,7 +28,7 @@ source "$RABASKA_ENV/bin/activate" &&
 pip install --quiet --no-index --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/x86-64-v3" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/generic" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/generic" -r '$SCRATCH/rabaska/envs/437abdd879a174f3.txt' ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
-# What the agent needs to know of this job
+# Facts about this job for rabaska
 export RABASKA_JOB_ID="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_JOB_ID:+_$SLURM_ARRAY_TASK_ID}"
 export RABASKA_JOB_ENDS="${SLURM_JOB_END_TIME:-$(timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --format=%e)}"
 export RABASKA_LOCAL="$SLURM_TMPDIR"
@@ -39,5 +39,5 @@ export RABASKA_ASK_END="timeout 20 squeue --noheader --jobs=$SLURM_JOB_ID --form
 export RABASKA_EXCLUDE="$([ "${SLURM_ARRAY_TASK_ID:-0}" -lt "${SLURM_ARRAY_TASK_MAX:-0}" ] && echo "scontrol update JobId=${SLURM_ARRAY_JOB_ID}_$((SLURM_ARRAY_TASK_ID + 1))-$SLURM_ARRAY_TASK_MAX ExcNodeList=NODES")"
 export RABASKA_NODES="sinfo --noheader --Node -p $SLURM_JOB_PARTITION --format=%N,%c,%m,%G,%f"
 
-# Claim the run, stage the data, train, save, and leave a record of how it ended
+# Claim the run, stage the data, train, save, and record how it ended
 exec python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' run '$SCRATCH/rabaska/runs/cats-7f3a'

@@ -25,7 +25,7 @@ CAGE = """
 DEVICE, PIPE = 3, 4
 STAGE = """
 import json, os, sys
-from rabaska.node.data.pack_format import DamagedPack
+from rabaska.node.data.pack_format import BadPack
 from rabaska.node.data.stage import stage
 target, packs = sys.argv[1], sys.argv[2:]
 told = {}
@@ -34,7 +34,7 @@ for pack in packs:
         try:
             stage(pack, os.path.join(target, mode), mode)
             said = "staged"
-        except DamagedPack as refusal:
+        except BadPack as refusal:
             said = str(refusal)
         told[os.path.basename(pack) + " as " + mode] = said
 told["left"] = os.listdir(os.path.join(target, "files"))

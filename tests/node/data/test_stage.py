@@ -14,7 +14,7 @@ from tests.disks import small_disk
 from tests.needs.pythons import interpreters
 
 from rabaska.node import partial_folder
-from rabaska.node.data.pack_format import DamagedPack, Index, load_manifest
+from rabaska.node.data.pack_format import BadPack, Index, load_manifest
 from rabaska.node.data.pack_proof import PROVEN
 from rabaska.node.data.stage import remove, stage
 from rabaska.node.data.verify import verify
@@ -148,7 +148,7 @@ def test_a_damaged_shard_is_named_and_nothing_is_left(copy, tmp_path, mode, name
     shard = copy / f"shard-{entry.shard:05d}.tar"
     damage(shard, entry.offset + 3)
 
-    with pytest.raises(DamagedPack, match=shard.name):
+    with pytest.raises(BadPack, match=shard.name):
         stage(str(copy), str(tmp_path / "node"), mode)
 
     assert os.listdir(tmp_path / "node") == []
@@ -172,7 +172,7 @@ def test_the_compiled_part_checks_where_this_python_has_it(made, tmp_path, mode)
 def test_a_shard_cut_short_is_refused_before_anything_is_written(copy, tmp_path, mode):
     os.truncate(copy / "shard-00001.tar", 1000)
 
-    with pytest.raises(DamagedPack, match=r"shard-00001\.tar has 1000 bytes"):
+    with pytest.raises(BadPack, match=r"shard-00001\.tar has 1000 bytes"):
         stage(str(copy), str(tmp_path / "node"), mode)
 
     assert not (tmp_path / "node").exists()

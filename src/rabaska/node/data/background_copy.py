@@ -17,7 +17,7 @@ from .. import files, partial_folder
 from . import pack_proof, stage
 from .blocks import blocks_of, copy_blocks, is_as_made
 from .free_space import free_memory
-from .pack_format import INDEX, MANIFEST, DamagedPack, Manifest
+from .pack_format import INDEX, MANIFEST, BadPack, Manifest
 from .pack_proof import open_manifest
 
 ENDING = ".arriving"
@@ -122,7 +122,7 @@ def carry(pack_folder: str, target: str, manifest: Manifest) -> None:
             missing = _missing(target, manifest)
             for first in range(0, len(missing), _AT_ONCE):
                 _bring(pack_folder, target, manifest, missing[first : first + _AT_ONCE])
-    except DamagedPack as problem:
+    except BadPack as problem:
         if os.path.isdir(target):  # otherwise the job is over
             pack_proof.note_damage(target, str(problem))
     except OSError as problem:

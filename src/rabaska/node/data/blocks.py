@@ -4,9 +4,13 @@ import io
 import os
 from typing import Iterable, Iterator, List, NamedTuple, Union
 
-from .checksums import crc32
-from .pack_format import BLOCK, DamagedPack, Manifest, Shard
+from .pack_format import BLOCK, BadPack, Manifest, Shard
 from .read_ahead import Watch, ahead
+
+try:
+    from rabaska_speed import crc32 as crc32
+except ImportError:  # it is optional: only speed is lost
+    from zlib import crc32 as crc32
 
 STREAMS = 16
 _PIECE = 2**20
@@ -154,5 +158,5 @@ def forget(descriptor: int, offset: int, size: int) -> None:
         os.posix_fadvise(descriptor, offset - before, length, os.POSIX_FADV_DONTNEED)
 
 
-def damaged(pack_folder: str, shard: str) -> DamagedPack:
-    return DamagedPack("{} in {} is damaged: it was read twice".format(shard, pack_folder))
+def damaged(pack_folder: str, shard: str) -> BadPack:
+    return BadPack("{} in {} is damaged: it was read twice".format(shard, pack_folder))

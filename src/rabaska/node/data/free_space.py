@@ -37,8 +37,8 @@ def _nearest(folder: str) -> str:
 
 def disk_room(place: str) -> Tuple[int, Optional[int]]:
     """Bytes and files that a disk has room for; None where it does not count files."""
-    found = os.statvfs(place)
-    return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None
+    status = os.statvfs(place)
+    return status.f_bavail * status.f_frsize, status.f_favail if status.f_files else None
 
 
 def _of_disk(place: str) -> Iterator[Room]:
@@ -51,10 +51,10 @@ def _of_disk(place: str) -> Iterator[Room]:
 def _of_quotas(place: str) -> Iterator[Room]:
     if is_lustre(place):
         for who in (["-u", str(os.getuid())], ["-g", str(os.stat(place).st_gid)]):
-            yield from read_quota("quota (lfs)", _said(["lfs", "quota", "-q"] + who + [place]))
+            yield from read_quota("quota (lfs)", _output_of(["lfs", "quota", "-q"] + who + [place]))
     else:
         # -p prints a number for the grace period, always, so that columns keep their places.
-        yield from read_quota("quota", _said(["quota", "-w", "-p", "-f", place]))
+        yield from read_quota("quota", _output_of(["quota", "-w", "-p", "-f", place]))
 
 
 def read_quota(limit: str, text: str) -> Iterator[Room]:
@@ -86,7 +86,7 @@ def named_when_full(folder: str) -> Iterator[None]:
 
 
 def is_lustre(place: str) -> bool:
-    return _said(["stat", "-f", "-c", "%T", place]).strip() == "lustre"
+    return _output_of(["stat", "-f", "-c", "%T", place]).strip() == "lustre"
 
 
 def prepare_stripes(folder: str, largest: int) -> Optional[int]:
@@ -95,17 +95,21 @@ def prepare_stripes(folder: str, largest: int) -> Optional[int]:
         return None
     stripes = min(max(1, largest // _BYTES_PER_STRIPE), _MOST_STRIPES)
     # A site may forbid it; then its own setting holds, and only speed is lost.
-    _said(["lfs", "setstripe", "-c", str(stripes), folder])
+    _output_of(["lfs", "setstripe", "-c", str(stripes), folder])
     return stripes
 
 
-def _said(command: List[str]) -> str:
+def _output_of(command: List[str]) -> str:
     """What a command printed; nothing when it is not there, fails or does not answer."""
     try:
-        told = timed_command.heard(command, _PATIENCE)
+        answer = timed_command.heard(command, _PATIENCE)
     except OSError:
         return ""
-    return "" if told.exit_code == timed_command.NO_ANSWER else told.said.decode("utf-8", "replace")
+    return (
+        ""
+        if answer.exit_code == timed_command.NO_ANSWER
+        else answer.said.decode("utf-8", "replace")
+    )
 
 
 _CGROUPS = "/sys/fs/cgroup"

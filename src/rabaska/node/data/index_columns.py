@@ -5,7 +5,7 @@ from array import array
 from itertools import accumulate
 from typing import Any, Iterator, List, NamedTuple, Tuple
 
-from .pack_format import HEADER, RECORD, DamagedPack, Index
+from .pack_format import HEADER, RECORD, BadPack, Index
 from .read_ahead import Part
 
 WINDOW = 2**20  # bytes of neighbours that are read at once
@@ -52,7 +52,7 @@ class Files(NamedTuple):
         begin = self.shards.index(number)
         end = len(self.shards) - self.shards[::-1].index(number)
         before = self.names[begin - 1] if begin else self.before
-        columns: List[Any] = [each[begin:end] for each in self[1:]]
+        columns: List[Any] = [values[begin:end] for values in self[1:]]
         return Files(before, *columns)
 
 
@@ -81,19 +81,19 @@ def files_in(index: Index, begin: int, end: int) -> Files:
     )
 
 
-def groups(found: Files) -> Iterator[Group]:
+def groups(listed: Files) -> Iterator[Group]:
     """Neighbours that are read at once; a file larger than a window stands alone."""
-    begin, start = 0, found.offsets[0]
-    for number, (offset, size) in enumerate(zip(found.offsets, found.sizes)):
+    begin, start = 0, listed.offsets[0]
+    for number, (offset, size) in enumerate(zip(listed.offsets, listed.sizes)):
         if not 0 <= offset + size - start <= WINDOW and number > begin:
             yield begin, number
             begin, start = number, offset
-    yield begin, len(found.names)
+    yield begin, len(listed.names)
 
 
-def parts(found: Files, together: List[Group]) -> List[Part]:
+def parts(listed: Files, together: List[Group]) -> List[Part]:
     """The windows in which these groups lie."""
-    offsets, sizes = found.offsets, found.sizes
+    offsets, sizes = listed.offsets, listed.sizes
     return [(offsets[a], offsets[b - 1] + sizes[b - 1] - offsets[a]) for a, b in together]
 
 
@@ -128,5 +128,5 @@ def names_end(index: Index, position: int) -> int:
     return record[3] + record[4] + record[5]
 
 
-def wrong_name() -> DamagedPack:
-    return DamagedPack("a record of the index points to the wrong name")
+def wrong_name() -> BadPack:
+    return BadPack("a record of the index points to the wrong name")

@@ -22,28 +22,28 @@ class NotInPack(Exception):
 def entries(folder: str, below: bytes = b"") -> Iterator[Entry]:
     """Everything in the pack, or what is called `below` and all that lies in it."""
     _, index = open_pack(folder)
-    found = not below
+    is_there = not below
     try:
         for entry in index.entries(0, len(index)):
             if not below or entry.name == below or entry.name.startswith(below + b"/"):
-                found = True
+                is_there = True
                 yield entry
     finally:
         index.close()
-    if not found:
-        raise NotInPack("it holds nothing called {}".format(os.fsdecode(below)))
+    if not is_there:
+        raise NotInPack("nothing in it is called {}".format(os.fsdecode(below)))
 
 
 def pieces(folder: str, name: bytes) -> Iterator[bytes]:
-    """The content of one file, in pieces; DamagedPack at the end if it was not what was packed."""
+    """The content of one file, in pieces; BadPack at the end if it was not what was packed."""
     manifest, index = open_pack(folder)
     try:
-        found = next((entry for entry in index.files() if entry.name == name), None)
+        entry = next((entry for entry in index.files() if entry.name == name), None)
     finally:
         index.close()
-    if found is None:
+    if entry is None:
         raise NotInPack("there is no file {} in it".format(os.fsdecode(name)))
-    yield from content_of(folder, manifest, found)
+    yield from content_of(folder, manifest, entry)
 
 
 def content_of(folder: str, manifest: Manifest, entry: Entry) -> Iterator[bytes]:
@@ -86,7 +86,7 @@ def extract(
             os.makedirs(path, exist_ok=True)
         files = [place for place in missing if place < index.layout.files]
         steps = _write_files(folder, root, manifest, index, files)
-        _tell(steps, sum(index.entry(place).size for place in files), progress)
+        _report(steps, sum(index.entry(place).size for place in files), progress)
         for entry in map(index.entry, missing):
             if entry.kind == LINK:
                 os.symlink(entry.target, os.path.join(root, entry.name))
@@ -104,16 +104,16 @@ def _chosen(index: Index, below: Sequence[bytes]) -> Sequence[int]:
     """Where in the index everything is that is called `below`, or lies in it."""
     if not below:
         return range(len(index))
-    wanted, found, chosen = set(below), set(), []
+    requested, present, chosen = set(below), set(), []
     for place, entry in enumerate(index.entries(0, len(index))):
         name = entry.name
-        while name and name not in wanted:
+        while name and name not in requested:
             name = os.path.dirname(name)
         if name:
             chosen.append(place)
-            found.add(name)
-    for name in sorted(wanted - found):
-        raise NotInPack("it holds nothing called {}".format(os.fsdecode(name)))
+            present.add(name)
+    for name in sorted(requested - present):
+        raise NotInPack("nothing in it is called {}".format(os.fsdecode(name)))
     return chosen
 
 
@@ -127,8 +127,8 @@ def _is_there(root: bytes, entry: Entry) -> bool:
     elif entry.kind == LINK:
         same = os.path.islink(path) and os.readlink(path) == entry.target
     else:
-        found = os.lstat(path)
-        same = (found.st_size, found.st_mtime_ns) == (entry.size, entry.mtime_ns)
+        status = os.lstat(path)
+        same = (status.st_size, status.st_mtime_ns) == (entry.size, entry.mtime_ns)
     if not same:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fsdecode(path))
     return True
@@ -139,7 +139,7 @@ def _folder(root: bytes, entry: Entry) -> bytes:
     return path if entry.kind == FOLDER else os.path.dirname(path)
 
 
-def _tell(steps: Iterator[int], total: int, progress: Optional[Progress]) -> None:
+def _report(steps: Iterator[int], total: int, progress: Optional[Progress]) -> None:
     done = 0
     for size in steps:
         done += size

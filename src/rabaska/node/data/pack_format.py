@@ -40,7 +40,7 @@ HEADER = struct.Struct("<8sIIQQQQQQ")
 RECORD = struct.Struct("<QQqQIIIIIIiI")
 
 
-class DamagedPack(Exception):
+class BadPack(Exception):
     """A pack is not what its manifest says, or was made to do harm."""
 
     remedy = ""  # what to do about it, where that is known
@@ -126,33 +126,31 @@ def load_manifest(folder: str) -> Manifest:
     try:
         value = files.read_json(os.path.join(folder, MANIFEST))
     except (ValueError, RecursionError) as problem:
-        raise DamagedPack("{} in {} cannot be read: {}".format(MANIFEST, folder, problem))
+        raise BadPack("{} in {} cannot be read: {}".format(MANIFEST, folder, problem))
     if value is None:
-        raise DamagedPack("{} holds no {}".format(folder, MANIFEST))
+        raise BadPack("{} contains no {}".format(folder, MANIFEST))
     if value.get("format") != FORMAT or value.get("block") != BLOCK:
-        raise DamagedPack(
-            "the pack in {} has a format that this rabaska cannot read".format(folder)
-        )
+        raise BadPack("the pack in {} has a format that this rabaska cannot read".format(folder))
     try:
         fields = {name: value[name] for name in Manifest._fields}
         fields["shards"] = [Shard(**shard) for shard in value["shards"]]
         manifest = Manifest(**fields)
         agrees = digest_of(manifest) == manifest.digest
     except (KeyError, TypeError, ValueError) as problem:
-        raise DamagedPack("{} in {} is damaged: {!r}".format(MANIFEST, folder, problem))
+        raise BadPack("{} in {} is damaged: {!r}".format(MANIFEST, folder, problem))
     if not agrees:
-        raise DamagedPack("{} in {} was changed: its digest does not fit".format(MANIFEST, folder))
+        raise BadPack("{} in {} was changed: its digest does not match".format(MANIFEST, folder))
     _refuse_odd_shards(manifest)
     return manifest
 
 
 def _refuse_odd_shards(manifest: Manifest) -> None:
     if not re.match(r"[\w.-]+\Z", manifest.name, re.ASCII) or manifest.name.startswith("."):
-        raise DamagedPack("a pack cannot be called {!r}".format(manifest.name))
+        raise BadPack("a pack cannot be called {!r}".format(manifest.name))
     for number, shard in enumerate(manifest.shards):
         blocks = -(-shard.size // BLOCK)
         if shard.name != shard_name(number) or shard.size < 0 or len(shard.crcs) != blocks:
-            raise DamagedPack("shard {} of {} is described wrongly".format(number, manifest.name))
+            raise BadPack("shard {} of {} has a wrong entry".format(number, manifest.name))
 
 
 class Index:
@@ -166,13 +164,13 @@ class Index:
 
     def _read_header(self, path: str) -> IndexLayout:
         if len(self.map) < HEADER.size:
-            raise DamagedPack("{} is too short to be an index".format(path))
+            raise BadPack("{} is too short to be an index".format(path))
         magic, version, record, files_, links, folders, names, _, _ = HEADER.unpack_from(self.map)
         if magic != MAGIC or version != FORMAT or record != RECORD.size:
-            raise DamagedPack("{} is not an index that this rabaska can read".format(path))
+            raise BadPack("{} is not an index that this rabaska can read".format(path))
         layout = IndexLayout(files_, links, folders, names)
         if len(self.map) != layout.names_at + layout.names:
-            raise DamagedPack("{} is not as long as its own header says".format(path))
+            raise BadPack("{} is not as long as its own header says".format(path))
         return layout
 
     def __len__(self) -> int:
@@ -239,7 +237,7 @@ def _mapped(stream: BinaryIO, path: str) -> mmap.mmap:
     try:
         return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError:
-        raise DamagedPack("{} is empty".format(path))
+        raise BadPack("{} is empty".format(path))
 
 
 def sha256_of(path: str) -> str:

@@ -5,7 +5,7 @@ from typing import Optional, Tuple
 
 from .. import files
 from .blocks import is_as_made
-from .pack_format import INDEX, DamagedPack, Index, Manifest, load_manifest, sha256_of
+from .pack_format import INDEX, BadPack, Index, Manifest, load_manifest, sha256_of
 
 PROVEN = "proven"
 DAMAGED = "damaged"
@@ -74,7 +74,7 @@ def open_sealed(folder: str) -> Tuple[Manifest, Index]:
     manifest = open_manifest(folder)
     path = os.path.join(folder, INDEX)
     if sha256_of(path) != manifest.index_sha256:
-        raise DamagedPack("the index in {} was damaged".format(folder))
+        raise BadPack("the index in {} was damaged".format(folder))
     return manifest, Index(path)
 
 
@@ -87,8 +87,8 @@ def refuse_wrong_sizes(folder: str, manifest: Manifest) -> None:
 
 def _refuse_wrong_size(path: str, size: int) -> None:
     try:
-        found = os.stat(path).st_size
+        actual = os.stat(path).st_size
     except FileNotFoundError:
-        raise DamagedPack("{} is missing".format(path))
-    if found != size:
-        raise DamagedPack("{} has {} bytes, not {}".format(path, found, size))
+        raise BadPack("{} is missing".format(path))
+    if actual != size:
+        raise BadPack("{} has {} bytes, not {}".format(path, actual, size))

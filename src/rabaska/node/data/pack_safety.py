@@ -5,7 +5,7 @@ from operator import add, le, lt, or_
 from typing import Iterable, Set, Tuple
 
 from .index_columns import Files, files_in, names_end, steps, total_size, wrong_name
-from .pack_format import FILE, FOLDER, LINK, DamagedPack, Entry, Index, Manifest
+from .pack_format import FILE, FOLDER, LINK, BadPack, Entry, Index, Manifest
 from .pack_proof import open_sealed
 
 _TAR_BLOCK = 512
@@ -24,25 +24,25 @@ def open_pack(folder: str) -> Tuple[Manifest, Index]:
 
 
 def refuse_harm(index: Index, manifest: Manifest) -> None:
-    """Raise DamagedPack for names that lead out of the tree, twins, and places that lie."""
+    """Raise BadPack for names that lead out of the tree, twins, and places that lie."""
     folders, links = refuse_bad_tree(index, manifest)
     taken = folders | links
     for begin, end in steps(index):
-        found = files_in(index, begin, end)
-        for number in sorted(set(found.shards)):
-            some = found.of_shard(number)
+        listed = files_in(index, begin, end)
+        for number in sorted(set(listed.shards)):
+            some = listed.of_shard(number)
             if number >= len(manifest.shards):
                 raise misplaced(some.names[0])
             refuse_bad_files(some, number, manifest.shards[number].size)
-        refuse_bad_parents(found, folders)
-        for name in taken.intersection(found.names):
+        refuse_bad_parents(listed, folders)
+        for name in taken.intersection(listed.names):
             raise twin(name)
 
 
 def refuse_bad_tree(index: Index, manifest: Manifest) -> Tuple[Set[bytes], Set[bytes]]:
     """The names of folders and links, both inspected; files are left to `refuse_bad_files`."""
     if (index.layout.files, total_size(index)) != (manifest.files, manifest.bytes):
-        raise DamagedPack("index and manifest do not hold the same number of files and bytes")
+        raise BadPack("index and manifest disagree on the number of files and bytes")
     expected = names_end(index, index.layout.files)
     for record in index.records(index.layout.files, index.layout.entries):
         if record[3] != expected:
@@ -54,39 +54,39 @@ def refuse_bad_tree(index: Index, manifest: Manifest) -> Tuple[Set[bytes], Set[b
     return folders, _link_names(index.links(), folders)
 
 
-def refuse_bad_files(found: Files, number: int, size: int) -> None:
-    """Raise DamagedPack unless all these files may be written, and lie in shard `number`."""
-    if set(found.kinds) != {FILE} or max(found.modes) > 0o777:
-        raise DamagedPack("{!r} is of a kind that may not be written".format(found.names[0]))
-    _refuse_bad_names(found)
-    follows = map(lt, [found.before] + found.names[:-1], found.names)
+def refuse_bad_files(listed: Files, number: int, size: int) -> None:
+    """Raise BadPack unless all these files may be written, and lie in shard `number`."""
+    if set(listed.kinds) != {FILE} or max(listed.modes) > 0o777:
+        raise BadPack("{!r} is of a kind that is not allowed".format(listed.names[0]))
+    _refuse_bad_names(listed)
+    follows = map(lt, [listed.before] + listed.names[:-1], listed.names)
     if not all(follows):
-        place = next(n for n, name in enumerate(found.names) if n and found.names[n - 1] >= name)
-        raise twin(found.names[place])
-    ends = list(map(add, found.offsets, found.sizes))
+        place = next(n for n, name in enumerate(listed.names) if n and listed.names[n - 1] >= name)
+        raise twin(listed.names[place])
+    ends = list(map(add, listed.offsets, listed.sizes))
     if (
-        set(found.shards) != {number}
+        set(listed.shards) != {number}
         or max(ends) > size
-        or min(found.offsets) < _TAR_BLOCK
-        or reduce(or_, found.offsets) % _TAR_BLOCK
+        or min(listed.offsets) < _TAR_BLOCK
+        or reduce(or_, listed.offsets) % _TAR_BLOCK
     ):
-        raise misplaced(found.names[0])
+        raise misplaced(listed.names[0])
     # The next header needs a block of its own.
-    if all(map(le, map(_TAR_BLOCK.__add__, ends), found.offsets[1:])):
+    if all(map(le, map(_TAR_BLOCK.__add__, ends), listed.offsets[1:])):
         return
     # Archives made by others may be in any order.
-    in_order = sorted(zip(found.offsets, ends))
+    in_order = sorted(zip(listed.offsets, ends))
     for (_, end), (offset, _) in zip(in_order, in_order[1:]):
         if offset < end + _TAR_BLOCK:
-            raise misplaced(found.names[0])
+            raise misplaced(listed.names[0])
 
 
-def no_folder(name: bytes) -> DamagedPack:
-    return DamagedPack("something lies in {!r}, a folder that the pack does not hold".format(name))
+def no_folder(name: bytes) -> BadPack:
+    return BadPack("something is in {!r}, a folder that the pack does not contain".format(name))
 
 
-def misplaced(name: bytes) -> DamagedPack:
-    return DamagedPack("{!r} does not lie where the index says".format(name))
+def misplaced(name: bytes) -> BadPack:
+    return BadPack("{!r} is not where the index says".format(name))
 
 
 def _folder_names(folders: Iterable[Entry]) -> Set[bytes]:
@@ -107,7 +107,7 @@ def _link_names(links: Iterable[Entry], folders: Set[bytes]) -> Set[bytes]:
         if entry.name in names or entry.name in folders:
             raise twin(entry.name)
         if leads_out(entry.name, entry.target):
-            raise DamagedPack("the link {!r} leads out of the pack".format(entry.name))
+            raise BadPack("the link {!r} points outside the pack".format(entry.name))
         names.add(entry.name)
     return names
 
@@ -116,24 +116,24 @@ def _refuse_bad_entry(entry: Entry, kind: int, folders: Set[bytes]) -> None:
     _refuse_bad_name(entry.name)
     _refuse_bad_parent(entry.name, folders)
     if entry.kind != kind or entry.mode > 0o777:
-        raise DamagedPack("{!r} is of a kind that may not be written".format(entry.name))
+        raise BadPack("{!r} is of a kind that is not allowed".format(entry.name))
 
 
-def _refuse_bad_names(found: Files) -> None:
-    odd = not _NO_NAMES.isdisjoint(found.bases) or b"\0" in b"".join(found.bases)
+def _refuse_bad_names(listed: Files) -> None:
+    odd = not _NO_NAMES.isdisjoint(listed.bases) or b"\0" in b"".join(listed.bases)
     # In the folders above only names that were looked at; at the top `/x` lies as `x` does.
-    if odd or b"" in found.parents:
-        for name in found.names:
+    if odd or b"" in listed.parents:
+        for name in listed.names:
             _refuse_bad_name(name)
 
 
 def _refuse_bad_name(name: bytes) -> None:
     if name.rpartition(b"/")[2] in _NO_NAMES or b"\0" in name or name[:1] == b"/":
-        raise DamagedPack("{!r} is not a name that may be written".format(name))
+        raise BadPack("{!r} is not a valid name".format(name))
 
 
-def refuse_bad_parents(found: Files, folders: Set[bytes]) -> None:
-    for parent in set(found.parents) - folders:
+def refuse_bad_parents(listed: Files, folders: Set[bytes]) -> None:
+    for parent in set(listed.parents) - folders:
         raise no_folder(parent)
 
 
@@ -155,5 +155,5 @@ def leads_out(name: bytes, target: bytes) -> bool:
     return down > name.count(b"/") or b".." in steps[down:]
 
 
-def twin(name: bytes) -> DamagedPack:
-    return DamagedPack("{!r} is there twice or out of order".format(name))
+def twin(name: bytes) -> BadPack:
+    return BadPack("{!r} occurs twice or is out of order".format(name))

@@ -49,15 +49,15 @@ def ahead(
     import queue  # only here: where storage is quick, nobody needs threads
     import threading
 
-    asked = queue.Queue()  # type: queue.Queue[Any]
+    queued = queue.Queue()  # type: queue.Queue[Any]
     slots = []  # type: List[_Slot]
     for _ in first:
-        threading.Thread(target=_answer, args=(read, asked), daemon=True).start()
+        threading.Thread(target=_answer, args=(read, queued), daemon=True).start()
 
     def begin(some: Iterable[Any]) -> None:
         for task in some:
             slots.append((threading.Event(), []))
-            asked.put((task, slots[-1]))
+            queued.put((task, slots[-1]))
 
     try:
         begin(first)
@@ -65,11 +65,11 @@ def ahead(
             yield _result(slots.pop(0))
             begin(islice(left, 1))
     finally:
-        _dismiss(asked, len(first))
+        _dismiss(queued, len(first))
 
 
-def _answer(read: Callable[[Any], Any], asked: "queue.Queue[Any]") -> None:
-    for task, (done, result) in iter(asked.get, None):
+def _answer(read: Callable[[Any], Any], queued: "queue.Queue[Any]") -> None:
+    for task, (done, result) in iter(queued.get, None):
         try:
             result.append(read(task))
         except BaseException as problem:  # it is raised where the result is wanted
@@ -90,32 +90,32 @@ def _result(slot: _Slot) -> Any:
     return result[0]
 
 
-def _dismiss(asked: "queue.Queue[Any]", streams: int) -> None:
+def _dismiss(queued: "queue.Queue[Any]", streams: int) -> None:
     """Take back what nobody began, and send the threads home."""
-    with asked.mutex:
-        asked.queue.clear()
+    with queued.mutex:
+        queued.queue.clear()
     for _ in range(streams):
-        asked.put(None)
+        queued.put(None)
 
 
 Part = Tuple[int, int]  # from there on so many bytes
 
 
-def windows(path: str, wanted: Sequence[Part]) -> Iterator[memoryview]:
+def windows(path: str, parts: Sequence[Part]) -> Iterator[memoryview]:
     """Each part of the file, shorter where it ends; it may change with the next one.
 
     One after the other into the same memory, which is quickest, until one keeps us waiting.
     """
-    room = bytearray(max((size for _, size in wanted), default=0))
+    room = bytearray(max((size for _, size in parts), default=0))
     done, slow = 0, False
     with open(path, "rb", buffering=0) as source:
-        while done < len(wanted) and not slow:
+        while done < len(parts) and not slow:
             watch = Watch()
-            window = _filled(source, memoryview(room), *wanted[done])
+            window = _filled(source, memoryview(room), *parts[done])
             done, slow = done + 1, watch.was_slow(len(window))
             yield window
-    if done < len(wanted):
-        yield from ahead(lambda part: _window(path, *part), wanted[done:])
+    if done < len(parts):
+        yield from ahead(lambda part: _window(path, *part), parts[done:])
 
 
 def _filled(source: io.RawIOBase, room: memoryview, start: int, size: int) -> memoryview:

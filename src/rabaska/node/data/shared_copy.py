@@ -55,12 +55,12 @@ def leave(use: Use, *, keep: bool) -> None:
     os.close(use.lock)
 
 
-def evict(home: str, wanted: int = 0) -> None:
+def evict(home: str, needed: int = 0) -> None:
     """Remove copies that nobody reads: those of long ago, and for want of room the oldest."""
     partial_folder.sweep(home)
     locks = [os.path.join(home, name) for name in os.listdir(home) if name.endswith(_LOCK)]
     for touched, path in sorted((_touched(path), path) for path in locks):
-        if time.time() - touched > _KEPT or disk_room(home)[0] < wanted:
+        if time.time() - touched > _KEPT or disk_room(home)[0] < needed:
             _evict_one(path)
 
 

@@ -27,7 +27,7 @@ def stage(
 ) -> str:
     """Stage the pack below `target_parent`; the path that the program shall read.
 
-    It is there whole or not at all, and checked as it was copied: DamagedPack names a shard that
+    It is there whole or not at all, and checked as it was copied: BadPack names a shard that
     was wrong twice. What is already staged there is used again. OSError when space runs out.
     """
     if mode not in (FILES, SHARDS):
@@ -41,7 +41,7 @@ def stage(
     folder = partial_folder.begin(target_parent, os.path.basename(target))
     try:
         copy = _unpack if mode == FILES else _copy_shards
-        _tell(copy(pack_folder, folder.path, manifest), progress)
+        _report(copy(pack_folder, folder.path, manifest), progress)
     except BaseException:
         partial_folder.abandon(folder)
         raise
@@ -67,7 +67,7 @@ def remove(path: str) -> None:
     partial_folder.remove_tree(path)
 
 
-def _tell(steps: Iterator[Tuple[int, int]], progress: Optional[Progress]) -> None:
+def _report(steps: Iterator[Tuple[int, int]], progress: Optional[Progress]) -> None:
     done_files = done_bytes = 0
     for count, size in steps:
         done_files, done_bytes = done_files + count, done_bytes + size
@@ -123,9 +123,9 @@ def describe(pack_folder: str, target: str, manifest: Manifest) -> None:
 def _copy_index(source: str, target: str, size: int) -> str:
     """Copy the index and return its sha256."""
     digest = hashlib.sha256()
-    wanted = [(place, min(_PIECE, size - place)) for place in range(0, size, _PIECE)]
+    parts = [(place, min(_PIECE, size - place)) for place in range(0, size, _PIECE)]
     with open(target, "wb") as writing:
-        for piece in windows(source, wanted):
+        for piece in windows(source, parts):
             digest.update(piece)
             writing.write(piece)
     return digest.hexdigest()

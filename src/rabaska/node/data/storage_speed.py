@@ -21,17 +21,17 @@ Json = Dict[str, Any]
 
 def main(argv: List[str]) -> int:
     """`measure NAME=FOLDER …`: print what each of them can do, as one JSON object."""
-    told = {}  # type: Dict[str, Json]
+    report = {}  # type: Dict[str, Json]
     for word in argv:
         name, _, folder = word.partition("=")
-        told[name] = dict(_attempt(os.path.expandvars(folder)), path=folder)
-    print(json.dumps(told))
+        report[name] = dict(_attempt(os.path.expandvars(folder)), path=folder)
+    print(json.dumps(report))
     return 0
 
 
 def _attempt(folder: str) -> Json:
     if "$" in folder:
-        return {"why": "only a job has it"}
+        return {"why": "exists only inside a job"}
     try:
         return measured(folder)
     except OSError as problem:
@@ -82,13 +82,13 @@ def _small(folder: str) -> List[float]:
     """Seconds to make a small file, and to open and read one."""
     paths = [os.path.join(folder, str(number)) for number in range(_SMALL_FILES)]
     content = os.urandom(_SMALL)
-    made = _each(paths, lambda path: _write(path, content))
+    written = _each(paths, lambda path: _write(path, content))
     os.sync()
-    for path in paths[: made[0]]:
+    for path in paths[: written[0]]:
         descriptor = os.open(path, os.O_RDONLY)
         forget(descriptor, 0, 0)
         os.close(descriptor)
-    return [made[1], _each(paths[: made[0]], _read)[1]]
+    return [written[1], _each(paths[: written[0]], _read)[1]]
 
 
 def _each(paths: List[str], act: Callable[[str], None]) -> Any:

@@ -33,11 +33,11 @@ def needed(manifest: Manifest, *, as_files: bool) -> NodeTier:
     return NodeTier("", "", sum(shard.size for shard in manifest.shards) + manifest.index_size)
 
 
-def choose(wanted: NodeTier, tiers: Sequence[NodeTier]) -> Optional[NodeTier]:
+def choose(needed: NodeTier, tiers: Sequence[NodeTier]) -> Optional[NodeTier]:
     """The first tier with room for it."""
     for tier in tiers:
-        few_enough = tier.files is None or (wanted.files or 0) <= tier.files
-        if wanted.bytes <= tier.bytes and few_enough:
+        few_enough = tier.files is None or (needed.files or 0) <= tier.files
+        if needed.bytes <= tier.bytes and few_enough:
             return tier
     return None
 
@@ -48,12 +48,12 @@ def tiers_here(memory: str, disk: str) -> List[NodeTier]:
     A folder in memory counts as memory of the job, so it may take only a share of that.
     """
     spare = min(_MOST_IN_MEMORY, int(_MEMORY_SHARE * free_memory()))
-    found = []
+    choices = []
     if os.path.isdir(memory) and os.access(memory, os.W_OK):
-        found.append(_tier(MEMORY, memory, spare))
+        choices.append(_tier(MEMORY, memory, spare))
     if kind_of(disk) == MEMORY:
-        return found + [_tier(MEMORY, disk, free_memory())]
-    return found + [_tier(DISK, disk, None)]
+        return choices + [_tier(MEMORY, disk, free_memory())]
+    return choices + [_tier(DISK, disk, None)]
 
 
 def _tier(kind: str, folder: str, most: Optional[int]) -> NodeTier:

@@ -4,8 +4,7 @@ import os
 from typing import Iterator, List, NamedTuple, Set, Tuple, Union
 
 from . import worker_pool, write_files
-from .blocks import checked_block, damaged, forget, write_at
-from .checksums import crc32
+from .blocks import checked_block, crc32, damaged, forget, write_at
 from .index_columns import (
     OFFSET,
     SHARD,
@@ -146,61 +145,61 @@ def _write_span(place: _Place, span: FileSpan) -> Tuple[int, int]:
 
 
 def _write_plainly(place: _Place, span: FileSpan, path: str, top: int) -> None:
-    found = files_in(place.contents, span.begin, span.end)
-    _refuse(place, found, place.manifest.shards[span.shard], span.shard)
-    together = list(groups(found))
+    listed = files_in(place.contents, span.begin, span.end)
+    _refuse(place, listed, place.manifest.shards[span.shard], span.shard)
+    together = list(groups(listed))
     writer = FileWriter(top)
     source = os.open(path, os.O_RDONLY)
     try:
-        for (begin, end), window in zip(together, windows(path, parts(found, together))):
-            contents = _contents(found, begin, end, window)
-            for number in _wrong(found, begin, contents):
-                contents[number] = _read_again(source, path, found, begin + number)
-            writer.write(found, begin, contents)
+        for (begin, end), window in zip(together, windows(path, parts(listed, together))):
+            contents = _contents(listed, begin, end, window)
+            for number in _wrong(listed, begin, contents):
+                contents[number] = _read_again(source, path, listed, begin + number)
+            writer.write(listed, begin, contents)
     finally:
         os.close(source)
 
 
-def _refuse(place: _Place, found: Files, shard: Shard, number: int) -> None:
-    refuse_bad_files(found, number, shard.size)
-    refuse_bad_parents(found, place.folders)
+def _refuse(place: _Place, listed: Files, shard: Shard, number: int) -> None:
+    refuse_bad_files(listed, number, shard.size)
+    refuse_bad_parents(listed, place.folders)
 
 
-def _contents(found: Files, begin: int, end: int, window: memoryview) -> List[memoryview]:
-    start = found.offsets[begin]
+def _contents(listed: Files, begin: int, end: int, window: memoryview) -> List[memoryview]:
+    start = listed.offsets[begin]
     return [
         window[offset - start : offset - start + size]
-        for offset, size in zip(found.offsets[begin:end], found.sizes[begin:end])
+        for offset, size in zip(listed.offsets[begin:end], listed.sizes[begin:end])
     ]
 
 
-def _wrong(found: Files, begin: int, contents: List[memoryview]) -> List[int]:
+def _wrong(listed: Files, begin: int, contents: List[memoryview]) -> List[int]:
     """Which of the contents are not what was packed."""
-    crcs = found.crcs[begin : begin + len(contents)]
+    crcs = listed.crcs[begin : begin + len(contents)]
     if list(map(crc32, contents)) == crcs:
         return []
     return [number for number, content in enumerate(contents) if crc32(content) != crcs[number]]
 
 
-def _read_again(source: int, path: str, found: Files, number: int) -> memoryview:
-    forget(source, found.offsets[number], found.sizes[number])
-    content = read_at(source, found.sizes[number], found.offsets[number])
-    if crc32(content) != found.crcs[number]:
+def _read_again(source: int, path: str, listed: Files, number: int) -> memoryview:
+    forget(source, listed.offsets[number], listed.sizes[number])
+    content = read_at(source, listed.sizes[number], listed.offsets[number])
+    if crc32(content) != listed.crcs[number]:
         raise damaged(os.path.dirname(path), os.path.basename(path))
     return memoryview(content)
 
 
 def _make_room(place: _Place, position: int) -> None:
     """Make a large file that others will fill."""
-    found = files_in(place.contents, position, position + 1)
-    number = found.shards[0]
-    _refuse(place, found, place.manifest.shards[number], number)
-    path = os.path.join(os.fsencode(place.target), found.names[0])
+    listed = files_in(place.contents, position, position + 1)
+    number = listed.shards[0]
+    _refuse(place, listed, place.manifest.shards[number], number)
+    path = os.path.join(os.fsencode(place.target), listed.names[0])
     try:
         target = os.open(path, CREATE, 0o600)
     except FileExistsError:
-        raise twin(found.names[0])
-    os.ftruncate(target, found.sizes[0])
+        raise twin(listed.names[0])
+    os.ftruncate(target, listed.sizes[0])
     os.close(target)
 
 

@@ -6,7 +6,7 @@ import os
 from typing import Callable, Iterator, List, Optional, Tuple
 
 from . import worker_pool
-from .pack_format import DamagedPack, Shard
+from .pack_format import BadPack, Shard
 from .pack_safety import open_pack
 from .read_ahead import windows
 
@@ -25,7 +25,7 @@ def verify(folder: str, progress: Optional[Progress] = None) -> List[str]:
     """Everything that is wrong with the pack in `folder`, one sentence each."""
     try:
         manifest, index = open_pack(folder)
-    except (DamagedPack, OSError) as problem:
+    except (BadPack, OSError) as problem:
         return [str(problem)]
     index.close()
     done, total = 0, sum(shard.size for shard in manifest.shards)

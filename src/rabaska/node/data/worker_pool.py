@@ -34,7 +34,7 @@ def available() -> int:
 
 def share(work: Work, tasks: Sequence[Any], count: int) -> Iterator[Any]:
     """What `work(task)` yields for every task, in the order in which it comes; see `draw`."""
-    return draw(lambda mine: (said for task in mine for said in work(task)), tasks, count)
+    return draw(lambda mine: (result for task in mine for result in work(task)), tasks, count)
 
 
 def draw(work: Drawing, tasks: Sequence[Any], count: int) -> Iterator[Any]:
@@ -86,7 +86,7 @@ def _begin(work: Drawing, tasks: Sequence[Any], tickets: int, others: List[int])
         gc.disable()  # looking for cycles, of which we make none, would copy memory that we share
         for pipe in [reading] + others:
             os.close(pipe)
-        _toil(work, tasks, tickets, writing)
+        _run_tasks(work, tasks, tickets, writing)
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
@@ -94,7 +94,7 @@ def _begin(work: Drawing, tasks: Sequence[Any], tickets: int, others: List[int])
     raise AssertionError("unreachable")
 
 
-def _toil(work: Drawing, tasks: Sequence[Any], tickets: int, writing: int) -> None:
+def _run_tasks(work: Drawing, tasks: Sequence[Any], tickets: int, writing: int) -> None:
     try:
         for message in work(_drawn(tasks, tickets)):
             _send(writing, message)
@@ -128,7 +128,7 @@ def _messages(crew: Dict[int, int]) -> Iterator[Any]:
             if not data:
                 raise WorkerLost("process {} was killed".format(crew[pipe]))
             waiting[pipe] += data
-            for message in _whole(waiting[pipe]):
+            for message in _complete_messages(waiting[pipe]):
                 if isinstance(message, Exception):
                     raise message
                 if message is None:
@@ -137,7 +137,7 @@ def _messages(crew: Dict[int, int]) -> Iterator[Any]:
                 yield message
 
 
-def _whole(buffer: bytearray) -> Iterator[Any]:
+def _complete_messages(buffer: bytearray) -> Iterator[Any]:
     """Take every message that arrived whole out of `buffer`."""
     while len(buffer) >= _LENGTH.size:
         end = _LENGTH.size + _LENGTH.unpack_from(buffer)[0]

@@ -25,10 +25,10 @@ class FileWriter:
         self._top = top
         self._parent = b""
 
-    def write(self, found: Files, begin: int, contents: List[memoryview]) -> None:
-        for first, last in _portions(found.parents, begin, begin + len(contents)):
-            self._enter(found.parents[first])
-            _write_here(found, first, contents[first - begin : last - begin])
+    def write(self, listed: Files, begin: int, contents: List[memoryview]) -> None:
+        for first, last in _portions(listed.parents, begin, begin + len(contents)):
+            self._enter(listed.parents[first])
+            _write_here(listed, first, contents[first - begin : last - begin])
 
     def _enter(self, parent: bytes) -> None:
         if parent != self._parent:
@@ -46,16 +46,18 @@ def _portions(parents: List[bytes], begin: int, end: int) -> Iterator[Tuple[int,
             yield first, min(first + _TOGETHER, places[-1] + 1)
 
 
-def _write_here(found: Files, begin: int, contents: List[memoryview]) -> None:
+def _write_here(listed: Files, begin: int, contents: List[memoryview]) -> None:
     end = begin + len(contents)
     try:
-        opened = list(map(os.open, found.bases[begin:end], repeat(CREATE), found.modes[begin:end]))
+        opened = list(
+            map(os.open, listed.bases[begin:end], repeat(CREATE), listed.modes[begin:end])
+        )
     except FileExistsError as problem:
-        raise twin(os.path.join(found.parents[begin], problem.filename))
-    if list(map(os.write, opened, contents)) != found.sizes[begin:end]:
+        raise twin(os.path.join(listed.parents[begin], problem.filename))
+    if list(map(os.write, opened, contents)) != listed.sizes[begin:end]:
         for target, content in zip(opened, contents):
             write_at(target, content, 0)
-    for target, time in zip(opened, found.times[begin:end]):
+    for target, time in zip(opened, listed.times[begin:end]):
         os.utime(target, ns=(time, time))
     _close(opened)
 

@@ -21,7 +21,7 @@ FACTS = "--facts"  # only what Python is there, and whether it needs pip
 VENV, VIRTUALENV, BY_HAND = "venv", "virtualenv", "by hand"  # what makes the environment
 
 
-class Wanted(NamedTuple):
+class WheelRequest(NamedTuple):
     """What the laptop asks for, as JSON on standard input."""
 
     envs: str  # the folder where environments are kept
@@ -45,86 +45,88 @@ class Wanted(NamedTuple):
 
 
 def main(argv: List[str]) -> int:
-    wanted = Wanted(**json.load(sys.stdin))
-    wanted = wanted._replace(wheelhouse=[_expanded(place) for place in wanted.wheelhouse])
-    os.makedirs(wanted.envs, exist_ok=True)
-    known = files.read_json(wanted.path("json"))
-    if known is not None and FACTS not in argv:
-        return _print(known)
+    request = WheelRequest(**json.load(sys.stdin))
+    request = request._replace(wheelhouse=[_expanded(place) for place in request.wheelhouse])
+    os.makedirs(request.envs, exist_ok=True)
+    record = files.read_json(request.path("json"))
+    if record is not None and FACTS not in argv:
+        return _print(record)
     try:
-        python = pip_queries.describe(wanted.python, wanted.pip)
+        python = pip_queries.describe(request.python, request.pip)
     except pip_queries.NoPython as problem:
         sys.stderr.write("{}\n".format(problem))
         return 1
-    if needs_pip(wanted, python) or FACTS in argv:
-        _print(_facts(wanted, python))
-        return NEEDS_PIP if needs_pip(wanted, python) else 0
+    if needs_pip(request, python) or FACTS in argv:
+        _print(_facts(request, python))
+        return NEEDS_PIP if needs_pip(request, python) else 0
     # Collecting takes minutes, and login nodes end what takes long: the next one cleans up.
-    partial_folder.sweep(wanted.envs)
-    workshop = partial_folder.begin(wanted.envs, wanted.digest)
+    partial_folder.sweep(request.envs)
+    workshop = partial_folder.begin(request.envs, request.digest)
     try:
-        return find(wanted, python, workshop.path)
+        return find(request, python, workshop.path)
     finally:
         partial_folder.abandon(workshop)
 
 
-def needs_pip(wanted: Wanted, python: Python) -> bool:
+def needs_pip(request: WheelRequest, python: Python) -> bool:
     lacks = not python.pip or _maker(python) == BY_HAND
-    return lacks and not os.path.exists(wanted.pip)
+    return lacks and not os.path.exists(request.pip)
 
 
-def find(wanted: Wanted, python: Python, workshop: str) -> int:
+def find(request: WheelRequest, python: Python, workshop: str) -> int:
     """In the site's wheelhouse, else together with what was sent, else on the internet."""
-    places = list(wanted.wheelhouse)
-    answer = pip_queries.resolve(python, wanted.requirements, places)
+    places = list(request.wheelhouse)
+    answer = pip_queries.resolve(python, request.requirements, places)
     if answer.packages is not None:
-        return settle(wanted, python, answer.packages, "the site")
-    if os.path.exists(wanted.archive):
-        places.append(_unpacked(wanted.archive, workshop))
-        answer = pip_queries.resolve(python, wanted.requirements, places)
+        return settle(request, python, answer.packages, "the site")
+    if os.path.exists(request.archive):
+        places.append(_unpacked(request.archive, workshop))
+        answer = pip_queries.resolve(python, request.requirements, places)
         if answer.packages is not None:
-            return settle(wanted, python, answer.packages, "this computer")
-        os.unlink(wanted.archive)  # what was sent once does not help any more
-    said = answer.said
-    if wanted.online:
-        collected = collect(wanted, python, workshop)
+            return settle(request, python, answer.packages, "this computer")
+        os.unlink(request.archive)  # what was sent once does not help any more
+    errors = answer.errors
+    if request.online:
+        collected = collect(request, python, workshop)
         if collected.packages is not None:
-            return settle(wanted, python, collected.packages, "the internet")
-        said = collected.said
-    return tell_missing(wanted, python, places, said)
+            return settle(request, python, collected.packages, "the internet")
+        errors = collected.errors
+    return report_missing(request, python, places, errors)
 
 
-def collect(wanted: Wanted, python: Python, workshop: str) -> PipAnswer:
+def collect(request: WheelRequest, python: Python, workshop: str) -> PipAnswer:
     """Wheels for what the site lacks, from the internet into the archive.
 
     First only the projects of which the site has no wheel at all: its own builds are made for
     its processors. Where that does not fit together, everything.
     """
-    everything = pip_queries.resolve(python, wanted.requirements, wanted.wheelhouse, online=True)
+    everything = pip_queries.resolve(python, request.requirements, request.wheelhouse, online=True)
     if everything.packages is None:
         return everything
-    offered = pip_queries.offered(wanted.wheelhouse)
+    offered = pip_queries.offered(request.wheelhouse)
     lacking = [
-        each for each in everything.packages if pip_queries.normalised(each.name) not in offered
+        package
+        for package in everything.packages
+        if pip_queries.normalised(package.name) not in offered
     ]
-    pins = "\n".join(each.pin for each in lacking)
+    pins = "\n".join(package.pin for package in lacking)
     answer = PipAnswer(None)
     for number, (text, options) in enumerate(
-        [(pins, ["--no-deps"]), (wanted.requirements, [])]
+        [(pins, ["--no-deps"]), (request.requirements, [])]
         if pip_queries.can_report(python)
-        else [(wanted.requirements, [])]
+        else [(request.requirements, [])]
     ):
         wheels = os.path.join(workshop, "collected-{}".format(number))
-        answer = _collect(wanted, python, text, options, wheels)
+        answer = _collect(request, python, text, options, wheels)
         if answer.packages is not None:
             _pack(wheels, wheels + ".tar")
-            os.replace(wheels + ".tar", wanted.archive)
+            os.replace(wheels + ".tar", request.archive)
             break
     return answer
 
 
 def _collect(
-    wanted: Wanted, python: Python, text: str, options: List[str], wheels: str
+    request: WheelRequest, python: Python, text: str, options: List[str], wheels: str
 ) -> PipAnswer:
     os.mkdir(wheels)
     file = wheels + ".txt"
@@ -132,40 +134,40 @@ def _collect(
         stream.write(text)
     # `wheel`, not `download`: what comes as source is built here, where there is a compiler.
     words = ["wheel", "--quiet", "--wheel-dir", wheels] + options + ["--requirement", file]
-    code, said = pip_queries.run(
-        python, words + pip_queries.sources(wanted.wheelhouse, online=True)
+    code, errors = pip_queries.run(
+        python, words + pip_queries.sources(request.wheelhouse, online=True)
     )
     if code != 0:
-        return PipAnswer(None, said)
-    return pip_queries.resolve(python, wanted.requirements, wanted.wheelhouse + [wheels])
+        return PipAnswer(None, errors)
+    return pip_queries.resolve(python, request.requirements, request.wheelhouse + [wheels])
 
 
-def settle(wanted: Wanted, python: Python, packages: List[PipPackage], source: str) -> int:
+def settle(request: WheelRequest, python: Python, packages: List[PipPackage], source: str) -> int:
     """Write down what was found, the record last."""
     packages = sorted(packages, key=lambda package: package.name.lower())
-    files.write_whole(wanted.path("txt"), "".join(each.pin + "\n" for each in packages))
-    record = _facts(wanted, python)
+    files.write_whole(request.path("txt"), "".join(package.pin + "\n" for package in packages))
+    record = _facts(request, python)
     record.update(
         source=source,
-        packages=[each.pin for each in packages],
+        packages=[package.pin for package in packages],
         files=pip_queries.files_inside(packages),
-        archive=os.path.exists(wanted.archive) and source != "the site",
+        archive=os.path.exists(request.archive) and source != "the site",
     )
-    files.write_json(wanted.path("json"), record)
+    files.write_json(request.path("json"), record)
     return _print(record)
 
 
-def tell_missing(wanted: Wanted, python: Python, places: List[str], said: str) -> int:
-    answer = _facts(wanted, python)
-    answer.update(missing=pip_queries.unfindable(python, wanted.requirements, places), said=said)
-    answer.update(offered=pip_queries.offered(wanted.wheelhouse))
+def report_missing(request: WheelRequest, python: Python, places: List[str], errors: str) -> int:
+    answer = _facts(request, python)
+    answer.update(missing=pip_queries.unfindable(python, request.requirements, places), said=errors)
+    answer.update(offered=pip_queries.offered(request.wheelhouse))
     _print(answer)
     return NOT_FOUND
 
 
-def _facts(wanted: Wanted, python: Python) -> Dict[str, Any]:
+def _facts(request: WheelRequest, python: Python) -> Dict[str, Any]:
     return {
-        "digest": wanted.digest,
+        "digest": request.digest,
         "python": python.version,
         "machine": python.machine,
         "libc": python.libc,
@@ -181,8 +183,8 @@ def _maker(python: Python) -> str:
 
 def _has_virtualenv(python: Python) -> bool:
     """Only one that belongs to the same Python: another would make another's environment."""
-    found = shutil.which("virtualenv")
-    return found is not None and os.path.dirname(found) == python.folder
+    program = shutil.which("virtualenv")
+    return program is not None and os.path.dirname(program) == python.folder
 
 
 def _pack(folder: str, archive: str) -> None:

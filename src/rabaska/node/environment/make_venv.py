@@ -32,11 +32,11 @@ def main(argv: List[str]) -> int:
     words = argparse.ArgumentParser(prog="venv")
     words.add_argument("--pip", required=True, metavar="WHEEL")
     words.add_argument("folder")
-    asked = words.parse_args(argv)
-    folder = os.path.abspath(asked.folder)
+    options = words.parse_args(argv)
+    folder = os.path.abspath(options.folder)
     try:
         make(folder)
-        return bring_pip(folder, asked.pip)
+        return bring_pip(folder, options.pip)
     except (OSError, pip_queries.NoPython) as problem:
         sys.stderr.write("{}\n".format(problem))
         return 1
@@ -55,10 +55,10 @@ def make(folder: str) -> None:
     _link(base, os.path.join(programs, "python"))
     for name in ("python3", "python" + version):
         _link("python", os.path.join(programs, name))
-    told = _SETTINGS.format(
+    settings = _SETTINGS.format(
         home=os.path.dirname(base), version="{}.{}.{}".format(*sys.version_info)
     )
-    _write(os.path.join(folder, "pyvenv.cfg"), told)
+    _write(os.path.join(folder, "pyvenv.cfg"), settings)
     quoted = "'{}'".format(folder.replace("'", "'\\''"))
     _write(os.path.join(programs, "activate"), _ACTIVATE.format(folder=quoted))
 

@@ -25,8 +25,8 @@ def main(argv: List[str]) -> int:
     try:
         os.makedirs(envs, exist_ok=True)
         name = fingerprint(source)
-        known = os.path.join(envs, name + ".json")
-        record = files.read_json(known) if files.is_still_there(known) else None
+        record_file = os.path.join(envs, name + ".json")
+        record = files.read_json(record_file) if files.is_still_there(record_file) else None
         sys.stdout.write(json.dumps(record or freeze(source, envs, name), sort_keys=True) + "\n")
     except (OSError, tarfile.TarError, NotAnEnvironment) as problem:
         sys.stderr.write("{}\n".format(problem))
@@ -38,8 +38,8 @@ def fingerprint(source: str) -> str:
     """One name for one state of a folder or an archive, by names, sizes and times."""
     digest = hashlib.sha256(os.path.basename(source).encode("utf-8", "surrogateescape"))
     for path in below(source) if os.path.isdir(source) else [source]:
-        found = os.lstat(path)
-        fact = [os.path.relpath(path, source), found.st_size, found.st_mtime_ns]
+        status = os.lstat(path)
+        fact = [os.path.relpath(path, source), status.st_size, status.st_mtime_ns]
         digest.update(json.dumps(fact).encode("utf-8"))
     return digest.hexdigest()[:16]
 
@@ -60,7 +60,7 @@ def freeze(source: str, envs: str, name: str) -> Dict[str, Any]:
 def pack(folder: str, archive: str) -> None:
     """The content of `folder` as a plain tar, whole or not at all."""
     if not os.path.exists(os.path.join(folder, "bin", "python")):
-        raise NotAnEnvironment("{} has no bin/python, so it is no environment".format(folder))
+        raise NotAnEnvironment("{} has no bin/python, so it is not an environment".format(folder))
     partial = "{}.{}{}".format(archive, os.getpid(), files.PARTIAL)
     try:
         with tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as tar:
@@ -73,11 +73,11 @@ def pack(folder: str, archive: str) -> None:
 
 def below(folder: str) -> Iterator[str]:
     """Everything in `folder`, in order; links are kept as links."""
-    for here, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _LEFT_OUT)
-        links = [name for name in folders if os.path.islink(os.path.join(here, name))]
+        links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
         for name in sorted(names + links):
-            yield os.path.join(here, name)
+            yield os.path.join(parent, name)
 
 
 def survey(archive: str) -> Dict[str, Any]:
@@ -91,6 +91,6 @@ def survey(archive: str) -> Dict[str, Any]:
             python = python or name == "bin/python"
     if not python:
         raise NotAnEnvironment(
-            "{} has no bin/python at its top, so it is no packed environment".format(archive)
+            "{} has no bin/python at its top, so it is not a packed environment".format(archive)
         )
     return {"files": count, "conda": by_conda}

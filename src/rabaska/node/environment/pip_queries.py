@@ -73,7 +73,7 @@ class PipAnswer(NamedTuple):
     """What pip would install, or its own words on why it cannot."""
 
     packages: Optional[List[PipPackage]]
-    said: str = ""
+    errors: str = ""
 
 
 class NoPython(Exception):
@@ -104,10 +104,10 @@ def version_inside(wheel: str) -> str:
     """The version of the pip in a wheel, whatever the wheel is called."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
-            found = re.match(r"pip-([\w.]+)\.dist-info/", name)
-            if found:
-                return found.group(1)
-    raise NoPython("{} holds no pip".format(wheel))
+            match = re.match(r"pip-([\w.]+)\.dist-info/", name)
+            if match:
+                return match.group(1)
+    raise NoPython("{} contains no pip".format(wheel))
 
 
 def resolve(
@@ -125,9 +125,9 @@ def resolve(
         if not can_report(python):
             return _resolve_by_copying(python, file, places, online, folder)
         words = ["install", "--dry-run", "--ignore-installed", "--quiet", "--report", report]
-        code, said = run(python, words + sources(places, online) + ["--requirement", file])
+        code, errors = run(python, words + sources(places, online) + ["--requirement", file])
         if code != 0:
-            return PipAnswer(None, said)
+            return PipAnswer(None, errors)
         with open(report, encoding="utf-8") as stream:
             return PipAnswer([_reported(entry) for entry in json.load(stream)["install"]])
 
@@ -142,16 +142,16 @@ def _resolve_by_copying(
 ) -> PipAnswer:
     wheels = os.path.join(folder, "wheels")
     words = ["download", "--quiet", "--dest", wheels]
-    code, said = run(python, words + sources(places, online) + ["--requirement", file])
+    code, errors = run(python, words + sources(places, online) + ["--requirement", file])
     if code != 0:
-        return PipAnswer(None, said)
-    return PipAnswer([_lying(named(name), places) for name in sorted(os.listdir(wheels))])
+        return PipAnswer(None, errors)
+    return PipAnswer([_located(named(name), places) for name in sorted(os.listdir(wheels))])
 
 
-def _lying(package: PipPackage, places: List[str]) -> PipPackage:
+def _located(package: PipPackage, places: List[str]) -> PipPackage:
     """The same, with the path of its wheel where that is in one of `places`."""
-    found = [os.path.join(place, package.file) for place in places]
-    return package._replace(file=next(filter(os.path.exists, found), package.file))
+    candidates = [os.path.join(place, package.file) for place in places]
+    return package._replace(file=next(filter(os.path.exists, candidates), package.file))
 
 
 def _reported(entry: Dict[str, Any]) -> PipPackage:
@@ -175,10 +175,10 @@ def unfindable(python: Python, requirements: str, places: List[str]) -> List[str
 
     pip stops at the first; somebody who waits for several needs to know all of them.
     """
-    asked = lines(requirements)
+    wanted = lines(requirements)
     with ThreadPoolExecutor(_AT_ONCE) as crew:
-        found = list(crew.map(lambda line: _is_findable(python, line, places), asked))
-    return [line for number, line in enumerate(asked) if not found[number]]
+        findable = list(crew.map(lambda line: _is_findable(python, line, places), wanted))
+    return [line for number, line in enumerate(wanted) if not findable[number]]
 
 
 def _is_findable(python: Python, line: str, places: List[str]) -> bool:
@@ -193,12 +193,12 @@ def _is_findable(python: Python, line: str, places: List[str]) -> bool:
 
 def lines(requirements: str) -> List[str]:
     """The requirements themselves, without comments, options and hashes."""
-    found = []
+    kept = []
     for line in re.sub(r"\\\r?\n", " ", requirements).splitlines():
         line = re.sub(r"(^|\s)#.*$|\s--\w.*$", "", line).strip()
         if line and not line.startswith("-"):
-            found.append(line)
-    return found
+            kept.append(line)
+    return kept
 
 
 def sources(places: List[str], online: bool) -> List[str]:
@@ -219,8 +219,9 @@ def run(python: Python, words: List[str]) -> Tuple[int, str]:
         stderr=_PIPE,
         env=unbiased(os.environ),
     )
-    said = done.stderr.decode("utf-8", "replace").strip()
-    return done.returncode, "\n".join(_told_once(said)) or "exit code {}".format(done.returncode)
+    errors = done.stderr.decode("utf-8", "replace").strip()
+    errors = "\n".join(_without_repeats(errors))
+    return done.returncode, errors or "exit code {}".format(done.returncode)
 
 
 def unbiased(environment: Mapping[str, str]) -> Dict[str, str]:
@@ -232,10 +233,10 @@ def unbiased(environment: Mapping[str, str]) -> Dict[str, str]:
     return dict(own, PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0")
 
 
-def _told_once(said: str) -> List[str]:
+def _without_repeats(printed: str) -> List[str]:
     """What pip complained of, without the warnings it repeats for every attempt."""
-    errors = [line for line in said.splitlines() if line.lstrip().startswith("ERROR")]
-    return errors or said.splitlines()[-5:]
+    errors = [line for line in printed.splitlines() if line.lstrip().startswith("ERROR")]
+    return errors or printed.splitlines()[-5:]
 
 
 def normalised(name: str) -> str:
@@ -245,14 +246,14 @@ def normalised(name: str) -> str:
 
 def offered(places: List[str]) -> List[str]:
     """The projects that have a wheel in one of `places`, normalised."""
-    found: Set[str] = set()
+    projects: Set[str] = set()
     for place in places:
         try:
             names = os.listdir(place)
         except OSError:
             continue
-        found.update(normalised(named(name).name) for name in names if name.endswith(".whl"))
-    return sorted(found)
+        projects.update(normalised(named(name).name) for name in names if name.endswith(".whl"))
+    return sorted(projects)
 
 
 def files_inside(packages: List[PipPackage]) -> int:

@@ -235,7 +235,7 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
         return ProgramEnd(chain_rule.CRASHED, problem.reason, problem.code)
     except (
         unpacked_code.WrongSnapshot,
-        pack_format.DamagedPack,
+        pack_format.BadPack,
         program_command.UnknownPlaceholder,
     ) as wrong:
         return ProgramEnd(

@@ -50,7 +50,7 @@ def stage_here(run: RunFolder, job: int, local: str) -> int:
     except (
         OSError,
         unpacked_code.WrongSnapshot,
-        pack_format.DamagedPack,
+        pack_format.BadPack,
         plan.WrongFormat,
         ValueError,
     ) as problem:

@@ -92,7 +92,7 @@ def place(run: RunFolder, plan: Plan, local: str, *, freely: bool = False) -> Li
         try:
             ask = Ask(dataset, pack, pack_format.load_manifest(pack), target)
             put = _place_freely(ask, nearby) if freely else _place_locally(ask)
-        except pack_format.DamagedPack as problem:
+        except pack_format.BadPack as problem:
             problem.remedy = _repair(plan, dataset.pack)
             raise
         placed.append(put._replace(seconds=round(time.monotonic() - began, 3)))

@@ -151,10 +151,10 @@ def test_a_pack_is_the_same_with_and_without_it(compiled_part, tmp_path):
         )  # fmt: skip
     (tmp_path / "data" / "é").write_bytes(b"pax")
     program = (
-        "import sys; from pathlib import Path; from rabaska.packing import pack, speed\n"
-        "wish = pack.Wish('x', shard_size=300_000)\n"
-        "print(pack.pack(Path(sys.argv[1]), Path(sys.argv[2]), wish).identity)\n"
-        "print(bool(speed.rabaska_speed))"
+        "import sys; from pathlib import Path; from rabaska.packing import compiled, make_pack\n"
+        "options = make_pack.PackOptions('x', shard_size=300_000)\n"
+        "print(make_pack.pack(Path(sys.argv[1]), Path(sys.argv[2]), options).identity)\n"
+        "print(bool(compiled.rabaska_speed))"
     )
 
     def packed(first: str, store: str, path: str) -> list[str]:

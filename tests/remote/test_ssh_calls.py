@@ -69,7 +69,7 @@ def test_what_was_noted_is_asked_ahead_and_adopted_once(sockets: str) -> None:
 
     assert (other, again) == (None, None)
     assert call is not None
-    assert call.asked == b"one\n\xc3\xa9\n"
+    assert call.sent == b"one\n\xc3\xa9\n"
     assert call.answer(b"two\n") == b"script\n\0one\n\xc3\xa9\ntwo\n"
     call.end()
 
@@ -100,18 +100,18 @@ def test_a_question_that_would_fill_the_pipe_waits_for_its_asker(sockets: str) -
     call = ssh_calls.adopted(ECHO, "script\n", sockets)
 
     assert call is not None
-    assert call.asked == b""
+    assert call.sent == b""
     call.end()
 
 
 @given(st.binary())
 def test_what_was_not_asked_ahead_is_left_as_it_is(feed: bytes) -> None:
-    assert ssh_calls.unasked(feed, b"") == feed
+    assert ssh_calls.unsent(feed, b"") == feed
 
 
 @given(LINES, LINES)
 def test_each_line_of_a_question_is_asked_once(question: list[str], asked: list[str]) -> None:
-    left = ssh_calls.unasked(as_bytes(question), as_bytes(asked))
+    left = ssh_calls.unsent(as_bytes(question), as_bytes(asked))
 
     assert left == as_bytes([line for line in question if line not in asked])
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rabaska.node.data import pack_format
-from rabaska.node.data.pack_format import FILE, FOLDER, LINK, DamagedPack, Index
+from rabaska.node.data.pack_format import FILE, FOLDER, LINK, BadPack, Index
 from rabaska.node.data.pack_safety import leads_out, open_pack
 from rabaska.node.data.stage import stage
 from rabaska.node.data.verify import verify
@@ -18,7 +18,7 @@ from rabaska.node.data.verify import verify
 
 def refusal(folder: Path, tmp_path: Path) -> str:
     """Why the pack is refused, after making sure that nothing was written."""
-    with pytest.raises(DamagedPack) as caught:
+    with pytest.raises(BadPack) as caught:
         stage(str(folder), str(tmp_path / "node"))
     assert not (tmp_path / "node").exists() or os.listdir(tmp_path / "node") == []
     return str(caught.value)
@@ -50,7 +50,7 @@ def test_a_name_that_leads_out_is_refused(tmp_path, name, kind):
 def test_a_link_that_leads_out_is_refused(tmp_path, target):
     folder = forge(tmp_path / "pack", [entry(b"l", LINK, target), entry(b"a", FOLDER)])
 
-    assert "leads out" in refusal(folder, tmp_path)
+    assert "points outside" in refusal(folder, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_writing_through_a_link_or_a_file_is_refused(tmp_path, kind):
     over = entry(b"a", kind, b"b" if kind == LINK else b"")
     folder = forge(tmp_path / "pack", [over, entry(b"a/cat", offset=1536)])
 
-    assert "folder that the pack does not hold" in refusal(folder, tmp_path)
+    assert "folder that the pack does not contain" in refusal(folder, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_writing_through_a_link_or_a_file_is_refused(tmp_path, kind):
 def test_a_place_that_lies_is_refused(tmp_path, lie):
     folder = forge(tmp_path / "pack", [entry(b"cat", **lie)])
 
-    assert "does not lie where" in refusal(folder, tmp_path)
+    assert "is not where" in refusal(folder, tmp_path)
 
 
 def test_files_that_overlap_are_refused(tmp_path):
     folder = forge(tmp_path / "pack", [entry(b"a"), entry(b"b")])
 
-    assert "does not lie where" in refusal(folder, tmp_path)
+    assert "is not where" in refusal(folder, tmp_path)
 
 
 @pytest.mark.parametrize("lie", [{"mode": 0o4755}, {"mode": 0o100644}])
@@ -117,7 +117,7 @@ def test_counts_that_disagree_are_refused(tmp_path):
     folder = forge(tmp_path / "pack", [entry(b"cat")])
     write_manifest(folder, 2, 4)
 
-    assert "same number" in refusal(folder, tmp_path)
+    assert "the number of files" in refusal(folder, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "index", "shard-00000.tar"])
@@ -158,7 +158,7 @@ def test_no_bytes_make_the_index_reader_stumble(tmp_path, content):
     path = tmp_path / "index"
     path.write_bytes(content)
 
-    with pytest.raises(DamagedPack):
+    with pytest.raises(BadPack):
         Index(str(path))
 
 
@@ -167,7 +167,7 @@ def test_no_bytes_make_the_index_reader_stumble(tmp_path, content):
 def test_no_bytes_make_the_manifest_reader_stumble(tmp_path, content):
     (tmp_path / "manifest.json").write_bytes(content)
 
-    with pytest.raises(DamagedPack):
+    with pytest.raises(BadPack):
         pack_format.load_manifest(str(tmp_path))
 
 

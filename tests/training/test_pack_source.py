@@ -11,7 +11,7 @@ from rabaska.node.data import pack_proof
 from rabaska.node.data.background_copy import SOURCE
 from rabaska.node.data.pack_format import INDEX, Index, load_manifest, shard_name
 from rabaska.packing.make_pack import PackOptions, pack
-from rabaska.training import DamagedData, PackedDataset, compiled_reader, prefetch, sample_sources
+from rabaska.training import DamagedData, PackedDataset, pack_source, prefetch
 
 COUNT = 300
 
@@ -30,7 +30,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def plain(made, monkeypatch):
-    monkeypatch.setattr(compiled_reader, "samples", None)
+    monkeypatch.setattr(pack_source, "compiled_samples", None)
     return PackedDataset(made)
 
 
@@ -99,7 +99,7 @@ def test_what_makes_no_sense_is_an_error(asked, odd):
 
 
 def test_a_shard_that_was_cut_short_is_named_as_without_it(made, tmp_path, compiled, monkeypatch):
-    monkeypatch.setattr(compiled_reader, "samples", compiled.compared_samples)
+    monkeypatch.setattr(pack_source, "compiled_samples", compiled.compared_samples)
     for path in made.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     data = PackedDataset(tmp_path)
@@ -155,12 +155,14 @@ def test_a_changed_byte_is_named_and_noted_where_it_was_staged(
     made, tmp_path, compiled, monkeypatch, way
 ):
     monkeypatch.setattr(
-        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
     )
     place = damaged_copy(made, tmp_path)
     data = PackedDataset(tmp_path)
 
-    with pytest.raises(DamagedData, match=r"shard-\d+\.tar is damaged: .* not what was packed"):
+    with pytest.raises(
+        DamagedData, match=r"shard-\d+\.tar is damaged: .* does not match what was packed"
+    ):
         data[place]
     assert pack_proof.damage(str(tmp_path)) is None  # nobody staged it, so the pack stays as it is
 
@@ -175,7 +177,7 @@ def test_a_shard_that_was_changed_after_it_was_proven_is_compared_again(
     made, tmp_path, compiled, monkeypatch, way
 ):
     monkeypatch.setattr(
-        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
     )
     pack_proof.begin(str(tmp_path), load_manifest(str(made)), proven=True)
     time.sleep(0.02)
@@ -188,19 +190,19 @@ def test_a_shard_that_was_changed_after_it_was_proven_is_compared_again(
 @pytest.mark.parametrize("way", ["C", "Python"])
 def test_what_was_wrong_only_in_memory_is_read_again(made, tmp_path, compiled, monkeypatch, way):
     monkeypatch.setattr(
-        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
     )
     place = damaged_copy(made, tmp_path)
     expected = PackedDataset(made)[place]
     data = PackedDataset(tmp_path)
-    real = sample_sources.forget
+    real = pack_source.forget
 
     def forget(descriptor, offset, size):  # as if the disk had the right bytes
         real(descriptor, offset, size)
         for path in made.iterdir():
             (tmp_path / path.name).write_bytes(path.read_bytes())
 
-    monkeypatch.setattr(sample_sources, "forget", forget)
+    monkeypatch.setattr(pack_source, "forget", forget)
 
     assert data.__getitems__([place]) == [expected]
 
@@ -214,7 +216,7 @@ def test_a_dataset_gives_the_same_with_it(made, plain, compiled, monkeypatch):
         calls.append(compiled.compared_samples(*words))
         return calls[-1]
 
-    monkeypatch.setattr(compiled_reader, "samples", noted)
+    monkeypatch.setattr(pack_source, "compiled_samples", noted)
     data = PackedDataset(made)
     first, second = data.__getitems__(positions), data.__getitems__(positions)
 
@@ -246,7 +248,7 @@ def test_what_does_not_stay_in_memory_is_compared_in_every_epoch(
     made, tmp_path, compiled, monkeypatch, way, how
 ):
     monkeypatch.setattr(
-        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
     )
     place = copy(made, tmp_path)
     positions = {"alone": [place], "in order": range(COUNT), "anyhow": [3, place, 9]}[how]
@@ -272,14 +274,14 @@ def test_what_stays_in_memory_is_compared_once_by_whichever_worker(
 ):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(
-        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
     )
     place = copy(made, tmp_path)
     data = PackedDataset(tmp_path)
     loader = torch.utils.data.DataLoader(data, 16, num_workers=2, collate_fn=len)
 
     assert sum(loader) == COUNT
-    monkeypatch.setattr(sample_sources, "crc32", None)  # who would compare again fails
+    monkeypatch.setattr(pack_source, "crc32", None)  # who would compare again fails
     again = data.__getitems__(range(COUNT))
 
     assert data[place] == again[place]
@@ -290,7 +292,7 @@ def test_what_stays_in_memory_is_compared_once_by_whichever_worker(
 @pytest.mark.parametrize("way", ["C", "Python"])
 def test_a_shard_that_is_opened_anew_is_compared_anew(made, tmp_path, compiled, monkeypatch, way):
     monkeypatch.setattr(
-        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
     )
     place = copy(made, tmp_path)
     data = PackedDataset(tmp_path)
@@ -309,7 +311,7 @@ def test_a_shard_whose_copy_is_gone_is_compared_where_it_comes_from(
     made, tmp_path, compiled, monkeypatch, way
 ):
     monkeypatch.setattr(
-        compiled_reader, "samples", compiled.compared_samples if way == "C" else None
+        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
     )
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir(), there.mkdir()

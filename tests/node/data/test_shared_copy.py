@@ -15,7 +15,7 @@ from rabaska.training import PackedDataset
 
 READER = """
 import sys, time
-from rabaska.node.data import shared
+from rabaska.node.data import shared_copy as shared
 use = shared.begin(sys.argv[1], sys.argv[2], 0)
 print(use.folder, flush=True)
 time.sleep(60)
@@ -23,7 +23,7 @@ time.sleep(60)
 
 EVICTOR = """
 import sys
-from rabaska.node.data import shared
+from rabaska.node.data import shared_copy as shared
 print("!", end="", flush=True)
 shared.evict(sys.argv[1], 2**62)
 """
@@ -119,7 +119,7 @@ def test_room_is_made_of_what_nobody_reads_the_oldest_first(made, root, reader):
     (unread / "shard-00000.tar").write_bytes(b"x")
     read.with_name("old-0123456789ab.lock").touch()
 
-    shared_copy.evict(str(read.parent), wanted=2**62)
+    shared_copy.evict(str(read.parent), needed=2**62)
 
     assert not unread.exists()
     assert read.is_dir()

@@ -1,4 +1,4 @@
-"""What was brought into a folder before, so that no change made here is overwritten.
+"""What was fetched into a folder before, so that no change made here is overwritten.
 
 Its note in the folder has the run whose results these are, and size and time of each path, as they
 were there and as they became here. A file that nobody touched here since follows the other side
@@ -37,10 +37,10 @@ _GROWING = (
     "*.tfevents.*",
 )
 
-_Facts = list[int]  # size and time of change
+_SizeAndTime = list[int]  # size and time of change
 
 
-class Brought(NamedTuple):
+class FetchResult(NamedTuple):
     """What a transfer did."""
 
     files: int  # that came
@@ -52,37 +52,37 @@ class Brought(NamedTuple):
 
 
 @dataclass
-class Before:
+class FetchRecord:
     """A folder here, and what is known of how its files came."""
 
     folder: Path
-    known: dict[str, tuple[_Facts, _Facts]]
+    known: dict[str, tuple[_SizeAndTime, _SizeAndTime]]
     kept: dict[str, None] = field(default_factory=dict)  # in order, each once
     refused: dict[str, None] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)  # why, by path
     unfinished: dict[str, None] = field(default_factory=dict)
     aside: dict[str, None] = field(default_factory=dict)
-    came: int = 0
+    fetched: int = 0
     owner: dict[str, str] = field(default_factory=dict)  # of the results: see `claim`
 
     def wants(self, path: str, size: int, mtime_ns: int) -> bool:
         """Whether a file as it is there shall come into the place of what is here."""
-        here = self._here(path)
-        there_then, here_then = self.known.get(path, ([], []))
-        if here is None:
+        local = self._local_facts(path)
+        remote_then, local_then = self.known.get(path, ([], []))
+        if local is None:
             return True
-        if here == here_then:
-            return there_then != [size, mtime_ns]
+        if local == local_then:
+            return remote_then != [size, mtime_ns]
         # A log that grew within one tick of the clock has the same time and another size.
-        if mtime_ns >= here[1]:
-            return here != [size, mtime_ns]
+        if mtime_ns >= local[1]:
+            return local != [size, mtime_ns]
         self.kept[path] = None
         return False
 
     def make_way(self, path: str) -> None:
         """Rename what was changed here since it came: a newer one is about to take its place."""
-        here, (_, here_then) = self._here(path), self.known.get(path, ([], []))
-        if here is None or not here_then or here == here_then:
+        local, (_, local_then) = self._local_facts(path), self.known.get(path, ([], []))
+        if local is None or not local_then or local == local_then:
             return
         name, number = f"{path}.here", 2
         while os.path.lexists(self.folder / name):
@@ -104,14 +104,14 @@ class Before:
 
     def note(self, path: str, size: int, mtime_ns: int) -> None:
         """Remember that it came."""
-        here = self._here(path)
-        self.came += 1
+        local = self._local_facts(path)
+        self.fetched += 1
         self.kept.pop(path, None)
-        if here is not None:
-            self.known[path] = ([size, mtime_ns], here)
+        if local is not None:
+            self.known[path] = ([size, mtime_ns], local)
 
     def write(self) -> None:
-        if self.came:
+        if self.fetched:
             self._write()
 
     def claim(self, owner: dict[str, str]) -> None:
@@ -124,20 +124,20 @@ class Before:
     def _write(self) -> None:
         files.write_json(str(self.folder / NOTE), {"run": self.owner, "files": self.known})
 
-    def told(self) -> Brought:
+    def result(self) -> FetchResult:
         unread = tuple(f"{path} ({why})" for path, why in self.unread.items())
         unfinished = tuple(self.unfinished)
         refused, aside = tuple(self.refused), tuple(self.aside)
-        return Brought(self.came, tuple(self.kept), refused, unread, unfinished, aside)
+        return FetchResult(self.fetched, tuple(self.kept), refused, unread, unfinished, aside)
 
-    def _here(self, path: str) -> _Facts | None:
+    def _local_facts(self, path: str) -> _SizeAndTime | None:
         try:
-            found = (self.folder / path).lstat()
+            status = (self.folder / path).lstat()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             return None  # who puts the file in place says that this is in the way
-        return [found.st_size, found.st_mtime_ns]
+        return [status.st_size, status.st_mtime_ns]
 
 
 def make_folder(folder: Path, target: Path) -> None:
@@ -159,7 +159,7 @@ def make_folder(folder: Path, target: Path) -> None:
 
 def _behind_link(folder: Path, link: Path) -> CommandFailed:
     return CommandFailed(
-        f"what belongs into {folder} was not brought",
+        f"nothing was fetched into {folder}",
         why=f"{link} is a symbolic link to {link.readlink()}",
         hint="remove that symbolic link, or fetch into another folder with `--to`",
     )
@@ -174,13 +174,13 @@ def is_left_out(path: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
 
 
-def before(folder: Path) -> Before:
+def read_record(folder: Path) -> FetchRecord:
     try:
         value = files.read_json(str(folder / NOTE)) or {}
         is_new = isinstance(value.get("files"), dict)  # else "files" is at most a file's name
         owner = {str(key): str(text) for key, text in value["run"].items()} if is_new else {}
         paths = value["files"] if is_new else value
-        known = {path: (list(there), list(here)) for path, (there, here) in paths.items()}
+        known = {path: (list(remote), list(local)) for path, (remote, local) in paths.items()}
     except (OSError, ValueError, TypeError, AttributeError, KeyError):
-        return Before(folder, {})  # a note that cannot be read is no note
-    return Before(folder, known, owner=owner)
+        return FetchRecord(folder, {})  # a note that cannot be read is no note
+    return FetchRecord(folder, known, owner=owner)

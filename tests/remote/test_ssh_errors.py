@@ -18,13 +18,13 @@ SAID = {
         "there is no host called login"
     ),
     "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!   @\nHost key verification failed.": (
-        "the key of login is not the one this computer knows"
+        "the host key of login has changed"
     ),
-    "Host key verification failed.": "this computer does not know the key of login yet",
-    "me@login: Permission denied (publickey).": "login did not let you in",
-    "me@login: Permission denied (publickey,gssapi-with-mic).": "login did not let you in",
+    "Host key verification failed.": "the host key of login is not known yet",
+    "me@login: Permission denied (publickey).": "login refused your login",
+    "me@login: Permission denied (publickey,gssapi-with-mic).": "login refused your login",
     "Received disconnect from 10.0.0.1 port 22:2: Too many authentication failures": (
-        "login did not let you in"
+        "login refused your login"
     ),
     "me@login: Permission denied (publickey,keyboard-interactive).": (
         "login asks for a password or a second factor"

@@ -1,52 +1,47 @@
-"""Where samples come from: the shards of a pack, or the files of a folder."""
+"""Samples from the shards of a pack, compared with their checksums as they are read."""
 
 import mmap
 import os
 import struct
 import time
 from array import array
-from itertools import repeat
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence
 
 from rabaska.node.data import pack_proof
 from rabaska.node.data.background_copy import SOURCE
-from rabaska.node.data.blocks import forget
-from rabaska.node.data.checksums import crc32
+from rabaska.node.data.blocks import crc32, forget
 from rabaska.node.data.pack_format import (
     FOLDER,
+    FORMAT,
     HEADER,
     INDEX,
     MANIFEST,
-    NO_CLASS,
     RECORD,
     Index,
     shard_name,
 )
 from rabaska.node.data.read_ahead import ahead, read_at
 
-from . import compiled_reader, lazy_imports
 from .errors import DamagedData
+from .folder_source import Columns, Sample
+from .index_fields import IndexFields
 from .prefetch import warm
 
-Sample = Tuple[bytes, int]
-Columns = Tuple[List[bytes], List[int]]  # what samples hold, and their classes
+compiled_samples = None  # reads a batch in one call, where this Python has the compiled part
+try:
+    import rabaska_speed
+
+    # One that was installed with another rabaska would check nothing, or not remember what it did.
+    if getattr(rabaska_speed, "FORMAT", None) == FORMAT:
+        compiled_samples = getattr(rabaska_speed, "compared_samples", None)
+except ImportError:  # it is optional: only speed is lost
+    pass
 
 _LARGE_BATCH = 8 * 2**20  # bytes from which on several reads at once pay, on slow storage above all
 _BETWEEN = 1024  # bytes between two neighbours: the end of a block, and a header of tar
 _NOT_OPEN = -1
 _LOOK_AGAIN = 2.0  # seconds until a shard that was not here is looked for again
-
-# offset, size, shard, class and crc32 stand at these places of a record: `pack_format`
-_FIELDS = {
-    "offset": ("<u8", 0),
-    "size": ("<u8", 8),
-    "shard": ("<u4", 40),
-    "label": ("<i4", 56),
-    "crc": ("<u4", 44),
-}
-_PLACE = struct.Struct("<QQ24xI12xi4x")  # the first four
-_SUM = struct.Struct("<44xI16x")  # the crc32
-_SAMPLE = struct.Struct("<QQ24xII8xi4x")  # all of them: offset, size, shard, crc32, class
+_SAMPLE = struct.Struct("<QQ24xII8xi4x")  # offset, size, shard, crc32, class of a record
 
 
 def is_pack(path: str) -> bool:
@@ -64,7 +59,7 @@ class PackSource:
     def __init__(self, path: str) -> None:
         self._path = path
         self._index = Index(os.path.join(path, INDEX))
-        self._columns: Optional[List[Any]] = None
+        self._fields = IndexFields(self._index)
         self._shards = array("i", [_NOT_OPEN]) * self._shard_count()  # descriptors
         self._elsewhere = _elsewhere(path)
         self._proven = _proven(path, len(self._shards))
@@ -110,9 +105,9 @@ class PackSource:
 
     def at_once(self, positions: Sequence[int]) -> Optional[Columns]:
         """A batch by the compiled part, if it is here and nothing is odd, such as a position."""
-        if compiled_reader.samples is None or self._looked:
+        if compiled_samples is None or self._looked:
             return None
-        found: Optional[Columns] = compiled_reader.samples(
+        columns: Optional[Columns] = compiled_samples(
             self._index.map,
             len(self),
             positions,
@@ -121,11 +116,11 @@ class PackSource:
             self._proven,
             self._compared,
         )
-        return found
+        return columns
 
     def columns(self, positions: List[int]) -> Columns:
         """A batch, in the order in which it was asked for."""
-        offsets, sizes, shards, labels = self._places(positions)
+        offsets, sizes, shards, labels = self._fields.places(positions)
         used = set(shards)
         for shard in used:
             self._descriptor(shard)
@@ -143,7 +138,7 @@ class PackSource:
         compared = self._compared
         if compared and all(map(compared.__getitem__, positions)):
             return
-        crcs = self._sums(positions)
+        crcs = self._fields.crcs(positions)
         if list(map(crc32, contents)) != crcs:
             for number, content in enumerate(contents):
                 if crc32(content) != crcs[number]:
@@ -153,17 +148,8 @@ class PackSource:
             for position in positions:
                 compared[position] = 1
 
-    def _sums(self, positions: List[int]) -> List[int]:
-        """The crc32 of each of the samples, as the index has it."""
-        numpy = lazy_imports.numpy()
-        if numpy is None:
-            places = [HEADER.size + position * RECORD.size for position in positions]
-            return [found[0] for found in map(_SUM.unpack_from, repeat(self._index.map), places)]
-        found: List[int] = self._arrays(numpy)[4][numpy.asarray(positions, numpy.intp)].tolist()
-        return found
-
     def _neighbours(self, offsets: List[int], sizes: List[int], shards: List[int]) -> List[bytes]:
-        """Samples of one shard: in one call if they lie side by side, as in an epoch in order."""
+        """Samples of one shard: in one call where they are neighbours, as in an epoch in order."""
         first, end, size = offsets[0], offsets[-1] + sizes[-1], sum(sizes)
         most = min(size + _BETWEEN * len(sizes), _LARGE_BATCH)
         if not 0 < end - first <= most or len(sizes) == 1 or offsets != sorted(offsets):
@@ -186,25 +172,9 @@ class PackSource:
             contents = list(map(self._read, shards, sizes, offsets))
         return contents
 
-    def _places(self, positions: List[int]) -> List[List[int]]:
-        """Offsets, sizes, shards and classes of the samples."""
-        numpy = lazy_imports.numpy()
-        if numpy is None:
-            places = [HEADER.size + position * RECORD.size for position in positions]
-            records = map(_PLACE.unpack_from, repeat(self._index.map), places)
-            return list(map(list, zip(*records)))
-        # Column by column: for all at once NumPy would make a record of each sample.
-        wanted = numpy.asarray(positions, numpy.intp)
-        return [column[wanted].tolist() for column in self._arrays(numpy)[:4]]
-
-    def _arrays(self, numpy: Any) -> List[Any]:
-        if self._columns is None:
-            self._columns = _columns(self._index, numpy)
-        return self._columns
-
     def shards_of(self, positions: List[int]) -> List[int]:
         """The shard in which each of the samples lies."""
-        return self._places(positions)[2] if positions else []
+        return self._fields.places(positions)[2] if positions else []
 
     def arrived(self) -> List[bool]:
         """Which shards are here already, and not only where they come from."""
@@ -233,8 +203,8 @@ class PackSource:
             content = self._read_at(descriptor, shard, size, offset)
             if crc32(content) == crc:
                 return content
-        said = "{} is damaged: {} is not what was packed"
-        raise self._damaged(said.format(shard_name(shard), os.fsdecode(self.name(position))))
+        what = "{} is damaged: {} does not match what was packed"
+        raise self._damaged(what.format(shard_name(shard), os.fsdecode(self.name(position))))
 
     def _damaged(self, what: str) -> DamagedData:
         pack_proof.note_damage(self._path, what)  # the program may hide what we raise
@@ -282,8 +252,8 @@ def _proven(path: str, shards: int) -> Any:
     """Which shards are proven, as whoever staged them writes it down: a byte for each."""
     try:
         with open(os.path.join(path, pack_proof.PROVEN), "rb") as stream:
-            found = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        return found if len(found) >= shards else bytes(shards)
+            proven = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        return proven if len(proven) >= shards else bytes(shards)
     except (OSError, ValueError):
         return bytes(shards)
 
@@ -297,75 +267,9 @@ def _changed_since_proof(shard: int, path: str) -> bool:
     return os.fstat(shard).st_ctime_ns > proven
 
 
-def _columns(index: Index, numpy: Any) -> List[Any]:
-    """The fields of all samples: arrays over the mapped index."""
-    kind = numpy.dtype(
-        {
-            "names": list(_FIELDS),
-            "formats": [form for form, _ in _FIELDS.values()],
-            "offsets": [place for _, place in _FIELDS.values()],
-            "itemsize": RECORD.size,
-        }
-    )
-    records = numpy.frombuffer(index.map, kind, index.layout.files, HEADER.size)
-    return [records[name] for name in _FIELDS]
-
-
 def _elsewhere(path: str) -> Optional[str]:
     try:
         with open(os.path.join(path, SOURCE), "rb") as stream:
             return os.fsdecode(stream.read())
     except FileNotFoundError:
         return None
-
-
-class FolderSource:
-    """The same samples, in the same order, from the folder that was packed."""
-
-    def __init__(self, path: str) -> None:
-        self._path = os.fsencode(path)
-        self._names: List[bytes] = []
-        with os.scandir(self._path) as entries:
-            self.classes = sorted(
-                entry.name for entry in entries if entry.is_dir(follow_symlinks=False)
-            )
-        for folder, _, names in os.walk(self._path, onerror=_raise):
-            inside = os.path.relpath(folder, self._path)
-            for name in names:
-                if not os.path.islink(os.path.join(folder, name)):
-                    self._names.append(name if inside == b"." else os.path.join(inside, name))
-        self._names.sort()
-        self._labels = {name: place for place, name in enumerate(self.classes)}
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def name(self, position: int) -> bytes:
-        return self._names[position]
-
-    def warm(self) -> None:
-        """Nothing: single files are read ahead by whoever opens them."""
-
-    def arrived(self) -> List[bool]:
-        return [True]
-
-    def shards_of(self, positions: List[int]) -> List[int]:
-        return [0] * len(positions)
-
-    def sample(self, position: int) -> Sample:
-        name = self._names[position]
-        with open(os.path.join(self._path, name), "rb", buffering=0) as stream:
-            content = stream.read()
-        first, inside, _ = name.partition(b"/")
-        return content, self._labels[first] if inside else NO_CLASS
-
-    def at_once(self, positions: Sequence[int]) -> Optional[Columns]:
-        return None
-
-    def columns(self, positions: List[int]) -> Columns:
-        samples = list(map(self.sample, positions))
-        return [content for content, _ in samples], [label for _, label in samples]
-
-
-def _raise(problem: OSError) -> None:
-    raise problem

@@ -89,7 +89,7 @@ def test_every_file_comes_once_and_in_order(names, monkeypatch, answers):
 
 def test_without_a_way_to_tell_the_system_threads_read(names, monkeypatch):
     with_clock(monkeypatch, repeat(True))
-    monkeypatch.setattr(read_files, "_CAN_TELL", False)
+    monkeypatch.setattr(read_files, "_CAN_ANNOUNCE", False)
     assert contents(list(portions(names))) == names
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rabaska.errors import CommandFailed, NoSpace, NotWritable
-from rabaska.remote.fetched_before import NOTE
+from rabaska.remote.fetch_record import NOTE
 from rabaska.remote.local_disk import unwritable
 from rabaska.remote.place import Parcel, quoted
 from rabaska.remote.this_computer import Here
@@ -310,7 +310,7 @@ def test_a_file_system_that_takes_no_files_is_not_said_to_have_lost_one(here, tm
     with pytest.raises(NotWritable) as caught:
         here.bring(str(tmp_path / "there"), Path("/proc/x"))
 
-    assert "/proc takes no new files or folders" in caught.value.hint
+    assert "/proc allows no new files or folders" in caught.value.hint
     assert "--to" in caught.value.hint
 
 
@@ -339,7 +339,7 @@ def test_nothing_is_fetched_through_a_link_in_the_results(here, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "output").symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(CommandFailed, match="was not brought"):
+    with pytest.raises(CommandFailed, match="nothing was fetched"):
         here.bring(str(tmp_path / "there"), tmp_path / "home")
 
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -357,6 +357,6 @@ def test_results_lie_behind_a_link_only_if_the_user_made_it(here, tmp_path):
     os.chown(link, 4242, 4242, follow_symlinks=False)
 
     assert (tmp_path / "large disk" / "run" / "a").read_text() == "a"
-    with pytest.raises(CommandFailed, match="was not brought"):
+    with pytest.raises(CommandFailed, match="nothing was fetched"):
         here.bring(str(tmp_path / "there"), link / "other")
     assert not (tmp_path / "large disk" / "other").exists()

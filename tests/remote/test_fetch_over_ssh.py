@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rabaska.errors import CommandFailed, NotWritable
-from rabaska.remote.fetch_over_ssh import ARRIVING
+from rabaska.remote.arriving_files import ARRIVING
 from rabaska.remote.login_node import Ssh
 from rabaska.remote.place import Outcome
 from rabaska.remote.ssh_connection import Connection
@@ -59,7 +59,7 @@ def test_nothing_is_brought_through_a_link_in_the_folder(tmp_path):
     place = Ssh(Connection("no-such-host.invalid", sockets=Path(tmp_path)))
     place.bring("/results", tmp_path / "home", Offers("here", link="."))
 
-    with pytest.raises(CommandFailed, match="was not brought"):
+    with pytest.raises(CommandFailed, match="nothing was fetched"):
         place.bring("/results", tmp_path / "home", Offers("here/key", link="../id_rsa"))
 
     assert not (tmp_path / "home/key").is_symlink()
@@ -102,7 +102,7 @@ def test_bytes_gather_in_no_folder_that_somebody_else_prepared(tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / ARRIVING).symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(CommandFailed, match="is no folder of yours"):
+    with pytest.raises(CommandFailed, match="is not your folder"):
         place.bring("/results", tmp_path / "home", Offers("a", link="b"))
 
     assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -107,8 +107,8 @@ def test_what_a_stopped_packer_had_finished_is_taken_over(source, tmp_path, how)
         "import sys, time; from pathlib import Path\n"
         "from rabaska.packing.make_pack import PackOptions, pack\n"
         "def slowly(progress): time.sleep(0.05)\n"
-        "wish = PackOptions('toy', shard_size=100_000, progress=slowly)\n"
-        "pack(Path(sys.argv[1]), Path(sys.argv[2]), wish)"
+        "options = PackOptions('toy', shard_size=100_000, progress=slowly)\n"
+        "pack(Path(sys.argv[1]), Path(sys.argv[2]), options)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program, source, store], stderr=subprocess.DEVNULL

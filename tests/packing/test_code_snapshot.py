@@ -111,7 +111,7 @@ def test_a_link_out_of_the_project_is_refused(project, tmp_path, target, listed)
     with pytest.raises(DatasetError) as caught:
         snapshot(project, tmp_path / "code", listed=listed)
 
-    assert "leads out of the project" in caught.value.what
+    assert "points outside the project" in caught.value.what
     assert "exclude" in caught.value.hint
     assert not list(tmp_path.glob("code/*.tar"))
 
@@ -122,7 +122,7 @@ def test_a_file_below_a_link_out_of_the_project_is_refused_too(project, tmp_path
     (tmp_path / "keys/net.py").write_text("PRIVATE KEY")
     os.symlink(tmp_path / "keys", project / "pkg")
 
-    with pytest.raises(DatasetError, match="pkg is a link that leads out of the project"):
+    with pytest.raises(DatasetError, match="pkg is a link that points outside the project"):
         snapshot(project, tmp_path / "code", listed=lambda _: ["train.py", "pkg/net.py"])
 
 
@@ -172,7 +172,7 @@ def test_too_many_files_are_refused_and_named(project, tmp_path):
     with pytest.raises(DatasetError) as caught:
         snapshot(project, tmp_path / "code")
 
-    assert "data holds 20002 files" in caught.value.why
+    assert "data has 20002 files" in caught.value.why
     assert "[data]" in caught.value.hint
     assert not (tmp_path / "code").exists()
 
