@@ -130,7 +130,7 @@ def test_a_job_goes_elsewhere_and_says_so_where_its_folder_is_another_users(open
 def test_nodes_agree_on_a_path_that_nobody_could_have_prepared_on_one_of_them(open_place):
     (open_place / "ada").mkdir(mode=0o700)
 
-    made = job_folder.make(str(open_place / "ada"), everywhere=True)
+    made = job_folder.make(str(open_place / "ada"), all_nodes=True)
 
     assert os.path.dirname(made) == str(open_place)
 

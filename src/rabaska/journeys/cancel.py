@@ -45,7 +45,7 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
         [
             _stop_script(record.path),
             *_cancel_lines([job for job in jobs if job not in at_work], ours, there),
-            *([quoted([*there.node, "leave", record.path])] if at_work else []),
+            *([quoted([*there.node, "wait-for-exit", record.path])] if at_work else []),
             *_cancel_lines(at_work, ours, there),
             f"[ ! -e {quoted([record.path + '/secrets.json'])} ] || echo '{_SECRETS}'",
         ]

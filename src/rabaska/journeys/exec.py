@@ -15,7 +15,7 @@ def execute(record: RunRecord, home: Home, words: Sequence[str], *, terminal: bo
     """Run `words` on the node of the run's job, in its folder and environment; the exit code."""
     job = _job_at_work(status(record, home))
     there = connect_for(record, home)
-    beside = [*there.node, "beside", record.path, str(job.number), "--", *words]
+    beside = [*there.node, "exec", record.path, str(job.number), "--", *words]
     command = there.scheduler.beside_command(job.id, beside, terminal=terminal)
     return there.place.attach(quoted(command), terminal=terminal)
 

@@ -45,7 +45,7 @@ def _script(
     ready: PlannedRun, there: ConnectedCluster, folder: str, words: Sequence[str], terminal: bool
 ) -> str:
     """Write what runs in the allocation, wait for one, and leave nothing that is empty."""
-    inside = [*there.node, "inside", folder, *(["--", *words] if words else [])]
+    inside = [*there.node, "shell", folder, *(["--", *words] if words else [])]
     entering = enter_script(in_job(there, ready.spec.name), ready.plan.about["setup"], inside)
     command = there.scheduler.interactive_command(
         ready.spec, f"{folder}/enter.sh", terminal=terminal

@@ -35,7 +35,7 @@ from rabaska.remote.place import Moved, NodeSide, SourceGone, quoted
 from rabaska.remote.ssh_errors import ConnectionLost, lost
 from rabaska.remote.ssh_shell import Shell, StartedCommand
 
-# What the far end answers; see `offer` there.
+# What the far end answers; see `send-results` there.
 _LISTED = {
     "path": untrusted.PATH,
     "size": untrusted.SIZE,
@@ -107,7 +107,7 @@ def bring(
 
 
 def _offered(source: str, node: NodeSide) -> list[Offered]:
-    outcome = node.run(quoted([*node.node, "offer", "list", source]))
+    outcome = node.run(quoted([*node.node, "send-results", "list", source]))
     if outcome.exit_code == send_results.GONE:
         raise SourceGone(source)
     if outcome.exit_code != 0:
@@ -171,7 +171,7 @@ def _receive(
     _make_arriving(target)
     order = [[each.path, each.size, each.mtime_ns, _arrived(each, target)] for each in wanted]
     total, done = sum(each.size for each in wanted), 0
-    with shell.started(quoted([*node.node, "offer", "give", source])) as far:
+    with shell.started(quoted([*node.node, "send-results", "give", source])) as far:
         far.write(json.dumps(order).encode() + b"\n")
         for each in wanted:
             told = _line(far, _GIVEN)

@@ -98,7 +98,7 @@ def _every_node(station: ConnectedCluster, nodes: int) -> str:
     reach = station.scheduler.capabilities.reach
     if reach in ("srun", ""):
         return _BY_SRUN if reach else ""
-    return quoted([*station.node, "spread", f"--reach={reach}", f"--nodes={nodes}", "--"])
+    return quoted([*station.node, "on-nodes", f"--reach={reach}", f"--nodes={nodes}", "--"])
 
 
 def _shells_python() -> str:

@@ -198,7 +198,7 @@ def _ask(
     again: str = "",
 ) -> "SchedulerAnswer":
     known = _usable(cached_reports(home.reports, there.cluster.name), records)
-    script = there.quickly("survey", json.dumps(_about_queue(there.scheduler)))
+    script = there.quickly("status", json.dumps(_about_queue(there.scheduler)))
     question = "".join(_about_run(record, known) for record in records).encode()
     with _at_once(meanwhile):
         outcome = surely(lambda: there.run(script, feed=question, again=again))

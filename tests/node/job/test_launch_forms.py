@@ -359,7 +359,7 @@ def test_without_srun_our_own_starter_reaches_every_node():
 
     words = launch.launched(["python", "a.py"], how, WHERE, TASK)
 
-    assert words[2:7] == ["spread", "--reach=pbsdsh", "--nodes=2", "--tasks=1", "--"]
+    assert words[2:7] == ["on-nodes", "--reach=pbsdsh", "--nodes=2", "--tasks=1", "--"]
     assert words[7:11] == [*TASK, "--below"]
     assert launch.by_starter(how)
 

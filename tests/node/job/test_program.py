@@ -152,9 +152,9 @@ def test_a_program_dies_with_its_agent(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     agent = f"""
 import os, sys
-from rabaska.node.job import program
+from rabaska.node.job import program_process
 words = [sys.executable, "-c", "import time; time.sleep(600)"]
-process = program.start(words, ".", dict(os.environ), {str(tmp_path / "log")!r})
+process = program_process.start(words, ".", dict(os.environ), {str(tmp_path / "log")!r})
 open({str(pid_file)!r}, "w").write(str(process.pid))
 os.kill(os.getpid(), 9)
 """

@@ -309,11 +309,11 @@ def test_of_checkpoints_that_a_program_deletes_no_copy_is_left_but_the_newest(co
 
 COPIES_FOR_EVER = """
 import os, sys
-from rabaska.node.job import copying
+from rabaska.node.job import copy_files
 source, target, room = sys.argv[1:]
 print("ready", flush=True)
 while True:
-    copying.copy_folder_whole(source, target, room)
+    copy_files.copy_folder_whole(source, target, room)
 """
 
 

@@ -187,10 +187,10 @@ def carry(work: Work) -> int:
 
 
 @contextmanager
-def local_space(this_job: ThisJob, everywhere: bool = False) -> Iterator[str]:
+def local_space(this_job: ThisJob, all_nodes: bool = False) -> Iterator[str]:
     """A new folder on the node-local storage that the job was given, removed afterwards."""
     given = job_folder.given(os.environ)  # the job script put the environment there
-    made = given or job_folder.make(this_job.local, everywhere=everywhere)
+    made = given or job_folder.make(this_job.local, all_nodes=all_nodes)
     local = job_folder.job_folder(made)
     try:
         yield local

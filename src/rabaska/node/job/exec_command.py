@@ -1,6 +1,6 @@
 """A command beside a running program: on its node, in its folder, with its environment.
 
-`beside FOLDER JOB -- COMMAND…`
+`exec FOLDER JOB -- COMMAND…`
 """
 
 import os

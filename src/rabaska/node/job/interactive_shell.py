@@ -1,6 +1,6 @@
 """A shell inside an allocation, with all that a program would find: code, data, environment.
 
-`inside FOLDER [-- COMMAND…]` opens it, or runs the command instead, and gives its exit code.
+`shell FOLDER [-- COMMAND…]` opens it, or runs the command instead, and gives its exit code.
 What is written beside the code, or to the output folder, outlives the allocation.
 """
 
@@ -46,12 +46,12 @@ def main(argv: List[str]) -> int:
     for number in _ENDS:
         signal.signal(number, _leave)
     try:
-        return open_inside(run, wanted, words)
+        return open_shell(run, wanted, words)
     finally:
         node_checks.clean(os.environ)
 
 
-def open_inside(run: RunFolder, wanted: plan.Plan, words: List[str]) -> int:
+def open_shell(run: RunFolder, wanted: plan.Plan, words: List[str]) -> int:
     this_job = this_job_from(os.environ, wanted, time.time())
     with local_space(this_job) as local:
         code = os.path.join(local, "code")

@@ -1,8 +1,8 @@
 """A job's own folder on its node: under a name that nobody can guess, closed to everybody else.
 
-`space --owner PID [--everywhere] [FOLDER]` makes one below FOLDER, or elsewhere if others could
-meddle with it there, and prints where. `space --at PATH` makes the folder that another node of the
-job has chosen.
+`job-folder --owner PID [--all-nodes] [FOLDER]` makes one below FOLDER, or elsewhere if others
+could meddle with it there, and prints where. `job-folder --at PATH` makes the folder that another
+node of the job has chosen.
 
     <base>/rabaska-<16 hex digits>/
       owner.json   whose it is: what its maker left when it was killed is removed by the next job
@@ -32,8 +32,8 @@ _FORGOTTEN = 45 * 24 * 3600  # seconds: longer than any job
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="space")
-    words.add_argument("--everywhere", action="store_true", help="one path for many nodes")
+    words = argparse.ArgumentParser(prog="job-folder")
+    words.add_argument("--all-nodes", action="store_true", help="one path for many nodes")
     words.add_argument("--owner", type=int, metavar="PID", help="the script, later the agent")
     words.add_argument("--at", metavar="PATH", help="the folder that the first node has chosen")
     words.add_argument("folder", nargs="?", default="")
@@ -42,7 +42,7 @@ def main(argv: List[str]) -> int:
         if asked.at:
             make_at(asked.at)
         else:
-            path = make(asked.folder, everywhere=asked.everywhere, owner=asked.owner)
+            path = make(asked.folder, all_nodes=asked.all_nodes, owner=asked.owner)
             sys.stdout.write(path + "\n")
     except OSError as problem:
         host = socket.gethostname()
@@ -51,14 +51,14 @@ def main(argv: List[str]) -> int:
     return 0
 
 
-def make(wanted: str, *, everywhere: bool = False, owner: Optional[int] = None) -> str:
+def make(wanted: str, *, all_nodes: bool = False, owner: Optional[int] = None) -> str:
     """A new folder below `wanted`, or below the next best place; OSError if there is none.
 
     The path that is meant for many nodes leads through no folder that somebody else could have
     prepared on one of them.
     """
     problem = OSError("no folder for temporary files can be written to")
-    for base in _bases(wanted, everywhere):
+    for base in _bases(wanted, all_nodes):
         try:
             path = private_folders.new_folder(base)
         except OSError as found:
@@ -79,11 +79,11 @@ def _words(problem: OSError) -> str:
     return problem.strerror or str(problem)
 
 
-def _bases(wanted: str, everywhere: bool) -> Iterator[str]:
+def _bases(wanted: str, all_nodes: bool) -> Iterator[str]:
     if wanted:
         wanted = os.path.abspath(wanted)
         above = private_folders.open_to_all_above(wanted)
-        if not (everywhere and above):
+        if not (all_nodes and above):
             yield wanted
         if above:
             yield above

@@ -25,7 +25,7 @@ _OWN = ("HOSTNAME", "PBS_NODENUM", "PBS_TASKNUM", "PBS_VNODENUM")
 
 def main(argv: List[str]) -> int:
     if len(argv) != 4:
-        sys.stderr.write("usage: companion HOST PORT FILE PLACE\n")
+        sys.stderr.write("usage: node-helper HOST PORT FILE PLACE\n")
         return 2
     with open(argv[2]) as stream:
         told = json.load(stream)
@@ -48,7 +48,7 @@ class LocalTasks:
 
     def __init__(self, talk: Talk, expected: str, work: Mapping[str, Any]) -> None:
         self._talk = talk
-        self._expected = expected  # what only our `spread` can say
+        self._expected = expected  # what only our `on-nodes` can say
         self._work = work
         self._members = []  # type: List[subprocess.Popen[bytes]]
         self._outputs = {}  # type: Dict[int, int]  # where to read from -> the member's pid
@@ -68,7 +68,7 @@ class LocalTasks:
         return 0
 
     def _look(self) -> bool:
-        """Pass on what there is; False when `spread` is gone."""
+        """Pass on what there is; False when `on-nodes` is gone."""
         ready, _, _ = select.select([self._talk] + list(self._outputs), [], [], _LOOK)
         for descriptor in [one for one in ready if isinstance(one, int)]:
             self._pass_output(descriptor)
@@ -85,7 +85,7 @@ class LocalTasks:
     def _obey(self, frame: Frame) -> None:
         if frame.kind == WORK:
             if not hmac.compare_digest(frame.content, self._expected.encode("ascii")):
-                raise OSError("somebody else listens where `spread` did")
+                raise OSError("somebody else listens where `on-nodes` did")
             if not self._begun:
                 self._start(self._work)
         elif frame.kind == INPUT:

@@ -1,7 +1,7 @@
 """The other nodes of a job: code and data staged on each of them, and nothing left behind.
 
-`stage RUNFOLDER JOB LOCAL` and `leave RUNFOLDER JOB LOCAL` are run once on every node,
-by srun or our own `spread`.
+`stage RUNFOLDER JOB LOCAL` and `clean RUNFOLDER JOB LOCAL` are run once on every node,
+by srun or our own `on-nodes`.
 Node-local space has the same path everywhere. Where it is there already, this is the first node,
 whose agent stages for itself, or a storage that all nodes share: then nothing is to be done.
 """
@@ -27,11 +27,11 @@ Step = Optional["subprocess.Popen[bytes]"]
 
 
 def main(argv: List[str]) -> int:
-    if len(argv) != 4 or argv[0] not in ("stage", "leave"):
-        say("usage: everywhere stage|leave RUNFOLDER JOB LOCAL")
+    if len(argv) != 4 or argv[0] not in ("stage", "clean"):
+        say("usage: other-nodes stage|clean RUNFOLDER JOB LOCAL")
         return 2
     run, job, local = RunFolder(argv[1]), int(argv[2]), argv[3]
-    return (stage_here if argv[0] == "stage" else leave_here)(run, job, local)
+    return (stage_here if argv[0] == "stage" else clean_here)(run, job, local)
 
 
 def stage_here(run: RunFolder, job: int, local: str) -> int:
@@ -59,7 +59,7 @@ def stage_here(run: RunFolder, job: int, local: str) -> int:
     return 0
 
 
-def leave_here(run: RunFolder, job: int, local: str) -> int:
+def clean_here(run: RunFolder, job: int, local: str) -> int:
     program_process.end_left_by(program_process.tag(run, job))
     if os.path.exists(_made_by(local)):
         stage.remove(local)
@@ -101,10 +101,10 @@ def left_clean(work: Work, local: str) -> Iterator[None]:
         yield
     finally:
         if work.plan.launch.nodes > 1:
-            _leave(_on_every_node(work, "leave", local))
+            _clean(_on_every_node(work, "clean", local))
 
 
-def _leave(words: List[str]) -> None:
+def _clean(words: List[str]) -> None:
     try:
         code = subprocess.call(words, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as problem:
@@ -119,5 +119,5 @@ def _on_every_node(work: Work, word: str, local: str) -> List[str]:
     words = launch.on_all(how, tasks=1)
     if how.reach == launch.SRUN:
         words.append("--overlap")  # beside whatever step of the job may still be there
-    words += [sys.executable, own_program.own_path(), "everywhere", word]
+    words += [sys.executable, own_program.own_path(), "other-nodes", word]
     return words + [work.run.path, str(work.job), local]

@@ -10,7 +10,7 @@ from typing import List
 
 from ..record.events import say
 from . import node_list
-from .run_on_nodes import Spread
+from .run_on_nodes import CommandOnNodes
 
 
 def main(argv: List[str]) -> int:
@@ -23,7 +23,7 @@ def main(argv: List[str]) -> int:
         known = node_list.hosts(os.environ, socket.gethostname())
         host = node_list.host_called(asked.host, known)
         shell = ["sh", "-c", " ".join(asked.command)]
-        return Spread([host], asked.reach, 1, shell, first_is_here=False).run()
+        return CommandOnNodes([host], asked.reach, 1, shell, first_is_here=False).run()
     except (node_list.NotReached, OSError) as problem:
         say(str(problem))
         return 1

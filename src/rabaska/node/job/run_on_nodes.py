@@ -1,10 +1,10 @@
 """A command on every node of a job, where the scheduler has no srun that would do it.
 
-`spread --reach HOW [--nodes N] [--tasks T] -- COMMAND…`
+`on-nodes --reach HOW [--nodes N] [--tasks T] -- COMMAND…`
 
 It behaves like srun: standard input is passed on to every process, what they print is printed here,
 and when one process fails the others are ended, and its exit code is ours. The scheduler's own way
-(`pbsdsh`, `qrsh -inherit`) or ssh only has to start a companion on each node, which connects back:
+(`pbsdsh`, `qrsh -inherit`) or ssh only has to start a helper on each node, which connects back:
 pbsdsh gives neither input nor output.
 """
 
@@ -48,7 +48,7 @@ _MOST_STRANGERS = 64  # ours say who they are at once; `select` cannot watch a t
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="spread")
+    words = argparse.ArgumentParser(prog="on-nodes")
     words.add_argument("--reach", default="")
     words.add_argument("--nodes", type=int, default=1)
     words.add_argument("--tasks", type=int, default=1)
@@ -56,13 +56,13 @@ def main(argv: List[str]) -> int:
     asked = words.parse_args(argv)
     try:
         hosts = node_list.several(os.environ, socket.gethostname(), asked.nodes)
-        return Spread(hosts, asked.reach, asked.tasks, asked.command).run()
+        return CommandOnNodes(hosts, asked.reach, asked.tasks, asked.command).run()
     except NotReached as problem:
         say(str(problem))
         return _FAILED
 
 
-class Spread:
+class CommandOnNodes:
     """One command on its way to every node, and what comes back."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Spread:
         self._tasks = tasks
         self._command = command
         self._first_is_here = first_is_here
-        self._companions = {}  # type: Dict[int, Talk]  # by the place of their node in `hosts`
+        self._helpers = {}  # type: Dict[int, Talk]  # by the place of their node in `hosts`
         self._nonces = {}  # type: Dict[int, str]
         self._strangers = []  # type: List[Talk]  # who has not said the key yet
         self._starters = {}  # type: Dict[int, subprocess.Popen[bytes]]
@@ -92,7 +92,7 @@ class Spread:
         with _listener(self._others()) as listener:
             try:
                 with _meeting(self._work()) as (path, self._key):
-                    self._start_companions(listener.getsockname(), path)
+                    self._start_helpers(listener.getsockname(), path)
                     self._meet(listener)
                 self._attend()
             finally:
@@ -103,10 +103,10 @@ class Spread:
         """The nodes that must reach this one."""
         return [host.name for host in self._hosts[1 if self._first_is_here else 0 :]]
 
-    def _start_companions(self, address: Tuple[str, int], path: str) -> None:
+    def _start_helpers(self, address: Tuple[str, int], path: str) -> None:
         for number, host in enumerate(self._hosts):
             here = number == 0 and self._first_is_here
-            words = [sys.executable, own_program.own_path(), "companion"]
+            words = [sys.executable, own_program.own_path(), "node-helper"]
             words += [address[0], str(address[1]), path, str(number)]
             if not here:
                 reach = node_list.on_this_site(self._reach, os.environ.get("PATH", ""))
@@ -117,9 +117,9 @@ class Spread:
                 raise NotReached("{} cannot be reached: {}".format(host.name, problem))
 
     def _meet(self, listener: socket.socket) -> None:
-        """Wait until there is a companion on every node."""
+        """Wait until there is a helper on every node."""
         give_up = time.monotonic() + _PATIENCE
-        while len(self._companions) < len(self._hosts):
+        while len(self._helpers) < len(self._hosts):
             self._see_who_failed()
             if time.monotonic() > give_up:
                 raise NotReached("{} did not answer".format(self._missing()))
@@ -129,7 +129,7 @@ class Spread:
                 self._greet(stranger)
             if listener in ready:
                 self._let_in(listener)
-        for number, talk in self._companions.items():
+        for number, talk in self._helpers.items():
             talk.say(WORK, proof(self._key, WORK, self._nonces[number]).encode("ascii"))
 
     def _let_in(self, listener: socket.socket) -> None:
@@ -143,12 +143,12 @@ class Spread:
     def _see_who_failed(self) -> None:
         for number, starter in self._starters.items():
             code = starter.poll()
-            if number not in self._companions and code not in (None, 0):
+            if number not in self._helpers and code not in (None, 0):
                 name = self._hosts[number].name
                 raise NotReached("{} could not be reached: exit code {}".format(name, code))
 
     def _missing(self) -> str:
-        lacking = set(range(len(self._hosts))) - set(self._companions)
+        lacking = set(range(len(self._hosts))) - set(self._helpers)
         return ", ".join(self._hosts[number].name for number in sorted(lacking))
 
     def _greet(self, talk: Talk) -> None:
@@ -157,13 +157,13 @@ class Spread:
             return
         self._strangers.remove(talk)
         who = _who(frames[0], self._key) if frames else None
-        if who is None or who[0] in self._companions:
+        if who is None or who[0] in self._helpers:
             talk.close()
         else:
             place, nonce = who
             talk.trust()
             self._nonces[place] = nonce
-            self._companions[place] = talk
+            self._helpers[place] = talk
 
     def _work(self) -> Dict[str, Any]:
         return {
@@ -176,24 +176,24 @@ class Spread:
     def _attend(self) -> None:
         """Pass on input and output until every process has ended, or one failed."""
         while any(self._left.values()) and not self._code:
-            listened = list(self._companions.values())  # type: List[Any]
+            listened = list(self._helpers.values())  # type: List[Any]
             ready, _, _ = select.select(listened + ([0] if self._input else []), [], [], _LOOK)
             if 0 in ready:
                 self._pass_input()
-            for number, talk in list(self._companions.items()):
+            for number, talk in list(self._helpers.items()):
                 if talk in ready:
                     self._hear(number, talk)
 
     def _pass_input(self) -> None:
         piece = os.read(0, 65536)
         self._input = bool(piece)
-        for talk in self._companions.values():
+        for talk in self._helpers.values():
             talk.say(INPUT, piece) if piece else talk.say(NO_MORE)
 
     def _hear(self, number: int, talk: Talk) -> None:
         frames = talk.heard()
         if frames is None:
-            self._companions.pop(number).close()
+            self._helpers.pop(number).close()
             if self._left[number]:
                 say("{} was lost".format(self._hosts[number].name))
                 self._code = self._code or _FAILED
@@ -209,7 +209,7 @@ class Spread:
                 self._code = self._code or int(ended["code"])
 
     def _part(self) -> None:
-        for talk in list(self._companions.values()) + self._strangers:
+        for talk in list(self._helpers.values()) + self._strangers:
             talk.close()
         give_up = time.monotonic() + _LAST_WORDS
         for starter in self._starters.values():
@@ -221,7 +221,7 @@ class Spread:
 
 
 def _who(hello: Frame, key: str) -> Optional[Tuple[int, str]]:
-    """Which node a companion is on, and its nonce; None for somebody who does not know the key."""
+    """Which node a helper is on, and its nonce; None for somebody who does not know the key."""
     try:
         told = json.loads(hello.content.decode("ascii"))
         place, nonce = int(told["place"]), str(told["nonce"])

@@ -1,7 +1,7 @@
 """The far end of a fetch: what a folder holds, and the bytes that are wanted of it.
 
-`offer list FOLDER` prints one JSON line for each file. `offer give FOLDER` reads a JSON list of
-[path, size, mtime_ns, offset] and answers each with a line, bytes, and another line:
+`send-results list FOLDER` prints one JSON line for each file. `send-results give FOLDER` reads a
+JSON list of [path, size, mtime_ns, offset] and answers each with a line, bytes, and another line:
 
     {"size": …, "mtime_ns": …, "offset": …}  the file as it is now, size -1 when it is gone, or
                                              cannot be read, and then with "problem";

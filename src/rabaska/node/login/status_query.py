@@ -1,6 +1,6 @@
 """How runs stand, and what the scheduler says of them, in one answer: what `status` asks for.
 
-`survey QUESTION` is asked about the queue in a word of its own, as JSON,
+`status QUESTION` is asked about the queue in a word of its own, as JSON,
 
     {"tail": 12, "queue": ["squeue", …], "answers": [0], "history": ["sacct", …, "--jobs={jobs}"]}
 
