@@ -1,8 +1,8 @@
 """Waits until the job of a run that was asked to stop has saved and left.
 
-`wait-for-exit RUNFOLDER` prints `left` when no job runs any more, and `still there` when its time to
-save is over, or when it gives no sign of life. Schedulers such as Torque kill what they are told to
-delete within a fraction of a second: STOP comes first, and their command last.
+`wait-for-exit RUNFOLDER` prints `left` when no job runs any more, and `still there` when its time
+to save is over, or when it gives no sign of life. Schedulers such as Torque kill what they are told
+to delete within a fraction of a second: STOP comes first, and their command last.
 """
 
 import sys
