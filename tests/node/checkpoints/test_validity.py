@@ -130,7 +130,7 @@ def test_a_file_that_begins_with_zeros_is_valid(tmp_path: Path, zeros: int) -> N
 
     assert validity.check(str(path), deep=True) is None
     path.write_bytes(bytes(zeros + 101))
-    assert validity.check(str(path)) == "it holds zeros only"
+    assert validity.check(str(path)) == "it contains only zeros"
 
 
 @pytest.mark.parametrize("name", ["model.pt", "state.npz", "model.keras", "checkpoint.pth.tar"])

@@ -904,7 +904,7 @@ def test_a_kill_in_the_middle_of_a_save_in_place_costs_one_save_in_every_job(
         agents.job(RABASKA_RESCUE_SECONDS="0.1")
 
     assert [agents.log(job).split()[1] for job in (1, 2, 3)] == ["0", "1", "2"]
-    assert "model.pkl beside the code is damaged" in agents.log(3)
+    assert "model.pkl in the code folder is damaged" in agents.log(3)
 
 
 def test_a_checkpoint_beside_the_code_survives_a_kill(agents_for: Any) -> None:
@@ -1038,7 +1038,7 @@ def test_a_bad_node_does_not_end_a_chain_and_is_avoided(agents_for: Any, tmp_pat
     ]
     assert (tmp_path / "excluded").read_text() == f"{host}\n"
     assert f"will not run on {host}" in said
-    assert "no other node here is like it" in alone
+    assert "there is no other node like it" in alone
 
 
 def test_three_bad_nodes_in_a_row_end_a_chain(agents_for: Any) -> None:

@@ -576,7 +576,7 @@ def test_where_a_copy_finds_no_room_the_next_job_is_given_the_file_itself_and_to
     results.show(str(code), str(carried), [])
 
     assert (code / "model.pkl").is_symlink()
-    assert "model.pkl beside the code is its only copy" in capfd.readouterr().out
+    assert "model.pkl in the code folder is the only copy" in capfd.readouterr().out
 
 
 def rescue_of_pickles(code: Path, told: list[tuple[str, str]]) -> Rescue:

@@ -163,8 +163,8 @@ def test_a_file_that_does_not_fit_leaves_the_older_one_and_keeps_the_others(plac
     (place.code / "big").write_bytes(b"x" * 100_000)
     (place.code / "small").write_text("fits")
     script = (
-        "import sys; from rabaska.node.job import keep;"
-        "print(keep.keep_new(sys.argv[1], sys.argv[2], {}).problems)"
+        "import sys; from rabaska.node.job import results;"
+        "print(results.keep_new(sys.argv[1], sys.argv[2], {}).problems)"
     )
 
     done = subprocess.run(

@@ -243,7 +243,7 @@ def check(path: str, check_file: Callable[[str], Optional[str]]) -> Optional[str
         try:
             size = os.path.getsize(os.path.join(path, name))
         except FileNotFoundError:
-            return "{}: it is gone, or a link to nothing".format(name)
+            return "{}: it is gone, or a broken link".format(name)
         if size == 0 and not _must_hold_data(name, kind):
             continue
         why = check_file(os.path.join(path, name))

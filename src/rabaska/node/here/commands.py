@@ -72,7 +72,7 @@ def more(queue: Queue, number: int, mark: str) -> int:
         # A keeper that has nothing left to do retires its job while it holds the line.
         active = number in queue.active() and queues.keeper_lives(queue, number)
         if not active:
-            raise Refused("job {} is over, and nothing can follow it".format(number))
+            raise Refused("job {} has ended; nothing can follow it".format(number))
         queues.add_element(queue, number, re.sub(r"\W", "-", mark))
     print("here job {}".format(number))
     return 0
@@ -142,9 +142,9 @@ def _parser() -> argparse.ArgumentParser:
     for name, what in (
         ("submit", "queue a job script and print the number of the job"),
         ("more", "let a job that is not over run its script once more"),
-        ("marks", "list what submissions were called, and their jobs"),
+        ("marks", "list the marks of submissions, and their jobs"),
         ("name", "print the name of a job"),
-        ("status", "show how jobs stand, one line for each element"),
+        ("status", "show the status of jobs, one line per element"),
         ("cancel", "end jobs, or keep them from starting"),
     ):
         command = commands.add_parser(name, description=what)
@@ -157,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
         elif name == "name":
             command.add_argument("job", type=int)
         elif name == "more":
-            command.add_argument("--mark", required=True, help="said twice, it counts once")
+            command.add_argument("--mark", required=True, help="the same mark counts once")
             command.add_argument("job", type=int)
         else:
             command.add_argument("jobs", nargs="*" if name == "status" else "+")

@@ -181,7 +181,7 @@ def _watch(
         if told.to_stop:
             end = ElementEnd(elements.LOST, _SHUT_DOWN)
         elif queues.cancel_asked(queue, job.id, element):
-            end = ElementEnd(elements.CANCELLED, "somebody cancelled it")
+            end = ElementEnd(elements.CANCELLED, "it was cancelled")
         elif job.time and time.monotonic() - began >= job.time:
             end = ElementEnd(elements.TIMEOUT, "it took longer than {:g} s".format(job.time))
         if end is not None:

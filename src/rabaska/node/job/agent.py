@@ -68,7 +68,7 @@ def main(argv: List[str]) -> int:
         say("{} cannot be read: {}".format(run.plan, problem))
         return finish.NOT_READY
     if wanted is None:
-        say("{} is not there, so there is nothing to run".format(run.plan))
+        say("{} does not exist: nothing to run".format(run.plan))
         return finish.NOT_READY
     keeper = os.environ.get("RABASKA_KEEPER", "")
     signals = Interrupts(int(keeper) if keeper.isdigit() else None)
@@ -76,7 +76,7 @@ def main(argv: List[str]) -> int:
     try:
         return one_job(run, wanted, this_job_from(os.environ, wanted, time.time()), signals)
     except lease.LeaseDiskFull as problem:
-        say("{}; so this job does nothing".format(problem))
+        say("{}; this job exits".format(problem))
         return finish.NOT_READY
     finally:
         node_checks.clean(os.environ)
@@ -148,7 +148,7 @@ def held_by_another(run: RunFolder, job: int) -> int:
     who = "job {}".format(job)
     if begun is not None:
         who += " (id {}, process {} on {})".format(begun.id or "?", begun.pid, begun.host)
-    say("{} is held by {}; this job does nothing".format(run.name, who))
+    say("{} is held by {}; this job exits".format(run.name, who))
     return HELD_BY_ANOTHER
 
 
@@ -306,7 +306,7 @@ def of_first_failure(work: Work, end: ProgramEnd) -> ProgramEnd:
 def not_ready(stop: Stop, spent: float) -> ProgramEnd:
     """The job was over before its program could start."""
     if stop.how == chain_rule.TIME_LIMIT:
-        reason = "its time was over after {:.0f} s of staging".format(spent)
+        reason = "its time limit was reached after {:.0f} s of staging".format(spent)
         return ProgramEnd(chain_rule.NO_TIME_LEFT, reason, stop=stop)
     return ProgramEnd(stop.how, stop.reason, stop=stop)
 
@@ -400,8 +400,8 @@ class Noting:
 
 def not_rescued(work: Work) -> rescue_checkpoints.Report:
     def report(path: str, why: str) -> None:
-        hint = "save to {output} or {checkpoints}, which outlive the job"
-        told = "{} beside the code could not be copied to safety so far: {}; {}"
+        hint = "save to {output} or {checkpoints}, which are kept after the job"
+        told = "{} in the code folder could not be backed up yet: {}; {}"
         say_in_log(work, told.format(path, why, hint))
         work.diary.note("not rescued", path=path, why=why, hint=hint)
 
@@ -413,7 +413,7 @@ def end_stragglers(work: Work, process: "subprocess.Popen[bytes]", end: ProgramE
     if not count:
         return
     counted = "1 process" if count == 1 else "{} processes".format(count)
-    told = "ended {} that the program left running".format(counted)
+    told = "stopped {} that the program left running".format(counted)
     work.diary.note("ended stragglers", count=count)
     if end.how == chain_rule.FINISHED:  # too early, if one of them was the training
         told += "; if the training runs in the background, end the script with `wait`"

@@ -134,7 +134,7 @@ def _read(path: str) -> files.Json:
     except ValueError:
         value = None
     if value is None and os.path.exists(path):
-        say("{} is damaged, and what it told is not known any more".format(path))
+        say("{} is damaged; it is ignored".format(path))
     return value or {}
 
 

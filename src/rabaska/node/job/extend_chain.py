@@ -38,10 +38,10 @@ def see_to_next(work: Work, end: ProgramEnd) -> None:
     )  # of a node, where earlier ones went on
     if not by_itself or work.job < there:
         return
-    why_not = grow(work, "job {} is over, and there is work left".format(work.job), there)
+    why_not = grow(work, "job {} ended and the run is not finished".format(work.job), there)
     while no_answer(why_not) and _may_wait(work):
         time.sleep(_PAUSE)
-        why_not = grow(work, "job {} is over, and there is work left".format(work.job), there)
+        why_not = grow(work, "job {} ended and the run is not finished".format(work.job), there)
     if why_not:
         ended = jobs.read_ended(work.run, work.job)
         told = foretold(work, ended.checkpoint if ended else None)
@@ -106,12 +106,12 @@ def grow(work: Work, why: str, there: int) -> str:
         return hindered
     words = [word.replace("{after}", _own_id(work)) for word in work.plan.growth.words]
     if not work.this_job.id:
-        return "this job does not know what it is called"
+        return "the id of this job is not known"
     if not words or shutil.which(words[0]) is None:
-        return "{} is not there on this node".format(words[0] if words else "a scheduler")
+        return "{} is not available on this node".format(words[0] if words else "a scheduler")
     complaint = _submitted(work, words)
     if not complaint:
-        say("the chain grows by a job: {}".format(why))
+        say("submitted one more job: {}".format(why))
         work.diary.note("extended", jobs=1, why=why)
     return complaint
 
@@ -162,7 +162,7 @@ def tell(work: Work, why: str, count: int) -> None:
     """How its user adds jobs: where the job prints, and where the program did."""
     command = chain_rule.command(work.plan.run, count)
     again = resume_evidence.begins_again(work.run, work.plan)
-    told = "this was the last job, and there is work left"
+    told = "this was the last job, and the run is not finished"
     if again.why:
         told = "{}; `{}` {}; {}".format(told, command, again, chain_rule.remedy(again))
     else:
@@ -199,13 +199,13 @@ def keep_away(work: Work, environment: Mapping[str, str]) -> None:
     named = ", ".join(nodes)
     try:
         if not _has_others(_said(environment.get(LIST, "")), nodes):
-            say("{} is not excluded: no other node here is like it".format(named))
+            say("{} is not excluded: there is no other node like it".format(named))
             return
         _said(asked.replace("NODES", ",".join(nodes)))
     except OSError as problem:
         say("{} could not be excluded: {}".format(named, problem))
         return
-    say("the jobs that wait will not run on {}".format(named))
+    say("waiting jobs will not run on {}".format(named))
     work.diary.note("excluded", nodes=nodes)
 
 

@@ -28,20 +28,20 @@ NOT_READY = 1  # exit code of an agent whose program could not start, or whose r
 _PATIENCE = 30.0  # seconds with a scheduler that does not answer
 _TRYING = 300.0  # seconds with storage that takes nothing, if the job has so long
 _LONGEST_PAUSE = 30.0  # seconds
-_ALL_NEW = "what is new beside the code"
+_ALL_NEW = "new files in the code folder"
 _NAMED = 50  # files that are missing: on a full disk there is little room to say so
 
 _MAKE_ROOM = (
     "make room where the run is stored (`rabaska storage`, `rabaska clean`), then `rabaska resume` "
-    "runs the program again from its newest checkpoint; what is saved to {output} needs no copy"
+    "runs the program again from its newest checkpoint; files saved to {output} need no copy"
 )
 _MORE_TIME = (
     "`rabaska resume` runs the program again from its newest checkpoint; a longer `--walltime` "
-    "gives more time to copy, and what is saved to {output} needs no copy"
+    "gives more time to copy, and files saved to {output} need no copy"
 )
 _STORAGE_BACK = (
     "once the storage of the run can be reached, `rabaska resume` runs the program again from its "
-    "newest checkpoint; what is saved to {output} needs no copy"
+    "newest checkpoint; files saved to {output} need no copy"
 )
 
 
@@ -67,8 +67,8 @@ def _keep_trying(
     pause = 1.0
     kept = _keep_once(work, code, before, going)
     while _worth_another_try(work, kept) and time.monotonic() + pause <= until and going():
-        why = "the run cannot be written to" if kept.cut_off else kept.problems[0]
-        say("{}; it is tried again in {:.0f} s".format(why, pause))
+        why = "cannot write to the run folder" if kept.cut_off else kept.problems[0]
+        say("{}; trying again in {:.0f} s".format(why, pause))
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
         kept = _keep_once(work, code, before, going)
@@ -127,20 +127,20 @@ def _tell(work: Work, kept: results.KeptFiles) -> None:
     if kept.paths:
         work.diary.note("kept", files=len(kept.paths), bytes=kept.size)
     if kept.left:
-        why = "{} of {} new files beside the code ({}): ".format(
+        why = "{} of {} new files in the code folder ({}): ".format(
             len(kept.left), len(kept.left) + len(kept.paths), some(kept.left)
         )
         if kept.cut_off:
             why += work.lease.lost() or "the run folder could not be reached in time"
         else:
-            why += "no time was left; what is saved to {output} needs none"
+            why += "no time was left to copy; files saved to {output} need no copy"
         kept.problems.append(why)
     if kept.passed_over:
-        say_in_log(work, "passed over, as no results: {}".format(some(kept.passed_over)))
+        say_in_log(work, "ignored, not results: {}".format(some(kept.passed_over)))
         work.diary.note("passed over", paths=list(kept.passed_over))
     for path, why in kept.damaged:
-        told = "{} beside the code is damaged ({}): it is kept as {}.damaged, and the valid one "
-        say_in_log(work, (told + "that was copied before it stays").format(path, why, path))
+        told = "{} in the code folder is damaged ({}): it is kept as {}.damaged, next to the "
+        say_in_log(work, (told + "valid copy made earlier").format(path, why, path))
         work.diary.note("kept as damaged", path=path, why=why)
     for why in kept.problems:
         say_in_log(work, "could not keep {}".format(why))
@@ -153,7 +153,7 @@ def some(names: Sequence[str], most: int = 3) -> str:
 
 def kept_elsewhere(work: Work) -> copied_files.Said:
     def said(path: str, place: str) -> None:
-        told = "{} beside the code is kept as {} in the output, which has another {} already"
+        told = "{} in the code folder is kept as {} in the output, which already has another {}"
         say_in_log(work, told.format(path, place, path))
         work.diary.note("kept elsewhere", path=path, place=place)
 
@@ -195,14 +195,14 @@ def write_end(work: Work, found: jobs.Saved, end: ProgramEnd) -> None:
     )
     still = despite_bugs("", standstill.shown, work.run, work.job, work.plan.progress, own, ended)
     if still:
-        say_in_log(work, "{}, though it saved again".format(still))
+        say_in_log(work, "{}, although it saved again".format(still))
     ended = ended._replace(standstill=still or None)
     say("job {} ended: {} ({})".format(work.job, end.how, reason))
     work.diary.note("ended", how=end.how, reason=reason)
     try:
         jobs.write_ended(work.run, ended)
     except OSError as problem:
-        say("the end of job {} could not be recorded: {}".format(work.job, problem))
+        say("could not record the end of job {}: {}".format(work.job, problem))
 
 
 def _write_done(work: Work) -> None:
@@ -211,7 +211,7 @@ def _write_done(work: Work) -> None:
         files.write_json(work.run.done, {"job": work.job, "time": time.time()})
         plan.remove_secrets(work.run)
     except OSError as problem:
-        say("that the run is finished could not be recorded: {}".format(problem))
+        say("could not record that the run is finished: {}".format(problem))
 
 
 def despite_bugs(otherwise: Found, judge: Callable[..., Found], *given: object) -> Found:
@@ -223,10 +223,10 @@ def despite_bugs(otherwise: Found, judge: Callable[..., Found], *given: object) 
     try:
         return judge(*given)
     except OSError as problem:
-        say("{}; the end of the job is recorded all the same".format(problem))
+        say("{}; recording the end of the job anyway".format(problem))
         return otherwise
     except Exception:  # whatever it is
-        say("a bug in rabaska, which does not keep the end of the job from being recorded:")
+        say("a bug in rabaska; recording the end of the job anyway:")
         traceback.print_exc()
         return otherwise
 
@@ -246,14 +246,14 @@ def unfitting(work: Work) -> jobs.Saved:
     try:
         found = learned_patterns.learn(work.run, work.job, work.plan.patterns)
     except OSError as problem:
-        say("what the program saved could not be looked through: {}".format(problem))
+        say("could not search what the program saved: {}".format(problem))
         return None
     if found is None:
         return None
-    told = "{} is a checkpoint, and none of the patterns {} fits it: `{}` is added to them".format(
+    told = "{} is a checkpoint, but matches none of the patterns {}: added `{}`".format(
         found.path, " ".join(work.plan.patterns), found.pattern
     )
-    say_in_log(work, told + " for this run; name it in `[checkpoints] patterns`")
+    say_in_log(work, told + " for this run; add it to `[checkpoints] patterns`")
     work.diary.note("pattern added", path=found.path, pattern=found.pattern)
     return {"path": found.path, "size": found.size, "mtime_ns": found.mtime_ns}
 
@@ -296,11 +296,11 @@ def cancel_rest(environment: Mapping[str, str]) -> None:
     try:
         code = subprocess.call(words, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as problem:
-        say("the jobs that wait could not be cancelled: {}".format(problem))
+        say("could not cancel the waiting jobs: {}".format(problem))
         return
     # Whether they are gone is what counts: some schedulers complain of those that were before.
     if code != 0 and extend_chain.jobs_waiting(environment) != 0:
-        say("the jobs that wait could not be cancelled: {} gave {}".format(words[0], code))
+        say("could not cancel the waiting jobs: {} exited with {}".format(words[0], code))
 
 
 def exit_code(end: ProgramEnd) -> int:

@@ -41,7 +41,7 @@ def main(argv: List[str]) -> int:
         events.say("{} cannot be read: {}".format(run.plan, problem))
         return 1
     if wanted is None:
-        events.say("{} is not there, so there is nothing to open".format(run.plan))
+        events.say("{} does not exist: nothing to open".format(run.plan))
         return 1
     for number in _ENDS:
         signal.signal(number, _leave)
@@ -90,7 +90,7 @@ def _keep(code: str, carried: str, before: unpacked_code.Listing) -> None:
     """Keep what was written beside the code, and say what could not be kept."""
 
     def said(path: str, place: str) -> None:
-        events.say("{} is kept as {}: the output has another one already".format(path, place))
+        events.say("{} is kept as {}: the output already has another one".format(path, place))
 
     try:
         problems = results.keep_new(code, carried, before, said=said).problems

@@ -54,7 +54,7 @@ def stage_here(run: RunFolder, job: int, local: str) -> int:
         plan.WrongFormat,
         ValueError,
     ) as problem:
-        say("{} could not be made ready: {}".format(socket.gethostname(), problem))
+        say("{} could not be prepared: {}".format(socket.gethostname(), problem))
         return 1
     return 0
 
@@ -108,10 +108,10 @@ def _clean(words: List[str]) -> None:
     try:
         code = subprocess.call(words, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as problem:
-        say("other nodes could not be cleaned up: {}".format(problem))
+        say("could not clean up other nodes: {}".format(problem))
         return
     if code != 0:
-        say("other nodes could not be cleaned up: exit code {}".format(code))
+        say("could not clean up other nodes: exit code {}".format(code))
 
 
 def _on_every_node(work: Work, word: str, local: str) -> List[str]:

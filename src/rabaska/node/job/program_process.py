@@ -100,7 +100,7 @@ def _not_started(word: str, problem: OSError, environment: Dict[str, str]) -> No
     if problem.errno == errno.E2BIG:
         why = (
             environment_variables.too_long(environment)
-            or "its words and variables are too long together"
+            or "its arguments and variables are too long"
         )
         return NotStarted(NOT_EXECUTABLE, "cannot execute {}: {}".format(word, why))
     if problem.errno == errno.ENOENT:
@@ -248,7 +248,7 @@ def explained(code: int, asked: Optional[Stop]) -> ProgramEnd:
         return ProgramEnd(chain_rule.KILLED, _killed(died_of), exit_code, number)
     if number is not None:
         return ProgramEnd(
-            chain_rule.CRASHED, "the program died of {}".format(_name(number)), None, number
+            chain_rule.CRASHED, "the program was killed by {}".format(_name(number)), None, number
         )
     return ProgramEnd(chain_rule.CRASHED, "the program ended with exit code {}".format(code), code)
 

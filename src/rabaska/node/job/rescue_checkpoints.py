@@ -23,7 +23,7 @@ SMALL = 1 << 20  # bytes
 _QUIET = 1.0  # seconds for which a folder that nobody finishes by a mark must stay the same
 _TRIES = 3  # in one sweep, with a save that changes while it is copied
 _MISSED = 3  # sweeps in a row, after which it is said
-_CUT_SHORT = "a part of it is cut short, and the copy made before stays"
+_CUT_SHORT = "part of it is incomplete; the earlier copy is kept"
 # Of saves, and no pattern of single checkpoints.
 _PARTS = ["*.bin", "*.npy", "*.tar", "*.msgpack", "*.pickle", "*.pdopt", "*.tmp", "*.partial"]
 _SPARE = 1.5  # how much longer than the last time a copy may take

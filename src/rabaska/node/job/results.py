@@ -75,8 +75,8 @@ def _show_copy(code: str, path: str, there: str) -> bool:
     except OSError as problem:
         if problem.errno not in NO_SPACE:
             raise
-        told = "{} beside the code is its only copy, for the disk of this node has no room for "
-        told += "another: let the program write to another name first, and rename that"
+        told = "{} in the code folder is the only copy: the node's disk has no room for another; "
+        told += "write to a temporary name first, then rename it"
         say(told.format(path))
         return False
     return True

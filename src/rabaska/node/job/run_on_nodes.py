@@ -195,7 +195,7 @@ class CommandOnNodes:
         if frames is None:
             self._helpers.pop(number).close()
             if self._left[number]:
-                say("{} was lost".format(self._hosts[number].name))
+                say("lost contact with {}".format(self._hosts[number].name))
                 self._code = self._code or _FAILED
             return
         for frame in frames:

@@ -76,7 +76,7 @@ def told(one: PlacedDataset) -> str:
     if one.where == tier_choice.LEFT:
         return size
     if one.arriving:
-        return size + ", arriving while the program runs"
+        return size + ", copied while the program runs"
     return "{}, staged in {:.1f} s".format(size, one.seconds)
 
 
@@ -120,7 +120,7 @@ def _repair(plan: Plan, pack: str) -> str:
 def not_arriving(data: Dict[str, str]) -> List[str]:
     """What keeps shards from arriving, though the program goes on without."""
     found = ((name, background_copy.stopped(path)) for name, path in data.items())
-    return ["data {}: no more shards arrive: {}".format(*each) for each in found if each[1]]
+    return ["data {}: copying stopped: {}".format(*each) for each in found if each[1]]
 
 
 def finish_proof() -> None:
@@ -188,7 +188,7 @@ def _arriving(ask: Ask, tier: tier_choice.NodeTier, nearby: Nearby) -> str:
 
 def _no_room(ask: Ask) -> tier_choice.NoTierFits:
     return tier_choice.NoTierFits(
-        "{} needs space for {:.0f} MB and {} files, which the node does not have; "
+        "the node has no space for {} ({:.0f} MB, {} files); "
         'with `as = "shards"` it is read in place'.format(
             ask.dataset.name, ask.manifest.bytes / 1e6, ask.manifest.files
         )

@@ -112,7 +112,7 @@ class Deadline:
             if told.exit_code == timed_command.NO_ANSWER:
                 raise OSError("{} did not answer".format(self._words[0]))
         except OSError as problem:
-            say("the scheduler could not be asked when this job ends: {}".format(problem))
+            say("could not ask the scheduler when this job ends: {}".format(problem))
             return
         ends = moment(told.said.decode("utf-8", "replace"))
         if ends is not None and ends > time.time():

@@ -14,7 +14,7 @@ from .stop_signals import Deadline, Interrupts, Stop, moment
 
 _NEAR = 90.0  # seconds; Slurm may send its warning up to a minute early (sbatch(1), --signal)
 
-_CANCELLED = Stop(chain_rule.CANCELLED, "somebody asked the run to stop")
+_CANCELLED = Stop(chain_rule.CANCELLED, "the run was asked to stop")
 
 Look = Callable[[], Optional[Stop]]  # for a reason to stop
 

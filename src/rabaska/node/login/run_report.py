@@ -70,7 +70,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
     alive = _attempt(problems, "the holder", None, _holder_alive, run)
     saved = _attempt(problems, "checkpoints", None, _saved, run, patterns)
     each = _attempt(problems, "jobs", [], _jobs, run, alive, asked)
-    told = "{} is damaged, and counts as missing"
+    told = "{} is damaged and ignored"
     problems += [told.format(name) for name in _attempt(problems, "jobs", [], jobs.damaged, run)]
     lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
     return {

@@ -69,7 +69,7 @@ def main(argv: List[str]) -> int:
     return answer.exit_code
 
 
-_KILLED = "the process that submits was killed, and no job was taken\n"
+_KILLED = "the submitting process was killed; no job was submitted\n"
 
 
 def _in_a_process_of_its_own(work: Callable[[], None]) -> str:
@@ -232,7 +232,7 @@ _NO_WORD = "no answer was recorded, and the queue shows no job so far; try again
 
 
 def not_known(said: str) -> SubmitAnswer:
-    why = "nobody knows yet whether the job was taken; `rabaska status` asks the queue again"
+    why = "not known yet whether the job was submitted; `rabaska status` asks the queue again"
     return SubmitAnswer(NOT_KNOWN, "", "{}\n{}\n".format(said.strip(), why))
 
 

@@ -66,8 +66,8 @@ class Again(NamedTuple):
     def __str__(self) -> str:
         """What `rabaska resume` does, to be said after its name."""
         if not self.why:
-            return "goes on"
-        return "{} begin again: {}".format("would" if self.certain else "may", self.why)
+            return "continues"
+        return "{} start over: {}".format("would" if self.certain else "may", self.why)
 
 
 GOES_ON = Again()
@@ -76,8 +76,8 @@ _SAVE_IN_TIME = (
     "save, name its files in `[checkpoints] patterns`"
 )
 _STANDS_STILL = (
-    "find out what stops the program there (`rabaska logs` shows what it printed last, `rabaska "
-    "explain` may know); `rabaska run` after a change, or `rabaska resume` to try it again"
+    "find out why it stops there (`rabaska logs` shows its last output, `rabaska explain` may know); "
+    "`rabaska run` after a change, or `rabaska resume` to try again"
 )
 # What ends a run whose jobs all begin with the first step; of `rabaska resume` it is not one.
 ALL_IN_ONE = (
@@ -117,7 +117,7 @@ def _decided(
     if done:
         return ChainVerdict(FINISHED, "the program finished")
     if stopped:
-        return ChainVerdict(GIVE_UP, "cancelled", "`rabaska resume` takes the run up again")
+        return ChainVerdict(GIVE_UP, "cancelled", "`rabaska resume` continues the run")
     if not jobs:
         return ChainVerdict(NOT_BEGUN, "no job has begun yet")
     last = jobs[-1]
@@ -127,7 +127,7 @@ def _decided(
         # DONE could not be written, for want of space perhaps; the job's own record will do.
         return ChainVerdict(FINISHED, "the program finished")
     if last.number <= forgiven:
-        return ChainVerdict(GO_ON, "the run was taken up again after job {}".format(forgiven))
+        return ChainVerdict(GO_ON, "the run was resumed after job {}".format(forgiven))
     if last.how == NOT_KEPT:
         return ChainVerdict(GIVE_UP, last.reason, last.remedy)
     if last.how == DAMAGED_DATA:
@@ -150,19 +150,21 @@ def _after_interruption(last: Job, jobs: List[Job], again: Again) -> ChainVerdic
             break
         fruitless += 1
     if fruitless < PATIENCE and last.standstill:
-        return ChainVerdict(GO_ON, "{}; another one is tried".format(last.standstill))
+        return ChainVerdict(GO_ON, "{}; trying another job".format(last.standstill))
     if fruitless < PATIENCE and last.how in ITS_OWN_FAULT:
-        reason = "job {} failed ({}) where earlier jobs did not; another one is tried"
+        reason = "job {} failed ({}) where earlier jobs did not; trying another job"
         return ChainVerdict(GO_ON, reason.format(last.number, last.reason or last.how))
     if fruitless < PATIENCE:
         return ChainVerdict(GO_ON, "job {} was interrupted ({})".format(last.number, last.how))
     if last.standstill:
         said = last.reason or last.how
-        reason = "{} jobs in a row got no further ({}): {}".format(fruitless, said, last.standstill)
+        reason = "{} jobs in a row made no progress ({}): {}".format(
+            fruitless, said, last.standstill
+        )
         return ChainVerdict(GIVE_UP, reason, _STANDS_STILL)
     return ChainVerdict(
         GIVE_UP,
-        "{} jobs in a row ended before anything was saved, the last one: {}".format(
+        "{} jobs in a row saved nothing; the last one: {}".format(
             fruitless, last.reason or last.how
         ),
         _after_many(again),
@@ -171,7 +173,7 @@ def _after_interruption(last: Job, jobs: List[Job], again: Again) -> ChainVerdic
 
 def _after_many(again: Again) -> str:
     """What to do about jobs that something ends, one after another."""
-    found_out = "find out what ends the jobs (`rabaska explain` may know)"
+    found_out = "find out why the jobs end (`rabaska explain` may know)"
     if again.why and again.certain:
         return "{}; `rabaska resume` {}".format(found_out, again)
     return "save more often, or {}; then `rabaska resume`".format(found_out)
@@ -201,20 +203,20 @@ def _give_up(last: Job, again: Again) -> ChainVerdict:
     if last.how == STAGING_FAILED:
         return ChainVerdict(
             GIVE_UP,
-            "job {} could not be made ready: {}".format(last.number, said),
-            last.remedy or "put that right, then `rabaska resume`",
+            "job {} could not be prepared: {}".format(last.number, said),
+            last.remedy or "fix that, then `rabaska resume`",
         )
     return ChainVerdict(
         GIVE_UP,
         "job {} crashed before anything was saved: {}".format(last.number, said),
-        "`rabaska logs` shows what the program said last",
+        "`rabaska logs` shows the program's last output",
     )
 
 
 USUAL = 30  # jobs, of a run whose user did not say how many
 TRIED = 2  # that it takes to see whether a program goes on, where its source does not show it
 
-NOT_SHOWN = "nothing shows that the program goes on from a checkpoint"
+NOT_SHOWN = "nothing shows that the program resumes from a checkpoint"
 
 
 def limit(asked: Plan, lines: List[Json], shown: bool = False) -> int:
@@ -253,7 +255,7 @@ def hindrance(asked: Plan, lines: List[Json], there: int, shown: bool = False) -
         return asked.growth.why_not
     if asked.growth.at_most is None and not goes_on(asked, lines, shown):
         return NOT_SHOWN
-    return "it may have {} job{}".format(most, "s" if most > 1 else "")
+    return "the limit is {} job{}".format(most, "s" if most > 1 else "")
 
 
 def command(run: str, jobs: int) -> str:

@@ -158,7 +158,7 @@ def in_one_job(told: Forecast, seen: Pace, terms: Terms, why: str) -> Forecast:
             _said(needed), _longest(terms)
         )
     return told._replace(
-        stuck="all of it takes {}, and {}; {}".format(_said(every), has, why), hint=hint
+        stuck="the whole training takes {}, and {}; {}".format(_said(every), has, why), hint=hint
     )
 
 

@@ -36,17 +36,17 @@ _OVER = 0.97  # of an epoch: what was saved after so much of it was saved at its
 
 _GIVE_IT = (
     "give the program an option that loads model, optimizer and counter from a file, and name it "
-    "in `command` with {checkpoint}, or under `resume`; or let one job do it all: "
+    "in `command` with {checkpoint}, or under `resume`; or run all of it in one job: "
     "`--jobs 1 --at-most 1` with a longer `--walltime`"
 )
 _RESTORE = (
-    "load the counter (epoch or step) from the checkpoint too, beside model and optimizer, and "
-    "begin the training loop with it; or let one job do it all: "
+    "also load the counter (epoch or step) from the checkpoint, and start the training loop from "
+    "it; or run all of it in one job: "
     "`--jobs 1 --at-most 1` with a longer `--walltime`"
 )
 _TELL_COUNTER = (
-    "if it starts over, `rabaska cancel` saves the time of the jobs to come; say in `[progress] "
-    "pattern` which of its numbers is the counter, and it is known next time"
+    "if it starts over, `rabaska cancel` saves the time of the remaining jobs; set `[progress] "
+    "pattern` to the number that counts, so that this is known next time"
 )
 
 
@@ -151,9 +151,9 @@ def by_source(asked: Plan) -> chain_rule.Again:
     """The same of a run that has not begun."""
     passed_on = given(asked)
     if passed_on is False:
-        return chain_rule.Again("its program does not go on from a checkpoint")
+        return chain_rule.Again("its program does not resume from a checkpoint")
     if asked.resumes == plan.WEIGHTS:
-        return chain_rule.Again("its program takes the weights only from a checkpoint")
+        return chain_rule.Again("its program loads only the weights from a checkpoint")
     if passed_on or asked.resumes in (plan.ITSELF, plan.FULL):
         return chain_rule.GOES_ON
     return chain_rule.Again(chain_rule.NOT_SHOWN, certain=False)
@@ -283,19 +283,17 @@ def _after_first(last: Optional[Track], begun: jobs.Begun, run: RunFolder) -> bo
 
 def _not_known(job: int, mine: Track) -> Judged:
     place = "{} {:g}".format(mine.what.partition(" in ")[0], mine.first[0])
-    why = "job {} begins with {}, as job 1 did, and what follows proves neither that it goes on "
-    return Judged(
-        UNKNOWN, why.format(job, place) + "nor that it starts over: not known", _TELL_COUNTER
-    )
+    why = "job {} begins with {}, as job 1 did; not clear whether it resumed or started over"
+    return Judged(UNKNOWN, why.format(job, place), _TELL_COUNTER)
 
 
 def _began_again(job: int, path: str, passed_on: Optional[bool], mine: Track) -> Judged:
     place = "{} {}".format(mine.what.partition(" in ")[0], "{:g}".format(mine.first[0]))
-    told = "began again at {}, where job 1 began".format(place)
+    told = "started over at {}, where job 1 began".format(place)
     if passed_on:
         why = "job {} was given {} and {}".format(job, path, told)
         return Judged(STARTED_OVER, why, _RESTORE)
-    why = "job {} {}: nothing gives its program the checkpoint {}".format(job, told, path)
+    why = "job {} {}: nothing passes the checkpoint {} to its program".format(job, told, path)
     return Judged(STARTED_OVER, why, _GIVE_IT)
 
 
@@ -308,9 +306,9 @@ def _without_evidence(run: RunFolder, job: int, asked: Plan) -> Judged:
     if passed_on is False:
         why = "job {} was not given the checkpoint {}".format(job, path)
     elif passed_on and asked.resumes == plan.WEIGHTS:
-        why = "job {} was given {}, of which its program seems to take the weights only".format(
+        why = "job {} was given {}, but its program seems to load only the weights".format(
             job, path
         )
     else:
         return NOTHING
-    return Judged(UNKNOWN, why + ", and whether it started over is not known", _TELL_COUNTER)
+    return Judged(UNKNOWN, why + "; not clear whether it started over", _TELL_COUNTER)
