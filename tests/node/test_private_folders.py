@@ -201,7 +201,9 @@ def test_the_script_of_a_job_hands_its_folder_to_the_agent_and_to_nobody_else(op
 
     assert job_folder.given({job_folder.FOLDER: made}) == made
     # Slurm hands variables on to the next job.
-    ask = "import os; from rabaska.node.job import job_folder as one; print(one.given(os.environ) or '-')"
+    ask = (
+        "import os; from rabaska.node.job.job_folder import given; print(given(os.environ) or '-')"
+    )
     given = {**os.environ, job_folder.FOLDER: made}
     assert subprocess.check_output([sys.executable, "-c", ask], env=given) == b"-\n"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from made_runs import PLAN, begin_job, make_run
 
-from rabaska.node.job import finish
+from rabaska.node.job import finish, keep_results
 from rabaska.node.job.program_process import ProgramEnd
 from rabaska.node.job.this_job import ThisJob, Work
 from rabaska.node.record import chain_rule, jobs, learned_patterns, resume_evidence, step_tracks
@@ -83,7 +83,7 @@ def test_results_that_no_lease_allows_to_copy_are_missing(
     monkeypatch.setenv("RABASKA_KEEP_SECONDS", "0")
     work.lease.lost = lambda: UNREACHED  # type: ignore[method-assign]
 
-    end = finish.keep_results(work, results, {}, lambda: True, FINISHED)
+    end = keep_results.keep_results(work, results, {}, lambda: True, FINISHED)
     finish.write_end(work, None, end)
 
     assert end.how == chain_rule.NOT_KEPT
@@ -100,7 +100,7 @@ def test_a_lease_that_is_lost_while_results_are_copied_is_waited_for(
     work.lease.lost = lambda: next(answers, "")  # type: ignore[method-assign]
     monkeypatch.setattr(finish.time, "sleep", lambda seconds: None)
 
-    end = finish.keep_results(work, results, {}, lambda: True, FINISHED)
+    end = keep_results.keep_results(work, results, {}, lambda: True, FINISHED)
 
     assert (end.how, list(end.missing)) == (chain_rule.FINISHED, [])
     assert len([name for name in os.listdir(work.run.output(1)) if "result" in name]) == 5
@@ -112,7 +112,7 @@ def test_a_job_whose_run_another_holds_neither_waits_nor_tells_what_is_missing(
     work.lease.lost = lambda: "another job holds the run now"  # type: ignore[method-assign]
     work.lease.superseded = True
 
-    assert finish.keep_results(work, results, {}, lambda: True, FINISHED) == FINISHED
+    assert keep_results.keep_results(work, results, {}, lambda: True, FINISHED) == FINISHED
     assert not [name for name in os.listdir(work.run.output(1)) if "result" in name]
 
 

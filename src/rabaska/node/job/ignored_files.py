@@ -12,7 +12,7 @@ import struct
 from typing import Optional
 
 from .. import partial_folder
-from ..checkpoints.folder_formats import UNRENAMED
+from ..checkpoints.folder_kinds import UNRENAMED
 
 _CACHES = {
     "__pycache__",

@@ -10,7 +10,7 @@ from ..record import jobs, learned_patterns, metrics, resume_evidence
 from ..record.events import say
 from ..record.plan import Plan
 from ..record.run_folder import RunFolder
-from . import program_command, program_process, results, unpacked_code
+from . import earlier_results, program_command, program_process, unpacked_code
 from .this_job import Work
 
 _READABLE = 120.0  # seconds for storage that refuses what may be the newest checkpoint
@@ -78,7 +78,7 @@ def unpack_code(work: Work, code: str) -> unpacked_code.Listing:
 def place_code(run: RunFolder, plan: Plan, carried: str, code: str) -> None:
     unpacked_code.refuse_damaged(run.code(plan.code), plan)
     unpacked_code.unpack(run.code(plan.code), code)
-    results.show(code, carried, plan.keep)
+    earlier_results.show(code, carried, plan.keep)
 
 
 def places(work: Work, data: Dict[str, str], found: jobs.Saved) -> program_command.Places:

@@ -76,8 +76,8 @@ _SAVE_IN_TIME = (
     "save, name its files in `[checkpoints] patterns`"
 )
 _STANDS_STILL = (
-    "find out why it stops there (`rabaska logs` shows its last output, `rabaska explain` may know); "
-    "`rabaska run` after a change, or `rabaska resume` to try again"
+    "find out why it stops there (`rabaska logs` shows its last output, `rabaska explain` may "
+    "know); `rabaska run` after a change, or `rabaska resume` to try again"
 )
 # What ends a run whose jobs all begin with the first step; of `rabaska resume` it is not one.
 ALL_IN_ONE = (

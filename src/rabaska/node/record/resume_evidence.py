@@ -7,18 +7,24 @@ cannot be known is not claimed: then the chain goes on, and `status` and the log
 """
 
 import os
-from typing import Callable, List, NamedTuple, Optional, Sequence
+from typing import Callable, List, NamedTuple, Optional
 
 from ..files import Json
 from . import chain_rule, jobs, metrics, plan, repeated_steps, step_tracks
 from .plan import Plan
+from .repeated_steps import (
+    ALONE,
+    compare_tracks,
+    first_number_proves,
+    resumed_at,
+    saved_after_first,
+)
 from .run_folder import RunFolder
 from .step_tracks import Track
 
-CONTINUED = "continued"
+CONTINUED = repeated_steps.CONTINUED
 STARTED_OVER = chain_rule.STARTED_OVER
-UNKNOWN = ""
-_MIXED = "mixed"  # of one track: it begins like the first job, and that proves nothing
+UNKNOWN = repeated_steps.UNKNOWN
 
 # The program was not at work, or was given what it could not work with.
 _NO_FAULT = (chain_rule.STAGING_FAILED, chain_rule.NO_TIME_LEFT, chain_rule.DAMAGED_DATA)
@@ -32,7 +38,6 @@ _AT_WORK = (
 _OWN_LINES = b"rabaska: "
 _LOOKED_AT = 65536  # bytes of a log
 
-_OVER = 0.97  # of an epoch: what was saved after so much of it was saved at its end
 
 _GIVE_IT = (
     "give the program an option that loads model, optimizer and counter from a file, and name it "
@@ -113,15 +118,15 @@ def _as_tracked(run: RunFolder, job: int, asked: Plan, own: List[Track]) -> Judg
     for mine in own:
         first = next((track for track in origin if track.what == mine.what), None)
         last = next((track for track in before if track.what == mine.what), None)
-        state = _compared(mine, first, last)
-        if state == repeated_steps.ALONE:
-            certain = _is_telling(mine, last, begun, run)
+        state = compare_tracks(mine, first, last)
+        if state == ALONE:
+            certain = first_number_proves(mine, last, begun, run)
         else:
-            certain = _after_first(last, begun, run)
+            certain = saved_after_first(last, begun, run)
         if state == CONTINUED:
             # Whatever else it counts may begin again.
-            return Judged(CONTINUED, step=_landing(mine, first, last))
-        if state in (STARTED_OVER, repeated_steps.ALONE) and certain:
+            return Judged(CONTINUED, step=resumed_at(mine, first, last))
+        if state in (STARTED_OVER, ALONE) and certain:
             over = _began_again(job, path, passed_on, mine) if over == NOTHING else over
         elif state != UNKNOWN:
             mixed = _not_known(job, mine)
@@ -218,67 +223,6 @@ def _tracks(run: RunFolder, job: int, asked: Plan) -> List[Track]:
         step_tracks.of_watched(metrics.tail(run, job)),
     )
     return [track for track in told if track is not None]
-
-
-def _compared(mine: Track, first: Optional[Track], last: Optional[Track]) -> str:
-    if first is None:
-        return UNKNOWN
-    if mine.first <= first.first:
-        return _begun_alike(mine, first, last)
-    if not mine.weak:
-        return CONTINUED
-    # Numbers in names prove it where they follow at once: who starts over and deletes old files
-    # would have to meet the very next one.
-    if last is None or last.seen < 2 or not mine.what.startswith("number of "):
-        return UNKNOWN
-    gap = (last.last[0] - last.first[0]) / (last.seen - 1)
-    return CONTINUED if 0 < mine.first[0] - last.last[0] <= gap else UNKNOWN
-
-
-def _begun_alike(mine: Track, first: Track, last: Optional[Track]) -> str:
-    """What a track shows that begins where the first job began, or before it."""
-    if mine.what == step_tracks.WATCHED:
-        return STARTED_OVER  # a framework's own word for where it began
-    found = repeated_steps.compared(_early(mine), _early(first), _early(last) if last else [])
-    if found == repeated_steps.ALONE and mine.inside and first.inside:
-        found = repeated_steps.compared(mine.inside, first.inside, last.inside if last else [])
-    shown = {
-        repeated_steps.JUMPS: CONTINUED,
-        repeated_steps.REPEATS: STARTED_OVER,
-        repeated_steps.MIXED: _MIXED,
-    }
-    return shown.get(found, found)
-
-
-def _landing(mine: Track, first: Optional[Track], last: Optional[Track]) -> Optional[float]:
-    if mine.what != "step" or first is None or mine.first > first.first:
-        return None
-    return repeated_steps.landing(_early(mine), _early(first), _early(last) if last else [])
-
-
-def _early(track: Track) -> Sequence[float]:
-    """Its first places; a record of an older version has only the ends."""
-    return track.early or sorted({track.first[0], track.last[0]})
-
-
-def _is_telling(mine: Track, last: Optional[Track], begun: jobs.Begun, run: RunFolder) -> bool:
-    """Whether the only number that a job told was its first step, and not a stage or a setting."""
-    if last is None or last.seen > 1:
-        return last is not None and len(mine.first) > 1  # an epoch and a step of it
-    return _after_first(last, begun, run)
-
-
-def _after_first(last: Optional[Track], begun: jobs.Begun, run: RunFolder) -> bool:
-    """Whether the checkpoint was saved after the place where the first job is first seen.
-
-    Who prints every 100th step and saves every 70th may print step 100 in two jobs, rightly.
-    """
-    if last is not None and last.seen > 1:
-        return True
-    if begun.epoch is not None and begun.epoch >= _OVER:
-        return True
-    again = jobs.read_begun(run, begun.job - 1)
-    return again is not None and again.checkpoint_seen is not None
 
 
 def _not_known(job: int, mine: Track) -> Judged:

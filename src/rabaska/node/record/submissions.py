@@ -4,7 +4,7 @@ import re
 from typing import Dict, Iterator, List
 
 from .. import files
-from . import field_types, jobs
+from . import field_types
 from .run_folder import RunFolder
 
 NOT_KNOWN = 75  # the answer while nobody knows it: "try again later", as sysexits.h spells it
@@ -65,6 +65,8 @@ def jobs_there(run: RunFolder) -> int:
 
 def _started_again(run: RunFolder, before: int) -> int:
     """Jobs after `before` with the id of an earlier one: their scheduler queued it again."""
+    from . import jobs  # only here: it brings every format of checkpoints along
+
     begun = (jobs.read_begun(run, number) for number in run.jobs() if number > before)
     ids = [one.id for one in begun if one is not None and one.id]
     return len(ids) - len(set(ids))
