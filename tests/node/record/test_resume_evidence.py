@@ -156,7 +156,7 @@ def test_one_thing_that_goes_on_outranks_another_that_begins_again(tmp_path):
 def test_mixed_evidence_lets_the_chain_go_on_with_a_warning(judge):
     judged = judge(UNKNOWN["stages and no more, because it was ended"], command=GIVEN)
 
-    assert "not known" in judged.why
+    assert "not clear" in judged.why
     assert judged.hint
 
 
@@ -174,7 +174,7 @@ def test_what_the_source_shows_never_proves_that_a_job_started_over(judge, tmp_p
     judged = judge(NO_PROOF[name], resumes=plan.NOT)
 
     assert judged.state == resume_evidence.UNKNOWN
-    assert "not known" in judged.why
+    assert "not clear" in judged.why
     assert judged.hint
     told = run_report.report(str(tmp_path / "runs/digits-7f3a"))
     assert told["jobs"][1]["beginning_not_known"] == judged.why
