@@ -13,7 +13,7 @@ from rabaska.node.job import finish, keep_results
 from rabaska.node.job.program_process import ProgramEnd
 from rabaska.node.job.this_job import ThisJob, Work
 from rabaska.node.record import chain_rule, jobs, learned_patterns, resume_evidence, step_tracks
-from rabaska.node.record.events import Diary
+from rabaska.node.record.events import EventLog
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def work(tmp_path: Any) -> Work:
     run = make_run(tmp_path)
     begin_job(run)
     fields: dict[str, Any] = {
-        "run": run, "plan": PLAN, "this_job": ThisJob("12_1", 0.0, 0.0, ""), "diary": Diary(run, 1),
-        "lease": SimpleNamespace(job=1, lost=lambda: "", superseded=False), "deadline": None,
+        "run": run, "plan": PLAN, "this_job": ThisJob("12_1", 0.0, 0.0, ""),
+        "event_log": EventLog(run, 1), "lease": SimpleNamespace(job=1, lost=lambda: "", superseded=False), "deadline": None,
         "look": lambda: None, "told": lambda: None,
     }  # fmt: skip
     return Work(**fields)
@@ -33,7 +33,7 @@ BUGS = [
     (resume_evidence, "judge"),
     (learned_patterns, "learn"),
     (jobs, "newest"),
-    (finish.extend_chain, "foretold"),
+    (finish.extend_chain, "forecast_of_job"),
 ]
 
 
@@ -59,7 +59,7 @@ def test_a_bug_while_an_end_is_judged_keeps_its_traceback_and_the_end_is_recorde
     assert ended.how == how
     assert os.path.exists(work.run.done) is (how == chain_rule.FINISHED)
     said = capfd.readouterr()
-    asked = (name, how) != ("foretold", chain_rule.FINISHED)
+    asked = (name, how) != ("forecast_of_job", chain_rule.FINISHED)
     assert ("ZeroDivisionError: a bug" in said.err) is asked
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.job.node_messages import WORK, Talk
+from rabaska.node.job.node_messages import WORK, HelperConnection
 from rabaska.packing.node_bundle import bundle
 
 # The real one starts its process without our environment, input or output.
@@ -181,11 +181,11 @@ def test_whoever_listens_in_our_place_learns_no_key_and_has_nothing_run(program,
         listener.listen()
         port = str(listener.getsockname()[1])
         helper = subprocess.Popen([*program, "node-helper", "localhost", port, str(key), "0"])
-        talk = Talk(listener.accept()[0])
-        hello = talk.heard()[0]
-        talk.say(WORK, b"guessed")
+        connection = HelperConnection(listener.accept()[0])
+        hello = connection.received()[0]
+        connection.send(WORK, b"guessed")
         helper.wait(30)
-        talk.close()
+        connection.close()
 
     assert b"4f7c0ffee9911d5e" not in hello.content
     assert not mark.exists()

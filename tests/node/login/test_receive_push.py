@@ -267,7 +267,7 @@ def test_what_comes_compressed_is_inflated_before_it_is_proven(tmp_path):
     ]
     order = order_for(tmp_path / "pack", content)
     order[0]["squeezed"] = True
-    feed = b"".join(map(write_received.squeezed, chunks))
+    feed = b"".join(map(write_received.compressed, chunks))
     ask(order_for(tmp_path / "pack", content))
 
     assert send(order, feed) == (0, {"damaged": {}})

@@ -102,10 +102,12 @@ def prepare_stripes(folder: str, largest: int) -> Optional[int]:
 def _said(command: List[str]) -> str:
     """What a command printed; nothing when it is not there, fails or does not answer."""
     try:
-        told = timed_command.heard(command, _PATIENCE)
+        told = timed_command.run(command, _PATIENCE)
     except OSError:
         return ""
-    return "" if told.exit_code == timed_command.NO_ANSWER else told.said.decode("utf-8", "replace")
+    return (
+        "" if told.exit_code == timed_command.NO_ANSWER else told.output.decode("utf-8", "replace")
+    )
 
 
 _CGROUPS = "/sys/fs/cgroup"

@@ -123,12 +123,12 @@ def check(able: Capacity, gpus: int) -> None:
 def found_gpus() -> List[str]:
     """The numbers of the GPUs that nvidia-smi lists; none when it cannot be asked."""
     try:
-        listed = timed_command.heard(["nvidia-smi", "-L"], _ASKING)
+        listed = timed_command.run(["nvidia-smi", "-L"], _ASKING)
     except OSError:
         return []
     if listed.exit_code != 0:
         return []
-    return re.findall(r"^GPU (\d+):", listed.said.decode("utf-8", "replace"), re.MULTILINE)
+    return re.findall(r"^GPU (\d+):", listed.output.decode("utf-8", "replace"), re.MULTILINE)
 
 
 def _at_least_one(slots: Any) -> int:

@@ -9,7 +9,7 @@ from typing import Iterator, List, Optional
 from .. import files, own_program
 from ..data import stage
 from ..record import chain_rule, events, jobs, lease, plan, resume_evidence
-from ..record.events import Diary, say
+from ..record.events import EventLog, say
 from ..record.run_folder import RunFolder
 from . import (
     copy_files,
@@ -52,18 +52,18 @@ def main(argv: List[str]) -> int:
         say(said.format(own_program.program_path(), run.name))
         return finish.NOT_READY
     try:
-        wanted = plan.load(run)
+        run_plan = plan.load(run)
     except (plan.WrongFormat, ValueError, KeyError, TypeError) as problem:
         say("{} cannot be read: {}".format(run.plan, problem))
         return finish.NOT_READY
-    if wanted is None:
+    if run_plan is None:
         say("{} does not exist: nothing to run".format(run.plan))
         return finish.NOT_READY
     keeper = os.environ.get("RABASKA_KEEPER", "")
     signals = Interrupts(int(keeper) if keeper.isdigit() else None)
     signals.install()
     try:
-        return one_job(run, wanted, this_job_from(os.environ, wanted, time.time()), signals)
+        return one_job(run, run_plan, this_job_from(os.environ, run_plan, time.time()), signals)
     except lease.LeaseDiskFull as problem:
         say("{}; this job exits".format(problem))
         return finish.NOT_READY
@@ -71,27 +71,27 @@ def main(argv: List[str]) -> int:
         node_checks.clean(os.environ)
 
 
-def one_job(run: RunFolder, wanted: plan.Plan, this_job: ThisJob, signals: Interrupts) -> int:
+def one_job(run: RunFolder, run_plan: plan.Plan, this_job: ThisJob, signals: Interrupts) -> int:
     """Carry the run one job further, if there is anything left to do."""
     if os.path.exists(run.done) or os.path.exists(run.stop):
-        return nothing_to_do(run, resume_evidence.verdict_on(run, wanted))
+        return nothing_to_do(run, resume_evidence.verdict_on(run, run_plan))
     holding: Optional[lease.Lease] = None
     while holding is None:
         turn = lease.wait_for_turn(run, lease.seconds(), lambda: bool(signals.received()))
         if not turn.free and this_job.one_at_a_time:
-            turn = taken_over(run, turn, this_job, signals, wanted.grace)
+            turn = taken_over(run, turn, this_job, signals, run_plan.grace)
         if not turn.free:
             return held_by_another(run, turn.job)
-        verdict = resume_evidence.verdict_on(run, wanted)
+        verdict = resume_evidence.verdict_on(run, run_plan)
         if verdict.decision not in (chain_rule.GO_ON, chain_rule.NOT_BEGUN):
             return nothing_to_do(run, verdict)
         # Of a job that was killed on this very node nothing is left then; others are out of sight.
-        dead = lease.holder_alive(run, turn.job) is False and wanted.launch.nodes == 1
+        dead = lease.holder_alive(run, turn.job) is False and run_plan.launch.nodes == 1
         program_process.end_left_by(program_process.tag(run, turn.job))
         holding = lease.claim(run, turn.job, this_job.id, lease.seconds(), dead=dead)
         if holding is None:
             time.sleep(_ANOTHER_LOOK)
-    return carry_held(run, wanted, this_job, signals, holding)
+    return carry_held(run, run_plan, this_job, signals, holding)
 
 
 def taken_over(
@@ -105,15 +105,19 @@ def taken_over(
 
 
 def carry_held(
-    run: RunFolder, wanted: plan.Plan, this_job: ThisJob, signals: Interrupts, holding: lease.Lease
+    run: RunFolder,
+    run_plan: plan.Plan,
+    this_job: ThisJob,
+    signals: Interrupts,
+    holding: lease.Lease,
 ) -> int:
-    diary = Diary(run, holding.job, may_write=lambda: not holding.lost())
-    deadline = Deadline(this_job.due, wanted.grace, holding.clock.slept, os.environ)
+    event_log = EventLog(run, holding.job, may_write=lambda: not holding.lost())
+    deadline = Deadline(this_job.due, run_plan.grace, holding.clock.slept, os.environ)
     reasons = reasons_to_stop(holding, signals, deadline)
-    look = interruptions.planned_for(run, wanted, holding.job, reasons)
+    look = interruptions.planned_for(run, run_plan, holding.job, reasons)
     told = told_to_end(run, signals, deadline)
     try:
-        return carry(Work(run, wanted, this_job, holding, diary, deadline, look, told))
+        return carry(Work(run, run_plan, this_job, holding, event_log, deadline, look, told))
     finally:
         holding.end()
 
@@ -122,7 +126,7 @@ def nothing_to_do(run: RunFolder, verdict: chain_rule.ChainVerdict) -> int:
     say("nothing left to do for {}: {}".format(run.name, verdict.reason))
     finish.cancel_rest(os.environ)
     if verdict.decision == chain_rule.GIVE_UP and not _said_already(run, verdict):
-        Diary(run, run.holder()).note("gave up", reason=verdict.reason, hint=verdict.hint)
+        EventLog(run, run.holder()).note("gave up", reason=verdict.reason, hint=verdict.hint)
     return 0
 
 
@@ -201,4 +205,4 @@ def announce(work: Work, found: jobs.Saved) -> None:
         start = start.format(found["path"])
     host = socket.gethostname()
     say("job {} of {} on {}, {}".format(work.job, work.run.name, host, start))
-    work.diary.note("claimed", id=work.this_job.id, host=host, resumed_from=given)
+    work.event_log.note("claimed", id=work.this_job.id, host=host, resumed_from=given)

@@ -37,10 +37,10 @@ def write_end(work: Work, found: jobs.Saved, end: ProgramEnd) -> None:
     reason, remedy = end.reason, end.remedy
     if end.how == chain_rule.TIME_LIMIT and not progressed:
         nothing_told = {}  # type: files.Json
-        told = despite_bugs(nothing_told, extend_chain.foretold, work, None)
+        told = despite_bugs(nothing_told, extend_chain.forecast_of_job, work, None)
         reason, remedy = told.get("stuck") or reason, told.get("hint", "")
     nothing_seen = [], resume_evidence.NOTHING  # type: Tuple[List[step_tracks.Track], resume_evidence.Judged]
-    own, judged = despite_bugs(nothing_seen, began, work, end.how, progressed)
+    own, judged = despite_bugs(nothing_seen, judge_beginning, work, end.how, progressed)
     if judged.state == chain_rule.STARTED_OVER and end.how not in (
         chain_rule.FINISHED,
         chain_rule.NOT_KEPT,
@@ -66,7 +66,7 @@ def write_end(work: Work, found: jobs.Saved, end: ProgramEnd) -> None:
         say_in_log(work, "{}, although it saved again".format(still))
     ended = ended._replace(standstill=still or None)
     say("job {} ended: {} ({})".format(work.job, end.how, reason))
-    work.diary.note("ended", how=end.how, reason=reason)
+    work.event_log.note("ended", how=end.how, reason=reason)
     try:
         jobs.write_ended(work.run, ended)
     except OSError as problem:
@@ -106,10 +106,10 @@ def _newest(work: Work, found: jobs.Saved, how: str) -> jobs.Saved:
     after = jobs.newest(work.run, work.job, work.plan.patterns)
     if jobs.progressed(found, after):
         return after
-    return despite_bugs(None, unfitting, work) or after
+    return despite_bugs(None, learn_pattern, work) or after
 
 
-def unfitting(work: Work) -> jobs.Saved:
+def learn_pattern(work: Work) -> jobs.Saved:
     """A checkpoint that the job wrote and no pattern fits; from now on one does."""
     try:
         found = learned_patterns.learn(work.run, work.job, work.plan.patterns)
@@ -122,11 +122,11 @@ def unfitting(work: Work) -> jobs.Saved:
         found.path, " ".join(work.plan.patterns), found.pattern
     )
     say_in_log(work, told + " for this run; add it to `[checkpoints] patterns`")
-    work.diary.note("pattern added", path=found.path, pattern=found.pattern)
+    work.event_log.note("pattern added", path=found.path, pattern=found.pattern)
     return {"path": found.path, "size": found.size, "mtime_ns": found.mtime_ns}
 
 
-def began(
+def judge_beginning(
     work: Work, how: str, progressed: bool
 ) -> Tuple[List[step_tracks.Track], resume_evidence.Judged]:
     """Where the job began to count, and whether that is where its checkpoint was saved."""
@@ -136,7 +136,7 @@ def began(
     judged = resume_evidence.judge(work.run, work.job, work.plan, own, how, progressed)
     if judged.state == resume_evidence.UNKNOWN and judged.why:
         say_in_log(work, "{}; {}".format(judged.why, judged.hint))
-        work.diary.note("beginning not known", why=judged.why)
+        work.event_log.note("beginning not known", why=judged.why)
     return own, judged
 
 
@@ -147,13 +147,13 @@ def conclude(work: Work, end: ProgramEnd) -> None:
         cancel_rest(os.environ)
     if verdict.decision == chain_rule.GIVE_UP:
         say("giving up: {}".format(verdict.reason))
-        work.diary.note("gave up", reason=verdict.reason, hint=verdict.hint)
+        work.event_log.note("gave up", reason=verdict.reason, hint=verdict.hint)
         ended = jobs.read_ended(work.run, work.job)
         if ended is not None and (ended.resumption or {}).get("state") == chain_rule.STARTED_OVER:
             say_in_log(work, "{}; {}".format(verdict.reason, verdict.hint))
     if verdict.decision == chain_rule.GO_ON:
-        extend_chain.keep_away(work, os.environ)
-        extend_chain.see_to_next(work, end)
+        extend_chain.exclude_failed_nodes(work, os.environ)
+        extend_chain.extend_if_needed(work, end)
 
 
 def cancel_rest(environment: Mapping[str, str]) -> None:

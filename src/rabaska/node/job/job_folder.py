@@ -32,17 +32,17 @@ _FORGOTTEN = 45 * 24 * 3600  # seconds: longer than any job
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="job-folder")
-    words.add_argument("--all-nodes", action="store_true", help="one path for many nodes")
-    words.add_argument("--owner", type=int, metavar="PID", help="the script, later the agent")
-    words.add_argument("--at", metavar="PATH", help="the folder that the first node has chosen")
-    words.add_argument("folder", nargs="?", default="")
-    asked = words.parse_args(argv)
+    parser = argparse.ArgumentParser(prog="job-folder")
+    parser.add_argument("--all-nodes", action="store_true", help="one path for many nodes")
+    parser.add_argument("--owner", type=int, metavar="PID", help="the script, later the agent")
+    parser.add_argument("--at", metavar="PATH", help="the folder that the first node has chosen")
+    parser.add_argument("folder", nargs="?", default="")
+    options = parser.parse_args(argv)
     try:
-        if asked.at:
-            make_at(asked.at)
+        if options.at:
+            make_at(options.at)
         else:
-            path = make(asked.folder, all_nodes=asked.all_nodes, owner=asked.owner)
+            path = make(options.folder, all_nodes=options.all_nodes, owner=options.owner)
             sys.stdout.write(path + "\n")
     except OSError as problem:
         host = socket.gethostname()

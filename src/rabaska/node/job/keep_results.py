@@ -112,7 +112,7 @@ def _remedy(kept: results.KeptFiles) -> str:
 
 def _report(work: Work, kept: results.KeptFiles) -> None:
     if kept.paths:
-        work.diary.note("kept", files=len(kept.paths), bytes=kept.size)
+        work.event_log.note("kept", files=len(kept.paths), bytes=kept.size)
     if kept.left:
         why = "{} of {} new files in the code folder ({}): ".format(
             len(kept.left), len(kept.left) + len(kept.paths), some(kept.left)
@@ -124,24 +124,24 @@ def _report(work: Work, kept: results.KeptFiles) -> None:
         kept.problems.append(why)
     if kept.passed_over:
         say_in_log(work, "ignored, not results: {}".format(some(kept.passed_over)))
-        work.diary.note("passed over", paths=list(kept.passed_over))
+        work.event_log.note("passed over", paths=list(kept.passed_over))
     for path, why in kept.damaged:
         told = "{} in the code folder is damaged ({}): it is kept as {}.damaged, next to the "
         say_in_log(work, (told + "valid copy made earlier").format(path, why, path))
-        work.diary.note("kept as damaged", path=path, why=why)
+        work.event_log.note("kept as damaged", path=path, why=why)
     for why in kept.problems:
         say_in_log(work, "could not keep {}".format(why))
-        work.diary.note("not kept", why=why)
+        work.event_log.note("not kept", why=why)
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(list(names)[:most]) + (" …" if len(names) > most else "")
 
 
-def kept_elsewhere(work: Work) -> copied_files.Said:
+def kept_elsewhere(work: Work) -> copied_files.Notify:
     def said(path: str, place: str) -> None:
         told = "{} in the code folder is kept as {} in the output, which already has another {}"
         say_in_log(work, told.format(path, place, path))
-        work.diary.note("kept elsewhere", path=path, place=place)
+        work.event_log.note("kept elsewhere", path=path, place=place)
 
     return said

@@ -101,7 +101,7 @@ class LogProgress:
         if told.stuck and not (seen.save_every is None and self._has_saved()):
             self._warned = True
             say("this chain may never advance: {}; {}".format(told.stuck, told.hint))
-            self._work.diary.note("cannot advance", reason=told.stuck, hint=told.hint)
+            self._work.event_log.note("cannot advance", reason=told.stuck, hint=told.hint)
 
     def _grow(self, seen: forecast.Pace, terms: forecast.Terms) -> None:
         """See to the next job, if this is the last in the queue and will not be enough."""
@@ -112,7 +112,7 @@ class LogProgress:
         told = forecast.forecast(seen, terms, saved)
         if (saved or seen.save_every is not None) and (told.jobs or 0) > there:
             # Why it could not be is said at the end of the job, where it is tried again.
-            complaint = extend_chain.grow(work, forecast.shortage(told, there), there)
+            complaint = extend_chain.submit_one_more(work, forecast.shortage(told, there), there)
             self._grown = not extend_chain.no_answer(complaint)
 
     def _has_saved(self) -> bool:

@@ -40,7 +40,7 @@ class Frame(NamedTuple):
     content: bytes
 
 
-class Talk:
+class HelperConnection:
     """One connection, read without waiting."""
 
     def __init__(self, connection: socket.socket, longest: int = _LONGEST) -> None:
@@ -55,10 +55,10 @@ class Talk:
     def fileno(self) -> int:
         return self.connection.fileno()
 
-    def say(self, kind: bytes, content: bytes = b"") -> None:
+    def send(self, kind: bytes, content: bytes = b"") -> None:
         self.connection.sendall(_HEAD.pack(kind, len(content)) + content)
 
-    def heard(self) -> Optional[List[Frame]]:
+    def received(self) -> Optional[List[Frame]]:
         """The frames that came since, once something is there to read; None at the end."""
         try:
             piece = self.connection.recv(_PIECE)

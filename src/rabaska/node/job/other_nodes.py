@@ -36,8 +36,8 @@ def main(argv: List[str]) -> int:
 
 def stage_here(run: RunFolder, job: int, local: str) -> int:
     try:
-        wanted = plan.load(run)
-        if wanted is None:
+        run_plan = plan.load(run)
+        if run_plan is None:
             return 0
         job_folder.make_at(os.path.dirname(local))
         if os.path.isdir(local):
@@ -45,8 +45,8 @@ def stage_here(run: RunFolder, job: int, local: str) -> int:
         job_folder.job_folder(os.path.dirname(local))
         with open(_made_by(local), "w"):
             pass
-        prepare_program.place_code(run, wanted, run.place(job), os.path.join(local, "code"))
-        stage_datasets.place(run, wanted, local)
+        prepare_program.place_code(run, run_plan, run.place(job), os.path.join(local, "code"))
+        stage_datasets.place(run, run_plan, local)
     except (
         OSError,
         unpacked_code.WrongSnapshot,

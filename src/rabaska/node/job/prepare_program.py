@@ -22,7 +22,7 @@ def choose_checkpoint(work: Work) -> jobs.Saved:
 
     def damaged(path: str, why: str) -> None:
         say("the checkpoint {} is damaged and set aside: {}".format(path, why))
-        work.diary.note("checkpoint damaged", path=path, why=why)
+        work.event_log.note("checkpoint damaged", path=path, why=why)
 
     found = _newest(work, damaged)
     if found is None and work.job > 1:
@@ -56,7 +56,7 @@ def _newest(work: Work, damaged: newest_checkpoint.Report) -> jobs.Saved:
             if str(problem) != said:
                 said = str(problem)
                 say(said + "; trying again")
-                work.diary.note("checkpoint unreadable", why=said)
+                work.event_log.note("checkpoint unreadable", why=said)
         time.sleep(_ANOTHER_TRY)
 
 

@@ -45,7 +45,7 @@ class Rescue:
         patterns: List[str],
         before: Listing,
         report: Report = lambda path, why: None,
-        said: copied_files.Said = copied_files.unsaid,
+        said: copied_files.Notify = copied_files.ignored,
     ) -> None:
         self._code = code
         self._carried = carried

@@ -49,7 +49,7 @@ def keep_new(
     may_write: Callable[[], bool] = always,
     patterns: Sequence[str] = (),
     going: Going = always,
-    said: copied_files.Said = copied_files.unsaid,
+    said: copied_files.Notify = copied_files.ignored,
 ) -> KeptFiles:
     """Copy every file that is new or changed beside the code to the output, while there is time.
 

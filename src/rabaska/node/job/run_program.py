@@ -29,12 +29,12 @@ from . import (
     unpacked_code,
 )
 from .program_process import ProgramEnd
-from .stop_signals import BrokenOff, Stop
+from .stop_signals import Stop, StoppedEarly
 from .this_job import (
     Work,
-    for_records,
-    patience,
     say_in_log,
+    seconds_for_records,
+    seconds_to_save,
 )
 
 
@@ -43,7 +43,7 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
     code = os.path.join(local, "code")
     began = time.monotonic()
     try:
-        with stop_signals.broken_off_when(work.look), free_space.named_when_full(local):
+        with stop_signals.stopped_early_when(work.look), free_space.named_when_full(local):
             before = prepare_program.unpack_code(work, code)
             elsewhere = other_nodes.begin_staging(work, local)
             data = stage_datasets.stage_data(work, local)
@@ -51,7 +51,7 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
             other_nodes.finish_staging(elsewhere)
         step_tracks.remember(work.run, work.job, step_tracks.look(work.carried, work.plan.patterns))
         process = start_program(work, code, places)
-    except BrokenOff as broken:
+    except StoppedEarly as broken:
         processes.end_all(lambda: processes.descendants(os.getpid()), 0)
         return not_ready(broken.stop, time.monotonic() - began)
     except program_process.NotStarted as problem:
@@ -64,10 +64,10 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
         return ProgramEnd(
             chain_rule.STAGING_FAILED, str(wrong), remedy=getattr(wrong, "remedy", "")
         )
-    return watched(work, process, code, before, data)
+    return watch_program(work, process, code, before, data)
 
 
-def watched(
+def watch_program(
     work: Work,
     process: "subprocess.Popen[bytes]",
     code: str,
@@ -80,31 +80,31 @@ def watched(
     """
     ask = int(getattr(signal, "SIG" + work.plan.signal))
     said = keep_results.kept_elsewhere(work)
-    saver = rescue_checkpoints.Rescue(
+    rescue = rescue_checkpoints.Rescue(
         code, work.carried, work.plan.patterns, before, not_rescued(work), said
     )
-    saver.start(rescue_checkpoints.seconds(), may_write=lambda: not work.lease.lost())
-    gauge = finish.despite_bugs(None, started_gauge, work)
+    rescue.start(rescue_checkpoints.seconds(), may_write=lambda: not work.lease.lost())
+    progress = finish.despite_bugs(None, start_progress, work)
     finish.despite_bugs(None, node_checks.try_once, work)
     clock, grace = work.lease.clock.now, work.plan.grace
-    noted = Noting(work, data)
+    stops = NotedStops(work, data)
     seen = program_process.watch(
-        process, ask, noted.look, lambda: patience(grace, saver.needed()), clock
+        process, ask, stops.look, lambda: seconds_to_save(grace, rescue.needed()), clock
     )
-    end = finish.despite_bugs(seen, program_process.asked_meanwhile, seen, work.told)
+    end = finish.despite_bugs(seen, program_process.stopped_meanwhile, seen, work.told)
     if seen.stop is None and end.stop is not None and process.returncode < 0:
-        finish.despite_bugs(None, let_save, work, patience(grace, saver.needed()))
-    end = finish.despite_bugs(end, of_first_failure, work, end)
-    end = finish.despite_bugs(end, of_data, work, data, end)
-    saver.end()
-    if gauge is not None:
-        gauge.end()
-    until = noted.ends(end.stop)
-    finish.despite_bugs(None, end_stragglers, work, process, end)
+        finish.despite_bugs(None, wait_for_saves, work, seconds_to_save(grace, rescue.needed()))
+    end = finish.despite_bugs(end, with_first_failure, work, end)
+    end = finish.despite_bugs(end, with_damaged_data, work, data, end)
+    rescue.end()
+    if progress is not None:
+        progress.end()
+    until = stops.ends(end.stop)
+    finish.despite_bugs(None, end_left_processes, work, process, end)
     return keep_results.keep_results(work, code, before, lambda: clock() < until, end)
 
 
-def let_save(work: Work, seconds: float) -> None:
+def wait_for_saves(work: Work, seconds: float) -> None:
     """Wait for what a shell left when it died of a signal that went to all processes of the job."""
     clock = work.lease.clock.now
     until = clock() + seconds
@@ -116,14 +116,16 @@ def let_save(work: Work, seconds: float) -> None:
     program_process.wait_for_left(processes.started(tagged), is_over)
 
 
-def started_gauge(work: Work) -> Optional[log_progress.LogProgress]:
-    gauge = log_progress.LogProgress(work)
-    gauge.start(may_write=lambda: not work.lease.lost())
-    return gauge
+def start_progress(work: Work) -> Optional[log_progress.LogProgress]:
+    progress = log_progress.LogProgress(work)
+    progress.start(may_write=lambda: not work.lease.lost())
+    return progress
 
 
-def of_first_failure(work: Work, end: ProgramEnd) -> ProgramEnd:
-    return program_task.blamed(end, program_task.first(work.run.failures(work.job)))
+def with_first_failure(work: Work, end: ProgramEnd) -> ProgramEnd:
+    return program_task.explained_by_first_failure(
+        end, program_task.first(work.run.failures(work.job))
+    )
 
 
 def not_ready(stop: Stop, spent: float) -> ProgramEnd:
@@ -140,7 +142,7 @@ def start_program(
     """Start the program, unless a reason to stop came up meanwhile."""
     stop = work.look()
     if stop is not None:
-        raise BrokenOff(stop)
+        raise StoppedEarly(stop)
     how = work.plan.launch
     local = os.path.dirname(code)
     where = launch.allocation(os.environ, work.this_job.id, socket.gethostname(), local)
@@ -158,7 +160,7 @@ def start_program(
     environment = program_environment.environment(environment, work.run, work.plan)
     processes.become_reaper()
     os.makedirs(work.run.logs, exist_ok=True)
-    instead = program_environment.told(words, environment)
+    instead = program_environment.stand_in_note(words, environment)
     if instead:
         say(instead)
         program_process.say_in_log(work.run.log(work.job), instead)
@@ -166,17 +168,17 @@ def start_program(
     with work.lease.quiet:
         log, listens = work.run.log(work.job), launch.through_tasks(how)
         process = program_process.start(words, code, environment, log, listens)
-    work.diary.note("started", command=words, pid=process.pid)
+    work.event_log.note("started", command=words, pid=process.pid)
     if environment[program_environment.SWITCH] == "1":
-        program_environment.note_if_deaf(words, work.run, work.job, time.time())
+        program_environment.note_if_unwatchable(words, work.run, work.job, time.time())
     return process
 
 
-def of_data(work: Work, data: Dict[str, str], end: ProgramEnd) -> ProgramEnd:
+def with_damaged_data(work: Work, data: Dict[str, str], end: ProgramEnd) -> ProgramEnd:
     """The end, unless the program was given damaged data: then that is how the job ended."""
     for why in stage_datasets.not_arriving(data):
         say(why)
-        work.diary.note("not arriving", why=why)
+        work.event_log.note("not arriving", why=why)
     if end.how == chain_rule.FINISHED:
         stage_datasets.finish_proof()
     found = stage_datasets.damaged(work.plan, data)
@@ -185,7 +187,7 @@ def of_data(work: Work, data: Dict[str, str], end: ProgramEnd) -> ProgramEnd:
     return end._replace(how=chain_rule.DAMAGED_DATA, reason=found.reason, remedy=found.remedy)
 
 
-class Noting:
+class NotedStops:
     """`work.look`, and a look at the data; it also notes the first reason it sees, and when."""
 
     def __init__(self, work: Work, data: Dict[str, str]) -> None:
@@ -201,7 +203,7 @@ class Noting:
         if stop is not None and self._asked is None:
             self._asked = self._work.lease.clock.now()
             say("asking the program to stop: {}".format(stop.reason))
-            self._work.diary.note("asked to stop", why=stop.reason)
+            self._work.event_log.note("asked to stop", why=stop.reason)
         return stop
 
     def _look(self) -> Optional[Stop]:
@@ -214,7 +216,7 @@ class Noting:
     def ends(self, stop: Optional[Stop]) -> float:
         """Until when results are kept, by the clock of the lease: the rest is for the records."""
         grace, now = self._work.plan.grace, self._work.lease.clock.now()
-        left = grace - for_records(grace)
+        left = grace - seconds_for_records(grace)
         if stop is None or stop.how == chain_rule.TIME_LIMIT:
             return now + max(0.0, self._work.deadline.left() + left)
         # Nobody says how long a job that is told to end has; `grace` is what was asked for.
@@ -226,18 +228,18 @@ def not_rescued(work: Work) -> rescue_checkpoints.Report:
         hint = "save to {output} or {checkpoints}, which are kept after the job"
         told = "{} in the code folder could not be backed up yet: {}; {}"
         say_in_log(work, told.format(path, why, hint))
-        work.diary.note("not rescued", path=path, why=why, hint=hint)
+        work.event_log.note("not rescued", path=path, why=why, hint=hint)
 
     return report
 
 
-def end_stragglers(work: Work, process: "subprocess.Popen[bytes]", end: ProgramEnd) -> None:
+def end_left_processes(work: Work, process: "subprocess.Popen[bytes]", end: ProgramEnd) -> None:
     count = program_process.end_rest(process, program_process.tag(work.run, work.job))
     if not count:
         return
     counted = "1 process" if count == 1 else "{} processes".format(count)
     told = "stopped {} that the program left running".format(counted)
-    work.diary.note("ended stragglers", count=count)
+    work.event_log.note("ended stragglers", count=count)
     if end.how == chain_rule.FINISHED:  # too early, if one of them was the training
         told += "; if the training runs in the background, end the script with `wait`"
         say_in_log(work, told)

@@ -17,19 +17,19 @@ Json = Dict[str, Any]
 
 
 def job_reports(
-    run: RunFolder, alive: Optional[bool], asked: Optional[plan.Plan]
+    run: RunFolder, alive: Optional[bool], run_plan: Optional[plan.Plan]
 ) -> List[Tuple[Json, Found]]:
     """Each job with the metrics its log ended with, oldest first."""
-    pattern = asked.progress if asked else ""
+    pattern = run_plan.progress if run_plan else ""
     told = []  # type: List[Tuple[Json, Found]]
     before = printed_progress.StepSpan(None, None, None, {})
     holder = run.holder()
     for number in sorted(set(run.jobs()) | set(range(1, holder + 1))):
         span = printed_progress.span(run.log(number), pattern)
         job = _job(run, number, alive if number == holder else False)
-        if asked is not None:
-            job.update(_beginning(run, number, asked))
-            step = resume_evidence.judged(run, number, asked).step
+        if run_plan is not None:
+            job.update(_beginning(run, number, run_plan))
+            step = resume_evidence.judged(run, number, run_plan).step
             span = span if step is None else span._replace(first_step=int(step))
         job.update(first_step=span.first_step, last_step=span.last_step, epoch=span.epoch)
         every = span.every or before.every or 1
@@ -52,12 +52,12 @@ def _job(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
     return told
 
 
-def _beginning(run: RunFolder, number: int, asked: plan.Plan) -> Json:
+def _beginning(run: RunFolder, number: int, run_plan: plan.Plan) -> Json:
     """Whether the job went on from a checkpoint: as its program was told, and as it shows."""
     begun = jobs.read_begun(run, number)
     if begun is None or begun.checkpoint_seen is None:
         return {}
-    judged = resume_evidence.judged(run, number, asked)
+    judged = resume_evidence.judged(run, number, run_plan)
     told = {"checkpoint_found": begun.checkpoint_seen["path"], "started_over": ""}
     if judged.state == chain_rule.STARTED_OVER:
         told.update(started_over=judged.why, resumed_from="")

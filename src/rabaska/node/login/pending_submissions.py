@@ -214,10 +214,10 @@ def _spellings(job_id: str) -> "set[str]":
 
 def _asked(words: List[str]) -> Optional[str]:
     try:
-        told = timed_command.heard(words, _PATIENCE)
+        told = timed_command.run(words, _PATIENCE)
     except OSError:
         return None
-    return told.said.decode("utf-8", "replace") if told.exit_code == 0 else None
+    return told.output.decode("utf-8", "replace") if told.exit_code == 0 else None
 
 
 def waiting(run: RunFolder) -> Optional[Json]:

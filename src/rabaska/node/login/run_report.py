@@ -36,13 +36,13 @@ DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError)
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="report")
-    words.add_argument("--tail", type=int, default=TAIL_LINES, metavar="N")
-    words.add_argument("--all", metavar="STORE")
-    words.add_argument("runs", nargs="*", metavar="RUNFOLDER")
-    asked = words.parse_args(argv)
-    for path in asked.runs + (runs_of(asked.all) if asked.all else []):
-        sys.stdout.write(files.to_json(report(path, asked.tail)) + "\n")
+    parser = argparse.ArgumentParser(prog="report")
+    parser.add_argument("--tail", type=int, default=TAIL_LINES, metavar="N")
+    parser.add_argument("--all", metavar="STORE")
+    parser.add_argument("runs", nargs="*", metavar="RUNFOLDER")
+    options = parser.parse_args(argv)
+    for path in options.runs + (runs_of(options.all) if options.all else []):
+        sys.stdout.write(files.to_json(report(path, options.tail)) + "\n")
         sys.stdout.flush()
     return 0
 
@@ -61,36 +61,36 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
     """Everything about one run that can be read in a moment."""
     run = RunFolder(os.path.abspath(path))
     problems = []  # type: List[str]
-    asked = _attempt(problems, "run.json", None, plan.load, run)
-    if asked is None and not problems:
+    run_plan = _attempt(problems, "run.json", None, plan.load, run)
+    if run_plan is None and not problems:
         there = os.path.isdir(run.path)
         problems.append("it has no run.json" if there else "there is no such folder")
-    patterns = asked.patterns if asked else []
+    patterns = run_plan.patterns if run_plan else []
     alive = _attempt(problems, "the holder", None, _holder_alive, run)
     saved = _attempt(problems, "checkpoints", None, _saved, run, patterns)
-    each = _attempt(problems, "jobs", [], job_reports, run, alive, asked)
+    each = _attempt(problems, "jobs", [], job_reports, run, alive, run_plan)
     told = "{} is damaged and ignored"
     problems += [told.format(name) for name in _attempt(problems, "jobs", [], jobs.damaged, run)]
     lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
     return {
-        "run": asked.run if asked else run.name,
-        "id": asked.id if asked else None,
+        "run": run_plan.run if run_plan else run.name,
+        "id": run_plan.id if run_plan else None,
         "path": run.path,
-        "about": asked.about if asked else {},
-        "walltime": asked.walltime if asked else None,
-        "jobs_requested": asked.jobs if asked else None,
+        "about": run_plan.about if run_plan else {},
+        "walltime": run_plan.walltime if run_plan else None,
+        "jobs_requested": run_plan.jobs if run_plan else None,
         "submissions": _attempt(problems, "submissions.jsonl", [], _submissions, run),
         "done": os.path.exists(run.done),
         "stop": os.path.exists(run.stop),
-        "verdict": _attempt(problems, "the chain", None, _verdict, run, asked, alive, saved),
-        "begins_again": _attempt(problems, "the chain", "", _begins_again, run, asked),
+        "verdict": _attempt(problems, "the chain", None, _verdict, run, run_plan, alive, saved),
+        "begins_again": _attempt(problems, "the chain", "", _begins_again, run, run_plan),
         "jobs": [job for job, _ in each],
         "data": _attempt(problems, "events.jsonl", [], _staged, run),
         "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
         "metrics": last_metrics([found for _, found in each]),
         "speed": _attempt(problems, "metrics.jsonl", None, metrics.speed, lines),
-        "forecast": _attempt(problems, "the forecast", None, outlook, run, asked, lines, saved),
-        "saving": _attempt(problems, "the last job", None, saving, run, asked, lines),
+        "forecast": _attempt(problems, "the forecast", None, outlook, run, run_plan, lines, saved),
+        "saving": _attempt(problems, "the last job", None, saving, run, run_plan, lines),
         "extended": _attempt(problems, "events.jsonl", None, _extended, run),
         "not_kept": _attempt(problems, "jobs", [], _not_kept, run),
         "left_running": _attempt(problems, "events.jsonl", 0, _left_running, run),
@@ -154,17 +154,17 @@ def _holder_alive(run: RunFolder) -> Optional[bool]:
 
 
 def _verdict(
-    run: RunFolder, asked: Optional[plan.Plan], alive: Optional[bool], saved: Optional[Json]
+    run: RunFolder, run_plan: Optional[plan.Plan], alive: Optional[bool], saved: Optional[Json]
 ) -> Json:
     # A holder on another machine counts as running: only the scheduler, or a whole lease of
     # watching, could say otherwise.
-    decided = resume_evidence.verdict(run, asked, lambda: saved, last_is_over=alive is False)
+    decided = resume_evidence.verdict(run, run_plan, lambda: saved, last_is_over=alive is False)
     return dict(decided._asdict())
 
 
-def _begins_again(run: RunFolder, asked: Optional[plan.Plan]) -> str:
+def _begins_again(run: RunFolder, run_plan: Optional[plan.Plan]) -> str:
     """What `resume` would do, of a run that has begun; "" where it goes on."""
-    again = chain_rule.GOES_ON if asked is None else resume_evidence.begins_again(run, asked)
+    again = chain_rule.GOES_ON if run_plan is None else resume_evidence.begins_again(run, run_plan)
     return str(again) if again.why and run.holder() else ""
 
 

@@ -22,10 +22,10 @@ _LOOK = 0.2
 def main(argv: List[str]) -> int:
     run = RunFolder(argv[0])
     try:
-        wanted = plan.load(run)
+        run_plan = plan.load(run)
     except (plan.WrongFormat, ValueError, KeyError, TypeError):
-        wanted = None
-    patience = _TO_NOTICE + (wanted.grace if wanted is not None else 0.0)
+        run_plan = None
+    patience = _TO_NOTICE + (run_plan.grace if run_plan is not None else 0.0)
     sys.stdout.write("{}\n".format(LEFT if has_left(run, patience) else STILL_THERE))
     return 0
 

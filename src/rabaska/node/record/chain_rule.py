@@ -219,41 +219,41 @@ TRIED = 2  # that it takes to see whether a program goes on, where its source do
 NOT_SHOWN = "nothing shows that the program resumes from a checkpoint"
 
 
-def limit(asked: Plan, lines: List[Json], shown: bool = False) -> int:
+def limit(run_plan: Plan, lines: List[Json], shown: bool = False) -> int:
     """How many jobs the run may have in all; `lines` are those of a job in metrics.jsonl.
 
     `shown`: one of its jobs was seen to go on from a checkpoint.
     """
-    said = asked.growth.at_most
+    said = run_plan.growth.at_most
     if said is None:
-        said = USUAL if goes_on(asked, lines, shown) else TRIED if _may_go_on(asked) else 0
-    return max(said, asked.jobs)
+        said = USUAL if goes_on(run_plan, lines, shown) else TRIED if _may_go_on(run_plan) else 0
+    return max(said, run_plan.jobs)
 
 
-def goes_on(asked: Plan, lines: List[Json], shown: bool = False) -> bool:
+def goes_on(run_plan: Plan, lines: List[Json], shown: bool = False) -> bool:
     """Whether it is known to go on from a checkpoint: else each job would begin anew."""
     own = metrics.watched(lines)
     if shown or (own and own[-1].get("anywhere")):
         return True
-    if asked.resumes in (plan.NOT, plan.WEIGHTS, plan.UNREAD):
+    if run_plan.resumes in (plan.NOT, plan.WEIGHTS, plan.UNREAD):
         return False
-    return _is_told(asked) or asked.resumes in (plan.ITSELF, plan.VARIABLE)
+    return _is_told(run_plan) or run_plan.resumes in (plan.ITSELF, plan.VARIABLE)
 
 
-def _may_go_on(asked: Plan) -> bool:
-    return asked.resumes == plan.UNREAD and _is_told(asked)
+def _may_go_on(run_plan: Plan) -> bool:
+    return run_plan.resumes == plan.UNREAD and _is_told(run_plan)
 
 
-def _is_told(asked: Plan) -> bool:
-    return bool(asked.resume) or any("{checkpoint}" in word for word in asked.command)
+def _is_told(run_plan: Plan) -> bool:
+    return bool(run_plan.resume) or any("{checkpoint}" in word for word in run_plan.command)
 
 
-def hindrance(asked: Plan, lines: List[Json], there: int, shown: bool = False) -> str:
+def hindrance(run_plan: Plan, lines: List[Json], there: int, shown: bool = False) -> str:
     """Why no job may be added to the `there` that were submitted; "" when one may."""
-    most = limit(asked, lines, shown)
+    most = limit(run_plan, lines, shown)
     if there < most:
-        return asked.growth.why_not
-    if asked.growth.at_most is None and not goes_on(asked, lines, shown):
+        return run_plan.growth.why_not
+    if run_plan.growth.at_most is None and not goes_on(run_plan, lines, shown):
         return NOT_SHOWN
     return "the limit is {} job{}".format(most, "s" if most > 1 else "")
 

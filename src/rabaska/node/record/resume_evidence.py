@@ -65,27 +65,27 @@ class Judged(NamedTuple):
 NOTHING = Judged(UNKNOWN)
 
 
-def given(asked: Plan) -> Optional[bool]:
+def given(run_plan: Plan) -> Optional[bool]:
     """Whether the program is given the checkpoint it shall go on from; None: nobody knows."""
-    words = " ".join(list(asked.command) + list(asked.resume))
-    named = any("{checkpoint}" in word for word in asked.command)
-    if named or asked.resume or "RABASKA_CHECKPOINT" in words or "RABASKA_RESUME" in words:
+    words = " ".join(list(run_plan.command) + list(run_plan.resume))
+    named = any("{checkpoint}" in word for word in run_plan.command)
+    if named or run_plan.resume or "RABASKA_CHECKPOINT" in words or "RABASKA_RESUME" in words:
         return True
-    if asked.resumes in (plan.VARIABLE, plan.WEIGHTS):
+    if run_plan.resumes in (plan.VARIABLE, plan.WEIGHTS):
         return True
-    return False if asked.resumes == plan.NOT else None
+    return False if run_plan.resumes == plan.NOT else None
 
 
 def judge(
     run: RunFolder,
     job: int,
-    asked: Plan,
+    run_plan: Plan,
     own: List[Track],
     how: str = chain_rule.RUNNING,
     progressed: bool = False,
 ) -> Judged:
     """How `job` began, of which `own` are the tracks, and which ended as `how` says."""
-    found = _as_tracked(run, job, asked, own)
+    found = _as_tracked(run, job, run_plan, own)
     if found.state == STARTED_OVER and how in _NO_FAULT:
         return NOTHING
     if found.state != UNKNOWN:
@@ -93,7 +93,7 @@ def judge(
     did_something = progressed or bool(own) or how in _AT_WORK or _printed(run.log(job))
     if how in _NO_FAULT or not did_something:
         return NOTHING  # it was over before it could begin anywhere
-    without = _without_evidence(run, job, asked)
+    without = _without_evidence(run, job, run_plan)
     return found if found.why or without == NOTHING else without
 
 
@@ -107,13 +107,13 @@ def _printed(log: str) -> bool:
     return any(line.strip() and not line.startswith(_OWN_LINES) for line in lines)
 
 
-def _as_tracked(run: RunFolder, job: int, asked: Plan, own: List[Track]) -> Judged:
+def _as_tracked(run: RunFolder, job: int, run_plan: Plan, own: List[Track]) -> Judged:
     begun = jobs.read_begun(run, job)
-    if begun is None or begun.checkpoint_seen is None or asked.cuts:
+    if begun is None or begun.checkpoint_seen is None or run_plan.cuts:
         return NOTHING  # there was nothing to go on from; a rehearsal judges for itself
-    path, passed_on = begun.checkpoint_seen["path"], given(asked)
-    origin = _origin(run, job, asked)
-    before = _tracks(run, job - 1, asked)
+    path, passed_on = begun.checkpoint_seen["path"], given(run_plan)
+    origin = _origin(run, job, run_plan)
+    before = _tracks(run, job - 1, run_plan)
     over = mixed = NOTHING
     for mine in own:
         first = next((track for track in origin if track.what == mine.what), None)
@@ -133,15 +133,15 @@ def _as_tracked(run: RunFolder, job: int, asked: Plan, own: List[Track]) -> Judg
     return mixed if over == NOTHING else over
 
 
-def seen_to_continue(run: RunFolder, asked: Plan) -> bool:
+def seen_to_continue(run: RunFolder, run_plan: Plan) -> bool:
     """Whether any job has shown that the program goes on from its checkpoints."""
-    return any(judged(run, number, asked).state == CONTINUED for number in run.jobs()[1:])
+    return any(judged(run, number, run_plan).state == CONTINUED for number in run.jobs()[1:])
 
 
-def begins_again(run: RunFolder, asked: Plan) -> chain_rule.Again:
+def begins_again(run: RunFolder, run_plan: Plan) -> chain_rule.Again:
     """Whether another job would begin with the first step, as far as is known by now."""
     for number in reversed(run.jobs()):
-        shown = judged(run, number, asked)
+        shown = judged(run, number, run_plan)
         if shown.state == CONTINUED:
             return chain_rule.GOES_ON
         if shown.state == STARTED_OVER:
@@ -149,22 +149,22 @@ def begins_again(run: RunFolder, asked: Plan) -> chain_rule.Again:
     watched = metrics.watched(metrics.tail(run, run.holder()))
     if watched and watched[-1].get("anywhere"):
         return chain_rule.GOES_ON
-    return by_source(asked)
+    return by_source(run_plan)
 
 
-def by_source(asked: Plan) -> chain_rule.Again:
+def by_source(run_plan: Plan) -> chain_rule.Again:
     """The same of a run that has not begun."""
-    passed_on = given(asked)
+    passed_on = given(run_plan)
     if passed_on is False:
         return chain_rule.Again("its program does not resume from a checkpoint")
-    if asked.resumes == plan.WEIGHTS:
+    if run_plan.resumes == plan.WEIGHTS:
         return chain_rule.Again("its program loads only the weights from a checkpoint")
-    if passed_on or asked.resumes in (plan.ITSELF, plan.FULL):
+    if passed_on or run_plan.resumes in (plan.ITSELF, plan.FULL):
         return chain_rule.GOES_ON
     return chain_rule.Again(chain_rule.NOT_SHOWN, certain=False)
 
 
-def judged(run: RunFolder, job: int, asked: Plan) -> Judged:
+def judged(run: RunFolder, job: int, run_plan: Plan) -> Judged:
     """As recorded at its end; for a job that runs, or was lost, as its log shows so far."""
     ended = jobs.read_ended(run, job)
     if ended is not None:
@@ -174,52 +174,52 @@ def judged(run: RunFolder, job: int, asked: Plan) -> Judged:
             if told
             else NOTHING
         )
-    return judge(run, job, asked, _tracks(run, job, asked))
+    return judge(run, job, run_plan, _tracks(run, job, run_plan))
 
 
-def verdict_on(run: RunFolder, asked: Plan) -> chain_rule.ChainVerdict:
+def verdict_on(run: RunFolder, run_plan: Plan) -> chain_rule.ChainVerdict:
     """The chain rule applied to what lies in the run folder, whose last job is over."""
-    return verdict(run, asked, lambda: jobs.newest(run, run.holder(), asked.patterns))
+    return verdict(run, run_plan, lambda: jobs.newest(run, run.holder(), run_plan.patterns))
 
 
 def verdict(
     run: RunFolder,
-    asked: Optional[Plan],
+    run_plan: Optional[Plan],
     newest: Callable[[], jobs.Saved],
     last_is_over: bool = True,
 ) -> chain_rule.ChainVerdict:
     """The same, where somebody else knows the newest checkpoint, and whether a job runs."""
 
     def beginning(job: int) -> Json:
-        return {} if asked is None else dict(judged(run, job, asked)._asdict())
+        return {} if run_plan is None else dict(judged(run, job, run_plan)._asdict())
 
     return chain_rule.verdict(
         jobs.history(run, newest, last_is_over, beginning),
         done=os.path.exists(run.done),
         stopped=os.path.exists(run.stop),
         forgiven=jobs.forgiven(run),
-        again=chain_rule.GOES_ON if asked is None else begins_again(run, asked),
+        again=chain_rule.GOES_ON if run_plan is None else begins_again(run, run_plan),
     )
 
 
-def _origin(run: RunFolder, job: int, asked: Plan) -> List[Track]:
+def _origin(run: RunFolder, job: int, run_plan: Plan) -> List[Track]:
     """The tracks of the first job that began without a checkpoint and counted anything."""
     for number in range(1, job):
         begun = jobs.read_begun(run, number)
         if begun is not None and begun.ready and begun.checkpoint_seen is None:
-            found = _tracks(run, number, asked)
+            found = _tracks(run, number, run_plan)
             if found:
                 return found
     return []
 
 
-def _tracks(run: RunFolder, job: int, asked: Plan) -> List[Track]:
+def _tracks(run: RunFolder, job: int, run_plan: Plan) -> List[Track]:
     ended = jobs.read_ended(run, job)
     if ended is not None and ended.tracks:
         return step_tracks.from_json(ended.tracks)
-    # Its files are looked through once, at its end: `status` may be asked often.
+    # Its files are looked through once, at its end: `status` may be run_plan often.
     told = (
-        step_tracks.of_log(run.log(job), asked.progress),
+        step_tracks.of_log(run.log(job), run_plan.progress),
         step_tracks.of_watched(metrics.tail(run, job)),
     )
     return [track for track in told if track is not None]
@@ -241,15 +241,15 @@ def _began_again(job: int, path: str, passed_on: Optional[bool], mine: Track) ->
     return Judged(STARTED_OVER, why, _GIVE_IT)
 
 
-def _without_evidence(run: RunFolder, job: int, asked: Plan) -> Judged:
+def _without_evidence(run: RunFolder, job: int, run_plan: Plan) -> Judged:
     """Nothing that it counts can be compared: what its source showed is a reason to warn."""
     begun = jobs.read_begun(run, job)
-    if begun is None or begun.checkpoint_seen is None or asked.cuts:
+    if begun is None or begun.checkpoint_seen is None or run_plan.cuts:
         return NOTHING
-    path, passed_on = begun.checkpoint_seen["path"], given(asked)
+    path, passed_on = begun.checkpoint_seen["path"], given(run_plan)
     if passed_on is False:
         why = "job {} was not given the checkpoint {}".format(job, path)
-    elif passed_on and asked.resumes == plan.WEIGHTS:
+    elif passed_on and run_plan.resumes == plan.WEIGHTS:
         why = "job {} was given {}, but its program seems to load only the weights".format(
             job, path
         )
