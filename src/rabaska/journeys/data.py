@@ -169,7 +169,7 @@ def repair(packs: Sequence[Path], folder: Path, home: Home, teller: Reporter) ->
 
 def _pack_again(pack: Path, dataset: Dataset, home: Home, teller: Reporter) -> None:
     # What is damaged goes first, or its shards would be taken over as good.
-    aside = pack.rename(pack.with_name(partial_folder.odd_name(pack.name)))
+    aside = pack.rename(pack.with_name(partial_folder.temporary_name(pack.name)))
     try:
         made = pack_dataset(dataset, home, teller)
     except BaseException:

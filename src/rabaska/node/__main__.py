@@ -37,7 +37,7 @@ COMMANDS = {
 def main(argv: Optional[List[str]] = None) -> int:
     if argv is None:
         # What the laptop and job logs expect, in whatever locale a job finds itself.
-        encoding.can_say_every_name("utf-8")
+        encoding.allow_any_name("utf-8")
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] not in COMMANDS:
         problem = "unknown command {!r}".format(words[0]) if words else "no command given"

@@ -22,8 +22,9 @@ def work(tmp_path: Any) -> Work:
     begin_job(run)
     fields: dict[str, Any] = {
         "run": run, "plan": PLAN, "this_job": ThisJob("12_1", 0.0, 0.0, ""),
-        "event_log": EventLog(run, 1), "lease": SimpleNamespace(job=1, lost=lambda: "", superseded=False), "deadline": None,
-        "look": lambda: None, "told": lambda: None,
+        "event_log": EventLog(run, 1),
+        "lease": SimpleNamespace(job=1, lost=lambda: "", superseded=False), "deadline": None,
+        "stop_reason": lambda: None, "end_signal": lambda: None,
     }  # fmt: skip
     return Work(**fields)
 

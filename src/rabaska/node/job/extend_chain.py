@@ -30,26 +30,26 @@ _OF_THIS_JOB, _OF_THE_SITE = "SLURM_", ("SLURM_CONF",)
 
 def extend_if_needed(work: Work, end: ProgramEnd) -> None:
     """At the end of a job: if none follows and nobody meant to end it, add one or say how to."""
-    there = last_job(work)
+    submitted = last_job(work)
     # A program may be killed for its memory; what ends its job is asked for by somebody.
     by_itself = end.how in _GOES_ON or (end.how == chain_rule.KILLED and end.stop is None)
     by_itself = (
         by_itself or end.how in chain_rule.ITS_OWN_FAULT
     )  # of a node, where earlier ones went on
-    if not by_itself or work.job < there:
+    if not by_itself or work.job < submitted:
         return
     why_not = submit_one_more(
-        work, "job {} ended and the run is not finished".format(work.job), there
+        work, "job {} ended and the run is not finished".format(work.job), submitted
     )
     while no_answer(why_not) and _may_wait(work):
         time.sleep(_PAUSE)
         why_not = submit_one_more(
-            work, "job {} ended and the run is not finished".format(work.job), there
+            work, "job {} ended and the run is not finished".format(work.job), submitted
         )
     if why_not:
         ended = jobs.read_ended(work.run, work.job)
-        told = forecast_of_job(work, ended.checkpoint if ended else None)
-        report_not_extended(work, why_not, int(told.get("jobs") or 0) - there)
+        forecast = forecast_of_job(work, ended.checkpoint if ended else None)
+        report_not_extended(work, why_not, int(forecast.get("jobs") or 0) - submitted)
 
 
 def last_job(work: Work) -> int:
@@ -73,10 +73,10 @@ def jobs_waiting(environment: Mapping[str, str]) -> Optional[int]:
     if not words:
         return None
     try:
-        told = timed_command.run(words, _LOOK, stderr=None)
+        answer = timed_command.run(words, _LOOK, stderr=None)
     except OSError:
         return None
-    return len(told.output.split(b"\n")) - 1 if told.exit_code == 0 else None
+    return len(answer.output.split(b"\n")) - 1 if answer.exit_code == 0 else None
 
 
 def forecast_of_job(work: Work, saved: jobs.Saved) -> Json:
@@ -98,14 +98,14 @@ def _may_wait(work: Work) -> bool:
     return time.monotonic() + _PAUSE < ends and not os.path.exists(work.run.stop)
 
 
-def submit_one_more(work: Work, why: str, there: int) -> str:
-    """Submit one more job than are `there`, to begin after this one; why not, if it could not."""
+def submit_one_more(work: Work, why: str, submitted: int) -> str:
+    """Submit one more job than `submitted`, to begin after this one; why not, if it could not."""
     began = resume_evidence.judged(work.run, work.job, work.plan)
     if began.state == resume_evidence.STARTED_OVER:
         return began.why
     lines = metrics.tail(work.run, work.job)
     shown = resume_evidence.seen_to_continue(work.run, work.plan)
-    hindered = chain_rule.hindrance(work.plan, lines, there, shown)
+    hindered = chain_rule.hindrance(work.plan, lines, submitted, shown)
     if hindered:
         return hindered
     words = [word.replace("{after}", _own_id(work)) for word in work.plan.growth.words]
@@ -202,10 +202,10 @@ def exclude_failed_nodes(work: Work, environment: Mapping[str, str]) -> None:
         return
     named = ", ".join(nodes)
     try:
-        if not _has_others(_said(environment.get(LIST, "")), nodes):
+        if not _has_others(_output_of(environment.get(LIST, "")), nodes):
             say("{} is not excluded: there is no other node like it".format(named))
             return
-        _said(asked.replace("NODES", ",".join(nodes)))
+        _output_of(asked.replace("NODES", ",".join(nodes)))
     except OSError as problem:
         say("{} could not be excluded: {}".format(named, problem))
         return
@@ -220,11 +220,11 @@ def _has_others(listed: str, nodes: List[str]) -> bool:
     return any(what in bad for node, what in has.items() if node not in nodes)
 
 
-def _said(command: str) -> str:
-    told = timed_command.run(shlex.split(command), _EXCLUDE_PATIENCE, stderr=subprocess.STDOUT)
-    said = told.output.decode("utf-8", "replace")
-    if told.exit_code == timed_command.NO_ANSWER:
+def _output_of(command: str) -> str:
+    answer = timed_command.run(shlex.split(command), _EXCLUDE_PATIENCE, stderr=subprocess.STDOUT)
+    output = answer.output.decode("utf-8", "replace")
+    if answer.exit_code == timed_command.NO_ANSWER:
         raise OSError("{} did not answer".format(command))
-    if told.exit_code != 0:
-        raise OSError("{} said: {}".format(command, " ".join(said.split())))
-    return said
+    if answer.exit_code != 0:
+        raise OSError("{} said: {}".format(command, " ".join(output.split())))
+    return output

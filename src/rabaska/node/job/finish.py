@@ -36,9 +36,9 @@ def write_end(work: Work, found: jobs.Saved, end: ProgramEnd) -> None:
     progressed = jobs.progressed(found, after)
     reason, remedy = end.reason, end.remedy
     if end.how == chain_rule.TIME_LIMIT and not progressed:
-        nothing_told = {}  # type: files.Json
-        told = despite_bugs(nothing_told, extend_chain.forecast_of_job, work, None)
-        reason, remedy = told.get("stuck") or reason, told.get("hint", "")
+        no_forecast = {}  # type: files.Json
+        forecast = despite_bugs(no_forecast, extend_chain.forecast_of_job, work, None)
+        reason, remedy = forecast.get("stuck") or reason, forecast.get("hint", "")
     nothing_seen = [], resume_evidence.NOTHING  # type: Tuple[List[step_tracks.Track], resume_evidence.Judged]
     own, judged = despite_bugs(nothing_seen, judge_beginning, work, end.how, progressed)
     if judged.state == chain_rule.STARTED_OVER and end.how not in (

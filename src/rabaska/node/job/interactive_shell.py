@@ -107,14 +107,14 @@ def _environment(
     this_job: ThisJob,
     local: str,
 ) -> Dict[str, str]:
-    told = {
+    extra = {
         "RABASKA_RUN": run.name,
         "RABASKA_DEADLINE": "{:.3f}".format(this_job.ask_at),
         "RABASKA_LOCAL": local,
     }
     given = dict(os.environ, **run_plan.variables)
     given.update(plan.load_secrets(run, list(run_plan.secrets)))
-    return program_environment.provide(program_command.environment(places, given, told), run)
+    return program_environment.provide(program_command.environment(places, given, extra), run)
 
 
 def greet(this_job: ThisJob, code: str, words: List[str]) -> None:

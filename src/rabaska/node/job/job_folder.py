@@ -61,12 +61,12 @@ def make(wanted: str, *, all_nodes: bool = False, owner: Optional[int] = None) -
     for base in _bases(wanted, all_nodes):
         try:
             path = private_folders.new_folder(base)
-        except OSError as found:
-            problem = found
+        except OSError as error:
+            problem = error
             if wanted and base == os.path.abspath(wanted):
                 # Not on standard output, where the job script reads the path.
-                said = "rabaska: {} is not used: {}\n".format(wanted, _words(found))
-                sys.stderr.write(said)
+                message = "rabaska: {} is not used: {}\n".format(wanted, _words(error))
+                sys.stderr.write(message)
             continue
         _sweep(base)
         with free_space.named_when_full(path):
@@ -147,14 +147,14 @@ def remove_guest(path: str) -> None:
 
 
 def _sign(path: str, pid: Optional[int]) -> None:
-    told = {
+    owner = {
         "host": socket.gethostname(),
         "boot": processes.boot_id(),
         "pid": pid,
         "started": processes.start_id(pid) if pid is not None else None,
         "time": time.time(),
     }
-    files.write_json(os.path.join(path, _OWNER), told)
+    files.write_json(os.path.join(path, _OWNER), owner)
 
 
 def _sweep(base: str) -> None:

@@ -64,9 +64,9 @@ def _keep_trying(
 
 def _worth_another_try(work: Work, kept: results.KeptFiles) -> bool:
     if kept.cut_off:
-        # Not by `work.look`, for which a lease that is not renewed is a reason to stop.
+        # Not by `work.stop_reason`, for which a lease that is not renewed is a reason to stop.
         return not work.lease.superseded
-    return kept.may_pass and work.look() is None
+    return kept.may_pass and work.stop_reason() is None
 
 
 def _keep_once(

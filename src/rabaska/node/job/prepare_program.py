@@ -51,7 +51,7 @@ def _newest(work: Work, damaged: newest_checkpoint.Report) -> jobs.Saved:
         try:
             return jobs.newest(work.run, work.job, work.plan.patterns, damaged)
         except Unreadable as problem:
-            if time.monotonic() > until or work.look() is not None:
+            if time.monotonic() > until or work.stop_reason() is not None:
                 raise
             if str(problem) != said:
                 said = str(problem)
@@ -94,7 +94,7 @@ def _as_given(work: Work, path: str) -> str:
     return tensorflow.as_given(os.path.join(work.carried, path))
 
 
-def told_to_program(work: Work, local: str) -> Dict[str, str]:
+def run_variables(work: Work, local: str) -> Dict[str, str]:
     """Variables that say which run and job this is, and how long it has."""
     return {
         "RABASKA_RUN": work.run.name,

@@ -74,16 +74,20 @@ _LEFT = re.compile(r".*\.\d+-\d+" + re.escape(files.PARTIAL))
 
 def environment(given: Dict[str, str], run: RunFolder, run_plan: Plan) -> Dict[str, str]:
     """`given`, the whole environment of a program, with what has it watched."""
-    told = dict(given)
-    if not run_plan.watch or told.get(SWITCH) == "0":
-        told[SWITCH] = "0"
-        return told
+    variables = dict(given)
+    if not run_plan.watch or variables.get(SWITCH) == "0":
+        variables[SWITCH] = "0"
+        return variables
     first = os.path.join(own_program.own_path(), FIRST)
-    told["PYTHONPATH"] = os.pathsep.join(filter(None, [first, told.get("PYTHONPATH", "")]))
-    told["RABASKA_METRICS"] = run.metrics
-    told["RABASKA_SAVED"] = os.path.join(run.place(int(told["RABASKA_JOB"])), save_log.NAME)
-    told[SWITCH] = "1"
-    return told
+    variables["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [first, variables.get("PYTHONPATH", "")])
+    )
+    variables["RABASKA_METRICS"] = run.metrics
+    variables["RABASKA_SAVED"] = os.path.join(
+        run.place(int(variables["RABASKA_JOB"])), save_log.NAME
+    )
+    variables[SWITCH] = "1"
+    return variables
 
 
 def note_if_unwatchable(words: List[str], run: RunFolder, job: int, now: float) -> None:

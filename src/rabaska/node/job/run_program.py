@@ -43,7 +43,7 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
     code = os.path.join(local, "code")
     began = time.monotonic()
     try:
-        with stop_signals.stopped_early_when(work.look), free_space.named_when_full(local):
+        with stop_signals.stopped_early_when(work.stop_reason), free_space.named_when_full(local):
             before = prepare_program.unpack_code(work, code)
             elsewhere = other_nodes.begin_staging(work, local)
             data = stage_datasets.stage_data(work, local)
@@ -79,20 +79,22 @@ def watch_program(
     Whatever else fails meanwhile, its results are kept, and how it ended is recorded.
     """
     ask = int(getattr(signal, "SIG" + work.plan.signal))
-    said = keep_results.kept_elsewhere(work)
+    notify = keep_results.kept_elsewhere(work)
     rescue = rescue_checkpoints.Rescue(
-        code, work.carried, work.plan.patterns, before, not_rescued(work), said
+        code, work.carried, work.plan.patterns, before, not_rescued(work), notify
     )
     rescue.start(rescue_checkpoints.seconds(), may_write=lambda: not work.lease.lost())
     progress = finish.despite_bugs(None, start_progress, work)
     finish.despite_bugs(None, node_checks.try_once, work)
     clock, grace = work.lease.clock.now, work.plan.grace
     stops = NotedStops(work, data)
-    seen = program_process.watch(
+    first_end = program_process.watch(
         process, ask, stops.look, lambda: seconds_to_save(grace, rescue.needed()), clock
     )
-    end = finish.despite_bugs(seen, program_process.stopped_meanwhile, seen, work.told)
-    if seen.stop is None and end.stop is not None and process.returncode < 0:
+    end = finish.despite_bugs(
+        first_end, program_process.stopped_meanwhile, first_end, work.end_signal
+    )
+    if first_end.stop is None and end.stop is not None and process.returncode < 0:
         finish.despite_bugs(None, wait_for_saves, work, seconds_to_save(grace, rescue.needed()))
     end = finish.despite_bugs(end, with_first_failure, work, end)
     end = finish.despite_bugs(end, with_damaged_data, work, data, end)
@@ -140,7 +142,7 @@ def start_program(
     work: Work, code: str, places: program_command.Places
 ) -> "subprocess.Popen[bytes]":
     """Start the program, unless a reason to stop came up meanwhile."""
-    stop = work.look()
+    stop = work.stop_reason()
     if stop is not None:
         raise StoppedEarly(stop)
     how = work.plan.launch
@@ -153,10 +155,10 @@ def start_program(
     words = launch.launched(words, how, where, task)
     given = dict(os.environ, **work.plan.variables)
     given.update(plan.load_secrets(work.run, list(work.plan.secrets)))
-    told = prepare_program.told_to_program(work, local)
-    told.update(launch.variables(how, where, given))
-    told.update(launch.mpi_variables(how, work.run.path, given))
-    environment = program_command.environment(places, given, told)
+    variables = prepare_program.run_variables(work, local)
+    variables.update(launch.variables(how, where, given))
+    variables.update(launch.mpi_variables(how, work.run.path, given))
+    environment = program_command.environment(places, given, variables)
     environment = program_environment.environment(environment, work.run, work.plan)
     processes.become_reaper()
     os.makedirs(work.run.logs, exist_ok=True)
@@ -188,7 +190,7 @@ def with_damaged_data(work: Work, data: Dict[str, str], end: ProgramEnd) -> Prog
 
 
 class NotedStops:
-    """`work.look`, and a look at the data; it also notes the first reason it sees, and when."""
+    """`work.stop_reason`, and damaged data; the first reason to stop is noted, and when."""
 
     def __init__(self, work: Work, data: Dict[str, str]) -> None:
         self._work = work
@@ -207,7 +209,7 @@ class NotedStops:
         return stop
 
     def _look(self) -> Optional[Stop]:
-        stop = self._work.look()
+        stop = self._work.stop_reason()
         if stop is None:
             found = stage_datasets.damaged(self._work.plan, self._data)
             stop = Stop(chain_rule.DAMAGED_DATA, found.reason) if found else None

@@ -108,13 +108,13 @@ class Deadline:
 
     def _find_out(self) -> None:
         try:
-            told = timed_command.run(self._words, _PATIENCE, stderr=None)
-            if told.exit_code == timed_command.NO_ANSWER:
+            answer = timed_command.run(self._words, _PATIENCE, stderr=None)
+            if answer.exit_code == timed_command.NO_ANSWER:
                 raise OSError("{} did not answer".format(self._words[0]))
         except OSError as problem:
             say("could not ask the scheduler when this job ends: {}".format(problem))
             return
-        ends = moment(told.output.decode("utf-8", "replace"))
+        ends = moment(answer.output.decode("utf-8", "replace"))
         if ends is not None and ends > time.time():
             self._due = time.monotonic() + ends - time.time() - self._grace
 

@@ -36,8 +36,8 @@ class Work(NamedTuple):
     lease: Lease
     event_log: EventLog
     deadline: Deadline
-    look: Look
-    told: Look  # whether the job was told to end, whatever the clock says
+    stop_reason: Look
+    end_signal: Look  # whether the job was told to end, whatever the clock says
 
     @property
     def job(self) -> int:

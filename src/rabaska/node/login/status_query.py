@@ -98,7 +98,7 @@ def main(argv: List[str]) -> int:
     if __file__.startswith(sys.path[0]) and sys.path[0].endswith(".pyz"):
         from .. import own_program  # the first time; from then on the compiled copy is asked
 
-        own_program.make_ready()
+        own_program.write_compiled_copy()
     return 0
 
 
@@ -196,11 +196,11 @@ def _begin(words: List[str]) -> "Optional[subprocess.Popen[bytes]]":
 def _answer(process: "Optional[subprocess.Popen[bytes]]", patience: float) -> Json:
     if process is None:
         return {"exit_code": 127, "said": "", "complained": "there is no such command"}
-    told = timed_command.answer(process, patience)
+    heard = timed_command.answer(process, patience)
     return {
-        "exit_code": told.exit_code,
-        "said": told.output.decode("utf-8", "replace"),
-        "complained": told.errors.decode("utf-8", "replace"),
+        "exit_code": heard.exit_code,
+        "said": heard.output.decode("utf-8", "replace"),
+        "complained": heard.errors.decode("utf-8", "replace"),
     }
 
 

@@ -248,10 +248,10 @@ def _is_told(run_plan: Plan) -> bool:
     return bool(run_plan.resume) or any("{checkpoint}" in word for word in run_plan.command)
 
 
-def hindrance(run_plan: Plan, lines: List[Json], there: int, shown: bool = False) -> str:
-    """Why no job may be added to the `there` that were submitted; "" when one may."""
+def hindrance(run_plan: Plan, lines: List[Json], submitted: int, shown: bool = False) -> str:
+    """Why no job may be added to the `submitted`; "" when one may."""
     most = limit(run_plan, lines, shown)
-    if there < most:
+    if submitted < most:
         return run_plan.growth.why_not
     if run_plan.growth.at_most is None and not goes_on(run_plan, lines, shown):
         return NOT_SHOWN

@@ -217,7 +217,7 @@ def _tracks(run: RunFolder, job: int, run_plan: Plan) -> List[Track]:
     ended = jobs.read_ended(run, job)
     if ended is not None and ended.tracks:
         return step_tracks.from_json(ended.tracks)
-    # Its files are looked through once, at its end: `status` may be run_plan often.
+    # Its files are looked through once, at its end: `status` may be run often.
     told = (
         step_tracks.of_log(run.log(job), run_plan.progress),
         step_tracks.of_watched(metrics.tail(run, job)),
