@@ -325,7 +325,7 @@ def test_a_folder_is_complete_whenever_its_copying_is_killed(code: Path, exchang
     for number in range(12):
         text = COPIES_FOR_EVER
         if not exchange:  # as on storage that cannot swap two names
-            text = text.replace("\nsource,", "\ncopying._exchange = lambda *_: False\nsource,")
+            text = text.replace("\nsource,", "\ncopy_files._exchange = lambda *_: False\nsource,")
         words = [sys.executable, "-c", text, str(code / "checkpoint-500"), str(target)]
         copier = subprocess.Popen([*words, str(code.parent)], stdout=subprocess.PIPE, text=True)
         assert copier.stdout is not None
