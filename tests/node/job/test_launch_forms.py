@@ -246,8 +246,8 @@ def test_every_node_is_staged_and_left_and_the_program_started_between(agents, t
 
     assert exit_code == 0, said
     calls = [line.split() for line in (tmp_path / "srun.log").read_text().splitlines()]
-    ours = [[word for word in ("stage", "task", "leave") if word in call] for call in calls]
-    assert ours == [["stage"], ["task"], ["leave"]]
+    ours = [[word for word in ("stage", "task", "clean") if word in call] for call in calls]
+    assert ours == [["stage"], ["task"], ["clean"]]
     assert "world 4" in agents.log(1)
 
 
