@@ -41,9 +41,9 @@ def pytest_addoption(parser):
 # Whole programs run there, with time limits of seconds: together they take minutes.
 LONG = (
     "here", "examples", "advice/test_storage_and_clean.py", "environments/test_recipes.py",
-    "environments/test_wheels_found.py", "environments/test_without_pip.py", "node/test_agent.py",
-    "node/test_every_python.py",
-    "node/test_launch_forms.py", "node/test_pythons.py", "node/test_submission.py",
+    "environments/test_wheels_found.py", "environments/test_without_pip.py", "node/here",
+    "node/job/test_agent.py", "node/test_every_python.py", "node/job/test_launch_forms.py",
+    "node/job/test_program_environment.py", "node/login/test_submit_job.py",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ def main() -> None:
         from rabaska.cli import main as command_line
         from rabaska.node import encoding
 
-        encoding.can_say_every_name()
+        encoding.allow_any_name()
         command_line()
     except KeyboardInterrupt:
         sys.exit(130)

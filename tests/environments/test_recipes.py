@@ -212,7 +212,7 @@ def test_the_steps_are_those_of_the_tutorials():
     ready = environment(recipe, site, BuiltEnvironment(maker="virtualenv"))
 
     assert list(ready.setup[2:]) == [
-        'RABASKA_SPACE="$(python3 /store/node/1.pyz space --owner $$ "$SLURM_TMPDIR")" &&',
+        'RABASKA_SPACE="$(python3 /store/node/1.pyz job-folder --owner $$ "$SLURM_TMPDIR")" &&',
         'export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&',
         'virtualenv --no-download "$RABASKA_ENV" &&',
         'source "$RABASKA_ENV/bin/activate" &&',

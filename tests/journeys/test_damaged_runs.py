@@ -50,7 +50,7 @@ def test_a_run_is_shown_fetched_and_resumed_without_its_other_records(laptop, ru
     laptop.types("resume", run)
     CliRunner().invoke(rabaska, ["wait", run, "-q"], standalone_mode=False)
 
-    assert "jobs/001/ended.json is damaged, and counts as missing" in shown
+    assert "jobs/001/ended.json is damaged and ignored" in shown
     assert "step 1 loss 2" in printed
     assert fetched
     said = "".join(path.read_text() for path in sorted((folder / "logs").glob("job-*")))

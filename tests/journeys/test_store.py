@@ -176,4 +176,4 @@ def test_a_program_in_a_folder_of_somebody_else_is_not_started(scratch):
     )  # fmt: skip
 
     with pytest.raises(CommandFailed, match="another user"):
-        there.ask("survey")
+        there.ask("status")

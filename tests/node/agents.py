@@ -64,9 +64,9 @@ class Agents:
     def start(self, **variables: str) -> "subprocess.Popen[str]":
         return self._start(["run", self.run.path], variables)
 
-    def start_inside(self, *words: str) -> "subprocess.Popen[str]":
+    def start_shell(self, *words: str) -> "subprocess.Popen[str]":
         """A command as in `rabaska shell`."""
-        return self._start(["inside", self.run.path, "--", *words], {})
+        return self._start(["shell", self.run.path, "--", *words], {})
 
     def _start(self, words: list[str], variables: dict[str, str]) -> "subprocess.Popen[str]":
         local = self.local / str(len(self.started))

@@ -180,9 +180,9 @@ def test_the_newest_whole_checkpoint_is_chosen(python: str, zipapp: Path, tmp_pa
         os.utime(tmp_path / name, (10**9 + 100 * moment,) * 2)
 
     said = inside(
-        python, zipapp, "import sys; from rabaska.node.checkpoints import checkpoints\n"
+        python, zipapp, "import sys; from rabaska.node.checkpoints import newest_checkpoint\n"
         "def told(path, why): print('damaged', path)\n"
-        "found = checkpoints.newest_valid(sys.argv[1], ['*.np?'], report=told)\n"
+        "found = newest_checkpoint.newest_valid(sys.argv[1], ['*.np?'], report=told)\n"
         "print(found.path, found.size)", str(tmp_path),
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ def test_a_full_disk_of_a_node_is_named_and_the_run_goes_on_when_it_is_free(make
 
     assert told["state"] == "failed"
     assert "No space left on device on sdumont3170: '/lscratch/" in told["reason"]
-    assert told["hint"] == "put that right, then `rabaska resume`"
+    assert told["hint"] == "fix that, then `rabaska resume`"
     assert any("ask for local space" in fix for _, fix in told["explanations"])
     lab.wait_until(lambda: not lab.shell("squeue --me --noheader").strip())
 

@@ -43,4 +43,4 @@ def test_where_there_is_none_it_says_whose_fault_that_is(tmp_path):
     with pytest.raises(Unreachable) as refused:
         private_socket_folder()
 
-    assert f"{NAME} is no folder" in refused.value.why
+    assert f"{NAME} is not a folder" in refused.value.why

@@ -101,7 +101,7 @@ LAST = {"now": 1.7e9, "queue": QUEUE, "history": None}
 
 @pytest.mark.parametrize("told", ["{", {"queue": 5}, {**LAST, "now": None}, LAST], ids=str)
 def test_answers_that_are_none_are_told_without_a_traceback(evil, user, login, told):
-    evil(runs=run("tiny-1", f"{login.home}/rabaska"), survey=told)
+    evil(runs=run("tiny-1", f"{login.home}/rabaska"), status=told)
 
     said = user.types("status", "tiny-1", "--on", "evil", code=12)
 
@@ -121,7 +121,7 @@ def test_words_of_a_cluster_do_not_command_the_terminal(evil, user, login):
         "jobs": [{"job": 1, "host": escape, "how": escape, "reason": escape, "ended": 1.0}],
         "verdict": {"decision": "stop", "reason": escape, "hint": escape}, "submissions": [],
     }  # fmt: skip
-    evil(runs=listed, survey=[report, LAST])
+    evil(runs=listed, status=[report, LAST])
 
     everything = user.types("status", "--on", "evil")
     one = user.types("status", "tiny-1")

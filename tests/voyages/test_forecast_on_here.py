@@ -174,8 +174,8 @@ def test_a_run_that_may_have_no_more_jobs_says_how_to_add_them(watched):
 
     for _ in range(2):  # a machine that became slower needs more than was foretold, and is told so
         said = watched.types("status", run).output
-        [command] = re.findall(rf"`rabaska (resume {run} --jobs \d)` goes on", said)
-        assert f"`rabaska {command}` goes on" in watched.types("logs", run).output
+        [command] = re.findall(rf"`rabaska (resume {run} --jobs \d)` continues", said)
+        assert f"`rabaska {command}` continues" in watched.types("logs", run).output
         watched.types(*command.split())
         waiting = watched.start("wait", run)
         waiting.communicate(timeout=300)

@@ -22,24 +22,24 @@ class Over:
 
     says: str  # `init` of it
     command: str = ""  # what a user tries who wants to have a chain all the same
-    reason: str = "began again"
+    reason: str = "started over at"
 
 
 OVER = {
     "save_only": Over("does not go on from a checkpoint"),
     "save_and_test": Over("does not go on from a checkpoint"),
     "two_networks": Over(
-        "the weights only",
+        "only the weights",
         "python train.py --outf {output} --netG {checkpoint}",
         "was given",
     ),
     "weights_only": Over(
-        "the weights only",
+        "only the weights",
         "python train.py --output-dir {output} --resume {checkpoint}",
         "was given",
     ),
     "counter_restarted": Over(
-        "the weights only", "python train.py --out {output} --resume {checkpoint}", "was given"
+        "only the weights", "python train.py --out {output} --resume {checkpoint}", "was given"
     ),
     "silent_table": Over("does not go on from a checkpoint"),
     "silent_numbers": Over("does not go on from a checkpoint"),
@@ -109,7 +109,7 @@ def test_one_job_that_is_too_short_for_it_is_not_said_to_go_on(somebody, style):
     resumed = user.types("resume").errors
     log = user.types("logs", "--job", "1").output.strip().splitlines()[-1]
     for text in (told["hint"], said.output, log, cancelled, resumed):
-        assert "would begin again: its program " in text
+        assert "would start over: its program " in text
         assert "can go on" not in text
     for text in (told["hint"], said.output, log):
         assert "goes on" not in text

@@ -191,8 +191,8 @@ def _use(found: BuiltEnvironment) -> str:
 
 def _in_job(site: BuildSite, steps: list[str], use: str) -> list[str]:
     """The steps as somebody would type them, on each node of the job where there are several."""
-    space = shlex.join([*site.program, "space"])
-    agreed = " --everywhere" if site.every_node and site.local_is_shared else ""
+    space = shlex.join([*site.program, "job-folder"])
+    agreed = " --all-nodes" if site.every_node and site.local_is_shared else ""
     where = [
         f'{SPACE}="$({space} --owner $${agreed} {_word(site.local)})" &&',
         f'export {SPACE} {FOLDER}="${SPACE}/env" &&',

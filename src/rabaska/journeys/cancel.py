@@ -45,7 +45,7 @@ def cancel(record: RunRecord, home: Home) -> RunStatus:
         [
             _stop_script(record.path),
             *_cancel_lines([job for job in jobs if job not in at_work], ours, cluster),
-            *([quoted([*cluster.node, "leave", record.path])] if at_work else []),
+            *([quoted([*cluster.node, "wait-for-exit", record.path])] if at_work else []),
             *_cancel_lines(at_work, ours, cluster),
             f"[ ! -e {quoted([record.path + '/secrets.json'])} ] || echo '{_SECRETS}'",
         ]

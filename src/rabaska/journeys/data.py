@@ -174,7 +174,7 @@ def repair(packs: Sequence[Path], folder: Path, home: Home, reporter: Reporter) 
 
 def _pack_again(pack: Path, dataset: Dataset, home: Home, reporter: Reporter) -> None:
     # What is damaged goes first, or its shards would be taken over as good.
-    aside = pack.rename(pack.with_name(partial_folder.odd_name(pack.name)))
+    aside = pack.rename(pack.with_name(partial_folder.temporary_name(pack.name)))
     try:
         packed = pack_dataset(dataset, home, reporter)
     except BaseException:

@@ -15,7 +15,7 @@ def execute(record: RunRecord, home: Home, words: Sequence[str], *, terminal: bo
     """Run `words` on the node of the run's job, in its folder and environment; the exit code."""
     job = _job_at_work(status(record, home))
     cluster = connect_for(record, home)
-    beside = [*cluster.node, "beside", record.path, str(job.number), "--", *words]
+    beside = [*cluster.node, "exec", record.path, str(job.number), "--", *words]
     command = cluster.scheduler.beside_command(job.id, beside, terminal=terminal)
     return cluster.place.attach(quoted(command), terminal=terminal)
 

@@ -57,7 +57,7 @@ def _script(
     terminal: bool,
 ) -> str:
     """Write what runs in the allocation, wait for one, and leave nothing that is empty."""
-    command = [*cluster.node, "inside", folder, *(["--", *words] if words else [])]
+    command = [*cluster.node, "shell", folder, *(["--", *words] if words else [])]
     entering = enter_script(in_job(cluster, planned.spec.name), setup, command)
     allocate = cluster.scheduler.interactive_command(
         planned.spec, f"{folder}/enter.sh", terminal=terminal

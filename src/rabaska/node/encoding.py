@@ -21,7 +21,7 @@ def _as_it_is(problem: UnicodeError) -> Tuple[Union[str, bytes], int]:
 codecs.register_error(_ANY_NAME, _as_it_is)
 
 
-def can_say_every_name(encoding: str = "") -> None:
+def allow_any_name(encoding: str = "") -> None:
     """From now on nothing that is printed fails for its letters; in `encoding`, if given."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

@@ -21,14 +21,14 @@ def native(name: str) -> str:
     return os.fsdecode(name.encode("utf-8", "surrogateescape"))
 
 
-def _everywhere(value: Any, spell: Callable[[str], str]) -> Any:
+def _respelled(value: Any, spell: Callable[[str], str]) -> Any:
     """`value` of JSON, with every text in it spelled so."""
     if isinstance(value, str):
         return spell(value)
     if isinstance(value, list):
-        return [_everywhere(one, spell) for one in value]
+        return [_respelled(one, spell) for one in value]
     if isinstance(value, dict):
-        return {spell(name): _everywhere(one, spell) for name, one in value.items()}
+        return {spell(name): _respelled(one, spell) for name, one in value.items()}
     return value
 
 
@@ -44,7 +44,7 @@ def to_json(value: Json, indent: Optional[int] = None) -> str:
     text = json.dumps(value, indent=indent, sort_keys=True)
     if "\\ud" not in text:  # as almost always: no name in it is anything but text
         return text
-    return json.dumps(_everywhere(value, _portable), indent=indent, sort_keys=True)
+    return json.dumps(_respelled(value, _portable), indent=indent, sort_keys=True)
 
 
 def _portable(text: str) -> str:
@@ -60,7 +60,7 @@ def from_json(text: str) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply")
     # Where names are UTF-8, as nearly everywhere, they are spelled as JSON has them.
-    return value if _UTF_8 else _everywhere(value, _native)
+    return value if _UTF_8 else _respelled(value, _native)
 
 
 def _native(text: str) -> str:

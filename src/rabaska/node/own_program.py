@@ -41,7 +41,7 @@ def is_damaged() -> bool:
 _UNCHECKED = 1  # no hash of the source needs to be compared, for it cannot change: PEP 552
 
 
-def make_ready() -> None:
+def write_compiled_copy() -> None:
     """Write the copy beside the program, unless it is there or cannot be."""
     own = own_path()
     if own.endswith(COMPILED) or not os.path.isfile(own) or sys.version_info < (3, 7):

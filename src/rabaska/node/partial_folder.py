@@ -10,8 +10,8 @@ from typing import Callable, Iterator, List, NamedTuple, Optional
 
 from .files import PARTIAL, sync_folder
 
-_ODD_NAME = re.compile(r"\.[0-9a-f]{12}" + re.escape(PARTIAL) + r"\Z")
-_ODD_LENGTH = len(".") + 12 + len(PARTIAL)
+_TEMPORARY_NAME = re.compile(r"\.[0-9a-f]{12}" + re.escape(PARTIAL) + r"\Z")
+_TEMPORARY_LENGTH = len(".") + 12 + len(PARTIAL)
 _SPARED = 7 * 24 * 3600
 _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL)
 
@@ -21,19 +21,19 @@ class PartialFolder(NamedTuple):
     lock: int  # held while its maker, or a process that it forked, is alive
 
 
-def odd_name(name: str) -> str:
+def temporary_name(name: str) -> str:
     """A name that nobody else uses, and that `sweep` knows for one of ours."""
     return "{}.{}{}".format(name, os.urandom(6).hex(), PARTIAL)
 
 
-def is_odd(name: str) -> bool:
-    return _ODD_NAME.search(name) is not None
+def is_temporary(name: str) -> bool:
+    return _TEMPORARY_NAME.search(name) is not None
 
 
 def begin(parent: str, name: str) -> PartialFolder:
     """A new folder of our own in `parent`; call `finish` or `abandon` with it."""
     while True:
-        path = os.path.join(parent, odd_name(name))
+        path = os.path.join(parent, temporary_name(name))
         os.mkdir(path)
         # A sweeper may come between the making of the folder and its lock.
         try:
@@ -68,7 +68,7 @@ def abandon(partial: PartialFolder) -> None:
     os.close(partial.lock)
 
 
-def leave(partial: PartialFolder) -> None:
+def release(partial: PartialFolder) -> None:
     """Go without removing it: `adopt` can find it, and `sweep` removes it one day."""
     os.close(partial.lock)
 
@@ -76,8 +76,8 @@ def leave(partial: PartialFolder) -> None:
 def adopt(parent: str, name: str) -> List[PartialFolder]:
     """Folders called `name` whose makers are dead; now they are ours to use and abandon."""
     found = []
-    for path in _odd_folders(parent):
-        if os.path.basename(path)[:-_ODD_LENGTH] == name:
+    for path in _temporary_folders(parent):
+        if os.path.basename(path)[:-_TEMPORARY_LENGTH] == name:
             taken = _take(path)
             if taken is not None:
                 found.append(taken)
@@ -89,7 +89,7 @@ def sweep(parent: str, spare: Optional[Callable[[str], object]] = None) -> None:
 
     What `spare` says yes to is removed only when nobody came back for it in a week.
     """
-    for path in _odd_folders(parent):
+    for path in _temporary_folders(parent):
         taken = _take(path)
         if taken is None:
             continue
@@ -101,10 +101,10 @@ def sweep(parent: str, spare: Optional[Callable[[str], object]] = None) -> None:
             os.close(taken.lock)
 
 
-def _odd_folders(parent: str) -> Iterator[str]:
+def _temporary_folders(parent: str) -> Iterator[str]:
     for name in os.listdir(parent):
         path = os.path.join(parent, name)
-        if is_odd(name) and not os.path.islink(path) and os.path.isdir(path):
+        if is_temporary(name) and not os.path.islink(path) and os.path.isdir(path):
             yield path
 
 

@@ -46,7 +46,7 @@ def danger(path: str) -> str:
             continue
         links += 1
         if links > _MOST_LINKS:
-            return "{} leads in a circle".format(path)
+            return "{} is a loop of links".format(path)
         target = os.readlink(step)
         left = _parts(target) + left
         done = "/" if os.path.isabs(target) else done
@@ -60,7 +60,7 @@ def _danger_of(folder: str) -> str:
     """Why others could rename what lies in `folder`; in a sticky one only its owner can."""
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
-        return "{} is no folder".format(folder)
+        return "{} is not a folder".format(folder)
     if not others_write(found) or found.st_mode & stat.S_ISVTX:
         return ""
     return "others may write to {}".format(folder)
@@ -118,11 +118,11 @@ def not_ours(folder: str) -> str:
     except OSError as problem:
         return "{}: {}".format(folder, problem.strerror)
     if not stat.S_ISDIR(found.st_mode):
-        return "{} is no folder".format(folder)
+        return "{} is not a folder".format(folder)
     if found.st_uid != os.getuid():
         return "{} belongs to {}".format(folder, _name_of(found.st_uid))
     if stat.S_IMODE(found.st_mode) & 0o077:
-        return "others may look into {}".format(folder)
+        return "others can look into {}".format(folder)
     return danger(os.path.dirname(os.path.abspath(folder)))
 
 

@@ -69,7 +69,7 @@ def boot_id() -> str:
 
 def start_id(pid: int) -> Optional[str]:
     """What tells this process from a later one with the same pid; None when none is alive."""
-    process = _look(pid) if os.path.isdir("/proc/self") else _table().get(pid)
+    process = _read_process(pid) if os.path.isdir("/proc/self") else _table().get(pid)
     return None if process is None or process.dead else process.started
 
 
@@ -150,7 +150,7 @@ def reap_adopted(own: int) -> None:
             return
         if dead is None or dead.si_pid == own:
             return
-        _bury(dead.si_pid)
+        _reap(dead.si_pid)
 
 
 def end_tree(pid: int, grace: float) -> bool:
@@ -203,7 +203,7 @@ def end_all(find: Callable[[], List[int]], grace: float, own: int = 0) -> bool:
     return True
 
 
-def _bury(pid: int) -> None:
+def _reap(pid: int) -> None:
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
@@ -228,7 +228,7 @@ def _below(roots: Iterable[int], table: Dict[int, Process]) -> List[int]:
 def _table() -> Dict[int, Process]:
     if not os.path.isdir("/proc/self"):
         return _table_of_ps()
-    looked = (_look(pid) for pid in _numbered_entries())
+    looked = (_read_process(pid) for pid in _numbered_entries())
     return {process.pid: process for process in looked if process is not None}
 
 
@@ -239,7 +239,7 @@ def _numbered_entries() -> List[int]:
         return []
 
 
-def _look(pid: int) -> Optional[Process]:
+def _read_process(pid: int) -> Optional[Process]:
     try:
         with open("/proc/{}/stat".format(pid), "rb") as stream:
             line = stream.read()

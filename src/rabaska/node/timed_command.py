@@ -11,8 +11,8 @@ _LAST_WORDS = 1.0  # seconds in which a command that was killed lets go of its o
 
 class CommandAnswer(NamedTuple):
     exit_code: int
-    said: bytes
-    complained: bytes
+    output: bytes
+    errors: bytes
 
 
 def begin(words: List[str], stderr: Optional[int] = subprocess.PIPE) -> "subprocess.Popen[bytes]":
@@ -32,22 +32,22 @@ def answer(process: "subprocess.Popen[bytes]", patience: float) -> CommandAnswer
     Many commands are shells, whose children hold the output: killing the shell alone ends nothing.
     """
     try:
-        said, complained = process.communicate(timeout=patience)
-        return CommandAnswer(process.returncode, said or b"", complained or b"")
+        output, errors = process.communicate(timeout=patience)
+        return CommandAnswer(process.returncode, output or b"", errors or b"")
     except subprocess.TimeoutExpired:
         _kill(process)
     try:
-        said, complained = process.communicate(timeout=_LAST_WORDS)
+        output, errors = process.communicate(timeout=_LAST_WORDS)
     except subprocess.TimeoutExpired:  # a child with a session of its own has the output
-        said, complained = b"", b""
+        output, errors = b"", b""
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
         process.poll()  # it is dead by now; nobody else would notice
-    return CommandAnswer(NO_ANSWER, said or b"", complained or b"")
+    return CommandAnswer(NO_ANSWER, output or b"", errors or b"")
 
 
-def heard(
+def run(
     words: List[str], patience: float, stderr: Optional[int] = subprocess.DEVNULL
 ) -> CommandAnswer:
     """The answer of a command; OSError where it cannot be started. `stderr=None` is our own."""

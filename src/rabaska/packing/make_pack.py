@@ -96,7 +96,7 @@ def pack(source: Path, store: Path, options: PackOptions) -> Pack:
             raise _interrupted(source, problem) from problem
         except KeyboardInterrupt:
             # What is done is kept for the next attempt.
-            (partial_folder.leave if pack_cache.notes(folder.path) else partial_folder.abandon)(
+            (partial_folder.release if pack_cache.notes(folder.path) else partial_folder.abandon)(
                 folder
             )
             raise
@@ -269,7 +269,7 @@ def put_in_place(folder: PartialFolder, manifest: pack_format.Manifest) -> Place
     if not damaged:
         return Placed(partial_folder.finish(folder, str(target)), damaged=False)
     # Somebody damaged it; ours is as good as new.
-    aside = target.rename(target.with_name(partial_folder.odd_name(target.name)))
+    aside = target.rename(target.with_name(partial_folder.temporary_name(target.name)))
     new = partial_folder.finish(folder, str(target))
     with suppress(OSError):  # then it is swept next time
         partial_folder.remove_tree(str(aside))

@@ -37,7 +37,7 @@ from rabaska.remote.place import Moved, NodeSide, SourceGone, quoted
 from rabaska.remote.ssh_errors import ConnectionLost
 from rabaska.remote.ssh_shell import Shell, StartedCommand
 
-# What the far end answers; see `offer` there.
+# What the far end answers; see `send-results` there.
 _LISTED = {
     "path": untrusted.PATH,
     "size": untrusted.SIZE,
@@ -93,7 +93,7 @@ def bring(
 
 
 def _offered(source: str, node: NodeSide) -> list[Offered]:
-    outcome = node.run(quoted([*node.node, "offer", "list", source]))
+    outcome = node.run(quoted([*node.node, "send-results", "list", source]))
     if outcome.exit_code == send_results.GONE:
         raise SourceGone(source)
     if outcome.exit_code != 0:
@@ -163,7 +163,7 @@ def _receive(
     make_arriving(target)
     order = [[file.path, file.size, file.mtime_ns, arrived(file, target)] for file in wanted]
     total, done = sum(file.size for file in wanted), 0
-    with shell.started(quoted([*node.node, "offer", "give", source])) as remote:
+    with shell.started(quoted([*node.node, "send-results", "give", source])) as remote:
         remote.write(json.dumps(order).encode() + b"\n")
         for file in wanted:
             answer = _line(remote, _GIVEN)

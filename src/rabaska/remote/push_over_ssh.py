@@ -226,7 +226,7 @@ def _sent(missing: Sequence[Freight], feed: BufferedWriter) -> Iterator[int]:
 
 def _send_compressed(piece: MissingPiece, feed: BufferedWriter) -> Iterator[int]:
     for chunk in piece.chunks(write_received.CHUNK):
-        feed.write(write_received.squeezed(chunk))
+        feed.write(write_received.compressed(chunk))
         yield len(chunk)
 
 

@@ -92,7 +92,7 @@ def _every_node(cluster: ConnectedCluster, nodes: int) -> str:
     reach = cluster.scheduler.capabilities.reach
     if reach in ("srun", ""):
         return _BY_SRUN if reach else ""
-    return quoted([*cluster.node, "spread", f"--reach={reach}", f"--nodes={nodes}", "--"])
+    return quoted([*cluster.node, "on-nodes", f"--reach={reach}", f"--nodes={nodes}", "--"])
 
 
 def _shells_python() -> str:

@@ -79,7 +79,7 @@ def _ask(
     again: str = "",
 ) -> "SchedulerAnswer":
     known = _usable(cached_reports(home.reports, cluster.name), records)
-    script = cluster.quickly("survey", json.dumps(_about_queue(cluster.scheduler)))
+    script = cluster.quickly("status", json.dumps(_about_queue(cluster.scheduler)))
     question = "".join(_about_run(record, known) for record in records).encode()
     with _at_once(meanwhile):
         outcome = surely(lambda: cluster.run(script, feed=question, again=again))

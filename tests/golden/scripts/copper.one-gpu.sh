@@ -9,7 +9,7 @@ export RABASKA_UMASK
 umask 077
 
 # The environment
-RABASKA_SPACE="$(python3 '/work/$USER/rabaska/node/0123456789abcdef.pyz' space --owner $$ "/tmp/$USER")" &&
+RABASKA_SPACE="$(python3 '/work/$USER/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ "/tmp/$USER")" &&
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&

@@ -25,10 +25,10 @@ export RABASKA_UMASK
 umask 077
 
 # The environment
-RABASKA_SPACE="$(python3 '$MEMBERWORK/{project}/rabaska/node/0123456789abcdef.pyz' space --owner $$ --everywhere "/mnt/bb/$USER")" &&
+RABASKA_SPACE="$(python3 '$MEMBERWORK/{project}/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ --all-nodes "/mnt/bb/$USER")" &&
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 bash -e <<END &&
-python3 '$MEMBERWORK/{project}/rabaska/node/0123456789abcdef.pyz' space --at "$RABASKA_SPACE"
+python3 '$MEMBERWORK/{project}/rabaska/node/0123456789abcdef.pyz' job-folder --at "$RABASKA_SPACE"
 virtualenv --no-download "$RABASKA_ENV"
 source "$RABASKA_ENV/bin/activate"
 pip install --quiet --no-index -r '$MEMBERWORK/{project}/rabaska/envs/67c83dce21a600b2.txt'

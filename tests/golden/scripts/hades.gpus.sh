@@ -23,7 +23,7 @@ exec >>'$HOME/rabaska/runs/cats-7f3a/logs'/scheduler-"${SLURM_JOB_ID:-${PBS_JOBI
 # The environment
 type module >/dev/null 2>&1 || source /etc/profile
 module load CUDA/7.5 || export RABASKA_SETUP_FAILED='`module load CUDA/7.5` failed'
-RABASKA_SPACE="$(python3 '$HOME/rabaska/node/0123456789abcdef.pyz' space --owner $$ "$LSCRATCH")" &&
+RABASKA_SPACE="$(python3 '$HOME/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ "$LSCRATCH")" &&
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&

@@ -23,7 +23,7 @@ exec >>'$RAP/rabaska/runs/cats-7f3a/logs'/scheduler-"${MOAB_JOBID:-${PBS_JOBID%%
 # The environment
 type module >/dev/null 2>&1 || source /etc/profile
 module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0 || export RABASKA_SETUP_FAILED='`module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0` failed'
-RABASKA_SPACE="$(python3 '$RAP/rabaska/node/0123456789abcdef.pyz' space --owner $$ "$LSCRATCH")" &&
+RABASKA_SPACE="$(python3 '$RAP/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ "$LSCRATCH")" &&
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&

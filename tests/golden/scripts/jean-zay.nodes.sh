@@ -27,10 +27,10 @@ umask 077
 # The environment
 type module >/dev/null 2>&1 || source /etc/profile
 module load pytorch-gpu/py3/2.6.0 || export RABASKA_SETUP_FAILED='`module load pytorch-gpu/py3/2.6.0` failed'
-RABASKA_SPACE="$(python3 '$WORK/rabaska/node/0123456789abcdef.pyz' space --owner $$ "$JOBSCRATCH")" &&
+RABASKA_SPACE="$(python3 '$WORK/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ "$JOBSCRATCH")" &&
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 bash -e <<END &&
-python3 '$WORK/rabaska/node/0123456789abcdef.pyz' space --at "$RABASKA_SPACE"
+python3 '$WORK/rabaska/node/0123456789abcdef.pyz' job-folder --at "$RABASKA_SPACE"
 virtualenv --no-download "$RABASKA_ENV"
 source "$RABASKA_ENV/bin/activate"
 pip install --quiet --no-index -r '$WORK/rabaska/envs/08b84dd420590bf4.txt'

@@ -25,10 +25,10 @@ umask 077
 # The environment
 type module >/dev/null 2>&1 || source /etc/profile
 module load StdEnv/2023 python/3.12 || export RABASKA_SETUP_FAILED='`module load StdEnv/2023 python/3.12` failed'
-RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' space --owner $$ "$SLURM_TMPDIR")" &&
+RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ "$SLURM_TMPDIR")" &&
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 bash -e <<END &&
-python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' space --at "$RABASKA_SPACE"
+python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' job-folder --at "$RABASKA_SPACE"
 virtualenv --no-download "$RABASKA_ENV"
 source "$RABASKA_ENV/bin/activate"
 pip install --quiet --no-index --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/x86-64-v3" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/generic" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/generic" -r '$SCRATCH/rabaska/envs/437abdd879a174f3.txt'

@@ -23,7 +23,7 @@ export RABASKA_UMASK
 umask 077
 
 # The environment
-RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' space --owner $$ "$L_SCRATCH")" &&
+RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ "$L_SCRATCH")" &&
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&

@@ -23,7 +23,7 @@ umask 077
 # The environment
 type module >/dev/null 2>&1 || source /etc/profile
 module load StdEnv/2023 python/3.12 || export RABASKA_SETUP_FAILED='`module load StdEnv/2023 python/3.12` failed'
-RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' space --owner $$ "$SLURM_TMPDIR")" &&
+RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ "$SLURM_TMPDIR")" &&
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rabaska.node import partial_folder
-from rabaska.node.checkpoints import commit, newest_checkpoint, validity
+from rabaska.node.checkpoints import commit, newest_checkpoint, order, validity
 
 
 def save(parent: Path, step: int, *, content: bytes = b"weights" * 5000) -> Path:
@@ -83,7 +83,7 @@ def test_the_agent_finds_the_newest_folder_and_passes_its_files_over(tmp_path: P
 
     found = newest_checkpoint.newest_valid(str(tmp_path), ["*.pt"])
 
-    assert found == newest_checkpoint.Checkpoint("checkpoints/ckpt-000000010", 70_000, moment)
+    assert found == order.Candidate("checkpoints/ckpt-000000010", 70_000, moment)
     assert list(newest_checkpoint.candidates(str(tmp_path), [])) == []
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.node.checkpoints.order import Candidate, in_order, step_in
+from rabaska.node.checkpoints.checkpoint_names import step_in
+from rabaska.node.checkpoints.order import Candidate, in_order
 from rabaska.node.checkpoints.save_log import LoggedSave
 from rabaska.node.checkpoints.save_slots import Earlier
 

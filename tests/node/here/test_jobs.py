@@ -137,7 +137,7 @@ def test_a_job_that_is_not_over_may_be_given_more_to_do(here):
     assert set(here.states(job).values()) == {"DONE"}
     assert (late.returncode, late.stderr) == (
         1,
-        f"here: job {job} is over, and nothing can follow it\n",
+        f"here: job {job} has ended; nothing can follow it\n",
     )
 
 

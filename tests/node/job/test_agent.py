@@ -604,7 +604,7 @@ def test_a_folder_that_is_no_run_is_refused(agents_for: Any) -> None:
     code, said = agents.job()
 
     assert code == 1
-    assert "run.json is not there" in said
+    assert "run.json does not exist" in said
 
 
 def test_a_job_told_to_end_lets_the_program_save_and_the_next_job_goes_on(agents_for: Any) -> None:
@@ -773,7 +773,7 @@ def test_what_was_written_in_a_shell_is_kept_when_its_allocation_ends(
     agents_for: Any, number: signal.Signals
 ) -> None:
     agents = agents_for("")
-    shell = agents.start_inside("sh", "-c", "echo 1 >notes.txt; echo ready; exec sleep 600")
+    shell = agents.start_shell("sh", "-c", "echo 1 >notes.txt; echo ready; exec sleep 600")
     assert shell.stdout.readline() == "ready\n"
 
     shell.send_signal(number)
@@ -788,7 +788,7 @@ def test_what_was_written_in_a_shell_is_kept_when_its_allocation_ends(
 def test_what_cannot_be_kept_of_a_shell_is_said(agents_for: Any) -> None:
     agents = agents_for("")
     Path(agents.run.output(0), "plots").write_text("a file")
-    shell = agents.start_inside("sh", "-c", "mkdir plots; echo 1 >plots/loss.txt")
+    shell = agents.start_shell("sh", "-c", "mkdir plots; echo 1 >plots/loss.txt")
 
     said, _ = shell.communicate(timeout=20)
 
@@ -904,7 +904,7 @@ def test_a_kill_in_the_middle_of_a_save_in_place_costs_one_save_in_every_job(
         agents.job(RABASKA_RESCUE_SECONDS="0.1")
 
     assert [agents.log(job).split()[1] for job in (1, 2, 3)] == ["0", "1", "2"]
-    assert "model.pkl beside the code is damaged" in agents.log(3)
+    assert "model.pkl in the code folder is damaged" in agents.log(3)
 
 
 def test_a_checkpoint_beside_the_code_survives_a_kill(agents_for: Any) -> None:
@@ -1038,7 +1038,7 @@ def test_a_bad_node_does_not_end_a_chain_and_is_avoided(agents_for: Any, tmp_pat
     ]
     assert (tmp_path / "excluded").read_text() == f"{host}\n"
     assert f"will not run on {host}" in said
-    assert "no other node here is like it" in alone
+    assert "there is no other node like it" in alone
 
 
 def test_three_bad_nodes_in_a_row_end_a_chain(agents_for: Any) -> None:

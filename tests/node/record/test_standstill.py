@@ -44,14 +44,14 @@ def chained(tmp_path):
 def test_a_link_that_crashes_where_the_last_one_did_got_no_further(chained, again):
     still, _ = chained(chain_rule.CRASHED, steps(10, 500), again)
 
-    assert still == "job 2 counted nothing beyond step 500"
+    assert still == "job 2 did not get beyond step 500"
 
 
 @pytest.mark.parametrize("how", [chain_rule.TIME_LIMIT, chain_rule.ASKED_TO_GO_ON])
 def test_a_link_that_prints_nothing_in_all_of_its_time_got_no_further(chained, how):
     still, _ = chained(how, steps(10, 500), "")
 
-    assert still == "job 2 counted nothing beyond step 500"
+    assert still == "job 2 did not get beyond step 500"
 
 
 def test_three_such_links_in_a_row_end_the_chain(chained):
@@ -64,8 +64,8 @@ def test_three_such_links_in_a_row_end_the_chain(chained):
 
     assert goes_on.decision == chain_rule.GO_ON
     assert ends.decision == chain_rule.GIVE_UP
-    assert "3 jobs in a row got no further" in ends.reason
-    assert "counted nothing beyond step 500" in ends.reason
+    assert "3 jobs in a row made no progress" in ends.reason
+    assert "did not get beyond step 500" in ends.reason
 
 
 @pytest.mark.parametrize("how", [chain_rule.CRASHED, chain_rule.TIME_LIMIT])

@@ -1,1 +1,1 @@
-"""Checkpoints: whether one is whole, which is the newest, and how one is written whole."""
+"""Checkpoints: whether one is complete, which is the newest, and how one is written."""

@@ -178,7 +178,9 @@ def prune(parent: str, keep: int) -> None:
 
 def remove(path: str) -> None:
     """Take the name away first: half a deleted checkpoint must not look like one."""
-    doomed = os.path.join(os.path.dirname(path), partial_folder.odd_name(os.path.basename(path)))
+    doomed = os.path.join(
+        os.path.dirname(path), partial_folder.temporary_name(os.path.basename(path))
+    )
     try:
         os.rename(path, doomed)
     except FileNotFoundError:

@@ -18,80 +18,14 @@ import os
 import re
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from . import commit, order
+from . import checkpoint_names, commit
+from .folder_kinds import DATA_SUFFIXES, KINDS, MEGATRON_TRACKER, UNRENAMED, FolderKind
 from .unreadable import Unread, holds_nothing, ignored, walk
 
 UNFINISHED = (".partial", ".tmp", ".temp", ".part", ".damaged")
-LAST = "trainer_state.json"
-UNRENAMED = ".orbax-checkpoint-tmp"  # in the name of a folder that Orbax is still writing
 _TO_BE_RENAMED = "tmp-"  # Transformers 4.36 and 4.37 write to `tmp-checkpoint-500`
 _SHARED = ("output", "checkpoints")
-_HOLD_DATA = (
-    ".pt",
-    ".pth",
-    ".tar",
-    ".ckpt",
-    ".bin",
-    ".safetensors",
-    ".npz",
-    ".npy",
-    ".h5",
-    ".hdf5",
-    ".keras",
-    ".pkl",
-    ".msgpack",
-)
 _LONGEST_TAG = 256  # bytes
-
-
-class _Kind(NamedTuple):
-    name: str  # a regular expression for all of the folder's name
-    marks: Sequence[str]  # patterns of names in the folder; one of them is there
-    last: str = ""  # the file that is written last; "" where it is none of the folder's
-    pointer: str = ""  # a file beside the folder that names the newest complete one
-    parts: Sequence[str] = ()  # patterns of its files, where it may share a folder with others
-    data: Sequence[str] = ()  # patterns of names of which one proves that a save was begun
-
-
-_OF_ACCELERATE = (
-    "random_states_*.pkl",
-    "model*.safetensors",
-    "model*.safetensors.index.json",
-    "optimizer*.bin",
-    "pytorch_model*.bin",
-    "pytorch_model*.bin.index.json",
-    "scheduler*.bin",
-    "sampler*.bin",
-    "dl_state_dict*.bin",
-    "scaler.pt",
-    "custom_checkpoint_*.pkl",
-)
-_OF_DEEPSPEED = (
-    "mp_rank_*_model_states.pt",
-    "zero_pp_rank_*_states.pt",
-    "bf16_zero_pp_rank_*_states.pt",
-    "layer_*-model_states.pt",
-)
-# Folders: of FSDP and of DeepSpeed.
-_WEIGHTS = _OF_ACCELERATE + ("pytorch_model*", "optimizer_*")
-_OF_TRAINER = _WEIGHTS + (
-    "adapter_model*",
-    "optimizer.pt",
-    "scheduler.pt",
-    "rng_state*.pth",
-    "global_step*",
-)
-_RANDOM = "random_states_0.pkl"
-_TRACKER = "latest_checkpointed_iteration.txt"
-_KINDS = [
-    _Kind(r"checkpoint-\d+", ("training_args.bin", LAST), LAST, data=_OF_TRAINER),
-    _Kind(r"checkpoint_\d+", ("random_states_*.pkl", "optimizer.bin"), _RANDOM, data=_WEIGHTS),
-    _Kind(r".*", ("random_states_*.pkl",), _RANDOM, parts=_OF_ACCELERATE, data=_WEIGHTS),
-    _Kind(r"iter_\d+", ("mp_rank_*", "*.distcp"), pointer=_TRACKER),
-    _Kind(r".*", ("*.distcp",), ".metadata", parts=("*.distcp", ".metadata")),
-    _Kind(r".*", ("_CHECKPOINT_METADATA", "manifest.ocdbt")),
-    _Kind(r".*", _OF_DEEPSPEED, pointer="latest", parts=_OF_DEEPSPEED),
-]
 
 
 class FolderFormat(NamedTuple):
@@ -104,7 +38,7 @@ class FolderFormat(NamedTuple):
 
 def is_unfinished(name: str) -> bool:
     """Whether a folder's name says that nothing in it is complete yet, or any more."""
-    if name.startswith(_TO_BE_RENAMED) and order.names_a_step(name):
+    if name.startswith(_TO_BE_RENAMED) and checkpoint_names.names_a_step(name):
         return True
     return name.endswith(UNFINISHED) or UNRENAMED in name
 
@@ -114,7 +48,7 @@ def is_one(path: str) -> bool:
     return _kind(path) is not None
 
 
-def _kind(path: str) -> Optional[_Kind]:
+def _kind(path: str) -> Optional[FolderKind]:
     try:
         names = os.listdir(path)
     except OSError as problem:
@@ -124,8 +58,8 @@ def _kind(path: str) -> Optional[_Kind]:
     return _kind_with(path, names) or _kind_as_beside(path, names, {})
 
 
-def _kind_with(path: str, names: List[str]) -> Optional[_Kind]:
-    for kind in _KINDS:
+def _kind_with(path: str, names: List[str]) -> Optional[FolderKind]:
+    for kind in KINDS:
         if re.fullmatch(kind.name, os.path.basename(path)) and _fitting(names, kind.marks):
             return kind if kind.parts or not _is_shared(path) else None
     return None
@@ -140,24 +74,24 @@ def _is_shared(path: str) -> bool:
 
 
 class _Beside(NamedTuple):
-    kind: _Kind
+    kind: FolderKind
     path: str  # of one such folder
 
 
 _Families = Dict[str, Dict[str, _Beside]]  # of each folder: how those in it are called, no steps
 
 
-def _kind_as_beside(path: str, names: List[str], known: _Families) -> Optional[_Kind]:
+def _kind_as_beside(path: str, names: List[str], known: _Families) -> Optional[FolderKind]:
     """The kind of `epoch_2`, for an `epoch_3` that was left before any mark of it was written.
 
     A program may put anything into such a folder, so some data of a save must be there.
     """
     above, name = os.path.split(path)
-    if not names or not order.names_a_step(name) or is_unfinished(name):
+    if not names or not checkpoint_names.names_a_step(name) or is_unfinished(name):
         return None
     if above not in known:
         known[above] = dict(_kinds_in(above))
-    beside = known[above].get(order.step_in(name).family)
+    beside = known[above].get(checkpoint_names.step_in(name).family)
     if beside is None or not beside.kind.last:
         return None
     begun = _fitting(names, beside.kind.data) or _weights(path) & _weights(beside.path)
@@ -169,12 +103,14 @@ def _weights(path: str) -> Set[str]:
     found = set()  # type: Set[str]
     for parent, _, names in walk(path, ignored):
         found.update(os.path.relpath(os.path.join(parent, name), path) for name in names)
-    return {name for name in found if name.endswith(_HOLD_DATA) and order.is_state(name)}
+    return {
+        name for name in found if name.endswith(DATA_SUFFIXES) and checkpoint_names.is_state(name)
+    }
 
 
 def _kinds_in(folder: str) -> Iterator[Tuple[str, _Beside]]:
     try:
-        with_steps = [name for name in os.listdir(folder) if order.names_a_step(name)]
+        with_steps = [name for name in os.listdir(folder) if checkpoint_names.names_a_step(name)]
     except OSError:
         return
     for name in with_steps:
@@ -184,7 +120,7 @@ def _kinds_in(folder: str) -> Iterator[Tuple[str, _Beside]]:
         except OSError:
             continue  # a file, or it is told of by whoever looks into it
         if kind is not None:
-            yield order.step_in(name).family, _Beside(kind, path)
+            yield checkpoint_names.step_in(name).family, _Beside(kind, path)
 
 
 def below(folder: str, unread: Unread = ignored) -> Iterator[FolderFormat]:
@@ -203,7 +139,7 @@ def below(folder: str, unread: Unread = ignored) -> Iterator[FolderFormat]:
         yield _look(path, folder, kind, unread)
 
 
-def _look(path: str, folder: str, kind: _Kind, unread: Unread) -> FolderFormat:
+def _look(path: str, folder: str, kind: FolderKind, unread: Unread) -> FolderFormat:
     size = newest = 0
     names = _files_of(path, kind, unread)
     for name in names:
@@ -217,7 +153,7 @@ def _look(path: str, folder: str, kind: _Kind, unread: Unread) -> FolderFormat:
     return FolderFormat(os.path.relpath(path, folder), names, size, newest, _is_shared(path))
 
 
-def _files_of(path: str, kind: _Kind, unread: Unread) -> List[str]:
+def _files_of(path: str, kind: FolderKind, unread: Unread) -> List[str]:
     """The files of a checkpoint, relative to its folder."""
     found = []  # type: List[str]
     for parent, inside, names in walk(path, unread):
@@ -243,7 +179,7 @@ def check(path: str, check_file: Callable[[str], Optional[str]]) -> Optional[str
         try:
             size = os.path.getsize(os.path.join(path, name))
         except FileNotFoundError:
-            return "{}: it is gone, or a link to nothing".format(name)
+            return "{}: it is gone, or a broken link".format(name)
         if size == 0 and not _must_hold_data(name, kind):
             continue
         why = check_file(os.path.join(path, name))
@@ -256,12 +192,12 @@ def _refuse(problem: OSError) -> None:
     raise problem
 
 
-def _must_hold_data(name: str, kind: _Kind) -> bool:
+def _must_hold_data(name: str, kind: FolderKind) -> bool:
     """False for files that may be empty: `merges.txt`, or the `.distcp` of a rank with no part."""
-    return name.endswith(_HOLD_DATA) or name == kind.last
+    return name.endswith(DATA_SUFFIXES) or name == kind.last
 
 
-def _is_finished(path: str, kind: _Kind, names: List[str]) -> bool:
+def _is_finished(path: str, kind: FolderKind, names: List[str]) -> bool:
     """False for a folder that is newer than the one that is named as the newest complete one.
 
     For DeepSpeed it must also lack files: a program may save a tag without having it named, or go
@@ -275,7 +211,7 @@ def _is_finished(path: str, kind: _Kind, names: List[str]) -> bool:
         if holds_nothing(problem):
             return True
         raise
-    if kind.pointer == _TRACKER:
+    if kind.pointer == MEGATRON_TRACKER:
         step, named_step = _iteration(own), _iteration(named)
         return step is None or named_step is None or step <= named_step
     there = os.path.join(above, named)
@@ -289,7 +225,7 @@ def _is_finished(path: str, kind: _Kind, names: List[str]) -> bool:
 
 def _is_newer(one: FolderFormat, other: FolderFormat) -> bool:
     """By the steps in their names, where these differ in nothing else; by time otherwise."""
-    ours, theirs = order.step_in(one.path), order.step_in(other.path)
+    ours, theirs = checkpoint_names.step_in(one.path), checkpoint_names.step_in(other.path)
     if ours.family == theirs.family and ours.place != theirs.place:
         return ours.place > theirs.place
     return one.mtime_ns > other.mtime_ns

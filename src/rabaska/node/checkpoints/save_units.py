@@ -9,7 +9,8 @@ import stat
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Sequence
 
 from . import commit, folder_formats, tensorflow
-from .order import SAVED_TOGETHER, Candidate, step_in
+from .checkpoint_names import step_in
+from .order import SAVED_TOGETHER, Candidate
 
 # Names that libraries and programs give to one save: `epoch_3`, `global_step500`, `ckpt-12`,
 # `epoch=3-step=400.ckpt`. A folder for a training, `resnet_epochs100` or `step1_pretrain`, is none.

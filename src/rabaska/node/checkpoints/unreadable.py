@@ -23,7 +23,7 @@ class Unreadable(OSError):
         number = self.errno or 0
         words = self.strerror or os.strerror(number)
         called = errno.errorcode.get(number, str(number))
-        told = "{}, which may be the newest checkpoint or hold it, cannot be read: {} ({})"
+        told = "cannot read {}, which may be or contain the newest checkpoint: {} ({})"
         return told.format(self.filename, words, called)
 
 

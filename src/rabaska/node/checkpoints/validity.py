@@ -100,7 +100,7 @@ def _check_zeros(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
         if content.strip(b"\0"):
             return None
         content = stream.read(CHUNK)
-    return "it holds zeros only"
+    return "it contains only zeros"
 
 
 def _check_zip(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
@@ -110,7 +110,7 @@ def _check_zip(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
         with zipfile.ZipFile(stream) as archive:
             return _check_members(archive, deep)
     except (zipfile.BadZipFile, zlib.error, EOFError, struct.error) as problem:
-        return "it is not a whole zip: {}".format(problem)
+        return "it is not a complete zip: {}".format(problem)
     except (ValueError, IndexError, OverflowError, MemoryError) as problem:
         return "its table of contents is damaged: {}".format(problem)
     except (NotImplementedError, RuntimeError):
@@ -153,7 +153,7 @@ def _check_safetensors(stream: BinaryIO, size: int, deep: bool) -> Optional[str]
         end = last
     if 8 + length + end > size:
         return TRUNCATED.format(size, 8 + length + end)
-    return None if 8 + length + end == size else "there is more in it than its header says"
+    return None if 8 + length + end == size else "it is longer than its header says"
 
 
 def _places(header: Dict[str, Any]) -> List[Tuple[int, int]]:
@@ -236,7 +236,7 @@ def _check_hdf5(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
     if end > size:
         return TRUNCATED.format(size, end)
     if end == 0 or (version == 3 and block[11] & 1):
-        return "it was still open for writing when its writer was ended"
+        return "it was still open for writing when its program ended"
     return None
 
 

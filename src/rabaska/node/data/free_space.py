@@ -102,13 +102,13 @@ def prepare_stripes(folder: str, largest: int) -> Optional[int]:
 def _output_of(command: List[str]) -> str:
     """What a command printed; nothing when it is not there, fails or does not answer."""
     try:
-        answer = timed_command.heard(command, _PATIENCE)
+        answer = timed_command.run(command, _PATIENCE)
     except OSError:
         return ""
     return (
         ""
         if answer.exit_code == timed_command.NO_ANSWER
-        else answer.said.decode("utf-8", "replace")
+        else answer.output.decode("utf-8", "replace")
     )
 
 

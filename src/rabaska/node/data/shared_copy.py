@@ -131,7 +131,7 @@ def _remove_unread(path: str, lock: int) -> None:
         return
     if not _is_still(path, lock):
         return
-    going = os.path.join(os.path.dirname(path), partial_folder.odd_name("going"))
+    going = os.path.join(os.path.dirname(path), partial_folder.temporary_name("going"))
     try:
         os.rename(_copy(path), going)
     except FileNotFoundError:

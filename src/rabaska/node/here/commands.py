@@ -20,25 +20,25 @@ from .sweep import sweep
 
 def main(arguments: List[str]) -> int:
     """Run one command and return its exit code; a refusal is one plain line on stderr and 1."""
-    words = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     before = os.umask(0o077)  # of the keeper too; a job's script gets the user's own
     try:
-        if not words.queue:
+        if not options.queue:
             raise Refused("no queue is named; give --queue FOLDER or set RABASKA_QUEUE")
-        queue = Queue(os.path.abspath(words.queue))
+        queue = Queue(os.path.abspath(options.queue))
         queues.make(queue)
         _sweep_unless_busy(queue)
-        if words.command == "submit":
-            return submit(queue, words.script, words.mark)
-        if words.command == "marks":
+        if options.command == "submit":
+            return submit(queue, options.script, options.mark)
+        if options.command == "marks":
             return marks(queue)
-        if words.command == "name":
-            return name(queue, words.job)
-        if words.command == "more":
-            return more(queue, words.job, words.mark)
-        if words.command == "status":
-            return status(queue, words.jobs)
-        return cancel(queue, words.jobs, rest=words.rest)
+        if options.command == "name":
+            return name(queue, options.job)
+        if options.command == "more":
+            return more(queue, options.job, options.mark)
+        if options.command == "status":
+            return status(queue, options.jobs)
+        return cancel(queue, options.jobs, rest=options.rest)
     except (Refused, OSError) as problem:
         print("here: {}".format(problem), file=sys.stderr)
         return 1
@@ -49,15 +49,15 @@ def main(arguments: List[str]) -> int:
 def submit(queue: Queue, script: str, mark: str = "") -> int:
     """Queue a script, start its keeper, and print `here job <id>`."""
     text = _text_of(script)
-    asked = read(os.fsdecode(text))  # as paths are, so that a path in it names the same file
-    able = capacity(queue.path)
-    check(able, asked.gpus)
-    _make_output_folder(asked)
+    requested = read(os.fsdecode(text))  # as paths are, so that a path in it names the same file
+    machine = capacity(queue.path)
+    check(machine, requested.gpus)
+    _make_output_folder(requested)
     number = queues.new_id(queue)
     # Locked before the record appears: who finds the record finds its keeper alive.
     lock = locks.hold(queue.keeper(number))
     assert lock is not None
-    job = _job(number, asked, [able.gpu(slot) for slot in range(able.slots)], mark)
+    job = _job(number, requested, [machine.gpu(slot) for slot in range(machine.slots)], mark)
     files.write_whole(queue.script(number), text)
     queues.write_job(queue, job)
     queues.activate(queue, number)
@@ -72,7 +72,7 @@ def more(queue: Queue, number: int, mark: str) -> int:
         # A keeper that has nothing left to do retires its job while it holds the line.
         active = number in queue.active() and queues.keeper_lives(queue, number)
         if not active:
-            raise Refused("job {} is over, and nothing can follow it".format(number))
+            raise Refused("job {} has ended; nothing can follow it".format(number))
         queues.add_element(queue, number, re.sub(r"\W", "-", mark))
     print("here job {}".format(number))
     return 0
@@ -142,9 +142,9 @@ def _parser() -> argparse.ArgumentParser:
     for name, what in (
         ("submit", "queue a job script and print the number of the job"),
         ("more", "let a job that is not over run its script once more"),
-        ("marks", "list what submissions were called, and their jobs"),
+        ("marks", "list the marks of submissions, and their jobs"),
         ("name", "print the name of a job"),
-        ("status", "show how jobs stand, one line for each element"),
+        ("status", "show the status of jobs, one line per element"),
         ("cancel", "end jobs, or keep them from starting"),
     ):
         command = commands.add_parser(name, description=what)
@@ -157,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
         elif name == "name":
             command.add_argument("job", type=int)
         elif name == "more":
-            command.add_argument("--mark", required=True, help="said twice, it counts once")
+            command.add_argument("--mark", required=True, help="the same mark counts once")
             command.add_argument("job", type=int)
         else:
             command.add_argument("jobs", nargs="*" if name == "status" else "+")
@@ -180,13 +180,13 @@ def _text_of(script: str) -> bytes:
         raise Refused("the script cannot be read: {}".format(problem))
 
 
-def _make_output_folder(asked: Requested) -> None:
-    folder = os.path.dirname(output_path(asked.output, "0_0"))
+def _make_output_folder(requested: Requested) -> None:
+    folder = os.path.dirname(output_path(requested.output, "0_0"))
     if folder:
         os.makedirs(folder, exist_ok=True)
 
 
-def _job(number: int, asked: Requested, slots: List[str], mark: str) -> QueuedJob:
+def _job(number: int, requested: Requested, slots: List[str], mark: str) -> QueuedJob:
     return QueuedJob(
         id=number,
         folder=os.getcwd(),
@@ -194,7 +194,7 @@ def _job(number: int, asked: Requested, slots: List[str], mark: str) -> QueuedJo
         slots=slots,
         submitted=time.time(),
         mark=mark,
-        **asked._asdict(),
+        **requested._asdict(),
     )
 
 

@@ -1,4 +1,4 @@
-"""How each element of a job stands, told from records and locks alone."""
+"""The state of each element of a job, from records and locks alone."""
 
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple

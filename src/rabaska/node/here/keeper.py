@@ -28,11 +28,11 @@ class ElementEnd(NamedTuple):
     exit_code: Optional[int] = None
 
 
-class KeeperMessage:
+class ShutdownSignal:
     """Remembers that the keeper was told to stop, as every process is at a shutdown."""
 
     def __init__(self) -> None:
-        self.to_stop = False
+        self.received = False
 
     def listen(self) -> None:
         # Handlers, not SIG_IGN: what is ignored here would be ignored by every job as well.
@@ -41,7 +41,7 @@ class KeeperMessage:
             signal.signal(number, lambda *_: None)
 
     def _stop(self, *_: Any) -> None:
-        self.to_stop = True
+        self.received = True
 
 
 def launch(queue: Queue, job: QueuedJob, lock: int) -> None:
@@ -73,15 +73,15 @@ def launch(queue: Queue, job: QueuedJob, lock: int) -> None:
 def keep(queue: Queue, job: QueuedJob) -> None:
     """Run every element of the job, then retire it."""
     processes.become_reaper()
-    told = KeeperMessage()
-    told.listen()
+    shutdown = ShutdownSignal()
+    shutdown.listen()
     element = 0
     while _has(queue, job, element + 1):
         element += 1
-        end = _run(queue, job, element, told)
+        end = _run(queue, job, element, shutdown)
         # After the cleaning: this record is also what frees the slots.
         queues.write_ended(queue, job.id, element, _record(end))
-        if told.to_stop:
+        if shutdown.received:
             break
     queues.retire(queue, job.id)
 
@@ -95,21 +95,21 @@ def _has(queue: Queue, job: QueuedJob, element: int) -> bool:
     return there
 
 
-def _run(queue: Queue, job: QueuedJob, element: int, told: KeeperMessage) -> ElementEnd:
+def _run(queue: Queue, job: QueuedJob, element: int, shutdown: ShutdownSignal) -> ElementEnd:
     """Run one element when its turn comes, and leave nothing of it behind."""
 
-    def leave() -> bool:
-        return told.to_stop or queues.cancel_asked(queue, job.id, element)
+    def give_up() -> bool:
+        return shutdown.received or queues.cancel_asked(queue, job.id, element)
 
-    begun = slots.wait_for_slots(queue, job, element, leave)
-    if begun is None and told.to_stop:
+    begun = slots.wait_for_slots(queue, job, element, give_up)
+    if begun is None and shutdown.received:
         return ElementEnd(elements.NEVER_RAN, _SHUT_DOWN)
     if begun is None:
         return ElementEnd(elements.CANCELLED, "before it began")
     try:
         os.mkdir(begun["local"], 0o700)
         child = _start(queue, job, element, begun)
-        return _watch(queue, job, element, child, told)
+        return _watch(queue, job, element, child, shutdown)
     except OSError as problem:
         return ElementEnd(elements.FAILED, "it could not be started: {}".format(problem))
     finally:
@@ -170,7 +170,7 @@ def _watch(
     job: QueuedJob,
     element: int,
     child: "subprocess.Popen[bytes]",
-    told: KeeperMessage,
+    shutdown: ShutdownSignal,
 ) -> ElementEnd:
     began = time.monotonic()
     while True:
@@ -178,10 +178,10 @@ def _watch(
         if code is not None:
             return _end_of(code)
         end = None
-        if told.to_stop:
+        if shutdown.received:
             end = ElementEnd(elements.LOST, _SHUT_DOWN)
         elif queues.cancel_asked(queue, job.id, element):
-            end = ElementEnd(elements.CANCELLED, "somebody cancelled it")
+            end = ElementEnd(elements.CANCELLED, "it was cancelled")
         elif job.time and time.monotonic() - began >= job.time:
             end = ElementEnd(elements.TIMEOUT, "it took longer than {:g} s".format(job.time))
         if end is not None:
@@ -245,8 +245,8 @@ def _let_go(log: str, lock: int) -> None:
             except OSError:
                 pass  # the one that listed the others
     nothing = os.open(os.devnull, os.O_RDONLY)
-    said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for target, source in ((0, nothing), (1, said), (2, said)):
+    log_file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for target, source in ((0, nothing), (1, log_file), (2, log_file)):
         os.dup2(source, target)
     os.close(nothing)
-    os.close(said)
+    os.close(log_file)

@@ -16,10 +16,10 @@ _OTHERS = 0.3
 
 
 def wait_for_slots(
-    queue: Queue, job: QueuedJob, element: int, leave: Callable[[], bool]
+    queue: Queue, job: QueuedJob, element: int, give_up: Callable[[], bool]
 ) -> Optional[Dict[str, Any]]:
-    """Wait until the element may run and return its record; None when `leave` says to go away."""
-    while not leave():
+    """Wait until the element may run and return its record; None when `give_up` says to go away."""
+    while not give_up():
         if not _is_first(queue, job):
             time.sleep(_OTHERS)
             continue
@@ -102,33 +102,37 @@ def capacity(queue: str) -> Capacity:
 
     capacity.json may say {"slots": 2}, and {"gpus": ["0", "2"]} to keep GPUs out of it.
     """
-    said = _said(os.path.join(queue, "capacity.json"))
-    gpus = said["gpus"] if "gpus" in said else found_gpus()
-    slots = os.environ.get("RABASKA_SLOTS") or said.get("slots") or len(gpus) or 1
+    configured = _configured(os.path.join(queue, "capacity.json"))
+    gpus = configured["gpus"] if "gpus" in configured else found_gpus()
+    slots = os.environ.get("RABASKA_SLOTS") or configured.get("slots") or len(gpus) or 1
     try:
         return Capacity(_at_least_one(slots), [str(gpu) for gpu in gpus])
     except (TypeError, ValueError):
         raise Refused("the number of slots is {!r}; it must be 1 or more".format(slots))
 
 
-def check(able: Capacity, gpus: int) -> None:
+def check(machine: Capacity, gpus: int) -> None:
     """Refused when a job that asks for `gpus` could never start."""
-    if gpus > len(able.gpus):
-        there = "there is {}".format(len(able.gpus)) if able.gpus else "this computer has none"
+    if gpus > len(machine.gpus):
+        there = (
+            "there is {}".format(len(machine.gpus)) if machine.gpus else "this computer has none"
+        )
         raise Refused("the job asks for {} GPU(s), and {}".format(gpus, there))
-    if gpus > able.slots:
-        raise Refused("the job asks for {} GPUs, and {} slot(s) may run".format(gpus, able.slots))
+    if gpus > machine.slots:
+        raise Refused(
+            "the job asks for {} GPUs, and {} slot(s) may run".format(gpus, machine.slots)
+        )
 
 
 def found_gpus() -> List[str]:
     """The numbers of the GPUs that nvidia-smi lists; none when it cannot be asked."""
     try:
-        listed = timed_command.heard(["nvidia-smi", "-L"], _ASKING)
+        listed = timed_command.run(["nvidia-smi", "-L"], _ASKING)
     except OSError:
         return []
     if listed.exit_code != 0:
         return []
-    return re.findall(r"^GPU (\d+):", listed.said.decode("utf-8", "replace"), re.MULTILINE)
+    return re.findall(r"^GPU (\d+):", listed.output.decode("utf-8", "replace"), re.MULTILINE)
 
 
 def _at_least_one(slots: Any) -> int:
@@ -137,7 +141,7 @@ def _at_least_one(slots: Any) -> int:
     return int(slots)
 
 
-def _said(path: str) -> files.Json:
+def _configured(path: str) -> files.Json:
     try:
         return files.read_json(path) or {}
     except ValueError as problem:

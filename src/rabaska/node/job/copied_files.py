@@ -19,22 +19,22 @@ from . import copy_files
 RECORD = "beside.json"  # in what is carried: which files of the output lay beside the code
 ELSEWHERE = "beside-code"  # in the output: what would have replaced the program's own files
 
-Said = Callable[[str, str], None]  # path, where it is kept instead
+Notify = Callable[[str, str], None]  # path, where it is kept instead
 # A move between disks writes into the file that is there, and sets its size and time: only the
 # time of change, which nobody can set, tells then.
 _State = Tuple[int, int, int, int]  # inode, size, time, time of change
 
 
-def unsaid(path: str, place: str) -> None:
+def ignored(path: str, place: str) -> None:
     pass
 
 
 class Copies:
-    def __init__(self, code: str, carried: str, said: Said = unsaid) -> None:
+    def __init__(self, code: str, carried: str, notify: Notify = ignored) -> None:
         self._code = code
         self._output = os.path.join(carried, "output")
         self._record = os.path.join(carried, RECORD)
-        self._said = said
+        self._notify = notify
         value = _read(self._record)
         self._paths = set(_texts(value.get("paths")))
         self._places = {
@@ -81,7 +81,7 @@ class Copies:
                 return None
         if place != known:
             self._places[path] = place
-            self._said(path, place)
+            self._notify(path, place)
         return place
 
     def _may_replace(self, path: str, place: str, is_folder: bool) -> bool:
@@ -134,7 +134,7 @@ def _read(path: str) -> files.Json:
     except ValueError:
         value = None
     if value is None and os.path.exists(path):
-        say("{} is damaged, and what it told is not known any more".format(path))
+        say("{} is damaged; it is ignored".format(path))
     return value or {}
 
 

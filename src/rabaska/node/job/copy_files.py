@@ -38,7 +38,9 @@ def always() -> bool:
 
 def copy_whole(source: str, target: str, going: Going = always) -> int:
     """Copy a file (or a link); its size. `target` is as it was before when that fails."""
-    fresh = os.path.join(os.path.dirname(target), partial_folder.odd_name(os.path.basename(target)))
+    fresh = os.path.join(
+        os.path.dirname(target), partial_folder.temporary_name(os.path.basename(target))
+    )
     try:
         size = _copy(source, fresh, going)
         os.replace(fresh, target)
@@ -51,7 +53,9 @@ def copy_whole(source: str, target: str, going: Going = always) -> int:
 
 def make_link(target: str, leads_to: str) -> None:
     """Put a symbolic link in the place of `target`, at one moment."""
-    fresh = os.path.join(os.path.dirname(target), partial_folder.odd_name(os.path.basename(target)))
+    fresh = os.path.join(
+        os.path.dirname(target), partial_folder.temporary_name(os.path.basename(target))
+    )
     try:
         os.symlink(leads_to, fresh)
         os.replace(fresh, target)
@@ -213,14 +217,16 @@ def recover(folder: str) -> None:
             else:
                 os.rename(older, older[: -len(REPLACED)])
             inside.remove(name)
-        for name in [name for name in inside + names if partial_folder.is_odd(name)]:
+        for name in [name for name in inside + names if partial_folder.is_temporary(name)]:
             _remove(os.path.join(parent, name))
-        inside[:] = [name for name in inside if not partial_folder.is_odd(name)]
+        inside[:] = [name for name in inside if not partial_folder.is_temporary(name)]
 
 
 def remove_folder(path: str) -> None:
     """Take the name away first: half a deleted folder must not look like one."""
-    doomed = os.path.join(os.path.dirname(path), partial_folder.odd_name(os.path.basename(path)))
+    doomed = os.path.join(
+        os.path.dirname(path), partial_folder.temporary_name(os.path.basename(path))
+    )
     try:
         os.rename(path, doomed)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """A command beside a running program: on its node, in its folder, with its environment.
 
-`beside FOLDER JOB -- COMMAND…`
+`exec FOLDER JOB -- COMMAND…`
 """
 
 import os
@@ -16,7 +16,7 @@ def main(argv: List[str]) -> int:
     run, job, words = RunFolder(os.path.realpath(argv[0])), int(argv[1]), argv[3:]
     found = _program(program_process.tag(run, job))
     if found is None:
-        say("the program of {} is not at work on this node yet, or no more".format(run.name))
+        say("the program of {} is not running on this node".format(run.name))
         return 1
     environment = _environment(found)
     # What carries the tag is ended with the program; a command beside it has its own end.

@@ -28,24 +28,28 @@ _GOES_ON = (chain_rule.TIME_LIMIT, chain_rule.ASKED_TO_GO_ON)
 _OF_THIS_JOB, _OF_THE_SITE = "SLURM_", ("SLURM_CONF",)
 
 
-def see_to_next(work: Work, end: ProgramEnd) -> None:
+def extend_if_needed(work: Work, end: ProgramEnd) -> None:
     """At the end of a job: if none follows and nobody meant to end it, add one or say how to."""
-    there = last_job(work)
+    submitted = last_job(work)
     # A program may be killed for its memory; what ends its job is asked for by somebody.
     by_itself = end.how in _GOES_ON or (end.how == chain_rule.KILLED and end.stop is None)
     by_itself = (
         by_itself or end.how in chain_rule.ITS_OWN_FAULT
     )  # of a node, where earlier ones went on
-    if not by_itself or work.job < there:
+    if not by_itself or work.job < submitted:
         return
-    why_not = grow(work, "job {} is over, and there is work left".format(work.job), there)
+    why_not = submit_one_more(
+        work, "job {} ended and the run is not finished".format(work.job), submitted
+    )
     while no_answer(why_not) and _may_wait(work):
         time.sleep(_PAUSE)
-        why_not = grow(work, "job {} is over, and there is work left".format(work.job), there)
+        why_not = submit_one_more(
+            work, "job {} ended and the run is not finished".format(work.job), submitted
+        )
     if why_not:
         ended = jobs.read_ended(work.run, work.job)
-        told = foretold(work, ended.checkpoint if ended else None)
-        tell(work, why_not, int(told.get("jobs") or 0) - there)
+        forecast = forecast_of_job(work, ended.checkpoint if ended else None)
+        report_not_extended(work, why_not, int(forecast.get("jobs") or 0) - submitted)
 
 
 def last_job(work: Work) -> int:
@@ -69,13 +73,13 @@ def jobs_waiting(environment: Mapping[str, str]) -> Optional[int]:
     if not words:
         return None
     try:
-        told = timed_command.heard(words, _LOOK, stderr=None)
+        answer = timed_command.run(words, _LOOK, stderr=None)
     except OSError:
         return None
-    return len(told.said.split(b"\n")) - 1 if told.exit_code == 0 else None
+    return len(answer.output.split(b"\n")) - 1 if answer.exit_code == 0 else None
 
 
-def foretold(work: Work, saved: jobs.Saved) -> Json:
+def forecast_of_job(work: Work, saved: jobs.Saved) -> Json:
     """The forecast of this job; nothing where its pace is not known, or not to be read."""
     try:
         return outlook(work.run, work.plan, metrics.tail(work.run, work.job), saved) or {}
@@ -94,25 +98,25 @@ def _may_wait(work: Work) -> bool:
     return time.monotonic() + _PAUSE < ends and not os.path.exists(work.run.stop)
 
 
-def grow(work: Work, why: str, there: int) -> str:
-    """Submit one more job than are `there`, to begin after this one; why not, if it could not."""
+def submit_one_more(work: Work, why: str, submitted: int) -> str:
+    """Submit one more job than `submitted`, to begin after this one; why not, if it could not."""
     began = resume_evidence.judged(work.run, work.job, work.plan)
     if began.state == resume_evidence.STARTED_OVER:
         return began.why
     lines = metrics.tail(work.run, work.job)
     shown = resume_evidence.seen_to_continue(work.run, work.plan)
-    hindered = chain_rule.hindrance(work.plan, lines, there, shown)
+    hindered = chain_rule.hindrance(work.plan, lines, submitted, shown)
     if hindered:
         return hindered
     words = [word.replace("{after}", _own_id(work)) for word in work.plan.growth.words]
     if not work.this_job.id:
-        return "this job does not know what it is called"
+        return "the id of this job is not known"
     if not words or shutil.which(words[0]) is None:
-        return "{} is not there on this node".format(words[0] if words else "a scheduler")
+        return "{} is not available on this node".format(words[0] if words else "a scheduler")
     complaint = _submitted(work, words)
     if not complaint:
-        say("the chain grows by a job: {}".format(why))
-        work.diary.note("extended", jobs=1, why=why)
+        say("submitted one more job: {}".format(why))
+        work.event_log.note("extended", jobs=1, why=why)
     return complaint
 
 
@@ -158,17 +162,17 @@ def _environment(own: Mapping[str, str]) -> Dict[str, str]:
     }
 
 
-def tell(work: Work, why: str, count: int) -> None:
+def report_not_extended(work: Work, why: str, count: int) -> None:
     """How its user adds jobs: where the job prints, and where the program did."""
     command = chain_rule.command(work.plan.run, count)
     again = resume_evidence.begins_again(work.run, work.plan)
-    told = "this was the last job, and there is work left"
+    told = "this was the last job, and the run is not finished"
     if again.why:
         told = "{}; `{}` {}; {}".format(told, command, again, chain_rule.remedy(again))
     else:
         told = "{} ({}); `{}` {}".format(told, why, command, again)
     say_in_log(work, told)
-    work.diary.note("not extended", why=why, command=command)
+    work.event_log.note("not extended", why=why, command=command)
 
 
 EXCLUDE = "RABASKA_EXCLUDE"  # the scheduler's own command, with NODES in it; "" where it has none
@@ -189,7 +193,7 @@ def failed_on(run: RunFolder) -> List[str]:
     return sorted(nodes)
 
 
-def keep_away(work: Work, environment: Mapping[str, str]) -> None:
+def exclude_failed_nodes(work: Work, environment: Mapping[str, str]) -> None:
     """Ask the scheduler to start the jobs that wait elsewhere; without that, they just wait."""
     nodes = failed_on(work.run)
     asked = environment.get(EXCLUDE, "")
@@ -198,15 +202,15 @@ def keep_away(work: Work, environment: Mapping[str, str]) -> None:
         return
     named = ", ".join(nodes)
     try:
-        if not _has_others(_said(environment.get(LIST, "")), nodes):
-            say("{} is not excluded: no other node here is like it".format(named))
+        if not _has_others(_output_of(environment.get(LIST, "")), nodes):
+            say("{} is not excluded: there is no other node like it".format(named))
             return
-        _said(asked.replace("NODES", ",".join(nodes)))
+        _output_of(asked.replace("NODES", ",".join(nodes)))
     except OSError as problem:
         say("{} could not be excluded: {}".format(named, problem))
         return
-    say("the jobs that wait will not run on {}".format(named))
-    work.diary.note("excluded", nodes=nodes)
+    say("waiting jobs will not run on {}".format(named))
+    work.event_log.note("excluded", nodes=nodes)
 
 
 def _has_others(listed: str, nodes: List[str]) -> bool:
@@ -216,11 +220,11 @@ def _has_others(listed: str, nodes: List[str]) -> bool:
     return any(what in bad for node, what in has.items() if node not in nodes)
 
 
-def _said(command: str) -> str:
-    told = timed_command.heard(shlex.split(command), _EXCLUDE_PATIENCE, stderr=subprocess.STDOUT)
-    said = told.said.decode("utf-8", "replace")
-    if told.exit_code == timed_command.NO_ANSWER:
+def _output_of(command: str) -> str:
+    answer = timed_command.run(shlex.split(command), _EXCLUDE_PATIENCE, stderr=subprocess.STDOUT)
+    output = answer.output.decode("utf-8", "replace")
+    if answer.exit_code == timed_command.NO_ANSWER:
         raise OSError("{} did not answer".format(command))
-    if told.exit_code != 0:
-        raise OSError("{} said: {}".format(command, " ".join(said.split())))
-    return said
+    if answer.exit_code != 0:
+        raise OSError("{} said: {}".format(command, " ".join(output.split())))
+    return output

@@ -12,7 +12,7 @@ import struct
 from typing import Optional
 
 from .. import partial_folder
-from ..checkpoints.folder_formats import UNRENAMED
+from ..checkpoints.folder_kinds import UNRENAMED
 
 _CACHES = {
     "__pycache__",
@@ -47,7 +47,7 @@ def _is_no_result(folder: str) -> bool:
     if name == ".git":
         return os.path.isfile(os.path.join(folder, "HEAD"))
     # Unfinished checkpoints: of rabaska's own sessions, and of Orbax.
-    return name in _CACHES or partial_folder.is_odd(name) or UNRENAMED in name
+    return name in _CACHES or partial_folder.is_temporary(name) or UNRENAMED in name
 
 
 def is_byte_code(path: str) -> bool:

@@ -1,6 +1,6 @@
 """A shell inside an allocation, with all that a program would find: code, data, environment.
 
-`inside FOLDER [-- COMMAND…]` opens it, or runs the command instead, and gives its exit code.
+`shell FOLDER [-- COMMAND…]` opens it, or runs the command instead, and gives its exit code.
 What is written beside the code, or to the output folder, outlives the allocation.
 """
 
@@ -36,35 +36,35 @@ _KEPT = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")
 def main(argv: List[str]) -> int:
     run, words = RunFolder(os.path.realpath(argv[0])), argv[2:]
     try:
-        wanted = plan.load(run)
+        run_plan = plan.load(run)
     except (plan.WrongFormat, ValueError) as problem:
         events.say("{} cannot be read: {}".format(run.plan, problem))
         return 1
-    if wanted is None:
-        events.say("{} is not there, so there is nothing to open".format(run.plan))
+    if run_plan is None:
+        events.say("{} does not exist: nothing to open".format(run.plan))
         return 1
     for number in _ENDS:
         signal.signal(number, _leave)
     try:
-        return open_inside(run, wanted, words)
+        return open_shell(run, run_plan, words)
     finally:
         node_checks.clean(os.environ)
 
 
-def open_inside(run: RunFolder, wanted: plan.Plan, words: List[str]) -> int:
-    this_job = this_job_from(os.environ, wanted, time.time())
+def open_shell(run: RunFolder, run_plan: plan.Plan, words: List[str]) -> int:
+    this_job = this_job_from(os.environ, run_plan, time.time())
     with local_space(this_job) as local:
         code = os.path.join(local, "code")
-        prepare_program.place_code(run, wanted, run.place(0), code)
+        prepare_program.place_code(run, run_plan, run.place(0), code)
         before = unpacked_code.listing(code)
         places = program_command.Places(
-            data=stage_datasets.paths(stage_datasets.place(run, wanted, local)),
+            data=stage_datasets.paths(stage_datasets.place(run, run_plan, local)),
             output=run.output(0),
             checkpoints=run.checkpoints(0),
         )
-        environment = _environment(run, wanted, places, this_job, local)
+        environment = _environment(run, run_plan, places, this_job, local)
         if not words:
-            greet(this_job, code, program_command.words_for(wanted.command, [], places))
+            greet(this_job, code, program_command.words_for(run_plan.command, [], places))
             words = _shell(local, environment)
         try:
             return _run(words, code, environment)
@@ -90,7 +90,7 @@ def _keep(code: str, carried: str, before: unpacked_code.Listing) -> None:
     """Keep what was written beside the code, and say what could not be kept."""
 
     def said(path: str, place: str) -> None:
-        events.say("{} is kept as {}: the output has another one already".format(path, place))
+        events.say("{} is kept as {}: the output already has another one".format(path, place))
 
     try:
         problems = results.keep_new(code, carried, before, said=said).problems
@@ -101,16 +101,20 @@ def _keep(code: str, carried: str, before: unpacked_code.Listing) -> None:
 
 
 def _environment(
-    run: RunFolder, wanted: plan.Plan, places: program_command.Places, this_job: ThisJob, local: str
+    run: RunFolder,
+    run_plan: plan.Plan,
+    places: program_command.Places,
+    this_job: ThisJob,
+    local: str,
 ) -> Dict[str, str]:
-    told = {
+    extra = {
         "RABASKA_RUN": run.name,
         "RABASKA_DEADLINE": "{:.3f}".format(this_job.ask_at),
         "RABASKA_LOCAL": local,
     }
-    given = dict(os.environ, **wanted.variables)
-    given.update(plan.load_secrets(run, list(wanted.secrets)))
-    return program_environment.provide(program_command.environment(places, given, told), run)
+    given = dict(os.environ, **run_plan.variables)
+    given.update(plan.load_secrets(run, list(run_plan.secrets)))
+    return program_environment.provide(program_command.environment(places, given, extra), run)
 
 
 def greet(this_job: ThisJob, code: str, words: List[str]) -> None:

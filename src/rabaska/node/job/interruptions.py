@@ -90,7 +90,7 @@ def damage_if_planned(work: Work) -> None:
         return
     path = _largest(os.path.join(work.carried, found["path"]))
     os.truncate(path, os.path.getsize(path) // 2)
-    work.diary.note("damaged for the rehearsal", path=found["path"])
+    work.event_log.note("damaged for the rehearsal", path=found["path"])
 
 
 def _largest(path: str) -> str:

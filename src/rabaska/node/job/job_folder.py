@@ -1,8 +1,8 @@
 """A job's own folder on its node: under a name that nobody can guess, closed to everybody else.
 
-`space --owner PID [--everywhere] [FOLDER]` makes one below FOLDER, or elsewhere if others could
-meddle with it there, and prints where. `space --at PATH` makes the folder that another node of the
-job has chosen.
+`job-folder --owner PID [--all-nodes] [FOLDER]` makes one below FOLDER, or elsewhere if others
+could meddle with it there, and prints where. `job-folder --at PATH` makes the folder that another
+node of the job has chosen.
 
     <base>/rabaska-<16 hex digits>/
       owner.json   whose it is: what its maker left when it was killed is removed by the next job
@@ -32,17 +32,17 @@ _FORGOTTEN = 45 * 24 * 3600  # seconds: longer than any job
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="space")
-    words.add_argument("--everywhere", action="store_true", help="one path for many nodes")
-    words.add_argument("--owner", type=int, metavar="PID", help="the script, later the agent")
-    words.add_argument("--at", metavar="PATH", help="the folder that the first node has chosen")
-    words.add_argument("folder", nargs="?", default="")
-    asked = words.parse_args(argv)
+    parser = argparse.ArgumentParser(prog="job-folder")
+    parser.add_argument("--all-nodes", action="store_true", help="one path for many nodes")
+    parser.add_argument("--owner", type=int, metavar="PID", help="the script, later the agent")
+    parser.add_argument("--at", metavar="PATH", help="the folder that the first node has chosen")
+    parser.add_argument("folder", nargs="?", default="")
+    options = parser.parse_args(argv)
     try:
-        if asked.at:
-            make_at(asked.at)
+        if options.at:
+            make_at(options.at)
         else:
-            path = make(asked.folder, everywhere=asked.everywhere, owner=asked.owner)
+            path = make(options.folder, all_nodes=options.all_nodes, owner=options.owner)
             sys.stdout.write(path + "\n")
     except OSError as problem:
         host = socket.gethostname()
@@ -51,22 +51,22 @@ def main(argv: List[str]) -> int:
     return 0
 
 
-def make(wanted: str, *, everywhere: bool = False, owner: Optional[int] = None) -> str:
+def make(wanted: str, *, all_nodes: bool = False, owner: Optional[int] = None) -> str:
     """A new folder below `wanted`, or below the next best place; OSError if there is none.
 
     The path that is meant for many nodes leads through no folder that somebody else could have
     prepared on one of them.
     """
     problem = OSError("no folder for temporary files can be written to")
-    for base in _bases(wanted, everywhere):
+    for base in _bases(wanted, all_nodes):
         try:
             path = private_folders.new_folder(base)
-        except OSError as found:
-            problem = found
+        except OSError as error:
+            problem = error
             if wanted and base == os.path.abspath(wanted):
                 # Not on standard output, where the job script reads the path.
-                said = "rabaska: {} is not used: {}\n".format(wanted, _words(found))
-                sys.stderr.write(said)
+                message = "rabaska: {} is not used: {}\n".format(wanted, _words(error))
+                sys.stderr.write(message)
             continue
         _sweep(base)
         with free_space.named_when_full(path):
@@ -79,11 +79,11 @@ def _words(problem: OSError) -> str:
     return problem.strerror or str(problem)
 
 
-def _bases(wanted: str, everywhere: bool) -> Iterator[str]:
+def _bases(wanted: str, all_nodes: bool) -> Iterator[str]:
     if wanted:
         wanted = os.path.abspath(wanted)
         above = private_folders.open_to_all_above(wanted)
-        if not (everywhere and above):
+        if not (all_nodes and above):
             yield wanted
         if above:
             yield above
@@ -147,14 +147,14 @@ def remove_guest(path: str) -> None:
 
 
 def _sign(path: str, pid: Optional[int]) -> None:
-    told = {
+    owner = {
         "host": socket.gethostname(),
         "boot": processes.boot_id(),
         "pid": pid,
         "started": processes.start_id(pid) if pid is not None else None,
         "time": time.time(),
     }
-    files.write_json(os.path.join(path, _OWNER), told)
+    files.write_json(os.path.join(path, _OWNER), owner)
 
 
 def _sweep(base: str) -> None:

@@ -1,6 +1,6 @@
 """How the program's processes are started: once, by torchrun, one for each task, or by MPI.
 
-What reaches every node is srun, or our own `spread` where there is none. Every form but the plain
+What reaches every node is srun, or our own `on-nodes` where there is none. Every form but the plain
 one goes through our own `task` (see there), one for each process that these start, so that a
 program on many nodes is asked to stop as gently as one here.
 """
@@ -74,17 +74,17 @@ def through_tasks(how: Launch) -> bool:
 
 
 def by_starter(how: Launch) -> bool:
-    """Whether srun or `spread` starts several tasks, of which it ends all when one fails."""
+    """Whether srun or `on-nodes` starts several tasks, of which it ends all when one fails."""
     return through_tasks(how) and (how.form != TORCHRUN or how.nodes > 1)
 
 
 def on_all(how: Launch, tasks: int) -> List[str]:
     """What starts a command `tasks` times on every node."""
-    return srun(how, tasks) if how.reach == SRUN else spread(how, tasks)
+    return srun(how, tasks) if how.reach == SRUN else our_launcher(how, tasks)
 
 
-def spread(how: Launch, tasks: int) -> List[str]:
-    words = [sys.executable, own_path(), "spread", "--reach=" + how.reach]
+def our_launcher(how: Launch, tasks: int) -> List[str]:
+    words = [sys.executable, own_path(), "on-nodes", "--reach=" + how.reach]
     return words + ["--nodes={}".format(how.nodes), "--tasks={}".format(tasks), "--"]
 
 
@@ -146,7 +146,7 @@ def variables(how: Launch, where: Allocation, given: Mapping[str, str]) -> Dict[
 
 
 def rank(environment: Mapping[str, str]) -> Dict[str, str]:
-    """What srun or `spread` calls this process, in the words of torch.distributed."""
+    """What srun or `on-nodes` calls this process, in the words of torch.distributed."""
     return {
         ours: environment[theirs]
         for ours, names in _RANKS.items()

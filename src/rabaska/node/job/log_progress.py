@@ -68,22 +68,22 @@ class LogProgress:
 
     def _judge(self, lines: List[Json], terms: forecast.Terms, now: float) -> None:
         passed = (now - terms.begun) / max(terms.seconds, 1.0)
-        seen = forecast.pace(lines, terms.start, self._work.plan.command)
-        if seen is None:
+        pace = forecast.pace(lines, terms.start, self._work.plan.command)
+        if pace is None:
             return
         if not self._warned and passed >= _EARLY:
-            self._warn(seen, terms)
+            self._warn(pace, terms)
         # Near its end the job has other things to do, and sees to the next one when it is over.
         if not self._grown and _ENOUGH <= passed < 1 - _EARLY:
-            self._grow(seen, terms)
+            self._grow(pace, terms)
 
     def _note(self, now: float) -> List[Json]:
         """A line about the log, if it has moved on."""
         text = _end_of(self._work.run.log(self._work.job))
-        seen = printed_progress.read(text, self._work.plan.progress)
-        unit = forecast.STEP if seen.epoch is None else forecast.EPOCH
-        at = float(seen.step or 0) if seen.epoch is None else seen.epoch
-        if at == self._last or (seen.step is None and seen.epoch is None):
+        progress = printed_progress.read(text, self._work.plan.progress)
+        unit = forecast.STEP if progress.epoch is None else forecast.EPOCH
+        at = float(progress.step or 0) if progress.epoch is None else progress.epoch
+        if at == self._last or (progress.step is None and progress.epoch is None):
             return []
         self._first = (now, at) if self._first is None or at < self._first[1] else self._first
         self._last = at
@@ -93,26 +93,28 @@ class LogProgress:
         metrics.append(self._work.run, self._work.job, **line)
         return [line]
 
-    def _warn(self, seen: forecast.Pace, terms: forecast.Terms) -> None:
-        told = forecast.forecast(seen, terms)
+    def _warn(self, pace: forecast.Pace, terms: forecast.Terms) -> None:
+        outlook = forecast.forecast(pace, terms)
         again = resume_evidence.begins_again(self._work.run, self._work.plan)
         if again.why and again.certain:
-            told = forecast.in_one_job(told, seen, terms, again.why)
-        if told.stuck and not (seen.save_every is None and self._has_saved()):
+            outlook = forecast.in_one_job(outlook, pace, terms, again.why)
+        if outlook.stuck and not (pace.save_every is None and self._has_saved()):
             self._warned = True
-            say("this chain may never advance: {}; {}".format(told.stuck, told.hint))
-            self._work.diary.note("cannot advance", reason=told.stuck, hint=told.hint)
+            say("this chain may never advance: {}; {}".format(outlook.stuck, outlook.hint))
+            self._work.event_log.note("cannot advance", reason=outlook.stuck, hint=outlook.hint)
 
-    def _grow(self, seen: forecast.Pace, terms: forecast.Terms) -> None:
+    def _grow(self, pace: forecast.Pace, terms: forecast.Terms) -> None:
         """See to the next job, if this is the last in the queue and will not be enough."""
-        work, there = self._work, extend_chain.submitted_jobs(self._work)
-        if work.job < there:
+        work, submitted = self._work, extend_chain.submitted_jobs(self._work)
+        if work.job < submitted:
             return
         saved = self._has_saved()
-        told = forecast.forecast(seen, terms, saved)
-        if (saved or seen.save_every is not None) and (told.jobs or 0) > there:
+        outlook = forecast.forecast(pace, terms, saved)
+        if (saved or pace.save_every is not None) and (outlook.jobs or 0) > submitted:
             # Why it could not be is said at the end of the job, where it is tried again.
-            complaint = extend_chain.grow(work, forecast.shortage(told, there), there)
+            complaint = extend_chain.submit_one_more(
+                work, forecast.shortage(outlook, submitted), submitted
+            )
             self._grown = not extend_chain.no_answer(complaint)
 
     def _has_saved(self) -> bool:

@@ -12,7 +12,17 @@ from typing import Any, Dict, List, Mapping
 
 from .. import processes
 from . import program_process
-from .node_messages import HELLO, INPUT, NO_MORE, OUTPUT, RESULT, WORK, Frame, Talk, proof
+from .node_messages import (
+    HELLO,
+    INPUT,
+    NO_MORE,
+    OUTPUT,
+    RESULT,
+    WORK,
+    Frame,
+    HelperConnection,
+    proof,
+)
 
 PROCESS, LOCAL, NODE = "RABASKA_PROCESS", "RABASKA_PROCESS_OF_NODE", "RABASKA_NODE"
 
@@ -25,7 +35,7 @@ _OWN = ("HOSTNAME", "PBS_NODENUM", "PBS_TASKNUM", "PBS_VNODENUM")
 
 def main(argv: List[str]) -> int:
     if len(argv) != 4:
-        sys.stderr.write("usage: companion HOST PORT FILE PLACE\n")
+        sys.stderr.write("usage: node-helper HOST PORT FILE PLACE\n")
         return 2
     with open(argv[2]) as stream:
         told = json.load(stream)
@@ -33,22 +43,24 @@ def main(argv: List[str]) -> int:
     for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGHUP"):
         # Schedulers signal whole jobs; the program has its own answer, and is waited for.
         signal.signal(getattr(signal, name), lambda *_: None)
-    connection = socket.create_connection((argv[0], int(argv[1])), _PATIENCE)
-    connection.settimeout(None)
-    talk = Talk(connection)
+    plain = socket.create_connection((argv[0], int(argv[1])), _PATIENCE)
+    plain.settimeout(None)
+    connection = HelperConnection(plain)
     nonce = os.urandom(16).hex()
     hello = {"place": int(argv[3]), "nonce": nonce, "proof": proof(key, HELLO, nonce)}
-    talk.say(HELLO, json.dumps(hello).encode())
+    connection.send(HELLO, json.dumps(hello).encode())
     processes.become_reaper()
-    return LocalTasks(talk, proof(key, WORK, nonce), work).serve()
+    return LocalTasks(connection, proof(key, WORK, nonce), work).serve()
 
 
 class LocalTasks:
     """The processes of this node."""
 
-    def __init__(self, talk: Talk, expected: str, work: Mapping[str, Any]) -> None:
-        self._talk = talk
-        self._expected = expected  # what only our `spread` can say
+    def __init__(
+        self, connection: HelperConnection, expected: str, work: Mapping[str, Any]
+    ) -> None:
+        self._connection = connection
+        self._expected = expected  # what only our `on-nodes` can say
         self._work = work
         self._members = []  # type: List[subprocess.Popen[bytes]]
         self._outputs = {}  # type: Dict[int, int]  # where to read from -> the member's pid
@@ -60,7 +72,7 @@ class LocalTasks:
             while not self._begun or self._members:
                 if not self._look():
                     break
-            self._talk.end()
+            self._connection.end()
         except OSError:
             pass  # the connection broke: nobody is there to tell
         finally:
@@ -68,24 +80,24 @@ class LocalTasks:
         return 0
 
     def _look(self) -> bool:
-        """Pass on what there is; False when `spread` is gone."""
-        ready, _, _ = select.select([self._talk] + list(self._outputs), [], [], _LOOK)
+        """Pass on what there is; False when `on-nodes` is gone."""
+        ready, _, _ = select.select([self._connection] + list(self._outputs), [], [], _LOOK)
         for descriptor in [one for one in ready if isinstance(one, int)]:
             self._pass_output(descriptor)
-        if self._talk in ready:
-            frames = self._talk.heard()
+        if self._connection in ready:
+            frames = self._connection.received()
             if frames is None:
                 return False
             for frame in frames:
-                self._obey(frame)
+                self._handle(frame)
         for member in [one for one in self._members if one.poll() is not None]:
-            self._tell_end(member)
+            self._report_end(member)
         return True
 
-    def _obey(self, frame: Frame) -> None:
+    def _handle(self, frame: Frame) -> None:
         if frame.kind == WORK:
             if not hmac.compare_digest(frame.content, self._expected.encode("ascii")):
-                raise OSError("somebody else listens where `spread` did")
+                raise OSError("somebody else listens where `on-nodes` did")
             if not self._begun:
                 self._start(self._work)
         elif frame.kind == INPUT:
@@ -93,7 +105,7 @@ class LocalTasks:
                 _write(member, frame.content)
         elif frame.kind == NO_MORE:
             for member in self._members:
-                _hang_up(member)
+                _close_input(member)
 
     def _start(self, work: Mapping[str, Any]) -> None:
         self._begun = True
@@ -125,22 +137,22 @@ class LocalTasks:
             end = max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1
             lines, self._unended[descriptor] = lines[:end], lines[end:]
         if lines:
-            self._talk.say(OUTPUT, lines)
+            self._connection.send(OUTPUT, lines)
 
-    def _tell_end(self, member: "subprocess.Popen[bytes]") -> None:
+    def _report_end(self, member: "subprocess.Popen[bytes]") -> None:
         self._members.remove(member)
-        _hang_up(member)
+        _close_input(member)
         for descriptor in [one for one, pid in self._outputs.items() if pid == member.pid]:
             # What it left in the pipe; a process that it left behind may hold it open for ever.
             while descriptor in self._outputs and select.select([descriptor], [], [], 0)[0]:
                 self._pass_output(descriptor)
             if self._unended.get(descriptor):
-                self._talk.say(OUTPUT, self._unended.pop(descriptor))
+                self._connection.send(OUTPUT, self._unended.pop(descriptor))
         code = member.returncode
         self._result(code if code >= 0 else 128 - code, "")
 
     def _result(self, code: int, why: str) -> None:
-        self._talk.say(RESULT, json.dumps({"code": code, "why": why}).encode())
+        self._connection.send(RESULT, json.dumps({"code": code, "why": why}).encode())
 
 
 def _environment(work: Mapping[str, Any], number: int) -> Dict[str, str]:
@@ -161,7 +173,7 @@ def _write(member: "subprocess.Popen[bytes]", content: bytes) -> None:
         pass  # it does not listen any more
 
 
-def _hang_up(member: "subprocess.Popen[bytes]") -> None:
+def _close_input(member: "subprocess.Popen[bytes]") -> None:
     try:
         if member.stdin is not None:
             member.stdin.close()

@@ -1,4 +1,4 @@
-"""What `spread` and its companions say to each other: frames of a kind and some bytes.
+"""What `on-nodes` and its helpers say to each other: frames of a kind and some bytes.
 
 Both prove that they know a key which is in a file of their user's, and neither says it: ports of a
 node are open to its other users, on both sides.
@@ -10,11 +10,11 @@ import socket
 import struct
 from typing import List, NamedTuple, Optional
 
-# From a companion.
+# From a helper.
 HELLO = b"H"  # {"place", "nonce", "proof"}: who it is
 OUTPUT = b"O"  # bytes that a process printed
 RESULT = b"R"  # {"code", "why"}: how a process ended
-# From `spread`.
+# From `on-nodes`.
 WORK = b"W"  # its proof: the work may begin
 INPUT = b"I"  # bytes for the standard input of every process
 NO_MORE = b"E"  # the input is over
@@ -26,7 +26,7 @@ _PIECE = 64 * 1024
 
 
 def proof(key: str, who: bytes, nonce: str) -> str:
-    """What only somebody who knows the key can say, of a companion's nonce."""
+    """What only somebody who knows the key can say, of a helper's nonce."""
     said = HELLO + WORK + who + nonce.encode("ascii")
     return hmac.new(key.encode("ascii"), said, hashlib.sha256).hexdigest()
 
@@ -40,7 +40,7 @@ class Frame(NamedTuple):
     content: bytes
 
 
-class Talk:
+class HelperConnection:
     """One connection, read without waiting."""
 
     def __init__(self, connection: socket.socket, longest: int = _LONGEST) -> None:
@@ -55,10 +55,10 @@ class Talk:
     def fileno(self) -> int:
         return self.connection.fileno()
 
-    def say(self, kind: bytes, content: bytes = b"") -> None:
+    def send(self, kind: bytes, content: bytes = b"") -> None:
         self.connection.sendall(_HEAD.pack(kind, len(content)) + content)
 
-    def heard(self) -> Optional[List[Frame]]:
+    def received(self) -> Optional[List[Frame]]:
         """The frames that came since, once something is there to read; None at the end."""
         try:
             piece = self.connection.recv(_PIECE)

@@ -1,7 +1,7 @@
 """The other nodes of a job: code and data staged on each of them, and nothing left behind.
 
-`stage RUNFOLDER JOB LOCAL` and `leave RUNFOLDER JOB LOCAL` are run once on every node,
-by srun or our own `spread`.
+`stage RUNFOLDER JOB LOCAL` and `clean RUNFOLDER JOB LOCAL` are run once on every node,
+by srun or our own `on-nodes`.
 Node-local space has the same path everywhere. Where it is there already, this is the first node,
 whose agent stages for itself, or a storage that all nodes share: then nothing is to be done.
 """
@@ -27,17 +27,17 @@ Step = Optional["subprocess.Popen[bytes]"]
 
 
 def main(argv: List[str]) -> int:
-    if len(argv) != 4 or argv[0] not in ("stage", "leave"):
-        say("usage: everywhere stage|leave RUNFOLDER JOB LOCAL")
+    if len(argv) != 4 or argv[0] not in ("stage", "clean"):
+        say("usage: other-nodes stage|clean RUNFOLDER JOB LOCAL")
         return 2
     run, job, local = RunFolder(argv[1]), int(argv[2]), argv[3]
-    return (stage_here if argv[0] == "stage" else leave_here)(run, job, local)
+    return (stage_here if argv[0] == "stage" else clean_here)(run, job, local)
 
 
 def stage_here(run: RunFolder, job: int, local: str) -> int:
     try:
-        wanted = plan.load(run)
-        if wanted is None:
+        run_plan = plan.load(run)
+        if run_plan is None:
             return 0
         job_folder.make_at(os.path.dirname(local))
         if os.path.isdir(local):
@@ -45,8 +45,8 @@ def stage_here(run: RunFolder, job: int, local: str) -> int:
         job_folder.job_folder(os.path.dirname(local))
         with open(_made_by(local), "w"):
             pass
-        prepare_program.place_code(run, wanted, run.place(job), os.path.join(local, "code"))
-        stage_datasets.place(run, wanted, local)
+        prepare_program.place_code(run, run_plan, run.place(job), os.path.join(local, "code"))
+        stage_datasets.place(run, run_plan, local)
     except (
         OSError,
         unpacked_code.WrongSnapshot,
@@ -54,12 +54,12 @@ def stage_here(run: RunFolder, job: int, local: str) -> int:
         plan.WrongFormat,
         ValueError,
     ) as problem:
-        say("{} could not be made ready: {}".format(socket.gethostname(), problem))
+        say("{} could not be prepared: {}".format(socket.gethostname(), problem))
         return 1
     return 0
 
 
-def leave_here(run: RunFolder, job: int, local: str) -> int:
+def clean_here(run: RunFolder, job: int, local: str) -> int:
     program_process.end_left_by(program_process.tag(run, job))
     if os.path.exists(_made_by(local)):
         stage.remove(local)
@@ -101,17 +101,17 @@ def left_clean(work: Work, local: str) -> Iterator[None]:
         yield
     finally:
         if work.plan.launch.nodes > 1:
-            _leave(_on_every_node(work, "leave", local))
+            _clean(_on_every_node(work, "clean", local))
 
 
-def _leave(words: List[str]) -> None:
+def _clean(words: List[str]) -> None:
     try:
         code = subprocess.call(words, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as problem:
-        say("other nodes could not be cleaned up: {}".format(problem))
+        say("could not clean up other nodes: {}".format(problem))
         return
     if code != 0:
-        say("other nodes could not be cleaned up: exit code {}".format(code))
+        say("could not clean up other nodes: exit code {}".format(code))
 
 
 def _on_every_node(work: Work, word: str, local: str) -> List[str]:
@@ -119,5 +119,5 @@ def _on_every_node(work: Work, word: str, local: str) -> List[str]:
     words = launch.on_all(how, tasks=1)
     if how.reach == launch.SRUN:
         words.append("--overlap")  # beside whatever step of the job may still be there
-    words += [sys.executable, own_program.own_path(), "everywhere", word]
+    words += [sys.executable, own_program.own_path(), "other-nodes", word]
     return words + [work.run.path, str(work.job), local]

@@ -10,7 +10,7 @@ from ..record import jobs, learned_patterns, metrics, resume_evidence
 from ..record.events import say
 from ..record.plan import Plan
 from ..record.run_folder import RunFolder
-from . import program_command, program_process, results, unpacked_code
+from . import earlier_results, program_command, program_process, unpacked_code
 from .this_job import Work
 
 _READABLE = 120.0  # seconds for storage that refuses what may be the newest checkpoint
@@ -22,7 +22,7 @@ def choose_checkpoint(work: Work) -> jobs.Saved:
 
     def damaged(path: str, why: str) -> None:
         say("the checkpoint {} is damaged and set aside: {}".format(path, why))
-        work.diary.note("checkpoint damaged", path=path, why=why)
+        work.event_log.note("checkpoint damaged", path=path, why=why)
 
     found = _newest(work, damaged)
     if found is None and work.job > 1:
@@ -51,12 +51,12 @@ def _newest(work: Work, damaged: newest_checkpoint.Report) -> jobs.Saved:
         try:
             return jobs.newest(work.run, work.job, work.plan.patterns, damaged)
         except Unreadable as problem:
-            if time.monotonic() > until or work.look() is not None:
+            if time.monotonic() > until or work.stop_reason() is not None:
                 raise
             if str(problem) != said:
                 said = str(problem)
                 say(said + "; trying again")
-                work.diary.note("checkpoint unreadable", why=said)
+                work.event_log.note("checkpoint unreadable", why=said)
         time.sleep(_ANOTHER_TRY)
 
 
@@ -78,7 +78,7 @@ def unpack_code(work: Work, code: str) -> unpacked_code.Listing:
 def place_code(run: RunFolder, plan: Plan, carried: str, code: str) -> None:
     unpacked_code.refuse_damaged(run.code(plan.code), plan)
     unpacked_code.unpack(run.code(plan.code), code)
-    results.show(code, carried, plan.keep)
+    earlier_results.show(code, carried, plan.keep)
 
 
 def places(work: Work, data: Dict[str, str], found: jobs.Saved) -> program_command.Places:
@@ -94,7 +94,7 @@ def _as_given(work: Work, path: str) -> str:
     return tensorflow.as_given(os.path.join(work.carried, path))
 
 
-def told_to_program(work: Work, local: str) -> Dict[str, str]:
+def run_variables(work: Work, local: str) -> Dict[str, str]:
     """Variables that say which run and job this is, and how long it has."""
     return {
         "RABASKA_RUN": work.run.name,

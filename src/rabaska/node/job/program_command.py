@@ -74,20 +74,20 @@ def _filled(word: str, values: Dict[str, str]) -> str:
 
 
 def environment(places: Places, given: Dict[str, str], extra: Dict[str, str]) -> Dict[str, str]:
-    """`given` with what the program is told; `extra` are variables of this run and job."""
-    told = dict(given)
-    told.update(extra)
-    told["PYTHONUNBUFFERED"] = "1"
-    told["PYTHONPATH"] = os.pathsep.join(
-        filter(None, [told.get("PYTHONPATH", ""), own_program.own_path()])
+    """`given` with the variables for the program; `extra` are variables of this run and job."""
+    variables = dict(given)
+    variables.update(extra)
+    variables["PYTHONUNBUFFERED"] = "1"
+    variables["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [variables.get("PYTHONPATH", ""), own_program.own_path()])
     )
     for name, path in reversed(list(places.data.items())):
-        told["RABASKA_DATA_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper()] = path
-        told["RABASKA_DATA"] = path
-    told["RABASKA_OUTPUT"] = places.output
-    told["RABASKA_CHECKPOINTS"] = places.checkpoints
-    told["RABASKA_RESUME"] = "0" if places.checkpoint is None else "1"
-    told.pop("RABASKA_CHECKPOINT", None)
+        variables["RABASKA_DATA_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper()] = path
+        variables["RABASKA_DATA"] = path
+    variables["RABASKA_OUTPUT"] = places.output
+    variables["RABASKA_CHECKPOINTS"] = places.checkpoints
+    variables["RABASKA_RESUME"] = "0" if places.checkpoint is None else "1"
+    variables.pop("RABASKA_CHECKPOINT", None)
     if places.checkpoint is not None:
-        told["RABASKA_CHECKPOINT"] = places.checkpoint
-    return told
+        variables["RABASKA_CHECKPOINT"] = places.checkpoint
+    return variables

@@ -46,7 +46,7 @@ def provide(environment: Dict[str, str], run: RunFolder) -> Dict[str, str]:
     return dict(environment, PATH=os.pathsep.join([path, folder]))
 
 
-def told(words: List[str], environment: Mapping[str, str]) -> str:
+def stand_in_note(words: List[str], environment: Mapping[str, str]) -> str:
     """What to say where a command uses a name that `environment` lacks; else nothing."""
     for name, stand_in in sorted(missing(environment).items()):
         if name in words:
@@ -72,23 +72,27 @@ _LAST_OPTION = "cmWX"  # what follows in the same word is no option
 _LEFT = re.compile(r".*\.\d+-\d+" + re.escape(files.PARTIAL))
 
 
-def environment(given: Dict[str, str], run: RunFolder, wanted: Plan) -> Dict[str, str]:
+def environment(given: Dict[str, str], run: RunFolder, run_plan: Plan) -> Dict[str, str]:
     """`given`, the whole environment of a program, with what has it watched."""
-    told = dict(given)
-    if not wanted.watch or told.get(SWITCH) == "0":
-        told[SWITCH] = "0"
-        return told
+    variables = dict(given)
+    if not run_plan.watch or variables.get(SWITCH) == "0":
+        variables[SWITCH] = "0"
+        return variables
     first = os.path.join(own_program.own_path(), FIRST)
-    told["PYTHONPATH"] = os.pathsep.join(filter(None, [first, told.get("PYTHONPATH", "")]))
-    told["RABASKA_METRICS"] = run.metrics
-    told["RABASKA_SAVED"] = os.path.join(run.place(int(told["RABASKA_JOB"])), save_log.NAME)
-    told[SWITCH] = "1"
-    return told
+    variables["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [first, variables.get("PYTHONPATH", "")])
+    )
+    variables["RABASKA_METRICS"] = run.metrics
+    variables["RABASKA_SAVED"] = os.path.join(
+        run.place(int(variables["RABASKA_JOB"])), save_log.NAME
+    )
+    variables[SWITCH] = "1"
+    return variables
 
 
-def note_if_deaf(words: List[str], run: RunFolder, job: int, now: float) -> None:
+def note_if_unwatchable(words: List[str], run: RunFolder, job: int, now: float) -> None:
     """Tell that a program cannot be watched, where its command shows it."""
-    option = deaf(words)
+    option = isolating_option(words)
     if not option:
         return
     try:
@@ -97,7 +101,7 @@ def note_if_deaf(words: List[str], run: RunFolder, job: int, now: float) -> None
         pass  # nothing depends on it
 
 
-def deaf(words: List[str]) -> str:
+def isolating_option(words: List[str]) -> str:
     """The option by which a Python among `words` takes no advice; "" when there is none."""
     for place, word in enumerate(words):
         if not is_python(word):

@@ -100,7 +100,7 @@ def _not_started(word: str, problem: OSError, environment: Dict[str, str]) -> No
     if problem.errno == errno.E2BIG:
         why = (
             environment_variables.too_long(environment)
-            or "its words and variables are too long together"
+            or "its arguments and variables are too long"
         )
         return NotStarted(NOT_EXECUTABLE, "cannot execute {}: {}".format(word, why))
     if problem.errno == errno.ENOENT:
@@ -160,7 +160,7 @@ def watch(
             return clock() >= kill_at or (stop is not None and stop.at_once)
 
         ask_left(below, ask, is_over)
-    return explained(process.returncode, asked)
+    return explain_exit(process.returncode, asked)
 
 
 def ask_left(below: Dict[int, str], number: int, is_over: Callable[[], bool]) -> None:
@@ -184,7 +184,7 @@ def wait_for_left(below: Dict[int, str], is_over: Callable[[], bool]) -> None:
     ask_left(below, 0, is_over)
 
 
-def asked_meanwhile(end: ProgramEnd, told: Look) -> ProgramEnd:
+def stopped_meanwhile(end: ProgramEnd, told: Look) -> ProgramEnd:
     """`end`, unless the job was `told` to end too late for the agent to ask the program.
 
     A scheduler signals agent and program together. A program that saves and exits 0 at once is
@@ -233,7 +233,7 @@ def _hang_up(process: "subprocess.Popen[bytes]") -> bool:
     return True
 
 
-def explained(code: int, asked: Optional[Stop]) -> ProgramEnd:
+def explain_exit(code: int, asked: Optional[Stop]) -> ProgramEnd:
     """What `code` (negative: a signal) means, given whether the program had been asked to stop."""
     exit_code = code if code >= 0 else None
     number = -code if code < 0 else None
@@ -248,7 +248,7 @@ def explained(code: int, asked: Optional[Stop]) -> ProgramEnd:
         return ProgramEnd(chain_rule.KILLED, _killed(died_of), exit_code, number)
     if number is not None:
         return ProgramEnd(
-            chain_rule.CRASHED, "the program died of {}".format(_name(number)), None, number
+            chain_rule.CRASHED, "the program was killed by {}".format(_name(number)), None, number
         )
     return ProgramEnd(chain_rule.CRASHED, "the program ended with exit code {}".format(code), code)
 

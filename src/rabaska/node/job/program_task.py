@@ -11,7 +11,7 @@ from typing import Callable, List, NamedTuple, Optional
 
 from .. import files, processes
 from . import launch, program_process
-from .program_process import ProgramEnd, explained
+from .program_process import ProgramEnd, explain_exit
 
 
 class TaskFailure(NamedTuple):
@@ -36,11 +36,11 @@ def first(path: str) -> Optional[TaskFailure]:
     return None
 
 
-def blamed(end: ProgramEnd, failure: Optional[TaskFailure]) -> ProgramEnd:
+def explained_by_first_failure(end: ProgramEnd, failure: Optional[TaskFailure]) -> ProgramEnd:
     """How the program ended, by the process that failed first; unless it was asked to stop."""
     if failure is None or end.stop is not None:
         return end
-    found = explained(failure.code, None)
+    found = explain_exit(failure.code, None)
     who = failure.host if failure.rank is None else "process {0.rank} on {0.host}".format(failure)
     return found._replace(reason="{} failed first: {}".format(who, found.reason))
 
@@ -49,18 +49,18 @@ _LOOK = 0.1  # seconds
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="task")
-    words.add_argument("--signal", default="TERM")
-    words.add_argument("--failures", help="the file that names who failed")
-    words.add_argument("--ranks", action="store_true", help="set RANK and its like from srun's")
-    words.add_argument("--below", action="store_true", help="ask the children of the command")
-    words.add_argument("--node", action="store_true", help="tell torchrun which node this is")
-    words.add_argument("command", nargs="+")
-    asked = words.parse_args(argv)
+    parser = argparse.ArgumentParser(prog="task")
+    parser.add_argument("--signal", default="TERM")
+    parser.add_argument("--failures", help="the file that names who failed")
+    parser.add_argument("--ranks", action="store_true", help="set RANK and its like from srun's")
+    parser.add_argument("--below", action="store_true", help="ask the children of the command")
+    parser.add_argument("--node", action="store_true", help="tell torchrun which node this is")
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args(argv)
     environment = dict(os.environ)
-    if asked.ranks:
+    if options.ranks:
         environment.update(launch.rank(os.environ))
-    if asked.node:
+    if options.node:
         environment.update(launch.node(os.environ))
     disturbed = []  # type: List[int]
     for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGHUP"):
@@ -68,16 +68,16 @@ def main(argv: List[str]) -> int:
         signal.signal(getattr(signal, name), lambda number, _: disturbed.append(number))
     processes.become_reaper()
     try:
-        child = program_process.start_below(asked.command, environment)
+        child = program_process.start_below(options.command, environment)
     except program_process.NotStarted as problem:
         sys.stderr.write("rabaska: {}\n".format(problem.reason))
         return problem.code
-    number = getattr(signal, "SIG" + asked.signal)
+    number = getattr(signal, "SIG" + options.signal)
     heard = []  # type: List[int]
 
     def pass_on() -> None:
         heard.append(number)
-        ask(child.pid, number, asked.below)
+        ask(child.pid, number, options.below)
 
     code = watch(child, pass_on)
     if code < 0 and (heard or disturbed):  # a shell, perhaps: its program has the time to save
@@ -86,9 +86,9 @@ def main(argv: List[str]) -> int:
         program_process.ask_left(left, again, lambda: _said(0) == b"")
     processes.end_tree(child.pid, 0)
     code = code if code >= 0 else 128 - code
-    if code and asked.failures and not disturbed:
-        rank = None if asked.below else launch.number_of(environment)
-        note(asked.failures, code, rank)
+    if code and options.failures and not disturbed:
+        rank = None if options.below else launch.number_of(environment)
+        note(options.failures, code, rank)
     return code
 
 

@@ -11,11 +11,11 @@ import threading
 import time
 from typing import Callable, Dict, Iterator, List, Optional, Set, Tuple
 
-from .. import files
 from ..checkpoints import newest_checkpoint, order, save_log, save_units, validity
 from ..checkpoints.order import Candidate
 from ..checkpoints.save_units import Unit
 from . import copied_files, copy_files, results
+from .rescued_saves import RescuedSaves, State, state_of
 from .unpacked_code import Listing
 
 EVERY = 15.0  # seconds
@@ -23,12 +23,11 @@ SMALL = 1 << 20  # bytes
 _QUIET = 1.0  # seconds for which a folder that nobody finishes by a mark must stay the same
 _TRIES = 3  # in one sweep, with a save that changes while it is copied
 _MISSED = 3  # sweeps in a row, after which it is said
-_CUT_SHORT = "a part of it is cut short, and the copy made before stays"
+_CUT_SHORT = "part of it is incomplete; the earlier copy is kept"
 # Of saves, and no pattern of single checkpoints.
 _PARTS = ["*.bin", "*.npy", "*.tar", "*.msgpack", "*.pickle", "*.pdopt", "*.tmp", "*.partial"]
 _SPARE = 1.5  # how much longer than the last time a copy may take
 
-State = Tuple[int, int]  # size and time
 Report = Callable[[str, str], None]  # path, why it could not be rescued
 
 
@@ -46,7 +45,7 @@ class Rescue:
         patterns: List[str],
         before: Listing,
         report: Report = lambda path, why: None,
-        said: copied_files.Said = copied_files.unsaid,
+        said: copied_files.Notify = copied_files.ignored,
     ) -> None:
         self._code = code
         self._carried = carried
@@ -58,7 +57,7 @@ class Rescue:
         self._half: Set[str] = set()  # parts of saves that are being written
         self._logged: Set[str] = set()  # folders in which a log grows: they are not one save
         self._skipped = None  # type: Optional[OSError]
-        self._rescued = []  # type: List[Unit]
+        self._kept = RescuedSaves(code, carried, before, self._copied)
         self._missed = 0
         self._took = 0.0  # seconds, for the last save
         self._over = threading.Event()
@@ -136,7 +135,7 @@ class Rescue:
                 self._skip(unit, copy_files.CHANGED)
                 continue
             self._copy(unit, now)
-            self._follow_deletions(unit)
+            self._kept.follow(unit, self._known())
             return chosen.path
         return None
 
@@ -173,10 +172,10 @@ class Rescue:
     def _is_new(self, path: str) -> bool:
         """Not as it was before; what is a link was written to the output in the first place."""
         there = os.path.join(self._code, path)
-        return not os.path.islink(there) and self._before.get(path) != _state(there)
+        return not os.path.islink(there) and self._before.get(path) != state_of(there)
 
     def _states(self, unit: Unit) -> Dict[str, Optional[State]]:
-        return {path: _state(os.path.join(self._code, path)) for path in unit.files}
+        return {path: state_of(os.path.join(self._code, path)) for path in unit.files}
 
     def _skip(self, unit: Unit, why: str) -> None:
         """An older save is tried; that the newest was skipped is said if it lasts."""
@@ -227,7 +226,7 @@ class Rescue:
         known = self._known()
         new = list(results.new_files(self._code, self._before))
         for path in sorted(new, key=self._is_link):  # after what they lead to
-            state = _state(os.path.join(self._code, path))
+            state = state_of(os.path.join(self._code, path))
             if self._is_link(path):
                 if not self._leads_to_copy(path):
                     continue
@@ -258,93 +257,14 @@ class Rescue:
         inside = [target]
         if os.path.isdir(there):
             inside = [os.path.join(target, name) for name in copy_files.states(there)]
-        states = {path: _state(os.path.join(self._code, path)) for path in inside}
+        states = {path: state_of(os.path.join(self._code, path)) for path in inside}
         return bool(states) and all(
             state in (self._copied.get(path), self._before.get(path))
             for path, state in states.items()
             if state is not None
         )
 
-    def _follow_deletions(self, newest: Unit) -> None:
-        """A program that deletes old checkpoints does not want their copies either.
-
-        One that moved them to the output itself does: what is no longer our copy stays. Where one
-        moved them beside the code, the copies move, too.
-        """
-        known = self._known()
-        written = set(newest.files)
-        self._rescued = [unit for unit in self._rescued if written.isdisjoint(unit.files)]
-        for unit in list(self._rescued):
-            there = [os.path.join(self._code, path) for path in unit.files]
-            if any(map(os.path.lexists, there)):
-                continue
-            self._rescued.remove(unit)
-            moved = self._moved(unit)
-            if moved is not None:
-                self._move_copy(unit, moved, known)
-                continue
-            for path in [unit.folder] if unit.folder else unit.files:
-                self._remove_copy(path, known)
-        self._rescued.append(newest)
-
-    def _moved(self, unit: Unit) -> Optional[Unit]:
-        """Where all files of a save are now; a rename changes neither their size nor their time."""
-        places = {}  # type: Dict[Optional[State], str]
-        for path in results.new_files(self._code, self._before):
-            if not self._is_link(path):
-                places[_state(os.path.join(self._code, path))] = path
-        found = [places.get(self._copied.get(path)) for path in unit.files]
-        paths = [path for path in found if path is not None]
-        if len(set(paths)) < len(unit.files):
-            return None
-        if not unit.folder:
-            return Unit("", paths)
-        ends = [path[len(unit.folder) :] for path in unit.files]
-        folder = paths[0][: -len(ends[0])]
-        return Unit(folder, paths) if paths == [folder + end for end in ends] else None
-
-    def _move_copy(self, unit: Unit, moved: Unit, known: copied_files.Copies) -> None:
-        output = os.path.join(self._carried, "output")
-        pairs = [(unit.folder, moved.folder)] if unit.folder else zip(unit.files, moved.files)
-        for old, new in pairs:
-            place = known.place_of(old)
-            target = known.choose(new, bool(unit.folder))
-            if target is None:
-                self._remove_copy(old, known)  # the program put the same there itself
-            elif known.are_ours(old, place) and os.path.lexists(os.path.join(output, place)):
-                there = os.path.join(output, target)
-                os.makedirs(os.path.dirname(there), exist_ok=True)
-                if unit.folder:
-                    copy_files.remove_folder(there)
-                os.replace(os.path.join(output, place), there)
-                known.note(target)
-                self._copied.update(
-                    (path, self._copied[earlier])
-                    for earlier, path in zip(unit.files, moved.files)
-                    if path == new or unit.folder
-                )
-        known.remember(moved.files, moved.files)
-        self._rescued.append(moved)
-
-    def _remove_copy(self, path: str, known: copied_files.Copies) -> None:
-        place = known.place_of(path)
-        if not known.are_ours(path, place):
-            return
-        target = os.path.join(self._carried, "output", place)
-        if os.path.isdir(target) and not os.path.islink(target):
-            copy_files.remove_folder(target)
-        else:
-            files.remove_if_there(target)
-
 
 def _grew(before: Optional[copy_files.State], now: copy_files.State) -> bool:
     """Whether it is the same file with more in it; one of a newer save is another."""
     return before is not None and before[0] == now[0] and before[1] < now[1]
-
-
-def _state(path: str) -> Optional[State]:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns

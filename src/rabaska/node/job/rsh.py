@@ -9,20 +9,20 @@ from typing import List
 
 from ..record.events import say
 from . import node_list
-from .run_on_nodes import Spread
+from .run_on_nodes import CommandOnNodes
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="rsh")
-    words.add_argument("--reach", default="")
-    words.add_argument("host")
-    words.add_argument("command", nargs=argparse.REMAINDER)
-    asked = words.parse_args(argv)
+    parser = argparse.ArgumentParser(prog="rsh")
+    parser.add_argument("--reach", default="")
+    parser.add_argument("host")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args(argv)
     try:
-        known = node_list.hosts(asked.reach, socket.gethostname())
-        host = node_list.host_called(asked.host, known)
-        shell = ["sh", "-c", " ".join(asked.command)]
-        return Spread([host], asked.reach, 1, shell, first_is_here=False).run()
+        known = node_list.hosts(options.reach, socket.gethostname())
+        host = node_list.host_called(options.host, known)
+        shell = ["sh", "-c", " ".join(options.command)]
+        return CommandOnNodes([host], options.reach, 1, shell, first_is_here=False).run()
     except (node_list.NotReached, OSError) as problem:
         say(str(problem))
         return 1

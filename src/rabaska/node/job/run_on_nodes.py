@@ -1,10 +1,10 @@
 """A command on every node of a job, where the scheduler has no srun that would do it.
 
-`spread --reach HOW [--nodes N] [--tasks T] -- COMMAND…`
+`on-nodes --reach HOW [--nodes N] [--tasks T] -- COMMAND…`
 
 It behaves like srun: standard input is passed on to every process, what they print is printed here,
 and when one process fails the others are ended, and its exit code is ours. The scheduler's own way
-(`pbsdsh`, `qrsh -inherit`) or ssh only has to start a companion on each node, which connects back:
+(`pbsdsh`, `qrsh -inherit`) or ssh only has to start a helper on each node, which connects back:
 pbsdsh gives neither input nor output.
 """
 
@@ -35,7 +35,7 @@ from .node_messages import (
     RESULT,
     WORK,
     Frame,
-    Talk,
+    HelperConnection,
     is_proof,
     proof,
 )
@@ -44,25 +44,25 @@ _PATIENCE = 120.0  # seconds for nodes that do not answer
 _LAST_WORDS = 10.0  # seconds for what was started to end
 _LOOK = 0.1
 _FAILED = 1
-_MOST_STRANGERS = 64  # ours say who they are at once; `select` cannot watch a thousand
+_MOST_UNPROVEN = 64  # ours say who they are at once; `select` cannot watch a thousand
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="spread")
-    words.add_argument("--reach", default="")
-    words.add_argument("--nodes", type=int, default=1)
-    words.add_argument("--tasks", type=int, default=1)
-    words.add_argument("command", nargs="+")
-    asked = words.parse_args(argv)
+    parser = argparse.ArgumentParser(prog="on-nodes")
+    parser.add_argument("--reach", default="")
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--tasks", type=int, default=1)
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args(argv)
     try:
-        hosts = node_list.several(asked.reach, socket.gethostname(), asked.nodes)
-        return Spread(hosts, asked.reach, asked.tasks, asked.command).run()
+        hosts = node_list.several(options.reach, socket.gethostname(), options.nodes)
+        return CommandOnNodes(hosts, options.reach, options.tasks, options.command).run()
     except NotReached as problem:
         say(str(problem))
         return _FAILED
 
 
-class Spread:
+class CommandOnNodes:
     """One command on its way to every node, and what comes back."""
 
     def __init__(
@@ -78,9 +78,9 @@ class Spread:
         self._tasks = tasks
         self._command = command
         self._first_is_here = first_is_here
-        self._companions = {}  # type: Dict[int, Talk]  # by the place of their node in `hosts`
+        self._helpers = {}  # type: Dict[int, HelperConnection]  # by the place in `hosts`
         self._nonces = {}  # type: Dict[int, str]
-        self._strangers = []  # type: List[Talk]  # who has not said the key yet
+        self._unproven = []  # type: List[HelperConnection]  # who has not said the key yet
         self._starters = {}  # type: Dict[int, subprocess.Popen[bytes]]
         self._left = dict.fromkeys(range(len(hosts)), tasks)  # processes, by node
         self._code = 0
@@ -91,22 +91,22 @@ class Spread:
             signal.signal(getattr(signal, name), lambda *_: None)
         with _listener(self._others()) as listener:
             try:
-                with _meeting(self._work()) as (path, self._key):
-                    self._start_companions(listener.getsockname(), path)
-                    self._meet(listener)
-                self._attend()
+                with _key_file(self._work()) as (path, self._key):
+                    self._start_helpers(listener.getsockname(), path)
+                    self._wait_for_helpers(listener)
+                self._relay()
             finally:
-                self._part()
+                self._close()
         return self._code
 
     def _others(self) -> List[str]:
         """The nodes that must reach this one."""
         return [host.name for host in self._hosts[1 if self._first_is_here else 0 :]]
 
-    def _start_companions(self, address: Tuple[str, int], path: str) -> None:
+    def _start_helpers(self, address: Tuple[str, int], path: str) -> None:
         for number, host in enumerate(self._hosts):
             here = number == 0 and self._first_is_here
-            words = [sys.executable, own_program.own_path(), "companion"]
+            words = [sys.executable, own_program.own_path(), "node-helper"]
             words += [address[0], str(address[1]), path, str(number)]
             if not here:
                 search = os.environ.get("PATH", "")
@@ -116,54 +116,54 @@ class Spread:
             except OSError as problem:
                 raise NotReached("{} cannot be reached: {}".format(host.name, problem))
 
-    def _meet(self, listener: socket.socket) -> None:
-        """Wait until there is a companion on every node."""
+    def _wait_for_helpers(self, listener: socket.socket) -> None:
+        """Wait until there is a helper on every node."""
         give_up = time.monotonic() + _PATIENCE
-        while len(self._companions) < len(self._hosts):
-            self._see_who_failed()
+        while len(self._helpers) < len(self._hosts):
+            self._check_starters()
             if time.monotonic() > give_up:
                 raise NotReached("{} did not answer".format(self._missing()))
-            listened = [listener, *self._strangers]  # type: List[Any]
+            listened = [listener, *self._unproven]  # type: List[Any]
             ready, _, _ = select.select(listened, [], [], _LOOK)
-            for stranger in [one for one in self._strangers if one in ready]:
-                self._greet(stranger)
+            for newcomer in [one for one in self._unproven if one in ready]:
+                self._check_hello(newcomer)
             if listener in ready:
-                self._let_in(listener)
-        for number, talk in self._companions.items():
-            talk.say(WORK, proof(self._key, WORK, self._nonces[number]).encode("ascii"))
+                self._accept(listener)
+        for number, connection in self._helpers.items():
+            connection.send(WORK, proof(self._key, WORK, self._nonces[number]).encode("ascii"))
 
-    def _let_in(self, listener: socket.socket) -> None:
+    def _accept(self, listener: socket.socket) -> None:
         try:
-            self._strangers.append(Talk(listener.accept()[0], LONGEST_HELLO))
+            self._unproven.append(HelperConnection(listener.accept()[0], LONGEST_HELLO))
         except OSError:
             return  # gone again
-        if len(self._strangers) > _MOST_STRANGERS:
-            self._strangers.pop(0).close()  # the one that has been silent for longest
+        if len(self._unproven) > _MOST_UNPROVEN:
+            self._unproven.pop(0).close()  # the one that has been silent for longest
 
-    def _see_who_failed(self) -> None:
+    def _check_starters(self) -> None:
         for number, starter in self._starters.items():
             code = starter.poll()
-            if number not in self._companions and code not in (None, 0):
+            if number not in self._helpers and code not in (None, 0):
                 name = self._hosts[number].name
                 raise NotReached("{} could not be reached: exit code {}".format(name, code))
 
     def _missing(self) -> str:
-        lacking = set(range(len(self._hosts))) - set(self._companions)
+        lacking = set(range(len(self._hosts))) - set(self._helpers)
         return ", ".join(self._hosts[number].name for number in sorted(lacking))
 
-    def _greet(self, talk: Talk) -> None:
-        frames = talk.heard()
+    def _check_hello(self, connection: HelperConnection) -> None:
+        frames = connection.received()
         if frames == []:
             return
-        self._strangers.remove(talk)
+        self._unproven.remove(connection)
         who = _who(frames[0], self._key) if frames else None
-        if who is None or who[0] in self._companions:
-            talk.close()
+        if who is None or who[0] in self._helpers:
+            connection.close()
         else:
             place, nonce = who
-            talk.trust()
+            connection.trust()
             self._nonces[place] = nonce
-            self._companions[place] = talk
+            self._helpers[place] = connection
 
     def _work(self) -> Dict[str, Any]:
         return {
@@ -173,29 +173,29 @@ class Spread:
             "tasks": self._tasks,
         }
 
-    def _attend(self) -> None:
+    def _relay(self) -> None:
         """Pass on input and output until every process has ended, or one failed."""
         while any(self._left.values()) and not self._code:
-            listened = list(self._companions.values())  # type: List[Any]
+            listened = list(self._helpers.values())  # type: List[Any]
             ready, _, _ = select.select(listened + ([0] if self._input else []), [], [], _LOOK)
             if 0 in ready:
                 self._pass_input()
-            for number, talk in list(self._companions.items()):
-                if talk in ready:
-                    self._hear(number, talk)
+            for number, connection in list(self._helpers.items()):
+                if connection in ready:
+                    self._read_from(number, connection)
 
     def _pass_input(self) -> None:
         piece = os.read(0, 65536)
         self._input = bool(piece)
-        for talk in self._companions.values():
-            talk.say(INPUT, piece) if piece else talk.say(NO_MORE)
+        for connection in self._helpers.values():
+            connection.send(INPUT, piece) if piece else connection.send(NO_MORE)
 
-    def _hear(self, number: int, talk: Talk) -> None:
-        frames = talk.heard()
+    def _read_from(self, number: int, connection: HelperConnection) -> None:
+        frames = connection.received()
         if frames is None:
-            self._companions.pop(number).close()
+            self._helpers.pop(number).close()
             if self._left[number]:
-                say("{} was lost".format(self._hosts[number].name))
+                say("lost contact with {}".format(self._hosts[number].name))
                 self._code = self._code or _FAILED
             return
         for frame in frames:
@@ -208,9 +208,9 @@ class Spread:
                     say("{}: {}".format(self._hosts[number].name, ended["why"]))
                 self._code = self._code or int(ended["code"])
 
-    def _part(self) -> None:
-        for talk in list(self._companions.values()) + self._strangers:
-            talk.close()
+    def _close(self) -> None:
+        for connection in list(self._helpers.values()) + self._unproven:
+            connection.close()
         give_up = time.monotonic() + _LAST_WORDS
         for starter in self._starters.values():
             try:
@@ -221,7 +221,7 @@ class Spread:
 
 
 def _who(hello: Frame, key: str) -> Optional[Tuple[int, str]]:
-    """Which node a companion is on, and its nonce; None for somebody who does not know the key."""
+    """Which node a helper is on, and its nonce; None for somebody who does not know the key."""
     try:
         told = json.loads(hello.content.decode("ascii"))
         place, nonce = int(told["place"]), str(told["nonce"])
@@ -236,7 +236,7 @@ def _listener(others: List[str]) -> socket.socket:
     listener = socket.socket()
     try:
         listener.bind((_address_for(others[0]) if others else "127.0.0.1", 0))
-        listener.listen(len(others) + _MOST_STRANGERS)
+        listener.listen(len(others) + _MOST_UNPROVEN)
     except OSError as problem:
         listener.close()
         raise NotReached("this node has no address for {}: {}".format(others[0], problem))
@@ -251,7 +251,7 @@ def _address_for(host: str) -> str:
 
 
 @contextmanager
-def _meeting(work: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
+def _key_file(work: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
     """The file with a key and the work, and the key.
 
     All nodes see the file and only their user may read it: variables may be secrets, and the

@@ -34,7 +34,7 @@ class PlacedDataset(NamedTuple):
     arriving: bool  # whether shards may still be on their way
 
 
-class Ask(NamedTuple):
+class DatasetRequest(NamedTuple):
     """One dataset that wants a place."""
 
     dataset: StagedData
@@ -58,12 +58,12 @@ def stage_data(work: Work, local: str) -> Dict[str, str]:
     alone = work.plan.launch.nodes == 1
     placed = place(work.run, work.plan, local, freely=alone)
     for one in placed:
-        say("data: {}".format(told(one)))
+        say("data: {}".format(placement_line(one)))
     if placed:
         spent = round(time.monotonic() - began, 3)
         names = sorted(one.name for one in placed)
         each = [dict(one._asdict()) for one in placed]
-        work.diary.note("staged", datasets=names, placed=each, seconds=spent)
+        work.event_log.note("staged", datasets=names, placed=each, seconds=spent)
     return paths(placed)
 
 
@@ -71,18 +71,18 @@ def paths(placed: List[PlacedDataset]) -> Dict[str, str]:
     return {one.name: one.path for one in placed}
 
 
-def told(one: PlacedDataset) -> str:
+def placement_line(one: PlacedDataset) -> str:
     size = "{} {:.1f} MB {}".format(one.name, one.bytes / 1e6, one.where)
     if one.where == tier_choice.LEFT:
         return size
     if one.arriving:
-        return size + ", arriving while the program runs"
+        return size + ", copied while the program runs"
     return "{}, staged in {:.1f} s".format(size, one.seconds)
 
 
 def place(run: RunFolder, plan: Plan, local: str, *, freely: bool = False) -> List[PlacedDataset]:
     """Stage every dataset, below `local` or, when we may choose freely, where it is best."""
-    nearby = known(plan.nearby) if freely else Nearby()
+    nearby = folders_here(plan.nearby) if freely else Nearby()
     placed = []
     for dataset in plan.datasets:
         began, pack = time.monotonic(), run.pack(dataset.pack)
@@ -90,8 +90,8 @@ def place(run: RunFolder, plan: Plan, local: str, *, freely: bool = False) -> Li
         target = os.path.join(local, "staged", dataset.name)
         os.makedirs(target, exist_ok=True)
         try:
-            ask = Ask(dataset, pack, pack_format.load_manifest(pack), target)
-            put = _place_freely(ask, nearby) if freely else _place_locally(ask)
+            request = DatasetRequest(dataset, pack, pack_format.load_manifest(pack), target)
+            put = _place_freely(request, nearby) if freely else _place_locally(request)
         except pack_format.BadPack as problem:
             problem.remedy = _repair(plan, dataset.pack)
             raise
@@ -120,7 +120,7 @@ def _repair(plan: Plan, pack: str) -> str:
 def not_arriving(data: Dict[str, str]) -> List[str]:
     """What keeps shards from arriving, though the program goes on without."""
     found = ((name, background_copy.stopped(path)) for name, path in data.items())
-    return ["data {}: no more shards arrive: {}".format(*each) for each in found if each[1]]
+    return ["data {}: copying stopped: {}".format(*each) for each in found if each[1]]
 
 
 def finish_proof() -> None:
@@ -134,62 +134,64 @@ def leave() -> None:
         _held.pop()()
 
 
-def known(nearby: Nearby) -> Nearby:
+def folders_here(nearby: Nearby) -> Nearby:
     """The folders as they are called on this node; "" for one that it does not have."""
     named = (os.path.expandvars(folder) for folder in nearby)
     return Nearby(*(folder if os.path.isdir(folder) else "" for folder in named))
 
 
-def _place_locally(ask: Ask) -> PlacedDataset:
-    path = stage.stage(ask.pack, ask.target, ask.dataset.mode)
-    return _placed(ask, path, tier_choice.kind_of(ask.target))
+def _place_locally(request: DatasetRequest) -> PlacedDataset:
+    path = stage.stage(request.pack, request.target, request.dataset.mode)
+    return _placed(request, path, tier_choice.kind_of(request.target))
 
 
-def _place_freely(ask: Ask, nearby: Nearby) -> PlacedDataset:
-    disk = ask.target if ask.as_files else nearby.shared or ask.target
-    wanted = tier_choice.needed(ask.manifest, as_files=ask.as_files)
+def _place_freely(request: DatasetRequest, nearby: Nearby) -> PlacedDataset:
+    disk = request.target if request.as_files else nearby.shared or request.target
+    wanted = tier_choice.needed(request.manifest, as_files=request.as_files)
     tier = tier_choice.choose(wanted, tier_choice.tiers_here(nearby.memory, disk))
-    if ask.as_files:
+    if request.as_files:
         if tier is None:
-            raise _no_room(ask)
-        own = ask.target if tier.folder == disk else _own_folder(ask, tier.folder)
-        return _placed(ask, stage.stage(ask.pack, own), tier_choice.kind_of(own))
-    if tier is None or tier_choice.on_one_disk(ask.pack, tier.folder):
-        left = stage.link(ask.pack, ask.target)
-        if ask.size < _READ_THROUGH * free_memory():
+            raise _no_room(request)
+        own = request.target if tier.folder == disk else _own_folder(request, tier.folder)
+        return _placed(request, stage.stage(request.pack, own), tier_choice.kind_of(own))
+    if tier is None or tier_choice.on_one_disk(request.pack, tier.folder):
+        left = stage.link(request.pack, request.target)
+        if request.size < _READ_THROUGH * free_memory():
             background_copy.begin_proof(left)
-        return _placed(ask, left, tier_choice.LEFT)
-    return _placed(ask, _arriving(ask, tier, nearby), tier.kind, arriving=True)
+        return _placed(request, left, tier_choice.LEFT)
+    return _placed(request, _arriving(request, tier, nearby), tier.kind, arriving=True)
 
 
-def _placed(ask: Ask, path: str, where: str, *, arriving: bool = False) -> PlacedDataset:
-    return PlacedDataset(ask.dataset.name, path, ask.size, where, 0.0, arriving)
+def _placed(
+    request: DatasetRequest, path: str, where: str, *, arriving: bool = False
+) -> PlacedDataset:
+    return PlacedDataset(request.dataset.name, path, request.size, where, 0.0, arriving)
 
 
-def _own_folder(ask: Ask, root: str) -> str:
+def _own_folder(request: DatasetRequest, root: str) -> str:
     """A folder outside the job's space, removed with it; files may be written to, so not shared."""
-    own = shared_copy.own_folder(root, ask.manifest.identity)
+    own = shared_copy.own_folder(root, request.manifest.identity)
     if own is None:
-        return ask.target
+        return request.target
     _held.append(lambda: partial_folder.abandon(own))
     return own.path
 
 
-def _arriving(ask: Ask, tier: tier_choice.NodeTier, nearby: Nearby) -> str:
+def _arriving(request: DatasetRequest, tier: tier_choice.NodeTier, nearby: Nearby) -> str:
     use: Optional[shared_copy.Use] = None
     if tier.folder in (nearby.memory, nearby.shared):
-        use = shared_copy.begin(ask.pack, tier.folder, ask.size)
+        use = shared_copy.begin(request.pack, tier.folder, request.size)
     if use is None:
-        return background_copy.begin(ask.pack, ask.target)
+        return background_copy.begin(request.pack, request.target)
     reading, keep = use, tier.kind == tier_choice.DISK  # memory is too dear to be kept
     _held.append(lambda: shared_copy.leave(reading, keep=keep))
     return use.folder
 
 
-def _no_room(ask: Ask) -> tier_choice.NoTierFits:
+def _no_room(request: DatasetRequest) -> tier_choice.NoTierFits:
     return tier_choice.NoTierFits(
-        "{} needs space for {:.0f} MB and {} files, which the node does not have; "
+        "the node has no space for {} ({:.0f} MB, {} files); "
         'with `as = "shards"` it is read in place'.format(
-            ask.dataset.name, ask.manifest.bytes / 1e6, ask.manifest.files
+            request.dataset.name, request.manifest.bytes / 1e6, request.manifest.files
         )
     )

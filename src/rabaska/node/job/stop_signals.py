@@ -26,7 +26,7 @@ class Stop(NamedTuple):
     scheduler_ends: bool = False  # the scheduler will end the job itself, and may queue it again
 
 
-class BrokenOff(Exception):
+class StoppedEarly(Exception):
     """Work was left because of `stop`."""
 
     def __init__(self, stop: Stop) -> None:
@@ -57,13 +57,13 @@ class Interrupts:
 
 
 @contextmanager
-def broken_off_when(look: Callable[[], Optional[Stop]]) -> Iterator[None]:
-    """Leave the block by BrokenOff as soon as `look` sees a reason, whatever is under way."""
+def stopped_early_when(look: Callable[[], Optional[Stop]]) -> Iterator[None]:
+    """Leave the block by StoppedEarly as soon as `look` sees a reason, whatever is under way."""
 
     def tick(number: int, frame: object) -> None:
         stop = look()
         if stop is not None:
-            raise BrokenOff(stop)
+            raise StoppedEarly(stop)
 
     before = signal.signal(signal.SIGALRM, tick)
     signal.setitimer(signal.ITIMER_REAL, 0.01, _TICK)
@@ -108,13 +108,13 @@ class Deadline:
 
     def _find_out(self) -> None:
         try:
-            told = timed_command.heard(self._words, _PATIENCE, stderr=None)
-            if told.exit_code == timed_command.NO_ANSWER:
+            answer = timed_command.run(self._words, _PATIENCE, stderr=None)
+            if answer.exit_code == timed_command.NO_ANSWER:
                 raise OSError("{} did not answer".format(self._words[0]))
         except OSError as problem:
-            say("the scheduler could not be asked when this job ends: {}".format(problem))
+            say("could not ask the scheduler when this job ends: {}".format(problem))
             return
-        ends = moment(told.said.decode("utf-8", "replace"))
+        ends = moment(answer.output.decode("utf-8", "replace"))
         if ends is not None and ends > time.time():
             self._due = time.monotonic() + ends - time.time() - self._grace
 

@@ -5,7 +5,7 @@ import time
 from typing import Callable, Mapping, NamedTuple, Optional
 
 from ..record import chain_rule
-from ..record.events import Diary, say
+from ..record.events import EventLog, say
 from ..record.lease import Lease
 from ..record.plan import Plan
 from ..record.run_folder import RunFolder
@@ -14,7 +14,7 @@ from .stop_signals import Deadline, Interrupts, Stop, moment
 
 _NEAR = 90.0  # seconds; Slurm may send its warning up to a minute early (sbatch(1), --signal)
 
-_CANCELLED = Stop(chain_rule.CANCELLED, "somebody asked the run to stop")
+_CANCELLED = Stop(chain_rule.CANCELLED, "the run was asked to stop")
 
 Look = Callable[[], Optional[Stop]]  # for a reason to stop
 
@@ -34,10 +34,10 @@ class Work(NamedTuple):
     plan: Plan
     this_job: ThisJob
     lease: Lease
-    diary: Diary
+    event_log: EventLog
     deadline: Deadline
-    look: Look
-    told: Look  # whether the job was told to end, whatever the clock says
+    stop_reason: Look
+    end_signal: Look  # whether the job was told to end, whatever the clock says
 
     @property
     def job(self) -> int:
@@ -58,14 +58,14 @@ def say_in_log(work: Work, text: str) -> None:
         pass  # a full disk; it was said
 
 
-def this_job_from(environment: Mapping[str, str], wanted: Plan, now: float) -> ThisJob:
+def this_job_from(environment: Mapping[str, str], run_plan: Plan, now: float) -> ThisJob:
     ends = moment(environment.get("RABASKA_JOB_ENDS", ""))
     if ends is None or ends <= now:
-        ends = now + wanted.walltime
+        ends = now + run_plan.walltime
     return ThisJob(
         id=environment.get("RABASKA_JOB_ID", ""),
-        ask_at=ends - wanted.grace,
-        due=time.monotonic() + ends - wanted.grace - now,
+        ask_at=ends - run_plan.grace,
+        due=time.monotonic() + ends - run_plan.grace - now,
         local=environment.get("RABASKA_LOCAL", ""),
         one_at_a_time=bool(environment.get("RABASKA_ONE_AT_A_TIME")),
     )
@@ -88,16 +88,16 @@ def reasons_to_stop(holding: Lease, signals: Interrupts, deadline: Deadline) -> 
     return look
 
 
-def patience(grace: float, copying: float) -> float:
+def seconds_to_save(grace: float, copying: float) -> float:
     """Seconds that the program has to save, of its `grace`.
 
     The rest is for what lies beside its code, which took `copying` seconds the last time, and for
     the records. Half is the program's own in any case.
     """
-    return grace - min(grace / 2, max(copying, min(grace / 4, 10.0)) + for_records(grace))
+    return grace - min(grace / 2, max(copying, min(grace / 4, 10.0)) + seconds_for_records(grace))
 
 
-def for_records(grace: float) -> float:
+def seconds_for_records(grace: float) -> float:
     """Seconds in which a job writes how it ended."""
     return min(grace / 10, 5.0)
 

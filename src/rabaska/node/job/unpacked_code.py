@@ -44,7 +44,7 @@ def refuse_damaged(archive: str, plan: Plan) -> None:
         pass  # another job of the run was quicker, or may not change the store
     here = plan.origin.cluster == "here"
     raise DamagedSnapshot(
-        "the code archive {} is damaged: its digest is not its name".format(archive),
+        "the code archive {} is damaged: its digest does not match its name".format(archive),
         "`rabaska run` makes a new one" if here else "`rabaska resume` sends it again",
     )
 
@@ -73,7 +73,7 @@ def _unpack_one(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: str) -> N
     elif member.isreg():
         _write(tar, member, path)
     else:
-        raise WrongSnapshot("{!r} is neither file, folder nor link".format(member.name))
+        raise WrongSnapshot("{!r} is not a file, folder or link".format(member.name))
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
@@ -95,7 +95,7 @@ def _inside(folder: str, name: str) -> str:
     parent = os.path.realpath(os.path.dirname(path))
     climbs = os.path.isabs(name) or plain == ".." or plain.startswith("../")
     if climbs or os.path.commonpath([root, parent]) != root:
-        raise WrongSnapshot("{!r} would lead out of the code folder".format(name))
+        raise WrongSnapshot("{!r} points outside the code folder".format(name))
     return path
 
 

@@ -24,7 +24,7 @@ def main(argv: List[str]) -> int:
         sys.stderr.write("{}\n".format(problem))
         return 1
     if not made:
-        sys.stderr.write("{} is there already, and is another run\n".format(run.path))
+        sys.stderr.write("{} already exists and is another run\n".format(run.path))
     return 0 if made else TAKEN
 
 

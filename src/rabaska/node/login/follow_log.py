@@ -22,18 +22,18 @@ PAUSE = 0.3  # seconds between two looks at a log
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="tail")
-    words.add_argument("run", metavar="RUNFOLDER")
-    words.add_argument("--job", type=int, metavar="N", help="this job only")
-    words.add_argument("--follow", action="store_true", help="until the run is over")
-    words.add_argument("--from", type=int, default=0, metavar="BYTE", dest="start")
-    asked = words.parse_args(argv)
-    run = RunFolder(os.path.abspath(asked.run))
+    parser = argparse.ArgumentParser(prog="tail")
+    parser.add_argument("run", metavar="RUNFOLDER")
+    parser.add_argument("--job", type=int, metavar="N", help="this job only")
+    parser.add_argument("--follow", action="store_true", help="until the run is over")
+    parser.add_argument("--from", type=int, default=0, metavar="BYTE", dest="start")
+    options = parser.parse_args(argv)
+    run = RunFolder(os.path.abspath(options.run))
     if not os.path.isdir(run.path):
         sys.stderr.write("there is no run folder {}\n".format(run.path))
         return 9
     try:
-        _print(Printer(sys.stdout.buffer, asked.start), run, asked.job, asked.follow)
+        _print(Printer(sys.stdout.buffer, options.start), run, options.job, options.follow)
     except (BrokenPipeError, KeyboardInterrupt):
         # Nobody reads any more; without this Python complains again when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -146,8 +146,8 @@ def _plan(run: RunFolder) -> Optional[plan.Plan]:
 
 
 def _newest(run: RunFolder) -> jobs.Saved:
-    asked = _plan(run)
-    return jobs.newest(run, run.holder(), asked.patterns if asked else [])
+    run_plan = _plan(run)
+    return jobs.newest(run, run.holder(), run_plan.patterns if run_plan else [])
 
 
 def _header(run: RunFolder, job: int, last: bytes) -> str:

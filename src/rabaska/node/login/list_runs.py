@@ -17,23 +17,23 @@ from .run_report import DAMAGE, runs_of
 def main(argv: List[str]) -> int:
     for path in runs_of(argv[0]):
         try:
-            told = _told(RunFolder(path))
+            line = _line_for(RunFolder(path))
         except (plan.WrongFormat,) + DAMAGE as problem:
-            told = {"path": path, "problem": "{}: {}".format(type(problem).__name__, problem)}
-        sys.stdout.write(json.dumps(told, sort_keys=True) + "\n")
+            line = {"path": path, "problem": "{}: {}".format(type(problem).__name__, problem)}
+        sys.stdout.write(json.dumps(line, sort_keys=True) + "\n")
     return 0
 
 
-def _told(run: RunFolder) -> files.Json:
-    asked = plan.load(run)
-    if asked is None:
+def _line_for(run: RunFolder) -> files.Json:
+    run_plan = plan.load(run)
+    if run_plan is None:
         return {"path": run.path, "problem": "it has no run.json"}
     times = (line.get("time") for line in field_types.submission_lines(run))
     return {
         "run": run.name,
         "path": run.path,
-        "id": asked.id,
-        "project": asked.origin.project,
-        "folder": asked.origin.folder,
+        "id": run_plan.id,
+        "project": run_plan.origin.project,
+        "folder": run_plan.origin.folder,
         "time": next((time for time in times if time), 0.0),
     }

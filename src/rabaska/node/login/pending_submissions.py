@@ -189,7 +189,7 @@ def in_queue(run: RunFolder, find: List[str], mark: str) -> Optional[str]:
     Where jobs carry no mark, those of the run's name are followed by NAMED: its job is the one
     that nobody was told.
     """
-    said = _asked(find)
+    said = _output_of(find)
     if said is None:
         return None
     lines = [line.split() for line in said.splitlines() if line.strip()]
@@ -212,12 +212,12 @@ def _spellings(job_id: str) -> "set[str]":
     return {job_id, job_id.partition(".")[0], job_id.partition("_")[0]} - {""}
 
 
-def _asked(words: List[str]) -> Optional[str]:
+def _output_of(words: List[str]) -> Optional[str]:
     try:
-        told = timed_command.heard(words, _PATIENCE)
+        answer = timed_command.run(words, _PATIENCE)
     except OSError:
         return None
-    return told.said.decode("utf-8", "replace") if told.exit_code == 0 else None
+    return answer.output.decode("utf-8", "replace") if answer.exit_code == 0 else None
 
 
 def waiting(run: RunFolder) -> Optional[Json]:

@@ -19,14 +19,14 @@ class File(NamedTuple):
 
 
 class ReceivedParcel(NamedTuple):
-    told: str  # the target as the sender spells it
+    spelling: str  # the target as the sender spells it
     files: List[File]
-    squeezed: bool = False  # its bytes come compressed, chunk by chunk
-    doubted: bool = False  # what is here was found damaged, so all of it has to be proven again
+    compressed: bool = False  # its bytes come compressed, chunk by chunk
+    suspect: bool = False  # what is here was found damaged, so all of it has to be proven again
 
     @property
     def target(self) -> str:
-        return native(self.told)
+        return native(self.spelling)
 
     @property
     def partial(self) -> str:
@@ -37,7 +37,7 @@ class ReceivedParcel(NamedTuple):
         return os.path.exists(self.target)
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all its files are in their places: sites delete those that nobody read lately."""
         return all(_size(_inside(self.target, file)) == file.size for file in self.files)
 
@@ -89,7 +89,7 @@ def word(value: Any) -> bytes:
     return LENGTH.pack(len(text)) + text
 
 
-def heard() -> Any:
+def next_message() -> Any:
     """The next word of the sender."""
     length = LENGTH.unpack(read(LENGTH.size))[0]
     return json.loads(bytes(read(length)).decode("ascii"))

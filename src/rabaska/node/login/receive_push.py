@@ -16,7 +16,7 @@ from typing import List
 
 from ..files import is_still_there
 from ..own_program import program_path
-from .push_protocol import Json, ReceivedParcel, SenderGone, answer, heard, parcels
+from .push_protocol import Json, ReceivedParcel, SenderGone, answer, next_message, parcels
 
 NO_SPACE = 75  # the exit code when the disk or a quota is full
 CUT = 76  # when the sender stopped in the middle, or must ask again
@@ -25,8 +25,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def main(words: List[str]) -> int:
     try:
-        answer(missing(heard()))
-        answer(_taken(heard()))
+        answer(missing(next_message()))
+        answer(_taken(next_message()))
     except (SenderGone, FileNotFoundError):
         # Somebody else may have completed and renamed the same parcel: the sender asks again.
         return CUT
@@ -48,7 +48,9 @@ def missing(question: List[Json]) -> Json:
     """What is missing, and whether there is room; if so, the folders for it are made."""
     is_still_there(program_path())
     absent = [parcel for parcel in parcels(question) if not _is_here(parcel)]
-    arrived = {parcel.told: [parcel.arrived(file) for file in parcel.files] for parcel in absent}
+    arrived = {
+        parcel.spelling: [parcel.arrived(file) for file in parcel.files] for parcel in absent
+    }
     room = _make_room(absent) if absent else {}
     return {"missing": arrived, "room": room, "rsync": _has("rsync")}
 
@@ -57,7 +59,7 @@ def _is_here(parcel: ReceivedParcel) -> bool:
     """Whether nothing of it need come; if something must, what is here is where it shall grow."""
     if not is_still_there(parcel.target):
         return False
-    if parcel.is_whole and not parcel.doubted:
+    if parcel.is_complete and not parcel.suspect:
         return True
     from .write_received import take_down
 

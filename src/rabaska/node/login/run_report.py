@@ -9,10 +9,10 @@ hundreds of runs. A folder that is half made or damaged gives a line with `probl
 import argparse
 import os
 import sys
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, List, Optional
 
 from .. import files
-from ..checkpoints import order, validity
+from ..checkpoints import checkpoint_names, validity
 from ..record import (
     chain_rule,
     events,
@@ -20,30 +20,29 @@ from ..record import (
     lease,
     metrics,
     plan,
-    printed_progress,
     resume_evidence,
     submissions,
 )
 from ..record.run_folder import RunFolder
 from ..record.run_forecast import outlook, saving
+from .job_reports import Json, job_reports, last_metrics, time_written
 
 TAIL_LINES = 20
 TAIL_BYTES = 16 * 1024
 
-Json = Dict[str, Any]
 
 # What reading a damaged record can raise; anything else is a bug and keeps its traceback.
 DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError)
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="report")
-    words.add_argument("--tail", type=int, default=TAIL_LINES, metavar="N")
-    words.add_argument("--all", metavar="STORE")
-    words.add_argument("runs", nargs="*", metavar="RUNFOLDER")
-    asked = words.parse_args(argv)
-    for path in asked.runs + (runs_of(asked.all) if asked.all else []):
-        sys.stdout.write(files.to_json(report(path, asked.tail)) + "\n")
+    parser = argparse.ArgumentParser(prog="report")
+    parser.add_argument("--tail", type=int, default=TAIL_LINES, metavar="N")
+    parser.add_argument("--all", metavar="STORE")
+    parser.add_argument("runs", nargs="*", metavar="RUNFOLDER")
+    options = parser.parse_args(argv)
+    for path in options.runs + (runs_of(options.all) if options.all else []):
+        sys.stdout.write(files.to_json(report(path, options.tail)) + "\n")
         sys.stdout.flush()
     return 0
 
@@ -62,36 +61,36 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
     """Everything about one run that can be read in a moment."""
     run = RunFolder(os.path.abspath(path))
     problems = []  # type: List[str]
-    asked = _attempt(problems, "run.json", None, plan.load, run)
-    if asked is None and not problems:
+    run_plan = _attempt(problems, "run.json", None, plan.load, run)
+    if run_plan is None and not problems:
         there = os.path.isdir(run.path)
         problems.append("it has no run.json" if there else "there is no such folder")
-    patterns = asked.patterns if asked else []
+    patterns = run_plan.patterns if run_plan else []
     alive = _attempt(problems, "the holder", None, _holder_alive, run)
     saved = _attempt(problems, "checkpoints", None, _saved, run, patterns)
-    each = _attempt(problems, "jobs", [], _jobs, run, alive, asked)
-    told = "{} is damaged, and counts as missing"
+    each = _attempt(problems, "jobs", [], job_reports, run, alive, run_plan)
+    told = "{} is damaged and ignored"
     problems += [told.format(name) for name in _attempt(problems, "jobs", [], jobs.damaged, run)]
     lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
     return {
-        "run": asked.run if asked else run.name,
-        "id": asked.id if asked else None,
+        "run": run_plan.run if run_plan else run.name,
+        "id": run_plan.id if run_plan else None,
         "path": run.path,
-        "about": plan.about(asked) if asked else {},
-        "walltime": asked.walltime if asked else None,
-        "jobs_requested": asked.jobs if asked else None,
+        "about": plan.about(run_plan) if run_plan else {},
+        "walltime": run_plan.walltime if run_plan else None,
+        "jobs_requested": run_plan.jobs if run_plan else None,
         "submissions": _attempt(problems, "submissions.jsonl", [], _submissions, run),
         "done": os.path.exists(run.done),
         "stop": os.path.exists(run.stop),
-        "verdict": _attempt(problems, "the chain", None, _verdict, run, asked, alive, saved),
-        "begins_again": _attempt(problems, "the chain", "", _begins_again, run, asked),
+        "verdict": _attempt(problems, "the chain", None, _verdict, run, run_plan, alive, saved),
+        "begins_again": _attempt(problems, "the chain", "", _begins_again, run, run_plan),
         "jobs": [job for job, _ in each],
         "data": _attempt(problems, "events.jsonl", [], _staged, run),
         "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
-        "metrics": _merged([found for _, found in each]),
+        "metrics": last_metrics([found for _, found in each]),
         "speed": _attempt(problems, "metrics.jsonl", None, metrics.speed, lines),
-        "forecast": _attempt(problems, "the forecast", None, outlook, run, asked, lines, saved),
-        "saving": _attempt(problems, "the last job", None, saving, run, asked, lines),
+        "forecast": _attempt(problems, "the forecast", None, outlook, run, run_plan, lines, saved),
+        "saving": _attempt(problems, "the last job", None, saving, run, run_plan, lines),
         "extended": _attempt(problems, "events.jsonl", None, _extended, run),
         "not_kept": _attempt(problems, "jobs", [], _not_kept, run),
         "left_running": _attempt(problems, "events.jsonl", 0, _left_running, run),
@@ -155,80 +154,18 @@ def _holder_alive(run: RunFolder) -> Optional[bool]:
 
 
 def _verdict(
-    run: RunFolder, asked: Optional[plan.Plan], alive: Optional[bool], saved: Optional[Json]
+    run: RunFolder, run_plan: Optional[plan.Plan], alive: Optional[bool], saved: Optional[Json]
 ) -> Json:
     # A holder on another machine counts as running: only the scheduler, or a whole lease of
     # watching, could say otherwise.
-    decided = resume_evidence.verdict(run, asked, lambda: saved, last_is_over=alive is False)
+    decided = resume_evidence.verdict(run, run_plan, lambda: saved, last_is_over=alive is False)
     return dict(decided._asdict())
 
 
-def _begins_again(run: RunFolder, asked: Optional[plan.Plan]) -> str:
+def _begins_again(run: RunFolder, run_plan: Optional[plan.Plan]) -> str:
     """What `resume` would do, of a run that has begun; "" where it goes on."""
-    again = chain_rule.GOES_ON if asked is None else resume_evidence.begins_again(run, asked)
+    again = chain_rule.GOES_ON if run_plan is None else resume_evidence.begins_again(run, run_plan)
     return str(again) if again.why and run.holder() else ""
-
-
-def _jobs(
-    run: RunFolder, alive: Optional[bool], asked: Optional[plan.Plan]
-) -> List[Tuple[Json, printed_progress.Found]]:
-    """Each job with the metrics its log ended with, oldest first."""
-    pattern = asked.progress if asked else ""
-    told = []  # type: List[Tuple[Json, printed_progress.Found]]
-    before = printed_progress.StepSpan(None, None, None, {})
-    holder = run.holder()
-    for number in sorted(set(run.jobs()) | set(range(1, holder + 1))):
-        span = printed_progress.span(run.log(number), pattern)
-        job = _job(run, number, alive if number == holder else False)
-        if asked is not None:
-            job.update(_beginning(run, number, asked))
-            step = resume_evidence.judged(run, number, asked).step
-            span = span if step is None else span._replace(first_step=int(step))
-        job.update(first_step=span.first_step, last_step=span.last_step, epoch=span.epoch)
-        every = span.every or before.every or 1
-        job["steps_redone"] = steps_redone(before.last_step, span.first_step, every)
-        before = span
-        told.append((job, span.metrics))
-    return told
-
-
-def _job(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
-    begun, ended = jobs.read_begun(run, number), jobs.read_ended(run, number)
-    told = {"job": number, "holder_alive": alive}  # type: Json
-    told["heartbeat"] = _written(run.heartbeat(number))
-    for name in ("id", "host", "pid", "begun", "resumed_from"):
-        told[name] = getattr(begun, name, None)
-    for name in ("ended", "how", "reason", "exit_code", "signal"):
-        told[name] = getattr(ended, name, None)
-    if ended is None:
-        told["how"] = chain_rule.LOST if alive is False else chain_rule.RUNNING
-    return told
-
-
-def _beginning(run: RunFolder, number: int, asked: plan.Plan) -> Json:
-    """Whether the job went on from a checkpoint: as its program was told, and as it shows."""
-    begun = jobs.read_begun(run, number)
-    if begun is None or begun.checkpoint_seen is None:
-        return {}
-    judged = resume_evidence.judged(run, number, asked)
-    told = {"checkpoint_found": begun.checkpoint_seen["path"], "started_over": ""}
-    if judged.state == chain_rule.STARTED_OVER:
-        told.update(started_over=judged.why, resumed_from="")
-    if judged.state == resume_evidence.UNKNOWN and judged.why:
-        told["beginning_not_known"] = judged.why
-    if judged.state == resume_evidence.CONTINUED:
-        told["resumed_from"] = told["checkpoint_found"]
-    return told
-
-
-def steps_redone(last_before: Optional[int], first: Optional[int], every: int) -> Optional[int]:
-    """How many steps a job made again, as far as was printed; None when either is unknown.
-
-    A program that prints every 20th step and first prints step 320 went on from step 300.
-    """
-    if last_before is None or first is None:
-        return None
-    return max(0, last_before - max(0, first - every))
 
 
 def _saved(run: RunFolder, patterns: List[str]) -> Optional[Json]:
@@ -259,13 +196,6 @@ def _shown(saved: Json) -> Json:
     return {"path": saved.get("path"), "size": saved.get("size"), "written": seconds}
 
 
-def _merged(each: List[printed_progress.Found]) -> printed_progress.Found:
-    merged = {}  # type: printed_progress.Found
-    for found in each:
-        merged.update(found)
-    return merged
-
-
 def newest_log(run: RunFolder) -> str:
     """The log of the last job that has one, else what the scheduler caught."""
     try:
@@ -273,11 +203,11 @@ def newest_log(run: RunFolder) -> str:
     except OSError:
         return ""
     of_jobs = [name for name in names if name.startswith("job-") and name.endswith(".log")]
-    chosen = max(of_jobs, key=order.natural, default="")
+    chosen = max(of_jobs, key=checkpoint_names.natural, default="")
     # A job that fails before its agent begins says why to the scheduler only.
     of_scheduler = [name for name in names if name.startswith("scheduler-")]
     chosen = chosen or max(
-        of_scheduler, key=lambda name: _written(run.logs + "/" + name) or 0, default=""
+        of_scheduler, key=lambda name: time_written(run.logs + "/" + name) or 0, default=""
     )
     return os.path.join(run.logs, chosen) if chosen else ""
 
@@ -292,10 +222,3 @@ def last_lines(path: str, count: int) -> str:
         text = stream.read(TAIL_BYTES).decode("utf-8", "replace")
     lines = [line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.rstrip("\r\n").split("\n")]
     return "\n".join(lines[-count:])
-
-
-def _written(path: str) -> Optional[float]:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return None

@@ -1,7 +1,7 @@
 """The far end of a fetch: what a folder holds, and the bytes that are wanted of it.
 
-`offer list FOLDER` prints one JSON line for each file. `offer give FOLDER` reads a JSON list of
-[path, size, mtime_ns, offset] and answers each with a line, bytes, and another line:
+`send-results list FOLDER` prints one JSON line for each file. `send-results give FOLDER` reads a
+JSON list of [path, size, mtime_ns, offset] and answers each with a line, bytes, and another line:
 
     {"size": …, "mtime_ns": …, "offset": …}  the file as it is now, size -1 when it is gone, or
                                              cannot be read, and then with "problem";
@@ -81,10 +81,10 @@ def _entry(path: str, name: str) -> Optional[Json]:
 
 
 def _unread(name: str, problem: OSError) -> Json:
-    return {"path": name, "size": 0, "mtime_ns": 0, "link": None, "problem": _said(problem)}
+    return {"path": name, "size": 0, "mtime_ns": 0, "link": None, "problem": _reason(problem)}
 
 
-def _said(problem: OSError) -> str:
+def _reason(problem: OSError) -> str:
     return problem.strerror or str(problem)
 
 
@@ -92,32 +92,32 @@ def _give(folder: str, path: str, known: Tuple[int, int], offset: int) -> None:
     try:
         stream = open(os.path.join(folder, native(path)), "rb")
     except OSError as problem:
-        said = "" if is_gone(problem) else _said(problem)
-        _tell({"size": -1, "mtime_ns": 0, "offset": 0, "problem": said})
+        why = "" if is_gone(problem) else _reason(problem)
+        _send_json({"size": -1, "mtime_ns": 0, "offset": 0, "problem": why})
         return
     with stream:
         found = os.fstat(stream.fileno())
         if (found.st_size, found.st_mtime_ns) != known:
             offset = 0
-        _tell({"size": found.st_size, "mtime_ns": found.st_mtime_ns, "offset": offset})
-        digest, said = _send(stream, offset, found.st_size)
+        _send_json({"size": found.st_size, "mtime_ns": found.st_mtime_ns, "offset": offset})
+        digest, why = _send(stream, offset, found.st_size)
         is_other = changed(found, os.fstat(stream.fileno()))
-        _tell({"sha256": digest, "changed": is_other, "problem": said})
+        _send_json({"sha256": digest, "changed": is_other, "problem": why})
 
 
 def _send(stream: BinaryIO, offset: int, size: int) -> Tuple[str, str]:
     """Send what follows `offset`; the digest of the whole file, "" if it shrank or could not be
     read, and why not."""
-    digest, done, said = hashlib.sha256(), 0, ""
+    digest, done, why = hashlib.sha256(), 0, ""
     while done < size:
         end = offset if done < offset else size
         try:
             piece = stream.read(min(_CHUNK, end - done))
         except OSError as problem:
-            piece, said = b"", _said(problem)
+            piece, why = b"", _reason(problem)
         if not piece:
             _fill(size - max(done, offset))
-            return "", said
+            return "", why
         digest.update(piece)
         if done >= offset:
             sys.stdout.buffer.write(piece)
@@ -133,6 +133,6 @@ def _fill(length: int) -> None:
         length -= step
 
 
-def _tell(value: Json) -> None:
+def _send_json(value: Json) -> None:
     sys.stdout.buffer.write(json.dumps(value).encode("ascii") + b"\n")
     sys.stdout.buffer.flush()

@@ -1,6 +1,6 @@
 """How runs stand, and what the scheduler says of them, in one answer: what `status` asks for.
 
-`survey QUESTION` is asked about the queue in a word of its own, as JSON,
+`status QUESTION` is asked about the queue in a word of its own, as JSON,
 
     {"tail": 12, "queue": ["squeue", …], "answers": [0], "history": ["sacct", …, "--jobs={jobs}"]}
 
@@ -35,18 +35,18 @@ def report_untouched(run: RunFolder) -> Optional[JsonObject]:
     if run.holder() != 0 or run.jobs() or os.path.exists(run.stop) or os.listdir(run.logs):
         return None
     try:
-        asked = plan.load(run)
+        run_plan = plan.load(run)
     except plan.WrongFormat:
         return None
-    if asked is None:
+    if run_plan is None:
         return None
     return {
-        "run": asked.run,
-        "id": asked.id,
+        "run": run_plan.run,
+        "id": run_plan.id,
         "path": run.path,
-        "about": plan.about(asked),
-        "walltime": asked.walltime,
-        "jobs_requested": asked.jobs,
+        "about": plan.about(run_plan),
+        "walltime": run_plan.walltime,
+        "jobs_requested": run_plan.jobs,
         "submissions": list(submissions.lines(run)),
         "done": False,
         "stop": False,
@@ -80,46 +80,46 @@ def main(argv: List[str]) -> int:
     asked = json.loads(argv[0])
     wants_jobs = "{jobs}" in asked["queue"]
     queue = None if wants_jobs else _begin(asked["queue"])
-    runs, open_runs = _tell_each(asked["tail"])
+    runs, open_runs = _answer_each(asked["tail"])
     if wants_jobs:
         queue = _begin(_about_jobs(asked["queue"], runs))
     said = _answer(queue, QUEUE_PATIENCE)
     # The queue took its time, and knows of ends that were not yet recorded when we looked.
     for run in open_runs:
         if mark_of(RunFolder(run["path"])):
-            _say(_told(run, asked["tail"]))
+            _print_json(_answer_for(run, asked["tail"]))
     said["asked"] = _asked(runs) if wants_jobs else []
     # A queue that is asked by id is told apart from its history by another option of its command.
     open_jobs = said["asked"] or [one for run in open_runs for one in _ids_of(run)]
     answered = said["exit_code"] in asked.get("answers", [0])
     history = _history(asked["history"], open_jobs, said["said"]) if answered else None
-    _say({"now": time.time(), "queue": said, "history": history})
+    _print_json({"now": time.time(), "queue": said, "history": history})
     sys.stdout.flush()
     if __file__.startswith(sys.path[0]) and sys.path[0].endswith(".pyz"):
         from .. import own_program  # the first time; from then on the compiled copy is asked
 
-        own_program.make_ready()
+        own_program.write_compiled_copy()
     return 0
 
 
-def _tell_each(tail: int) -> Tuple[List[Json], List[Json]]:
+def _answer_each(tail: int) -> Tuple[List[Json], List[Json]]:
     """Tell of each run as it is asked for; all of them, and those that are not over."""
     runs, open_runs = [], []  # type: List[Json], List[Json]
     for line in sys.stdin.buffer:
         run = json.loads(line.decode("utf-8"))
-        told = _told(run, tail)
+        told = _answer_for(run, tail)
         runs.append(run)
         if not told["mark"]:
             open_runs.append(run)
-        _say(told)
+        _print_json(told)
     return runs, open_runs
 
 
-def _say(value: Json) -> None:
+def _print_json(value: Json) -> None:
     sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
 
 
-def _told(run: Json, tail: int) -> Json:
+def _answer_for(run: Json, tail: int) -> Json:
     """The report of a run, or only that it is as it was when the asker marked it."""
     folder = RunFolder(run["path"])
     mark = mark_of(folder)
@@ -196,11 +196,11 @@ def _begin(words: List[str]) -> "Optional[subprocess.Popen[bytes]]":
 def _answer(process: "Optional[subprocess.Popen[bytes]]", patience: float) -> Json:
     if process is None:
         return {"exit_code": 127, "said": "", "complained": "there is no such command"}
-    told = timed_command.answer(process, patience)
+    heard = timed_command.answer(process, patience)
     return {
-        "exit_code": told.exit_code,
-        "said": told.said.decode("utf-8", "replace"),
-        "complained": told.complained.decode("utf-8", "replace"),
+        "exit_code": heard.exit_code,
+        "said": heard.output.decode("utf-8", "replace"),
+        "complained": heard.errors.decode("utf-8", "replace"),
     }
 
 

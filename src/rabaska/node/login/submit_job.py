@@ -36,40 +36,40 @@ OTHERS = 76  # somebody else submitted the run meanwhile
 
 
 def main(argv: List[str]) -> int:
-    words = argparse.ArgumentParser(prog="submit")
-    words.add_argument("run")
-    words.add_argument("--jobs", type=int, default=1)
-    words.add_argument("--resume", action="store_true")
-    words.add_argument("--after", default="", metavar="ID")
-    words.add_argument("--mark", default="")
-    words.add_argument("--since", metavar="MARK")
-    words.add_argument("--once", action="store_true")
-    words.add_argument("--find", default="", metavar="WORDS")
-    words.add_argument("command", nargs="+")
-    asked = words.parse_args(argv)
-    asked.find, asked.mark = shlex.split(asked.find), asked.mark or uuid.uuid4().hex
-    run = RunFolder(asked.run)
+    parser = argparse.ArgumentParser(prog="submit")
+    parser.add_argument("run")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--after", default="", metavar="ID")
+    parser.add_argument("--mark", default="")
+    parser.add_argument("--since", metavar="MARK")
+    parser.add_argument("--once", action="store_true")
+    parser.add_argument("--find", default="", metavar="WORDS")
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args(argv)
+    options.find, options.mark = shlex.split(options.find), options.mark or uuid.uuid4().hex
+    run = RunFolder(options.run)
 
-    answer = answered(run, asked.mark)
-    if asked.once and (answer is None or answer.exit_code != 0):
-        answer = tried_before(run, asked.mark, asked.command)
-    elif answer is None and not asked.after:
+    answer = answered(run, options.mark)
+    if options.once and (answer is None or answer.exit_code != 0):
+        answer = tried_before(run, options.mark, options.command)
+    elif answer is None and not options.after:
         answer = lost_before(run)
-        if answer is not None and answer.exit_code == 0 and asked.resume:
+        if answer is not None and answer.exit_code == 0 and options.resume:
             files.remove_if_there(run.stop)
     if answer is None:
-        complaint = _in_a_process_of_its_own(lambda: _submit(run, asked))
-        answer = answered(run, asked.mark)
+        complaint = _in_a_process_of_its_own(lambda: _submit(run, options))
+        answer = answered(run, options.mark)
         if answer is None and complaint:
             answer = SubmitAnswer(1, "", complaint)
     if answer is None:  # the process was killed
-        answer = _found(run, settled(run, asked.mark)) or SubmitAnswer(1, "", _KILLED)
+        answer = _found(run, settled(run, options.mark)) or SubmitAnswer(1, "", _KILLED)
     sys.stdout.write(answer.said)
     sys.stderr.write(answer.complained)
     return answer.exit_code
 
 
-_KILLED = "the process that submits was killed, and no job was taken\n"
+_KILLED = "the submitting process was killed; no job was submitted\n"
 
 
 def _in_a_process_of_its_own(work: Callable[[], None]) -> str:
@@ -94,33 +94,33 @@ def _in_a_process_of_its_own(work: Callable[[], None]) -> str:
         return complaint_of.read().decode("utf-8", "replace")
 
 
-def _submit(run: RunFolder, asked: argparse.Namespace) -> None:
+def _submit(run: RunFolder, options: argparse.Namespace) -> None:
     os.makedirs(run.answers, exist_ok=True)
-    files.append_line(run.submissions, _intention(run, asked))
-    quicker = _quicker(run, asked)
+    files.append_line(run.submissions, _intention(run, options))
+    quicker = _quicker(run, options)
     if quicker:
         answer = SubmitAnswer(OTHERS, "", "somebody else submitted it meanwhile\n")
     else:
-        if asked.resume:
+        if options.resume:
             files.remove_if_there(run.stop)  # by who submits it, never by who comes too late
-        command = [word.replace(MARK, asked.mark) for word in asked.command]
-        answer = submitted(run, command, asked.find, asked.mark)
-    remember(run, asked.mark, answer, after=asked.after)
+        command = [word.replace(MARK, options.mark) for word in options.command]
+        answer = submitted(run, command, options.find, options.mark)
+    remember(run, options.mark, answer, after=options.after)
     recorded = [one["submission"] for one in submissions(run) if one.get("exit_code") is not None]
-    if asked.mark in recorded:  # else what was noted remains
-        clear(run, asked.mark)
+    if options.mark in recorded:  # else what was noted remains
+        clear(run, options.mark)
 
 
-def _intention(run: RunFolder, asked: argparse.Namespace) -> files.Json:
+def _intention(run: RunFolder, options: argparse.Namespace) -> files.Json:
     return {
-        "submission": asked.mark,
+        "submission": options.mark,
         "time": time.time(),
-        "jobs": asked.jobs,
-        "resume": asked.resume,
+        "jobs": options.jobs,
+        "resume": options.resume,
         "after_job": run.holder(),
-        "after": asked.after,
-        "find": asked.find,
-        "command": asked.command[0],
+        "after": options.after,
+        "find": options.find,
+        "command": options.command[0],
         "host": socket.gethostname(),
         "boot": processes.boot_id(),
         "pid": os.getpid(),
@@ -128,18 +128,18 @@ def _intention(run: RunFolder, asked: argparse.Namespace) -> files.Json:
     }
 
 
-def _quicker(run: RunFolder, asked: argparse.Namespace) -> bool:
+def _quicker(run: RunFolder, options: argparse.Namespace) -> bool:
     """Whether another one was made, or may have been, since the last that the asker knew."""
-    if asked.since is None:
+    if options.since is None:
         return False
     possible = (0, None, NOT_KNOWN)
     marks = [
         each["submission"]
         for each in submissions(run)
-        if each.get("exit_code") in possible or each["submission"] == asked.since
+        if each.get("exit_code") in possible or each["submission"] == options.since
     ]
-    first = marks.index(asked.since) + 1 if asked.since in marks else 0
-    return bool(marks[first : marks.index(asked.mark)])
+    first = marks.index(options.since) + 1 if options.since in marks else 0
+    return bool(marks[first : marks.index(options.mark)])
 
 
 def submitted(run: RunFolder, command: List[str], find: List[str], mark: str) -> SubmitAnswer:
@@ -232,7 +232,7 @@ _NO_WORD = "no answer was recorded, and the queue shows no job so far; try again
 
 
 def not_known(said: str) -> SubmitAnswer:
-    why = "nobody knows yet whether the job was taken; `rabaska status` asks the queue again"
+    why = "not known yet whether the job was submitted; `rabaska status` asks the queue again"
     return SubmitAnswer(NOT_KNOWN, "", "{}\n{}\n".format(said.strip(), why))
 
 

@@ -1,8 +1,8 @@
 """Waits until the job of a run that was asked to stop has saved and left.
 
-`leave RUNFOLDER` prints `left` when no job is at work any more, and `still there` when its time
-to save is over, or when it gives no sign of life. Schedulers such as Torque kill what they are
-told to delete within a fraction of a second: STOP comes first, and their command last.
+`wait-for-exit RUNFOLDER` prints `left` when no job runs any more, and `still there` when its time
+to save is over, or when it gives no sign of life. Schedulers such as Torque kill what they are told
+to delete within a fraction of a second: STOP comes first, and their command last.
 """
 
 import sys
@@ -22,10 +22,10 @@ _LOOK = 0.2
 def main(argv: List[str]) -> int:
     run = RunFolder(argv[0])
     try:
-        wanted = plan.load(run)
+        run_plan = plan.load(run)
     except (plan.WrongFormat, ValueError, KeyError, TypeError):
-        wanted = None
-    patience = _TO_NOTICE + (wanted.grace if wanted is not None else 0.0)
+        run_plan = None
+    patience = _TO_NOTICE + (run_plan.grace if run_plan is not None else 0.0)
     sys.stdout.write("{}\n".format(LEFT if has_left(run, patience) else STILL_THERE))
     return 0
 

@@ -27,7 +27,7 @@ def take(ordered: List[ReceivedParcel]) -> Dict[str, List[str]]:
     for parcel in ordered:
         wrong = [file.name for file in parcel.files if not _take_one(parcel, file)]
         if wrong:
-            damaged[parcel.told] = wrong
+            damaged[parcel.spelling] = wrong
         else:
             _put_in_place(parcel)
     return damaged
@@ -40,7 +40,7 @@ def _widen_pipe() -> None:
         pass  # no pipe, or too many large ones: it is slower
 
 
-def squeezed(chunk: memoryview) -> bytes:
+def compressed(chunk: memoryview) -> bytes:
     """A chunk as it travels when it is worth compressing: its length there, then itself."""
     small = zlib.compress(chunk, 1)
     return push_protocol.LENGTH.pack(len(small)) + small
@@ -48,7 +48,7 @@ def squeezed(chunk: memoryview) -> bytes:
 
 def _chunk(parcel: ReceivedParcel, left: int, room: memoryview) -> memoryview:
     """The next chunk of a file of which so many bytes are still to come; in `room` if it fits."""
-    if not parcel.squeezed:
+    if not parcel.compressed:
         return push_protocol.filled(room[:left])
     length = push_protocol.LENGTH.unpack(push_protocol.read(push_protocol.LENGTH.size))[0]
     try:

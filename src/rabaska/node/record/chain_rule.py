@@ -66,8 +66,8 @@ class Again(NamedTuple):
     def __str__(self) -> str:
         """What `rabaska resume` does, to be said after its name."""
         if not self.why:
-            return "goes on"
-        return "{} begin again: {}".format("would" if self.certain else "may", self.why)
+            return "continues"
+        return "{} start over: {}".format("would" if self.certain else "may", self.why)
 
 
 GOES_ON = Again()
@@ -76,8 +76,8 @@ _SAVE_IN_TIME = (
     "save, name its files in `[checkpoints] patterns`"
 )
 _STANDS_STILL = (
-    "find out what stops the program there (`rabaska logs` shows what it printed last, `rabaska "
-    "explain` may know); `rabaska run` after a change, or `rabaska resume` to try it again"
+    "find out why it stops there (`rabaska logs` shows its last output, `rabaska explain` may "
+    "know); `rabaska run` after a change, or `rabaska resume` to try again"
 )
 # What ends a run whose jobs all begin with the first step; of `rabaska resume` it is not one.
 ALL_IN_ONE = (
@@ -117,7 +117,7 @@ def _decided(
     if done:
         return ChainVerdict(FINISHED, "the program finished")
     if stopped:
-        return ChainVerdict(GIVE_UP, "cancelled", "`rabaska resume` takes the run up again")
+        return ChainVerdict(GIVE_UP, "cancelled", "`rabaska resume` continues the run")
     if not jobs:
         return ChainVerdict(NOT_BEGUN, "no job has begun yet")
     last = jobs[-1]
@@ -127,7 +127,7 @@ def _decided(
         # DONE could not be written, for want of space perhaps; the job's own record will do.
         return ChainVerdict(FINISHED, "the program finished")
     if last.number <= forgiven:
-        return ChainVerdict(GO_ON, "the run was taken up again after job {}".format(forgiven))
+        return ChainVerdict(GO_ON, "the run was resumed after job {}".format(forgiven))
     if last.how == NOT_KEPT:
         return ChainVerdict(GIVE_UP, last.reason, last.remedy)
     if last.how == DAMAGED_DATA:
@@ -150,19 +150,21 @@ def _after_interruption(last: Job, jobs: List[Job], again: Again) -> ChainVerdic
             break
         fruitless += 1
     if fruitless < PATIENCE and last.standstill:
-        return ChainVerdict(GO_ON, "{}; another one is tried".format(last.standstill))
+        return ChainVerdict(GO_ON, "{}; trying another job".format(last.standstill))
     if fruitless < PATIENCE and last.how in ITS_OWN_FAULT:
-        reason = "job {} failed ({}) where earlier jobs did not; another one is tried"
+        reason = "job {} failed ({}) where earlier jobs did not; trying another job"
         return ChainVerdict(GO_ON, reason.format(last.number, last.reason or last.how))
     if fruitless < PATIENCE:
         return ChainVerdict(GO_ON, "job {} was interrupted ({})".format(last.number, last.how))
     if last.standstill:
         said = last.reason or last.how
-        reason = "{} jobs in a row got no further ({}): {}".format(fruitless, said, last.standstill)
+        reason = "{} jobs in a row made no progress ({}): {}".format(
+            fruitless, said, last.standstill
+        )
         return ChainVerdict(GIVE_UP, reason, _STANDS_STILL)
     return ChainVerdict(
         GIVE_UP,
-        "{} jobs in a row ended before anything was saved, the last one: {}".format(
+        "{} jobs in a row saved nothing; the last one: {}".format(
             fruitless, last.reason or last.how
         ),
         _after_many(again),
@@ -171,7 +173,7 @@ def _after_interruption(last: Job, jobs: List[Job], again: Again) -> ChainVerdic
 
 def _after_many(again: Again) -> str:
     """What to do about jobs that something ends, one after another."""
-    found_out = "find out what ends the jobs (`rabaska explain` may know)"
+    found_out = "find out why the jobs end (`rabaska explain` may know)"
     if again.why and again.certain:
         return "{}; `rabaska resume` {}".format(found_out, again)
     return "save more often, or {}; then `rabaska resume`".format(found_out)
@@ -201,59 +203,59 @@ def _give_up(last: Job, again: Again) -> ChainVerdict:
     if last.how == STAGING_FAILED:
         return ChainVerdict(
             GIVE_UP,
-            "job {} could not be made ready: {}".format(last.number, said),
-            last.remedy or "put that right, then `rabaska resume`",
+            "job {} could not be prepared: {}".format(last.number, said),
+            last.remedy or "fix that, then `rabaska resume`",
         )
     return ChainVerdict(
         GIVE_UP,
         "job {} crashed before anything was saved: {}".format(last.number, said),
-        "`rabaska logs` shows what the program said last",
+        "`rabaska logs` shows the program's last output",
     )
 
 
 USUAL = 30  # jobs, of a run whose user did not say how many
 TRIED = 2  # that it takes to see whether a program goes on, where its source does not show it
 
-NOT_SHOWN = "nothing shows that the program goes on from a checkpoint"
+NOT_SHOWN = "nothing shows that the program resumes from a checkpoint"
 
 
-def limit(asked: Plan, lines: List[Json], shown: bool = False) -> int:
+def limit(run_plan: Plan, lines: List[Json], shown: bool = False) -> int:
     """How many jobs the run may have in all; `lines` are those of a job in metrics.jsonl.
 
     `shown`: one of its jobs was seen to go on from a checkpoint.
     """
-    said = asked.growth.at_most
+    said = run_plan.growth.at_most
     if said is None:
-        said = USUAL if goes_on(asked, lines, shown) else TRIED if _may_go_on(asked) else 0
-    return max(said, asked.jobs)
+        said = USUAL if goes_on(run_plan, lines, shown) else TRIED if _may_go_on(run_plan) else 0
+    return max(said, run_plan.jobs)
 
 
-def goes_on(asked: Plan, lines: List[Json], shown: bool = False) -> bool:
+def goes_on(run_plan: Plan, lines: List[Json], shown: bool = False) -> bool:
     """Whether it is known to go on from a checkpoint: else each job would begin anew."""
     own = metrics.watched(lines)
     if shown or (own and own[-1].get("anywhere")):
         return True
-    if asked.resumes in (plan.NOT, plan.WEIGHTS, plan.UNREAD):
+    if run_plan.resumes in (plan.NOT, plan.WEIGHTS, plan.UNREAD):
         return False
-    return _is_told(asked) or asked.resumes in (plan.ITSELF, plan.VARIABLE)
+    return _is_told(run_plan) or run_plan.resumes in (plan.ITSELF, plan.VARIABLE)
 
 
-def _may_go_on(asked: Plan) -> bool:
-    return asked.resumes == plan.UNREAD and _is_told(asked)
+def _may_go_on(run_plan: Plan) -> bool:
+    return run_plan.resumes == plan.UNREAD and _is_told(run_plan)
 
 
-def _is_told(asked: Plan) -> bool:
-    return bool(asked.resume) or any("{checkpoint}" in word for word in asked.command)
+def _is_told(run_plan: Plan) -> bool:
+    return bool(run_plan.resume) or any("{checkpoint}" in word for word in run_plan.command)
 
 
-def hindrance(asked: Plan, lines: List[Json], there: int, shown: bool = False) -> str:
-    """Why no job may be added to the `there` that were submitted; "" when one may."""
-    most = limit(asked, lines, shown)
-    if there < most:
-        return asked.growth.why_not
-    if asked.growth.at_most is None and not goes_on(asked, lines, shown):
+def hindrance(run_plan: Plan, lines: List[Json], submitted: int, shown: bool = False) -> str:
+    """Why no job may be added to the `submitted`; "" when one may."""
+    most = limit(run_plan, lines, shown)
+    if submitted < most:
+        return run_plan.growth.why_not
+    if run_plan.growth.at_most is None and not goes_on(run_plan, lines, shown):
         return NOT_SHOWN
-    return "it may have {} job{}".format(most, "s" if most > 1 else "")
+    return "the limit is {} job{}".format(most, "s" if most > 1 else "")
 
 
 def command(run: str, jobs: int) -> str:

@@ -18,7 +18,7 @@ def read(run: RunFolder) -> Iterator[files.Json]:
     return (line for line in lines if "event" in line)
 
 
-class Diary:
+class EventLog:
     """Events of one job, for as long as it may write into the run.
 
     An event that cannot be written is said aloud instead: a full disk must not end a training

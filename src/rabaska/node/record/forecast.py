@@ -158,7 +158,7 @@ def in_one_job(told: Forecast, seen: Pace, terms: Terms, why: str) -> Forecast:
             _said(needed), _longest(terms)
         )
     return told._replace(
-        stuck="all of it takes {}, and {}; {}".format(_said(every), has, why), hint=hint
+        stuck="the whole training takes {}, and {}; {}".format(_said(every), has, why), hint=hint
     )
 
 
@@ -167,11 +167,11 @@ def _usable(seen: Pace, terms: Terms) -> float:
     return max(0.0, terms.seconds - max(0.0, seen.began - terms.begun))
 
 
-def shortage(told: Forecast, there: int) -> str:
+def shortage(told: Forecast, submitted: int) -> str:
     """Why the chain is too short, in words."""
     pace = "{} for each {}".format(_said(told.seconds_each), told.unit)
-    were = "was" if there == 1 else "were"
-    return "with {} it takes {} jobs, and {} {} submitted".format(pace, told.jobs, there, were)
+    were = "was" if submitted == 1 else "were"
+    return "with {} it takes {} jobs, and {} {} submitted".format(pace, told.jobs, submitted, were)
 
 
 def per_job(usable: float, seconds: float, every: Optional[float]) -> float:

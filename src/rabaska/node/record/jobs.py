@@ -154,7 +154,7 @@ def _job(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool
     if running:
         return chain_rule.Job(number, chain_rule.RUNNING)
     begun = read_begun(run, number)
-    reason = "it ended without a word"
+    reason = "it ended without a record"
     if begun is None or not begun.ready:
         return chain_rule.Job(number, chain_rule.LOST, False, reason)
     following = read_begun(run, number + 1)

@@ -6,12 +6,13 @@ checkpoint was written, corrects them for the jobs to come.
 
 import os
 import re
-from typing import List, NamedTuple, Optional
+from typing import TYPE_CHECKING, List, NamedTuple, Optional
 
 from .. import files
-from ..checkpoints import newest_checkpoint, order, save_log, validity
-from . import step_tracks
 from .run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from ..checkpoints.order import Candidate
 
 # What is seldom anything but a checkpoint, whoever wrote it.
 _SURELY = ["*.pt", "*.pth", "*.pth.tar", "*.ckpt", "*.safetensors", "*.keras"]
@@ -49,7 +50,11 @@ def learn(run: RunFolder, job: int, known: List[str]) -> Optional[Learned]:
     return Learned(found.path, found.size, found.mtime_ns, name)
 
 
-def _unfitting(run: RunFolder, job: int, known: List[str]) -> Optional[order.Candidate]:
+def _unfitting(run: RunFolder, job: int, known: List[str]) -> "Optional[Candidate]":
+    # Only here: `status` reads plans, and what was learned, and nothing else.
+    from ..checkpoints import newest_checkpoint, order, save_log, validity
+    from . import step_tracks
+
     carried, before = run.carried(run.holder()), step_tracks.recall(run, job).saves
     saves = save_log.read(carried)
     told = [save.path for save in saves if save.moment[0] == job]

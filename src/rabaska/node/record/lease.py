@@ -20,7 +20,7 @@ import time
 from typing import Callable, NamedTuple, Optional, Tuple
 
 from .. import awake_clock, files, processes
-from . import jobs
+from . import carried_links, jobs
 from .run_folder import RunFolder
 
 SECONDS = 60.0  # a holder on another machine that gave no sign for so long is over
@@ -119,10 +119,10 @@ def claim(
     if not _is_first(run, job):
         return None
     _tell_taken(run, last, job)
-    _settle(run, last, job, is_over=dead or jobs.read_ended(run, last) is not None)
+    carried_links.settle(run, last, job, is_over=dead or jobs.read_ended(run, last) is not None)
     jobs.write_begun(run, _begun(job, job_id))
     files.sync_folder(os.path.dirname(run.carried(job)))
-    _show_output(run, job)
+    carried_links.point_output(run, job)
     return Lease(run, job, lease)
 
 
@@ -189,47 +189,6 @@ def _begun(job: int, job_id: str) -> jobs.Begun:
         started=processes.start_id(pid),
         begun=time.time(),
     )
-
-
-def _show_output(run: RunFolder, job: int) -> None:
-    """Point the `output` that people look at to where it lies now."""
-    _point(run.output_link, os.path.relpath(run.output(job), run.path))
-
-
-def _settle(run: RunFolder, last: int, job: int, *, is_over: bool) -> None:
-    """Let what is carried keep its path, for programs store paths; but not for a silent holder.
-
-    A holder that recorded its end writes no more. One that did not may come back, so the folder is
-    renamed, and the paths that its program knows stop resolving; links in it are led to its new
-    place.
-    """
-    name = run.carried(job)
-    if not os.path.islink(name):
-        return  # a run of an older version: the claim itself renamed the folder
-    place = run.newest_kept()
-    if last and not is_over:
-        os.rename(run.kept(place), run.kept(job))
-        _lead_on(run.kept(job), run.kept(place))
-        place = job
-    _point(name, os.path.relpath(run.kept(place), os.path.dirname(name)))
-
-
-def _lead_on(folder: str, before: str) -> None:
-    """Symbolic links below `folder` that lead to where it was `before` lead there again."""
-    for parent, below, names in os.walk(folder):
-        for name in below + names:
-            path = os.path.join(parent, name)
-            target = os.readlink(path) if os.path.islink(path) else ""
-            if target.startswith(before + os.sep):
-                _point(path, folder + target[len(before) :])
-
-
-def _point(link: str, target: str) -> None:
-    """A symbolic link to `target`, in place of the one that is there."""
-    fresh = "{}.{}{}".format(link, os.getpid(), files.PARTIAL)
-    files.remove_if_there(fresh)
-    os.symlink(target, fresh)
-    os.replace(fresh, link)
 
 
 class Lease:

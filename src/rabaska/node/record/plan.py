@@ -304,7 +304,7 @@ def load(run: RunFolder) -> Optional[Plan]:
     try:
         value = files.read_json(run.plan)
         if value is None and os.path.exists(run.plan):
-            raise ValueError("it holds no object")
+            raise ValueError("it is not a JSON object")
         if value is None:
             return None
         found = from_json(value)
@@ -328,7 +328,7 @@ def load_secrets(run: RunFolder, names: List[str]) -> Dict[str, str]:
         raise SecretsMissing("{} cannot be read: {}".format(run.secrets, problem.strerror))
     private = stat.S_ISREG(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
     if not private or found.st_uid != os.getuid():
-        raise SecretsMissing("{} is not yours alone, so it is not used".format(run.secrets))
+        raise SecretsMissing("{} is not private to you, so it is not used".format(run.secrets))
     try:
         values = files.read_json(run.secrets) or {}
     except ValueError:

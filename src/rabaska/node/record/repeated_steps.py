@@ -5,7 +5,18 @@ before they train (`step 0`) and print their settings (`epoch: 0`) in each job, 
 on properly. What shows is what comes after it: the numbers of the first job, or a jump past them.
 """
 
-from typing import List, NamedTuple, Sequence
+from typing import List, NamedTuple, Optional, Sequence
+
+from . import chain_rule, jobs, step_tracks
+from .run_folder import RunFolder
+from .step_tracks import Track
+
+# What a track of a job shows.
+CONTINUED = "continued"
+STARTED_OVER = chain_rule.STARTED_OVER
+UNKNOWN = ""
+UNCLEAR = "mixed"  # of one track: it begins like the first job, and that proves nothing
+_EPOCH_OVER = 0.97  # of an epoch: what was saved after so much of it was saved at its end
 
 # What a sequence of numbers shows that begins where the first job's did.
 JUMPS = "jumps"  # past what earlier jobs counted
@@ -62,3 +73,66 @@ def _gaps(numbers: Sequence[float]) -> List[float]:
 
 def _median(numbers: List[float]) -> float:
     return sorted(numbers)[len(numbers) // 2] if numbers else 0.0
+
+
+def compare_tracks(mine: Track, first: Optional[Track], last: Optional[Track]) -> str:
+    if first is None:
+        return UNKNOWN
+    if mine.first <= first.first:
+        return _begun_alike(mine, first, last)
+    if not mine.weak:
+        return CONTINUED
+    # Numbers in names prove it where they follow at once: who starts over and deletes old files
+    # would have to meet the very next one.
+    if last is None or last.seen < 2 or not mine.what.startswith("number of "):
+        return UNKNOWN
+    gap = (last.last[0] - last.first[0]) / (last.seen - 1)
+    return CONTINUED if 0 < mine.first[0] - last.last[0] <= gap else UNKNOWN
+
+
+def _begun_alike(mine: Track, first: Track, last: Optional[Track]) -> str:
+    """What a track shows that begins where the first job began, or before it."""
+    if mine.what == step_tracks.WATCHED:
+        return STARTED_OVER  # a framework's own word for where it began
+    found = compared(_early(mine), _early(first), _early(last) if last else [])
+    if found == ALONE and mine.inside and first.inside:
+        found = compared(mine.inside, first.inside, last.inside if last else [])
+    shown = {
+        JUMPS: CONTINUED,
+        REPEATS: STARTED_OVER,
+        MIXED: UNCLEAR,
+    }
+    return shown.get(found, found)
+
+
+def resumed_at(mine: Track, first: Optional[Track], last: Optional[Track]) -> Optional[float]:
+    if mine.what != "step" or first is None or mine.first > first.first:
+        return None
+    return landing(_early(mine), _early(first), _early(last) if last else [])
+
+
+def _early(track: Track) -> Sequence[float]:
+    """Its first places; a record of an older version has only the ends."""
+    return track.early or sorted({track.first[0], track.last[0]})
+
+
+def first_number_proves(
+    mine: Track, last: Optional[Track], begun: jobs.Begun, run: RunFolder
+) -> bool:
+    """Whether the only number that a job told was its first step, and not a stage or a setting."""
+    if last is None or last.seen > 1:
+        return last is not None and len(mine.first) > 1  # an epoch and a step of it
+    return saved_after_first(last, begun, run)
+
+
+def saved_after_first(last: Optional[Track], begun: jobs.Begun, run: RunFolder) -> bool:
+    """Whether the checkpoint was saved after the place where the first job is first seen.
+
+    Who prints every 100th step and saves every 70th may print step 100 in two jobs, rightly.
+    """
+    if last is not None and last.seen > 1:
+        return True
+    if begun.epoch is not None and begun.epoch >= _EPOCH_OVER:
+        return True
+    again = jobs.read_begun(run, begun.job - 1)
+    return again is not None and again.checkpoint_seen is not None

@@ -7,18 +7,24 @@ cannot be known is not claimed: then the chain goes on, and `status` and the log
 """
 
 import os
-from typing import Callable, List, NamedTuple, Optional, Sequence
+from typing import Callable, List, NamedTuple, Optional
 
 from ..files import Json
 from . import chain_rule, jobs, metrics, plan, repeated_steps, step_tracks
 from .plan import Plan
+from .repeated_steps import (
+    ALONE,
+    compare_tracks,
+    first_number_proves,
+    resumed_at,
+    saved_after_first,
+)
 from .run_folder import RunFolder
 from .step_tracks import Track
 
-CONTINUED = "continued"
+CONTINUED = repeated_steps.CONTINUED
 STARTED_OVER = chain_rule.STARTED_OVER
-UNKNOWN = ""
-_MIXED = "mixed"  # of one track: it begins like the first job, and that proves nothing
+UNKNOWN = repeated_steps.UNKNOWN
 
 # The program was not at work, or was given what it could not work with.
 _NO_FAULT = (chain_rule.STAGING_FAILED, chain_rule.NO_TIME_LEFT, chain_rule.DAMAGED_DATA)
@@ -32,21 +38,20 @@ _AT_WORK = (
 _OWN_LINES = b"rabaska: "
 _LOOKED_AT = 65536  # bytes of a log
 
-_OVER = 0.97  # of an epoch: what was saved after so much of it was saved at its end
 
 _GIVE_IT = (
     "give the program an option that loads model, optimizer and counter from a file, and name it "
-    "in `command` with {checkpoint}, or under `resume`; or let one job do it all: "
+    "in `command` with {checkpoint}, or under `resume`; or run all of it in one job: "
     "`--jobs 1 --at-most 1` with a longer `--walltime`"
 )
 _RESTORE = (
-    "load the counter (epoch or step) from the checkpoint too, beside model and optimizer, and "
-    "begin the training loop with it; or let one job do it all: "
+    "also load the counter (epoch or step) from the checkpoint, and start the training loop from "
+    "it; or run all of it in one job: "
     "`--jobs 1 --at-most 1` with a longer `--walltime`"
 )
 _TELL_COUNTER = (
-    "if it starts over, `rabaska cancel` saves the time of the jobs to come; say in `[progress] "
-    "pattern` which of its numbers is the counter, and it is known next time"
+    "if it starts over, `rabaska cancel` saves the time of the remaining jobs; set `[progress] "
+    "pattern` to the number that counts, so that this is known next time"
 )
 
 
@@ -60,27 +65,27 @@ class Judged(NamedTuple):
 NOTHING = Judged(UNKNOWN)
 
 
-def given(asked: Plan) -> Optional[bool]:
+def given(run_plan: Plan) -> Optional[bool]:
     """Whether the program is given the checkpoint it shall go on from; None: nobody knows."""
-    words = " ".join(list(asked.command) + list(asked.resume))
-    named = any("{checkpoint}" in word for word in asked.command)
-    if named or asked.resume or "RABASKA_CHECKPOINT" in words or "RABASKA_RESUME" in words:
+    words = " ".join(list(run_plan.command) + list(run_plan.resume))
+    named = any("{checkpoint}" in word for word in run_plan.command)
+    if named or run_plan.resume or "RABASKA_CHECKPOINT" in words or "RABASKA_RESUME" in words:
         return True
-    if asked.resumes in (plan.VARIABLE, plan.WEIGHTS):
+    if run_plan.resumes in (plan.VARIABLE, plan.WEIGHTS):
         return True
-    return False if asked.resumes == plan.NOT else None
+    return False if run_plan.resumes == plan.NOT else None
 
 
 def judge(
     run: RunFolder,
     job: int,
-    asked: Plan,
+    run_plan: Plan,
     own: List[Track],
     how: str = chain_rule.RUNNING,
     progressed: bool = False,
 ) -> Judged:
     """How `job` began, of which `own` are the tracks, and which ended as `how` says."""
-    found = _as_tracked(run, job, asked, own)
+    found = _as_tracked(run, job, run_plan, own)
     if found.state == STARTED_OVER and how in _NO_FAULT:
         return NOTHING
     if found.state != UNKNOWN:
@@ -88,7 +93,7 @@ def judge(
     did_something = progressed or bool(own) or how in _AT_WORK or _printed(run.log(job))
     if how in _NO_FAULT or not did_something:
         return NOTHING  # it was over before it could begin anywhere
-    without = _without_evidence(run, job, asked)
+    without = _without_evidence(run, job, run_plan)
     return found if found.why or without == NOTHING else without
 
 
@@ -102,41 +107,41 @@ def _printed(log: str) -> bool:
     return any(line.strip() and not line.startswith(_OWN_LINES) for line in lines)
 
 
-def _as_tracked(run: RunFolder, job: int, asked: Plan, own: List[Track]) -> Judged:
+def _as_tracked(run: RunFolder, job: int, run_plan: Plan, own: List[Track]) -> Judged:
     begun = jobs.read_begun(run, job)
-    if begun is None or begun.checkpoint_seen is None or asked.cuts:
+    if begun is None or begun.checkpoint_seen is None or run_plan.cuts:
         return NOTHING  # there was nothing to go on from; a rehearsal judges for itself
-    path, passed_on = begun.checkpoint_seen["path"], given(asked)
-    origin = _origin(run, job, asked)
-    before = _tracks(run, job - 1, asked)
+    path, passed_on = begun.checkpoint_seen["path"], given(run_plan)
+    origin = _origin(run, job, run_plan)
+    before = _tracks(run, job - 1, run_plan)
     over = mixed = NOTHING
     for mine in own:
         first = next((track for track in origin if track.what == mine.what), None)
         last = next((track for track in before if track.what == mine.what), None)
-        state = _compared(mine, first, last)
-        if state == repeated_steps.ALONE:
-            certain = _is_telling(mine, last, begun, run)
+        state = compare_tracks(mine, first, last)
+        if state == ALONE:
+            certain = first_number_proves(mine, last, begun, run)
         else:
-            certain = _after_first(last, begun, run)
+            certain = saved_after_first(last, begun, run)
         if state == CONTINUED:
             # Whatever else it counts may begin again.
-            return Judged(CONTINUED, step=_landing(mine, first, last))
-        if state in (STARTED_OVER, repeated_steps.ALONE) and certain:
+            return Judged(CONTINUED, step=resumed_at(mine, first, last))
+        if state in (STARTED_OVER, ALONE) and certain:
             over = _began_again(job, path, passed_on, mine) if over == NOTHING else over
         elif state != UNKNOWN:
             mixed = _not_known(job, mine)
     return mixed if over == NOTHING else over
 
 
-def seen_to_continue(run: RunFolder, asked: Plan) -> bool:
+def seen_to_continue(run: RunFolder, run_plan: Plan) -> bool:
     """Whether any job has shown that the program goes on from its checkpoints."""
-    return any(judged(run, number, asked).state == CONTINUED for number in run.jobs()[1:])
+    return any(judged(run, number, run_plan).state == CONTINUED for number in run.jobs()[1:])
 
 
-def begins_again(run: RunFolder, asked: Plan) -> chain_rule.Again:
+def begins_again(run: RunFolder, run_plan: Plan) -> chain_rule.Again:
     """Whether another job would begin with the first step, as far as is known by now."""
     for number in reversed(run.jobs()):
-        shown = judged(run, number, asked)
+        shown = judged(run, number, run_plan)
         if shown.state == CONTINUED:
             return chain_rule.GOES_ON
         if shown.state == STARTED_OVER:
@@ -144,22 +149,22 @@ def begins_again(run: RunFolder, asked: Plan) -> chain_rule.Again:
     watched = metrics.watched(metrics.tail(run, run.holder()))
     if watched and watched[-1].get("anywhere"):
         return chain_rule.GOES_ON
-    return by_source(asked)
+    return by_source(run_plan)
 
 
-def by_source(asked: Plan) -> chain_rule.Again:
+def by_source(run_plan: Plan) -> chain_rule.Again:
     """The same of a run that has not begun."""
-    passed_on = given(asked)
+    passed_on = given(run_plan)
     if passed_on is False:
-        return chain_rule.Again("its program does not go on from a checkpoint")
-    if asked.resumes == plan.WEIGHTS:
-        return chain_rule.Again("its program takes the weights only from a checkpoint")
-    if passed_on or asked.resumes in (plan.ITSELF, plan.FULL):
+        return chain_rule.Again("its program does not resume from a checkpoint")
+    if run_plan.resumes == plan.WEIGHTS:
+        return chain_rule.Again("its program loads only the weights from a checkpoint")
+    if passed_on or run_plan.resumes in (plan.ITSELF, plan.FULL):
         return chain_rule.GOES_ON
     return chain_rule.Again(chain_rule.NOT_SHOWN, certain=False)
 
 
-def judged(run: RunFolder, job: int, asked: Plan) -> Judged:
+def judged(run: RunFolder, job: int, run_plan: Plan) -> Judged:
     """As recorded at its end; for a job that runs, or was lost, as its log shows so far."""
     ended = jobs.read_ended(run, job)
     if ended is not None:
@@ -169,148 +174,85 @@ def judged(run: RunFolder, job: int, asked: Plan) -> Judged:
             if told
             else NOTHING
         )
-    return judge(run, job, asked, _tracks(run, job, asked))
+    return judge(run, job, run_plan, _tracks(run, job, run_plan))
 
 
-def verdict_on(run: RunFolder, asked: Plan) -> chain_rule.ChainVerdict:
+def verdict_on(run: RunFolder, run_plan: Plan) -> chain_rule.ChainVerdict:
     """The chain rule applied to what lies in the run folder, whose last job is over."""
-    return verdict(run, asked, lambda: jobs.newest(run, run.holder(), asked.patterns))
+    return verdict(run, run_plan, lambda: jobs.newest(run, run.holder(), run_plan.patterns))
 
 
 def verdict(
     run: RunFolder,
-    asked: Optional[Plan],
+    run_plan: Optional[Plan],
     newest: Callable[[], jobs.Saved],
     last_is_over: bool = True,
 ) -> chain_rule.ChainVerdict:
     """The same, where somebody else knows the newest checkpoint, and whether a job runs."""
 
     def beginning(job: int) -> Json:
-        return {} if asked is None else dict(judged(run, job, asked)._asdict())
+        return {} if run_plan is None else dict(judged(run, job, run_plan)._asdict())
 
     return chain_rule.verdict(
         jobs.history(run, newest, last_is_over, beginning),
         done=os.path.exists(run.done),
         stopped=os.path.exists(run.stop),
         forgiven=jobs.forgiven(run),
-        again=chain_rule.GOES_ON if asked is None else begins_again(run, asked),
+        again=chain_rule.GOES_ON if run_plan is None else begins_again(run, run_plan),
     )
 
 
-def _origin(run: RunFolder, job: int, asked: Plan) -> List[Track]:
+def _origin(run: RunFolder, job: int, run_plan: Plan) -> List[Track]:
     """The tracks of the first job that began without a checkpoint and counted anything."""
     for number in range(1, job):
         begun = jobs.read_begun(run, number)
         if begun is not None and begun.ready and begun.checkpoint_seen is None:
-            found = _tracks(run, number, asked)
+            found = _tracks(run, number, run_plan)
             if found:
                 return found
     return []
 
 
-def _tracks(run: RunFolder, job: int, asked: Plan) -> List[Track]:
+def _tracks(run: RunFolder, job: int, run_plan: Plan) -> List[Track]:
     ended = jobs.read_ended(run, job)
     if ended is not None and ended.tracks:
         return step_tracks.from_json(ended.tracks)
-    # Its files are looked through once, at its end: `status` may be asked often.
+    # Its files are looked through once, at its end: `status` may be run often.
     told = (
-        step_tracks.of_log(run.log(job), asked.progress),
+        step_tracks.of_log(run.log(job), run_plan.progress),
         step_tracks.of_watched(metrics.tail(run, job)),
     )
     return [track for track in told if track is not None]
 
 
-def _compared(mine: Track, first: Optional[Track], last: Optional[Track]) -> str:
-    if first is None:
-        return UNKNOWN
-    if mine.first <= first.first:
-        return _begun_alike(mine, first, last)
-    if not mine.weak:
-        return CONTINUED
-    # Numbers in names prove it where they follow at once: who starts over and deletes old files
-    # would have to meet the very next one.
-    if last is None or last.seen < 2 or not mine.what.startswith("number of "):
-        return UNKNOWN
-    gap = (last.last[0] - last.first[0]) / (last.seen - 1)
-    return CONTINUED if 0 < mine.first[0] - last.last[0] <= gap else UNKNOWN
-
-
-def _begun_alike(mine: Track, first: Track, last: Optional[Track]) -> str:
-    """What a track shows that begins where the first job began, or before it."""
-    if mine.what == step_tracks.WATCHED:
-        return STARTED_OVER  # a framework's own word for where it began
-    found = repeated_steps.compared(_early(mine), _early(first), _early(last) if last else [])
-    if found == repeated_steps.ALONE and mine.inside and first.inside:
-        found = repeated_steps.compared(mine.inside, first.inside, last.inside if last else [])
-    shown = {
-        repeated_steps.JUMPS: CONTINUED,
-        repeated_steps.REPEATS: STARTED_OVER,
-        repeated_steps.MIXED: _MIXED,
-    }
-    return shown.get(found, found)
-
-
-def _landing(mine: Track, first: Optional[Track], last: Optional[Track]) -> Optional[float]:
-    if mine.what != "step" or first is None or mine.first > first.first:
-        return None
-    return repeated_steps.landing(_early(mine), _early(first), _early(last) if last else [])
-
-
-def _early(track: Track) -> Sequence[float]:
-    """Its first places; a record of an older version has only the ends."""
-    return track.early or sorted({track.first[0], track.last[0]})
-
-
-def _is_telling(mine: Track, last: Optional[Track], begun: jobs.Begun, run: RunFolder) -> bool:
-    """Whether the only number that a job told was its first step, and not a stage or a setting."""
-    if last is None or last.seen > 1:
-        return last is not None and len(mine.first) > 1  # an epoch and a step of it
-    return _after_first(last, begun, run)
-
-
-def _after_first(last: Optional[Track], begun: jobs.Begun, run: RunFolder) -> bool:
-    """Whether the checkpoint was saved after the place where the first job is first seen.
-
-    Who prints every 100th step and saves every 70th may print step 100 in two jobs, rightly.
-    """
-    if last is not None and last.seen > 1:
-        return True
-    if begun.epoch is not None and begun.epoch >= _OVER:
-        return True
-    again = jobs.read_begun(run, begun.job - 1)
-    return again is not None and again.checkpoint_seen is not None
-
-
 def _not_known(job: int, mine: Track) -> Judged:
     place = "{} {:g}".format(mine.what.partition(" in ")[0], mine.first[0])
-    why = "job {} begins with {}, as job 1 did, and what follows proves neither that it goes on "
-    return Judged(
-        UNKNOWN, why.format(job, place) + "nor that it starts over: not known", _TELL_COUNTER
-    )
+    why = "job {} begins with {}, as job 1 did; not clear whether it resumed or started over"
+    return Judged(UNKNOWN, why.format(job, place), _TELL_COUNTER)
 
 
 def _began_again(job: int, path: str, passed_on: Optional[bool], mine: Track) -> Judged:
     place = "{} {}".format(mine.what.partition(" in ")[0], "{:g}".format(mine.first[0]))
-    told = "began again at {}, where job 1 began".format(place)
+    told = "started over at {}, where job 1 began".format(place)
     if passed_on:
         why = "job {} was given {} and {}".format(job, path, told)
         return Judged(STARTED_OVER, why, _RESTORE)
-    why = "job {} {}: nothing gives its program the checkpoint {}".format(job, told, path)
+    why = "job {} {}: nothing passes the checkpoint {} to its program".format(job, told, path)
     return Judged(STARTED_OVER, why, _GIVE_IT)
 
 
-def _without_evidence(run: RunFolder, job: int, asked: Plan) -> Judged:
+def _without_evidence(run: RunFolder, job: int, run_plan: Plan) -> Judged:
     """Nothing that it counts can be compared: what its source showed is a reason to warn."""
     begun = jobs.read_begun(run, job)
-    if begun is None or begun.checkpoint_seen is None or asked.cuts:
+    if begun is None or begun.checkpoint_seen is None or run_plan.cuts:
         return NOTHING
-    path, passed_on = begun.checkpoint_seen["path"], given(asked)
+    path, passed_on = begun.checkpoint_seen["path"], given(run_plan)
     if passed_on is False:
         why = "job {} was not given the checkpoint {}".format(job, path)
-    elif passed_on and asked.resumes == plan.WEIGHTS:
-        why = "job {} was given {}, of which its program seems to take the weights only".format(
+    elif passed_on and run_plan.resumes == plan.WEIGHTS:
+        why = "job {} was given {}, but its program seems to load only the weights".format(
             job, path
         )
     else:
         return NOTHING
-    return Judged(UNKNOWN, why + ", and whether it started over is not known", _TELL_COUNTER)
+    return Judged(UNKNOWN, why + "; not clear whether it started over", _TELL_COUNTER)

@@ -10,72 +10,72 @@ from .run_folder import RunFolder
 
 
 def outlook(
-    run: RunFolder, asked: Optional[Plan], lines: List[Json], saved: Optional[Json]
+    run: RunFolder, run_plan: Optional[Plan], lines: List[Json], saved: Optional[Json]
 ) -> Optional[Json]:
     """The forecast from the last job's `lines` in metrics.jsonl; None when nobody can tell."""
     job = run.holder()
     begun, ended = jobs.read_begun(run, job), jobs.read_ended(run, job)
-    if asked is None or begun is None or os.path.exists(run.done):
+    if run_plan is None or begun is None or os.path.exists(run.done):
         return None
     start = _start(begun, lines)
-    seen = forecast.pace(lines, start, asked.command)
-    if seen is None:
+    pace = forecast.pace(lines, start, run_plan.command)
+    if pace is None:
         return None
-    if seen.unit == forecast.STEP:
+    if pace.unit == forecast.STEP:
         start = float(lines[-1].get("from", 0.0))
-    terms = terms_of(run, asked, begun)._replace(start=start)
+    terms = terms_of(run, run_plan, begun)._replace(start=start)
     if ended is not None:
-        kept = _kept(lines, start, saved) if seen.unit == forecast.EPOCH else seen.done
-        seen, terms = forecast.after(seen, terms, kept, ended.ended)
+        kept = _kept(lines, start, saved) if pace.unit == forecast.EPOCH else pace.done
+        pace, terms = forecast.after(pace, terms, kept, ended.ended)
     progressed = jobs.progressed(begun.checkpoint_seen, saved)
-    told = forecast.forecast(seen, terms, progressed)
-    again = resume_evidence.begins_again(run, asked)
+    result = forecast.forecast(pace, terms, progressed)
+    again = resume_evidence.begins_again(run, run_plan)
     if again.why and again.certain:
-        told = forecast.in_one_job(told, seen, terms, again.why)
-    there = submissions.jobs_there(run)
-    shown = resume_evidence.seen_to_continue(run, asked)
-    hindered = chain_rule.hindrance(asked, lines, there, shown)
-    grows = 0 if hindered else chain_rule.limit(asked, lines, shown)
-    return dict(told._asdict(), jobs_there=there, grows_to=grows)
+        result = forecast.in_one_job(result, pace, terms, again.why)
+    submitted = submissions.jobs_there(run)
+    shown = resume_evidence.seen_to_continue(run, run_plan)
+    hindered = chain_rule.hindrance(run_plan, lines, submitted, shown)
+    grows = 0 if hindered else chain_rule.limit(run_plan, lines, shown)
+    return dict(result._asdict(), jobs_there=submitted, grows_to=grows)
 
 
-def saving(run: RunFolder, asked: Optional[Plan], lines: List[Json]) -> Optional[Json]:
+def saving(run: RunFolder, run_plan: Optional[Plan], lines: List[Json]) -> Optional[Json]:
     """How the last job saved, for a run of the same program that comes after; None: nobody saw."""
     begun, ended = jobs.read_begun(run, run.holder()), jobs.read_ended(run, run.holder())
-    seen = forecast.pace(lines, 0.0, []) if lines else None
-    if asked is None or begun is None:
+    pace = forecast.pace(lines, 0.0, []) if lines else None
+    if run_plan is None or begun is None:
         return None
     fruitless = ended is not None and ended.how == chain_rule.TIME_LIMIT and not ended.progressed
     began = (ended.resumption if ended is not None else None) or {}
     over = began.get("why", "") if began.get("state") == chain_rule.STARTED_OVER else ""
-    if not fruitless and not over and (seen is None or seen.unit != forecast.EPOCH):
+    if not fruitless and not over and (pace is None or pace.unit != forecast.EPOCH):
         return None
-    again = resume_evidence.begins_again(run, asked)
+    again = resume_evidence.begins_again(run, run_plan)
     return {
-        "code": asked.code,
-        "command": asked.command,
-        "resume": asked.resume,
+        "code": run_plan.code,
+        "command": run_plan.command,
+        "resume": run_plan.resume,
         "over": over,
         "begins_again": again.why if again.certain else "",
-        "starting": max(0.0, seen.began - begun.begun) if seen else 0.0,
-        "every": seen.save_every if seen else None,
-        "epoch": seen.seconds if seen and seen.unit == forecast.EPOCH else None,
-        "unsaved": asked.walltime - asked.grace if fruitless else None,
+        "starting": max(0.0, pace.began - begun.begun) if pace else 0.0,
+        "every": pace.save_every if pace else None,
+        "epoch": pace.seconds if pace and pace.unit == forecast.EPOCH else None,
+        "unsaved": run_plan.walltime - run_plan.grace if fruitless else None,
     }
 
 
-def terms_of(run: RunFolder, asked: Plan, begun: jobs.Begun) -> forecast.Terms:
+def terms_of(run: RunFolder, run_plan: Plan, begun: jobs.Begun) -> forecast.Terms:
     """What the chain gives to a job that begins as `begun` says."""
     # What a job spends before its agent begins, the next one will spend, too.
-    until = begun.until or begun.begun + asked.walltime - asked.grace
-    longest = asked.request.longest
+    until = begun.until or begun.begun + run_plan.walltime - run_plan.grace
+    longest = run_plan.request.longest
     return forecast.Terms(
         job=begun.job,
         begun=begun.begun,
         start=begun.epoch or 0.0,
         seconds=until - begun.begun,
         between=_between(run, begun.job),
-        grace=asked.grace,
+        grace=run_plan.grace,
         queue=longest.queue,
         longest=longest.walltime,
     )

@@ -44,7 +44,7 @@ def shown(run: RunFolder, job: int, pattern: str, own: List[Track], now: jobs.En
 
 def _told(job: int, what: str, furthest: Dict[str, float]) -> str:
     counted = what.partition(" in ")[0]
-    return "job {} counted nothing beyond {} {:g}".format(job, counted, furthest[what])
+    return "job {} did not get beyond {} {:g}".format(job, counted, furthest[what])
 
 
 def _has_stepped(run: RunFolder, job: int) -> bool:

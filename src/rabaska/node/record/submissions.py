@@ -4,7 +4,7 @@ import re
 from typing import Dict, Iterator, List
 
 from .. import files
-from . import field_types, jobs
+from . import field_types
 from .run_folder import RunFolder
 
 NOT_KNOWN = 75  # the answer while nobody knows it: "try again later", as sysexits.h spells it
@@ -13,7 +13,7 @@ NO_ANSWER = re.compile(
     r"timed? ?out|unable to contact|connect|communication|transport|socket|try again|temporar"
     r"|zero bytes|message (?:send|receive|length)|unexpected message|end of (?:file|message)"
     r"|protocol|commlib|\bgdi\b|(?:read|write) error|reset by peer|broken pipe|not respond"
-    r"|nobody knows yet",
+    r"|nobody knows yet|not known yet",
     re.IGNORECASE,
 )
 NOT_SENT = "cannot connect to server"  # PBS and Torque: there was nobody who could have taken it
@@ -65,6 +65,8 @@ def jobs_there(run: RunFolder) -> int:
 
 def _started_again(run: RunFolder, before: int) -> int:
     """Jobs after `before` with the id of an earlier one: their scheduler queued it again."""
+    from . import jobs  # only here: it brings every format of checkpoints along
+
     begun = (jobs.read_begun(run, number) for number in run.jobs() if number > before)
     ids = [one.id for one in begun if one is not None and one.id]
     return len(ids) - len(set(ids))

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from made_runs import begin_job, end_job, make_run, print_log
 
 from rabaska.node import files
-from rabaska.node.login.run_report import last_lines, report, steps_redone
+from rabaska.node.login.job_reports import steps_redone
+from rabaska.node.login.run_report import last_lines, report
 from rabaska.node.record import chain_rule
 from rabaska.node.record.run_folder import RunFolder
 

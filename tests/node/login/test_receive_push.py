@@ -79,11 +79,11 @@ def test_what_is_there_already_counts_as_new_so_that_nobody_cleans_it_away(tmp_p
 def test_the_program_counts_as_new_too_also_when_its_compiled_copy_is_asked(tmp_path):
     program = bundle(tmp_path)
     use = "import sys; sys.path.insert(0, sys.argv[1]); from rabaska.node{0}; {1}"
-    ready = use.format(" import compiled", "compiled.make_ready()")
+    ready = use.format(" import own_program", "own_program.write_compiled_copy()")
     subprocess.run([sys.executable, "-Ic", ready, program], check=True)
     os.utime(program, (1000, 1000))
 
-    ask = use.format(".login import receive", "receive.missing([])")
+    ask = use.format(".login import receive_push", "receive_push.missing([])")
     subprocess.run([sys.executable, "-Ic", ask, f"{program}.compiled"], check=True)
 
     assert program.stat().st_mtime > 1000
@@ -267,7 +267,7 @@ def test_what_comes_compressed_is_inflated_before_it_is_proven(tmp_path):
     ]
     order = order_for(tmp_path / "pack", content)
     order[0]["squeezed"] = True
-    feed = b"".join(map(write_received.squeezed, chunks))
+    feed = b"".join(map(write_received.compressed, chunks))
     ask(order_for(tmp_path / "pack", content))
 
     assert send(order, feed) == (0, {"damaged": {}})

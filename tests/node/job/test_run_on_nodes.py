@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.job.node_messages import WORK, Talk
+from rabaska.node.job.node_messages import WORK, HelperConnection
 from rabaska.packing.node_bundle import bundle
 from rabaska.schedulers.torque import Torque
 
@@ -47,7 +47,7 @@ def cluster(tmp_path):
 def words(program, *command, tasks=1, nodes=2, reach=REACH):
     return [
         *program,
-        "spread",
+        "on-nodes",
         f"--reach={reach}",
         f"--nodes={nodes}",
         f"--tasks={tasks}",
@@ -56,7 +56,7 @@ def words(program, *command, tasks=1, nodes=2, reach=REACH):
     ]
 
 
-def spread(cluster, program, *command, **how):
+def on_nodes(cluster, program, *command, **how):
     return subprocess.run(
         words(program, *command, **how),
         env=cluster,
@@ -71,7 +71,7 @@ def spread(cluster, program, *command, **how):
 def test_every_process_of_every_node_knows_which_it_is_and_what_the_first_was_told(
     cluster, program
 ):
-    done = spread(cluster, program, "sh", "-c", WHO, tasks=2)
+    done = on_nodes(cluster, program, "sh", "-c", WHO, tasks=2)
 
     assert done.returncode == 0, done.stderr
     told = ["0 0 0 blue", "1 1 0 blue", "2 0 1 blue", "3 1 1 blue"]
@@ -81,7 +81,7 @@ def test_every_process_of_every_node_knows_which_it_is_and_what_the_first_was_to
 def test_the_scheduler_is_asked_for_the_first_processor_of_each_other_node(
     cluster, program, tmp_path
 ):
-    spread(cluster, program, "true")
+    on_nodes(cluster, program, "true")
 
     assert (tmp_path / "bin" / "pbsdsh.places").read_text().split() == ["2"]
 
@@ -103,13 +103,13 @@ def test_input_reaches_every_process_and_its_end_too(cluster, program):
 def test_the_first_failure_ends_the_others_and_is_the_answer(cluster, program):
     began = time.monotonic()
 
-    done = spread(cluster, program, "sh", "-c", "[ $RABASKA_NODE = 0 ] && exec sleep 60; exit 7")
+    done = on_nodes(cluster, program, "sh", "-c", "[ $RABASKA_NODE = 0 ] && exec sleep 60; exit 7")
 
     assert done.returncode == 7
     assert time.monotonic() - began < 20
 
 
-def test_nothing_is_left_on_any_node_when_spread_is_killed(cluster, program, tmp_path):
+def test_nothing_is_left_on_any_node_when_the_launcher_is_killed(cluster, program, tmp_path):
     command = f"echo $$ >{tmp_path}/pid-$RABASKA_NODE; exec sleep 60"
     process = subprocess.Popen(
         words(program, "sh", "-c", command), env=cluster, stdin=subprocess.PIPE
@@ -126,7 +126,7 @@ def test_nothing_is_left_on_any_node_when_spread_is_killed(cluster, program, tmp
 def test_a_scheduler_that_refuses_is_told_with_the_node(cluster, program, tmp_path):
     (tmp_path / "bin" / "pbsdsh").write_text("#!/bin/sh\necho 'tm_init: no' >&2\nexit 3\n")
 
-    done = spread(cluster, program, "true")
+    done = on_nodes(cluster, program, "true")
 
     assert done.returncode == 1
     assert "127.0.0.1 could not be reached: exit code 3" in done.stdout + done.stderr
@@ -134,21 +134,21 @@ def test_a_scheduler_that_refuses_is_told_with_the_node(cluster, program, tmp_pa
 
 
 def test_a_job_with_fewer_nodes_than_promised_says_which_it_has(cluster, program):
-    done = spread(cluster, program, "true", nodes=3)
+    done = on_nodes(cluster, program, "true", nodes=3)
 
     assert done.returncode == 1
     assert "the job has 2 of 3 nodes: localhost, 127.0.0.1" in done.stdout + done.stderr
 
 
 def test_a_command_that_is_not_there_is_named(cluster, program):
-    done = spread(cluster, program, "no-such-program")
+    done = on_nodes(cluster, program, "no-such-program")
 
     assert done.returncode == 127
     assert "command not found: no-such-program" in done.stdout + done.stderr
 
 
 def test_one_node_needs_nobody_else(cluster, program):
-    done = spread(
+    done = on_nodes(
         {**cluster, "PBS_NODEFILE": ""}, program, "sh", "-c", WHO, tasks=2, nodes=1, reach=""
     )
 
@@ -174,7 +174,7 @@ def until(condition, seconds=20):
 
 
 def test_whoever_listens_in_our_place_learns_no_key_and_has_nothing_run(program, tmp_path):
-    """Somebody else of the node takes the port of a `spread` that was killed."""
+    """Somebody else of the node takes the port of a `on-nodes` that was killed."""
     key, mark = tmp_path / "key", tmp_path / "mark"
     work = {"words": ["touch", str(mark)], "environment": {}, "folder": "/", "tasks": 1}
     key.write_text(json.dumps({"key": "4f7c0ffee9911d5e", "work": work}))
@@ -182,12 +182,12 @@ def test_whoever_listens_in_our_place_learns_no_key_and_has_nothing_run(program,
         listener.bind(("localhost", 0))
         listener.listen()
         port = str(listener.getsockname()[1])
-        companion = subprocess.Popen([*program, "companion", "localhost", port, str(key), "0"])
-        talk = Talk(listener.accept()[0])
-        hello = talk.heard()[0]
-        talk.say(WORK, b"guessed")
-        companion.wait(30)
-        talk.close()
+        helper = subprocess.Popen([*program, "node-helper", "localhost", port, str(key), "0"])
+        connection = HelperConnection(listener.accept()[0])
+        hello = connection.received()[0]
+        connection.send(WORK, b"guessed")
+        helper.wait(30)
+        connection.close()
 
     assert b"4f7c0ffee9911d5e" not in hello.content
     assert not mark.exists()
@@ -196,7 +196,7 @@ def test_whoever_listens_in_our_place_learns_no_key_and_has_nothing_run(program,
 def test_lines_of_several_processes_do_not_mix(cluster, program):
     halves = "for i in 1 2 3; do printf ready; sleep 0.1; printf ' %s\\n' $i; done; printf last"
 
-    done = spread(cluster, program, "sh", "-c", halves, tasks=2)
+    done = on_nodes(cluster, program, "sh", "-c", halves, tasks=2)
 
     assert done.returncode == 0, done.stderr
     lines = done.stdout.replace("last", "").splitlines()
@@ -236,16 +236,16 @@ def test_it_listens_for_the_nodes_of_the_job_alone_and_no_variable_crosses_the_n
 
 
 def test_a_program_on_another_node_has_its_users_umask(cluster, program):
-    done = spread({**cluster, "RABASKA_UMASK": "027"}, program, "sh", "-c", "umask")
+    done = on_nodes({**cluster, "RABASKA_UMASK": "027"}, program, "sh", "-c", "umask")
 
     assert done.stdout.split() == ["0027", "0027"]
 
 
-# Another user of the network, who connects to `spread` before the node's own companion does.
+# Another user of the network, who connects to `on-nodes` before the node's own helper does.
 STRANGERS = """#!{python}
 import os, resource, socket, struct, sys, time
 
-at = sys.argv.index("companion") + 1
+at = sys.argv.index("node-helper") + 1
 if not os.fork():
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -289,7 +289,7 @@ def test_strangers_who_connect_do_not_disturb(cluster, program, count, said):
     starter.write_text(STRANGERS.format(python=sys.executable, count=count, said=said))
 
     limited = ["sh", "-c", 'ulimit -S -n 150; exec "$@"', "sh", *program]
-    done = spread(cluster, limited, "sh", "-c", "echo $RABASKA_NODE")
+    done = on_nodes(cluster, limited, "sh", "-c", "echo $RABASKA_NODE")
 
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()) == ["0", "1"]

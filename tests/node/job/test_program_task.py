@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from rabaska.node.job import program_task
-from rabaska.node.job.program_process import ProgramEnd, explained
+from rabaska.node.job.program_process import ProgramEnd, explain_exit
 from rabaska.node.job.stop_signals import Stop
 from rabaska.node.record import chain_rule
 
-KILLED_BY_SRUN = explained(137, None)
+KILLED_BY_SRUN = explain_exit(137, None)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_the_first_is_blamed_and_says_who_it_is(noted):
     program_task.note(str(noted), 1, "3")
     program_task.note(str(noted), 143, "0")
 
-    end = program_task.blamed(KILLED_BY_SRUN, program_task.first(str(noted)))
+    end = program_task.explained_by_first_failure(KILLED_BY_SRUN, program_task.first(str(noted)))
 
     assert (end.how, end.exit_code) == (chain_rule.CRASHED, 1)
     assert end.reason.startswith("process 3 on ")
@@ -64,7 +64,7 @@ def test_the_first_is_blamed_and_says_who_it_is(noted):
 def test_a_launcher_of_several_has_no_rank(noted):
     program_task.note(str(noted), 1, None)
 
-    end = program_task.blamed(KILLED_BY_SRUN, program_task.first(str(noted)))
+    end = program_task.explained_by_first_failure(KILLED_BY_SRUN, program_task.first(str(noted)))
 
     assert end.reason == f"{socket.gethostname()} failed first: the program ended with exit code 1"
 
@@ -73,7 +73,8 @@ def test_one_that_was_killed_for_its_memory_is_still_killed(noted):
     program_task.note(str(noted), 137, "1")
 
     assert (
-        program_task.blamed(KILLED_BY_SRUN, program_task.first(str(noted))).how == chain_rule.KILLED
+        program_task.explained_by_first_failure(KILLED_BY_SRUN, program_task.first(str(noted))).how
+        == chain_rule.KILLED
     )
 
 
@@ -81,13 +82,13 @@ def test_a_program_that_was_asked_to_stop_is_not_blamed(noted):
     program_task.note(str(noted), 1, "3")
     asked = ProgramEnd(chain_rule.TIME_LIMIT, "", 1, stop=Stop(chain_rule.TIME_LIMIT, ""))
 
-    assert program_task.blamed(asked, program_task.first(str(noted))) == asked
+    assert program_task.explained_by_first_failure(asked, program_task.first(str(noted))) == asked
 
 
 def test_half_a_line_does_not_count(noted):
     noted.write_text('{"code": 1, "ho')
     assert program_task.first(str(noted)) is None
-    assert program_task.blamed(KILLED_BY_SRUN, None) == KILLED_BY_SRUN
+    assert program_task.explained_by_first_failure(KILLED_BY_SRUN, None) == KILLED_BY_SRUN
     program_task.note(str(noted), 2, "1")
     assert program_task.first(str(noted)).code == 2
 

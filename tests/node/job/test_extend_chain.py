@@ -52,7 +52,7 @@ def test_the_last_job_submits_another_that_begins_after_it(agents_for, scheduler
     [words] = submitted(tmp_path)
     assert code == 0
     assert words.startswith("--after=12 --mark=")
-    assert "the chain grows by a job: job 1 is over, and there is work left" in said
+    assert "submitted one more job: job 1 ended and the run is not finished" in said
     assert agents.events("extended")[0]["jobs"] == 1
     assert submissions.jobs_there(agents.run) == 1
     variables = (tmp_path / "variables").read_text()
@@ -109,17 +109,17 @@ def test_a_server_that_is_down_is_asked_again(agents_for, scheduler, tmp_path, f
     _, said = agents.job()
 
     assert len(submitted(tmp_path)) == 2
-    assert "the chain grows by a job" in said
+    assert "submitted one more job" in said
     assert not agents.events("not extended")
 
 
 @pytest.mark.parametrize(
     ("growth", "command", "why"),
     [
-        (Growth(1), COMMAND, "it may have 1 job"),
+        (Growth(1), COMMAND, "the limit is 1 job"),
         (Growth(5, why_not="no job may submit another on trillium"), COMMAND, "on trillium"),
-        (Growth(None), COMMAND[:2], "nothing shows that the program goes on from a checkpoint"),
-        (Growth(5, ["no-such-sbatch"]), COMMAND, "no-such-sbatch is not there on this node"),
+        (Growth(None), COMMAND[:2], "nothing shows that the program resumes from a checkpoint"),
+        (Growth(5, ["no-such-sbatch"]), COMMAND, "no-such-sbatch is not available on this node"),
     ],
 )
 def test_where_it_may_not_the_command_is_said(agents_for, growth, command, why):
@@ -128,7 +128,7 @@ def test_where_it_may_not_the_command_is_said(agents_for, growth, command, why):
     _, said = agents.job()
 
     told = f"; `rabaska resume {agents.run.name} --jobs 1` "
-    told += "goes on" if command == COMMAND else "may begin again: "
+    told += "continues" if command == COMMAND else "may start over: "
     for text in (said, agents.log(1)):
         assert told in text
         assert why in text

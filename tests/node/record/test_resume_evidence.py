@@ -134,7 +134,7 @@ def test_a_job_that_starts_over_is_seen_to(judge, name):
     judged = judge(OVER[name], command=GIVEN)
 
     assert judged.state == resume_evidence.STARTED_OVER
-    assert "was given output/last.npz and began again at" in judged.why
+    assert "was given output/last.npz and started over at" in judged.why
     assert judged.hint
 
 
@@ -156,7 +156,7 @@ def test_one_thing_that_goes_on_outranks_another_that_begins_again(tmp_path):
 def test_mixed_evidence_lets_the_chain_go_on_with_a_warning(judge):
     judged = judge(UNKNOWN["stages and no more, because it was ended"], command=GIVEN)
 
-    assert "not known" in judged.why
+    assert "not clear" in judged.why
     assert judged.hint
 
 
@@ -174,7 +174,7 @@ def test_what_the_source_shows_never_proves_that_a_job_started_over(judge, tmp_p
     judged = judge(NO_PROOF[name], resumes=plan.NOT)
 
     assert judged.state == resume_evidence.UNKNOWN
-    assert "not known" in judged.why
+    assert "not clear" in judged.why
     assert judged.hint
     told = run_report.report(str(tmp_path / "runs/digits-7f3a"))
     assert told["jobs"][1]["beginning_not_known"] == judged.why
@@ -224,7 +224,7 @@ def test_a_program_that_takes_the_weights_only_is_told_so_where_nothing_is_print
     judged = judge(["", ""], command=GIVEN, resumes=plan.WEIGHTS)
 
     assert judged.state == resume_evidence.UNKNOWN
-    assert "the weights only" in judged.why
+    assert "only the weights" in judged.why
 
 
 def test_a_rehearsal_judges_for_itself(judge):
@@ -296,13 +296,13 @@ def test_stages_before_the_training_are_no_steps_that_were_made_again(judge, tmp
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"command": GIVEN, "resumes": plan.FULL}, "goes on"),
-        ({"resumes": plan.ITSELF}, "goes on"),
-        ({"resumes": plan.VARIABLE}, "goes on"),
-        ({"resumes": plan.NOT}, "would begin again: its program does not"),
-        ({"command": GIVEN, "resumes": plan.WEIGHTS}, "would begin again: its program takes the"),
-        ({"resumes": plan.UNREAD}, "may begin again: nothing shows"),
-        ({}, "may begin again: nothing shows"),
+        ({"command": GIVEN, "resumes": plan.FULL}, "continues"),
+        ({"resumes": plan.ITSELF}, "continues"),
+        ({"resumes": plan.VARIABLE}, "continues"),
+        ({"resumes": plan.NOT}, "would start over: its program does not"),
+        ({"command": GIVEN, "resumes": plan.WEIGHTS}, "would start over: its program loads only"),
+        ({"resumes": plan.UNREAD}, "may start over: nothing shows"),
+        ({}, "may start over: nothing shows"),
     ],
 )
 def test_what_resume_does_is_said_as_far_as_it_is_known(tmp_path, changes, says):
@@ -312,8 +312,8 @@ def test_what_resume_does_is_said_as_far_as_it_is_known(tmp_path, changes, says)
     told = resume_evidence.verdict_on(run, PLAN._replace(**changes))
 
     assert told.decision == chain_rule.GO_ON
-    assert says in (told.hint or "`rabaska resume` goes on")
-    assert ("--walltime" in told.hint) == ("begin again" in says)
+    assert says in (told.hint or "`rabaska resume` continues")
+    assert ("--walltime" in told.hint) == ("start over" in says)
 
 
 def test_jobs_that_were_seen_to_go_on_outweigh_the_source(judge, tmp_path):
@@ -328,4 +328,4 @@ def test_what_ended_for_another_reason_need_not_have_more_time():
 
     told = chain_rule.verdict([lost], again=chain_rule.Again("it loads nothing"))
 
-    assert told.hint == "`rabaska resume` would begin again: it loads nothing"
+    assert told.hint == "`rabaska resume` would start over: it loads nothing"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from agents import snapshot_tar
 
-from rabaska.node.job import results, unpacked_code
+from rabaska.node.job import earlier_results, results, unpacked_code
 
 
 class Place:
@@ -25,7 +25,7 @@ class Place:
         return results.keep_new(str(self.code), str(self.carried), before)
 
     def show(self, *paths: str) -> None:
-        results.show(str(self.code), str(self.carried), list(paths))
+        earlier_results.show(str(self.code), str(self.carried), list(paths))
 
     def listing(self) -> unpacked_code.Listing:
         return unpacked_code.listing(str(self.code))
@@ -163,8 +163,8 @@ def test_a_file_that_does_not_fit_leaves_the_older_one_and_keeps_the_others(plac
     (place.code / "big").write_bytes(b"x" * 100_000)
     (place.code / "small").write_text("fits")
     script = (
-        "import sys; from rabaska.node.job import keep;"
-        "print(keep.keep_new(sys.argv[1], sys.argv[2], {}).problems)"
+        "import sys; from rabaska.node.job import results;"
+        "print(results.keep_new(sys.argv[1], sys.argv[2], {}).problems)"
     )
 
     done = subprocess.run(

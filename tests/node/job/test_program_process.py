@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rabaska.node import processes
 from rabaska.node.job import program_process, stop_signals
-from rabaska.node.job.stop_signals import BrokenOff, Interrupts, Stop
+from rabaska.node.job.stop_signals import Interrupts, Stop, StoppedEarly
 from rabaska.node.record import chain_rule
 
 LIMIT = Stop(chain_rule.TIME_LIMIT, "the time limit of the job was near")
@@ -152,9 +152,9 @@ def test_a_program_dies_with_its_agent(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     agent = f"""
 import os, sys
-from rabaska.node.job import program
+from rabaska.node.job import program_process
 words = [sys.executable, "-c", "import time; time.sleep(600)"]
-process = program.start(words, ".", dict(os.environ), {str(tmp_path / "log")!r})
+process = program_process.start(words, ".", dict(os.environ), {str(tmp_path / "log")!r})
 open({str(pid_file)!r}, "w").write(str(process.pid))
 os.kill(os.getpid(), 9)
 """
@@ -183,12 +183,12 @@ def test_what_a_dead_agent_left_is_found_by_its_tag(tmp_path: Path) -> None:
 
 @given(st.integers(-64, 255))
 def test_once_asked_to_stop_a_program_never_counts_as_finished_or_crashed(code: int) -> None:
-    assert program_process.explained(code, LIMIT).how == chain_rule.TIME_LIMIT
+    assert program_process.explain_exit(code, LIMIT).how == chain_rule.TIME_LIMIT
 
 
 @given(st.integers(-64, 255))
 def test_only_exit_code_zero_is_finished(code: int) -> None:
-    assert (program_process.explained(code, None).how == chain_rule.FINISHED) == (code == 0)
+    assert (program_process.explain_exit(code, None).how == chain_rule.FINISHED) == (code == 0)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_only_exit_code_zero_is_finished(code: int) -> None:
     ],
 )
 def test_an_exit_is_explained(code: int, how: str) -> None:
-    assert program_process.explained(code, None).how == how
+    assert program_process.explain_exit(code, None).how == how
 
 
 @pytest.fixture
@@ -234,8 +234,8 @@ def test_work_is_broken_off_in_the_middle_of_a_wait() -> None:
     began = time.monotonic()
 
     with (
-        pytest.raises(BrokenOff) as broken,
-        stop_signals.broken_off_when(lambda: LIMIT if time.monotonic() > began + 0.2 else None),
+        pytest.raises(StoppedEarly) as broken,
+        stop_signals.stopped_early_when(lambda: LIMIT if time.monotonic() > began + 0.2 else None),
     ):
         time.sleep(600)
 
@@ -243,7 +243,7 @@ def test_work_is_broken_off_in_the_middle_of_a_wait() -> None:
 
 
 def test_work_that_ends_in_time_is_left_in_peace() -> None:
-    with stop_signals.broken_off_when(lambda: None):
+    with stop_signals.stopped_early_when(lambda: None):
         time.sleep(0.05)
 
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

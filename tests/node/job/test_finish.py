@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from made_runs import PLAN, begin_job, make_run
 
-from rabaska.node.job import finish
+from rabaska.node.job import finish, keep_results
 from rabaska.node.job.program_process import ProgramEnd
 from rabaska.node.job.this_job import ThisJob, Work
 from rabaska.node.record import chain_rule, jobs, learned_patterns, resume_evidence, step_tracks
-from rabaska.node.record.events import Diary
+from rabaska.node.record.events import EventLog
 
 
 @pytest.fixture
@@ -21,9 +21,10 @@ def work(tmp_path: Any) -> Work:
     run = make_run(tmp_path)
     begin_job(run)
     fields: dict[str, Any] = {
-        "run": run, "plan": PLAN, "this_job": ThisJob("12_1", 0.0, 0.0, ""), "diary": Diary(run, 1),
+        "run": run, "plan": PLAN, "this_job": ThisJob("12_1", 0.0, 0.0, ""),
+        "event_log": EventLog(run, 1),
         "lease": SimpleNamespace(job=1, lost=lambda: "", superseded=False), "deadline": None,
-        "look": lambda: None, "told": lambda: None,
+        "stop_reason": lambda: None, "end_signal": lambda: None,
     }  # fmt: skip
     return Work(**fields)
 
@@ -33,7 +34,7 @@ BUGS = [
     (resume_evidence, "judge"),
     (learned_patterns, "learn"),
     (jobs, "newest"),
-    (finish.extend_chain, "foretold"),
+    (finish.extend_chain, "forecast_of_job"),
 ]
 
 
@@ -59,7 +60,7 @@ def test_a_bug_while_an_end_is_judged_keeps_its_traceback_and_the_end_is_recorde
     assert ended.how == how
     assert os.path.exists(work.run.done) is (how == chain_rule.FINISHED)
     said = capfd.readouterr()
-    asked = (name, how) != ("foretold", chain_rule.FINISHED)
+    asked = (name, how) != ("forecast_of_job", chain_rule.FINISHED)
     assert ("ZeroDivisionError: a bug" in said.err) is asked
 
 
@@ -83,7 +84,7 @@ def test_results_that_no_lease_allows_to_copy_are_missing(
     monkeypatch.setenv("RABASKA_KEEP_SECONDS", "0")
     work.lease.lost = lambda: UNREACHED  # type: ignore[method-assign]
 
-    end = finish.keep_results(work, results, {}, lambda: True, FINISHED)
+    end = keep_results.keep_results(work, results, {}, lambda: True, FINISHED)
     finish.write_end(work, None, end)
 
     assert end.how == chain_rule.NOT_KEPT
@@ -100,7 +101,7 @@ def test_a_lease_that_is_lost_while_results_are_copied_is_waited_for(
     work.lease.lost = lambda: next(answers, "")  # type: ignore[method-assign]
     monkeypatch.setattr(finish.time, "sleep", lambda seconds: None)
 
-    end = finish.keep_results(work, results, {}, lambda: True, FINISHED)
+    end = keep_results.keep_results(work, results, {}, lambda: True, FINISHED)
 
     assert (end.how, list(end.missing)) == (chain_rule.FINISHED, [])
     assert len([name for name in os.listdir(work.run.output(1)) if "result" in name]) == 5
@@ -112,7 +113,7 @@ def test_a_job_whose_run_another_holds_neither_waits_nor_tells_what_is_missing(
     work.lease.lost = lambda: "another job holds the run now"  # type: ignore[method-assign]
     work.lease.superseded = True
 
-    assert finish.keep_results(work, results, {}, lambda: True, FINISHED) == FINISHED
+    assert keep_results.keep_results(work, results, {}, lambda: True, FINISHED) == FINISHED
     assert not [name for name in os.listdir(work.run.output(1)) if "result" in name]
 
 

@@ -94,8 +94,8 @@ def test_what_is_no_folder_is_refused(open_place, what):
     path = open_place / "ada"
     os.mkfifo(path) if what == "fifo" else path.touch()
 
-    assert private_folders.danger(str(path)) == f"{path} is no folder"
-    assert private_folders.claim(str(path)) == f"{path} is no folder"
+    assert private_folders.danger(str(path)) == f"{path} is not a folder"
+    assert private_folders.claim(str(path)) == f"{path} is not a folder"
 
 
 def test_a_folder_to_which_others_may_write_is_refused_even_if_it_is_ours(open_place):
@@ -103,7 +103,7 @@ def test_a_folder_to_which_others_may_write_is_refused_even_if_it_is_ours(open_p
     (open_place / "ada").chmod(0o777)
 
     assert (
-        private_folders.claim(str(open_place / "ada")) == f"others may look into {open_place}/ada"
+        private_folders.claim(str(open_place / "ada")) == f"others can look into {open_place}/ada"
     )
     with pytest.raises(private_folders.NotPrivate, match="others may write"):
         private_folders.new_folder(str(open_place / "ada"))
@@ -130,7 +130,7 @@ def test_a_job_goes_elsewhere_and_says_so_where_its_folder_is_another_users(open
 def test_nodes_agree_on_a_path_that_nobody_could_have_prepared_on_one_of_them(open_place):
     (open_place / "ada").mkdir(mode=0o700)
 
-    made = job_folder.make(str(open_place / "ada"), everywhere=True)
+    made = job_folder.make(str(open_place / "ada"), all_nodes=True)
 
     assert os.path.dirname(made) == str(open_place)
 
@@ -201,7 +201,9 @@ def test_the_script_of_a_job_hands_its_folder_to_the_agent_and_to_nobody_else(op
 
     assert job_folder.given({job_folder.FOLDER: made}) == made
     # Slurm hands variables on to the next job.
-    ask = "import os; from rabaska.node.job import space; print(space.given(os.environ) or '-')"
+    ask = (
+        "import os; from rabaska.node.job.job_folder import given; print(given(os.environ) or '-')"
+    )
     given = {**os.environ, job_folder.FOLDER: made}
     assert subprocess.check_output([sys.executable, "-c", ask], env=given) == b"-\n"
 

@@ -336,7 +336,7 @@ def test_nothing_is_submitted_again_while_the_queue_does_not_answer(cluster, tmp
     later = cluster.submit("--resume")
 
     assert [done.returncode for done in uncertain] == [75, 75]
-    assert all("nobody knows yet whether the job was taken" in done.stderr for done in uncertain)
+    assert all("not known yet whether the job was submitted" in done.stderr for done in uncertain)
     assert (later.returncode, later.stdout) == (0, "41\n")
     assert (cluster.tries, killed.tries) == (1, 0)
 

@@ -11,7 +11,7 @@ from rabaska.node.login import send_results
 
 def offered(act, folder, feed=b""):
     return subprocess.run(
-        [sys.executable, "-m", "rabaska.node", "offer", act, str(folder)],
+        [sys.executable, "-m", "rabaska.node", "send-results", act, str(folder)],
         input=feed,
         capture_output=True,
         check=False,

@@ -102,10 +102,10 @@ def test_a_shared_disk_keeps_the_shards_for_the_next_run(place, made, memory):
 def test_a_folder_that_the_node_does_not_have_is_none(monkeypatch, tmp_path):
     monkeypatch.setenv("RAMDISK", str(tmp_path))
 
-    assert stage_datasets.known(Nearby("$RAMDISK", "$NO_SUCH_VARIABLE")) == Nearby(
+    assert stage_datasets.folders_here(Nearby("$RAMDISK", "$NO_SUCH_VARIABLE")) == Nearby(
         str(tmp_path), ""
     )
-    assert stage_datasets.known(Nearby("$RAMDISK/x")) == Nearby()
+    assert stage_datasets.folders_here(Nearby("$RAMDISK/x")) == Nearby()
 
 
 @pytest.mark.parametrize("mode", ["files", "shards"])
@@ -133,4 +133,4 @@ def test_a_plan_without_nearby_folders_can_be_read():
     ],
 )
 def test_it_is_said_in_one_line(placed, sentence):
-    assert stage_datasets.told(stage_datasets.PlacedDataset(*placed)) == sentence
+    assert stage_datasets.placement_line(stage_datasets.PlacedDataset(*placed)) == sentence

@@ -45,7 +45,7 @@ def test_a_run_that_was_submitted_before_there_was_growth_does_not_grow(tmp_path
     del value["growth"]
     files.write_json(run.plan, value)
 
-    assert chain_rule.hindrance(plan.load(run), [], 2) == "it may have 2 jobs"
+    assert chain_rule.hindrance(plan.load(run), [], 2) == "the limit is 2 jobs"
 
 
 def test_jobs_are_counted_over_submissions_resumptions_and_jobs_started_again(tmp_path):

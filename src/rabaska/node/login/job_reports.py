@@ -1,0 +1,92 @@
+"""The jobs of a run as `report` lists them: how each began and ended, and what it printed."""
+
+import os
+from typing import Any, Dict, List, Optional, Tuple
+
+from ..record import (
+    chain_rule,
+    jobs,
+    plan,
+    printed_progress,
+    resume_evidence,
+)
+from ..record.printed_line import Found
+from ..record.run_folder import RunFolder
+
+Json = Dict[str, Any]
+
+
+def job_reports(
+    run: RunFolder, alive: Optional[bool], run_plan: Optional[plan.Plan]
+) -> List[Tuple[Json, Found]]:
+    """Each job with the metrics its log ended with, oldest first."""
+    pattern = run_plan.progress if run_plan else ""
+    told = []  # type: List[Tuple[Json, Found]]
+    before = printed_progress.StepSpan(None, None, None, {})
+    holder = run.holder()
+    for number in sorted(set(run.jobs()) | set(range(1, holder + 1))):
+        span = printed_progress.span(run.log(number), pattern)
+        job = _job(run, number, alive if number == holder else False)
+        if run_plan is not None:
+            job.update(_beginning(run, number, run_plan))
+            step = resume_evidence.judged(run, number, run_plan).step
+            span = span if step is None else span._replace(first_step=int(step))
+        job.update(first_step=span.first_step, last_step=span.last_step, epoch=span.epoch)
+        every = span.every or before.every or 1
+        job["steps_redone"] = steps_redone(before.last_step, span.first_step, every)
+        before = span
+        told.append((job, span.metrics))
+    return told
+
+
+def _job(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
+    begun, ended = jobs.read_begun(run, number), jobs.read_ended(run, number)
+    told = {"job": number, "holder_alive": alive}  # type: Json
+    told["heartbeat"] = time_written(run.heartbeat(number))
+    for name in ("id", "host", "pid", "begun", "resumed_from"):
+        told[name] = getattr(begun, name, None)
+    for name in ("ended", "how", "reason", "exit_code", "signal"):
+        told[name] = getattr(ended, name, None)
+    if ended is None:
+        told["how"] = chain_rule.LOST if alive is False else chain_rule.RUNNING
+    return told
+
+
+def _beginning(run: RunFolder, number: int, run_plan: plan.Plan) -> Json:
+    """Whether the job went on from a checkpoint: as its program was told, and as it shows."""
+    begun = jobs.read_begun(run, number)
+    if begun is None or begun.checkpoint_seen is None:
+        return {}
+    judged = resume_evidence.judged(run, number, run_plan)
+    told = {"checkpoint_found": begun.checkpoint_seen["path"], "started_over": ""}
+    if judged.state == chain_rule.STARTED_OVER:
+        told.update(started_over=judged.why, resumed_from="")
+    if judged.state == resume_evidence.UNKNOWN and judged.why:
+        told["beginning_not_known"] = judged.why
+    if judged.state == resume_evidence.CONTINUED:
+        told["resumed_from"] = told["checkpoint_found"]
+    return told
+
+
+def steps_redone(last_before: Optional[int], first: Optional[int], every: int) -> Optional[int]:
+    """How many steps a job made again, as far as was printed; None when either is unknown.
+
+    A program that prints every 20th step and first prints step 320 went on from step 300.
+    """
+    if last_before is None or first is None:
+        return None
+    return max(0, last_before - max(0, first - every))
+
+
+def last_metrics(each: List[Found]) -> Found:
+    merged = {}  # type: Found
+    for found in each:
+        merged.update(found)
+    return merged
+
+
+def time_written(path: str) -> Optional[float]:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return None
