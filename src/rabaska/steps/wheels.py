@@ -16,7 +16,7 @@ from rabaska.environments.download import FACTS as PYTHON_FACTS
 from rabaska.environments.download import Target, download_command, find_pip, lacking, pip_command
 from rabaska.environments.recipes import BuildSite, BuiltEnvironment
 from rabaska.errors import EnvironmentFailed
-from rabaska.node.environment.check_wheels import NEEDS_PIP, NOT_FOUND, Wanted
+from rabaska.node.environment.check_wheels import NEEDS_PIP, NOT_FOUND, WheelRequest
 from rabaska.remote.place import Outcome, Parcel, quoted
 from rabaska.remote.this_computer import Here
 from rabaska.steps.connect import ConnectedCluster
@@ -57,8 +57,8 @@ def find_wheels(
     return found
 
 
-def wanted_wheels(recipe: EnvironmentRecipe, site: BuildSite) -> Wanted:
-    return Wanted(
+def wanted_wheels(recipe: EnvironmentRecipe, site: BuildSite) -> WheelRequest:
+    return WheelRequest(
         envs=site.envs,
         digest=recipes.digest(recipe, site),
         python=recipe.python,
@@ -69,7 +69,7 @@ def wanted_wheels(recipe: EnvironmentRecipe, site: BuildSite) -> Wanted:
 
 
 def send_pip(
-    answer: Mapping[str, Any], wanted: Wanted, cluster: ConnectedCluster, reporter: Reporter
+    answer: Mapping[str, Any], wanted: WheelRequest, cluster: ConnectedCluster, reporter: Reporter
 ) -> None:
     """pip as its own wheel, for a Python that has none, or no way to bring it along."""
     python, name = answer["python"], cluster.name
@@ -92,7 +92,7 @@ def send_pip(
 
 
 def _ask_for_wheels(
-    recipe: EnvironmentRecipe, site: BuildSite, cluster: ConnectedCluster, wanted: Wanted
+    recipe: EnvironmentRecipe, site: BuildSite, cluster: ConnectedCluster, wanted: WheelRequest
 ) -> Outcome:
     """One round trip; where all was found before, it only reads the record of that."""
     record = shlex.quote(wanted.path("json"))
@@ -104,7 +104,7 @@ def ask(
     recipe: EnvironmentRecipe,
     site: BuildSite,
     cluster: ConnectedCluster,
-    wanted: Wanted,
+    wanted: WheelRequest,
     *words: str,
     before: str = "true",
 ) -> Outcome:
@@ -122,7 +122,7 @@ def _bill(record: Mapping[str, Any], found: BuiltEnvironment) -> str:
 
 
 def _send_wheels(
-    answer: Mapping[str, Any], wanted: Wanted, cluster: ConnectedCluster, reporter: Reporter
+    answer: Mapping[str, Any], wanted: WheelRequest, cluster: ConnectedCluster, reporter: Reporter
 ) -> None:
     """Fetch on this computer, for the Python and platform there, what lacks there."""
     target = Target(answer["python"], answer["machine"], answer["libc"])
