@@ -8,7 +8,7 @@ from clean import CLEAN
 from faults import FAULTS
 from small_projects import REQUIREMENTS, Small
 
-from rabaska.checkup.check_packages import missing
+from rabaska.checkup.check_imports import missing
 from rabaska.checkup.check_site import Said, questions
 from rabaska.checkup.check_site import checks as checks_of_answers
 from rabaska.checkup.subject import look

@@ -4,10 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from rabaska.checkup.check_saving import chain, saves_at_every_step, writes_at_every_step
 from rabaska.checkup.code_context import Nesting
 from rabaska.checkup.subject import Finding, SafeFix, Subject
-from rabaska.domain.amounts import say_duration
-from rabaska.node.record import plan
 from rabaska.scouting.source import Source, argument, called, last_word, literal, text
 
 _PLOTS = {"plt.show", "matplotlib.pyplot.show", "pyplot.show", "pylab.show"}
@@ -15,15 +14,12 @@ _WINDOWS = {"cv2.imshow", "cv2.namedWindow", "cv.imshow", "tkinter.Tk", "tk.Tk",
 _SCREENS = {"TkAgg", "Qt5Agg", "QtAgg", "GTK3Agg", "WXAgg", "MacOSX"}
 _ASKS = {"input", "breakpoint", "pdb.set_trace", "ipdb.set_trace", "getpass.getpass"}
 _SOMEBODYS = re.compile(r"(/home/\w|/Users/\w|[A-Za-z]:[\\/]\w|/content/|/kaggle/)")
-_SAVERS = {"torch.save", "np.save", "numpy.save", "np.savez", "joblib.dump", "pickle.dump"}
-_WRITERS = {"cv2.imwrite", "np.savetxt", "numpy.savetxt", "imageio.imwrite", "save_image"}
 _MANY_GPUS = re.compile(
     r"(DataParallel|DistributedDataParallel|FullyShardedDataParallel|fully_shard|init_process_group"
     r"|MirroredStrategy|MultiWorkerMirroredStrategy|Accelerator|Fabric|Trainer|deepspeed.initialize"
     r"|hvd.init|multi_gpu_model|pmap|make_mesh|spawn)$"
 )
 
-_SAVES = re.compile(r"save|dump|checkpoint|Trainer$|LightningCLI$|Backup|to_hdf|write", re.I)
 _LAUNCHERS = re.compile(
     r"torchrun|accelerate|deepspeed|mpirun|srun|horovodrun|distributed\.(launch|run)"
 )
@@ -35,14 +31,14 @@ def checks(subject: Subject) -> Iterator[Finding]:
         yield from _windows(source, nesting, subject)
         yield from _somebody_must_answer(source, nesting)
         yield from _somebodys_paths(source, nesting, subject)
-        yield from _saves_at_every_step(source, nesting)
-        yield from _writes_at_every_step(source, nesting)
+        yield from saves_at_every_step(source, nesting)
+        yield from writes_at_every_step(source, nesting)
         yield from _workers(source, subject)
         yield from _bf16(source, subject)
-    yield from _chain(subject)
+    yield from chain(subject)
     yield from _idle_gpus(subject)
     yield from _line_ends(subject)
-    yield from _allocations_in_scripts(subject)
+    yield from _interactive_jobs(subject)
 
 
 def _windows(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Finding]:
@@ -121,38 +117,6 @@ def _somebodys_paths(source: Source, nesting: Nesting, subject: Subject) -> Iter
 def _docstrings(source: Source) -> set[int]:
     """Constants that stand alone: documentation, which may name any path."""
     return {id(node.value) for node in source.nodes if isinstance(node, ast.Expr)}
-
-
-def _saves_at_every_step(source: Source, nesting: Nesting) -> Iterator[Finding]:
-    for call in source.calls():
-        if called(call) in _SAVERS and nesting.loops_around(call) > 1:
-            yield Finding(
-                "code.saves-often",
-                "it saves its state at every step of its inner loop",
-                str(source.place(call, called(call))),
-                "that is slow on shared storage, and slows down everybody else there",
-                "save once per epoch, or every so many steps or minutes",
-                serious=False,
-            )
-
-
-def _writes_at_every_step(source: Source, nesting: Nesting) -> Iterator[Finding]:
-    for call in source.calls():
-        if _is_written(call) and nesting.loops_around(call) > 1:
-            yield Finding(
-                "code.writes-often",
-                "it writes a file at every step of its inner loop",
-                str(source.place(call, called(call))),
-                "each is a request to shared storage, thousands of them slow down everybody",
-                "open the file once before the loop, or write every so many steps",
-                serious=False,
-            )
-
-
-def _is_written(call: ast.Call) -> bool:
-    if called(call) == "open":
-        return text(argument(call, "mode", 1))[:1] in ("w", "a", "x")
-    return called(call) in _WRITERS or last_word(call) in ("savefig", "to_csv", "write_text")
 
 
 def _workers(source: Source, subject: Subject) -> Iterator[Finding]:
@@ -236,55 +200,6 @@ def _speaks_of_bf16(node: ast.AST) -> bool:
     return precise or (node.arg == "bf16" and value is True)
 
 
-def _chain(subject: Subject) -> Iterator[Finding]:
-    """Several jobs need a program that saves and goes on."""
-    script, project = subject.script, subject.project
-    jobs = max(project.chain.jobs, project.chain.at_most or 1)
-    if script is None or jobs < 2:
-        return
-    where = f"{script.name}; {jobs} jobs in [chain]"
-    saves = any(_SAVES.search(name) for name in script.calls)
-    if not saves and not any(write.checkpoint for write in script.writes):
-        yield Finding(
-            "code.never-saves",
-            "it never saves its state",
-            where,
-            f"each of the jobs would begin anew after {say_duration(project.resources.walltime)}",
-            "save model, optimizer and epoch into `{output}` now and then",
-        )
-        return
-    found = subject.resumption
-    if found.kind == plan.WEIGHTS:
-        yield Finding(
-            "code.weights-only",
-            "it takes the weights only from a checkpoint",
-            found.place,
-            "no counter is loaded, so each of the jobs would repeat the training",
-            "load the epoch or step too, with the optimizer, and begin the training loop with it",
-        )
-    elif found.kind == plan.UNREAD:
-        yield Finding(
-            "code.unread-resume",
-            "whether it goes on from a checkpoint could not be read",
-            found.place or where,
-            "jobs that begin anew do the same work again",
-            "nothing, if you know that it does: the chain ends if its second job starts over",
-            serious=False,
-        )
-    elif found.kind == plan.NOT:
-        words = ", ".join(f'"{word}"' for word in found.words)
-        yield Finding(
-            "code.never-resumes",
-            "it saves its state and never goes on from it",
-            where,
-            "each of the jobs would begin anew",
-            f"write `resume = [{words}]`: then it loads what it saved ({found.place})"
-            if words
-            else "give it an option that loads state and counter from a checkpoint, and add it to "
-            "`command` with {checkpoint}",
-        )
-
-
 def _idle_gpus(subject: Subject) -> Iterator[Finding]:
     asked, script = subject.project.resources, subject.script
     if script is None or asked.gpus * asked.nodes < 2 or subject.project.launch != "program":
@@ -315,7 +230,7 @@ def _line_ends(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _allocations_in_scripts(subject: Subject) -> Iterator[Finding]:
+def _interactive_jobs(subject: Subject) -> Iterator[Finding]:
     for name, content in subject.shell_scripts.items():
         directives = re.search(rb"^#(SBATCH|PBS|\$) ", content, re.MULTILINE)
         asks = re.search(rb"^\s*(salloc|msub -I|qsub -I)\b", content, re.MULTILINE)

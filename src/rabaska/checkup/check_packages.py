@@ -1,98 +1,18 @@
-"""Checks of what the program's Python needs: packages, imports, builds, and files that count."""
+"""Checks of the packages that the program's Python gets: lists, builds, versions, processors."""
 
-import ast
 import re
-import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from rabaska.checkup.subject import Finding, Subject
-from rabaska.domain.gpus import Version, parsed
-from rabaska.domain.shell_words import expanding
+from rabaska.checkup.check_imports import not_listed
+from rabaska.checkup.pinned_packages import Requirement, read
+from rabaska.checkup.subject import Finding, Subject, virtualenv_advice
+from rabaska.domain.gpus import parsed
 from rabaska.knowledge.gpu_facts import build_of
-from rabaska.node.command_words import is_python
-from rabaska.scouting.source import Source
-from rabaska.sites.questions import MODULE
 
 _FRAMEWORKS = {"torch": "torch", "tensorflow": "tensorflow", "tensorflow-gpu": "tensorflow"}
-PACKAGE_OF = {
-    "cv2": "opencv-python",
-    "PIL": "pillow",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-    "skimage": "scikit-image",
-    "bs4": "beautifulsoup4",
-    "pytorch_lightning": "pytorch-lightning",
-    "wandb": "wandb",
-    "torch": "torch",
-    "torchvision": "torchvision",
-    "tensorflow": "tensorflow",
-    "timm": "timm",
-    "transformers": "transformers",
-    "datasets": "datasets",
-    "pandas": "pandas",
-    "lightning": "lightning",
-    "albumentations": "albumentations",
-    "einops": "einops",
-    "h5py": "h5py",
-    "matplotlib": "matplotlib",
-    "seaborn": "seaborn",
-    "monai": "monai",
-    "nibabel": "nibabel",
-    "hydra": "hydra-core",
-    "omegaconf": "omegaconf",
-    "jax": "jax",
-    "flax": "flax",
-    "torchaudio": "torchaudio",
-    "optuna": "optuna",
-    "accelerate": "accelerate",
-}
-# What else brings a package along: then it need not be listed.
-_BROUGHT_BY = {
-    "pillow": {"torchvision", "matplotlib", "scikit-image", "timm", "albumentations"},
-    "pandas": {"seaborn", "datasets"},
-    "omegaconf": {"hydra-core"},
-    "matplotlib": {"seaborn"},
-    "torch": {
-        "torchvision",
-        "timm",
-        "lightning",
-        "pytorch-lightning",
-        "accelerate",
-        "torchaudio",
-        "monai",
-    },
-    "pyyaml": {
-        "transformers",
-        "timm",
-        "hydra-core",
-        "omegaconf",
-        "accelerate",
-        "lightning",
-        "pytorch-lightning",
-        "datasets",
-        "wandb",
-        "optuna",
-        "albumentations",
-    },
-    "torchvision": {"timm"},
-    "h5py": {"tensorflow", "keras"},
-    "opencv-python": {"opencv-python-headless", "albumentations", "opencv-contrib-python"},
-    "tensorflow": {"tensorflow-gpu", "tensorflow-cpu"},
-    "lightning": {"pytorch-lightning"},
-    "jax": {"flax"},
-}
 _OLDEST_IN_WHEELHOUSE = (3, 10)
 _NEWEST_GPU_NEEDS = (2, 5, 1)  # of torch in the Alliance's wheelhouse, for H100
-
-
-@dataclass(frozen=True)
-class Requirement:
-    name: str
-    version: Version  # empty: not pinned
-    cuda: str  # "cu121"
-    line: int
 
 
 def checks(subject: Subject) -> Iterator[Finding]:
@@ -100,27 +20,10 @@ def checks(subject: Subject) -> Iterator[Finding]:
     wanted = read(text)
     yield from _unused_list(subject)
     yield from _other_computers(subject, text)
-    yield from _not_listed(subject, wanted, text)
+    yield from not_listed(subject, wanted, text)
     yield from _builds(subject, wanted)
     yield from _old_python(subject)
     yield from _other_processor(subject)
-
-
-def read(text: str) -> tuple[Requirement, ...]:
-    """The packages that a requirements file names, with what is pinned."""
-    index = re.search(r"download\.pytorch\.org/whl/(cu\d+)", text)
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        entry = re.match(r"\s*([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?:==\s*([\w.+!]+))?", line)
-        if entry:
-            version = entry[2] or ""
-            cuda = version.partition("+")[2] or (index[1] if index else "")
-            found.append(Requirement(plain_name(entry[1]), parsed(version), cuda, number))
-    return tuple(found)
-
-
-def plain_name(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _unused_list(subject: Subject) -> Iterator[Finding]:
@@ -146,14 +49,6 @@ def _unused_list(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def virtualenv_advice(subject: Subject, file: str) -> str:
-    """The lines that work whatever stands in [environment], where `kind` would win."""
-    return (
-        f'write `kind = "virtualenv"` and `requirements = "{file}"` under '
-        f"[cluster.{subject.cluster.name}.environment]"
-    )
-
-
 def _other_computers(subject: Subject, text: str) -> Iterator[Finding]:
     for number, line in enumerate(text.splitlines(), 1):
         if re.search(r"@ file://|^\s*(-e\s+)?(/|file:)", line):
@@ -164,37 +59,6 @@ def _other_computers(subject: Subject, text: str) -> Iterator[Finding]:
                 "the cluster cannot see that folder",
                 "name it with a version, as in `numpy==1.26.4` (`pip list --format=freeze`)",
             )
-
-
-def _not_listed(subject: Subject, wanted: tuple[Requirement, ...], text: str) -> Iterator[Finding]:
-    open_ended = re.search(r"^\s*(-r|-e|-c|git\+|https?:|\.)", text, re.MULTILINE)
-    if not wanted or open_ended or subject.project.environment.modules:
-        return
-    names = {each.name for each in wanted}
-    missing: dict[str, str] = {}
-    for source in subject.sources:
-        for module, line in imports(source):
-            package = PACKAGE_OF.get(module)
-            there = {package} | _BROUGHT_BY.get(package or "", set())
-            if package and not names & there:
-                missing.setdefault(package, f"{source.name}, line {line}: import {module}")
-    for package, place in missing.items():
-        yield Finding(
-            "environment.missing",
-            f"{package} is imported and not required",
-            place,
-            "the environment on the cluster is made of what is required, and nothing else",
-            f"add `{package}` to the requirements",
-        )
-
-
-def imports(source: Source) -> Iterator[tuple[str, int]]:
-    """Modules that are imported at once, outside `try` and functions."""
-    for node in source.tree.body:
-        if isinstance(node, ast.Import):
-            yield from ((each.name.split(".")[0], node.lineno) for each in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield (node.module or "").split(".")[0], node.lineno
 
 
 def _builds(subject: Subject, wanted: tuple[Requirement, ...]) -> Iterator[Finding]:
@@ -260,66 +124,3 @@ def _other_processor(subject: Subject) -> Iterator[Finding]:
             f"the nodes of {subject.cluster.name} have another processor",
             "build it there, or use the site's container",
         )
-
-
-QUESTION = "imports"  # its name
-_MISSING = "missing modules:"
-_ASK = (
-    "import importlib.util as u; print('{}', *[m for m in '{}'.split() if u.find_spec(m) is None])"
-)
-
-
-def question(subject: Subject) -> dict[str, str]:
-    """Which of the program's modules its Python lacks; none where another environment is built."""
-    python = next((word for word in subject.project.command if is_python(word)), "")
-    names = sorted(_modules(subject))
-    if subject.project.environment.kind != "current" or not python or not names:
-        return {}
-    modules = (*subject.cluster.modules, *subject.project.environment.modules)
-    words = " ".join(expanding(name) for name in modules)
-    load = f"{MODULE}module load {words} >/dev/null 2>&1; " if words else ""
-    found = f'"$(command -v {shlex.quote(python)} || command -v python3)"'
-    return {QUESTION: f"{load}{found} -c {shlex.quote(_ASK.format(_MISSING, ' '.join(names)))}"}
-
-
-def missing(subject: Subject, said: str) -> Iterator[Finding]:
-    lacking = said.rpartition(_MISSING)[2].split() if _MISSING in said else []
-    where = _modules(subject)
-    for name in lacking:
-        package = PACKAGE_OF.get(name, name)
-        on = "this computer" if subject.cluster.is_here else subject.cluster.name
-        yield Finding(
-            "environment.module",
-            f"{name} is imported, and the Python of the job has none",
-            where.get(name, ""),
-            f"[environment] is `current`: the job takes what {on} has",
-            _advice(subject, package),
-        )
-
-
-def _advice(subject: Subject, package: str) -> str:
-    if subject.cluster.is_here:
-        return f"`pip install {package}` in that Python"
-    listed = subject.packages
-    file = listed.file if listed and listed.kind == "requirements" else "requirements.txt"
-    path = subject.project.folder / file
-    names = read(path.read_text("utf-8", "replace")) if path.is_file() else ()
-    known = plain_name(package) in {each.name for each in names}
-    more = "" if known else f", with `{package}` in that file"
-    return f"{virtualenv_advice(subject, file)}{more}; or name `modules` that have it there"
-
-
-def _modules(subject: Subject) -> dict[str, str]:
-    """The modules of others that the program imports at once, each with the first place."""
-    folder = subject.project.folder
-    found: dict[str, str] = {}
-    for source in subject.sources:
-        beside = (folder / source.name).parent
-        for name, line in imports(source):
-            own = any(
-                (place / f"{name}.py").exists() or (place / name).is_dir()
-                for place in (folder, beside, folder / "src")
-            )
-            if name and not own and name not in sys.stdlib_module_names and name != "rabaska":
-                found.setdefault(name, f"{source.name}, line {line}: import {name}")
-    return found

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rabaska.checkup import check_packages, check_software
+from rabaska.checkup import check_imports, check_software
 from rabaska.checkup.subject import Finding, Subject
 from rabaska.domain.amounts import say_size
 from rabaska.domain.jobs import TrialAnswer
@@ -62,7 +62,7 @@ def questions(subject: Subject) -> dict[str, str]:
         "leftover": _LEFTOVER,
         "purge": 'cat "/scratch/to_delete/$USER" 2>/dev/null | head -n 5',
         **check_software.questions(subject),
-        **check_packages.question(subject),
+        **check_imports.question(subject),
     }
     if cluster.scheduler == "slurm" and subject.project.queue:
         queue = expanding(subject.project.queue)
@@ -80,7 +80,7 @@ def checks(subject: Subject, said: Said) -> Iterator[Finding]:
     yield from _accounts(subject, said.to("accounts").split())
     yield from _queue(subject, said.to("queue").split())
     yield from check_software.missing_program(subject, said.to("program"))
-    yield from check_packages.missing(subject, said.to(check_packages.QUESTION))
+    yield from check_imports.missing(subject, said.to(check_imports.QUESTION))
     yield from check_software.missing_wheels(subject, said.to("wheels"))
     yield from check_software.many_files(subject, said.to("environment"))
     yield from _store(said.to("store"))

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from rabaska.checkup.check_packages import plain_name, read, virtualenv_advice
-from rabaska.checkup.subject import Finding, Subject
+from rabaska.checkup.pinned_packages import plain_name, read
+from rabaska.checkup.subject import Finding, Subject, virtualenv_advice
 from rabaska.domain import untrusted
 from rabaska.domain.gpus import parsed
 from rabaska.domain.shell_words import expanding

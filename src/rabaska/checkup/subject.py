@@ -19,7 +19,7 @@ from rabaska.scouting import (
     data_options,
     dataset_contents,
     folders,
-    project_facts,
+    framework_options,
     requirements,
     scripts,
 )
@@ -116,8 +116,8 @@ def resumption_of(project: Project, script: Script | None) -> Resumption:
         return Resumption(plan.VARIABLE)
     if script is None:
         return Resumption(plan.UNREAD)
-    options = project_facts.all_options(script, project.folder)
-    return resumption(script, options, roles(options, project_facts.usage(script)), words)
+    options = framework_options.all_options(script, project.folder)
+    return resumption(script, options, roles(options, scripts.usage(script)), words)
 
 
 def _mentions_our_variables(folder: Path) -> bool:
@@ -177,6 +177,14 @@ def _ignored(folder: Path) -> list[str]:
         return []
     plain = [line.strip().strip("/").removesuffix("/*") for line in lines]
     return [line for line in plain if line and not line.startswith(("#", "!"))]
+
+
+def virtualenv_advice(subject: Subject, file: str) -> str:
+    """The lines that work whatever stands in [environment], where `kind` would win."""
+    return (
+        f'write `kind = "virtualenv"` and `requirements = "{file}"` under '
+        f"[cluster.{subject.cluster.name}.environment]"
+    )
 
 
 @dataclass(frozen=True)

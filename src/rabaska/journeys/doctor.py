@@ -9,6 +9,7 @@ from rabaska.checkup import (
     check_code,
     check_command,
     check_data,
+    check_imports,
     check_network,
     check_packages,
     check_request,
@@ -71,12 +72,10 @@ def _asked(subject: Subject, visited: SiteProbe) -> Iterator[Finding]:
     name, problem = subject.cluster.name, visited.problem
     if problem:
         yield Finding("cluster.ssh", problem.what, f"--on {name}", problem.why, problem.hint)
-    asked = check_packages.question(subject) if subject.cluster.is_here else {}
+    asked = check_imports.question(subject) if subject.cluster.is_here else {}
     if asked:
         here = ask_site(place_of(subject.cluster), asked, usual={})
-        yield from check_packages.missing(
-            subject, here.get(check_packages.QUESTION, NO_ANSWER).text
-        )
+        yield from check_imports.missing(subject, here.get(check_imports.QUESTION, NO_ANSWER).text)
     if visited.answers:
         shown = visited.answers.get(TRIAL, NO_ANSWER).text
         said = check_site.Said(visited.answers, read_trial(shown, subject.cluster))
@@ -123,7 +122,7 @@ def warn(project: Project, there: ConnectedCluster, teller: Reporter) -> None:
     said = _before_sending(subject, there)
     subject = replace(subject, cluster=with_node_answers(cluster, said))
     missing = check_software.missing_program(subject, said.get(_PROGRAM, NO_ANSWER).text)
-    lacking = check_packages.missing(subject, said.get(check_packages.QUESTION, NO_ANSWER).text)
+    lacking = check_imports.missing(subject, said.get(check_imports.QUESTION, NO_ANSWER).text)
     found = (*examine(subject), *missing, *lacking)
     serious = [each for each in found if each.serious and each.id != "cluster.gone"]
     for each in serious:
@@ -138,7 +137,7 @@ def _before_sending(subject: Subject, there: ConnectedCluster) -> Mapping[str, S
     asked = {**trial_question(subject.project, there.cluster), **node_questions(there.cluster)}
     if subject.project.environment.kind == "current" and not there.cluster.is_here:
         asked[_PROGRAM] = check_software.program_question(subject)
-    asked.update(check_packages.question(subject))
+    asked.update(check_imports.question(subject))
     return ask_site(there.place, asked, usual={}) if asked else {}
 
 

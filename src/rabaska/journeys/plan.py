@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from rabaska.checkup.check_packages import read as read_requirements
+from rabaska.checkup.pinned_packages import read as read_requirements
 from rabaska.domain.amounts import duration, say_duration
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.data_placement import Placement, place

@@ -1,16 +1,16 @@
 """Where the content of a checkpoint goes: from an option or a folder to a load, and on from there.
 
 Names are followed, not values: what is assigned in any branch counts. A path becomes content where
-it is loaded; content reaches the counter where a training loop begins with it.
+it is loaded.
 """
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rabaska.scouting.scopes import Program, Scope
-from rabaska.scouting.source import argument, last_word, literal, text
+from rabaska.scouting.source import last_word, text
 
 PATH, CONTENT = 1, 2
 _ROUNDS = 12  # assignments that lead to assignments
@@ -27,7 +27,6 @@ _LOADS = re.compile(
 _INTO_STATE = re.compile(r"^(load_state_dict|load_weights|load_state|set_weights|set_state\w*)$")
 _BY_FRAMEWORK = ("ckpt_path", "resume_from_checkpoint")
 _PASSED_ON = re.compile(r"resume|ckpt|checkpoint|restore")
-_FIRST_ROUND = ("initial_epoch", "start_epoch", "initial_step", "init_step", "start_step")
 NUMBER = "int"  # of a path makes the number in it: content, though no file was read
 OURS = re.compile(r"RABASKA_(CHECKPOINTS?|RESUME|OUTPUT)", re.I)  # the variables that lead to one
 _NO_PART = ("shape", "size", "dtype", "ndim")
@@ -239,74 +238,6 @@ class Flow:
         if bits:
             self._add((id(function), name), bits)
 
-    def counter(self) -> bool:
-        """Whether a loop begins with a number that was loaded."""
-        return any(
-            self._begins_with_content(node, scope)
-            for scope in self._program.scopes
-            for node in scope.nodes
-        )
-
-    def _begins_with_content(self, node: ast.AST, scope: Scope) -> bool:
-        if isinstance(node, ast.Call):
-            return self._first_round(node, scope)
-        if isinstance(node, ast.While):
-            return any(self._counted(each, scope) for each in ast.walk(node))
-        if isinstance(node, ast.For):
-            return any(self._passes_over(each, scope) for each in _inside(node))
-        return False
-
-    def _first_round(self, call: ast.Call, scope: Scope) -> bool:
-        word = last_word(call)
-        firsts = [argument(call, name) for name in _FIRST_ROUND]
-        if word in ("range", "trange", "arange") and len(call.args) > 1:
-            firsts.append(call.args[0])
-        elif word in ("count", "enumerate"):
-            firsts.append(argument(call, "start", 0 if word == "count" else 1))
-        elif word == "islice" and len(call.args) > 2:
-            firsts.append(call.args[1])
-        elif word == "learn" and literal(argument(call, "reset_num_timesteps")) is False:
-            return bool(self.loads)  # Stable-Baselines counts in the model itself
-        return any(self.bits(first, scope) & CONTENT for first in firsts if first is not None)
-
-    def _counted(self, node: ast.AST, scope: Scope) -> bool:
-        """`step += 1`, of a step that was loaded."""
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-            return bool(self.bits(node.target, scope) & CONTENT)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
-            target, left = node.targets[0], node.value.left
-            same = ast.dump(_loaded(target)) == ast.dump(_loaded(left))
-            return same and bool(self.bits(left, scope) & CONTENT)
-        return False
-
-    def _passes_over(self, node: ast.AST, scope: Scope) -> bool:
-        """`if epoch < first: continue`, or `if step >= most: break` of a step that was loaded."""
-        if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
-            return False
-        leaves = any(isinstance(each, (ast.Continue, ast.Break, ast.Return)) for each in node.body)
-        sides = (node.test.left, *node.test.comparators)
-        return leaves and any(self.bits(side, scope) & CONTENT for side in sides)
-
-
-def _inside(loop: ast.For) -> Iterator[ast.AST]:
-    return (each for line in loop.body for each in ast.walk(line))
-
-
-def _loaded(node: ast.AST) -> ast.AST:
-    """The same name, read rather than assigned, so that both can be compared."""
-    return ast.parse(ast.unparse(node), mode="eval").body
-
 
 def _plain(path: str) -> str:
     return path.removeprefix("./").rstrip("/")
-
-
-def counts_rounds(program: Program) -> bool:
-    """Whether the training loop can be seen: one over numbers, or one with a condition."""
-    for scope in program.scopes:
-        for node in scope.nodes:
-            if isinstance(node, ast.While):
-                return True
-            if isinstance(node, ast.For) and re.search(r"range|enumerate", ast.unparse(node.iter)):
-                return True
-    return False

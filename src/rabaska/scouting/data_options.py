@@ -12,6 +12,7 @@ from rabaska.scouting.folders import ProjectFolder, Survey
 from rabaska.scouting.script_options import Option
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import Source, SourceLine
+from rabaska.scouting.start_command import literal
 
 _SPLIT = re.compile(r"(train|val|valid|validation|test|eval)(?=_|$)")
 
@@ -24,6 +25,11 @@ class DataUse:
     evidence: str
     option: Option | None = None
     inside: str = ""  # what the option is given below the folder: "/train"
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the folder that the option itself names."""
+        return self.option is not None and self.evidence == str(self.option.place)
 
 
 def for_options(
@@ -143,3 +149,31 @@ def counted(folder: ProjectFolder) -> str:
 def lone_archives(seen: Survey) -> list[tuple[str, int]]:
     """Archives beside the code, too large to travel with it."""
     return [(name, size) for name, size in seen.top.archives if size > 10 * 10**6]
+
+
+def dataset_names(uses: Sequence[DataUse]) -> dict[str, str]:
+    """A short name of its own for each path."""
+    names: dict[str, str] = {}
+    for use in uses:
+        if use.path and use.path not in names:
+            leaf = "data" if use.path == FILL_IN else use.path.rstrip("/").rpartition("/")[2]
+            plain = re.sub(r"[^a-z0-9_]+", "_", leaf.lower()).strip("_")[:30] or "data"
+            taken = set(names.values())
+            spare = (f"{plain}{number}" for number in range(2, 100))
+            names[use.path] = plain if plain not in taken else next(spare)
+    return names
+
+
+def option_values(uses: Sequence[DataUse], named: dict[str, str]) -> dict[str, str]:
+    """What each data option is given: `{data}`, or `{data.NAME}` when there are several."""
+    values = {}
+    for use in uses:
+        if use.option and use.path:
+            placeholder = "{data}" if len(named) == 1 else f"{{data.{named[use.path]}}}"
+            values[use.option.name] = placeholder + literal(use.inside)
+    return values
+
+
+def variable(dataset: str) -> str:
+    """The environment variable that holds the dataset's path in a job."""
+    return "RABASKA_DATA_" + re.sub(r"[^A-Z0-9]", "_", dataset.upper())

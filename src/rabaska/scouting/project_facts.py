@@ -11,7 +11,7 @@ from rabaska.node.record import plan
 from rabaska.scouting import (
     data_options,
     folders,
-    hydra_options,
+    framework_options,
     requirements,
     script_traits,
     script_writes,
@@ -19,12 +19,12 @@ from rabaska.scouting import (
 )
 from rabaska.scouting.data_options import DataUse
 from rabaska.scouting.folders import ProjectFolder
-from rabaska.scouting.option_roles import DATA, RESUME, Usage, roles
+from rabaska.scouting.option_roles import DATA, RESUME, roles
 from rabaska.scouting.requirements import Packages
 from rabaska.scouting.resume_support import Resumption, by_option, resumption
 from rabaska.scouting.script_options import VALUE, Option
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.start_command import Words, given, literal, with_links, words
+from rabaska.scouting.start_command import Words, given, with_links, words
 
 
 @dataclass(frozen=True)
@@ -99,16 +99,16 @@ class _Scouting:
         self.guesses: list[Guess] = []
         self.warnings: list[str] = []
         self.writes = script.writes
-        self.options = all_options(script, project)
-        self.roles = roles(self.options, usage(script))
+        self.options = framework_options.all_options(script, project)
+        self.roles = roles(self.options, scripts.usage(script))
         self.survey = folders.survey(project)
         self.candidates = self._candidates(data)
 
     def findings(self) -> Findings:
         self._tell_of_scripts()
         uses = self._data()
-        named = _named(uses)
-        made = words(self.script, self.options, self.roles, _values(uses, named))
+        named = data_options.dataset_names(uses)
+        made = words(self.script, self.options, self.roles, data_options.option_values(uses, named))
         jobs = self._jobs(made)
         command = self._command(made, uses, named)
         patterns, keep = self._saved()
@@ -179,7 +179,7 @@ class _Scouting:
                 self._guess("data", use.path, use.evidence)
         if all(use.path in ("", FILL_IN) for use in uses):
             self._warn_of_missing_data(taken[0])
-        elif len(self.candidates) > 1 and not any(_is_default(use) for use in uses):
+        elif len(self.candidates) > 1 and not any(use.is_default for use in uses):
             others = ", ".join(each.name for each in self.candidates[1:4])
             self.warnings.append(f"the data may also be {others}; if so, change `path`")
         return uses
@@ -221,7 +221,7 @@ class _Scouting:
         fixed = [use for use in uses if use.option is None]
         if not fixed:
             return made.command
-        links = {use.path: f"RABASKA_DATA_{_variable(named[use.path])}" for use in fixed}
+        links = {use.path: data_options.variable(named[use.path]) for use in fixed}
         return with_links(made.command, links)
 
     def _saved(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -293,48 +293,3 @@ class _Scouting:
         taken = {role.option.name for role in self.roles}
         loaded = option.name in named or option.dest in named
         return option.kind == VALUE and loaded and option.name not in taken
-
-
-def usage(script: Script) -> Usage:
-    return Usage(frozenset().union(*(each.options for each in script.writes)), script.loads)
-
-
-def all_options(script: Script, project: Path) -> tuple[Option, ...]:
-    cli = script_traits.uses(script, "LightningCLI")
-    if cli:
-        return (
-            Option("--trainer.default_root_dir", VALUE, cli),
-            Option("--ckpt_path", VALUE, cli),
-        )
-    return (*script.options, *hydra_options.overrides(script, project))
-
-
-def _is_default(use: DataUse) -> bool:
-    return use.option is not None and use.evidence == str(use.option.place)
-
-
-def _named(uses: Sequence[DataUse]) -> dict[str, str]:
-    """A short name of its own for each path."""
-    names: dict[str, str] = {}
-    for use in uses:
-        if use.path and use.path not in names:
-            leaf = "data" if use.path == FILL_IN else use.path.rstrip("/").rpartition("/")[2]
-            plain = re.sub(r"[^a-z0-9_]+", "_", leaf.lower()).strip("_")[:30] or "data"
-            taken = set(names.values())
-            spare = (f"{plain}{number}" for number in range(2, 100))
-            names[use.path] = plain if plain not in taken else next(spare)
-    return names
-
-
-def _values(uses: Sequence[DataUse], named: dict[str, str]) -> dict[str, str]:
-    """What each data option is given: `{data}`, or `{data.NAME}` when there are several."""
-    values = {}
-    for use in uses:
-        if use.option and use.path:
-            placeholder = "{data}" if len(named) == 1 else f"{{data.{named[use.path]}}}"
-            values[use.option.name] = placeholder + literal(use.inside)
-    return values
-
-
-def _variable(name: str) -> str:
-    return re.sub(r"[^A-Z0-9]", "_", name.upper())

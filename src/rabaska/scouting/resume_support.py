@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from rabaska.node.record import plan
 from rabaska.scouting import script_traits
-from rabaska.scouting.checkpoint_flow import NUMBER, OURS, CheckpointLoad, Flow, counts_rounds
+from rabaska.scouting.checkpoint_flow import NUMBER, OURS, CheckpointLoad, Flow
+from rabaska.scouting.loop_counter import counts_rounds, resumes_counter
 from rabaska.scouting.option_roles import CHECKPOINTS, LOGS, OUTPUT, Role
 from rabaska.scouting.path_expressions import UNKNOWN, fixed_folder
 from rabaska.scouting.scopes import Program, Scope
@@ -72,7 +73,7 @@ def _given(script: Script, program: Program, names: frozenset[str]) -> Resumptio
         return Resumption(plan.FULL, _place(flow.framework))
     read = [load for load in flow.loads.values() if last_word(load.call) != NUMBER]
     load = next(iter(read), None)
-    if flow.counter():
+    if resumes_counter(flow, program):
         return Resumption(plan.FULL, _place(load))
     if flow.opaque or (flow.used and load is None) or (load and not counts_rounds(program)):
         return Resumption(plan.UNREAD, _place(load))
@@ -97,7 +98,7 @@ def _by_itself(
     loads = [load for load in flow.loads.values() if not _for_other_ends(load, program, options)]
     if flow.framework:
         loads = [flow.framework]
-    elif not loads or not flow.counter():
+    elif not loads or not resumes_counter(flow, program):
         return Resumption(plan.NOT)
     gates = [_gate(load, program, options) for load in loads]
     wanted = next((gate for gate in gates if gate), ())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.scouting import source
+from rabaska.scouting.option_roles import Usage
 from rabaska.scouting.script_options import Option, options
 from rabaska.scouting.script_writes import Write, imported, loads, writes
 from rabaska.scouting.source import Source, SourceLine, called, last_word
@@ -191,3 +192,8 @@ def _does_something(main: Source) -> bool:
 
 def _framework(each: Source) -> bool:
     return any(module.split(".")[0] in _FRAMEWORKS for module in imported(each))
+
+
+def usage(script: Script) -> Usage:
+    """How the script uses its options."""
+    return Usage(frozenset().union(*(write.options for write in script.writes)), script.loads)
