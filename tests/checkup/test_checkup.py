@@ -9,7 +9,7 @@ from faults import FAULTS
 from small_projects import REQUIREMENTS, Small
 
 from rabaska.checkup.check_imports import missing
-from rabaska.checkup.check_site import Said, questions
+from rabaska.checkup.check_site import SiteAnswers, questions
 from rabaska.checkup.check_site import checks as checks_of_answers
 from rabaska.checkup.subject import look
 from rabaska.domain.jobs import TrialAnswer
@@ -79,7 +79,7 @@ def test_a_place_in_the_code_is_a_file_and_a_line(tmp_path):
         ("python src/train.py", "did you mean `train.py`?"),
         ("python fit/eval.py", "did you mean `tools/eval.py`?"),
         ("python -m tools.evla", "did you mean `tools.eval`?"),
-        ("python quite_another.py", "write its name as it is below the folder of rabaska.toml"),
+        ("python quite_another.py", "write its path from the folder of rabaska.toml"),
     ],
 )
 def test_the_nearest_script_is_named(command, advice, tmp_path):
@@ -202,7 +202,7 @@ IN_PEACE = {
 
 
 def told_by(answers, project, prospect=TrialAnswer()):  # noqa: B008 - it holds nothing
-    said = Said({name: SiteAnswer(0, text) for name, text in answers.items()}, prospect)
+    said = SiteAnswers({name: SiteAnswer(0, text) for name, text in answers.items()}, prospect)
     return {each.id: each for each in checks_of_answers(project, said)}
 
 
@@ -311,7 +311,7 @@ def test_packages_that_the_wheelhouse_lacks_are_told_with_what_it_has(tmp_path):
     small = Small(requirements="torch==2.5.1\ntorchvision==0.20.1\nmy-own.package\n")
     project = subject(small, tmp_path)
 
-    said = Said({"wheels": SiteAnswer(0, WHEELS)}, TrialAnswer())
+    said = SiteAnswers({"wheels": SiteAnswer(0, WHEELS)}, TrialAnswer())
     told = [each for each in checks_of_answers(project, said) if each.id.endswith("wheelhouse")]
 
     assert [each.what.rpartition("has no ")[2] for each in told] == [
@@ -338,7 +338,7 @@ def test_the_wheelhouse_is_asked_in_words_that_find_its_wheels(tmp_path):
         "my_own.package-1.0-py3-none-any.whl",
         "torch-2.5.1-cp312-x.whl",
     ]
-    said = Said({"wheels": SiteAnswer(0, listed.stdout)}, TrialAnswer())
+    said = SiteAnswers({"wheels": SiteAnswer(0, listed.stdout)}, TrialAnswer())
     assert list(checks_of_answers(project, said)) == []
 
 
@@ -367,7 +367,7 @@ def test_a_dataset_may_be_one_archive_or_several_folders(tmp_path):
 
 @pytest.mark.parametrize("question", ["accounts", "queue", "store", "files", "environment"])
 def test_the_complaint_of_a_command_is_no_answer(question, tmp_path):
-    said = Said(
+    said = SiteAnswers(
         {question: SiteAnswer(127, "bash: line 1: no-such-command: not found")}, TrialAnswer()
     )
 
@@ -413,5 +413,5 @@ def test_data_above_the_project_that_is_not_carried_is_told(tmp_path):
     told = found(Small(end="print(os.listdir('../above'))", top="import os"), tmp_path / "project")
 
     assert [(each.id, each.what) for each in told] == [
-        ("data.outside", "the program reads ../above, which is not carried")
+        ("data.outside", "the program reads ../above, which is not sent")
     ]

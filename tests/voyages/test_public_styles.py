@@ -142,7 +142,7 @@ def test_a_way_to_resume_that_is_not_used_is_found_out(somebody):
 
     warned = user.types("run", "--wait", code=STARTS_OVER).errors
 
-    assert "never goes on" in warned
+    assert "never resumes" in warned
     assert "--init_from=resume" in warned
     assert len(user.status()["jobs"]) == 2
     refused = user.types("run", code=STARTS_OVER).errors

@@ -91,20 +91,20 @@ def not_listed(subject: Subject, wanted: tuple[Requirement, ...], text: str) -> 
     open_ended = re.search(r"^\s*(-r|-e|-c|git\+|https?:|\.)", text, re.MULTILINE)
     if not wanted or open_ended or subject.project.environment.modules:
         return
-    names = {each.name for each in wanted}
+    names = {requirement.name for requirement in wanted}
     missing: dict[str, str] = {}
     for source in subject.sources:
         for module, line in imports(source):
             package = PACKAGE_OF.get(module)
-            there = {package} | _BROUGHT_BY.get(package or "", set())
-            if package and not names & there:
+            providers = {package} | _BROUGHT_BY.get(package or "", set())
+            if package and not names & providers:
                 missing.setdefault(package, f"{source.name}, line {line}: import {module}")
     for package, place in missing.items():
         yield Finding(
             "environment.missing",
-            f"{package} is imported and not required",
+            f"{package} is imported, but not in the requirements",
             place,
-            "the environment on the cluster is made of what is required, and nothing else",
+            "the environment on the cluster has only what the requirements list",
             f"add `{package}` to the requirements",
         )
 
@@ -113,7 +113,7 @@ def imports(source: Source) -> Iterator[tuple[str, int]]:
     """Modules that are imported at once, outside `try` and functions."""
     for node in source.tree.body:
         if isinstance(node, ast.Import):
-            yield from ((each.name.split(".")[0], node.lineno) for each in node.names)
+            yield from ((alias.name.split(".")[0], node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield (node.module or "").split(".")[0], node.lineno
 
@@ -127,21 +127,23 @@ def question(subject: Subject) -> dict[str, str]:
     modules = (*subject.cluster.modules, *subject.project.environment.modules)
     words = " ".join(expanding(name) for name in modules)
     load = f"{MODULE}module load {words} >/dev/null 2>&1; " if words else ""
-    found = f'"$(command -v {shlex.quote(python)} || command -v python3)"'
-    return {QUESTION: f"{load}{found} -c {shlex.quote(_ASK.format(_MISSING, ' '.join(names)))}"}
+    interpreter = f'"$(command -v {shlex.quote(python)} || command -v python3)"'
+    return {
+        QUESTION: f"{load}{interpreter} -c {shlex.quote(_ASK.format(_MISSING, ' '.join(names)))}"
+    }
 
 
-def missing(subject: Subject, said: str) -> Iterator[Finding]:
-    lacking = said.rpartition(_MISSING)[2].split() if _MISSING in said else []
+def missing(subject: Subject, answer: str) -> Iterator[Finding]:
+    lacking = answer.rpartition(_MISSING)[2].split() if _MISSING in answer else []
     where = _modules(subject)
     for name in lacking:
         package = PACKAGE_OF.get(name, name)
         on = "this computer" if subject.cluster.is_here else subject.cluster.name
         yield Finding(
             "environment.module",
-            f"{name} is imported, and the Python of the job has none",
+            f"{name} is imported, but the job's Python does not have it",
             where.get(name, ""),
-            f"[environment] is `current`: the job takes what {on} has",
+            f"[environment] is `current`: the job uses the Python of {on}",
             _advice(subject, package),
         )
 
@@ -153,15 +155,15 @@ def _advice(subject: Subject, package: str) -> str:
     file = listed.file if listed and listed.kind == "requirements" else "requirements.txt"
     path = subject.project.folder / file
     names = read(path.read_text("utf-8", "replace")) if path.is_file() else ()
-    known = plain_name(package) in {each.name for each in names}
-    more = "" if known else f", with `{package}` in that file"
+    is_listed = plain_name(package) in {requirement.name for requirement in names}
+    more = "" if is_listed else f", with `{package}` in that file"
     return f"{virtualenv_advice(subject, file)}{more}; or name `modules` that have it there"
 
 
 def _modules(subject: Subject) -> dict[str, str]:
     """The modules of others that the program imports at once, each with the first place."""
     folder = subject.project.folder
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for source in subject.sources:
         beside = (folder / source.name).parent
         for name, line in imports(source):
@@ -170,5 +172,5 @@ def _modules(subject: Subject) -> dict[str, str]:
                 for place in (folder, beside, folder / "src")
             )
             if name and not own and name not in sys.stdlib_module_names and name != "rabaska":
-                found.setdefault(name, f"{source.name}, line {line}: import {name}")
-    return found
+                places.setdefault(name, f"{source.name}, line {line}: import {name}")
+    return places

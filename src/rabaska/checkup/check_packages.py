@@ -33,9 +33,9 @@ def _unused_list(subject: Subject) -> Iterator[Finding]:
     if listed.kind == "conda":
         yield Finding(
             "environment.conda",
-            f"{listed.file} describes a conda environment, and none travels",
+            f"{listed.file} describes a conda environment, which is not sent",
             "[environment]",
-            "an environment made there anew costs 100,000 files and more of your quota",
+            "an environment built there takes 100,000 files or more of your quota",
             'pack it here (conda-pack) and write `kind = "packed"` and its `path`',
         )
     elif listed.kind == "requirements":
@@ -65,29 +65,35 @@ def _builds(subject: Subject, wanted: tuple[Requirement, ...]) -> Iterator[Findi
     gpu = subject.gpu
     if gpu is None:
         return
-    for each in wanted:
-        framework = _FRAMEWORKS.get(each.name)
-        if not framework or not each.version:
+    for requirement in wanted:
+        framework = _FRAMEWORKS.get(requirement.name)
+        if not framework or not requirement.version:
             continue
-        place = f"requirements, line {each.line}"
+        place = f"requirements, line {requirement.line}"
         if subject.cluster.wheelhouse:
             # The site builds its own wheels, for its own GPUs; only their first versions count.
-            if framework == "torch" and gpu.name == "h100" and each.version < _NEWEST_GPU_NEEDS:
-                yield _build_finding(each, "H100", place, "take torch 2.5.1 or newer")
+            if (
+                framework == "torch"
+                and gpu.name == "h100"
+                and requirement.version < _NEWEST_GPU_NEEDS
+            ):
+                yield _build_finding(requirement, "H100", place, "install torch 2.5.1 or newer")
             continue
-        build = build_of(framework, each.version, each.cuda)
+        build = build_of(framework, requirement.version, requirement.cuda)
         if gpu.capability and build and not build.runs_on(gpu):
-            advice = build.advice or "take a build that holds code for it, or another queue"
-            yield _build_finding(each, gpu.name.upper(), place, advice)
+            advice = build.advice or "install a build that supports it, or use another queue"
+            yield _build_finding(requirement, gpu.name.upper(), place, advice)
 
 
-def _build_finding(each: Requirement, gpu: str, place: str, advice: str) -> Finding:
-    version = ".".join(map(str, each.version)) + (f"+{each.cuda}" if each.cuda else "")
+def _build_finding(requirement: Requirement, gpu: str, place: str, advice: str) -> Finding:
+    version = ".".join(map(str, requirement.version)) + (
+        f"+{requirement.cuda}" if requirement.cuda else ""
+    )
     return Finding(
         "environment.build",
-        f"{each.name} {version} holds no code for a {gpu}",
+        f"{requirement.name} {version} has no code for a {gpu}",
         place,
-        "it stops with `no kernel image is available for execution on the device`",
+        "it would stop with `no kernel image is available for execution on the device`",
         advice,
     )
 
@@ -96,9 +102,9 @@ def _old_python(subject: Subject) -> Iterator[Finding]:
     recipe = subject.project.environment
     if not subject.cluster.wheelhouse or recipe.kind != "virtualenv":
         return
-    told = [recipe.python, *recipe.modules]
+    words = [recipe.python, *recipe.modules]
     versions = [
-        parsed(found[1]) for word in told if (found := re.search(r"python/?(3\.\d+)", word))
+        parsed(found[1]) for word in words if (found := re.search(r"python/?(3\.\d+)", word))
     ]
     if versions and min(versions) < _OLDEST_IN_WHEELHOUSE and subject.cluster.status == "live":
         spelled = ".".join(map(str, min(versions)))
@@ -106,7 +112,7 @@ def _old_python(subject: Subject) -> Iterator[Finding]:
             "environment.python",
             f"Python {spelled} is too old for the site's wheels",
             "[environment]",
-            f"the wheelhouse of {subject.cluster.name} keeps the newest three",
+            f"the wheelhouse of {subject.cluster.name} has only the three newest versions",
             "use Python 3.10 or newer",
             serious=False,
         )
@@ -121,6 +127,6 @@ def _other_processor(subject: Subject) -> Iterator[Finding]:
             "environment.processor",
             f"the packed environment does not run on {kind}",
             "[environment]",
-            f"the nodes of {subject.cluster.name} have another processor",
+            f"the nodes of {subject.cluster.name} have a different processor",
             "build it there, or use the site's container",
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rabaska.checkup.code_context import Nesting
 from rabaska.checkup.subject import Finding, Subject
-from rabaska.domain.amounts import say_duration
+from rabaska.domain.amounts import say_count, say_duration
 from rabaska.node.record import plan
 from rabaska.scouting.source import Source, argument, called, last_word, text
 
@@ -22,7 +22,7 @@ def saves_at_every_step(source: Source, nesting: Nesting) -> Iterator[Finding]:
                 "code.saves-often",
                 "it saves its state at every step of its inner loop",
                 str(source.place(call, called(call))),
-                "that is slow on shared storage, and slows down everybody else there",
+                "that is slow on shared storage, and slows down everybody else",
                 "save once per epoch, or every so many steps or minutes",
                 serious=False,
             )
@@ -35,7 +35,7 @@ def writes_at_every_step(source: Source, nesting: Nesting) -> Iterator[Finding]:
                 "code.writes-often",
                 "it writes a file at every step of its inner loop",
                 str(source.place(call, called(call))),
-                "each is a request to shared storage, thousands of them slow down everybody",
+                "each write is a request to shared storage; thousands of them slow down everybody",
                 "open the file once before the loop, or write every so many steps",
                 serious=False,
             )
@@ -53,43 +53,43 @@ def chain(subject: Subject) -> Iterator[Finding]:
     jobs = max(project.chain.jobs, project.chain.at_most or 1)
     if script is None or jobs < 2:
         return
-    where = f"{script.name}; {jobs} jobs in [chain]"
+    where = f"{script.name}; {say_count(jobs, 'job')} in [chain]"
     saves = any(_SAVES.search(name) for name in script.calls)
     if not saves and not any(write.checkpoint for write in script.writes):
         yield Finding(
             "code.never-saves",
             "it never saves its state",
             where,
-            f"each of the jobs would begin anew after {say_duration(project.resources.walltime)}",
-            "save model, optimizer and epoch into `{output}` now and then",
+            f"each job would start over after {say_duration(project.resources.walltime)}",
+            "save model, optimizer and epoch into `{output}` regularly",
         )
         return
-    found = subject.resumption
-    if found.kind == plan.WEIGHTS:
+    resumption = subject.resumption
+    if resumption.kind == plan.WEIGHTS:
         yield Finding(
             "code.weights-only",
-            "it takes the weights only from a checkpoint",
-            found.place,
-            "no counter is loaded, so each of the jobs would repeat the training",
-            "load the epoch or step too, with the optimizer, and begin the training loop with it",
+            "it loads only the weights from a checkpoint",
+            resumption.place,
+            "no counter is loaded, so each job would repeat the training",
+            "load the epoch or step and the optimizer too, and start the training loop there",
         )
-    elif found.kind == plan.UNREAD:
+    elif resumption.kind == plan.UNREAD:
         yield Finding(
             "code.unread-resume",
-            "whether it goes on from a checkpoint could not be read",
-            found.place or where,
-            "jobs that begin anew do the same work again",
+            "could not tell whether it resumes from a checkpoint",
+            resumption.place or where,
+            "jobs that start over repeat the same work",
             "nothing, if you know that it does: the chain ends if its second job starts over",
             serious=False,
         )
-    elif found.kind == plan.NOT:
-        words = ", ".join(f'"{word}"' for word in found.words)
+    elif resumption.kind == plan.NOT:
+        words = ", ".join(f'"{word}"' for word in resumption.words)
         yield Finding(
             "code.never-resumes",
-            "it saves its state and never goes on from it",
+            "it saves its state and never resumes from it",
             where,
-            "each of the jobs would begin anew",
-            f"write `resume = [{words}]`: then it loads what it saved ({found.place})"
+            "each job would start over",
+            f"write `resume = [{words}]`: then it loads what it saved ({resumption.place})"
             if words
             else "give it an option that loads state and counter from a checkpoint, and add it to "
             "`command` with {checkpoint}",

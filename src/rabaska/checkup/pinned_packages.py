@@ -17,14 +17,14 @@ class Requirement:
 def read(text: str) -> tuple[Requirement, ...]:
     """The packages that a requirements file names, with what is pinned."""
     index = re.search(r"download\.pytorch\.org/whl/(cu\d+)", text)
-    found = []
+    requirements = []
     for number, line in enumerate(text.splitlines(), 1):
         entry = re.match(r"\s*([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?:==\s*([\w.+!]+))?", line)
         if entry:
             version = entry[2] or ""
             cuda = version.partition("+")[2] or (index[1] if index else "")
-            found.append(Requirement(plain_name(entry[1]), parsed(version), cuda, number))
-    return tuple(found)
+            requirements.append(Requirement(plain_name(entry[1]), parsed(version), cuda, number))
+    return tuple(requirements)
 
 
 def plain_name(name: str) -> str:

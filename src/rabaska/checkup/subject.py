@@ -84,8 +84,8 @@ def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subjec
         packages=requirements.find(project.folder),
         shell_scripts=_shell_scripts(project.folder),
         contents={
-            each.name: dataset_contents.look(*each.paths, compare=thorough)
-            for each in project.datasets
+            dataset.name: dataset_contents.look(*dataset.paths, compare=thorough)
+            for dataset in project.datasets
         },
         loose=_loose(project) if thorough else (),
         outside=_outside(project, script),
@@ -102,11 +102,11 @@ def sent_names(project: Project) -> frozenset[str] | None:
         return None
 
 
-def started_by(project: Project, found: scripts.Scripts) -> Script | None:
+def started_by(project: Project, project_scripts: scripts.Scripts) -> Script | None:
     """The script that the command names, as a file or as a module."""
     words = {word.removeprefix("./") for word in project.command}
     words |= {word.replace(".", "/") + ".py" for word in project.command}
-    return next((each for each in found.found if each.name in words), None)
+    return next((script for script in project_scripts.found if script.name in words), None)
 
 
 def resumption_of(project: Project, script: Script | None) -> Resumption:
@@ -129,19 +129,19 @@ def _mentions_our_variables(folder: Path) -> bool:
 
 
 def _shell_scripts(folder: Path) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     for pattern in _SHELL:
         for path in sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")]):
             if path.is_file() and path.stat().st_size < _LARGEST:
-                found[path.relative_to(folder).as_posix()] = path.read_bytes()
-    return found
+                contents[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return contents
 
 
 def _loose(project: Project) -> tuple[ProjectFolder, ...]:
     survey = folders.survey(project.folder)
     written = {*project.keep, "results"}
     candidates = folders.data_folders(survey, written=written)
-    return tuple(each for each in candidates if not _travels_otherwise(each, project))
+    return tuple(folder for folder in candidates if not _travels_otherwise(folder, project))
 
 
 def _outside(project: Project, script: Script | None) -> tuple[DataUse, ...]:
@@ -166,8 +166,10 @@ def _travels_otherwise(folder: ProjectFolder, project: Project) -> bool:
     for dataset in project.datasets:
         if any(path.is_relative_to(own) or own.is_relative_to(path) for own in dataset.paths):
             return True
-    ignored = [*(each.strip("/") for each in project.exclude), *_ignored(project.folder)]
-    return any(fnmatch.fnmatch(part, each) for part in folder.name.split("/") for each in ignored)
+    ignored = [*(pattern.strip("/") for pattern in project.exclude), *_ignored(project.folder)]
+    return any(
+        fnmatch.fnmatch(part, pattern) for part in folder.name.split("/") for pattern in ignored
+    )
 
 
 def _ignored(folder: Path) -> list[str]:

@@ -78,7 +78,7 @@ def _asked(subject: Subject, visited: SiteProbe) -> Iterator[Finding]:
         yield from check_imports.missing(subject, here.get(check_imports.QUESTION, NO_ANSWER).text)
     if visited.answers:
         shown = visited.answers.get(TRIAL, NO_ANSWER).text
-        said = check_site.Said(visited.answers, read_trial(shown, subject.cluster))
+        said = check_site.SiteAnswers(visited.answers, read_trial(shown, subject.cluster))
         yield from check_site.checks(subject, said)
 
 
