@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rabaska.scouting import folders
-from rabaska.scouting.data_options import counted
+from rabaska.scouting.data_options import described
 from rabaska.scouting.folders import data_folders, survey
 
 
@@ -37,7 +37,7 @@ def test_class_folders_belong_together(tmp_path):
 
     (found,) = data_folders(survey(tmp_path), written=set())
 
-    assert counted(found) == "pictures holds 240 files, 2.4 kB, in 2 class folders"
+    assert described(found) == "pictures has 240 files, 2.4 kB, in 2 class folders"
 
 
 def test_a_split_alone_does_not_hide_its_dataset(tmp_path):

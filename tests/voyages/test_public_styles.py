@@ -26,8 +26,8 @@ class Over:
 
 
 OVER = {
-    "save_only": Over("does not go on from a checkpoint"),
-    "save_and_test": Over("does not go on from a checkpoint"),
+    "save_only": Over("does not resume from a checkpoint"),
+    "save_and_test": Over("does not resume from a checkpoint"),
     "two_networks": Over(
         "the weights only",
         "python train.py --outf {output} --netG {checkpoint}",
@@ -41,8 +41,8 @@ OVER = {
     "counter_restarted": Over(
         "the weights only", "python train.py --out {output} --resume {checkpoint}", "was given"
     ),
-    "silent_table": Over("does not go on from a checkpoint"),
-    "silent_numbers": Over("does not go on from a checkpoint"),
+    "silent_table": Over("does not resume from a checkpoint"),
+    "silent_numbers": Over("does not resume from a checkpoint"),
 }
 
 GOES_ON = (

@@ -87,16 +87,16 @@ class Flow:
 
     def _return(self, value: ast.expr, scope: Scope) -> None:
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
-        found = [self.bits(part, scope) for part in parts]
+        returned = [self.bits(part, scope) for part in parts]
         before = self._returned.get(scope, [])
-        if before and len(before) != len(found):
-            whole = 0
-            for bits in (*before, *found):
-                whole |= bits
-            self._returned[scope] = [whole] * max(len(before), len(found))
+        if before and len(before) != len(returned):
+            combined = 0
+            for bits in (*before, *returned):
+                combined |= bits
+            self._returned[scope] = [combined] * max(len(before), len(returned))
             return
-        before = before or [0] * len(found)
-        self._returned[scope] = [a | b for a, b in zip(before, found, strict=True)]
+        before = before or [0] * len(returned)
+        self._returned[scope] = [a | b for a, b in zip(before, returned, strict=True)]
 
     def _assign(self, target: ast.expr, value: ast.expr, scope: Scope) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -110,13 +110,13 @@ class Flow:
         """What each of several targets gets."""
         if isinstance(value, ast.Tuple) and len(value.elts) == count:
             return [self.bits(part, scope) for part in value.elts]
-        whole = self.bits(value, scope)
+        combined = self.bits(value, scope)
         if isinstance(value, ast.Call):
             for function in self._program.called_by(value, scope):
                 parts = self._returned.get(function, [])
                 if len(parts) == count:
                     return parts
-        return [whole] * count
+        return [combined] * count
 
     def _mark(self, target: ast.AST, bits: int, scope: Scope) -> None:
         if not bits:
@@ -163,29 +163,32 @@ class Flow:
     def _call(self, call: ast.Call, scope: Scope) -> int:
         word = last_word(call)
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-        arguments = [*call.args, *(each.value for each in call.keywords)]
-        given, on = [self.bits(each, scope) for each in arguments], self.bits(receiver, scope)
-        whole = on
+        arguments = [*call.args, *(argument.value for argument in call.keywords)]
+        given, on = (
+            [self.bits(argument, scope) for argument in arguments],
+            self.bits(receiver, scope),
+        )
+        combined = on
         for bits in given:
-            whole |= bits
-        if any(OURS.fullmatch(text(each)) for each in call.args):
+            combined |= bits
+        if any(OURS.fullmatch(text(argument)) for argument in call.args):
             return PATH  # os.environ.get("RABASKA_CHECKPOINT")
         functions = self._program.called_by(call, scope)
-        if not functions and (not whole or _ASIDE.search(word)):
+        if not functions and (not combined or _ASIDE.search(word)):
             return 0
-        self.used = self.used or bool(whole & PATH)
+        self.used = self.used or bool(combined & PATH)
         self._sinks(call, scope, arguments, given, functions)
         if functions:
             return self._bound(call, functions, scope)
-        if whole & PATH and not whole & CONTENT and self._reads(call, word, on):
+        if combined & PATH and not combined & CONTENT and self._reads(call, word, on):
             self.loads.setdefault(id(call), CheckpointLoad(scope, call))
-            for each in arguments:
-                if isinstance(each, ast.Name) and not self.bits(each, scope):
-                    self._mark(each, CONTENT, scope)  # fabric.load(path, state)
+            for argument in arguments:
+                if isinstance(argument, ast.Name) and not self.bits(argument, scope):
+                    self._mark(argument, CONTENT, scope)  # fabric.load(path, state)
             if isinstance(receiver, ast.Name) and not self._program.is_of_others(receiver, scope):
                 self._mark(receiver, CONTENT, scope)  # checkpoint.restore(path)
             return CONTENT
-        return whole
+        return combined
 
     def _reads(self, call: ast.Call, word: str, on: int) -> bool:
         if _LOADS.search(word) or _INTO_STATE.search(word):

@@ -49,15 +49,15 @@ def _configurations(script: Script) -> Iterator[str]:
 def _keys(content: str, name: str) -> Iterator[Option]:
     above: list[tuple[int, str]] = []
     for number, line in enumerate(content.splitlines(), start=1):
-        found = _LINE.match(line)
-        if not found:
+        match = _LINE.match(line)
+        if not match:
             continue
-        indent = len(found["indent"])
-        above = [each for each in above if each[0] < indent]
-        dotted = ".".join([key for _, key in above] + [found["key"]])
-        value = (found["value"] or "").strip().strip("'\"")
+        indent = len(match["indent"])
+        above = [parent for parent in above if parent[0] < indent]
+        dotted = ".".join([key for _, key in above] + [match["key"]])
+        value = (match["value"] or "").strip().strip("'\"")
         if not value:
-            above.append((indent, found["key"]))
+            above.append((indent, match["key"]))
             continue
         yield Option(
             dotted,

@@ -33,9 +33,9 @@ def _begins_with_content(flow: Flow, node: ast.AST, scope: Scope) -> bool:
     if isinstance(node, ast.Call):
         return _first_round(flow, node, scope)
     if isinstance(node, ast.While):
-        return any(_counted(flow, each, scope) for each in ast.walk(node))
+        return any(_counted(flow, inner, scope) for inner in ast.walk(node))
     if isinstance(node, ast.For):
-        return any(_passes_over(flow, each, scope) for each in _inside(node))
+        return any(_passes_over(flow, inner, scope) for inner in _inside(node))
     return False
 
 
@@ -68,13 +68,13 @@ def _passes_over(flow: Flow, node: ast.AST, scope: Scope) -> bool:
     """`if epoch < first: continue`, or `if step >= most: break` of a step that was loaded."""
     if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
         return False
-    leaves = any(isinstance(each, (ast.Continue, ast.Break, ast.Return)) for each in node.body)
+    leaves = any(isinstance(line, (ast.Continue, ast.Break, ast.Return)) for line in node.body)
     sides = (node.test.left, *node.test.comparators)
     return leaves and any(flow.bits(side, scope) & CONTENT for side in sides)
 
 
 def _inside(loop: ast.For) -> Iterator[ast.AST]:
-    return (each for line in loop.body for each in ast.walk(line))
+    return (node for line in loop.body for node in ast.walk(line))
 
 
 def _loaded(node: ast.AST) -> ast.AST:

@@ -44,14 +44,14 @@ def resumption(
     program = Program(script.sources)
     place = _reads_our_variables(script)
     if place:
-        found = _given(script, program, _options_given(options, words) | {""})
-        weights = found is not None and found.kind == plan.WEIGHTS
-        return found if found and weights else Resumption(plan.VARIABLE, place)
-    found = _given(script, program, _options_given(options, words))
-    if found and (found.goes_on or found.kind == plan.UNREAD):
-        return found
+        given = _given(script, program, _options_given(options, words) | {""})
+        weights = given is not None and given.kind == plan.WEIGHTS
+        return given if given and weights else Resumption(plan.VARIABLE, place)
+    given = _given(script, program, _options_given(options, words))
+    if given and (given.goes_on or given.kind == plan.UNREAD):
+        return given
     own = _by_itself(script, program, options, roles, words)
-    return own if own.goes_on or not found else found
+    return own if own.goes_on or not given else given
 
 
 def by_option(script: Script, option: Option) -> Resumption | None:
@@ -91,9 +91,9 @@ def _by_itself(
     for name in _ITSELF:
         if script_traits.uses(script, name):
             return Resumption(plan.ITSELF, str(script_traits.uses(script, name)))
-    asked = _asks_trainer(script)
-    if asked:
-        return Resumption(plan.ITSELF, asked)
+    place = _asks_trainer(script)
+    if place:
+        return Resumption(plan.ITSELF, place)
     flow = Flow(program, _written_by(script, roles), _fixed_places(script))
     loads = [load for load in flow.loads.values() if not _for_other_ends(load, program, options)]
     if flow.framework:
@@ -154,14 +154,14 @@ def _variables(option: Option) -> set[str]:
 
 def _fixed_places(script: Script) -> frozenset[str]:
     """Paths, and folders, that stand in the source where it saves."""
-    found = set()
+    paths = set()
     for write in script.writes:
         path = write.path.removeprefix("./")
         if write.checkpoint and UNKNOWN not in path and path:
-            found.add(path)
+            paths.add(path)
         if write.checkpoint and fixed_folder(path):
-            found.add(fixed_folder(path))
-    return frozenset(found)
+            paths.add(fixed_folder(path))
+    return frozenset(paths)
 
 
 def _asks_trainer(script: Script) -> str:
@@ -188,8 +188,8 @@ def _gate(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> 
 def _for_other_ends(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> bool:
     """Whether it is loaded to be evaluated, or exported."""
     tests = list(_conditions(load.scope, load.call, program))
-    asked = [each for test in tests for each in _asked_in(test, options)]
-    return any(_MEANS_OTHER.search(value or option.name) for option, value in asked)
+    conditions = [condition for test in tests for condition in _asked_in(test, options)]
+    return any(_MEANS_OTHER.search(value or option.name) for option, value in conditions)
 
 
 def _is_said(wanted: tuple[str, ...], words: Sequence[str]) -> bool:
@@ -202,11 +202,11 @@ def _conditions(
 ) -> Iterator[ast.expr]:
     """What must hold for `node` to be reached, through the functions that lead to it."""
     child: ast.AST = node
-    for each in scope.around(node):
-        body = each.body if isinstance(each, (ast.If, ast.IfExp)) else ()
+    for parent in scope.around(node):
+        body = parent.body if isinstance(parent, (ast.If, ast.IfExp)) else ()
         if child is body or (isinstance(body, list) and child in body):
-            yield each.test  # type: ignore[attr-defined]
-        child = each
+            yield parent.test  # type: ignore[attr-defined]
+        child = parent
     if depth < _DEEPEST and scope.above is not None:
         for caller, call in program.calls_of(scope):
             yield from _conditions(caller, call, program, depth + 1)
@@ -230,5 +230,7 @@ def _asked_in(test: ast.expr, options: Sequence[Option]) -> Iterator[tuple[Optio
 def _named(node: ast.AST, options: Sequence[Option]) -> list[Option]:
     name = called(node).rpartition(".")[2].lower()
     return [
-        each for each in options if name in (each.name, each.dest) and each.kind in (FLAG, VALUE)
+        option
+        for option in options
+        if name in (option.name, option.dest) and option.kind in (FLAG, VALUE)
     ]
