@@ -1,4 +1,4 @@
-"""The verdict of a rehearsal: whether interrupted runs went on as if they never had been."""
+"""The verdict of a rehearsal: whether interrupted runs ended like one that was not interrupted."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ class Stretch:
     curve: Curve
     how: str = ""  # it was cut off: kill, kill while saving, ask; "" when it was not
     resumed_from: str = ""  # the checkpoint it was given
-    saved: bool = False  # it left a checkpoint that is whole
+    saved: bool = False  # it left a complete checkpoint
     lost: str = ""  # a checkpoint it found half-written, though nobody damaged it on purpose
     damaged: bool = False  # its newest checkpoint was damaged on purpose afterwards
     failed: str = ""  # the last words of a program that nobody interrupted
@@ -43,7 +43,7 @@ class Interrupted:
     @property
     def curve(self) -> Curve:
         """What counts in the end: a step that was made again has its last loss."""
-        return {step: loss for each in self.stretches for step, loss in each.curve.items()}
+        return {step: loss for stretch in self.stretches for step, loss in stretch.curve.items()}
 
     @property
     def pairs(self) -> Iterator[tuple[Stretch, Stretch]]:
@@ -52,7 +52,7 @@ class Interrupted:
 
     @property
     def resumed(self) -> tuple[Stretch, ...]:
-        return tuple(each for each in self.stretches[1:] if each.resumed_from)
+        return tuple(stretch for stretch in self.stretches[1:] if stretch.resumed_from)
 
 
 @dataclass(frozen=True)
@@ -161,11 +161,11 @@ def _of_endings(runs: Sequence[Interrupted]) -> Iterator[Fault]:
 def _lost_place(reference: Curve, resumed: Sequence[Stretch]) -> Iterator[Fault]:
     """Jobs that counted from the beginning although they were given a checkpoint."""
     start = min(reference, default=0)
-    for each in resumed:
-        if min(each.curve) > start or len(reference) == 1:
+    for stretch in resumed:
+        if min(stretch.curve) > start or len(reference) == 1:
             continue
-        same = each.curve[min(each.curve)] == reference.get(start)
-        yield fault("not taken up" if same else "place lost", each.resumed_from)
+        same = stretch.curve[min(stretch.curve)] == reference.get(start)
+        yield fault("not taken up" if same else "place lost", stretch.resumed_from)
 
 
 def _of_state(
@@ -179,15 +179,16 @@ def _of_state(
     missing = _missing(saved, used)
     yield from missing
     at_once = any(
-        each.curve[step] != reference.get(step, each.curve[step])
-        for each in resumed
-        for step in [min(each.curve)]
+        stretch.curve[step] != reference.get(step, stretch.curve[step])
+        for stretch in resumed
+        for step in [min(stretch.curve)]
         if step > min(reference)
     )
     yield from _drawn(saved, used) if at_once else ()
     explained = missing or (at_once and (used.order or used.random))
     largest = max(
-        (d.relative for each in resumed for d in differences(reference, each.curve)), default=0.0
+        (d.relative for stretch in resumed for d in differences(reference, stretch.curve)),
+        default=0.0,
     )
     if not explained and largest > _ROUNDING:
         yield fault("unknown")
@@ -223,15 +224,14 @@ def _apart(reference: Curve, curves: Sequence[Curve]) -> float:
 
 def _advice(runs: Sequence[Interrupted]) -> Iterator[str]:
     after_damage = [after for run in runs for before, after in run.pairs if before.damaged]
-    if any(each.failed for each in after_damage):
+    if any(stretch.failed for stretch in after_damage):
         yield (
-            "a damaged checkpoint of this format cannot be told from a whole one, and the program "
-            "failed on it; torch.save, safetensors and NumPy's formats can be told"
+            "damage to a checkpoint of this format cannot be detected, and the program failed "
+            "on it; in the formats of torch.save, safetensors and NumPy it can"
         )
-    elif any(not each.resumed_from for each in after_damage):
+    elif any(not stretch.resumed_from for stretch in after_damage):
         yield (
-            "the checkpoint that was damaged was the only one by then, and the run began anew; "
-            "keep the last two"
+            "the damaged checkpoint was the only one, so the run started over; keep the last two"
         )
 
 
