@@ -11,7 +11,7 @@ from small_projects import REQUIREMENTS, Small
 from rabaska.checkup.check_imports import missing
 from rabaska.checkup.check_site import SiteAnswers, questions
 from rabaska.checkup.check_site import checks as checks_of_answers
-from rabaska.checkup.subject import look
+from rabaska.checkup.subject import read_subject
 from rabaska.domain.jobs import TrialAnswer
 from rabaska.journeys.doctor import diagnose, examine, repair
 from rabaska.records.home import Home
@@ -21,7 +21,7 @@ from rabaska.sites.questions import SiteAnswer
 
 
 def subject(small, folder):
-    return look(load(small.write(folder), cluster=small.on), load_cluster(small.on))
+    return read_subject(load(small.write(folder), cluster=small.on), load_cluster(small.on))
 
 
 def found(small, folder):
@@ -94,7 +94,7 @@ def test_a_script_that_gitignore_leaves_out_is_told(tmp_path):
     project = Small(files={".gitignore": "train.py\n"}).write(tmp_path)
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
 
-    told = examine(look(load(project, cluster="narval"), load_cluster("narval")))
+    told = examine(read_subject(load(project, cluster="narval"), load_cluster("narval")))
 
     assert [each.id for each in told] == ["code.script"]
     assert "`!train.py`" in told[0].fix
@@ -107,7 +107,7 @@ def test_a_file_that_the_command_names_and_gitignore_leaves_out_is_told(option, 
     project = Small(command=command, files=ignored).write(tmp_path)
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
 
-    told = examine(look(load(project, cluster="narval"), load_cluster("narval")))
+    told = examine(read_subject(load(project, cluster="narval"), load_cluster("narval")))
 
     (left_out,) = [each for each in told if each.id == "code.left-out"]
     assert left_out.serious
@@ -121,7 +121,7 @@ def test_files_that_are_sent_or_written_by_the_program_are_not_told(tmp_path):
     project = small.write(tmp_path)
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
 
-    told = examine(look(load(project, cluster="narval"), load_cluster("narval")))
+    told = examine(read_subject(load(project, cluster="narval"), load_cluster("narval")))
 
     assert [each.id for each in told if each.id == "code.left-out"] == []
 
@@ -359,7 +359,7 @@ def test_a_dataset_may_be_one_archive_or_several_folders(tmp_path):
         settings.replace('path = "images"', 'path = "pictures.tar"\nbeside = ["labels"]')
     )
 
-    read = look(load(folder, cluster="narval"), load_cluster("narval"))
+    read = read_subject(load(folder, cluster="narval"), load_cluster("narval"))
 
     assert (read.contents["images"].files, read.contents["images"].size) == (2, 2003)
     assert [each for each in examine(read) if each.id != "data.loose"] == []

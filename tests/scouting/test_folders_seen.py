@@ -74,4 +74,4 @@ def test_a_walk_that_is_cut_short_says_so(tmp_path, monkeypatch):
     fill(tmp_path / "a/b")
     monkeypatch.setattr(folders, "MOST_ENTRIES", 0)
 
-    assert not survey(tmp_path).whole
+    assert not survey(tmp_path).complete

@@ -74,7 +74,7 @@ class Subject:
         return {**self.cluster.variables, **self.project.environment.variables}
 
 
-def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subject:
+def read_subject(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subject:
     """Read what the checks need; nothing is run. Without `thorough`, data is only counted."""
     script = started_by(project, scripts.find(project.folder))
     return Subject(
@@ -84,7 +84,7 @@ def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subjec
         packages=requirements.find(project.folder),
         shell_scripts=_shell_scripts(project.folder),
         contents={
-            dataset.name: dataset_contents.look(*dataset.paths, compare=thorough)
+            dataset.name: dataset_contents.read_contents(*dataset.paths, compare=thorough)
             for dataset in project.datasets
         },
         loose=_loose(project) if thorough else (),

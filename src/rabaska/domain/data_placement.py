@@ -31,10 +31,12 @@ class Placement:
 def place(
     datasets: Sequence[tuple[str, int]], cluster: Cluster, queue: Partition | None, memory: int
 ) -> tuple[Placement, ...]:
-    return tuple(_one(name, size, cluster, queue, memory) for name, size in datasets)
+    return tuple(_placement(name, size, cluster, queue, memory) for name, size in datasets)
 
 
-def _one(name: str, size: int, cluster: Cluster, queue: Partition | None, memory: int) -> Placement:
+def _placement(
+    name: str, size: int, cluster: Cluster, queue: Partition | None, memory: int
+) -> Placement:
     """Where the job will find room for it, which looks again by itself."""
     kept = cluster.store or "rabaska's own folder"
     stripe, room = _stripe(size, cluster), _room(cluster, queue)

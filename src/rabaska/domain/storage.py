@@ -45,12 +45,12 @@ def unneeded(
 
     A run whose plan cannot be read may need anything, so then nothing is.
     """
-    if any(not each.text for each in unfinished):
+    if any(not report.text for report in unfinished):
         return ()
     everything = tuple(kept)
     # An environment is several files of one stem, and the use of one is the use of all.
-    used = {(each.kind, each.stem) for each in everything if _is_in_use(each, unfinished, now)}
-    return tuple(each for each in everything if (each.kind, each.stem) not in used)
+    used = {(item.kind, item.stem) for item in everything if _is_in_use(item, unfinished, now)}
+    return tuple(item for item in everything if (item.kind, item.stem) not in used)
 
 
 def _is_in_use(item: StoredItem, unfinished: Sequence[StoreReport], now: float) -> bool:

@@ -16,7 +16,7 @@ from rabaska.checkup import (
     check_site,
     check_software,
 )
-from rabaska.checkup.subject import Finding, SafeFix, Subject, look
+from rabaska.checkup.subject import Finding, SafeFix, Subject, read_subject
 from rabaska.domain.projects import Project
 from rabaska.errors import SettingsError
 from rabaska.node import files
@@ -57,7 +57,7 @@ class Diagnosis:
 def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) -> Diagnosis:
     """Everything that can be found, the cluster itself asked where there is one to ask."""
     cluster = cluster_named(on, home)
-    subject = look(project, cluster)
+    subject = read_subject(project, cluster)
     if "{" in cluster.store.replace("${", ""):
         offline = True  # its user has not said yet where to store
     more = {**check_site.questions(subject), **trial_question(project, cluster)}
@@ -118,7 +118,7 @@ def warn(project: Project, there: ConnectedCluster, teller: Reporter) -> None:
     brings, and whether it would refuse the job, which is then refused here.
     """
     cluster = there.cluster
-    subject = look(project, cluster, thorough=False)
+    subject = read_subject(project, cluster, thorough=False)
     said = _before_sending(subject, there)
     subject = replace(subject, cluster=with_node_answers(cluster, said))
     missing = check_software.missing_program(subject, said.get(_PROGRAM, NO_ANSWER).text)

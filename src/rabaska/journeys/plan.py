@@ -142,7 +142,9 @@ def plan(
         measure(folder, on, span, home, teller or SilentReporter())
     speeds = measured(project, home)
     total, basis = _total(project, wish, speeds)
-    sizes = [(each.name, dataset_contents.look(*each.paths).size) for each in project.datasets]
+    sizes = [
+        (each.name, dataset_contents.read_contents(*each.paths).size) for each in project.datasets
+    ]
     stretch = longest_stretch(project, [each.name for each in chosen], home)
     need = replace(_need(project, wish, total), stretch=stretch)
     offline = wish.offline or not on

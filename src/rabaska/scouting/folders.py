@@ -53,10 +53,10 @@ class ProjectFolder:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a bounded walk saw; `whole` is false when it was cut short."""
+    """What a bounded walk saw; `complete` is false when it was cut short."""
 
     top: ProjectFolder
-    whole: bool
+    complete: bool
 
     def all(self) -> Iterator[ProjectFolder]:
         waiting = [self.top]
@@ -85,7 +85,7 @@ def survey(project: Path) -> Survey:
                 _count(entry, folder, above)
         if entries > MOST_ENTRIES or time.monotonic() > until:
             break
-    return Survey(top, whole=not waiting)
+    return Survey(top, complete=not waiting)
 
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:

@@ -160,7 +160,7 @@ class _Scouting:
             self.warnings.append(
                 f"{', '.join(rivals[:4])} can be started too; if you meant that, change `command`"
             )
-        if not self.survey.whole:
+        if not self.survey.complete:
             self.warnings.append("the project has so many files that some were not read")
 
     def _data(self) -> tuple[DataUse, ...]:

@@ -42,7 +42,7 @@ def resumption(
 ) -> Resumption:
     """How the program goes on when `words`, of its command and of `resume`, are given to it."""
     program = Program(script.sources)
-    place = _reads_our_variables(script)
+    place = _uses_our_variables(script)
     if place:
         given = _given(script, program, _options_given(options, words) | {""})
         weights = given is not None and given.kind == plan.WEIGHTS
@@ -91,18 +91,20 @@ def _by_itself(
     for name in _ITSELF:
         if script_traits.uses(script, name):
             return Resumption(plan.ITSELF, str(script_traits.uses(script, name)))
-    place = _asks_trainer(script)
+    place = _trainer_resumes(script)
     if place:
         return Resumption(plan.ITSELF, place)
     flow = Flow(program, _written_by(script, roles), _fixed_places(script))
-    loads = [load for load in flow.loads.values() if not _for_other_ends(load, program, options)]
+    loads = [
+        load for load in flow.loads.values() if not _is_not_for_training(load, program, options)
+    ]
     if flow.framework:
         loads = [flow.framework]
     elif not loads or not resumes_counter(flow, program):
         return Resumption(plan.NOT)
     gates = [_gate(load, program, options) for load in loads]
     wanted = next((gate for gate in gates if gate), ())
-    if wanted and not _is_said(wanted, words):
+    if wanted and not _is_given(wanted, words):
         return Resumption(plan.NOT, _place(loads[0]), wanted)
     return Resumption(plan.ITSELF, _place(loads[0]))
 
@@ -111,7 +113,7 @@ def _place(load: CheckpointLoad | None) -> str:
     return str(load.scope.source.place(load.call, called(load.call))) if load else ""
 
 
-def _reads_our_variables(script: Script) -> str:
+def _uses_our_variables(script: Script) -> str:
     for source in script.sources:
         if any(module.startswith("rabaska.training") for module in imported(source)):
             return f"{source.name}: rabaska.training"
@@ -164,7 +166,7 @@ def _fixed_places(script: Script) -> frozenset[str]:
     return frozenset(paths)
 
 
-def _asks_trainer(script: Script) -> str:
+def _trainer_resumes(script: Script) -> str:
     """`trainer.train(resume_from_checkpoint=True)` looks into the output folder."""
     for source in script.sources:
         for call in source.calls():
@@ -177,7 +179,7 @@ def _asks_trainer(script: Script) -> str:
 def _gate(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> tuple[str, ...]:
     """The words of the option without which the load is not reached; none where it always is."""
     for test in _conditions(load.scope, load.call, program):
-        for option, value in _asked_in(test, options):
+        for option, value in _options_tested(test, options):
             if option.kind == FLAG and not _MEANS_OTHER.search(option.name):
                 return (option.spelled,)
             if value and _MEANS_RESUME.search(value):
@@ -185,14 +187,14 @@ def _gate(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> 
     return ()
 
 
-def _for_other_ends(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> bool:
+def _is_not_for_training(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> bool:
     """Whether it is loaded to be evaluated, or exported."""
     tests = list(_conditions(load.scope, load.call, program))
-    conditions = [condition for test in tests for condition in _asked_in(test, options)]
+    conditions = [condition for test in tests for condition in _options_tested(test, options)]
     return any(_MEANS_OTHER.search(value or option.name) for option, value in conditions)
 
 
-def _is_said(wanted: tuple[str, ...], words: Sequence[str]) -> bool:
+def _is_given(wanted: tuple[str, ...], words: Sequence[str]) -> bool:
     given = [part for word in words for part in (word, *word.split("=", 1))]
     return all(word in given for word in wanted)
 
@@ -212,11 +214,11 @@ def _conditions(
             yield from _conditions(caller, call, program, depth + 1)
 
 
-def _asked_in(test: ast.expr, options: Sequence[Option]) -> Iterator[tuple[Option, str]]:
+def _options_tested(test: ast.expr, options: Sequence[Option]) -> Iterator[tuple[Option, str]]:
     """The options that a condition asks for, and the value they must have, if one is named."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         for part in test.values:
-            yield from _asked_in(part, options)
+            yield from _options_tested(part, options)
     elif isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.In)):
         value = text(test.comparators[0])
         yield from ((option, value) for option in _named(test.left, options) if value)

@@ -27,7 +27,7 @@ def find(folder: File) -> File:
     start = folder.absolute()
     file = next(_around(start), None)
     if file is not None:
-        _refuse_planted(file, start)
+        _refuse_foreign_file(file, start)
         return file
     raise SettingsError(
         f"no {FILE} in {start} or any folder above it",
@@ -35,7 +35,7 @@ def find(folder: File) -> File:
     )
 
 
-def _refuse_planted(file: File, start: File) -> None:
+def _refuse_foreign_file(file: File, start: File) -> None:
     """Refuse a file that another user put in our way: it names programs, which we would run.
 
     Who stands in its folder, or in one of its owner's, means that project; but not in a folder
