@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rabaska.checkup.subject import Finding, Subject
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Partition
-from rabaska.domain.storage import purge_span
+from rabaska.domain.stored_items import purge_span
 
 
 def checks(subject: Subject) -> Iterator[Finding]:

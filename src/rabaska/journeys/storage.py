@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rabaska.domain.clusters import Tier
 from rabaska.domain.shell_words import expanding
-from rabaska.domain.storage import KINDS, StoredItem, purge_day
+from rabaska.domain.stored_items import KINDS, StoredItem, purge_day
 from rabaska.domain.untrusted import TIME, count
 from rabaska.node.files import PARTIAL
 from rabaska.records.home import Home
