@@ -37,7 +37,7 @@ def _gone(subject: Subject) -> Iterator[Finding]:
         use = " or ".join(f"`--on {name}`" for name in cluster.successors)
         yield Finding(
             "cluster.gone",
-            cluster.farewell,
+            cluster.retirement,
             f"--on {cluster.name}",
             "the cluster no longer answers",
             f"use {use}" if use else "use another cluster",

@@ -123,7 +123,7 @@ class Cluster:
         return not self.host
 
     @property
-    def wonders_about_internet(self) -> bool:
+    def internet_is_unsure(self) -> bool:
         """Whether nobody knows if its nodes reach it: the profile is silent, or unsure."""
         return self.internet is None or "nodes.internet" in self.probe
 
@@ -135,7 +135,7 @@ class Cluster:
         return max(holding, key=lambda tier: len(tier.path), default=None)
 
     @property
-    def farewell(self) -> str:
+    def retirement(self) -> str:
         """What to know of a cluster that is no longer there; nothing of one that is."""
         if self.status == "live":
             return ""

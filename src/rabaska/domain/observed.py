@@ -47,7 +47,7 @@ def updated(cluster: Cluster, observed: Observations | None) -> Cluster:
         changes["accounts"] = observed.accounts
     if observed.wheelhouse and (not cluster.wheelhouse or "software.wheelhouse" in unsure):
         changes["wheelhouse"] = observed.wheelhouse
-    if observed.internet is not None and cluster.wonders_about_internet:
+    if observed.internet is not None and cluster.internet_is_unsure:
         changes["internet"] = observed.internet
     if any(fact.verdict == "differs" for fact in observed.about("jobs.gpus")):
         changes["gpus_as_gres"] = True  # its Slurm is too old for the other way

@@ -162,7 +162,7 @@ def _live(home: Home) -> list[Cluster]:
 def _one(need: Need, visited: SiteProbe, sizes: list[tuple[str, int]], project: Project) -> OnePlan:
     cluster = visited.cluster
     found = outlook(need, cluster, gpus())
-    told = OnePlan(found, cluster.title, farewell=cluster.farewell, unasked=_unasked(visited))
+    told = OnePlan(found, cluster.title, farewell=cluster.retirement, unasked=_unasked(visited))
     if found.choice is None:
         return told
     queue = cluster.partition(found.choice.queue)
@@ -175,7 +175,7 @@ def _one(need: Need, visited: SiteProbe, sizes: list[tuple[str, int]], project: 
 
 def _unasked(visited: SiteProbe) -> str:
     """A cluster that is gone says so by itself."""
-    return "" if visited.cluster.farewell else visited.unasked
+    return "" if visited.cluster.retirement else visited.unasked
 
 
 def _start(choice: Choice, visited: SiteProbe, project: Project) -> str:

@@ -133,8 +133,8 @@ def _tell_of_the_profile(cluster: Cluster, home: Home, teller: Reporter) -> None
 
     Profiles hold facts that nobody could verify. They are held against the site once.
     """
-    if cluster.farewell:
-        teller.warn(cluster.farewell)
+    if cluster.retirement:
+        teller.warn(cluster.retirement)
     elif cluster.probe and not cluster.is_here and observations_of(cluster.name, home) is None:
         from rabaska.steps.probe_site import probe_site
 

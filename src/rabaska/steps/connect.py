@@ -185,7 +185,7 @@ def connect_for_plan(name: str, home: Home, *, program: Path) -> ConnectedCluste
 def connect_for_preview(name: str, home: Home, *, program: Path) -> ConnectedCluster:
     """The same for a plan that is only shown: without its answer where the cluster gives none."""
     cluster = cluster_named(name, home)
-    why = cluster.farewell
+    why = cluster.retirement
     if not why:
         try:
             return connect_for_plan(name, home, program=program)
