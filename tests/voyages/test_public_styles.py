@@ -29,17 +29,17 @@ OVER = {
     "save_only": Over("does not resume from a checkpoint"),
     "save_and_test": Over("does not resume from a checkpoint"),
     "two_networks": Over(
-        "the weights only",
+        "only the weights",
         "python train.py --outf {output} --netG {checkpoint}",
         "was given",
     ),
     "weights_only": Over(
-        "the weights only",
+        "only the weights",
         "python train.py --output-dir {output} --resume {checkpoint}",
         "was given",
     ),
     "counter_restarted": Over(
-        "the weights only", "python train.py --out {output} --resume {checkpoint}", "was given"
+        "only the weights", "python train.py --out {output} --resume {checkpoint}", "was given"
     ),
     "silent_table": Over("does not resume from a checkpoint"),
     "silent_numbers": Over("does not resume from a checkpoint"),
@@ -91,7 +91,7 @@ def test_a_program_that_starts_over_is_told_so_and_no_chain_grows_on_it(somebody
     assert "started over" in shown
     assert "it starts over" in user.types("logs").output.strip().splitlines()[-1]
     explained = user.types("explain", told["name"]).output
-    assert "begins anew" in explained
+    assert "starts over" in explained
     assert "fix:" in explained
 
 

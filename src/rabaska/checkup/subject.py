@@ -110,7 +110,7 @@ def started_by(project: Project, project_scripts: scripts.Scripts) -> Script | N
 
 
 def resumption_of(project: Project, script: Script | None) -> Resumption:
-    """How the project's command goes on from a checkpoint, as its source shows."""
+    """How the project's command resumes from a checkpoint, as its source shows."""
     words = (*project.command, *project.resume)
     if any("RABASKA_" in word for word in words) or _mentions_our_variables(project.folder):
         return Resumption(plan.VARIABLE)
@@ -141,7 +141,7 @@ def _loose(project: Project) -> tuple[ProjectFolder, ...]:
     survey = folders.survey(project.folder)
     written = {*project.keep, "results"}
     candidates = folders.data_folders(survey, written=written)
-    return tuple(folder for folder in candidates if not _travels_otherwise(folder, project))
+    return tuple(folder for folder in candidates if not _is_sent_otherwise(folder, project))
 
 
 def _outside(project: Project, script: Script | None) -> tuple[DataUse, ...]:
@@ -160,7 +160,7 @@ def _outside(project: Project, script: Script | None) -> tuple[DataUse, ...]:
     )
 
 
-def _travels_otherwise(folder: ProjectFolder, project: Project) -> bool:
+def _is_sent_otherwise(folder: ProjectFolder, project: Project) -> bool:
     """A dataset, part of one, or around one; or left behind by `exclude` or .gitignore."""
     path = project.folder / folder.name
     for dataset in project.datasets:

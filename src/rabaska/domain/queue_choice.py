@@ -21,7 +21,7 @@ class Need:
     total: timedelta  # from the first step to the last
     gpus: int = 1  # in all
     gpu: str = ""  # a kind, where only that will do
-    resumes: bool = True  # goes on from a checkpoint, so that a chain is possible
+    resumes: bool = True  # from a checkpoint, so that a chain is possible
     spreads: bool = False  # runs on several nodes
     cores: int = 0  # per GPU, where more or fewer are wanted than go with one
     memory: int = 0  # bytes in all, where that is known

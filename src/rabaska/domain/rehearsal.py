@@ -261,7 +261,7 @@ def planned(course: Course, count: int, seed: int) -> list[list[PlannedInterrupt
 def _cuts_of_run(
     kinds: Sequence[tuple[str, bool]], course: Course, chance: random.Random
 ) -> list[PlannedInterruption]:
-    # What is damaged comes last: a run that must begin anew would tell nothing of later cuts.
+    # What is damaged comes last: a run that must start over would show nothing of later cuts.
     ordered = sorted(kinds, key=lambda kind: kind[1])
     width = (_TO - _FROM) / len(ordered)
     cuts = [

@@ -247,9 +247,9 @@ class _Scouting:
         return folders.is_named_for_data(path) or any((self.project / path).glob("*.py"))
 
     def _jobs(self, made: Words) -> int:
-        """Several only where each would go on from what the one before it saved."""
+        """Several only where each would resume from what the one before it saved."""
         resumed = self._resumption(made)
-        if resumed.goes_on:
+        if resumed.resumes:
             self._guess("resumes", resumed.kind, resumed.place)
             return 3
         name = self.script.name

@@ -1,4 +1,4 @@
-"""Whether a program goes on from a checkpoint, as its source shows: state and counter, or less."""
+"""Whether a program resumes from a checkpoint, as its source shows: state and counter, or less."""
 
 import ast
 import re
@@ -33,7 +33,7 @@ class Resumption:
     words: tuple[str, ...] = ()  # that would have the program load it, and are not given
 
     @property
-    def goes_on(self) -> bool:
+    def resumes(self) -> bool:
         return self.kind in (plan.FULL, plan.ITSELF, plan.VARIABLE)
 
 
@@ -48,10 +48,10 @@ def resumption(
         weights = given is not None and given.kind == plan.WEIGHTS
         return given if given and weights else Resumption(plan.VARIABLE, place)
     given = _given(script, program, _options_given(options, words))
-    if given and (given.goes_on or given.kind == plan.UNREAD):
+    if given and (given.resumes or given.kind == plan.UNREAD):
         return given
     own = _by_itself(script, program, options, roles, words)
-    return own if own.goes_on or not given else given
+    return own if own.resumes or not given else given
 
 
 def by_option(script: Script, option: Option) -> Resumption | None:
