@@ -1,26 +1,26 @@
-"""Every way rabaska says no, with the exit code of each.
+"""Every error of rabaska, with its exit code.
 
     RabaskaError                1
-    ├── WrongUse                2   the words on the command line do not fit together
+    ├── WrongUse                2   the command line is not valid
     ├── SettingsError           3   rabaska.toml or a cluster profile is wrong
     ├── DatasetError            4   a dataset cannot be packed as it is
-    ├── DamagedPack             5   a pack is not what its manifest says
+    ├── DamagedPack             5   a pack does not match its manifest
     ├── NoSpace                 6   a disk or a quota is full
     ├── SubmissionRefused       7   the cluster refused the job
     ├── Unreachable             8   the cluster cannot be reached
     ├── NoSuchRun               9   no run has that name, or several have
     ├── RunFailed              10   the run ended without finishing
     ├── EnvironmentFailed      11   the Python environment cannot be built
-    ├── CommandFailed          12   a command on the cluster failed in a way nobody foresaw
+    ├── CommandFailed          12   a command on the cluster failed unexpectedly
     ├── NotSafe                13   a rehearsal found that an interruption would do harm
-    ├── CannotAdvance          14   a job is over before the program saves anything
+    ├── CannotAdvance          14   a job ends before the program saves anything
     ├── NotWritable            15   a folder on this computer cannot be written to
-    ├── MissingProgram         16   a program of this computer is missing or cannot be started
-    ├── StartsOver             17   each job begins the training again
-    └── ResultsMissing         18   not all that a program left could be kept
+    ├── MissingProgram         16   a program on this computer is missing or cannot be started
+    ├── StartsOver             17   each job starts the training over
+    └── ResultsMissing         18   not all results of a program could be kept
     Ctrl-C                    130
 
-A bug keeps its traceback; everything a user can act on is one of these.
+A bug keeps its traceback; every error that a user can act on is one of these.
 """
 
 

@@ -8,10 +8,10 @@ from clean import CLEAN
 from faults import FAULTS
 from small_projects import REQUIREMENTS, Small
 
-from rabaska.checkup.check_packages import missing
-from rabaska.checkup.check_site import Said, questions
+from rabaska.checkup.check_imports import missing
+from rabaska.checkup.check_site import SiteAnswers, questions
 from rabaska.checkup.check_site import checks as checks_of_answers
-from rabaska.checkup.subject import look
+from rabaska.checkup.subject import read_subject
 from rabaska.domain.jobs import TrialAnswer
 from rabaska.journeys.doctor import diagnose, repair
 from rabaska.records.home import Home
@@ -22,7 +22,7 @@ from rabaska.steps.findings import examine
 
 
 def subject(small, folder):
-    return look(load(small.write(folder), cluster=small.on), load_cluster(small.on))
+    return read_subject(load(small.write(folder), cluster=small.on), load_cluster(small.on))
 
 
 def found(small, folder):
@@ -80,7 +80,7 @@ def test_a_place_in_the_code_is_a_file_and_a_line(tmp_path):
         ("python src/train.py", "did you mean `train.py`?"),
         ("python fit/eval.py", "did you mean `tools/eval.py`?"),
         ("python -m tools.evla", "did you mean `tools.eval`?"),
-        ("python quite_another.py", "write its name as it is below the folder of rabaska.toml"),
+        ("python quite_another.py", "write its path from the folder of rabaska.toml"),
     ],
 )
 def test_the_nearest_script_is_named(command, advice, tmp_path):
@@ -95,7 +95,7 @@ def test_a_script_that_gitignore_leaves_out_is_told(tmp_path):
     project = Small(files={".gitignore": "train.py\n"}).write(tmp_path)
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
 
-    told = examine(look(load(project, cluster="narval"), load_cluster("narval")))
+    told = examine(read_subject(load(project, cluster="narval"), load_cluster("narval")))
 
     assert [each.id for each in told] == ["code.script"]
     assert "`!train.py`" in told[0].fix
@@ -108,7 +108,7 @@ def test_a_file_that_the_command_names_and_gitignore_leaves_out_is_told(option, 
     project = Small(command=command, files=ignored).write(tmp_path)
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
 
-    told = examine(look(load(project, cluster="narval"), load_cluster("narval")))
+    told = examine(read_subject(load(project, cluster="narval"), load_cluster("narval")))
 
     (left_out,) = [each for each in told if each.id == "code.left-out"]
     assert left_out.serious
@@ -122,7 +122,7 @@ def test_files_that_are_sent_or_written_by_the_program_are_not_told(tmp_path):
     project = small.write(tmp_path)
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
 
-    told = examine(look(load(project, cluster="narval"), load_cluster("narval")))
+    told = examine(read_subject(load(project, cluster="narval"), load_cluster("narval")))
 
     assert [each.id for each in told if each.id == "code.left-out"] == []
 
@@ -203,7 +203,7 @@ IN_PEACE = {
 
 
 def told_by(answers, project, prospect=TrialAnswer()):  # noqa: B008 - it holds nothing
-    said = Said({name: SiteAnswer(0, text) for name, text in answers.items()}, prospect)
+    said = SiteAnswers({name: SiteAnswer(0, text) for name, text in answers.items()}, prospect)
     return {each.id: each for each in checks_of_answers(project, said)}
 
 
@@ -312,7 +312,7 @@ def test_packages_that_the_wheelhouse_lacks_are_told_with_what_it_has(tmp_path):
     small = Small(requirements="torch==2.5.1\ntorchvision==0.20.1\nmy-own.package\n")
     project = subject(small, tmp_path)
 
-    said = Said({"wheels": SiteAnswer(0, WHEELS)}, TrialAnswer())
+    said = SiteAnswers({"wheels": SiteAnswer(0, WHEELS)}, TrialAnswer())
     told = [each for each in checks_of_answers(project, said) if each.id.endswith("wheelhouse")]
 
     assert [each.what.rpartition("has no ")[2] for each in told] == [
@@ -339,7 +339,7 @@ def test_the_wheelhouse_is_asked_in_words_that_find_its_wheels(tmp_path):
         "my_own.package-1.0-py3-none-any.whl",
         "torch-2.5.1-cp312-x.whl",
     ]
-    said = Said({"wheels": SiteAnswer(0, listed.stdout)}, TrialAnswer())
+    said = SiteAnswers({"wheels": SiteAnswer(0, listed.stdout)}, TrialAnswer())
     assert list(checks_of_answers(project, said)) == []
 
 
@@ -360,7 +360,7 @@ def test_a_dataset_may_be_one_archive_or_several_folders(tmp_path):
         settings.replace('path = "images"', 'path = "pictures.tar"\nbeside = ["labels"]')
     )
 
-    read = look(load(folder, cluster="narval"), load_cluster("narval"))
+    read = read_subject(load(folder, cluster="narval"), load_cluster("narval"))
 
     assert (read.contents["images"].files, read.contents["images"].size) == (2, 2003)
     assert [each for each in examine(read) if each.id != "data.loose"] == []
@@ -368,7 +368,7 @@ def test_a_dataset_may_be_one_archive_or_several_folders(tmp_path):
 
 @pytest.mark.parametrize("question", ["accounts", "queue", "store", "files", "environment"])
 def test_the_complaint_of_a_command_is_no_answer(question, tmp_path):
-    said = Said(
+    said = SiteAnswers(
         {question: SiteAnswer(127, "bash: line 1: no-such-command: not found")}, TrialAnswer()
     )
 
@@ -414,5 +414,5 @@ def test_data_above_the_project_that_is_not_carried_is_told(tmp_path):
     told = found(Small(end="print(os.listdir('../above'))", top="import os"), tmp_path / "project")
 
     assert [(each.id, each.what) for each in told] == [
-        ("data.outside", "the program reads ../above, which is not carried")
+        ("data.outside", "the program reads ../above, which is not sent")
     ]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain.amounts import clock_time, duration, say_duration, say_size, size
+from rabaska.domain.amounts import duration, say_count, say_duration, say_size, size
 
 
 @pytest.mark.parametrize(
@@ -55,18 +55,26 @@ def test_what_is_no_size_is_refused(text):
         size(text)
 
 
-@given(st.integers(0, 10**9))
-def test_a_clock_time_is_read_back_as_the_same_duration(seconds):
-    span = timedelta(seconds=seconds)
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1166, "1,166 files")]
+)
+def test_only_a_single_thing_is_counted_in_the_singular(count, words):
+    assert say_count(count, "file") == words
 
-    assert duration(clock_time(span)) == span
+
+def test_an_irregular_plural_is_given():
+    assert say_count(2, "copy", "copies") == "2 copies"
+
+
+def test_one_byte_is_not_said_in_the_plural():
+    assert say_size(1) == "1 byte"
 
 
 @given(st.integers(0, 10**18))
 def test_any_size_is_said_in_at_most_four_digits_and_a_unit(count):
     number, unit = say_size(count).split()
 
-    assert unit in ("bytes", "kB", "MB", "GB", "TB")
+    assert unit in ("byte", "bytes", "kB", "MB", "GB", "TB")
     assert len(number.replace(".", "")) <= 3 or unit == "TB"
 
 

@@ -49,7 +49,7 @@ def test_grid_engine_needs_the_name_of_a_parallel_environment():
 @pytest.mark.parametrize("scheduler", sorted(SCHEDULERS.keys() - {"slurm"}))
 @pytest.mark.parametrize("mpi", ["", "pmix"])
 def test_mpi_without_a_way_to_start_it_is_refused(scheduler, mpi):
-    with pytest.raises(SettingsError, match="campus has no way to start an MPI program") as refused:
+    with pytest.raises(SettingsError, match="campus cannot start an MPI program") as refused:
         check(replace(ONE, launch="mpi"), scheduler, mpi)
 
     assert 'mpi = "mpirun"' in str(refused.value)
@@ -93,7 +93,7 @@ def test_every_scheduler_has_options_that_are_ours():
 
 @pytest.mark.parametrize(("scheduler", "line"), [(one, each) for one in OWN for each in OWN[one]])
 def test_an_option_by_which_jobs_are_found_is_refused(scheduler, line):
-    with pytest.raises(SettingsError, match="is not for `native`") as refused:
+    with pytest.raises(SettingsError, match="cannot be used in `native`") as refused:
         check(
             replace(ONE, native=("-q x" if scheduler != "local" else "--grace=1", line)), scheduler
         )

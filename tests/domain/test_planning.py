@@ -79,7 +79,7 @@ def test_what_no_queue_can_do_is_refused_with_the_nearest_that_can(need, nearest
     told = outlook(need, CLUSTERS["sdumont"], gpus())
 
     assert told.choice is None
-    assert told.nearest.startswith(f"{nearest} comes nearest")
+    assert told.nearest.startswith(f"{nearest} is closest")
 
 
 def test_several_nodes_are_used_only_by_a_program_that_can():
@@ -104,7 +104,7 @@ def test_jobs_are_long_enough_for_a_program_that_saves_seldom():
     reasons = [reason for each in told[1].rejected for reason in each.reasons]
 
     assert told[0].choice.walltime == hours(33)
-    assert any("it saves every 30 h: no job would advance" in reason for reason in reasons)
+    assert any("it saves every 30 h: no job would make progress" in reason for reason in reasons)
 
 
 def test_a_program_that_cannot_go_on_gets_one_long_job():

@@ -34,7 +34,7 @@ def test_a_run_whose_jobs_are_used_up_is_interrupted_and_can_be_resumed():
     stands = judged_state(replace(FRESH, queue=queue(JobState.TIMEOUT, JobState.TIMEOUT)))
 
     assert stands.state is RunState.INTERRUPTED
-    assert "jobs are used" in stands.reason
+    assert "jobs have run" in stands.reason
     assert "resume" in stands.hint
 
 
@@ -62,7 +62,7 @@ def test_a_run_that_was_never_submitted_says_so():
     ("known", "state", "words"),
     [
         ("under way", RunState.SUBMITTING, "sbatch has not answered for 40 s on login2"),
-        ("lost", RunState.SUBMITTING, "looked for in the queue: Unable to contact"),
+        ("lost", RunState.SUBMITTING, "looking for its job in the queue: Unable to contact"),
         ("not taken", RunState.INTERRUPTED, "the queue has no job of it"),
     ],
 )

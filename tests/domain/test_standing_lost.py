@@ -23,7 +23,7 @@ def ended_as(state, spelled=""):
     [
         (JobState.TIMEOUT, "TIMEOUT", "time limit"),
         (JobState.NODE_FAILED, "NODE_FAIL", "node of its last job failed"),
-        (JobState.PREEMPTED, "PREEMPTED", "make way"),
+        (JobState.PREEMPTED, "PREEMPTED", "was preempted"),
         (JobState.CANCELLED, "CANCELLED by 1000", "cancelled at the scheduler"),
         (JobState.FAILED, "OUT_OF_MEMORY", "too much memory"),
     ],
@@ -46,7 +46,7 @@ def test_a_job_of_which_nobody_knows_anything_is_not_done():
     stands = judged_state(LOST)
 
     assert stands.state is RunState.INTERRUPTED
-    assert "left no word" in stands.reason
+    assert "left no record" in stands.reason
 
 
 def test_a_job_that_gives_signs_of_life_is_running_though_the_queue_is_silent():

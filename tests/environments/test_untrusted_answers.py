@@ -137,7 +137,7 @@ def test_no_package_that_a_project_names_is_built_on_this_computer(answering, tm
         f"--find-links {tmp_path}\n--no-binary evil\nevil\n",
         "innocent\n",
     ):
-        with pytest.raises(EnvironmentFailed, match="nothing is built on this computer"):
+        with pytest.raises(EnvironmentFailed, match="none is built on this computer"):
             prepare(replace(RECIPE, requirements=text), there, Said())
         assert not mark.exists()
 

@@ -66,7 +66,7 @@ def test_a_cluster_that_cannot_do_it_stands_beside_the_others_with_the_reason(pr
 
     row = next(line for line in printed if line.startswith("sdumont"))
     assert row.split()[1] == "none"
-    assert "comes nearest" in row
+    assert "is closest" in row
 
 
 def test_a_site_that_is_not_asked_is_said_to_be_known_by_its_profile(project):

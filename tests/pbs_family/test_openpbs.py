@@ -28,4 +28,4 @@ def test_a_refusal_for_a_limit_is_explained(passenger):
     refused = passenger.types("run", "--on", "lab", "--walltime", "2h", "--no-doctor", code=7)
 
     assert "Job violates queue and/or server resource limits" in refused.errors
-    assert "pass a limit of the queue" in refused.errors
+    assert "exceed a limit of the queue" in refused.errors

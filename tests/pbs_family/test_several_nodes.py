@@ -70,7 +70,7 @@ def test_mpi_without_a_way_to_start_it_is_refused(passenger):
 
     refused = passenger.types("run", "--on", "lab", code=3)
 
-    assert "has no way to start an MPI program" in refused.errors
+    assert "cannot start an MPI program" in refused.errors
 
 
 @pytest.mark.parametrize("launch", ["srun", "torchrun"])

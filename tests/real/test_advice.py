@@ -78,7 +78,7 @@ def test_the_first_run_finds_out_that_nodes_reach_no_internet(voyager):
     after = findings(voyager)
     assert "code.download" not in before
     assert "it downloads its data" in second
-    assert "the compute nodes of lab reach no internet" in after["code.download"]["why"]
+    assert "the compute nodes of lab have no internet access" in after["code.download"]["why"]
 
 
 @pytest.mark.thorough

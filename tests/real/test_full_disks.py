@@ -47,7 +47,7 @@ def test_storage_that_fills_up_while_a_run_goes_on_costs_no_checkpoint(make_lab,
     assert full["checkpoint"]["path"].startswith("output/checkpoint-")
     # Jobs that could not have written how they ended did not claim the run either.
     assert [job["how"] for job in full["jobs"]] == ["crashed"]
-    assert any("Free some of the storage" in fix for _, fix in full["explanations"])
+    assert any("Free some space" in fix for _, fix in full["explanations"])
     after = voyager.status(run)
     assert after["state"] == "finished"
     assert after["jobs"][-1]["resumed_from"] == full["checkpoint"]["path"]

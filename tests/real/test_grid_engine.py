@@ -100,7 +100,7 @@ def test_a_queue_that_does_not_exist_is_known_before_and_refused_in_its_own_word
     refused = passenger.types("run", "--on", "lab", code=7)
 
     assert "no queue `nosuch`" in foretold.output
-    assert "known are main.q" in foretold.output
+    assert "the queues are main.q" in foretold.output
     assert 'unknown queue "nosuch"' in refused.errors
 
 

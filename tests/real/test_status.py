@@ -250,7 +250,7 @@ def test_a_lost_job_is_never_done_where_there_is_no_history(make_lab, make_voyag
     run = lose_a_job(lab, voyager)
 
     told = voyager.until(lambda status: status["state"] == "interrupted", run)
-    assert "left no word" in told["reason"]
+    assert "left no record" in told["reason"]
     assert told["jobs"][0]["how"] == "lost"
 
 

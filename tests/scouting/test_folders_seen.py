@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rabaska.scouting import folders
-from rabaska.scouting.data_options import counted
+from rabaska.scouting.data_options import described
 from rabaska.scouting.folders import data_folders, survey
 
 
@@ -37,7 +37,7 @@ def test_class_folders_belong_together(tmp_path):
 
     (found,) = data_folders(survey(tmp_path), written=set())
 
-    assert counted(found) == "pictures holds 240 files, 2.4 kB, in 2 class folders"
+    assert described(found) == "pictures has 240 files, 2.4 kB, in 2 class folders"
 
 
 def test_a_split_alone_does_not_hide_its_dataset(tmp_path):
@@ -74,4 +74,4 @@ def test_a_walk_that_is_cut_short_says_so(tmp_path, monkeypatch):
     fill(tmp_path / "a/b")
     monkeypatch.setattr(folders, "MOST_ENTRIES", 0)
 
-    assert not survey(tmp_path).whole
+    assert not survey(tmp_path).complete

@@ -44,13 +44,13 @@ TABLE = {
     ),
     "mnist": Expected(
         "python main.py --save-model", jobs=1, keep=("mnist_cnn.pt",), patterns=("mnist_cnn.pt",),
-        progress="Train Epoch: 7 [0/938] Loss: 0.1", warning="does not go on from a checkpoint",
+        progress="Train Epoch: 7 [0/938] Loss: 0.1", warning="does not resume from a checkpoint",
     ),
     "unet": Expected(
         'sh -c ln -sfn "$RABASKA_DATA_DATA" data && exec "$@" links python train.py '
         "--load {checkpoint}",
         folders=("data/imgs", "data/masks"), data="data", keep=("wandb", "checkpoints"), jobs=1,
-        patterns=("checkpoint_epoch*.pth",), warning="takes the weights only",
+        patterns=("checkpoint_epoch*.pth",), warning="loads only the weights",
     ),
     "lightning": Expected(
         "python train.py --data_dir {data} --ckpt_path {checkpoint}",
@@ -120,11 +120,11 @@ TABLE = {
     "fire_cli": Expected(
         "python train.py --data_path {data} --save_path {output}/model.pt "
         "--resume_from {checkpoint}",
-        data="FILL-IN", patterns=("model.pt",), warning="no folder of data was found",
+        data="FILL-IN", patterns=("model.pt",), warning="no data folder was found",
     ),
     "nothing": Expected("python FILL-IN", warning="save explore.ipynb as a script first"),
     "library": Expected("python FILL-IN", warning="no Python script that can be started"),
-    "python2": Expected("python FILL-IN", warning="train.py was passed over: Python 3 cannot"),
+    "python2": Expected("python FILL-IN", warning="train.py was skipped: Python 3 cannot"),
 }  # fmt: skip
 
 

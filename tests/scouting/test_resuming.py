@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from rabaska.node.record import plan
-from rabaska.scouting import project_facts, scripts
+from rabaska.scouting import framework_options, scripts
 from rabaska.scouting.option_roles import roles
 from rabaska.scouting.project_facts import scout
 from rabaska.scouting.resume_support import resumption
@@ -102,8 +102,8 @@ PROGRAMS = {
 def read(folder, text, command="python train.py --resume {checkpoint} --out {output}"):
     (folder / "train.py").write_text(HEAD + textwrap.dedent(text))
     script = scripts.find(folder).found[0]
-    options = project_facts.all_options(script, folder)
-    meant = roles(options, project_facts.usage(script))
+    options = framework_options.all_options(script, folder)
+    meant = roles(options, scripts.usage(script))
     return resumption(script, options, meant, command.split())
 
 

@@ -50,9 +50,9 @@ def test_what_is_gone_names_a_successor_that_is_not(cluster):
 @every_profile
 def test_what_is_gone_says_so_in_one_sentence(cluster):
     if cluster.status == "live":
-        assert cluster.farewell == ""
+        assert cluster.retirement == ""
     elif cluster.successors:
-        assert cluster.successors[0] in cluster.farewell
+        assert cluster.successors[0] in cluster.retirement
 
 
 @every_profile
@@ -132,5 +132,5 @@ def test_a_job_without_gpus_is_not_sent_to_the_usual_queue_of_gpus():
 
 
 def test_a_course_that_is_over_points_to_the_pattern_for_another():
-    assert "magic-castle" in CLUSTERS["phoenix"].farewell
-    assert replace(CLUSTERS["phoenix"], successors=()).farewell.endswith("its course")
+    assert "magic-castle" in CLUSTERS["phoenix"].retirement
+    assert replace(CLUSTERS["phoenix"], successors=()).retirement.endswith("its course")

@@ -101,7 +101,7 @@ MISTAKES = {
     ),
     "a key like no other": (
         "command = 'x'\n[code]\nzzz = 1\n",
-        "line 3; the keys known here are `exclude`, `include`",
+        "line 3; the keys here are `exclude`, `include`",
     ),
     "no command": ("name = 'x'\n", "no `command` in rabaska.toml; write how you train"),
     "an empty command": ("command = ''\n", "line 1; it is empty"),
@@ -111,7 +111,7 @@ MISTAKES = {
     "an unknown placeholder": (
         "command = 'x {dat}'\n[data.d]\npath = 'd'\n",
         "unknown placeholder `{dat}` in rabaska.toml, line 1; did you mean `{data}`? "
-        "known are `{data}`, `{output}`, `{checkpoint}`, `{checkpoints}`, `{data.d}`",
+        "the placeholders are `{data}`, `{output}`, `{checkpoint}`, `{checkpoints}`, `{data.d}`",
     ),
     "data without a dataset": (
         "command = 'x {data}'\n",
@@ -166,7 +166,7 @@ MISTAKES = {
         "command = 'x'\n[resources]\nwalltime = 3\n",
         "a duration in quotes",
     ),
-    "no time at all": ("command = 'x'\n[resources]\nwalltime = '0s'\n", "longer than nothing"),
+    "no time at all": ("command = 'x'\n[resources]\nwalltime = '0s'\n", "longer than zero"),
     "a duration beyond measure": (
         "command = 'x'\n[resources]\nwalltime = '99999999999999d'\n",
         "no job lasts that long",
@@ -186,7 +186,7 @@ MISTAKES = {
     ),
     "jobs by both of their names": (
         "command = 'x'\n[chain]\njobs = 2\nlinks = 3\n",
-        "`links` beside `jobs` in rabaska.toml, line 4; they mean the same: keep `jobs`",
+        "both `links` and `jobs` in rabaska.toml, line 4; they mean the same: keep `jobs`",
     ),
     "no jobs, by their older name": (
         "command = 'x'\n[cluster.beluga.chain]\nlinks = 0\n",
@@ -194,7 +194,7 @@ MISTAKES = {
     ),
     "grace as long as the walltime": (
         "command = 'x'\n[resources]\nwalltime = '60s'\n[chain]\ngrace = '1m'\n",
-        "`grace` of 60 s in rabaska.toml, line 5; a job has only 60 s in all",
+        "`grace` of 60 s in rabaska.toml, line 5; `walltime` gives a job only 60 s in total",
     ),
     "a signal that cannot be caught": (
         "command = 'x'\n[chain]\nsignal = 'KILL'\n",
@@ -282,7 +282,7 @@ def test_toml_cut_short_is_told_with_its_last_line(write):
 def test_text_that_is_not_utf_8_is_told_with_its_line(write):
     folder = write(b"command = 'x'\nname = 'r\xe9seau'\n")
 
-    assert refusal(folder).startswith("rabaska.toml, line 2, is not UTF-8\n  because it holds the")
+    assert refusal(folder).startswith("rabaska.toml, line 2, is not UTF-8\n  because it has the")
 
 
 def test_utf_16_is_named(write, whole):

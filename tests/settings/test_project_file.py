@@ -212,7 +212,7 @@ def test_a_dataset_that_is_a_pipe_is_refused(write, whole):
     folder = write(whole.replace("data/digits", "pipe"))
     os.mkfifo(folder / "pipe")
 
-    with pytest.raises(SettingsError, match="is no folder or file that you may read"):
+    with pytest.raises(SettingsError, match="is not a readable folder or file"):
         check_data(load(folder))
 
 

@@ -105,9 +105,7 @@ def test_answers_that_are_none_are_told_without_a_traceback(evil, user, login, t
 
     said = user.types("status", "tiny-1", "--on", "evil", code=12)
 
-    assert (
-        "error: evil gave an answer that rabaska's own program there does not give" in said.errors
-    )
+    assert "error: evil gave an answer that rabaska's own program there never gives" in said.errors
     assert "hint: " in said.errors
 
 

@@ -4,26 +4,23 @@ import ast
 import re
 from collections.abc import Iterator
 
+from rabaska.checkup.check_saving import chain, saves_at_every_step, writes_at_every_step
 from rabaska.checkup.code_context import Nesting
 from rabaska.checkup.subject import Finding, SafeFix, Subject
-from rabaska.domain.amounts import say_duration
-from rabaska.node.record import plan
+from rabaska.domain.amounts import say_count
 from rabaska.scouting.source import Source, argument, called, last_word, literal, text
 
 _PLOTS = {"plt.show", "matplotlib.pyplot.show", "pyplot.show", "pylab.show"}
 _WINDOWS = {"cv2.imshow", "cv2.namedWindow", "cv.imshow", "tkinter.Tk", "tk.Tk", "Tk"}
 _SCREENS = {"TkAgg", "Qt5Agg", "QtAgg", "GTK3Agg", "WXAgg", "MacOSX"}
-_ASKS = {"input", "breakpoint", "pdb.set_trace", "ipdb.set_trace", "getpass.getpass"}
-_SOMEBODYS = re.compile(r"(/home/\w|/Users/\w|[A-Za-z]:[\\/]\w|/content/|/kaggle/)")
-_SAVERS = {"torch.save", "np.save", "numpy.save", "np.savez", "joblib.dump", "pickle.dump"}
-_WRITERS = {"cv2.imwrite", "np.savetxt", "numpy.savetxt", "imageio.imwrite", "save_image"}
+_PROMPTS = {"input", "breakpoint", "pdb.set_trace", "ipdb.set_trace", "getpass.getpass"}
+_PERSONAL_PATH = re.compile(r"(/home/\w|/Users/\w|[A-Za-z]:[\\/]\w|/content/|/kaggle/)")
 _MANY_GPUS = re.compile(
     r"(DataParallel|DistributedDataParallel|FullyShardedDataParallel|fully_shard|init_process_group"
     r"|MirroredStrategy|MultiWorkerMirroredStrategy|Accelerator|Fabric|Trainer|deepspeed.initialize"
     r"|hvd.init|multi_gpu_model|pmap|make_mesh|spawn)$"
 )
 
-_SAVES = re.compile(r"save|dump|checkpoint|Trainer$|LightningCLI$|Backup|to_hdf|write", re.I)
 _LAUNCHERS = re.compile(
     r"torchrun|accelerate|deepspeed|mpirun|srun|horovodrun|distributed\.(launch|run)"
 )
@@ -33,20 +30,20 @@ def checks(subject: Subject) -> Iterator[Finding]:
     for source in subject.sources:
         nesting = Nesting(source, subject.sources)
         yield from _windows(source, nesting, subject)
-        yield from _somebody_must_answer(source, nesting)
-        yield from _somebodys_paths(source, nesting, subject)
-        yield from _saves_at_every_step(source, nesting)
-        yield from _writes_at_every_step(source, nesting)
+        yield from _waits_for_input(source, nesting)
+        yield from _personal_paths(source, nesting, subject)
+        yield from saves_at_every_step(source, nesting)
+        yield from writes_at_every_step(source, nesting)
         yield from _workers(source, subject)
         yield from _bf16(source, subject)
-    yield from _chain(subject)
+    yield from chain(subject)
     yield from _idle_gpus(subject)
     yield from _line_ends(subject)
-    yield from _allocations_in_scripts(subject)
+    yield from _interactive_jobs(subject)
 
 
 def _windows(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Finding]:
-    why = "compute nodes have no screen, and the program would wait or stop there"
+    why = "compute nodes have no screen: the program would wait or stop there"
     for call in source.calls():
         name = called(call)
         if nesting.is_optional(call):
@@ -57,7 +54,7 @@ def _windows(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Fin
                 "it shows a plot",
                 str(source.place(call, name)),
                 why,
-                "save it with `plt.savefig`; `MPLBACKEND=Agg` lets `show` do nothing",
+                "save it with `plt.savefig`; with `MPLBACKEND=Agg`, `show` does nothing",
                 safe_fix=SafeFix("variable", "MPLBACKEND", "Agg"),
             )
         elif name in _WINDOWS:
@@ -71,26 +68,26 @@ def _windows(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Fin
         elif name == "matplotlib.use" and text(argument(call, "backend", 0)) in _SCREENS:
             yield Finding(
                 "code.backend",
-                "it chooses a way to draw that needs a screen",
+                "it chooses a plotting backend that needs a screen",
                 str(source.place(call, name)),
                 why,
                 'write `matplotlib.use("Agg")`',
             )
 
 
-def _somebody_must_answer(source: Source, nesting: Nesting) -> Iterator[Finding]:
+def _waits_for_input(source: Source, nesting: Nesting) -> Iterator[Finding]:
     for call in source.calls():
-        if called(call) in _ASKS and not nesting.is_optional(call):
+        if called(call) in _PROMPTS and not nesting.is_optional(call):
             yield Finding(
                 "code.asks",
-                "it waits for somebody to type",
+                "it waits for keyboard input",
                 str(source.place(call, called(call))),
-                "nobody is there in a job",
+                "a job has no keyboard",
                 "make it an option of the program",
             )
 
 
-def _somebodys_paths(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Finding]:
+def _personal_paths(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Finding]:
     given = " ".join(subject.project.command)
     sentences = _docstrings(source)
     defaults = {
@@ -101,8 +98,8 @@ def _somebodys_paths(source: Source, nesting: Nesting, subject: Subject) -> Iter
     for node in source.nodes:
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
-        found = _SOMEBODYS.match(node.value)
-        if not found or id(node) in sentences or "\n" in node.value:
+        match = _PERSONAL_PATH.match(node.value)
+        if not match or id(node) in sentences or "\n" in node.value:
             continue
         if nesting.is_compared(node) or nesting.is_optional(node):
             continue
@@ -123,63 +120,31 @@ def _docstrings(source: Source) -> set[int]:
     return {id(node.value) for node in source.nodes if isinstance(node, ast.Expr)}
 
 
-def _saves_at_every_step(source: Source, nesting: Nesting) -> Iterator[Finding]:
-    for call in source.calls():
-        if called(call) in _SAVERS and nesting.loops_around(call) > 1:
-            yield Finding(
-                "code.saves-often",
-                "it saves its state at every step of its inner loop",
-                str(source.place(call, called(call))),
-                "that is slow on shared storage, and slows down everybody else there",
-                "save once per epoch, or every so many steps or minutes",
-                serious=False,
-            )
-
-
-def _writes_at_every_step(source: Source, nesting: Nesting) -> Iterator[Finding]:
-    for call in source.calls():
-        if _is_written(call) and nesting.loops_around(call) > 1:
-            yield Finding(
-                "code.writes-often",
-                "it writes a file at every step of its inner loop",
-                str(source.place(call, called(call))),
-                "each is a request to shared storage, thousands of them slow down everybody",
-                "open the file once before the loop, or write every so many steps",
-                serious=False,
-            )
-
-
-def _is_written(call: ast.Call) -> bool:
-    if called(call) == "open":
-        return text(argument(call, "mode", 1))[:1] in ("w", "a", "x")
-    return called(call) in _WRITERS or last_word(call) in ("savefig", "to_csv", "write_text")
-
-
 def _workers(source: Source, subject: Subject) -> Iterator[Finding]:
     if subject.cluster.is_here:
         return
     cores = subject.project.resources.cores
     for call in source.calls():
-        asked = argument(call, "num_workers")
-        if last_word(call) != "DataLoader" or asked is None:
+        workers = argument(call, "num_workers")
+        if last_word(call) != "DataLoader" or workers is None:
             continue
         place = str(source.place(call, "num_workers"))
-        if isinstance(asked, ast.Call) and last_word(asked) == "cpu_count":
+        if isinstance(workers, ast.Call) and last_word(workers) == "cpu_count":
             yield Finding(
                 "code.workers",
                 "it starts a worker for each core of the node",
                 place,
-                "a job has only some of them, and the workers would wait for each other",
+                "a job gets only some of them, and the workers would wait for each other",
                 "use `len(os.sched_getaffinity(0))`",
                 serious=False,
             )
             continue
-        number = _number(asked, subject)
+        number = _number(workers, subject)
         if number > (cores or 1):
-            has = f"{cores} cores" if cores else "no number of `cores`, which means one"
+            has = say_count(cores, "core") if cores else "no `cores`, which means one"
             yield Finding(
                 "code.workers",
-                f"it starts {number} workers, and the job asks for {has}",
+                f"it starts {say_count(number, 'worker')}, and the job requests {has}",
                 place,
                 "workers without cores of their own slow each other down",
                 f"set `cores = {number}` under [resources], or start fewer",
@@ -204,7 +169,7 @@ def _number(node: ast.expr, subject: Subject) -> int:
 
 
 def _default(call: ast.Call, option: str) -> int | None:
-    spellings = [text(each).replace("_", "-") for each in call.args]
+    spellings = [text(spelling).replace("_", "-") for spelling in call.args]
     value = literal(argument(call, "default"))
     declares = last_word(call) in ("add_argument", "option") and option in spellings
     return value if declares and isinstance(value, int) else None
@@ -215,10 +180,10 @@ def _bf16(source: Source, subject: Subject) -> Iterator[Finding]:
     if gpu is None or gpu.bf16 or "is_bf16_supported" in {last_word(c) for c in source.calls()}:
         return
     for node in source.nodes:
-        if _speaks_of_bf16(node):
+        if _uses_bf16(node):
             yield Finding(
                 "code.bf16",
-                f"it computes in bfloat16, which a {gpu.name.upper()} does not",
+                f"it computes in bfloat16, which a {gpu.name.upper()} does not support",
                 str(source.place(node)),
                 "it fails there, or is emulated and very slow",
                 "use float16 with a gradient scaler, or a GPU from A100 on",
@@ -226,7 +191,7 @@ def _bf16(source: Source, subject: Subject) -> Iterator[Finding]:
             return
 
 
-def _speaks_of_bf16(node: ast.AST) -> bool:
+def _uses_bf16(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr == "bfloat16"
     if not isinstance(node, ast.keyword):
@@ -236,58 +201,13 @@ def _speaks_of_bf16(node: ast.AST) -> bool:
     return precise or (node.arg == "bf16" and value is True)
 
 
-def _chain(subject: Subject) -> Iterator[Finding]:
-    """Several jobs need a program that saves and goes on."""
-    script, project = subject.script, subject.project
-    jobs = max(project.chain.jobs, project.chain.at_most or 1)
-    if script is None or jobs < 2:
-        return
-    where = f"{script.name}; {jobs} jobs in [chain]"
-    saves = any(_SAVES.search(name) for name in script.calls)
-    if not saves and not any(write.checkpoint for write in script.writes):
-        yield Finding(
-            "code.never-saves",
-            "it never saves its state",
-            where,
-            f"each of the jobs would begin anew after {say_duration(project.resources.walltime)}",
-            "save model, optimizer and epoch into `{output}` now and then",
-        )
-        return
-    found = subject.resumption
-    if found.kind == plan.WEIGHTS:
-        yield Finding(
-            "code.weights-only",
-            "it takes the weights only from a checkpoint",
-            found.place,
-            "no counter is loaded, so each of the jobs would repeat the training",
-            "load the epoch or step too, with the optimizer, and begin the training loop with it",
-        )
-    elif found.kind == plan.UNREAD:
-        yield Finding(
-            "code.unread-resume",
-            "whether it goes on from a checkpoint could not be read",
-            found.place or where,
-            "jobs that begin anew do the same work again",
-            "nothing, if you know that it does: the chain ends if its second job starts over",
-            serious=False,
-        )
-    elif found.kind == plan.NOT:
-        words = ", ".join(f'"{word}"' for word in found.words)
-        yield Finding(
-            "code.never-resumes",
-            "it saves its state and never goes on from it",
-            where,
-            "each of the jobs would begin anew",
-            f"write `resume = [{words}]`: then it loads what it saved ({found.place})"
-            if words
-            else "give it an option that loads state and counter from a checkpoint, and add it to "
-            "`command` with {checkpoint}",
-        )
-
-
 def _idle_gpus(subject: Subject) -> Iterator[Finding]:
-    asked, script = subject.project.resources, subject.script
-    if script is None or asked.gpus * asked.nodes < 2 or subject.project.launch != "program":
+    resources, script = subject.project.resources, subject.script
+    if (
+        script is None
+        or resources.gpus * resources.nodes < 2
+        or subject.project.launch != "program"
+    ):
         return
     if _LAUNCHERS.search(" ".join(subject.project.command)):
         return
@@ -295,10 +215,10 @@ def _idle_gpus(subject: Subject) -> Iterator[Finding]:
         return
     yield Finding(
         "code.idle-gpus",
-        f"{asked.gpus * asked.nodes} GPUs are asked for, and it uses one",
+        f"the job requests {resources.gpus * resources.nodes} GPUs, and the program uses one",
         f"{script.name}; [resources] gpus",
-        "PyTorch and TensorFlow use one GPU unless told so",
-        "ask for one, or use DistributedDataParallel and set `launch`",
+        "PyTorch and TensorFlow use one GPU unless the program asks for more",
+        "request one, or use DistributedDataParallel and set `launch`",
     )
 
 
@@ -307,15 +227,15 @@ def _line_ends(subject: Subject) -> Iterator[Finding]:
         if b"\r\n" in content or content.startswith(b"\xef\xbb\xbf"):
             yield Finding(
                 "code.line-ends",
-                "it was saved with the line ends of Windows",
+                "it has Windows line endings",
                 name,
-                "bash takes the invisible character at the end for part of each word",
-                "save it with Unix line ends (LF) and without BOM",
+                "bash reads the invisible character at the end of a line as part of the last word",
+                "save it with Unix line endings (LF) and without BOM",
                 safe_fix=SafeFix("line ends", name),
             )
 
 
-def _allocations_in_scripts(subject: Subject) -> Iterator[Finding]:
+def _interactive_jobs(subject: Subject) -> Iterator[Finding]:
     for name, content in subject.shell_scripts.items():
         directives = re.search(rb"^#(SBATCH|PBS|\$) ", content, re.MULTILINE)
         asks = re.search(rb"^\s*(salloc|msub -I|qsub -I)\b", content, re.MULTILINE)
@@ -323,8 +243,8 @@ def _allocations_in_scripts(subject: Subject) -> Iterator[Finding]:
             line = content[: asks.start()].count(b"\n") + 1
             yield Finding(
                 "code.salloc",
-                "a job script asks for another, interactive job",
+                "a job script requests another, interactive job",
                 f"{name}, line {line}",
-                "it would wait there for a terminal it does not have",
-                "remove the line: the directives at the top ask for the resources already",
+                "it would wait for a terminal, and a job has none",
+                "remove the line: the directives at the top already request the resources",
             )

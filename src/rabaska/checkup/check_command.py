@@ -12,9 +12,9 @@ from rabaska.domain.started_script import started_script
 
 
 def checks(subject: Subject) -> Iterator[Finding]:
-    found = missing_script(subject.project, subject.sent)
-    if found:
-        yield found
+    missing = missing_script(subject.project, subject.sent)
+    if missing:
+        yield missing
         return
     yield from _left_out(subject.project, subject.sent)
 
@@ -31,14 +31,14 @@ def _left_out(project: Project, sent: Collection[str] | None) -> Iterator[Findin
         name = posixpath.normpath(word)
         inside = not name.startswith("..") and (project.folder / name).is_file()
         written = any(PurePosixPath(name).is_relative_to(kept) for kept in project.keep)
-        there = name in sent or _leads_inside(project, name, sent) or _is_data(project, name)
-        if inside and not written and not there:
+        is_sent = name in sent or _is_link_into_code(project, name, sent) or _is_data(project, name)
+        if inside and not written and not is_sent:
             yield Finding(
                 "code.left-out",
                 f"the command names `{word}`, a file that is not sent",
                 "`command`",
-                "a program that does not find it stops, or trains without it",
-                f"{_how_it_is_sent(project, name)}; a large one goes under [data]",
+                "the program would stop, or train without it",
+                f"{_how_to_send(project, name)}; a large one goes under [data]",
             )
 
 
@@ -50,10 +50,10 @@ def missing_script(project: Project, sent: Collection[str] | None) -> Finding | 
     if started.is_module:
         return _missing_module(started.word, sent)
     name = posixpath.normpath(started.word)
-    if name in sent or _leads_inside(project, name, sent) or _is_data(project, name):
+    if name in sent or _is_link_into_code(project, name, sent) or _is_data(project, name):
         return None
     if (project.folder / name).is_file():
-        return _finding(started.word, _how_it_is_sent(project, name))
+        return _finding(started.word, _how_to_send(project, name))
     return _finding(started.word, _nearest(name, sent))
 
 
@@ -61,21 +61,21 @@ def _missing_module(module: str, sent: Collection[str]) -> Finding | None:
     """Only of a package that is the project's own: another may be installed there."""
     path = module.replace(".", "/")
     package, _, _ = path.partition("/")
-    if package == path or any(each.startswith((f"{path}.", f"{path}/")) for each in sent):
+    if package == path or any(name.startswith((f"{path}.", f"{path}/")) for name in sent):
         return None
-    modules = [each.removesuffix(".py").replace("/", ".") for each in sent if each.endswith(".py")]
-    own = [each for each in modules if each.startswith(f"{package}.")]
+    modules = [name.removesuffix(".py").replace("/", ".") for name in sent if name.endswith(".py")]
+    own = [name for name in modules if name.startswith(f"{package}.")]
     close = difflib.get_close_matches(module, own, n=1)
     # Without __init__.py, an installed package of the same name would come first.
     if not own or not (close or f"{package}/__init__.py" in sent):
         return None
-    return _finding(module, f"did you mean `{close[0]}`?" if close else _WRITE)
+    return _finding(module, f"did you mean `{close[0]}`?" if close else _WRITE_PATH)
 
 
-_WRITE = "write its name as it is below the folder of rabaska.toml"
+_WRITE_PATH = "write its path from the folder of rabaska.toml"
 
 
-def _leads_inside(project: Project, name: str, sent: Collection[str]) -> bool:
+def _is_link_into_code(project: Project, name: str, sent: Collection[str]) -> bool:
     """Whether a link on the way leads to a file that is sent."""
     folder = os.path.realpath(project.folder)
     return os.path.relpath(os.path.realpath(project.folder / name), folder) in sent
@@ -84,28 +84,30 @@ def _leads_inside(project: Project, name: str, sent: Collection[str]) -> bool:
 def _is_data(project: Project, name: str) -> bool:
     """A dataset may be linked to its place before the script is started."""
     path = project.folder / name
-    return any(path.is_relative_to(own) for each in project.datasets for own in each.paths)
+    return any(
+        path.is_relative_to(folder) for dataset in project.datasets for folder in dataset.paths
+    )
 
 
-def _how_it_is_sent(project: Project, name: str) -> str:
+def _how_to_send(project: Project, name: str) -> str:
     if name.startswith(".."):
-        return "it is outside of the project: move it to the folder of rabaska.toml or below"
+        return "it is outside the project: move it into the folder of rabaska.toml"
     if name.startswith("results/"):
-        return "copy it to another folder: what is in `results` was fetched, and stays here"
+        return "copy it to another folder: `results` holds fetched files, and is not sent"
     return (
-        f"the file is there and is left out: take `{name}` out of .gitignore (write `!{name}` at "
+        f"the file exists but is left out: take `{name}` out of .gitignore (write `!{name}` at "
         "its end), or out of `exclude` under [code]"
     )
 
 
 def _nearest(name: str, sent: Collection[str]) -> str:
     suffix, base = posixpath.splitext(name)[1], posixpath.basename(name)
-    names = sorted(each for each in sent if each.endswith(suffix))
-    elsewhere = [each for each in names if posixpath.basename(each) == base]
-    bases = {posixpath.basename(each): each for each in reversed(names)}
-    close = [bases[each] for each in difflib.get_close_matches(base, list(bases), n=1)]
-    found = [*elsewhere, *difflib.get_close_matches(name, names, n=1), *close]
-    return f"did you mean `{found[0]}`?" if found else _WRITE
+    names = sorted(path for path in sent if path.endswith(suffix))
+    elsewhere = [path for path in names if posixpath.basename(path) == base]
+    bases = {posixpath.basename(path): path for path in reversed(names)}
+    close = [bases[path] for path in difflib.get_close_matches(base, list(bases), n=1)]
+    candidates = [*elsewhere, *difflib.get_close_matches(name, names, n=1), *close]
+    return f"did you mean `{candidates[0]}`?" if candidates else _WRITE_PATH
 
 
 def _finding(word: str, fix: str) -> Finding:
@@ -113,6 +115,6 @@ def _finding(word: str, fix: str) -> Finding:
         "code.script",
         f"the command starts `{word}`, which is not among the files that are sent",
         "`command`",
-        "each job would stop at once",
+        "each job would fail at once",
         fix,
     )

@@ -1,4 +1,4 @@
-"""Checks for downloads at run time, on clusters whose nodes reach no internet."""
+"""Checks for downloads at run time, on clusters whose nodes have no internet access."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ _FETCHES = {
 }
 _HUB = {"from_pretrained", "load_dataset"}
 _ONLINE = {"wandb.init": "WANDB_MODE", "comet_ml.Experiment": "COMET_MODE"}
-_WHY = "the compute nodes of {} reach no internet"
+_WHY = "the compute nodes of {} have no internet access"
 
 
 def checks(subject: Subject) -> Iterator[Finding]:
@@ -38,14 +38,16 @@ def checks(subject: Subject) -> Iterator[Finding]:
     for source in subject.sources:
         nesting = Nesting(source, subject.sources)
         for call in source.calls():
-            found = _download(call, source, subject)
-            if found and not nesting.is_optional(call):
-                yield _finding(found, call, source, subject)
+            download = _download(call, source, subject)
+            if download and not nesting.is_optional(call):
+                yield _finding(download, call, source, subject)
         yield from _trackers(source, nesting, subject)
 
 
-def _finding(found: tuple[str, str], call: ast.Call, source: Source, subject: Subject) -> Finding:
-    what, fix = found
+def _finding(
+    download: tuple[str, str], call: ast.Call, source: Source, subject: Subject
+) -> Finding:
+    what, fix = download
     return Finding(
         "code.download",
         what,
@@ -61,15 +63,15 @@ def _download(call: ast.Call, source: Source, subject: Subject) -> tuple[str, st
     if literal(argument(call, "download")) is True:
         return "it downloads its data", "download it here, and name the folder under [data]"
     if name in _FETCHES:
-        return "it fetches a file", "fetch it here, and name its folder under [data]"
+        return "it downloads a file", "download it here, and name its folder under [data]"
     if word in _HUB and _is_on_a_hub(call, subject):
         return (
-            f"it fetches {text(call.args[0])!r} from a hub",
-            "fetch it here with `save_pretrained`, and give the folder as a dataset",
+            f"it downloads {text(call.args[0])!r} from a hub",
+            "download it here with `save_pretrained`, and name the folder under [data]",
         )
     if literal(argument(call, "pretrained")) is True or _has_public_weights(call):
         return (
-            "it fetches pretrained weights",
+            "it downloads pretrained weights",
             "save them here with `torch.save(model.state_dict(), …)` and load that file",
         )
     return None
@@ -98,7 +100,7 @@ def _trackers(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Fi
                 continue
             yield Finding(
                 "code.tracker",
-                f"{called(call).partition('.')[0]} wants to reach its server",
+                f"{called(call).partition('.')[0]} contacts its server",
                 str(source.place(call, called(call))),
                 _WHY.format(subject.cluster.name),
                 f'set `{variable} = "offline"` under [environment.variables], and sync later',

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator
 
 from rabaska.checkup.subject import Finding, Subject
-from rabaska.domain.amounts import say_duration, say_size
+from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Partition
-from rabaska.domain.storage import purge_span
+from rabaska.domain.stored_items import purge_span
 
 
 def checks(subject: Subject) -> Iterator[Finding]:
@@ -34,12 +34,12 @@ def _where(subject: Subject, key: str) -> str:
 def _gone(subject: Subject) -> Iterator[Finding]:
     cluster = subject.cluster
     if cluster.status == "retired":
-        use = " or ".join(f"`--on {each}`" for each in cluster.successors)
+        use = " or ".join(f"`--on {name}`" for name in cluster.successors)
         yield Finding(
             "cluster.gone",
-            cluster.farewell,
+            cluster.retirement,
             f"--on {cluster.name}",
-            "nothing answers there",
+            "the cluster no longer answers",
             f"use {use}" if use else "use another cluster",
         )
 
@@ -52,7 +52,7 @@ def _account(subject: Subject) -> Iterator[Finding]:
     if not account:
         yield Finding(
             "cluster.account",
-            "no account pays for the job",
+            "the job names no account",
             _where(subject, "account"),
             looks,
             f"set `account` in [cluster.{cluster.name}]",
@@ -63,7 +63,7 @@ def _account(subject: Subject) -> Iterator[Finding]:
             f"`{account}` does not look like an account of {cluster.name}",
             _where(subject, "account"),
             looks,
-            "correct it, or ask the site which ones you have",
+            "correct it, or ask the site for your accounts",
         )
 
 
@@ -74,35 +74,42 @@ def _queue(subject: Subject) -> Iterator[Finding]:
     if not cluster.names_queue:
         yield Finding(
             "cluster.queue",
-            f"{cluster.name} chooses queues by itself",
+            f"{cluster.name} chooses the queue itself",
             _where(subject, "queue"),
             "a job that names one may wait longer, or be refused",
             "leave `queue` out",
             serious=False,
         )
         return
-    known = [each.called for each in cluster.partitions]
-    near = difflib.get_close_matches(queue, known, n=1)
+    names = [partition.called for partition in cluster.partitions]
+    near = difflib.get_close_matches(queue, names, n=1)
     yield Finding(
         "cluster.queue",
-        f"the profile knows no queue `{queue}`",
+        f"the profile has no queue `{queue}`",
         _where(subject, "queue"),
-        "sbatch and qsub refuse jobs for a queue that is not there",
-        f"did you mean `{near[0]}`?" if near else f"known are {', '.join(dict.fromkeys(known))}",
+        "sbatch and qsub refuse jobs for a queue that does not exist",
+        f"did you mean `{near[0]}`?"
+        if near
+        else f"the queues are {', '.join(dict.fromkeys(names))}",
     )
 
 
 def _model(subject: Subject) -> Iterator[Finding]:
-    asked, cluster = subject.project.resources, subject.cluster
-    names = {name for each in cluster.partitions for name in (each.gpu_model, each.kind) if name}
-    if not asked.gpu_model or not asked.gpus or not names or asked.gpu_model in names:
+    resources, cluster = subject.project.resources, subject.cluster
+    names = {
+        name
+        for partition in cluster.partitions
+        for name in (partition.gpu_model, partition.kind)
+        if name
+    }
+    if not resources.gpu_model or not resources.gpus or not names or resources.gpu_model in names:
         return
     yield Finding(
         "cluster.model",
-        f"{cluster.name} has no GPU called `{asked.gpu_model}`",
+        f"{cluster.name} has no GPU called `{resources.gpu_model}`",
         _where(subject, "[resources] gpu_model"),
-        "no node can give it (BadConstraints)",
-        f"known are {', '.join(sorted(names))}",
+        "no node has it (BadConstraints)",
+        f"its GPUs are {', '.join(sorted(names))}",
     )
 
 
@@ -112,19 +119,19 @@ def _site_limits(subject: Subject) -> Iterator[Finding]:
     if shortest and project.resources.walltime < shortest:
         yield Finding(
             "cluster.short",
-            f"{say_duration(project.resources.walltime)} is too short a limit",
+            f"{say_duration(project.resources.walltime)} is too short a time limit",
             _where(subject, "[resources] walltime"),
-            f"{cluster.name} accepts none below {say_duration(shortest)}",
-            "give each job more time; a run that ends early costs no more",
+            f"{cluster.name} accepts no limit below {say_duration(shortest)}",
+            "give each job more time; a job that ends early costs no more",
             serious=False,
         )
     if cluster.most_jobs and project.chain.jobs > cluster.most_jobs:
         yield Finding(
             "cluster.many",
-            f"{project.chain.jobs} jobs are too many at once",
+            f"{say_count(project.chain.jobs, 'job')} at once are too many",
             _where(subject, "[chain] jobs"),
-            f"{cluster.name} lets a user have {cluster.most_jobs} jobs in the queue",
-            "give each job more time, and ask for fewer",
+            f"{cluster.name} allows {say_count(cluster.most_jobs, 'job')} per user in the queue",
+            "give each job more time, and request fewer",
         )
 
 
@@ -136,11 +143,10 @@ def _purge(subject: Subject) -> Iterator[Finding]:
     if tier and kept and lasts > kept / 2:
         yield Finding(
             "cluster.purge-soon",
-            f"the run may take {say_duration(lasts)}, and the site deletes "
-            f"what lies in {tier.name}",
+            f"the run may take {say_duration(lasts)}, and the site deletes files in {tier.name}",
             "[storage] store of the profile",
             f"it says: {tier.purge}",
-            "fetch now and then, or keep the store in another tier",
+            "fetch regularly, or keep the store in another tier",
             serious=False,
         )
 
@@ -149,7 +155,7 @@ def _closed(subject: Subject, queue: Partition) -> Iterator[Finding]:
     if queue.closed:
         yield Finding(
             "cluster.closed",
-            f"no job of {queue.name} starts now",
+            f"no job in {queue.name} starts now",
             _where(subject, "queue"),
             queue.closed,
             "name another queue, or ask the site when it opens again",
@@ -158,12 +164,12 @@ def _closed(subject: Subject, queue: Partition) -> Iterator[Finding]:
 
 
 def _time(subject: Subject, queue: Partition) -> Iterator[Finding]:
-    asked = subject.project.resources.walltime
-    if queue.walltime and asked > queue.walltime:
-        jobs = -(-asked // queue.walltime) * subject.project.chain.jobs
+    requested = subject.project.resources.walltime
+    if queue.walltime and requested > queue.walltime:
+        jobs = -(-requested // queue.walltime) * subject.project.chain.jobs
         yield Finding(
             "cluster.time",
-            f"{say_duration(asked)} is longer than {queue.name} allows",
+            f"{say_duration(requested)} is longer than {queue.name} allows",
             _where(subject, "[resources] walltime"),
             f"its limit is {say_duration(queue.walltime)} (PartitionTimeLimit)",
             f"use `walltime` {say_duration(queue.walltime)} and `jobs = {jobs}`; `rabaska plan` "
@@ -172,103 +178,106 @@ def _time(subject: Subject, queue: Partition) -> Iterator[Finding]:
 
 
 def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
-    asked, where = subject.project.resources, _where(subject, "[resources] gpus")
-    if queue.gpus and not asked.gpus and subject.project.queue:
+    resources, where = subject.project.resources, _where(subject, "[resources] gpus")
+    if queue.gpus and not resources.gpus and subject.project.queue:
         yield Finding(
             "cluster.no-gpu",
-            f"{queue.name} is a queue for GPUs, and none is asked for",
+            f"{queue.name} is a queue for GPUs, and the job requests none",
             where,
             "such a job waits forever (QOSMinGRES)",
             "set `gpus = 1`, or choose another queue",
         )
-    elif asked.gpus > queue.gpus:
+    elif resources.gpus > queue.gpus:
         has = f"its nodes have {queue.gpus}" if queue.gpus else "it has none"
         yield Finding(
             "cluster.gpus",
-            f"{asked.gpus} GPUs per node are more than {queue.name} has",
+            f"{say_count(resources.gpus, 'GPU')} per node: more than {queue.name} has",
             where,
             f"{has}; the job would never start",
-            _more_gpus(asked.gpus, subject, queue),
+            _more_gpus(resources.gpus, subject, queue),
         )
-    elif asked.gpus and queue.gpu_counts and asked.gpus not in queue.gpu_counts:
+    elif resources.gpus and queue.gpu_counts and resources.gpus not in queue.gpu_counts:
         allowed = " or ".join(map(str, queue.gpu_counts))
         yield Finding(
             "cluster.gpu-count",
-            f"{queue.name} gives {allowed} GPUs, not {asked.gpus}",
+            f"{queue.name} allows {allowed} GPUs per node, not {resources.gpus}",
             where,
             "the site refuses other numbers",
-            f"ask for {allowed}",
+            f"request {allowed}",
         )
 
 
 def _more_gpus(wanted: int, subject: Subject, queue: Partition) -> str:
-    enough = [each.name for each in subject.cluster.partitions if each.gpus >= wanted]
+    enough = [
+        partition.name for partition in subject.cluster.partitions if partition.gpus >= wanted
+    ]
     if enough:
         return f"choose {' or '.join(enough)}"
     if queue.gpus:
-        return f"use {-(-wanted // queue.gpus)} nodes with `launch`, or fewer GPUs"
+        return f"use {say_count(-(-wanted // queue.gpus), 'node')} with `launch`, or fewer GPUs"
     return "choose another queue; `rabaska plan` compares them"
 
 
 def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
-    asked = subject.project.resources
-    cores = (asked.cores or 0) * asked.tasks
+    resources = subject.project.resources
+    cores = (resources.cores or 0) * resources.tasks
     if queue.cores and cores > queue.cores:
         yield Finding(
             "cluster.cores",
-            f"{cores} cores per node are more than {queue.name} has",
+            f"{say_count(cores, 'core')} per node: more than {queue.name} has",
             _where(subject, "[resources] cores"),
             f"its nodes have {queue.cores}; the job would never start",
-            f"ask for {queue.cores} at the most, `tasks` times `cores`",
+            f"request at most {queue.cores}: `tasks` times `cores`",
         )
-    if queue.memory and (asked.memory or 0) > queue.memory:
+    if queue.memory and (resources.memory or 0) > queue.memory:
         yield Finding(
             "cluster.memory",
-            f"{say_size(asked.memory or 0)} are more than a node has",
+            f"{say_size(resources.memory or 0)} of memory: more than a node has",
             _where(subject, "[resources] memory"),
             f"the nodes of {queue.name} have {say_size(queue.memory)}; the job would never start",
-            f"ask for {say_size(queue.memory)} at the most",
+            f"request at most {say_size(queue.memory)}",
         )
-    if queue.most_nodes and asked.nodes > queue.most_nodes:
+    if queue.most_nodes and resources.nodes > queue.most_nodes:
         yield Finding(
             "cluster.nodes",
-            f"{asked.nodes} nodes are more than one job may have",
+            f"{say_count(resources.nodes, 'node')}: more than one job may have",
             _where(subject, "[resources] nodes"),
             f"{queue.name} allows {queue.most_nodes} (PartitionNodeLimit)",
-            "ask for fewer",
+            "request fewer",
         )
 
 
 def _bundle(subject: Subject, queue: Partition) -> Iterator[Finding]:
     """What goes with one GPU: more of it bills as more GPUs."""
-    asked = subject.project.resources
-    if queue.whole_nodes and 0 < asked.gpus < queue.gpus and not queue.gpu_counts:
+    resources = subject.project.resources
+    if queue.whole_nodes and 0 < resources.gpus < queue.gpus and not queue.gpu_counts:
         yield Finding(
             "cluster.whole",
-            f"{queue.name} gives whole nodes, and {asked.gpus} of {queue.gpus} GPUs are used",
+            f"{queue.name} allocates whole nodes, "
+            f"and the job uses {resources.gpus} of {queue.gpus} GPUs",
             _where(subject, "[resources] gpus"),
             "the others are billed too",
             f"use all {queue.gpus} with `launch`, or another cluster",
             serious=False,
         )
-    if not asked.gpus or queue.whole_nodes:
+    if not resources.gpus or queue.whole_nodes:
         return
-    cores, memory = (asked.cores or 0) * asked.tasks, asked.memory or 0
-    if queue.cores_per_gpu and queue.cores >= cores > queue.cores_per_gpu * asked.gpus:
+    cores, memory = (resources.cores or 0) * resources.tasks, resources.memory or 0
+    if queue.cores_per_gpu and queue.cores >= cores > queue.cores_per_gpu * resources.gpus:
         yield Finding(
             "cluster.bundle",
-            f"{cores} cores are more than go with {asked.gpus} GPU",
+            f"{say_count(cores, 'core')}: more than go with {say_count(resources.gpus, 'GPU')}",
             _where(subject, "[resources] cores"),
             "it is billed as more GPUs, and waits longer",
-            f"{queue.cores_per_gpu * asked.gpus} cores go with it",
+            f"request at most {say_count(queue.cores_per_gpu * resources.gpus, 'core')}",
             serious=False,
         )
-    if queue.memory_per_gpu and queue.memory >= memory > queue.memory_per_gpu * asked.gpus:
+    if queue.memory_per_gpu and queue.memory >= memory > queue.memory_per_gpu * resources.gpus:
         yield Finding(
             "cluster.bundle",
-            f"{say_size(memory)} are more than go with {asked.gpus} GPU",
+            f"{say_size(memory)} of memory: more than goes with {say_count(resources.gpus, 'GPU')}",
             _where(subject, "[resources] memory"),
             "it is billed as more GPUs, and waits longer",
-            f"{say_size(queue.memory_per_gpu * asked.gpus)} go with it",
+            f"request at most {say_size(queue.memory_per_gpu * resources.gpus)}",
             serious=False,
         )

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rabaska.checkup import check_packages, check_software
+from rabaska.checkup import check_imports, check_software
 from rabaska.checkup.subject import Finding, Subject
-from rabaska.domain.amounts import say_size
+from rabaska.domain.amounts import say_count, say_size
 from rabaska.domain.jobs import TrialAnswer
 from rabaska.domain.shell_words import expanding
 from rabaska.domain.untrusted import count
@@ -35,11 +35,11 @@ done; true
 
 
 @dataclass(frozen=True)
-class Said:
+class SiteAnswers:
     """What came back: to each question its answer, and what became of the job shown."""
 
     answers: Mapping[str, SiteAnswer]
-    prospect: TrialAnswer
+    trial: TrialAnswer
 
     def to(self, question: str) -> str:
         """The answer; nothing when the command failed, whose complaint is no answer."""
@@ -52,7 +52,7 @@ def questions(subject: Subject) -> dict[str, str]:
     cluster = subject.cluster
     store = expanding(cluster.store or "~/rabaska")
     nearest = f'f={store}; while [ ! -e "$f" ]; do f=$(dirname "$f"); done; '
-    asked = {
+    commands = {
         "store": f'{nearest}echo "$f"; if [ -w "$f" ]; then echo writable; fi',
         "bytes": f'{nearest}df -Pk "$f" | tail -n 1',
         "files": f'{nearest}df -Pi "$f" | tail -n 1',
@@ -62,63 +62,67 @@ def questions(subject: Subject) -> dict[str, str]:
         "leftover": _LEFTOVER,
         "purge": 'cat "/scratch/to_delete/$USER" 2>/dev/null | head -n 5',
         **check_software.questions(subject),
-        **check_packages.question(subject),
+        **check_imports.question(subject),
     }
     if cluster.scheduler == "slurm" and subject.project.queue:
         queue = expanding(subject.project.queue)
-        asked["queue"] = f"sinfo --noheader --partition={queue} --format='%a'"
+        commands["queue"] = f"sinfo --noheader --partition={queue} --format='%a'"
     if cluster.submit_from:
         only = expanding(cluster.submit_from)
-        asked["logs"] = f'{nearest}case "$f/" in {only}/*) echo inside ;; *) echo outside ;; esac'
+        commands["logs"] = (
+            f'{nearest}case "$f/" in {only}/*) echo inside ;; *) echo outside ;; esac'
+        )
     if cluster.quota:
-        asked["quota-report"] = f'{nearest}cd "$f"; {cluster.quota}'
-    return asked
+        commands["quota-report"] = f'{nearest}cd "$f"; {cluster.quota}'
+    return commands
 
 
-def checks(subject: Subject, said: Said) -> Iterator[Finding]:
-    yield from _refused(subject, said.prospect)
-    yield from _accounts(subject, said.to("accounts").split())
-    yield from _queue(subject, said.to("queue").split())
-    yield from check_software.missing_program(subject, said.to("program"))
-    yield from check_packages.missing(subject, said.to(check_packages.QUESTION))
-    yield from check_software.missing_wheels(subject, said.to("wheels"))
-    yield from check_software.many_files(subject, said.to("environment"))
-    yield from _store(said.to("store"))
-    yield from _logs(subject, said.to("logs"))
-    yield from _room(subject, said)
-    yield from _limits(subject, said.to("limits"))
-    yield from _group(subject, said.to("group").split())
-    yield from _leftover(subject, said.to("leftover"))
-    yield from _purge(subject, said.to("purge"))
-    yield from _quota(subject, said.to("quota-report"))
+def checks(subject: Subject, answers: SiteAnswers) -> Iterator[Finding]:
+    yield from _refused(subject, answers.trial)
+    yield from _accounts(subject, answers.to("accounts").split())
+    yield from _queue(subject, answers.to("queue").split())
+    yield from check_software.missing_program(subject, answers.to("program"))
+    yield from check_imports.missing(subject, answers.to(check_imports.QUESTION))
+    yield from check_software.missing_wheels(subject, answers.to("wheels"))
+    yield from check_software.many_files(subject, answers.to("environment"))
+    yield from _store(answers.to("store"))
+    yield from _logs(subject, answers.to("logs"))
+    yield from _room(subject, answers)
+    yield from _limits(subject, answers.to("limits"))
+    yield from _group(subject, answers.to("group").split())
+    yield from _leftover(subject, answers.to("leftover"))
+    yield from _purge(subject, answers.to("purge"))
+    yield from _quota(subject, answers.to("quota-report"))
 
 
-def _refused(subject: Subject, told: TrialAnswer) -> Iterator[Finding]:
+def _refused(subject: Subject, trial: TrialAnswer) -> Iterator[Finding]:
     """The scheduler was shown the very job that `run` would submit."""
-    if not told.refusal:
+    if not trial.refusal:
         return
     scheduler, name = subject.cluster.scheduler, subject.cluster.name
-    known = explain(told.refusal, stage="submit", scheduler=scheduler)
-    meaning = f": {known[0].meaning.rstrip('.')}" if known else ""
+    explanations = explain(trial.refusal, stage="submit", scheduler=scheduler)
+    meaning = f": {explanations[0].meaning.rstrip('.')}" if explanations else ""
     yield Finding(
         "cluster.refused",
         f"{name} would refuse the job{meaning}",
         f"--on {name}",
-        f"its scheduler says: {told.refusal}",
-        known[0].fix if known else "`rabaska run --dry-run` prints the job that was shown to it",
+        f"its scheduler says: {trial.refusal}",
+        explanations[0].fix
+        if explanations
+        else "`rabaska run --dry-run` prints the job that it refused",
     )
 
 
 def _accounts(subject: Subject, theirs: list[str]) -> Iterator[Finding]:
     # The Alliance keeps each account twice, as def-prof_cpu and def-prof_gpu.
-    plain = {re.sub(r"_(cpu|gpu)$", "", each) for each in theirs}
+    plain = {re.sub(r"_(cpu|gpu)$", "", name) for name in theirs}
     account = subject.project.account
     if account and theirs and account not in plain | set(theirs):
         yield Finding(
             "cluster.account",
             f"you have no account `{account}` on {subject.cluster.name}",
             f"account for {subject.cluster.name}",
-            "jobs of other accounts are refused",
+            "jobs for other accounts are refused",
             f"yours are {', '.join(sorted(plain))}",
         )
 
@@ -131,60 +135,60 @@ def _queue(subject: Subject, words: list[str]) -> Iterator[Finding]:
             f"the queue {subject.project.queue} is {states[0]}",
             f"queue for {subject.cluster.name}",
             "its jobs wait until the site opens it again",
-            "look at the site's status page, or choose another queue",
+            "check the site's status page, or choose another queue",
             serious=False,
         )
 
 
-def _store(said: str) -> Iterator[Finding]:
-    folder, _, answer = said.strip().partition("\n")
+def _store(output: str) -> Iterator[Finding]:
+    folder, _, answer = output.strip().partition("\n")
     if folder.startswith("/") and answer != "writable":
         yield Finding(
             "cluster.store",
-            f"nothing can be written below {folder}",
+            f"{folder} is not writable",
             "[storage] store of the profile",
-            "packs, runs and environments are kept there",
+            "packs, runs and environments are stored there",
             "name another folder in the profile, or ask the site",
         )
 
 
-def _logs(subject: Subject, said: str) -> Iterator[Finding]:
+def _logs(subject: Subject, output: str) -> Iterator[Finding]:
     cluster = subject.cluster
-    if said.strip() == "outside":
+    if output.strip() == "outside":
         yield Finding(
             "cluster.logs",
-            f"the logs of jobs would lie outside {cluster.submit_from}",
+            f"the job logs would be outside {cluster.submit_from}",
             "[storage] store of the profile",
-            f"{cluster.name} accepts jobs from there only, for its nodes write nowhere else",
+            f"{cluster.name} accepts jobs only from there: its nodes cannot write elsewhere",
             f"name a folder below {cluster.submit_from}",
         )
 
 
-def _room(subject: Subject, said: Said) -> Iterator[Finding]:
-    free = _column(said.to("bytes"), 3) * 1024
+def _room(subject: Subject, answers: SiteAnswers) -> Iterator[Finding]:
+    free = _column(answers.to("bytes"), 3) * 1024
     wanted = _wanted(subject)
     if free and wanted > free:
         yield Finding(
             "cluster.room",
             f"the data ({say_size(wanted)}) does not fit there",
             "[data]",
-            f"{say_size(free)} are free where packs are kept",
-            "make room: `rabaska clean`",
+            f"{say_size(free)} free in the store",
+            "free some space: `rabaska clean`",
         )
-    used, left = _column(said.to("files"), 2), _column(said.to("files"), 3)
+    used, left = _column(answers.to("files"), 2), _column(answers.to("files"), 3)
     if used and used > _ALMOST_FULL * (used + left):
         yield Finding(
             "cluster.files",
-            f"only {left:,} more files may be made there",
+            f"the file system has room for only {say_count(left, 'more file')}",
             "store",
-            f"{used:,} are there already",
-            "delete or pack small files; rabaska makes few",
+            f"it has {say_count(used, 'file')} already",
+            "delete or pack small files; rabaska needs few",
             serious=left < _FEW_FILES,
         )
 
 
 def _wanted(subject: Subject) -> int:
-    return sum(each.size for each in subject.contents.values())
+    return sum(contents.size for contents in subject.contents.values())
 
 
 def _column(line: str, number: int) -> int:
@@ -193,33 +197,33 @@ def _column(line: str, number: int) -> int:
     return (count(cells[number]) or 0) if len(cells) > number else 0
 
 
-def _limits(subject: Subject, said: str) -> Iterator[Finding]:
+def _limits(subject: Subject, output: str) -> Iterator[Finding]:
     """The quota itself, in bytes and in files, where a common command tells it."""
-    for room in read_quota("quota", said):
+    for room in read_quota("quota", output):
         least = _wanted(subject) if room.unit == "bytes" else _FEW_FILES
         if room.free < least or room.free == 0:
             yield Finding(
                 f"cluster.quota-{room.unit}",
                 f"your quota leaves {_amount(room)}",
                 "store",
-                f"packs and runs are kept there, and need {_amount(room._replace(free=least))}",
+                f"packs and runs are stored there, and need {_amount(room._replace(free=least))}",
                 "delete what you no longer need (`rabaska clean`), or ask the site for more",
             )
 
 
 def _amount(room: Room) -> str:
-    return say_size(room.free) if room.unit == "bytes" else f"{room.free:,} files"
+    return say_size(room.free) if room.unit == "bytes" else say_count(room.free, "file")
 
 
 def _group(subject: Subject, groups: list[str]) -> Iterator[Finding]:
-    shared = [each for each in subject.cluster.storage if each.scope == "group" and each.path]
-    inside = any(subject.cluster.store.startswith(each.path) for each in shared)
+    shared = [tier for tier in subject.cluster.storage if tier.scope == "group" and tier.path]
+    inside = any(subject.cluster.store.startswith(tier.path) for tier in shared)
     if inside and len(groups) == 2 and groups[0] == groups[1]:
         yield Finding(
             "cluster.group",
             f"the store belongs to your own group, {groups[0]}",
             "store",
-            "the quota of shared space follows the group, and your own is nearly nothing",
+            "the quota of shared space depends on the group, and your own group has almost none",
             "`chgrp` it to the project's group, and `chmod g+s`",
             serious=False,
         )
@@ -230,11 +234,11 @@ def _leftover(subject: Subject, listed: str) -> Iterator[Finding]:
     if left:
         yield Finding(
             "cluster.leftover",
-            f"a start-up file leaves a process behind: `{left[0].strip()}`",
+            f"a startup file leaves a process running: `{left[0].strip()}`",
             f"~/.bashrc or ~/.bash_profile on {subject.cluster.name}",
-            "it holds the output of every command open: ours wait for it a moment, rsync and "
-            "other programs as long as it runs",
-            "start it as `command >/dev/null 2>&1 </dev/null &`, and for terminals only: after "
+            "it keeps the output of every command open: rabaska waits for it a moment, rsync and "
+            "other programs for as long as it runs",
+            "start it as `command >/dev/null 2>&1 </dev/null &`, and only in terminals: after "
             "`[[ $- == *i* ]] || return`",
             serious=False,
         )
@@ -244,7 +248,7 @@ def _purge(subject: Subject, listed: str) -> Iterator[Finding]:
     if listed:
         yield Finding(
             "cluster.purge",
-            f"{subject.cluster.name} is about to delete files of yours",
+            f"{subject.cluster.name} will soon delete files of yours",
             "/scratch/to_delete",
             f"the list begins with {listed.splitlines()[0]}",
             "fetch what you need; packs can be sent again",
@@ -252,9 +256,17 @@ def _purge(subject: Subject, listed: str) -> Iterator[Finding]:
         )
 
 
-def _quota(subject: Subject, said: str) -> Iterator[Finding]:
-    known = [each for each in explain(said, stage="data") if each.id == "quota"] if said else []
-    for each in known:
+def _quota(subject: Subject, output: str) -> Iterator[Finding]:
+    failures = (
+        [failure for failure in explain(output, stage="data") if failure.id == "quota"]
+        if output
+        else []
+    )
+    for failure in failures:
         yield Finding(
-            "cluster.quota", each.meaning, f"`{subject.cluster.quota}`", each.line, each.fix
+            "cluster.quota",
+            failure.meaning,
+            f"`{subject.cluster.quota}`",
+            failure.line,
+            failure.fix,
         )

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from rabaska.checkup.check_packages import plain_name, read, virtualenv_advice
-from rabaska.checkup.subject import Finding, Subject
+from rabaska.checkup.pinned_packages import plain_name, read
+from rabaska.checkup.subject import Finding, Subject, virtualenv_advice
 from rabaska.domain import untrusted
+from rabaska.domain.amounts import say_count
 from rabaska.domain.gpus import parsed
 from rabaska.domain.shell_words import expanding
 from rabaska.sites.questions import MODULE
@@ -18,16 +19,16 @@ _SOME = 5  # versions that are worth naming
 
 
 def questions(subject: Subject) -> dict[str, str]:
-    asked, recipe = {"program": program_question(subject)}, subject.project.environment
+    commands, recipe = {"program": program_question(subject)}, subject.project.environment
     if recipe.kind == "virtualenv" and subject.cluster.wheelhouse:
         places = " ".join(expanding(place) for place in subject.cluster.wheelhouse)
-        names = "|".join(_in_wheels(each.name) for each in read(recipe.requirements))
-        asked["wheels"] = (
+        names = "|".join(_in_wheels(requirement.name) for requirement in read(recipe.requirements))
+        commands["wheels"] = (
             f"ls {places} 2>/dev/null | grep -iE '^({names})-[0-9].*\\.whl$' | sort -u"
         )
     if recipe.kind == "activate" and "/" in recipe.path:
-        asked["environment"] = f"find {expanding(recipe.path)} | wc -l"
-    return asked
+        commands["environment"] = f"find {expanding(recipe.path)} | wc -l"
+    return commands
 
 
 def _in_wheels(name: str) -> str:
@@ -42,84 +43,85 @@ def program_question(subject: Subject) -> str:
     load = f"{MODULE}module load {words} >/dev/null 2>&1; " if words else ""
     word = subject.project.command[0]
     other = _OTHER.get(word)
-    there = f"command -v {expanding(word)}"
+    lookup = f"command -v {expanding(word)}"
     if not other:
-        return f"{load}{there} || echo {_NO_PROGRAM}"
+        return f"{load}{lookup} || echo {_NO_PROGRAM}"
     instead = f"{{ command -v {other} >/dev/null && echo {_INSTEAD} {other}; }}"
-    return f"{load}{there} && {word} --version 2>&1 || {instead} || echo {_NO_PROGRAM}"
+    return f"{load}{lookup} && {word} --version 2>&1 || {instead} || echo {_NO_PROGRAM}"
 
 
-def missing_program(subject: Subject, said: str) -> Iterator[Finding]:
+def missing_program(subject: Subject, output: str) -> Iterator[Finding]:
     """Where the program's Python is the site's own, it must be there under that name."""
     word = subject.project.command[0]
     if subject.project.environment.kind != "current" or "{" in word:
         return
-    yield from _other_python(subject, said)
-    if _NO_PROGRAM not in said:
+    yield from _other_python(subject, output)
+    if _NO_PROGRAM not in output:
         return
     other = "write `python3` in the command, or " if word == "python" else ""
     yield Finding(
         "environment.program",
         f"{subject.cluster.name} has no `{word}`",
         "command",
-        'the kind of environment is "current", so the job takes what it finds there',
-        f"{other}name `modules` under [environment] that bring it, or "
+        'the kind of environment is "current", so the job uses what it finds there',
+        f"{other}name `modules` under [environment] that provide it, or "
         f"{virtualenv_advice(subject, 'requirements.txt')}",
     )
 
 
-def _other_python(subject: Subject, said: str) -> Iterator[Finding]:
+def _other_python(subject: Subject, output: str) -> Iterator[Finding]:
     """A Python that is there under another name, or one that is too old for any program."""
     word, name = subject.project.command[0], subject.cluster.name
-    if found := re.search(rf"^{_INSTEAD} (\w+)$", said, re.MULTILINE):
+    if match := re.search(rf"^{_INSTEAD} (\w+)$", output, re.MULTILINE):
         yield Finding(
             "environment.program",
-            f"{name} has no `{word}`, so the job runs `{found[1]}`",
+            f"{name} has no `{word}`, so the job runs `{match[1]}`",
             "command",
-            "[environment] names nothing, so the job takes what it finds there",
-            f"write `{found[1]}` in the command if that is what you want",
+            "[environment] names nothing, so the job uses what it finds there",
+            f"write `{match[1]}` in the command if that is what you want",
             serious=False,
         )
-    elif old := re.search(r"^Python 2\.\S+", said, re.MULTILINE):
+    elif old := re.search(r"^Python 2\.\S+", output, re.MULTILINE):
         yield Finding(
             "environment.program",
             f"`{word}` is {old[0]} on {name}",
             "command",
-            "[environment] names nothing, so the job takes what it finds there",
+            "[environment] names nothing, so the job uses what it finds there",
             "write `python3` in the command, or name `requirements`, `modules` or a `path` under "
             "[environment]",
         )
 
 
-def missing_wheels(subject: Subject, said: str) -> Iterator[Finding]:
+def missing_wheels(subject: Subject, output: str) -> Iterator[Finding]:
     """Packages, or versions of them, that the site's wheelhouse does not have."""
-    there: dict[str, set[str]] = {}
-    for name, version in re.findall(r"^([\w.-]+?)-(\d[\w.+!]*)-\S*\.whl$", said, re.MULTILINE):
-        there.setdefault(plain_name(name), set()).add(version)
-    for each in read(subject.project.environment.requirements) if there else ():
-        versions = there.get(each.name, set())
-        if each.version in {(), *(parsed(version) for version in versions)} and versions:
+    available: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([\w.-]+?)-(\d[\w.+!]*)-\S*\.whl$", output, re.MULTILINE):
+        available.setdefault(plain_name(name), set()).add(version)
+    for requirement in read(subject.project.environment.requirements) if available else ():
+        versions = available.get(requirement.name, set())
+        if requirement.version in {(), *(parsed(version) for version in versions)} and versions:
             continue
-        pinned = ".".join(map(str, each.version)) if versions else ""
+        pinned = ".".join(map(str, requirement.version)) if versions else ""
         newest = sorted(versions, key=parsed)[-_SOME:]
+        wanted = f"{requirement.name} {pinned}".strip()
         yield Finding(
             "environment.wheelhouse",
-            f"the wheelhouse of {subject.cluster.name} has no {f'{each.name} {pinned}'.strip()}",
-            f"requirements, line {each.line}",
-            "this computer would fetch it and send it, and it may not run there",
-            f"it has {', '.join(newest)}" if newest else "take a package that it has, if you can",
+            f"the wheelhouse of {subject.cluster.name} has no {wanted}",
+            f"requirements, line {requirement.line}",
+            "this computer would download and send it, and it may not run there",
+            f"it has {', '.join(newest)}" if newest else "use a package that it has, if you can",
             serious=False,
         )
 
 
-def many_files(subject: Subject, said: str) -> Iterator[Finding]:
-    count = untrusted.count(said.strip()) or 0
+def many_files(subject: Subject, output: str) -> Iterator[Finding]:
+    count = untrusted.count(output.strip()) or 0
     if count >= _MANY_FILES:
         yield Finding(
             "environment.files",
-            f"the environment there is {count:,} files",
+            f"the environment there has {say_count(count, 'file')}",
             "[environment] path",
-            "every job looks them up on shared storage, and they count against your quota",
+            "every job reads them from shared storage, and they count against your quota",
             'write `kind = "packed"`: one file, unpacked on the node\'s own disk',
             serious=False,
         )

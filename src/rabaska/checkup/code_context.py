@@ -10,7 +10,7 @@ _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 _OPTIONS = re.compile(r"args|opts?|options|cfg|config|conf|FLAGS|hparams|params|self(\.\w+)?", re.I)
-_WISHES = re.compile(
+_SWITCHES = re.compile(
     r"show|plot|debug|^vis|visual|display|interact|download|pretrain|wandb|track|view|gui|window"
     r"|headless|render|preview|screen|draw|verbose|^argv$",
     re.I,
@@ -26,7 +26,7 @@ _SEARCHES = {
     "find",
 }
 _DEEPEST = 4  # functions that call functions
-_LOOKS = {"exists", "isfile", "isdir", "is_file", "is_dir", "isatty"}
+_EXISTENCE_CHECKS = {"exists", "isfile", "isdir", "is_file", "is_dir", "isatty"}
 
 
 class Nesting:
@@ -35,25 +35,25 @@ class Nesting:
     def __init__(self, source: Source, sources: Sequence[Source] = ()) -> None:
         self._parents = {
             id(child): node
-            for each in (source, *sources)
-            for node in each.nodes
+            for module in (source, *sources)
+            for node in module.nodes
             for child in ast.iter_child_nodes(node)
         }
-        self._calls = [call for each in (*sources, source) for call in each.calls()]
+        self._calls = [call for module in (*sources, source) for call in module.calls()]
 
     def is_optional(self, node: ast.AST, depth: int = 0) -> bool:
         """Whether it is done only if an option says so, or if something is not there yet."""
         child = node
-        for each in self._around(node):
-            if isinstance(each, ast.If | ast.IfExp) and _is_a_choice(each.test):
+        for parent in self._around(node):
+            if isinstance(parent, ast.If | ast.IfExp) and _is_a_choice(parent.test):
                 return True
-            if isinstance(each, ast.BoolOp) and any(map(_is_a_choice, each.values)):
+            if isinstance(parent, ast.BoolOp) and any(map(_is_a_choice, parent.values)):
                 return True  # `args.show and plt.show()`
-            if _leaves_before(each, child):
+            if _leaves_before(parent, child):
                 return True
-            if isinstance(each, ast.FunctionDef) and depth < _DEEPEST:
-                return self._only_by_choice(each, depth)
-            child = each
+            if isinstance(parent, ast.FunctionDef) and depth < _DEEPEST:
+                return self._only_by_choice(parent, depth)
+            child = parent
         return False
 
     def _only_by_choice(self, function: ast.FunctionDef, depth: int) -> bool:
@@ -66,25 +66,28 @@ class Nesting:
         parent = self._parents.get(id(node))
         if isinstance(parent, ast.Tuple | ast.List | ast.Set):
             parent = self._parents.get(id(parent))
-        asked = isinstance(parent, ast.Call) and last_word(parent) in (*_LOOKS, *_SEARCHES)
-        return asked or isinstance(parent, ast.Compare)
+        is_searched = isinstance(parent, ast.Call) and last_word(parent) in (
+            *_EXISTENCE_CHECKS,
+            *_SEARCHES,
+        )
+        return is_searched or isinstance(parent, ast.Compare)
 
     def loops_around(self, node: ast.AST) -> int:
         """Loops of its own function around it, counted until a condition that skips rounds."""
         count = 0
-        for each in self._around(node):
-            if isinstance(each, (ast.If, ast.Try, *_SCOPES)):
+        for parent in self._around(node):
+            if isinstance(parent, (ast.If, ast.Try, *_SCOPES)):
                 break
-            count += isinstance(each, _LOOPS)
+            count += isinstance(parent, _LOOPS)
         return count
 
     def _around(self, node: ast.AST) -> list[ast.AST]:
-        found = []
-        at = self._parents.get(id(node))
-        while at is not None:
-            found.append(at)
-            at = self._parents.get(id(at))
-        return found
+        parents = []
+        parent = self._parents.get(id(node))
+        while parent is not None:
+            parents.append(parent)
+            parent = self._parents.get(id(parent))
+        return parents
 
 
 def _leaves_before(block: ast.AST, child: ast.AST) -> bool:
@@ -102,14 +105,14 @@ def _leaves_before(block: ast.AST, child: ast.AST) -> bool:
 
 def _is_a_choice(test: ast.expr) -> bool:
     """`args.show`, `debug`, `not os.path.exists(path)`; but not `epoch % 10 == 0`."""
-    for each in ast.walk(test):
-        if isinstance(each, ast.Attribute) and _OPTIONS.fullmatch(called(each.value)):
+    for node in ast.walk(test):
+        if isinstance(node, ast.Attribute) and _OPTIONS.fullmatch(called(node.value)):
             return True
-        if isinstance(each, ast.Call) and last_word(each) in _LOOKS:
+        if isinstance(node, ast.Call) and last_word(node) in _EXISTENCE_CHECKS:
             return True
-        if isinstance(each, ast.Name) and _WISHES.search(each.id):
+        if isinstance(node, ast.Name) and _SWITCHES.search(node.id):
             return True
-        said = each.value if isinstance(each, ast.Constant) else None
-        if isinstance(said, str) and _WISHES.search(said):
+        string = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(string, str) and _SWITCHES.search(string):
             return True  # config["show"], os.environ.get("DISPLAY")
     return False

@@ -19,7 +19,7 @@ from rabaska.scouting import (
     data_options,
     dataset_contents,
     folders,
-    project_facts,
+    framework_options,
     requirements,
     scripts,
 )
@@ -74,7 +74,7 @@ class Subject:
         return {**self.cluster.variables, **self.project.environment.variables}
 
 
-def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subject:
+def read_subject(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subject:
     """Read what the checks need; nothing is run. Without `thorough`, data is only counted."""
     script = started_by(project, scripts.find(project.folder))
     return Subject(
@@ -84,8 +84,8 @@ def look(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subjec
         packages=requirements.find(project.folder),
         shell_scripts=_shell_scripts(project.folder),
         contents={
-            each.name: dataset_contents.look(*each.paths, compare=thorough)
-            for each in project.datasets
+            dataset.name: dataset_contents.read_contents(*dataset.paths, compare=thorough)
+            for dataset in project.datasets
         },
         loose=_loose(project) if thorough else (),
         outside=_outside(project, script),
@@ -102,22 +102,22 @@ def sent_names(project: Project) -> frozenset[str] | None:
         return None
 
 
-def started_by(project: Project, found: scripts.Scripts) -> Script | None:
+def started_by(project: Project, project_scripts: scripts.Scripts) -> Script | None:
     """The script that the command names, as a file or as a module."""
     words = {word.removeprefix("./") for word in project.command}
     words |= {word.replace(".", "/") + ".py" for word in project.command}
-    return next((each for each in found.found if each.name in words), None)
+    return next((script for script in project_scripts.found if script.name in words), None)
 
 
 def resumption_of(project: Project, script: Script | None) -> Resumption:
-    """How the project's command goes on from a checkpoint, as its source shows."""
+    """How the project's command resumes from a checkpoint, as its source shows."""
     words = (*project.command, *project.resume)
     if any("RABASKA_" in word for word in words) or _mentions_our_variables(project.folder):
         return Resumption(plan.VARIABLE)
     if script is None:
         return Resumption(plan.UNREAD)
-    options = project_facts.all_options(script, project.folder)
-    return resumption(script, options, roles(options, project_facts.usage(script)), words)
+    options = framework_options.all_options(script, project.folder)
+    return resumption(script, options, roles(options, scripts.usage(script)), words)
 
 
 def _mentions_our_variables(folder: Path) -> bool:
@@ -129,19 +129,19 @@ def _mentions_our_variables(folder: Path) -> bool:
 
 
 def _shell_scripts(folder: Path) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     for pattern in _SHELL:
         for path in sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")]):
             if path.is_file() and path.stat().st_size < _LARGEST:
-                found[path.relative_to(folder).as_posix()] = path.read_bytes()
-    return found
+                contents[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return contents
 
 
 def _loose(project: Project) -> tuple[ProjectFolder, ...]:
     survey = folders.survey(project.folder)
     written = {*project.keep, "results"}
     candidates = folders.data_folders(survey, written=written)
-    return tuple(each for each in candidates if not _travels_otherwise(each, project))
+    return tuple(folder for folder in candidates if not _is_sent_otherwise(folder, project))
 
 
 def _outside(project: Project, script: Script | None) -> tuple[DataUse, ...]:
@@ -160,14 +160,16 @@ def _outside(project: Project, script: Script | None) -> tuple[DataUse, ...]:
     )
 
 
-def _travels_otherwise(folder: ProjectFolder, project: Project) -> bool:
+def _is_sent_otherwise(folder: ProjectFolder, project: Project) -> bool:
     """A dataset, part of one, or around one; or left behind by `exclude` or .gitignore."""
     path = project.folder / folder.name
     for dataset in project.datasets:
         if any(path.is_relative_to(own) or own.is_relative_to(path) for own in dataset.paths):
             return True
-    ignored = [*(each.strip("/") for each in project.exclude), *_ignored(project.folder)]
-    return any(fnmatch.fnmatch(part, each) for part in folder.name.split("/") for each in ignored)
+    ignored = [*(pattern.strip("/") for pattern in project.exclude), *_ignored(project.folder)]
+    return any(
+        fnmatch.fnmatch(part, pattern) for part in folder.name.split("/") for pattern in ignored
+    )
 
 
 def _ignored(folder: Path) -> list[str]:
@@ -177,6 +179,14 @@ def _ignored(folder: Path) -> list[str]:
         return []
     plain = [line.strip().strip("/").removesuffix("/*") for line in lines]
     return [line for line in plain if line and not line.startswith(("#", "!"))]
+
+
+def virtualenv_advice(subject: Subject, file: str) -> str:
+    """The lines that work whatever stands in [environment], where `kind` would win."""
+    return (
+        f'write `kind = "virtualenv"` and `requirements = "{file}"` under '
+        f"[cluster.{subject.cluster.name}.environment]"
+    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from rabaska.domain.amounts import say_duration, say_seconds, say_size
 if TYPE_CHECKING:
     from rabaska.checkup.subject import Finding
     from rabaska.domain.clusters import Tier
-    from rabaska.domain.storage import StoredItem
+    from rabaska.domain.stored_items import StoredItem
     from rabaska.journeys.clean import Cleaning
     from rabaska.journeys.explain import Explanation
     from rabaska.journeys.plan import OnePlan, Plans

@@ -1,4 +1,4 @@
-"""Durations and sizes: parsed once from what people write, printed as people read them."""
+"""Durations, sizes and counts: parsed from what people write, printed as people read them."""
 
 import re
 from datetime import timedelta
@@ -54,11 +54,11 @@ def _seconds(unit: str) -> int:
 
 def size(text: str) -> int:
     """Bytes in `64 GB`, `500M`, `2 GiB` or `1024`; ValueError for anything else."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?", text.strip().lower())
-    if not found or found[2] == "i":
+    written = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?", text.strip().lower())
+    if not written or written[2] == "i":
         raise ValueError(f"{text!r} is not a size; write 500 MB, 64 GB or 2 TiB")
     try:
-        return int(float(found[1]) * _UNITS_OF_SIZE[found[2]])
+        return int(float(written[1]) * _UNITS_OF_SIZE[written[2]])
     except OverflowError:
         raise ValueError("no computer has that much") from None
 
@@ -86,9 +86,9 @@ def say_seconds(seconds: float) -> str:
 
 
 def say_size(count: int) -> str:
-    """`812 bytes`, `4.2 MB`, `64 GB`, in decimal units as sites state their quotas."""
+    """`1 byte`, `812 bytes`, `4.2 MB`, `64 GB`, in decimal units as sites state their quotas."""
     if count < 1000:
-        return f"{count} bytes"
+        return say_count(count, "byte")
     value = float(count)
     for unit in ("kB", "MB", "GB", "TB"):
         value /= 1000
@@ -97,7 +97,6 @@ def say_size(count: int) -> str:
     raise AssertionError("unreachable")
 
 
-def clock_time(span: timedelta) -> str:
-    """`HH:MM:SS`, hours past 24 included: the one spelling that every scheduler accepts."""
-    seconds = round(span.total_seconds())
-    return f"{seconds // 3600:02d}:{seconds % 3600 // 60:02d}:{seconds % 60:02d}"
+def say_count(count: int, noun: str, plural: str = "") -> str:
+    """`1 file`, `2 files`, `1,166 files`; `plural` where it is not the noun and an s."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -123,30 +123,34 @@ class Cluster:
         return not self.host
 
     @property
-    def wonders_about_internet(self) -> bool:
+    def internet_is_unsure(self) -> bool:
         """Whether nobody knows if its nodes reach it: the profile is silent, or unsure."""
         return self.internet is None or "nodes.internet" in self.probe
 
     @property
     def store_tier(self) -> Tier | None:
         """The tier that the store lies in, as the profile spells both."""
-        shared = [each for each in self.storage if each.path and each.scope != "node"]
-        holding = [each for each in shared if self.store.startswith(each.path)]
-        return max(holding, key=lambda each: len(each.path), default=None)
+        shared = [tier for tier in self.storage if tier.path and tier.scope != "node"]
+        holding = [tier for tier in shared if self.store.startswith(tier.path)]
+        return max(holding, key=lambda tier: len(tier.path), default=None)
 
     @property
-    def farewell(self) -> str:
+    def retirement(self) -> str:
         """What to know of a cluster that is no longer there; nothing of one that is."""
         if self.status == "live":
             return ""
         day = f" on {self.retired}" if self.retired else ""
-        gone = f"{self.title} was switched off{day}"
+        gone = f"{self.title} was shut down{day}"
         if self.status == "course":
-            gone = f"{self.title} lasts no longer than its course"
-        return f"{gone}; look at {' or '.join(self.successors)}" if self.successors else gone
+            gone = f"{self.title} existed only for its course"
+        return f"{gone}; use {' or '.join(self.successors)}" if self.successors else gone
 
     def partition(self, name: str) -> Partition | None:
         """The queue that jobs call `name`, or the one they go to that name none."""
-        chosen = [each for each in self.partitions if name and name in (each.name, each.called)]
-        usual = [each for each in self.partitions if each.default and not name]
+        chosen = [
+            partition
+            for partition in self.partitions
+            if name and name in (partition.name, partition.called)
+        ]
+        usual = [partition for partition in self.partitions if partition.default and not name]
         return next(iter(chosen or usual), None)

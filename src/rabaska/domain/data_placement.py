@@ -31,21 +31,23 @@ class Placement:
 def place(
     datasets: Sequence[tuple[str, int]], cluster: Cluster, queue: Partition | None, memory: int
 ) -> tuple[Placement, ...]:
-    return tuple(_one(name, size, cluster, queue, memory) for name, size in datasets)
+    return tuple(_placement(name, size, cluster, queue, memory) for name, size in datasets)
 
 
-def _one(name: str, size: int, cluster: Cluster, queue: Partition | None, memory: int) -> Placement:
+def _placement(
+    name: str, size: int, cluster: Cluster, queue: Partition | None, memory: int
+) -> Placement:
     """Where the job will find room for it, which looks again by itself."""
     kept = cluster.store or "rabaska's own folder"
     stripe, room = _stripe(size, cluster), _room(cluster, queue)
     if size <= _memory_room(cluster, memory):
-        why = f"{say_size(size)} fit in memory beside the program"
+        why = f"{say_size(size)} fits in memory beside the program"
         return Placement(name, size, kept, memory_folder(cluster), why, stripe)
     if size <= min(_ON_NODE, room * _NODES_SHARE if room else _ON_NODE):
         local = cluster.local_space or "the node's own disk"
         why = f"{say_size(size)}{f' of {say_size(room)}' if room else ''} on the node"
         return Placement(name, size, kept, local, why, stripe)
-    why = f'{say_size(size)} are too much for a node: set `as = "shards"` and read them in place'
+    why = f'{say_size(size)} is too large for a node: set `as = "shards"` to read it in place'
     return Placement(name, size, kept, kept, why, stripe)
 
 
@@ -59,7 +61,7 @@ def _memory_room(cluster: Cluster, memory: int) -> float:
 
 def _memory_tier(cluster: Cluster) -> Tier | None:
     names = ("ram", "ramdisk")
-    return next((each for each in cluster.storage if each.name in names and each.path), None)
+    return next((tier for tier in cluster.storage if tier.name in names and tier.path), None)
 
 
 def memory_folder(cluster: Cluster) -> str:
@@ -77,7 +79,7 @@ def shared_folder(cluster: Cluster) -> str:
 def _room(cluster: Cluster, queue: Partition | None) -> int:
     if queue and queue.local:
         return queue.local
-    return next((each.size for each in cluster.storage if each.path == cluster.local_space), 0)
+    return next((tier.size for tier in cluster.storage if tier.path == cluster.local_space), 0)
 
 
 def _stripe(size: int, cluster: Cluster) -> str:

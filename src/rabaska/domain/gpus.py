@@ -37,16 +37,16 @@ class Build:
     def runs_on(self, gpu: Gpu) -> bool:
         """The same major capability and no higher minor one, or PTX of a lower one."""
         card = parsed(gpu.capability)
-        for each in self.capabilities:
-            held = parsed(each.removesuffix("+PTX"))
-            if held[0] == card[0] and held <= card:
+        for capability in self.capabilities:
+            compiled = parsed(capability.removesuffix("+PTX"))
+            if compiled[0] == card[0] and compiled <= card:
                 return True
-            if each.endswith("+PTX") and held <= card:
+            if capability.endswith("+PTX") and compiled <= card:
                 return True
         return False
 
 
 def parsed(version: str) -> Version:
     """`2.5.1+cu121` as (2, 5, 1); what follows the numbers is left out."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
+    digits = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(part) for part in digits[0].split(".")) if digits else ()

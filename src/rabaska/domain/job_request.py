@@ -28,18 +28,22 @@ def with_site_defaults(project: Project, cluster: Cluster) -> Project:
 def meant_partition(project: Project, cluster: Cluster) -> Partition | None:
     """The queue that is named, or the only one with the GPU that is, or the usual one.
 
-    None when the profile does not know it, or it is not of the kind that is asked for.
+    None when the profile does not have it, or it is not of the requested kind.
     """
-    asked = project.resources
+    resources = project.resources
     if project.queue:
         return cluster.partition(project.queue)
-    if asked.gpus and asked.gpu_model:
-        fitting = [each for each in cluster.partitions if asked.gpu_model in _gpu_names(each)]
-        unnamed = [each for each in fitting if not each.called]
-        alike = len({each.called for each in fitting}) == 1
+    if resources.gpus and resources.gpu_model:
+        fitting = [
+            partition
+            for partition in cluster.partitions
+            if resources.gpu_model in _gpu_names(partition)
+        ]
+        unnamed = [partition for partition in fitting if not partition.called]
+        alike = len({partition.called for partition in fitting}) == 1
         return next(iter(unnamed or (fitting if alike else ())), None)
     usual = cluster.partition("")
-    return usual if usual and usual.takes(asked.gpus) else None
+    return usual if usual and usual.takes(resources.gpus) else None
 
 
 def _gpu_names(partition: Partition) -> tuple[str, str]:
@@ -48,10 +52,10 @@ def _gpu_names(partition: Partition) -> tuple[str, str]:
 
 def _spelled(project: Project, meant: Partition, cluster: Cluster) -> str:
     """The model as this scheduler knows it; nothing where its queues or features tell it."""
-    asked = project.resources
-    if asked.gpu_model:
-        return meant.gpu_model if asked.gpu_model == meant.kind else asked.gpu_model
-    return meant.gpu_model if asked.gpus and cluster.names_model else ""
+    resources = project.resources
+    if resources.gpu_model:
+        return meant.gpu_model if resources.gpu_model == meant.kind else resources.gpu_model
+    return meant.gpu_model if resources.gpus and cluster.names_model else ""
 
 
 MPIRUN = "mpirun"
@@ -64,22 +68,22 @@ def check_launch(spec: JobSpec, cluster: Cluster, able: Capabilities) -> None:
     if nodes > 1 and not able.reach:
         raise SettingsError(
             f"{cluster.name} cannot run a program on {nodes} nodes",
-            why="nothing there starts a program on the other nodes of a job",
-            hint="`nodes = 1` under [resources], or another cluster",
+            why="nothing there can start a program on the other nodes of a job",
+            hint="set `nodes = 1` under [resources], or use another cluster",
         )
     if nodes > 1 and able.several_by and not _requests_option(spec, able.several_by):
         raise SettingsError(
-            f"{cluster.name} has a name of its own for jobs of {nodes} nodes",
-            why=f"a job there has one node unless `{able.several_by}` says otherwise",
-            hint=f"`native = ['{able.several_by} NAME NUMBER']` in [cluster.{cluster.name}]; "
+            f"{cluster.name} needs `{able.several_by}` for jobs of {nodes} nodes",
+            why="a job there gets one node unless it names a parallel environment",
+            hint=f"set `native = ['{able.several_by} NAME NUMBER']` in [cluster.{cluster.name}]; "
             "`qconf -spl` there lists the names",
         )
     if spec.launch == "mpi" and able.reach != "srun" and cluster.mpi != MPIRUN:
         raise SettingsError(
-            f"{cluster.name} has no way to start an MPI program",
+            f"{cluster.name} cannot start an MPI program",
             why=f"{_what_starts(cluster)}, and there is no srun",
-            hint=f'`[jobs] mpi = "mpirun"` in the profile of {cluster.name}, where mpirun is '
-            'there for its jobs; or `launch = "torchrun"`',
+            hint=f'set `[jobs] mpi = "mpirun"` in the profile of {cluster.name}, if its jobs '
+            'have mpirun; or use `launch = "torchrun"`',
         )
 
 
@@ -89,9 +93,9 @@ def _refuse_own_options(spec: JobSpec, cluster: Cluster, able: Capabilities) -> 
             of_profile = f"`native` in the profile of {cluster.name}"
             of_project = f"`native` under [cluster.{cluster.name}] in rabaska.toml, or `--native`"
             raise SettingsError(
-                f"`{option}` is not for `native`: `{line}`",
-                why="rabaska sets it itself: by it the jobs of a run, or their logs, are found",
-                hint=f"leave it out of {of_profile if line in cluster.native else of_project}",
+                f"`{option}` cannot be used in `native`: `{line}`",
+                why="rabaska sets it itself, to find the jobs of a run and their logs",
+                hint=f"remove it from {of_profile if line in cluster.native else of_project}",
             )
 
 

@@ -103,7 +103,7 @@ _UNFINISHED = {
 
 @dataclass(frozen=True)
 class JobStatus:
-    """How a job stands at its cluster."""
+    """A job's state on its cluster."""
 
     state: JobState
     spelled: str = ""  # as the cluster wrote it
@@ -175,17 +175,17 @@ class Capabilities:
             return option == own or (len(option) > 4 and own.startswith(option))
         return option == own if self.whole_words else word.startswith(own)
 
-    def is_gone(self, said: str) -> bool:
-        return bool(self.gone) and re.search(self.gone, said) is not None
+    def is_gone(self, output: str) -> bool:
+        return bool(self.gone) and re.search(self.gone, output) is not None
 
-    def is_on_lost_node(self, said: str) -> bool:
-        return bool(self.node_lost) and re.search(self.node_lost, said) is not None
+    def is_on_lost_node(self, output: str) -> bool:
+        return bool(self.node_lost) and re.search(self.node_lost, output) is not None
 
     def is_dependency_over(self, said: str) -> bool:
         return bool(self.dependency_over) and re.search(self.dependency_over, said) is not None
 
-    def is_answer(self, said: str) -> bool:
-        return re.search(self.answer, said, re.MULTILINE) is not None
+    def is_answer(self, output: str) -> bool:
+        return re.search(self.answer, output, re.MULTILINE) is not None
 
 
 @dataclass(frozen=True)

@@ -44,51 +44,51 @@ class Observations:
         key = _COMPARED_AS.get(key, key.removesuffix(".path"))
         first, _, last = key.partition(".*")
         return tuple(
-            each
-            for each in self.facts
-            if each.key == key or (each.key.startswith(f"{first}.") and each.key.endswith(last))
+            fact
+            for fact in self.facts
+            if fact.key == key or (fact.key.startswith(f"{first}.") and fact.key.endswith(last))
         )
 
 
-def updated(cluster: Cluster, seen: Observations | None) -> Cluster:
+def updated(cluster: Cluster, observed: Observations | None) -> Cluster:
     """The cluster as it was seen, where its profile was silent or unsure."""
-    if seen is None:
+    if observed is None:
         return cluster
     unsure = set(cluster.probe)
-    found: dict[str, object] = {"partitions": _partitions(cluster, seen)}
-    if seen.accounts and not cluster.accounts:
-        found["accounts"] = seen.accounts
-    if seen.wheelhouse and (not cluster.wheelhouse or "software.wheelhouse" in unsure):
-        found["wheelhouse"] = seen.wheelhouse
-    if seen.internet is not None and cluster.wonders_about_internet:
-        found["internet"] = seen.internet
-    if any(fact.verdict == "differs" for fact in seen.about("jobs.gpus")):
-        found["gpus_as_gres"] = True  # its Slurm is too old for the other way
-    return replace(cluster, **found)  # type: ignore[arg-type]
+    changes: dict[str, object] = {"partitions": _partitions(cluster, observed)}
+    if observed.accounts and not cluster.accounts:
+        changes["accounts"] = observed.accounts
+    if observed.wheelhouse and (not cluster.wheelhouse or "software.wheelhouse" in unsure):
+        changes["wheelhouse"] = observed.wheelhouse
+    if observed.internet is not None and cluster.internet_is_unsure:
+        changes["internet"] = observed.internet
+    if any(fact.verdict == "differs" for fact in observed.about("jobs.gpus")):
+        changes["gpus_as_gres"] = True  # its Slurm is too old for the other way
+    return replace(cluster, **changes)  # type: ignore[arg-type]
 
 
-def _partitions(cluster: Cluster, seen: Observations) -> tuple[Partition, ...]:
+def _partitions(cluster: Cluster, observed: Observations) -> tuple[Partition, ...]:
     """Limits change oftener than profiles; what the site does not tell stays as it was."""
-    there = {each.name: each for each in seen.partitions}
-    if not cluster.partitions or not there:
-        return cluster.partitions or seen.partitions
+    by_name = {partition.name: partition for partition in observed.partitions}
+    if not cluster.partitions or not by_name:
+        return cluster.partitions or observed.partitions
     return tuple(
-        _renewed(each, there[each.called]) if each.called in there else each
-        for each in cluster.partitions
+        _renewed(partition, by_name[partition.called]) if partition.called in by_name else partition
+        for partition in cluster.partitions
         # A table may tell of a kind of node, of whose name no queue is.
-        if each.called in there or each.called != each.name
+        if partition.called in by_name or partition.called != partition.name
     )
 
 
-def _renewed(known: Partition, found: Partition) -> Partition:
+def _renewed(profile: Partition, observed: Partition) -> Partition:
     return replace(
-        known,
-        walltime=found.walltime or known.walltime,
-        nodes=found.nodes or known.nodes,
-        cores=known.cores or found.cores,
-        memory=known.memory or found.memory,
-        gpus=known.gpus or found.gpus,
-        gpu_model=known.gpu_model or found.gpu_model,
-        without_gpus=known.without_gpus or found.without_gpus,
-        closed=found.closed,
+        profile,
+        walltime=observed.walltime or profile.walltime,
+        nodes=observed.nodes or profile.nodes,
+        cores=profile.cores or observed.cores,
+        memory=profile.memory or observed.memory,
+        gpus=profile.gpus or observed.gpus,
+        gpu_model=profile.gpu_model or observed.gpu_model,
+        without_gpus=profile.without_gpus or observed.without_gpus,
+        closed=observed.closed,
     )

@@ -1,4 +1,4 @@
-"""The project being carried: its command, its data, its environment, what it asks for."""
+"""A project: its command, its data, its environment, what it requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -81,7 +81,7 @@ class Project:
     checkpoints: CheckpointSettings = CheckpointSettings()
     keep: tuple[str, ...] = ()  # what the program writes beside its code and must outlive a job
     exclude: tuple[str, ...] = ()  # code that does not travel, beside what .gitignore says
-    include: tuple[str, ...] = ()  # code that travels though it may hold secrets
+    include: tuple[str, ...] = ()  # code that is sent though it may hold secrets
     progress: str = ""  # a regular expression that finds step numbers in the log
     watch: bool = True  # whether the program is watched from inside
     account: str = ""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from rabaska.domain.amounts import say_duration, say_size
+from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.gpus import Gpu, parsed
 
@@ -21,7 +21,7 @@ class Need:
     total: timedelta  # from the first step to the last
     gpus: int = 1  # in all
     gpu: str = ""  # a kind, where only that will do
-    resumes: bool = True  # goes on from a checkpoint, so that a chain is possible
+    resumes: bool = True  # from a checkpoint, so that a chain is possible
     spreads: bool = False  # runs on several nodes
     cores: int = 0  # per GPU, where more or fewer are wanted than go with one
     memory: int = 0  # bytes in all, where that is known
@@ -72,7 +72,7 @@ def outlook(need: Need, cluster: Cluster, gpus: Mapping[str, Gpu]) -> Outlook:
             rejected.append(Rejection(queue.name, tuple(broken)))
         else:
             fitting.append((_rank(need, queue, cluster, gpus), queue))
-    fitting.sort(key=lambda each: each[0])
+    fitting.sort(key=lambda ranked: ranked[0])
     choices = [_choice(need, queue, cluster, gpus) for _, queue in fitting]
     return Outlook(
         cluster=cluster.name,
@@ -97,8 +97,8 @@ def broken_rules(need: Need, queue: Partition, cluster: Cluster) -> list[str]:
 
 def _right_gpu(need: Need, queue: Partition) -> str:
     if not need.gpus:
-        told = "it is for GPUs, and none is asked for (`--gpus 1` would)"
-        return "" if queue.takes(0) else told
+        reason = "it is for GPUs, and none is requested (try `--gpus 1`)"
+        return "" if queue.takes(0) else reason
     if not queue.gpus:
         return "it has no GPUs"
     if need.gpu and need.gpu not in (queue.kind, queue.gpu_model):
@@ -110,14 +110,15 @@ def _enough_gpus(need: Need, queue: Partition) -> str:
     if not need.gpus or not queue.gpus:
         return ""
     nodes, per_node = _spread(need, queue)
+    has = say_count(queue.gpus, "GPU")
     if nodes > 1 and not need.spreads:
-        return f"its nodes have {queue.gpus} GPUs, and the program runs on one node"
+        return f"its nodes have {has}, and the program runs on one node"
     if queue.most_nodes and nodes > queue.most_nodes:
-        return f"a job may have {queue.most_nodes} nodes of {queue.gpus} GPUs"
+        return f"a job may have {say_count(queue.most_nodes, 'node')} with {has} each"
     if queue.nodes and nodes > queue.nodes:
-        return f"it has only {queue.nodes} nodes of {queue.gpus} GPUs"
+        return f"it has only {say_count(queue.nodes, 'node')} with {has} each"
     if queue.gpu_counts and per_node not in queue.gpu_counts:
-        return f"it gives {' or '.join(map(str, queue.gpu_counts))} GPUs per node only"
+        return f"it allows only {' or '.join(map(str, queue.gpu_counts))} GPUs per node"
     return ""
 
 
@@ -127,14 +128,18 @@ def _enough_time(need: Need, queue: Partition, cluster: Cluster) -> str:
         return ""
     if not need.resumes:
         return (
-            f"its limit is {say_duration(limit)}, and the program does not go on from a checkpoint"
+            f"its limit is {say_duration(limit)}, and the program does not resume from a checkpoint"
         )
     if need.stretch * _SPARE > limit:
         between = f"it saves every {say_duration(need.stretch)}"
-        return f"its limit is {say_duration(limit)}, and {between}: no job would advance"
+        return f"its limit is {say_duration(limit)}, and {between}: no job would make progress"
     jobs = _jobs(need, limit)
     most = cluster.most_jobs or _MOST_JOBS
-    return f"{jobs} jobs of {say_duration(limit)} are too many" if jobs > most else ""
+    return (
+        f"{say_count(jobs, 'job')} of {say_duration(limit)} would be too many"
+        if jobs > most
+        else ""
+    )
 
 
 def _enough_memory(need: Need, queue: Partition) -> str:
@@ -145,7 +150,7 @@ def _enough_memory(need: Need, queue: Partition) -> str:
 
 
 def _may_be_used(queue: Partition) -> str:
-    return "one must apply to use it" if queue.on_request else queue.closed
+    return "you must apply for access" if queue.on_request else queue.closed
 
 
 def _spread(need: Need, queue: Partition) -> tuple[int, int]:
@@ -237,28 +242,33 @@ def _memory(need: Need, queue: Partition, gpus: int) -> int:
 
 def _reasons(need: Need, queue: Partition, jobs: int, walltime: timedelta, nodes: int) -> list[str]:
     limit = f"its limit is {say_duration(queue.walltime)}" if queue.walltime else "it has no limit"
-    told = [f"{limit}: one job is enough" if jobs == 1 else f"{limit}: {jobs} jobs"]
+    reasons = [f"{limit}: one job is enough" if jobs == 1 else f"{limit}: {say_count(jobs, 'job')}"]
     if jobs > 1 and queue.walltime and walltime < queue.walltime:
-        told.append("jobs of a day start sooner than longer ones")
+        reasons.append("jobs of a day start sooner than longer ones")
     if need.gpus:
         has = f"{queue.gpus} {queue.kind.upper()} on a node".replace("  ", " ")
-        told.append(has if nodes == 1 else f"{nodes} nodes with {has}")
+        reasons.append(has if nodes == 1 else f"{say_count(nodes, 'node')} with {has}")
     if queue.cores_per_gpu:
-        told.append(f"{queue.cores_per_gpu} cores go with one GPU")
+        reasons.append(f"{say_count(queue.cores_per_gpu, 'core')} per GPU")
     if queue.note:
-        told.append(queue.note)
-    return told
+        reasons.append(queue.note)
+    return reasons
 
 
 def _nearest(need: Need, cluster: Cluster) -> str:
     """The queue that breaks fewest rules, and what would have to change."""
     ranked = [(broken_rules(need, queue, cluster), queue) for queue in cluster.partitions]
     if not ranked:
-        return "nothing is known of its queues"
+        return "its queues are not known"
     broken, queue = min(
-        ranked, key=lambda each: (len(each[0]), each[1].on_request, _shortfall(need, each[1]))
+        ranked,
+        key=lambda candidate: (
+            len(candidate[0]),
+            candidate[1].on_request,
+            _shortfall(need, candidate[1]),
+        ),
     )
-    return f"{queue.name} comes nearest: {'; '.join(broken)}"
+    return f"{queue.name} is closest: {'; '.join(broken)}"
 
 
 def _shortfall(need: Need, queue: Partition) -> float:

@@ -1,4 +1,4 @@
-"""The verdict of a rehearsal: whether interrupted runs went on as if they never had been."""
+"""The verdict of a rehearsal: whether interrupted runs ended like one that was not interrupted."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ class Stretch:
     curve: Curve
     how: str = ""  # it was cut off: kill, kill while saving, ask; "" when it was not
     resumed_from: str = ""  # the checkpoint it was given
-    saved: bool = False  # it left a checkpoint that is whole
+    saved: bool = False  # it left a complete checkpoint
     lost: str = ""  # a checkpoint it found half-written, though nobody damaged it on purpose
     damaged: bool = False  # its newest checkpoint was damaged on purpose afterwards
     failed: str = ""  # the last words of a program that nobody interrupted
@@ -43,7 +43,7 @@ class Interrupted:
     @property
     def curve(self) -> Curve:
         """What counts in the end: a step that was made again has its last loss."""
-        return {step: loss for each in self.stretches for step, loss in each.curve.items()}
+        return {step: loss for stretch in self.stretches for step, loss in stretch.curve.items()}
 
     @property
     def pairs(self) -> Iterator[tuple[Stretch, Stretch]]:
@@ -52,7 +52,7 @@ class Interrupted:
 
     @property
     def resumed(self) -> tuple[Stretch, ...]:
-        return tuple(each for each in self.stretches[1:] if each.resumed_from)
+        return tuple(stretch for stretch in self.stretches[1:] if stretch.resumed_from)
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,13 @@ def judge(
     reference: Curve, runs: Sequence[Interrupted], saved: Saved, used: Used
 ) -> RehearsalVerdict:
     """The verdict, with every fault there is evidence for."""
-    found = [each for run in runs for each in differences(reference, run.curve)]
-    first = min(found, key=lambda each: each.step, default=None)
-    largest = max(found, key=lambda each: each.relative, default=None)
-    faults = tuple({each.name: each for each in _faults(reference, runs, saved, used)}.values())
-    if any(each.serious for each in faults):
+    differing = [difference for run in runs for difference in differences(reference, run.curve)]
+    first = min(differing, key=lambda difference: difference.step, default=None)
+    largest = max(differing, key=lambda difference: difference.relative, default=None)
+    faults = tuple({fault.name: fault for fault in _faults(reference, runs, saved, used)}.values())
+    if any(fault.serious for fault in faults):
         word = BROKEN
-    elif found or faults or any(run.same_end is False for run in runs):
+    elif differing or faults or any(run.same_end is False for run in runs):
         word = CLOSE
     else:
         word = EXACT
@@ -131,24 +131,24 @@ def differences(reference: Curve, curve: Curve) -> list[Difference]:
 def _faults(
     reference: Curve, runs: Sequence[Interrupted], saved: Saved, used: Used
 ) -> Iterator[Fault]:
-    if not any(each.saved for run in runs for each in run.stretches):
+    if not any(stretch.saved for run in runs for stretch in run.stretches):
         yield fault("never saves")
         return
-    yield from _of_endings(runs)
-    resumed = [each for run in runs for each in run.resumed if each.curve]
-    yield from _lost_place(reference, resumed)
-    noise = _apart(reference, [run.stretches[0].curve for run in runs if run.stretches])
-    after = _apart(reference, [each.curve for each in resumed])
+    yield from _faults_at_ends(runs)
+    resumed = [stretch for run in runs for stretch in run.resumed if stretch.curve]
+    yield from _lost_counter(reference, resumed)
+    noise = _mean_difference(reference, [run.stretches[0].curve for run in runs if run.stretches])
+    after = _mean_difference(reference, [stretch.curve for stretch in resumed])
     if noise > 0:
-        missing = _missing(saved, used)  # which such losses can neither prove nor hide
+        missing = _missing_parts(saved, used)  # which such losses can neither prove nor hide
         yield from [fault("not seeded"), *missing]
         if after > _NOISE * noise and not missing:
             yield fault("unknown")
     elif after > 0:
-        yield from _of_state(reference, resumed, saved, used)
+        yield from _state_faults(reference, resumed, saved, used)
 
 
-def _of_endings(runs: Sequence[Interrupted]) -> Iterator[Fault]:
+def _faults_at_ends(runs: Sequence[Interrupted]) -> Iterator[Fault]:
     """Jobs that could not go on at all."""
     for run in runs:
         for before, after in run.pairs:
@@ -158,17 +158,17 @@ def _of_endings(runs: Sequence[Interrupted]) -> Iterator[Fault]:
                 yield fault("fails", after.failed)
 
 
-def _lost_place(reference: Curve, resumed: Sequence[Stretch]) -> Iterator[Fault]:
+def _lost_counter(reference: Curve, resumed: Sequence[Stretch]) -> Iterator[Fault]:
     """Jobs that counted from the beginning although they were given a checkpoint."""
     start = min(reference, default=0)
-    for each in resumed:
-        if min(each.curve) > start or len(reference) == 1:
+    for stretch in resumed:
+        if min(stretch.curve) > start or len(reference) == 1:
             continue
-        same = each.curve[min(each.curve)] == reference.get(start)
-        yield fault("not taken up" if same else "place lost", each.resumed_from)
+        same = stretch.curve[min(stretch.curve)] == reference.get(start)
+        yield fault("not taken up" if same else "place lost", stretch.resumed_from)
 
 
-def _of_state(
+def _state_faults(
     reference: Curve, resumed: Sequence[Stretch], saved: Saved, used: Used
 ) -> Iterator[Fault]:
     """What is missing, when the program does the same at each start and yet another after a cut.
@@ -176,24 +176,25 @@ def _of_state(
     The first loss after a resume is computed before the optimizer changes anything: if it is
     right, so are weights, data and random numbers.
     """
-    missing = _missing(saved, used)
+    missing = _missing_parts(saved, used)
     yield from missing
     at_once = any(
-        each.curve[step] != reference.get(step, each.curve[step])
-        for each in resumed
-        for step in [min(each.curve)]
+        stretch.curve[step] != reference.get(step, stretch.curve[step])
+        for stretch in resumed
+        for step in [min(stretch.curve)]
         if step > min(reference)
     )
-    yield from _drawn(saved, used) if at_once else ()
+    yield from _random_faults(saved, used) if at_once else ()
     explained = missing or (at_once and (used.order or used.random))
     largest = max(
-        (d.relative for each in resumed for d in differences(reference, each.curve)), default=0.0
+        (d.relative for stretch in resumed for d in differences(reference, stretch.curve)),
+        default=0.0,
     )
     if not explained and largest > _ROUNDING:
         yield fault("unknown")
 
 
-def _missing(saved: Saved, used: Used) -> list[Fault]:
+def _missing_parts(saved: Saved, used: Used) -> list[Fault]:
     """The parts that the program uses and its checkpoint, if it can be read, does not hold."""
     parts = (
         ("optimizer", used.optimizer, saved.optimizer),
@@ -204,14 +205,14 @@ def _missing(saved: Saved, used: Used) -> list[Fault]:
     return [fault(name, place) for name, place, held in parts if place and not held]
 
 
-def _drawn(saved: Saved, used: Used) -> Iterator[Fault]:
+def _random_faults(saved: Saved, used: Used) -> Iterator[Fault]:
     if used.order:
         yield fault("data order", used.order)
     elif used.random and not saved.random:
         yield fault("random state", used.random)
 
 
-def _apart(reference: Curve, curves: Sequence[Curve]) -> float:
+def _mean_difference(reference: Curve, curves: Sequence[Curve]) -> float:
     """How far curves are from the reference, on average over the steps they share with it."""
     apart = [
         abs(reference[step] - curve[step])
@@ -223,15 +224,14 @@ def _apart(reference: Curve, curves: Sequence[Curve]) -> float:
 
 def _advice(runs: Sequence[Interrupted]) -> Iterator[str]:
     after_damage = [after for run in runs for before, after in run.pairs if before.damaged]
-    if any(each.failed for each in after_damage):
+    if any(stretch.failed for stretch in after_damage):
         yield (
-            "a damaged checkpoint of this format cannot be told from a whole one, and the program "
-            "failed on it; torch.save, safetensors and NumPy's formats can be told"
+            "damage to a checkpoint of this format cannot be detected, and the program failed "
+            "on it; in the formats of torch.save, safetensors and NumPy it can"
         )
-    elif any(not each.resumed_from for each in after_damage):
+    elif any(not stretch.resumed_from for stretch in after_damage):
         yield (
-            "the checkpoint that was damaged was the only one by then, and the run began anew; "
-            "keep the last two"
+            "the damaged checkpoint was the only one, so the run started over; keep the last two"
         )
 
 
@@ -255,17 +255,17 @@ def planned(course: Course, count: int, seed: int) -> list[list[PlannedInterrupt
     """The cuts of each interrupted run; `count` in all."""
     chance = random.Random(seed)  # noqa: S311 (nothing is kept secret here)
     kinds = [_KINDS[number % len(_KINDS)] for number in range(count)]
-    return [_of_one_run(kinds[first::_RUNS], course, chance) for first in range(min(_RUNS, count))]
+    return [_cuts_of_run(kinds[first::_RUNS], course, chance) for first in range(min(_RUNS, count))]
 
 
-def _of_one_run(
+def _cuts_of_run(
     kinds: Sequence[tuple[str, bool]], course: Course, chance: random.Random
 ) -> list[PlannedInterruption]:
-    # What is damaged comes last: a run that must begin anew would tell nothing of later cuts.
+    # What is damaged comes last: a run that must start over would show nothing of later cuts.
     ordered = sorted(kinds, key=lambda kind: kind[1])
     width = (_TO - _FROM) / len(ordered)
     cuts = [
-        _between(_FROM + number * width, _FROM + (number + 1) * width, course, chance)._replace(
+        _cut_between(_FROM + number * width, _FROM + (number + 1) * width, course, chance)._replace(
             how=how, damage=damage
         )
         for number, (how, damage) in enumerate(ordered)
@@ -277,7 +277,7 @@ def _of_one_run(
     return cuts
 
 
-def _between(
+def _cut_between(
     first: float, last: float, course: Course, chance: random.Random
 ) -> PlannedInterruption:
     share = chance.uniform(first, (first + last) / 2)

@@ -1,4 +1,4 @@
-"""What makes a training end otherwise once it was interrupted, and what to change."""
+"""What makes an interrupted training end differently, and what to change."""
 
 from dataclasses import dataclass
 
@@ -12,28 +12,28 @@ class Fault:
     serious: bool = True  # without it, the run would still reach its end as well
 
 
-_SESSION = "`rabaska.training.session` does all of it: see the guide on exact resume"
+_SESSION = "`rabaska.training.session` does all of this: see the guide on exact resume"
 _KNOWN = {
     "never saves": (
         "no checkpoint was found",
-        "save model, optimizer, scheduler, step and generators into `{checkpoints}` now and then; "
-        "if it does save, say how the files are called in `[checkpoints] patterns`",
+        "save model, optimizer, scheduler, step and generators into `{checkpoints}` regularly; "
+        "if it already saves, name its files in `[checkpoints] patterns`",
     ),
     "not taken up": (
-        "it began anew although there was a checkpoint",
+        "it started over although there was a checkpoint",
         'give it the checkpoint: `command = "… --resume {checkpoint}"`, or read '
         "RABASKA_CHECKPOINT, and load it",
     ),
     "fails": (
-        "it fails when it goes on",
+        "it fails when it resumes",
         "read the log of that job; `rabaska explain` knows many messages",
     ),
     "place lost": (
-        "it took up the weights, and counted from the first step again",
-        "save the step and the epoch beside the weights, and go on from there",
+        "it loaded the weights, but counted from the first step again",
+        "save the step and the epoch with the weights, and continue from there",
     ),
     "half-written": (
-        "a kill while saving left half a checkpoint, and there was no other",
+        "a kill while saving left an incomplete checkpoint, and there was no other",
         "write to a temporary name in the same folder, then `os.replace`; or keep the last two",
     ),
     "optimizer": (
@@ -41,16 +41,16 @@ _KNOWN = {
         "save `optimizer.state_dict()`, and load it before the first step",
     ),
     "scheduler": (
-        "the state of the learning rate's scheduler is missing from the checkpoint",
+        "the state of the learning-rate scheduler is missing from the checkpoint",
         "save `scheduler.state_dict()`, and load it before the first step",
     ),
     "data order": (
-        "the data come in another order after a resume",
-        "shuffle by a generator that is seeded from the epoch, and skip the batches that were "
+        "the data come in a different order after a resume",
+        "shuffle by a generator that is seeded from the epoch, and skip the batches already "
         f"used; {_SESSION}",
     ),
     "random state": (
-        "random numbers are others after a resume, as of dropout or augmentation",
+        "random numbers differ after a resume, as in dropout or augmentation",
         f"save and restore the generators of Python, NumPy and PyTorch; {_SESSION}",
     ),
     "unknown": (
@@ -60,7 +60,7 @@ _KNOWN = {
 }
 _NOT_SEEDED = Fault(
     "not seeded",
-    "it draws other random numbers each time it starts, before any cut",
+    "it draws different random numbers at each start, even without an interruption",
     "seed the generators of Python, NumPy and PyTorch, in the data loader's workers too "
     "(`worker_init_fn`), and avoid `default_rng()` without a seed",
     serious=False,

@@ -83,14 +83,14 @@ def _submitting(submission: Submission | None) -> JudgedState | None:
     if submission.state == "not taken":
         return JudgedState(
             RunState.INTERRUPTED,
-            "its submission was not answered, and the queue has no job of it",
+            "its submission got no answer, and the queue has no job of it",
             "`rabaska resume` submits it",
         )
     hint = "`rabaska wait` waits for it; nothing is submitted twice"
     if submission.state == "lost" and not submission.findable:
         hint += (
-            "; if the cluster's own commands show no such job, `rabaska cancel` and a minute later "
-            "`rabaska resume` submit it again"
+            "; if the cluster's own commands show no such job, run `rabaska cancel`, and "
+            "`rabaska resume` a minute later, to submit it again"
         )
     return JudgedState(RunState.SUBMITTING, _awaited(submission), hint)
 
@@ -102,8 +102,8 @@ def _awaited(submission: Submission) -> str:
         return f"{command} has not answered for {submission.ago:.0f} s{where}"
     why = f": {' '.join(submission.said.split())}" if submission.said.strip() else ""
     if not submission.findable:
-        return f"the answer of {command} was lost, and its job is known once it begins{why}"
-    return f"the answer of {command} was lost, and its job is looked for in the queue{why}"
+        return f"the answer of {command} was lost; its job will be known once it starts{why}"
+    return f"the answer of {command} was lost; looking for its job in the queue{why}"
 
 
 def _busy(facts: Facts) -> JudgedState | None:
@@ -116,7 +116,7 @@ def _busy(facts: Facts) -> JudgedState | None:
     if JobState.QUEUED in states or JobState.HELD in states:
         return JudgedState(RunState.QUEUED, _waiting_for(facts.queue or {}))
     if facts.queue is None and facts.heard:
-        return JudgedState(RunState.RUNNING, "the queue did not answer, but its job is at work")
+        return JudgedState(RunState.RUNNING, "the queue did not answer, but its job is running")
     return None
 
 
@@ -127,22 +127,22 @@ def _running(facts: Facts) -> JudgedState:
     return JudgedState(
         RunState.RUNNING,
         f"no sign of life from its job for {say_duration(timedelta(seconds=facts.silent))}",
-        "its node may be lost: once the scheduler or the site has ended its job, the next one goes "
-        "on; `rabaska cancel` takes the run out of the queue",
+        "its node may be lost: once the scheduler or the site has ended its job, the next one "
+        "resumes; `rabaska cancel` removes the run from the queue",
     )
 
 
 def _idle(facts: Facts) -> JudgedState:
     """Nothing runs and nothing waits, as far as anybody knows."""
     if facts.queue is None:
-        return JudgedState(RunState.UNKNOWN, "the queue did not answer", "ask again in a moment")
+        return JudgedState(RunState.UNKNOWN, "the queue did not answer", "try again in a moment")
     if JobState.UNKNOWN in _states(facts):
-        return JudgedState(RunState.UNKNOWN, _why_unknown(facts.queue), "ask again in a moment")
+        return JudgedState(RunState.UNKNOWN, _why_unknown(facts.queue), "try again in a moment")
     if not facts.submitted and facts.refused:
         return JudgedState(
             RunState.INTERRUPTED,
             f"the cluster refused it: {facts.refused}",
-            "`rabaska resume` submits it again as it is; after a change, `rabaska run`",
+            "`rabaska resume` submits it again unchanged; after a change, use `rabaska run`",
         )
     if not facts.submitted:
         return JudgedState(
@@ -153,45 +153,45 @@ def _idle(facts: Facts) -> JudgedState:
     if facts.decision == "not begun" and JobState.TIMEOUT in _states(facts):
         return JudgedState(
             RunState.FAILED,
-            "the time limit was over before its first job could begin",
+            "its first job reached the time limit before it could start",
             "give each job more time: `rabaska run --walltime 1h`",
         )
-    hint = facts.hint or "`rabaska resume` goes on with it"
+    hint = facts.hint or "`rabaska resume` continues it"
     return JudgedState(RunState.INTERRUPTED, _why_idle(facts), hint)
 
 
 def _why_idle(facts: Facts) -> str:
     states = _states(facts)
     last = (facts.queue or {}).get(facts.last_id) if facts.last_is_open else None
-    if last and _told_by(last):
-        return _told_by(last)
+    if last and _end_reported_by(last):
+        return _end_reported_by(last)
     if JobState.LOST in states:
-        return "what ran it was killed or the computer was restarted"
+        return "its process was killed or the computer was restarted"
     for status in reversed(list((facts.queue or {}).values())):
-        if status.state in (JobState.NODE_FAILED, JobState.PREEMPTED) or _starved(status):
-            return _told_by(status)
+        if status.state in (JobState.NODE_FAILED, JobState.PREEMPTED) or _ran_out_of_memory(status):
+            return _end_reported_by(status)
     if JobState.CANCELLED in states:
         return "its jobs were cancelled at the scheduler"
     if facts.decision == "not begun":
-        return "no job of it ever began"
+        return "none of its jobs started"
     if facts.last_is_open:
-        return "its last job is gone and left no word of how it ended"
-    return "all its jobs are used and there is work left"
+        return "its last job is gone and left no record of how it ended"
+    return "all its jobs have run and the training is not finished"
 
 
-def _told_by(status: JobStatus) -> str:
+def _end_reported_by(status: JobStatus) -> str:
     """How a job ended that left no record itself, as its scheduler tells it."""
-    if _starved(status):
+    if _ran_out_of_memory(status):
         return "the scheduler ended its last job for using too much memory"
     return {
         JobState.TIMEOUT: "the time limit ended its last job before it could save",
         JobState.NODE_FAILED: "the node of its last job failed",
-        JobState.PREEMPTED: "its last job had to make way for another one",
+        JobState.PREEMPTED: "its last job was preempted by another job",
         JobState.CANCELLED: "its last job was cancelled at the scheduler",
     }.get(status.state, "")
 
 
-def _starved(status: JobStatus) -> bool:
+def _ran_out_of_memory(status: JobStatus) -> bool:
     return status.spelled.startswith("OUT_OF_ME")
 
 
@@ -213,5 +213,7 @@ def _why_unknown(queue: Mapping[str, JobStatus]) -> str:
     unknown = [status for status in queue.values() if status.state is JobState.UNKNOWN]
     spelled = ", ".join(sorted({status.spelled for status in unknown if status.spelled}))
     return (
-        f"the cluster calls its jobs {spelled}" if spelled else _reason_of(queue, JobState.UNKNOWN)
+        f"the cluster reports its jobs as {spelled}"
+        if spelled
+        else _reason_of(queue, JobState.UNKNOWN)
     )

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from rabaska.domain.amounts import say_duration, say_seconds
 
-_ALONE = "let one job do it all: `--jobs 1 --at-most 1` with a longer `--walltime`"
+_ALONE = "do all the training in one job: `--jobs 1 --at-most 1` with a longer `--walltime`"
 _SPARE = 1.1  # of what was measured: a slower node, a full disk
 
 
@@ -33,30 +33,30 @@ class Standstill:
     over: bool = False  # each job begins the training again
 
 
-def standstill(seen: Saving, walltime: timedelta, grace: timedelta) -> Standstill | None:
+def standstill(earlier: Saving, walltime: timedelta, grace: timedelta) -> Standstill | None:
     """Why jobs of this length end before the program saves; None when they need not."""
-    if seen.over:
-        why = f"{seen.run} started over: {seen.over}"
+    if earlier.over:
+        why = f"{earlier.run} started over: {earlier.over}"
         return Standstill(why, f"change that, or {_ALONE}", over=True)
     given = (walltime - grace).total_seconds()
-    usable = given - seen.starting
+    usable = given - earlier.starting
     has = f"a job of {say_duration(walltime)} has {say_seconds(max(0.0, usable))} for training"
-    if seen.every and seen.every > usable:
-        why = f"{seen.run} saved every {say_seconds(seen.every)}, and {has}"
-        return Standstill(why, _longer(seen.every, seen, grace))
-    if seen.unsaved and seen.unsaved >= given:
-        why = f"{seen.run} saved nothing in {say_seconds(seen.unsaved)}, and {has}"
-        return Standstill(why, _longer(max(seen.unsaved, seen.epoch or 0.0), seen, grace))
-    if seen.every is None and seen.epoch and seen.epoch > usable:
-        why = f"an epoch of {seen.run} took {say_seconds(seen.epoch)}, and {has}"
-        return Standstill(why, _longer(seen.epoch, seen, grace), certain=False)
+    if earlier.every and earlier.every > usable:
+        why = f"{earlier.run} saved every {say_seconds(earlier.every)}, and {has}"
+        return Standstill(why, _longer(earlier.every, earlier, grace))
+    if earlier.unsaved and earlier.unsaved >= given:
+        why = f"{earlier.run} saved nothing in {say_seconds(earlier.unsaved)}, and {has}"
+        return Standstill(why, _longer(max(earlier.unsaved, earlier.epoch or 0.0), earlier, grace))
+    if earlier.every is None and earlier.epoch and earlier.epoch > usable:
+        why = f"an epoch of {earlier.run} took {say_seconds(earlier.epoch)}, and {has}"
+        return Standstill(why, _longer(earlier.epoch, earlier, grace), certain=False)
     return None
 
 
-def _longer(interval: float, seen: Saving, grace: timedelta) -> str:
-    if seen.begins_again:
-        return f"{seen.begins_again}, so {_ALONE}, or make it load its checkpoint"
-    needed = timedelta(seconds=seen.starting + _SPARE * interval) + grace
+def _longer(interval: float, earlier: Saving, grace: timedelta) -> str:
+    if earlier.begins_again:
+        return f"{earlier.begins_again}, so {_ALONE}, or make it load its checkpoint"
+    needed = timedelta(seconds=earlier.starting + _SPARE * interval) + grace
     minutes = -(-needed // timedelta(minutes=1))
     limit = f"{-(-needed // timedelta(seconds=1))}s" if minutes < 2 else f"{minutes}m"
     return f"save more often, or give each job more time: `--walltime {limit}`"

@@ -139,8 +139,8 @@ def looks_secret(name: str, value: str) -> bool:
 def parted(variables: Mapping[str, str]) -> tuple[dict[str, str], Secrets]:
     """Variables that everybody may see, and those that are likely to be secrets."""
     hidden = {name: text for name, text in variables.items() if looks_secret(name, text)}
-    seen = {name: text for name, text in variables.items() if name not in hidden}
-    return seen, Secrets(hidden)
+    shown = {name: text for name, text in variables.items() if name not in hidden}
+    return shown, Secrets(hidden)
 
 
 def may_tell_secret(comment: str) -> bool:
@@ -184,9 +184,9 @@ def _fits(name: str, patterns: tuple[str, ...]) -> bool:
 def read_lines(text: str) -> Iterator[tuple[str, str]]:
     """The variables in a file of lines `NAME=value`, as `.env` files have them."""
     for line in text.splitlines():
-        found = re.fullmatch(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*", line)
-        if found:
-            yield found[1], _unquoted(found[2])
+        assignment = re.fullmatch(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*", line)
+        if assignment:
+            yield assignment[1], _unquoted(assignment[2])
 
 
 def _unquoted(text: str) -> str:
@@ -220,7 +220,7 @@ def without_secrets(content: bytes) -> bytes | None:
     blanks = [(scan.values[path], _HIDDEN) for path in secrets] + [(span, "#") for span in comments]
     copy = _replaced(scan.text, blanks)
     written = [scan.text[slice(*scan.values[path])] for path in secrets]
-    texts = {*map(_text, secrets.values()), *written, *(each.strip("\"'") for each in written)}
+    texts = {*map(_text, secrets.values()), *written, *(text.strip("\"'") for text in written)}
     return None if _holds(copy, texts - {""}) else copy.encode()
 
 

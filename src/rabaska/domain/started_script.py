@@ -54,10 +54,14 @@ class StartedScript:
 
 def started_script(command: Sequence[str]) -> StartedScript | None:
     """None where the words do not tell, or where it is not looked for in the code."""
-    found = _started(list(command))
-    if found is None or found.word.startswith(("/", "~", "-")) or re.search(r"[{}$*]", found.word):
+    started = _started(list(command))
+    if (
+        started is None
+        or started.word.startswith(("/", "~", "-"))
+        or re.search(r"[{}$*]", started.word)
+    ):
         return None
-    return found
+    return started
 
 
 def _started(words: list[str]) -> StartedScript | None:

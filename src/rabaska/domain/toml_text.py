@@ -31,7 +31,7 @@ class Scan:
         self.lines: dict[Path, int] = {}  # of each key, table and list element, from 1
         self.values: dict[Path, Span] = {}  # where each text, number, … stands in `self.text`
         self.comments: list[Span] = []
-        self._breaks = [found.start() for found in re.finditer("\n", self.text)]
+        self._breaks = [match.start() for match in re.finditer("\n", self.text)]
         self._tables_in: dict[Path, int] = {}  # how many [[tables]] each list holds so far
         self._document()
 
@@ -116,8 +116,8 @@ class Scan:
     def _blank(self) -> None:
         start = self.at
         self.comments += [
-            (start + found.start(), start + found.end())
-            for found in _COMMENT.finditer(self._skip(_BLANK))
+            (start + match.start(), start + match.end())
+            for match in _COMMENT.finditer(self._skip(_BLANK))
         ]
 
     def _note(self, path: Path, line: int) -> Path:
@@ -128,11 +128,11 @@ class Scan:
         return bisect_right(self._breaks, self.at - 1) + 1
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self.text, self.at)
-        if found is None:
+        match = pattern.match(self.text, self.at)
+        if match is None:
             raise ValueError(f"line {self._line()} is not what tomllib accepts")
-        self.at = found.end()
-        return found[0]
+        self.at = match.end()
+        return match[0]
 
 
 def _plain_key(spelled: str) -> str:

@@ -109,22 +109,22 @@ def unusable(cluster: str, problem: Exception) -> CommandFailed:
     """What to tell of an answer that cannot be used."""
     where = cluster or "the cluster"
     return CommandFailed(
-        f"{where} gave an answer that rabaska's own program there does not give",
+        f"{where} gave an answer that rabaska's own program there never gives",
         why=str(problem),
-        hint="log in and see whether the `python` of its profile is the real one, and whether "
-        "start-up files change what commands print; nothing of the answer was used",
+        hint="log in and check whether the `python` of its profile is the real one, and whether "
+        "startup files change what commands print; the answer was not used",
     )
 
 
 def _problem(value: Any, shape: Shape, at: str) -> str:
     """Where a value is not of its shape, in words; empty where it is."""
     if isinstance(shape, tuple):
-        problems = [_problem(value, each, at) for each in shape]
+        problems = [_problem(value, part, at) for part in shape]
         return "" if "" in problems else problems[0]
     if isinstance(shape, list):
         if not isinstance(value, list):
             return _not(at, value, "a list")
-        return _first(_problem(each, shape[0], f"an entry of {at}") for each in value)
+        return _first(_problem(part, shape[0], f"an entry of {at}") for part in value)
     if isinstance(shape, Mapping):
         return _problem_of_object(value, shape, at)
     return "" if _fits(value, shape) else _not(at, value, _words(shape))
@@ -147,7 +147,7 @@ def _problem_of_object(value: Any, shape: Mapping[Any, Shape], at: str) -> str:
 
 
 def _first(problems: Any) -> str:
-    return next((each for each in problems if each), "")
+    return next((problem for problem in problems if problem), "")
 
 
 def _fits(value: Any, shape: Shape) -> bool:
@@ -181,7 +181,7 @@ def _not(at: str, value: object, what: str) -> str:
 def _words(shape: Shape) -> str:
     if isinstance(shape, re.Pattern):
         return f"of the form {shape.pattern}"
-    known = {
+    words = {
         None: "null",
         bool: "true or false",
         str: "a text",
@@ -192,7 +192,7 @@ def _words(shape: Shape) -> str:
         SIZE: "a size",
         NANOSECONDS: "a time in nanoseconds",
     }
-    return known.get(shape, "a number")
+    return words.get(shape, "a number")
 
 
 def _quoted(text: str) -> str:

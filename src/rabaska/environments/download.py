@@ -43,8 +43,8 @@ def fits(wheel: Path, python: str) -> bool:
         for name in archive.namelist():
             own = re.fullmatch(r"pip-([\w.]+)\.dist-info/METADATA", name)
             if own:
-                told = archive.read(name).decode(errors="replace")
-                least = re.search(r"^Requires-Python: *>= *(\d+)\.(\d+)", told, re.MULTILINE)
+                metadata = archive.read(name).decode(errors="replace")
+                least = re.search(r"^Requires-Python: *>= *(\d+)\.(\d+)", metadata, re.MULTILINE)
                 if _numbers(python) >= (3, 12) and _numbers(own[1]) < _SINCE_3_12:
                     return False
                 return not least or _numbers(python) >= (int(least[1]), int(least[2]))
@@ -56,8 +56,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _bundled() -> Iterator[Path]:
-    found = importlib.util.find_spec("ensurepip")
-    own = [Path(found.origin).parent / "_bundled"] if found and found.origin else []
+    spec = importlib.util.find_spec("ensurepip")
+    own = [Path(spec.origin).parent / "_bundled"] if spec and spec.origin else []
     for place in (*own, *_SYSTEM):
         yield from sorted(place.glob("pip-*.whl"), reverse=True)
 
@@ -98,8 +98,8 @@ class Target:
     @property
     def platforms(self) -> list[str]:
         """Every tag a wheel may carry to run there; pip does not derive older ones by itself."""
-        found = re.fullmatch(r"glibc-2\.([0-9]{1,3})(\..*)?", self.libc)
-        newest = int(found[1]) if found else 17
+        match = re.fullmatch(r"glibc-2\.([0-9]{1,3})(\..*)?", self.libc)
+        newest = int(match[1]) if match else 17
         tags = [f"manylinux_2_{n}_{self.machine}" for n in range(newest, _OLDEST_GLIBC - 1, -1)]
         named = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
         tags += [f"{tag}_{self.machine}" for least, tag in named.items() if newest >= least]

@@ -23,7 +23,7 @@ def main(pip: str, words: list[str]) -> None:
             if program not in _HARMLESS:
                 refused.append(program)
                 # pip goes on without what it only asks for its own description, as rustc.
-                raise PermissionError(f"{program} is not started")
+                raise PermissionError(f"{program} may not be started")
 
     sys.argv = ["pip", *words]
     if pip:
@@ -34,8 +34,8 @@ def main(pip: str, words: list[str]) -> None:
     except SystemExit as end:
         if end.code and any(program.startswith(("python", *_BUILDERS)) for program in refused):
             sys.stderr.write(
-                "ERROR: not all of it is wheels, and nothing is built on this computer: name each "
-                "package with a version, or build its wheel yourself\n"
+                "ERROR: not all packages have wheels, and none is built on this computer: name "
+                "each package with a version, or build its wheel yourself\n"
             )
         raise
 

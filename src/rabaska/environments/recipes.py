@@ -65,7 +65,7 @@ class BuiltEnvironment:
 
 
 def environment(
-    recipe: EnvironmentRecipe, site: BuildSite, found: BuiltEnvironment | None = None
+    recipe: EnvironmentRecipe, site: BuildSite, built: BuiltEnvironment | None = None
 ) -> Environment:
     """What `recipe` means on `site`."""
     before = [*_modules(recipe, site, _tell), *_variables(recipe)]
@@ -74,14 +74,14 @@ def environment(
     if recipe.kind == "virtualenv" and builds_once(recipe, site):
         folder = f"{site.envs}/{digest(recipe, site)}"
         setup = (*before, f"source {shlex.quote(folder + '/bin/activate')}")
-        build = _build_script(recipe, site, folder, found or BuiltEnvironment(VENV))
+        build = _build_script(recipe, site, folder, built or BuiltEnvironment(VENV))
         return Environment(setup=setup, build=build, folder=folder)
     if recipe.kind == "virtualenv":
-        steps = _virtualenv_steps(recipe, site, found or BuiltEnvironment())
+        steps = _virtualenv_steps(recipe, site, built or BuiltEnvironment())
         return Environment(setup=(*before, *_in_job(site, steps, _ACTIVATE)))
     if recipe.kind == "packed":
-        found = found or BuiltEnvironment(archive=f"{site.envs}/PACKED.tar")
-        return Environment(setup=(*before, *_in_job(site, _unpacking_steps(found), _use(found))))
+        built = built or BuiltEnvironment(archive=f"{site.envs}/PACKED.tar")
+        return Environment(setup=(*before, *_in_job(site, _unpacking_steps(built), _use(built))))
     current = [f'export PATH={shlex.quote(site.search_path)}:"$PATH"'] if site.search_path else []
     return Environment(setup=(*before, *current))
 
@@ -146,14 +146,14 @@ _ACTIVATE = f'source "${FOLDER}/bin/activate"'
 
 
 def _virtualenv_steps(
-    recipe: EnvironmentRecipe, site: BuildSite, found: BuiltEnvironment
+    recipe: EnvironmentRecipe, site: BuildSite, built: BuiltEnvironment
 ) -> list[str]:
-    make = _maker(recipe, site, found)
+    make = _maker(recipe, site, built)
     places = [expanding(place) for place in site.wheelhouse]
     unpack = []
-    if found.archive:
+    if built.archive:
         wheels = f'"${FOLDER}/wheels"'
-        unpack = [f"mkdir {wheels}", f"tar -xf {shlex.quote(found.archive)} -C {wheels}"]
+        unpack = [f"mkdir {wheels}", f"tar -xf {shlex.quote(built.archive)} -C {wheels}"]
         places.append(wheels)
     pins = shlex.quote(f"{site.envs}/{digest(recipe, site)}.txt")
     links = "".join(f" --find-links={place}" for place in places)
@@ -161,29 +161,29 @@ def _virtualenv_steps(
     return [f'{make} "${FOLDER}"', *unpack, _ACTIVATE, install]
 
 
-def _maker(recipe: EnvironmentRecipe, site: BuildSite, found: BuiltEnvironment) -> str:
+def _maker(recipe: EnvironmentRecipe, site: BuildSite, built: BuiltEnvironment) -> str:
     """The words that make an environment, before its folder."""
     python = shlex.quote(recipe.python)
-    if found.maker == VIRTUALENV:
+    if built.maker == VIRTUALENV:
         other = f" --python={python}" if recipe.python != "python3" else ""
         return f"virtualenv --no-download{other}"
-    if found.maker == BY_HAND:
-        return f"{python} {shlex.quote(site.program[-1])} venv --pip {shlex.quote(found.pip)}"
+    if built.maker == BY_HAND:
+        return f"{python} {shlex.quote(site.program[-1])} venv --pip {shlex.quote(built.pip)}"
     return f"{python} -m venv"
 
 
-def _unpacking_steps(found: BuiltEnvironment) -> list[str]:
+def _unpacking_steps(built: BuiltEnvironment) -> list[str]:
     where = f'"${FOLDER}"'
-    steps = [f"mkdir -p {where}", f"tar -xf {expanding(found.archive)} -C {where}"]
-    if found.conda:
+    steps = [f"mkdir -p {where}", f"tar -xf {expanding(built.archive)} -C {where}"]
+    if built.conda:
         return [*steps, f'"${FOLDER}/bin/python" "${FOLDER}/bin/conda-unpack"']
     # The programs of an environment begin with the path of the Python they were made for.
-    mend = f'sed -i "1s|^#!.*/python[0-9.]*\\$|#!${FOLDER}/bin/python|"'
-    return [*steps, f'find "${FOLDER}/bin" -type f -exec {mend} {{}} +']
+    repair = f'sed -i "1s|^#!.*/python[0-9.]*\\$|#!${FOLDER}/bin/python|"'
+    return [*steps, f'find "${FOLDER}/bin" -type f -exec {repair} {{}} +']
 
 
-def _use(found: BuiltEnvironment) -> str:
-    if found.conda:
+def _use(built: BuiltEnvironment) -> str:
+    if built.conda:
         return _ACTIVATE
     # Its own `activate` names the folder it was made in.
     return f'export VIRTUAL_ENV="${FOLDER}" PATH="${FOLDER}/bin:$PATH"'
@@ -200,9 +200,9 @@ def _in_job(site: BuildSite, steps: list[str], use: str) -> list[str]:
     if not site.every_node:
         own = steps if use in steps else [*steps, use]
         return [*where, *_or_failed(own)]
-    there = f'{space} --at "${SPACE}"'
-    each = [f"{site.every_node} bash -e <<END &&", there, *steps, "END"]
-    return [*where, *each, *_or_failed([use])]
+    enter = f'{space} --at "${SPACE}"'
+    on_every_node = [f"{site.every_node} bash -e <<END &&", enter, *steps, "END"]
+    return [*where, *on_every_node, *_or_failed([use])]
 
 
 def _or_failed(steps: list[str]) -> list[str]:
@@ -218,7 +218,7 @@ def _word(local: str) -> str:
 
 
 def _build_script(
-    recipe: EnvironmentRecipe, site: BuildSite, folder: str, found: BuiltEnvironment
+    recipe: EnvironmentRecipe, site: BuildSite, folder: str, built: BuiltEnvironment
 ) -> str:
     """Build once: the mark `complete` is written last, so a killed build is begun again.
 
@@ -233,7 +233,7 @@ def _build_script(
         f"rm -rf {where}",
         f"mkdir -p {where}",
         f"cat > {where}/requirements.txt",
-        f"{_maker(recipe, site, found)} {where} || exit {NEEDS_PIP}",
+        f"{_maker(recipe, site, built)} {where} || exit {NEEDS_PIP}",
         # Where a user's own settings send other packages is no place for these.
         f"env -u PIP_TARGET -u PIP_PREFIX PIP_USER=0 "
         f"{where}/bin/pip install --disable-pip-version-check --quiet{links}"

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from rabaska.domain.storage import StoredItem, StoreReport, unneeded
+from rabaska.domain.stored_items import StoredItem, StoreReport, unneeded
 from rabaska.domain.untrusted import count
 from rabaska.errors import CommandFailed
 from rabaska.records.home import Home

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.checkup import check_packages, check_site
-from rabaska.checkup.subject import Finding, SafeFix, Subject, look
+from rabaska.checkup import check_imports, check_site
+from rabaska.checkup.subject import Finding, SafeFix, Subject, read_subject
 from rabaska.domain.projects import Project
 from rabaska.errors import SettingsError
 from rabaska.node import files
@@ -34,7 +34,7 @@ class Diagnosis:
 def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) -> Diagnosis:
     """Everything that can be found, the cluster itself asked where there is one to ask."""
     cluster = cluster_named(on, home)
-    subject = look(project, cluster)
+    subject = read_subject(project, cluster)
     if "{" in cluster.store.replace("${", ""):
         offline = True  # its user has not said yet where to store
     job = job_spec(project, cluster, cluster.store or USUAL)
@@ -50,15 +50,15 @@ def _of_site(subject: Subject, site: SiteProbe) -> Iterator[Finding]:
     name, problem = subject.cluster.name, site.problem
     if problem:
         yield Finding("cluster.ssh", problem.what, f"--on {name}", problem.why, problem.hint)
-    question = check_packages.question(subject) if subject.cluster.is_here else {}
+    question = check_imports.question(subject) if subject.cluster.is_here else {}
     if question:
         here = ask_site(place_of(subject.cluster), question, usual={})
-        yield from check_packages.missing(
-            subject, here.get(check_packages.QUESTION, NO_ANSWER).text
+        yield from check_imports.missing(
+            subject, here.get(check_imports.QUESTION, NO_ANSWER).text
         )
     if site.answers:
         trial = scheduler_of(subject.cluster).read_prospect(site.answers.get(TRIAL, NO_ANSWER).text)
-        yield from check_site.checks(subject, check_site.Said(site.answers, trial))
+        yield from check_site.checks(subject, check_site.SiteAnswers(site.answers, trial))
 
 
 def _secrets(project: Project) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from rabaska.checkup.check_packages import read as read_requirements
+from rabaska.checkup.pinned_packages import read as read_requirements
 from rabaska.domain.amounts import duration, say_duration
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.data_placement import Placement, place
@@ -151,7 +151,7 @@ def plan(
         measure(folder, on, span, home, reporter or SilentReporter())
     speeds = measured(project, home)
     total, basis = _total(project, options, speeds)
-    sizes = [(each.name, dataset_contents.look(*each.paths).size) for each in project.datasets]
+    sizes = [(each.name, dataset_contents.read_contents(*each.paths).size) for each in project.datasets]
     stretch = longest_stretch(project, [each.name for each in chosen], home)
     need = replace(_need(project, options, total), stretch=stretch)
     offline = options.offline or not on
@@ -169,7 +169,7 @@ def _live(home: Home) -> list[Cluster]:
 def _one(need: Need, site: SiteProbe, sizes: list[tuple[str, int]], project: Project) -> OnePlan:
     cluster = site.cluster
     found = outlook(need, cluster, gpus())
-    told = OnePlan(found, cluster.title, farewell=cluster.farewell, unasked=_unasked(site))
+    told = OnePlan(found, cluster.title, farewell=cluster.retirement, unasked=_unasked(site))
     if found.choice is None:
         return told
     queue = cluster.partition(found.choice.queue)
@@ -182,7 +182,7 @@ def _one(need: Need, site: SiteProbe, sizes: list[tuple[str, int]], project: Pro
 
 def _unasked(site: SiteProbe) -> str:
     """A cluster that is gone says so by itself."""
-    return "" if site.cluster.farewell else site.unasked
+    return "" if site.cluster.retirement else site.unasked
 
 
 def _start(choice: Choice, site: SiteProbe, project: Project) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rabaska.domain.clusters import Tier
 from rabaska.domain.shell_words import expanding
-from rabaska.domain.storage import StoredItem, purge_day
+from rabaska.domain.stored_items import StoredItem, purge_day
 from rabaska.node.files import PARTIAL
 from rabaska.records.home import Home
 from rabaska.steps.connect import ConnectedCluster, connect

@@ -11,8 +11,8 @@ from importlib import resources
 _LAST_LINES = 1000  # the cause stands near the end, and a log can be very long
 _LONGEST_LINE = 2000
 
-# What may be heard where: a job's log speaks of its environment, its GPU and its data as well.
-_HEARD_WHILE = {
+# The stages of facts that apply to a text: a job's log speaks of its environment and data too.
+_STAGES_OF = {
     "run": {"run", "env", "gpu", "distributed", "data", "chain"},
     "submit": {"submit", "chain"},
     "connect": {"ssh", "transfer", "tunnel"},
@@ -21,7 +21,7 @@ _HEARD_WHILE = {
 _NEAR = 0.4  # about one word that six facts have, or two that many have
 
 # Words of every sentence: that two texts share them says nothing.
-_TELL_NOTHING = frozenset(
+_STOP_WORDS = frozenset(
     {
         "this",
         "that",
@@ -49,7 +49,7 @@ _TELL_NOTHING = frozenset(
 )
 
 _OWN_ERROR = "The program stopped with an error of its own."
-_OWN_FIX = "The lines above it in the log (`rabaska logs`) show where in the program it happened."
+_OWN_FIX = "The lines above it in the log (`rabaska logs`) show where it happened."
 
 
 @dataclass(frozen=True)
@@ -103,22 +103,23 @@ def explain(
     first. A Python traceback that nobody foresaw is quoted by its last line.
     """
     lines = _lines(text)
-    found = []
+    ranked = []
     for fact in facts():
         place = _last_place(fact, lines) if _applies(fact, stage, scheduler) else -1
         if place >= 0:
             failure = _failure(fact, lines[place])
-            found.append((fact.vague, -place, failure))
-    found.sort(key=lambda each: each[:2])
-    known = tuple(failure for _, _, failure in found)
+            ranked.append((fact.vague, -place, failure))
+    ranked.sort(key=lambda entry: entry[:2])
+    known = tuple(failure for _, _, failure in ranked)
     return known or (_own_error(lines) if stage in (None, "run") else ())
 
 
 def nearest(text: str, *, most: int = 3) -> tuple[KnownFailure, ...]:
     """The facts that share the most telling words with a text that none of them explains."""
-    said, rarity = _words(text), _rarity()
+    text_words, rarity = _words(text), _rarity()
     scores = {
-        fact: sum(rarity[word] for word in said & words) for fact, words in _vocabulary().items()
+        fact: sum(rarity[word] for word in text_words & words)
+        for fact, words in _vocabulary().items()
     }
     close = sorted(scores, key=lambda fact: -scores[fact])
     return tuple(_failure(fact) for fact in close[:most] if scores[fact] >= _NEAR)
@@ -135,12 +136,12 @@ def _vocabulary() -> dict[Fact, frozenset[str]]:
 @cache
 def _rarity() -> dict[str, float]:
     """How much a word tells: one when a single fact has it, less the more have it."""
-    heard = Counter(word for words in _vocabulary().values() for word in words)
-    return {word: count**-0.5 for word, count in heard.items()}
+    counts = Counter(word for words in _vocabulary().values() for word in words)
+    return {word: count**-0.5 for word, count in counts.items()}
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[a-z]{4,}|gpu|ssh|pip|tar", text.lower())) - _TELL_NOTHING
+    return frozenset(re.findall(r"[a-z]{4,}|gpu|ssh|pip|tar", text.lower())) - _STOP_WORDS
 
 
 def _failure(fact: Fact, line: str = "") -> KnownFailure:
@@ -148,8 +149,8 @@ def _failure(fact: Fact, line: str = "") -> KnownFailure:
 
 
 def _applies(fact: Fact, stage: str | None, scheduler: str | None) -> bool:
-    heard = stage is None or fact.stage in _HEARD_WHILE.get(stage, {stage})
-    return heard and (not scheduler or not fact.schedulers or scheduler in fact.schedulers)
+    fits = stage is None or fact.stage in _STAGES_OF.get(stage, {stage})
+    return fits and (not scheduler or not fact.schedulers or scheduler in fact.schedulers)
 
 
 def _lines(text: str) -> list[str]:

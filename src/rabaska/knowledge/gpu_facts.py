@@ -22,7 +22,7 @@ def builds() -> tuple[Build, ...]:
 
 def build_of(framework: str, version: Version, cuda: str = "") -> Build | None:
     """The build that was pinned; None when nothing is known of it, which is no bad sign."""
-    fitting = [each for each in builds() if each.is_meant(framework, version, cuda)]
+    fitting = [build for build in builds() if build.is_meant(framework, version, cuda)]
     return fitting[-1] if fitting else None
 
 

@@ -30,4 +30,4 @@ def _reasons() -> tuple[QueueReason, ...]:
 
 def reason_for(reason: str) -> QueueReason | None:
     """What is known of `reason`; None for the ordinary ones, Priority and Resources."""
-    return next((known for known in _reasons() if known.spelled.search(reason)), None)
+    return next((entry for entry in _reasons() if entry.spelled.search(reason)), None)

@@ -1,16 +1,16 @@
 """Where the content of a checkpoint goes: from an option or a folder to a load, and on from there.
 
 Names are followed, not values: what is assigned in any branch counts. A path becomes content where
-it is loaded; content reaches the counter where a training loop begins with it.
+it is loaded.
 """
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rabaska.scouting.scopes import Program, Scope
-from rabaska.scouting.source import argument, last_word, literal, text
+from rabaska.scouting.source import last_word, text
 
 PATH, CONTENT = 1, 2
 _ROUNDS = 12  # assignments that lead to assignments
@@ -27,7 +27,6 @@ _LOADS = re.compile(
 _INTO_STATE = re.compile(r"^(load_state_dict|load_weights|load_state|set_weights|set_state\w*)$")
 _BY_FRAMEWORK = ("ckpt_path", "resume_from_checkpoint")
 _PASSED_ON = re.compile(r"resume|ckpt|checkpoint|restore")
-_FIRST_ROUND = ("initial_epoch", "start_epoch", "initial_step", "init_step", "start_step")
 NUMBER = "int"  # of a path makes the number in it: content, though no file was read
 OURS = re.compile(r"RABASKA_(CHECKPOINTS?|RESUME|OUTPUT)", re.I)  # the variables that lead to one
 _NO_PART = ("shape", "size", "dtype", "ndim")
@@ -88,16 +87,16 @@ class Flow:
 
     def _return(self, value: ast.expr, scope: Scope) -> None:
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
-        found = [self.bits(part, scope) for part in parts]
+        returned = [self.bits(part, scope) for part in parts]
         before = self._returned.get(scope, [])
-        if before and len(before) != len(found):
-            whole = 0
-            for bits in (*before, *found):
-                whole |= bits
-            self._returned[scope] = [whole] * max(len(before), len(found))
+        if before and len(before) != len(returned):
+            combined = 0
+            for bits in (*before, *returned):
+                combined |= bits
+            self._returned[scope] = [combined] * max(len(before), len(returned))
             return
-        before = before or [0] * len(found)
-        self._returned[scope] = [a | b for a, b in zip(before, found, strict=True)]
+        before = before or [0] * len(returned)
+        self._returned[scope] = [a | b for a, b in zip(before, returned, strict=True)]
 
     def _assign(self, target: ast.expr, value: ast.expr, scope: Scope) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -111,13 +110,13 @@ class Flow:
         """What each of several targets gets."""
         if isinstance(value, ast.Tuple) and len(value.elts) == count:
             return [self.bits(part, scope) for part in value.elts]
-        whole = self.bits(value, scope)
+        combined = self.bits(value, scope)
         if isinstance(value, ast.Call):
             for function in self._program.called_by(value, scope):
                 parts = self._returned.get(function, [])
                 if len(parts) == count:
                     return parts
-        return [whole] * count
+        return [combined] * count
 
     def _mark(self, target: ast.AST, bits: int, scope: Scope) -> None:
         if not bits:
@@ -164,29 +163,32 @@ class Flow:
     def _call(self, call: ast.Call, scope: Scope) -> int:
         word = last_word(call)
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-        arguments = [*call.args, *(each.value for each in call.keywords)]
-        given, on = [self.bits(each, scope) for each in arguments], self.bits(receiver, scope)
-        whole = on
+        arguments = [*call.args, *(argument.value for argument in call.keywords)]
+        given, on = (
+            [self.bits(argument, scope) for argument in arguments],
+            self.bits(receiver, scope),
+        )
+        combined = on
         for bits in given:
-            whole |= bits
-        if any(OURS.fullmatch(text(each)) for each in call.args):
+            combined |= bits
+        if any(OURS.fullmatch(text(argument)) for argument in call.args):
             return PATH  # os.environ.get("RABASKA_CHECKPOINT")
         functions = self._program.called_by(call, scope)
-        if not functions and (not whole or _ASIDE.search(word)):
+        if not functions and (not combined or _ASIDE.search(word)):
             return 0
-        self.used = self.used or bool(whole & PATH)
+        self.used = self.used or bool(combined & PATH)
         self._sinks(call, scope, arguments, given, functions)
         if functions:
             return self._bound(call, functions, scope)
-        if whole & PATH and not whole & CONTENT and self._reads(call, word, on):
+        if combined & PATH and not combined & CONTENT and self._reads(call, word, on):
             self.loads.setdefault(id(call), CheckpointLoad(scope, call))
-            for each in arguments:
-                if isinstance(each, ast.Name) and not self.bits(each, scope):
-                    self._mark(each, CONTENT, scope)  # fabric.load(path, state)
+            for argument in arguments:
+                if isinstance(argument, ast.Name) and not self.bits(argument, scope):
+                    self._mark(argument, CONTENT, scope)  # fabric.load(path, state)
             if isinstance(receiver, ast.Name) and not self._program.is_of_others(receiver, scope):
                 self._mark(receiver, CONTENT, scope)  # checkpoint.restore(path)
             return CONTENT
-        return whole
+        return combined
 
     def _reads(self, call: ast.Call, word: str, on: int) -> bool:
         if _LOADS.search(word) or _INTO_STATE.search(word):
@@ -239,74 +241,6 @@ class Flow:
         if bits:
             self._add((id(function), name), bits)
 
-    def counter(self) -> bool:
-        """Whether a loop begins with a number that was loaded."""
-        return any(
-            self._begins_with_content(node, scope)
-            for scope in self._program.scopes
-            for node in scope.nodes
-        )
-
-    def _begins_with_content(self, node: ast.AST, scope: Scope) -> bool:
-        if isinstance(node, ast.Call):
-            return self._first_round(node, scope)
-        if isinstance(node, ast.While):
-            return any(self._counted(each, scope) for each in ast.walk(node))
-        if isinstance(node, ast.For):
-            return any(self._passes_over(each, scope) for each in _inside(node))
-        return False
-
-    def _first_round(self, call: ast.Call, scope: Scope) -> bool:
-        word = last_word(call)
-        firsts = [argument(call, name) for name in _FIRST_ROUND]
-        if word in ("range", "trange", "arange") and len(call.args) > 1:
-            firsts.append(call.args[0])
-        elif word in ("count", "enumerate"):
-            firsts.append(argument(call, "start", 0 if word == "count" else 1))
-        elif word == "islice" and len(call.args) > 2:
-            firsts.append(call.args[1])
-        elif word == "learn" and literal(argument(call, "reset_num_timesteps")) is False:
-            return bool(self.loads)  # Stable-Baselines counts in the model itself
-        return any(self.bits(first, scope) & CONTENT for first in firsts if first is not None)
-
-    def _counted(self, node: ast.AST, scope: Scope) -> bool:
-        """`step += 1`, of a step that was loaded."""
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-            return bool(self.bits(node.target, scope) & CONTENT)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
-            target, left = node.targets[0], node.value.left
-            same = ast.dump(_loaded(target)) == ast.dump(_loaded(left))
-            return same and bool(self.bits(left, scope) & CONTENT)
-        return False
-
-    def _passes_over(self, node: ast.AST, scope: Scope) -> bool:
-        """`if epoch < first: continue`, or `if step >= most: break` of a step that was loaded."""
-        if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
-            return False
-        leaves = any(isinstance(each, (ast.Continue, ast.Break, ast.Return)) for each in node.body)
-        sides = (node.test.left, *node.test.comparators)
-        return leaves and any(self.bits(side, scope) & CONTENT for side in sides)
-
-
-def _inside(loop: ast.For) -> Iterator[ast.AST]:
-    return (each for line in loop.body for each in ast.walk(line))
-
-
-def _loaded(node: ast.AST) -> ast.AST:
-    """The same name, read rather than assigned, so that both can be compared."""
-    return ast.parse(ast.unparse(node), mode="eval").body
-
 
 def _plain(path: str) -> str:
     return path.removeprefix("./").rstrip("/")
-
-
-def counts_rounds(program: Program) -> bool:
-    """Whether the training loop can be seen: one over numbers, or one with a condition."""
-    for scope in program.scopes:
-        for node in scope.nodes:
-            if isinstance(node, ast.While):
-                return True
-            if isinstance(node, ast.For) and re.search(r"range|enumerate", ast.unparse(node.iter)):
-                return True
-    return False

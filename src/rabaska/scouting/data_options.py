@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.domain.amounts import say_size
+from rabaska.domain.amounts import say_count, say_size
 from rabaska.domain.projects import FILL_IN
 from rabaska.scouting.folders import ProjectFolder, Survey
 from rabaska.scouting.script_options import Option
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import Source, SourceLine
+from rabaska.scouting.start_command import literal
 
 _SPLIT = re.compile(r"(train|val|valid|validation|test|eval)(?=_|$)")
 
@@ -25,6 +26,11 @@ class DataUse:
     option: Option | None = None
     inside: str = ""  # what the option is given below the folder: "/train"
 
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the folder that the option itself names."""
+        return self.option is not None and self.evidence == str(self.option.place)
+
 
 def for_options(
     taken: Sequence[Option], candidates: Sequence[ProjectFolder], project: Path, script: Script
@@ -32,13 +38,13 @@ def for_options(
     """A folder for each data option: its own default if that exists, else what was found."""
     uses = [_by_default(option, project, script) for option in taken]
     settled = any(uses)
-    found = []
+    chosen = []
     for option, use in zip(taken, uses, strict=True):
         # Once one option has its folder, another is left alone unless it must be given.
         wanted = option.required or not settled
-        found.append(use or _by_looking(option, candidates[0] if candidates and wanted else None))
+        chosen.append(use or _by_looking(option, candidates[0] if candidates and wanted else None))
         settled = settled or not _SPLIT.match(option.name)
-    return tuple(_share_parents(found))
+    return tuple(_share_parents(chosen))
 
 
 def _by_default(option: Option, project: Path, script: Script) -> DataUse | None:
@@ -56,16 +62,16 @@ def _by_default(option: Option, project: Path, script: Script) -> DataUse | None
 
 
 def _within(path: Path, project: Path) -> str:
-    whole = path.resolve()
-    if whole.is_relative_to(project.resolve()):
-        return whole.relative_to(project.resolve()).as_posix()
-    return str(whole)
+    resolved = path.resolve()
+    if resolved.is_relative_to(project.resolve()):
+        return resolved.relative_to(project.resolve()).as_posix()
+    return str(resolved)
 
 
 def _by_looking(option: Option, folder: ProjectFolder | None) -> DataUse:
     if folder is None:
         return DataUse(FILL_IN if option.required else "", str(option.place), option)
-    evidence = f"{option.place}; {counted(folder)}"
+    evidence = f"{option.place}; {described(folder)}"
     split = _SPLIT.match(option.name)
     for child in folder.children:
         leaf = child.name.rpartition("/")[2]
@@ -79,7 +85,7 @@ def _share_parents(uses: list[DataUse]) -> list[DataUse]:
     parents = [use.path.rpartition("/")[0] for use in uses]
     shared = []
     for use, parent in zip(uses, parents, strict=True):
-        together = {each.path for each in uses if each.path.rpartition("/")[0] == parent}
+        together = {other.path for other in uses if other.path.rpartition("/")[0] == parent}
         if parent and len(together) > 1:
             leaf = use.path.rpartition("/")[2]
             use = replace(use, path=parent, inside=f"/{leaf}{use.inside}")
@@ -96,7 +102,7 @@ def at_fixed_places(candidates: Sequence[ProjectFolder], script: Script) -> tupl
             named.append(DataUse(folder.name, str(place)))
     if named:
         return tuple(named)
-    return tuple(DataUse(each.name, counted(each)) for each in candidates[:1])
+    return tuple(DataUse(folder.name, described(folder)) for folder in candidates[:1])
 
 
 def outside(project: Path, sources: Sequence[Source]) -> tuple[DataUse, ...]:
@@ -104,15 +110,15 @@ def outside(project: Path, sources: Sequence[Source]) -> tuple[DataUse, ...]:
 
     Nothing above the project travels with its code.
     """
-    found: dict[str, DataUse] = {}
+    uses: dict[str, DataUse] = {}
     for source in sources:
         for node in source.nodes:
-            said = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(said, str) and re.fullmatch(r"(\.\./)+\w[\w./ -]*", said):
-                path = said.rstrip("/")
+            value = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(value, str) and re.fullmatch(r"(\.\./)+\w[\w./ -]*", value):
+                path = value.rstrip("/")
                 if _holds_files(project / path) and not project.is_relative_to(project / path):
-                    found.setdefault(path, DataUse(path, str(source.place(node, repr(said)))))
-    return tuple(found.values())
+                    uses.setdefault(path, DataUse(path, str(source.place(node, repr(value)))))
+    return tuple(uses.values())
 
 
 def _holds_files(folder: Path) -> bool:
@@ -123,23 +129,51 @@ def _holds_files(folder: Path) -> bool:
 
 
 def _mentioned(name: str, script: Script) -> SourceLine | None:
-    for each in script.sources:
-        for node in each.nodes:
+    for source in script.sources:
+        for node in source.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                said = node.value.removeprefix("./").rstrip("/")
-                if (said and f"{name}/".startswith(f"{said}/")) or said.startswith(f"{name}/"):
-                    return each.place(node, repr(node.value))
+                value = node.value.removeprefix("./").rstrip("/")
+                if (value and f"{name}/".startswith(f"{value}/")) or value.startswith(f"{name}/"):
+                    return source.place(node, repr(node.value))
     return None
 
 
-def counted(folder: ProjectFolder) -> str:
-    """`data/digits holds 4,000 files, 3.2 MB, in 10 class folders`."""
-    deepest = max([folder, *folder.children], key=lambda each: each.classes)
-    classes = f", in {deepest.classes} class folders" if deepest.classes > 1 else ""
-    files = f"{folder.files:,} file{'s' if folder.files != 1 else ''}"
-    return f"{folder.name} holds {files}, {say_size(folder.size)}{classes}"
+def described(folder: ProjectFolder) -> str:
+    """`data/digits has 4,000 files, 3.2 MB, in 10 class folders`."""
+    deepest = max([folder, *folder.children], key=lambda inner: inner.classes)
+    classes = f", in {say_count(deepest.classes, 'class folder')}" if deepest.classes > 1 else ""
+    files = say_count(folder.files, "file")
+    return f"{folder.name} has {files}, {say_size(folder.size)}{classes}"
 
 
-def lone_archives(seen: Survey) -> list[tuple[str, int]]:
+def lone_archives(survey: Survey) -> list[tuple[str, int]]:
     """Archives beside the code, too large to travel with it."""
-    return [(name, size) for name, size in seen.top.archives if size > 10 * 10**6]
+    return [(name, size) for name, size in survey.top.archives if size > 10 * 10**6]
+
+
+def dataset_names(uses: Sequence[DataUse]) -> dict[str, str]:
+    """A short name of its own for each path."""
+    names: dict[str, str] = {}
+    for use in uses:
+        if use.path and use.path not in names:
+            leaf = "data" if use.path == FILL_IN else use.path.rstrip("/").rpartition("/")[2]
+            plain = re.sub(r"[^a-z0-9_]+", "_", leaf.lower()).strip("_")[:30] or "data"
+            taken = set(names.values())
+            spare = (f"{plain}{number}" for number in range(2, 100))
+            names[use.path] = plain if plain not in taken else next(spare)
+    return names
+
+
+def option_values(uses: Sequence[DataUse], named: dict[str, str]) -> dict[str, str]:
+    """What each data option is given: `{data}`, or `{data.NAME}` when there are several."""
+    values = {}
+    for use in uses:
+        if use.option and use.path:
+            placeholder = "{data}" if len(named) == 1 else f"{{data.{named[use.path]}}}"
+            values[use.option.name] = placeholder + literal(use.inside)
+    return values
+
+
+def variable(dataset: str) -> str:
+    """The environment variable that holds the dataset's path in a job."""
+    return "RABASKA_DATA_" + re.sub(r"[^A-Z0-9]", "_", dataset.upper())

@@ -18,7 +18,7 @@ _MEANT_EMPTY = (".gitkeep", ".keep", ".gitignore", "__init__.py")
 
 @dataclass(frozen=True)
 class Contents:
-    """`whole` is false when a bounded look did not see all."""
+    """`complete` is false when a bounded read_contents did not see all."""
 
     files: int = 0
     size: int = 0  # bytes
@@ -26,33 +26,33 @@ class Contents:
     empty: tuple[str, ...] = ()  # files without content that should have some
     twice: int = 0  # files whose content another file has too
     twice_size: int = 0  # bytes of those
-    whole: bool = True
+    complete: bool = True
 
 
-def look(*places: Path, compare: bool = False) -> Contents:
+def read_contents(*places: Path, compare: bool = False) -> Contents:
     """Names and sizes of all files of a dataset; with `compare` those of one size are read.
 
     A place is a folder, or a single file, which is told by no name.
     """
-    until = time.monotonic() + LONGEST
-    seen: list[tuple[str, int]] = []
+    deadline = time.monotonic() + LONGEST
+    files: list[tuple[str, int]] = []
     names: list[tuple[str, int]] = []
-    whole = True
+    complete = True
     for path, size, name in _files(places):
-        seen.append((path, size))
+        files.append((path, size))
         names.append((name, size))
-        if len(seen) > MOST_FILES or time.monotonic() > until:
-            whole = False
+        if len(files) > MOST_FILES or time.monotonic() > deadline:
+            complete = False
             break
-    twice = list(_twice(seen)) if compare else []
+    twice = list(_twice(files)) if compare else []
     return Contents(
-        files=len(seen),
-        size=sum(size for _, size in seen),
-        archives=tuple(each for each in names if each[0].lower().endswith(_ARCHIVES)),
+        files=len(files),
+        size=sum(size for _, size in files),
+        archives=tuple(entry for entry in names if entry[0].lower().endswith(_ARCHIVES)),
         empty=tuple(name for name, size in names if not size and not name.endswith(_MEANT_EMPTY)),
         twice=len(twice),
         twice_size=sum(twice),
-        whole=whole,
+        complete=complete,
     )
 
 
@@ -82,24 +82,24 @@ def _walk(folder: Path) -> Iterator[tuple[str, int]]:
                 continue
 
 
-def _twice(seen: Iterable[tuple[str, int]]) -> Iterator[int]:
+def _twice(files: Iterable[tuple[str, int]]) -> Iterator[int]:
     """The size of each file after the first of those that hold the same."""
-    until = time.monotonic() + LONGEST
+    deadline = time.monotonic() + LONGEST
     alike: dict[int, list[str]] = defaultdict(list)
-    for path, size in seen:
+    for path, size in files:
         if size >= _LEAST_COMPARED:
             alike[size].append(path)
     read = 0
     for size, paths in alike.items():
-        known: set[bytes] = set()
+        digests: set[bytes] = set()
         for path in paths if len(paths) > 1 else ():
             read += size
-            if read > _MOST_READ or time.monotonic() > until:
+            if read > _MOST_READ or time.monotonic() > deadline:
                 return
             digest = _digest(path)
-            if digest in known:
+            if digest in digests:
                 yield size
-            known.add(digest)
+            digests.add(digest)
 
 
 def _digest(path: str) -> bytes:

@@ -53,10 +53,10 @@ class ProjectFolder:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a bounded walk saw; `whole` is false when it was cut short."""
+    """What a bounded walk saw; `complete` is false when it was cut short."""
 
     top: ProjectFolder
-    whole: bool
+    complete: bool
 
     def all(self) -> Iterator[ProjectFolder]:
         waiting = [self.top]
@@ -70,12 +70,12 @@ def survey(project: Path) -> Survey:
     """Walk the project without following links, for a bounded number of entries and seconds."""
     top = ProjectFolder("")
     waiting: list[tuple[Path, ProjectFolder, tuple[ProjectFolder, ...]]] = [(project, top, (top,))]
-    seen = 0
+    entries = 0
     until = time.monotonic() + LONGEST
     while waiting:
         path, folder, above = waiting.pop(0)
         for entry in _entries(path):
-            seen += 1
+            entries += 1
             if entry.is_dir(follow_symlinks=False):
                 if _is_walked(entry):
                     child = ProjectFolder(f"{folder.name}/{entry.name}".lstrip("/"))
@@ -83,9 +83,9 @@ def survey(project: Path) -> Survey:
                     waiting.append((Path(entry.path), child, (*above, child)))
             else:
                 _count(entry, folder, above)
-        if seen > MOST_ENTRIES or time.monotonic() > until:
+        if entries > MOST_ENTRIES or time.monotonic() > until:
             break
-    return Survey(top, whole=not waiting)
+    return Survey(top, complete=not waiting)
 
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:
@@ -120,18 +120,18 @@ def _count(
     folder.own_files += 1
     if entry.name.lower().endswith(_ARCHIVES):
         folder.archives.append((entry.name, size))
-    for each in above:
-        each.files += 1
-        each.size += size
-        each.code += entry.name.endswith(_CODE)
+    for folder in above:
+        folder.files += 1
+        folder.size += size
+        folder.code += entry.name.endswith(_CODE)
 
 
-def data_folders(seen: Survey, *, written: set[str]) -> list[ProjectFolder]:
+def data_folders(survey: Survey, *, written: set[str]) -> list[ProjectFolder]:
     """The folders that look like datasets, best first; `written` are those the program writes."""
-    found = []
-    for child in seen.top.children:
-        found += _datasets_in(child, written)
-    return sorted(found, key=lambda folder: (-_likeness(folder), -folder.files, folder.name))
+    datasets = []
+    for child in survey.top.children:
+        datasets += _datasets_in(child, written)
+    return sorted(datasets, key=lambda folder: (-_likeness(folder), -folder.files, folder.name))
 
 
 def _datasets_in(folder: ProjectFolder, written: set[str]) -> list[ProjectFolder]:
@@ -142,7 +142,7 @@ def _datasets_in(folder: ProjectFolder, written: set[str]) -> list[ProjectFolder
         return []
     inner = [child for child in folder.children if child.files]
     if not folder.own_files and _is_shelf(inner, name):
-        return [each for child in inner for each in _datasets_in(child, written)] or [folder]
+        return [dataset for child in inner for dataset in _datasets_in(child, written)] or [folder]
     return [folder]
 
 

@@ -73,16 +73,16 @@ class Role:
 
 def roles(options: Iterable[Option], usage: Usage) -> tuple[Role, ...]:
     """The options that have one, at most one per role but for data and output."""
-    found: dict[str, list[Option]] = {}
+    by_role: dict[str, list[Option]] = {}
     for option in options:
         what = role_of(option, usage)
         if what:
-            found.setdefault(what, []).append(option)
-    resumes = sorted(found.get(RESUME, []), key=lambda each: _resume_rank(each, usage))
-    found[RESUME] = resumes[:1]
-    found[CHECKPOINTS] = found.get(CHECKPOINTS, [])[:1]
-    found[LOGS] = found.get(LOGS, [])[:1]
-    return tuple(Role(what, option) for what, each in found.items() for option in each)
+            by_role.setdefault(what, []).append(option)
+    resumes = sorted(by_role.get(RESUME, []), key=lambda each: _resume_rank(each, usage))
+    by_role[RESUME] = resumes[:1]
+    by_role[CHECKPOINTS] = by_role.get(CHECKPOINTS, [])[:1]
+    by_role[LOGS] = by_role.get(LOGS, [])[:1]
+    return tuple(Role(what, option) for what, each in by_role.items() for option in each)
 
 
 def role_of(option: Option, usage: Usage) -> str:

@@ -41,7 +41,7 @@ def _operation(node: ast.BinOp, source: Source, depth: int) -> str:
 
 def _call(node: ast.Call, source: Source, depth: int) -> str:
     name = called(node)
-    parts = [path_of(each, source, depth + 1) for each in node.args]
+    parts = [path_of(argument, source, depth + 1) for argument in node.args]
     if name in _JOINS or (last_word(node) in ("joinpath", "Path") and len(parts) > 1):
         return _joined(parts)
     if last_word(node) == "format" and isinstance(node.func, ast.Attribute):
@@ -66,11 +66,11 @@ def _variable(node: ast.Name, source: Source, depth: int) -> str:
 
 def _assigned(node: ast.AST, name: str) -> ast.expr | None:
     if isinstance(node, ast.Assign):
-        found = any(isinstance(each, ast.Name) and each.id == name for each in node.targets)
-        return node.value if found else None
+        assigns = any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        return node.value if assigns else None
     if isinstance(node, ast.AnnAssign):
-        found = isinstance(node.target, ast.Name) and node.target.id == name
-        return node.value if found else None
+        assigns = isinstance(node.target, ast.Name) and node.target.id == name
+        return node.value if assigns else None
     if isinstance(node, ast.FunctionDef):
         return parameters(node).get(name)
     return None
@@ -80,12 +80,12 @@ def parameters(function: ast.FunctionDef) -> dict[str, ast.expr | None]:
     """The parameters of a function with their defaults."""
     given = function.args
     plain = [*given.posonlyargs, *given.args]
-    found: dict[str, ast.expr | None] = {each.arg: None for each in plain}
+    defaults: dict[str, ast.expr | None] = {parameter.arg: None for parameter in plain}
     for parameter, default in zip(reversed(plain), reversed(given.defaults), strict=False):
-        found[parameter.arg] = default
+        defaults[parameter.arg] = default
     for parameter, value in zip(given.kwonlyargs, given.kw_defaults, strict=True):
-        found[parameter.arg] = value
-    return found
+        defaults[parameter.arg] = value
+    return defaults
 
 
 def _joined(parts: list[str]) -> str:
@@ -98,12 +98,12 @@ def _tidy(path: str) -> str:
 
 def fixed_folder(path: str) -> str:
     """The folders at the front of `path` that are known: `a/b` for `a/b/epoch-*.pt`."""
-    known = []
+    fixed = []
     for part in path.removeprefix("./").split("/")[:-1]:
         if UNKNOWN in part:
             break
-        known.append(part)
-    return "/".join(known)
+        fixed.append(part)
+    return "/".join(fixed)
 
 
 def is_inside(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""All that a project's files tell, gathered: the answers that rabaska.toml asks for."""
+"""Everything that a project's files say about it: the values for rabaska.toml."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from rabaska.node.record import plan
 from rabaska.scouting import (
     data_options,
     folders,
-    hydra_options,
+    framework_options,
     requirements,
     script_traits,
     script_writes,
@@ -19,12 +19,12 @@ from rabaska.scouting import (
 )
 from rabaska.scouting.data_options import DataUse
 from rabaska.scouting.folders import ProjectFolder
-from rabaska.scouting.option_roles import DATA, RESUME, Usage, roles
+from rabaska.scouting.option_roles import DATA, RESUME, roles
 from rabaska.scouting.requirements import Packages
 from rabaska.scouting.resume_support import Resumption, by_option, resumption
 from rabaska.scouting.script_options import VALUE, Option
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.start_command import Words, given, literal, with_links, words
+from rabaska.scouting.start_command import Words, given, with_links, words
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Findings:
 def scout(project: Path, *, script: str = "", data: str = "") -> Findings:
     """What the files in `project` tell; `script` and `data` are answers somebody gave already."""
     read = scripts.find(project)
-    chosen = next((each for each in read.found if each.name == script), None)
+    chosen = next((candidate for candidate in read.found if candidate.name == script), None)
     chosen = chosen or next(iter(read.found), None)
     if chosen is None:
         return _nothing_to_start(project, read)
@@ -86,11 +86,11 @@ def _nothing_to_start(project: Path, read: scripts.Scripts) -> Findings:
 
 
 def _unread(read: scripts.Scripts) -> list[str]:
-    return [f"{each.name} was passed over: {each.problem}" for each in read.unread[:5]]
+    return [f"{source.name} was skipped: {source.problem}" for source in read.unread[:5]]
 
 
 class _Scouting:
-    """One look at one project: guesses and warnings gather while questions are answered."""
+    """One reading of one project, which collects guesses and warnings."""
 
     def __init__(self, project: Path, script: Script, read: scripts.Scripts, data: str) -> None:
         self.project = project
@@ -99,16 +99,16 @@ class _Scouting:
         self.guesses: list[Guess] = []
         self.warnings: list[str] = []
         self.writes = script.writes
-        self.options = all_options(script, project)
-        self.roles = roles(self.options, usage(script))
+        self.options = framework_options.all_options(script, project)
+        self.roles = roles(self.options, scripts.usage(script))
         self.survey = folders.survey(project)
         self.candidates = self._candidates(data)
 
     def findings(self) -> Findings:
-        self._tell_of_scripts()
+        self._add_scripts()
         uses = self._data()
-        named = _named(uses)
-        made = words(self.script, self.options, self.roles, _values(uses, named))
+        named = data_options.dataset_names(uses)
+        made = words(self.script, self.options, self.roles, data_options.option_values(uses, named))
         jobs = self._jobs(made)
         command = self._command(made, uses, named)
         patterns, keep = self._saved()
@@ -120,7 +120,7 @@ class _Scouting:
             self._guess("gpus", gpus[0], str(gpus[1]))
         needs = requirements.find(self.project)
         if needs:
-            self._guess("packages", needs.file, f"{needs.file} is there")
+            self._guess("packages", needs.file, f"{needs.file} exists")
         self.warnings += _unread(self.read)
         return Findings(
             project_name(self.project),
@@ -148,20 +148,20 @@ class _Scouting:
             for role in self.roles
             if role.what != DATA
         }
-        found = folders.data_folders(
+        datasets = folders.data_folders(
             self.survey, written=defaults | set(script_writes.kept(self.writes))
         )
-        return sorted(found, key=lambda each: each.name != data) if data else found
+        return sorted(datasets, key=lambda folder: folder.name != data) if data else datasets
 
-    def _tell_of_scripts(self) -> None:
+    def _add_scripts(self) -> None:
         self._guess("script", self.script.name, f"{self.script.name}: {self.script.why}")
-        rivals = [each.name for each in self.read.rivals if each is not self.script]
+        rivals = [script.name for script in self.read.rivals if script is not self.script]
         if rivals and self.script is self.read.found[0]:
             self.warnings.append(
-                f"{', '.join(rivals[:4])} can be started too; if that is the one, change `command`"
+                f"{', '.join(rivals[:4])} can be started too; if you meant that, change `command`"
             )
-        if not self.survey.whole:
-            self.warnings.append("the project holds so many files that not all were looked at")
+        if not self.survey.complete:
+            self.warnings.append("the project has so many files that some were not read")
 
     def _data(self) -> tuple[DataUse, ...]:
         taken = [role.option for role in self.roles if role.what == DATA]
@@ -179,8 +179,8 @@ class _Scouting:
                 self._guess("data", use.path, use.evidence)
         if all(use.path in ("", FILL_IN) for use in uses):
             self._warn_of_missing_data(taken[0])
-        elif len(self.candidates) > 1 and not any(_is_default(use) for use in uses):
-            others = ", ".join(each.name for each in self.candidates[1:4])
+        elif len(self.candidates) > 1 and not any(use.is_default for use in uses):
+            others = ", ".join(folder.name for folder in self.candidates[1:4])
             self.warnings.append(f"the data may also be {others}; if so, change `path`")
         return uses
 
@@ -204,7 +204,7 @@ class _Scouting:
     def _warn_of_missing_data(self, option: Option) -> None:
         self.warnings.append(
             f"{self.script.name} takes its data by `{option.spelled}` ({option.place}), but no "
-            "folder of data was found here: fill in [data] in rabaska.toml"
+            "data folder was found: fill in [data] in rabaska.toml"
         )
 
     def _command(
@@ -212,7 +212,7 @@ class _Scouting:
     ) -> Sequence[str]:
         for option in made.missing:
             self.warnings.append(
-                f"{option.place} must be given and nothing tells its value: "
+                f"{option.place} is required, and its value is not known: "
                 f"replace {FILL_IN} in `command`"
             )
         for role in self.roles:
@@ -221,7 +221,7 @@ class _Scouting:
         fixed = [use for use in uses if use.option is None]
         if not fixed:
             return made.command
-        links = {use.path: f"RABASKA_DATA_{_variable(named[use.path])}" for use in fixed}
+        links = {use.path: data_options.variable(named[use.path]) for use in fixed}
         return with_links(made.command, links)
 
     def _saved(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -237,8 +237,8 @@ class _Scouting:
             self._guess("keep", path, str(place))
         for write in script_writes.scattered(self.writes):
             self.warnings.append(
-                f"{write.place} writes {write.path} beside the code; it is saved when a job ends "
-                "in order, and lost if the node fails: better write into a folder"
+                f"{write.place} writes {write.path} next to the code; it is saved when a job ends "
+                "normally, and lost if the node fails: better write into a folder"
             )
         return tuple(patterns), tuple(keep)
 
@@ -247,94 +247,51 @@ class _Scouting:
         return folders.is_named_for_data(path) or any((self.project / path).glob("*.py"))
 
     def _jobs(self, made: Words) -> int:
-        """Several only where each would go on from what the one before it saved."""
-        found = self._resumption(made)
-        if found.goes_on:
-            self._guess("resumes", found.kind, found.place)
+        """Several only where each would resume from what the one before it saved."""
+        resumed = self._resumption(made)
+        if resumed.resumes:
+            self._guess("resumes", resumed.kind, resumed.place)
             return 3
         name = self.script.name
-        alone = "`jobs` is 1, and `walltime` must be enough for the whole training"
-        if found.kind == plan.UNREAD:
+        alone = "`jobs` is 1, and `walltime` must be long enough for the whole training"
+        if resumed.kind == plan.UNREAD:
             self.warnings.append(
-                f"whether {name} goes on from a checkpoint could not be read: {alone}; if you know "
+                f"could not tell whether {name} resumes from a checkpoint: {alone}; if you know "
                 "that it does, set `jobs`"
             )
-        elif found.kind == plan.WEIGHTS:
+        elif resumed.kind == plan.WEIGHTS:
             self.warnings.append(
-                f"{found.place} takes the weights only from a checkpoint, and no counter, so each "
-                f"job would repeat the training from its first step: {alone}"
+                f"{resumed.place} loads only the weights from a checkpoint, and no counter, so "
+                f"each job would repeat the training from its first step: {alone}"
             )
         else:
             self.warnings.append(
-                f"{name} does not go on from a checkpoint, so each job would begin anew: {alone}"
+                f"{name} does not resume from a checkpoint, so each job would start over: {alone}"
             )
         return 1
 
     def _resumption(self, made: Words) -> Resumption:
         """As the words have it; else by what else the program offers, which is then added."""
-        said = (*made.command, *made.resume)
-        found = resumption(self.script, self.options, self.roles, said)
-        if found.words:
-            made.resume += found.words
-            return resumption(self.script, self.options, self.roles, (*said, *found.words))
-        if found.kind != plan.NOT:
-            return found
-        loading = [each for each in self.options if self._may_load(each)]
-        by_options = [(each, by_option(self.script, each)) for each in loading]
-        for option, by in by_options:
-            if by and by.kind == plan.FULL:
+        words = (*made.command, *made.resume)
+        resumed = resumption(self.script, self.options, self.roles, words)
+        if resumed.words:
+            made.resume += resumed.words
+            return resumption(self.script, self.options, self.roles, (*words, *resumed.words))
+        if resumed.kind != plan.NOT:
+            return resumed
+        loading = [option for option in self.options if self._may_load(option)]
+        by_options = [(option, by_option(self.script, option)) for option in loading]
+        for option, loaded in by_options:
+            if loaded and loaded.kind == plan.FULL:
                 made.options += given(option, "{checkpoint}")
                 self._guess(RESUME, option.spelled, str(option.place))
-                return by
-        return next((by for _, by in by_options if by and by.kind == plan.WEIGHTS), found)
+                return loaded
+        return next(
+            (loaded for _, loaded in by_options if loaded and loaded.kind == plan.WEIGHTS), resumed
+        )
 
     def _may_load(self, option: Option) -> bool:
         named = {name.lower() for name in self.script.loads}
         taken = {role.option.name for role in self.roles}
         loaded = option.name in named or option.dest in named
         return option.kind == VALUE and loaded and option.name not in taken
-
-
-def usage(script: Script) -> Usage:
-    return Usage(frozenset().union(*(each.options for each in script.writes)), script.loads)
-
-
-def all_options(script: Script, project: Path) -> tuple[Option, ...]:
-    cli = script_traits.uses(script, "LightningCLI")
-    if cli:
-        return (
-            Option("--trainer.default_root_dir", VALUE, cli),
-            Option("--ckpt_path", VALUE, cli),
-        )
-    return (*script.options, *hydra_options.overrides(script, project))
-
-
-def _is_default(use: DataUse) -> bool:
-    return use.option is not None and use.evidence == str(use.option.place)
-
-
-def _named(uses: Sequence[DataUse]) -> dict[str, str]:
-    """A short name of its own for each path."""
-    names: dict[str, str] = {}
-    for use in uses:
-        if use.path and use.path not in names:
-            leaf = "data" if use.path == FILL_IN else use.path.rstrip("/").rpartition("/")[2]
-            plain = re.sub(r"[^a-z0-9_]+", "_", leaf.lower()).strip("_")[:30] or "data"
-            taken = set(names.values())
-            spare = (f"{plain}{number}" for number in range(2, 100))
-            names[use.path] = plain if plain not in taken else next(spare)
-    return names
-
-
-def _values(uses: Sequence[DataUse], named: dict[str, str]) -> dict[str, str]:
-    """What each data option is given: `{data}`, or `{data.NAME}` when there are several."""
-    values = {}
-    for use in uses:
-        if use.option and use.path:
-            placeholder = "{data}" if len(named) == 1 else f"{{data.{named[use.path]}}}"
-            values[use.option.name] = placeholder + literal(use.inside)
-    return values
-
-
-def _variable(name: str) -> str:
-    return re.sub(r"[^A-Z0-9]", "_", name.upper())

@@ -37,4 +37,4 @@ def _declares_dependencies(path: Path) -> bool:
     poetry = (
         content.get("tool", {}).get("poetry") if isinstance(content.get("tool"), dict) else None
     )
-    return any(isinstance(each, dict) and "dependencies" in each for each in (declared, poetry))
+    return any(isinstance(table, dict) and "dependencies" in table for table in (declared, poetry))

@@ -1,4 +1,4 @@
-"""Whether a program goes on from a checkpoint, as its source shows: state and counter, or less."""
+"""Whether a program resumes from a checkpoint, as its source shows: state and counter, or less."""
 
 import ast
 import re
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from rabaska.node.record import plan
 from rabaska.scouting import script_traits
-from rabaska.scouting.checkpoint_flow import NUMBER, OURS, CheckpointLoad, Flow, counts_rounds
+from rabaska.scouting.checkpoint_flow import NUMBER, OURS, CheckpointLoad, Flow
+from rabaska.scouting.loop_counter import counts_rounds, resumes_counter
 from rabaska.scouting.option_roles import CHECKPOINTS, LOGS, OUTPUT, Role
 from rabaska.scouting.path_expressions import UNKNOWN, fixed_folder
 from rabaska.scouting.scopes import Program, Scope
@@ -32,7 +33,7 @@ class Resumption:
     words: tuple[str, ...] = ()  # that would have the program load it, and are not given
 
     @property
-    def goes_on(self) -> bool:
+    def resumes(self) -> bool:
         return self.kind in (plan.FULL, plan.ITSELF, plan.VARIABLE)
 
 
@@ -41,16 +42,16 @@ def resumption(
 ) -> Resumption:
     """How the program goes on when `words`, of its command and of `resume`, are given to it."""
     program = Program(script.sources)
-    place = _reads_our_variables(script)
+    place = _uses_our_variables(script)
     if place:
-        found = _given(script, program, _options_given(options, words) | {""})
-        weights = found is not None and found.kind == plan.WEIGHTS
-        return found if found and weights else Resumption(plan.VARIABLE, place)
-    found = _given(script, program, _options_given(options, words))
-    if found and (found.goes_on or found.kind == plan.UNREAD):
-        return found
+        given = _given(script, program, _options_given(options, words) | {""})
+        weights = given is not None and given.kind == plan.WEIGHTS
+        return given if given and weights else Resumption(plan.VARIABLE, place)
+    given = _given(script, program, _options_given(options, words))
+    if given and (given.resumes or given.kind == plan.UNREAD):
+        return given
     own = _by_itself(script, program, options, roles, words)
-    return own if own.goes_on or not found else found
+    return own if own.resumes or not given else given
 
 
 def by_option(script: Script, option: Option) -> Resumption | None:
@@ -72,7 +73,7 @@ def _given(script: Script, program: Program, names: frozenset[str]) -> Resumptio
         return Resumption(plan.FULL, _place(flow.framework))
     read = [load for load in flow.loads.values() if last_word(load.call) != NUMBER]
     load = next(iter(read), None)
-    if flow.counter():
+    if resumes_counter(flow, program):
         return Resumption(plan.FULL, _place(load))
     if flow.opaque or (flow.used and load is None) or (load and not counts_rounds(program)):
         return Resumption(plan.UNREAD, _place(load))
@@ -90,18 +91,20 @@ def _by_itself(
     for name in _ITSELF:
         if script_traits.uses(script, name):
             return Resumption(plan.ITSELF, str(script_traits.uses(script, name)))
-    asked = _asks_trainer(script)
-    if asked:
-        return Resumption(plan.ITSELF, asked)
+    place = _trainer_resumes(script)
+    if place:
+        return Resumption(plan.ITSELF, place)
     flow = Flow(program, _written_by(script, roles), _fixed_places(script))
-    loads = [load for load in flow.loads.values() if not _for_other_ends(load, program, options)]
+    loads = [
+        load for load in flow.loads.values() if not _is_not_for_training(load, program, options)
+    ]
     if flow.framework:
         loads = [flow.framework]
-    elif not loads or not flow.counter():
+    elif not loads or not resumes_counter(flow, program):
         return Resumption(plan.NOT)
     gates = [_gate(load, program, options) for load in loads]
     wanted = next((gate for gate in gates if gate), ())
-    if wanted and not _is_said(wanted, words):
+    if wanted and not _is_given(wanted, words):
         return Resumption(plan.NOT, _place(loads[0]), wanted)
     return Resumption(plan.ITSELF, _place(loads[0]))
 
@@ -110,7 +113,7 @@ def _place(load: CheckpointLoad | None) -> str:
     return str(load.scope.source.place(load.call, called(load.call))) if load else ""
 
 
-def _reads_our_variables(script: Script) -> str:
+def _uses_our_variables(script: Script) -> str:
     for source in script.sources:
         if any(module.startswith("rabaska.training") for module in imported(source)):
             return f"{source.name}: rabaska.training"
@@ -153,17 +156,17 @@ def _variables(option: Option) -> set[str]:
 
 def _fixed_places(script: Script) -> frozenset[str]:
     """Paths, and folders, that stand in the source where it saves."""
-    found = set()
+    paths = set()
     for write in script.writes:
         path = write.path.removeprefix("./")
         if write.checkpoint and UNKNOWN not in path and path:
-            found.add(path)
+            paths.add(path)
         if write.checkpoint and fixed_folder(path):
-            found.add(fixed_folder(path))
-    return frozenset(found)
+            paths.add(fixed_folder(path))
+    return frozenset(paths)
 
 
-def _asks_trainer(script: Script) -> str:
+def _trainer_resumes(script: Script) -> str:
     """`trainer.train(resume_from_checkpoint=True)` looks into the output folder."""
     for source in script.sources:
         for call in source.calls():
@@ -176,7 +179,7 @@ def _asks_trainer(script: Script) -> str:
 def _gate(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> tuple[str, ...]:
     """The words of the option without which the load is not reached; none where it always is."""
     for test in _conditions(load.scope, load.call, program):
-        for option, value in _asked_in(test, options):
+        for option, value in _options_tested(test, options):
             if option.kind == FLAG and not _MEANS_OTHER.search(option.name):
                 return (option.spelled,)
             if value and _MEANS_RESUME.search(value):
@@ -184,14 +187,14 @@ def _gate(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> 
     return ()
 
 
-def _for_other_ends(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> bool:
+def _is_not_for_training(load: CheckpointLoad, program: Program, options: Sequence[Option]) -> bool:
     """Whether it is loaded to be evaluated, or exported."""
     tests = list(_conditions(load.scope, load.call, program))
-    asked = [each for test in tests for each in _asked_in(test, options)]
-    return any(_MEANS_OTHER.search(value or option.name) for option, value in asked)
+    conditions = [condition for test in tests for condition in _options_tested(test, options)]
+    return any(_MEANS_OTHER.search(value or option.name) for option, value in conditions)
 
 
-def _is_said(wanted: tuple[str, ...], words: Sequence[str]) -> bool:
+def _is_given(wanted: tuple[str, ...], words: Sequence[str]) -> bool:
     given = [part for word in words for part in (word, *word.split("=", 1))]
     return all(word in given for word in wanted)
 
@@ -201,21 +204,21 @@ def _conditions(
 ) -> Iterator[ast.expr]:
     """What must hold for `node` to be reached, through the functions that lead to it."""
     child: ast.AST = node
-    for each in scope.around(node):
-        body = each.body if isinstance(each, (ast.If, ast.IfExp)) else ()
+    for parent in scope.around(node):
+        body = parent.body if isinstance(parent, (ast.If, ast.IfExp)) else ()
         if child is body or (isinstance(body, list) and child in body):
-            yield each.test  # type: ignore[attr-defined]
-        child = each
+            yield parent.test  # type: ignore[attr-defined]
+        child = parent
     if depth < _DEEPEST and scope.above is not None:
         for caller, call in program.calls_of(scope):
             yield from _conditions(caller, call, program, depth + 1)
 
 
-def _asked_in(test: ast.expr, options: Sequence[Option]) -> Iterator[tuple[Option, str]]:
+def _options_tested(test: ast.expr, options: Sequence[Option]) -> Iterator[tuple[Option, str]]:
     """The options that a condition asks for, and the value they must have, if one is named."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         for part in test.values:
-            yield from _asked_in(part, options)
+            yield from _options_tested(part, options)
     elif isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.In)):
         value = text(test.comparators[0])
         yield from ((option, value) for option in _named(test.left, options) if value)
@@ -229,5 +232,7 @@ def _asked_in(test: ast.expr, options: Sequence[Option]) -> Iterator[tuple[Optio
 def _named(node: ast.AST, options: Sequence[Option]) -> list[Option]:
     name = called(node).rpartition(".")[2].lower()
     return [
-        each for each in options if name in (each.name, each.dest) and each.kind in (FLAG, VALUE)
+        option
+        for option in options
+        if name in (option.name, option.dest) and option.kind in (FLAG, VALUE)
     ]

@@ -27,7 +27,7 @@ class Scope:
         if not isinstance(self.node, _FUNCTIONS):
             return []
         given = self.node.args
-        plain = [each.arg for each in (*given.posonlyargs, *given.args)]
+        plain = [argument.arg for argument in (*given.posonlyargs, *given.args)]
         return plain[1:] if self.in_class and plain[:1] in (["self"], ["cls"]) else plain
 
     def owner(self, name: str) -> "Scope":
@@ -113,10 +113,10 @@ class Program:
 
 def _modules(source: Source, own: set[str]) -> frozenset[str]:
     """The names of modules that a file imports and that are not files of the program."""
-    found = set()
+    names = set()
     for node in source.nodes:
         if isinstance(node, ast.Import):
-            for each in node.names:
-                if each.name.rpartition(".")[2] not in own:
-                    found.add(each.asname or each.name.partition(".")[0])
-    return frozenset(found)
+            for alias in node.names:
+                if alias.name.rpartition(".")[2] not in own:
+                    names.add(alias.asname or alias.name.partition(".")[0])
+    return frozenset(names)

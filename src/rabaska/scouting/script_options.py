@@ -35,9 +35,9 @@ class Option:
 
 def options(source: Source) -> tuple[Option, ...]:
     """Every option `source` declares, in the order of its lines, each name once."""
-    found = sorted(_declared(source), key=lambda option: option.place.line)
+    declared = sorted(_declared(source), key=lambda option: option.place.line)
     once: dict[tuple[str, str], Option] = {}
-    for option in found:
+    for option in declared:
         once.setdefault((option.command, option.name), option)
     return tuple(once.values())
 
@@ -69,7 +69,7 @@ def _declared(source: Source) -> Iterator[Option]:
 
 
 def _argparse(call: ast.Call, source: Source, subcommands: dict[str, str]) -> Iterator[Option]:
-    names = [text(each) for each in call.args if text(each)]
+    names = [text(word) for word in call.args if text(word)]
     if not names:
         return
     action = text(argument(call, "action")) or last_word(argument(call, "action") or ast.Pass())
@@ -96,7 +96,7 @@ def _argparse(call: ast.Call, source: Source, subcommands: dict[str, str]) -> It
 
 
 def _click(call: ast.Call, source: Source) -> Iterator[Option]:
-    names = [text(each) for each in call.args if text(each)]
+    names = [text(word) for word in call.args if text(word)]
     if not names:
         return
     default = argument(call, "default")
@@ -159,7 +159,7 @@ def _of_function(call: ast.Call, source: Source) -> Iterator[Option]:
 
 
 def _is_typer_command(function: ast.FunctionDef, source: Source) -> bool:
-    decorated = any(last_word(each) == "command" for each in function.decorator_list)
+    decorated = any(last_word(decorator) == "command" for decorator in function.decorator_list)
     return decorated and any(called(call) == "typer.Typer" for call in source.calls())
 
 
@@ -167,14 +167,19 @@ def _of_signature(
     function: ast.FunctionDef, source: Source, *, dashes: bool = True
 ) -> Iterator[Option]:
     """Parameters as typer (`--data-dir`) and fire (`--data_dir`) spell them."""
-    hints = {each.arg: each for each in [*function.args.args, *function.args.kwonlyargs]}
+    hints = {
+        parameter.arg: parameter for parameter in [*function.args.args, *function.args.kwonlyargs]
+    }
     for name, default in parameters(function).items():
         spelled = "--" + (name.replace("_", "-") if dashes else name)
         given, positional = default, default is None and dashes
         if isinstance(default, ast.Call) and last_word(default) in ("Option", "Argument"):
             given = argument(default, "default", 0)
             positional = last_word(default) == "Argument"
-            spelled = next((text(each) for each in default.args if text(each)[:2] == "--"), spelled)
+            spelled = next(
+                (text(parameter) for parameter in default.args if text(parameter)[:2] == "--"),
+                spelled,
+            )
         truth = isinstance(literal(given), bool)
         missing = given is None or literal(given) is Ellipsis
         hint = hints[name].annotation
@@ -219,13 +224,13 @@ def _fields(node: ast.ClassDef, source: Source) -> Iterator[Option]:
 
 def _subcommands(source: Source) -> dict[str, str]:
     """The variables that hold a subcommand's parser, and the word each answers to."""
-    found: dict[str, str] = {}
+    commands: dict[str, str] = {}
     for node in source.nodes:
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
             continue
         if last_word(node.value) == "add_parser" and node.value.args:
-            found |= {called(target): text(node.value.args[0]) for target in node.targets}
-    return found
+            commands |= {called(target): text(node.value.args[0]) for target in node.targets}
+    return commands
 
 
 def _argv(node: ast.Assign, source: Source) -> Iterator[Option]:
@@ -258,4 +263,4 @@ def _globals(source: Source) -> Iterator[Option]:
 
 
 def _opens(call: ast.Call) -> bool:
-    return any(isinstance(each, ast.Call) and called(each) == "open" for each in ast.walk(call))
+    return any(isinstance(inner, ast.Call) and called(inner) == "open" for inner in ast.walk(call))

@@ -25,28 +25,28 @@ _MANY_GPUS = re.compile(
 
 def progress(script: Script) -> tuple[str, SourceLine] | None:
     """A pattern for the step numbers it prints, from the text of its print and log calls."""
-    found: dict[tuple[int, bool], tuple[str, SourceLine]] = {}
+    candidates: dict[tuple[int, bool], tuple[str, SourceLine]] = {}
     program = Program(script.sources)
     for scope in program.scopes:
-        each = scope.source
+        source = scope.source
         for call in scope.nodes:
             if not isinstance(call, ast.Call) or last_word(call) not in _PRINTS:
                 continue
-            if not _again_and_again(call, scope, program):
+            if not _is_repeated(call, scope, program):
                 continue
             for match in _COUNTED.finditer(_printed(call)):
                 pattern = _pattern(match[0].removesuffix("\x00")) + r"(?P<step>\d+)"
                 rank = (_BETTER.index(match["word"].lower()), not match["before"])
-                found.setdefault(rank, (pattern, each.place(call, called(call))))
-    return found[min(found)] if found else None
+                candidates.setdefault(rank, (pattern, source.place(call, called(call))))
+    return candidates[min(candidates)] if candidates else None
 
 
-def _again_and_again(node: ast.AST, scope: Scope, program: Program, depth: int = 0) -> bool:
+def _is_repeated(node: ast.AST, scope: Scope, program: Program, depth: int = 0) -> bool:
     """Whether it is done in a loop, or by a function that is called in one or from outside.
 
     What is printed once, as "starting at epoch 0", tells no progress.
     """
-    if any(isinstance(each, ast.For | ast.While) for each in scope.around(node)):
+    if any(isinstance(parent, ast.For | ast.While) for parent in scope.around(node)):
         return True
     if scope.above is None or depth > _DEEPEST:
         return False
@@ -54,7 +54,7 @@ def _again_and_again(node: ast.AST, scope: Scope, program: Program, depth: int =
     named = getattr(scope.node, "name", "") in ("main", "__init__")
     if not calls:
         return not named
-    return any(_again_and_again(call, caller, program, depth + 1) for caller, call in calls)
+    return any(_is_repeated(call, caller, program, depth + 1) for caller, call in calls)
 
 
 def _pattern(printed: str) -> str:
@@ -65,7 +65,7 @@ def _pattern(printed: str) -> str:
 
 def _printed(call: ast.Call) -> str:
     """The text of a call's arguments, with a NUL for each value put in."""
-    return " ".join(_text(each) for each in call.args)
+    return " ".join(_text(argument) for argument in call.args)
 
 
 def _text(node: ast.AST) -> str:
@@ -99,10 +99,10 @@ def _first(calls: dict[str, SourceLine], wanted: re.Pattern[str]) -> SourceLine 
 
 def downloads(script: Script) -> SourceLine | None:
     """Where the script would fetch its data by itself, as torchvision's datasets do."""
-    for each in script.sources:
-        for call in each.calls():
+    for source in script.sources:
+        for call in source.calls():
             if literal(argument(call, "download")) is True:
-                return each.place(call, called(call))
+                return source.place(call, called(call))
     return None
 
 

@@ -142,14 +142,14 @@ def _imports(source: Source, part: str) -> bool:
 
 def imported(source: Source) -> set[str]:
     """The dotted names of what a script imports, with a dot in front for relative ones."""
-    found = set()
+    modules = set()
     for node in source.nodes:
         if isinstance(node, ast.Import):
-            found |= {each.name for each in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = "." * node.level + (node.module or "")
-            found |= {base, *(f"{base}.{each.name}" for each in node.names)}
-    return found
+            modules |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+    return modules
 
 
 def used(node: ast.AST | None, source: Source) -> frozenset[str]:
@@ -157,11 +157,11 @@ def used(node: ast.AST | None, source: Source) -> frozenset[str]:
     if node is None:
         return frozenset()
     names = set()
-    for each in ast.walk(node):
-        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
-            names.add(each.attr)
-        elif isinstance(each, ast.Name):
-            names |= {each.id, *_assigned_from(each.id, source)}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
+            names.add(inner.attr)
+        elif isinstance(inner, ast.Name):
+            names |= {inner.id, *_assigned_from(inner.id, source)}
     return frozenset(names)
 
 
@@ -177,20 +177,20 @@ def _assigned_from(name: str, source: Source) -> Iterator[str]:
 
 def loads(source: Source) -> frozenset[str]:
     """The options whose value the script loads a saved state from."""
-    found: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset()
     for call in source.calls():
         if called(call) in _LOADERS or last_word(call) in _LOADERS:
-            found |= used(call.args[0] if call.args else None, source)
+            options |= used(call.args[0] if call.args else None, source)
         elif last_word(call) in ("fit", "train"):
             resume = argument(call, "ckpt_path") or argument(call, "resume_from_checkpoint")
-            found |= used(resume, source)
-    return found
+            options |= used(resume, source)
+    return options
 
 
-def patterns(found: tuple[Write, ...]) -> dict[str, SourceLine]:
+def patterns(writes: tuple[Write, ...]) -> dict[str, SourceLine]:
     """The file name patterns of the checkpoints among `found`, each with where it was seen."""
     named: dict[str, SourceLine] = {}
-    for write in found:
+    for write in writes:
         name = write.path.rpartition("/")[2]
         if write.checkpoint and (name == _FOLDER or _SUFFIX.search(name)):
             named.setdefault(name, write.place)
@@ -202,13 +202,13 @@ def _only_a_result(name: str) -> bool:
     return bool(_NOT_FOR_CONTINUING.search(name)) or name.endswith((".npy", ".json"))
 
 
-def kept(found: tuple[Write, ...], *, chosen: Collection[str] = ()) -> dict[str, SourceLine]:
+def kept(writes: tuple[Write, ...], *, chosen: Collection[str] = ()) -> dict[str, SourceLine]:
     """What the script leaves at fixed places beside its code: folders, or single files.
 
     What comes from one of the options in `chosen` is written where the command says.
     """
     places: dict[str, SourceLine] = {}
-    for write in found:
+    for write in writes:
         if not is_inside(write.path) or write.options.intersection(chosen):
             continue
         folder = fixed_folder(write.path).split("/")[0]
@@ -219,11 +219,11 @@ def kept(found: tuple[Write, ...], *, chosen: Collection[str] = ()) -> dict[str,
     return places
 
 
-def scattered(found: tuple[Write, ...]) -> tuple[Write, ...]:
+def scattered(writes: tuple[Write, ...]) -> tuple[Write, ...]:
     """Checkpoints with changing names right beside the code: no single path to keep."""
     return tuple(
         write
-        for write in found
+        for write in writes
         if write.checkpoint
         and "/" not in write.path.removeprefix("./")
         and UNKNOWN in write.path[1:]

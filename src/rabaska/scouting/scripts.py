@@ -5,10 +5,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from rabaska.scouting import source
+from rabaska.scouting.option_roles import Usage
 from rabaska.scouting.script_options import Option, options
 from rabaska.scouting.script_writes import Write, imported, loads, writes
-from rabaska.scouting.source import Source, SourceLine, called, last_word
+from rabaska.scouting.source import Source, SourceLine, called, last_word, read
 
 MOST_SCRIPTS = 400
 _PLACES = ("*.py", "*/*.py", "src/*/*.py")
@@ -59,21 +59,21 @@ class Script:
 
     @property
     def writes(self) -> tuple[Write, ...]:
-        return tuple(write for each in self.sources for write in writes(each))
+        return tuple(write for source in self.sources for write in writes(source))
 
     @property
     def loads(self) -> frozenset[str]:
-        return frozenset[str]().union(*(loads(each) for each in self.sources))
+        return frozenset[str]().union(*(loads(source) for source in self.sources))
 
     @property
     def calls(self) -> dict[str, SourceLine]:
         """Every dotted name it calls, with the first place."""
-        found: dict[str, SourceLine] = {}
-        for each in self.sources:
-            for node in each.nodes:
+        places: dict[str, SourceLine] = {}
+        for source in self.sources:
+            for node in source.nodes:
                 if isinstance(node, ast.Call):
-                    found.setdefault(called(node), each.place(node, called(node)))
-        return found
+                    places.setdefault(called(node), source.place(node, called(node)))
+        return places
 
 
 @dataclass(frozen=True)
@@ -88,17 +88,17 @@ class Scripts:
     def rivals(self) -> tuple[Script, ...]:
         """Those that could be meant: about as likely as the first, which is one of them."""
         best = self.found[0].score if self.found else 0
-        return tuple(each for each in self.found if each.score >= best - 1)
+        return tuple(script for script in self.found if script.score >= best - 1)
 
 
 def find(project: Path) -> Scripts:
     sources = _read(project)
-    found = [_script(each, sources) for each in sources.values() if not each.problem]
+    readable = [_script(source, sources) for source in sources.values() if not source.problem]
     able = sorted(
-        (each for each in found if each.score > 0),
-        key=lambda each: (-each.score, each.name.count("/"), each.name),
+        (script for script in readable if script.score > 0),
+        key=lambda script: (-script.score, script.name.count("/"), script.name),
     )
-    unread = tuple(each for each in sources.values() if each.problem)
+    unread = tuple(source for source in sources.values() if source.problem)
     notebooks = sorted(path.name for path in project.glob("*.ipynb"))
     return Scripts(tuple(able), unread, tuple(notebooks))
 
@@ -110,7 +110,7 @@ def _read(project: Path) -> dict[str, Source]:
             name = path.relative_to(project).as_posix()
             if not _skipped(name) and path.is_file() and len(names) < MOST_SCRIPTS:
                 names.setdefault(name, path)
-    return {name: source.read(path, name) for name, path in names.items()}
+    return {name: read(path, name) for name, path in names.items()}
 
 
 def _skipped(name: str) -> bool:
@@ -128,9 +128,9 @@ def _reached(main: Source, sources: dict[str, Source]) -> tuple[Source, ...]:
     """`main` and the project's own modules it imports, however far."""
     reached, waiting = {main.name: main}, [main]
     while waiting:
-        each = waiting.pop(0)
-        for module in imported(each):
-            for name in _files_of(module, each.name):
+        source = waiting.pop(0)
+        for module in imported(source):
+            for name in _files_of(module, source.name):
                 if name in sources and name not in reached:
                     reached[name] = sources[name]
                     waiting.append(sources[name])
@@ -156,15 +156,15 @@ def _score(main: Source, reached: tuple[Source, ...]) -> tuple[int, str]:
         reasons.append("it is named for training")
     if _OTHERWISE.search(main.name.rpartition("/")[2]):
         score -= 4
-    if any(last_word(call) in _TRAINING_CALLS for each in reached for call in each.calls()):
+    if any(last_word(call) in _TRAINING_CALLS for source in reached for call in source.calls()):
         score += 2
         reasons.append("it trains")
-    if any(write.checkpoint for each in reached for write in writes(each)):
+    if any(write.checkpoint for source in reached for write in writes(source)):
         score += 2
         reasons.append("it saves its state")
-    if any(_framework(each) for each in reached):
+    if any(_framework(source) for source in reached):
         score += 1
-    if any(options(each) for each in reached):
+    if any(options(source) for source in reached):
         score += 1
         reasons.append("it takes options")
     return max(score, 1), ", ".join(reasons) or "it can be started"
@@ -189,5 +189,10 @@ def _does_something(main: Source) -> bool:
     return False
 
 
-def _framework(each: Source) -> bool:
-    return any(module.split(".")[0] in _FRAMEWORKS for module in imported(each))
+def _framework(source: Source) -> bool:
+    return any(module.split(".")[0] in _FRAMEWORKS for module in imported(source))
+
+
+def usage(script: Script) -> Usage:
+    """How the script uses its options."""
+    return Usage(frozenset().union(*(write.options for write in script.writes)), script.loads)

@@ -11,44 +11,44 @@ from rabaska.scouting.project_facts import Findings
 _WIDTH = 96
 
 
-def text(found: Findings) -> str:
+def text(facts: Findings) -> str:
     """A commented rabaska.toml that can be loaded as it is."""
     parts = [
-        _head(found),
-        _command(found),
-        _data(found),
-        _environment(found),
-        _resources(found),
-        _chain(found),
-        _checkpoints(found),
-        _output(found),
-        _progress(found),
+        _head(facts),
+        _command(facts),
+        _data(facts),
+        _environment(facts),
+        _resources(facts),
+        _chain(facts),
+        _checkpoints(facts),
+        _output(facts),
+        _progress(facts),
         _clusters(),
     ]
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
 
 
-def _head(found: Findings) -> Iterator[str]:
-    yield "# Written by `rabaska init` from what it read in this folder; nothing was run."
+def _head(facts: Findings) -> Iterator[str]:
+    yield "# Written by `rabaska init` from the files in this folder; nothing was run."
     yield "# Check the guesses, then: rabaska run"
-    for warning in found.warnings:
+    for warning in facts.warnings:
         yield from _comment(f"NOTE: {warning}")
 
 
-def _command(found: Findings) -> Iterator[str]:
-    yield f"name = {quoted(found.name)}"
+def _command(facts: Findings) -> Iterator[str]:
+    yield f"name = {quoted(facts.name)}"
     yield ""
     yield "# {data}, {output}, {checkpoints} and {checkpoint} become paths on the node. As long as"
     yield "# there is no checkpoint, {checkpoint} is left out together with the option before it."
-    if FILL_IN in found.command:
+    if FILL_IN in facts.command:
         yield f"# TO DO: replace {FILL_IN}."
     for what in ("script", "output", "checkpoints", "logs", "resume", "save"):
-        if found.evidence(what):
-            yield from _comment(f"{what}: {found.evidence(what)}")
-    yield f"command = {_words(found.command)}"
-    if found.resume:
+        if facts.evidence(what):
+            yield from _comment(f"{what}: {facts.evidence(what)}")
+    yield f"command = {_words(facts.command)}"
+    if facts.resume:
         yield "# Added to the command once there is a checkpoint."
-        yield f"resume = {_words(found.resume)}"
+        yield f"resume = {_words(facts.resume)}"
 
 
 def _words(words: Sequence[str]) -> str:
@@ -61,84 +61,82 @@ def _words(words: Sequence[str]) -> str:
     return quoted(line) if plain else f"[{', '.join(quoted(word) for word in words)}]"
 
 
-def _data(found: Findings) -> Iterator[str]:
+def _data(facts: Findings) -> Iterator[str]:
     yield "# Each dataset is packed once, and put on the node's own disk before training."
-    evidence = {guess.value: guess.evidence for guess in found.guesses if guess.what == "data"}
-    for name, path in found.datasets:
-        yield from _comment(
-            evidence.get(path, f"TO DO: replace {FILL_IN} by the folder of the data.")
-        )
+    evidence = {guess.value: guess.evidence for guess in facts.guesses if guess.what == "data"}
+    for name, path in facts.datasets:
+        yield from _comment(evidence.get(path, f"TO DO: replace {FILL_IN} with the data folder."))
         yield f"[data.{name}]"
         yield f"path = {quoted(path)}"
-    if not found.datasets:
+    if not facts.datasets:
         yield "# TO DO if the program reads data: name the folder, and use {data} in `command`."
         yield "# [data.samples]"
         yield '# path = "data/samples"'
 
 
-def _environment(found: Findings) -> Iterator[str]:
+def _environment(facts: Findings) -> Iterator[str]:
     yield "[environment]"
     yield 'kind = "current"   # the Python of the shell that runs `rabaska run`'
-    if found.packages is None:
+    if facts.packages is None:
         yield "# No list of packages was found; a cluster will need a requirements.txt."
-    elif found.packages.kind == "requirements":
+    elif facts.packages.kind == "requirements":
         yield "# A cluster can build its own, from your list of packages:"
         yield "# [cluster.NAME.environment]"
         yield '# kind = "virtualenv"'
-        yield f"# requirements = {quoted(found.packages.file)}"
+        yield f"# requirements = {quoted(facts.packages.file)}"
     else:
         yield from _comment(
-            f"Packages are listed in {found.packages.file}. For a cluster, write them to a "
+            f"Packages are listed in {facts.packages.file}. For a cluster, write them to a "
             "requirements.txt too (pip freeze), or name an environment that exists there with "
             'kind = "activate" and path.'
         )
 
 
-def _resources(found: Findings) -> Iterator[str]:
+def _resources(facts: Findings) -> Iterator[str]:
     yield "[resources]"
-    yield 'walltime = "1h"   # of one job; training that needs longer goes on in the next one'
-    if found.gpus == "needed":
-        yield f"gpus = 1   # {found.evidence('gpus')}"
-    elif found.gpus:
-        several = "; it can use several" if found.gpus == "several" else ""
-        yield f"# gpus = 1   # {found.evidence('gpus')}{several}"
+    yield 'walltime = "1h"   # of one job; longer training continues in the next one'
+    if facts.gpus == "needed":
+        yield f"gpus = 1   # {facts.evidence('gpus')}"
+    elif facts.gpus:
+        several = "; it can use several" if facts.gpus == "several" else ""
+        yield f"# gpus = 1   # {facts.evidence('gpus')}{several}"
 
 
-def _chain(found: Findings) -> Iterator[str]:
+def _chain(facts: Findings) -> Iterator[str]:
     yield "[chain]"
-    yield f"jobs = {found.jobs}   # queued one after another; the chain ends early when done"
-    if found.jobs > 1:
-        yield "at_most = 30   # that the run may grow to by itself, should those be too few"
+    yield f"jobs = {facts.jobs}   # queued one after another; the chain ends early when done"
+    if facts.jobs > 1:
+        yield "at_most = 30   # that the run may grow to, if those are too few"
 
 
-def _checkpoints(found: Findings) -> Iterator[str]:
-    if not found.patterns:
+def _checkpoints(facts: Findings) -> Iterator[str]:
+    if not facts.patterns:
         yield "# [checkpoints]"
-        yield '# patterns = ["*.pt"]   # how the program names them; the usual names are known'
+        yield '# patterns = ["*.pt"]   # how the program names them; the common names are known'
         return
     yield "[checkpoints]"
-    for guess in found.guesses:
+    for guess in facts.guesses:
         if guess.what == "patterns":
             yield from _comment(f"{guess.evidence} writes {guess.value}")
-    yield f"patterns = {_list(found.patterns)}"
+    yield f"patterns = {_list(facts.patterns)}"
 
 
-def _output(found: Findings) -> Iterator[str]:
-    if not found.keep:
+def _output(facts: Findings) -> Iterator[str]:
+    if not facts.keep:
         return
-    yield "# Written beside the code, whatever the options say: kept from job to job, and fetched."
-    for guess in found.guesses:
+    yield "# Written next to the code, whatever the options say: kept from job to job, and fetched."
+    for guess in facts.guesses:
         if guess.what == "keep":
             yield from _comment(f"{guess.evidence} writes {guess.value}")
     yield "[output]"
-    yield f"keep = {_list(found.keep)}"
+    yield f"keep = {_list(facts.keep)}"
 
 
-def _progress(found: Findings) -> Iterator[str]:
-    if found.progress:
+def _progress(facts: Findings) -> Iterator[str]:
+    if facts.progress:
         yield "[progress]"
-        yield from _comment(found.evidence("progress"))
-        yield f"pattern = {_pattern(found.progress)}"
+        yield from _comment(facts.evidence("progress"))
+        yield f"pattern = {_pattern(facts.progress)}"
 
 
 def _clusters() -> Iterator[str]:

@@ -44,7 +44,7 @@ def read(path: Path, name: str) -> Source:
     """The source in `path`; never an error."""
     try:
         if path.stat().st_size > LARGEST:
-            return _unread(name, "it is too large to be a script")
+            return _unread(name, "it is too large for a script")
         tree = _parsed(_text(path.read_bytes()))
     except SyntaxError as problem:
         line = f", line {problem.lineno}" if problem.lineno else ""

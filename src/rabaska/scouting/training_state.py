@@ -38,10 +38,10 @@ def saved(path: Path) -> Saved:
 def _files(path: Path) -> list[Path]:
     """A checkpoint may be a folder, or one of several files that were saved together."""
     if path.is_dir():
-        return [each for each in path.iterdir() if each.is_file()]
+        return [file for file in path.iterdir() if file.is_file()]
     since = path.stat().st_mtime - 1.0
-    beside = (each for each in path.parent.iterdir() if each.is_file() and each != path)
-    return [path, *(each for each in beside if each.stat().st_mtime >= since)]
+    beside = (file for file in path.parent.iterdir() if file.is_file() and file != path)
+    return [path, *(file for file in beside if file.stat().st_mtime >= since)]
 
 
 def _words(path: Path) -> Iterator[str]:
@@ -131,8 +131,8 @@ def used(sources: tuple[Source, ...]) -> Used:
 
 
 def _first(sources: tuple[Source, ...], wanted: Callable[[ast.Call], bool]) -> str:
-    found = (source.place(call, called(call)) for source, call in _calls(sources) if wanted(call))
-    return str(next(found, ""))
+    places = (source.place(call, called(call)) for source, call in _calls(sources) if wanted(call))
+    return str(next(places, ""))
 
 
 def _calls(sources: tuple[Source, ...]) -> Iterator[tuple[Source, ast.Call]]:

@@ -17,22 +17,22 @@ from rabaska.settings.value_types import NAME
 
 def mistakes_in(words: Sequence[str], path: Path, datasets: Sequence[str]) -> list[Mistake]:
     """What is wrong with the placeholders of `words`, which stand at `path` in the file."""
-    known = [*PLACEHOLDERS, *(f"data.{dataset}" for dataset in datasets)]
+    allowed = [*PLACEHOLDERS, *(f"data.{dataset}" for dataset in datasets)]
     names = dict.fromkeys(placeholders(list(words)))
     return [
-        _mistake(name, path, known)
+        _mistake(name, path, allowed)
         for name in names
-        if name not in known or (name == "data" and not datasets)
+        if name not in allowed or (name == "data" and not datasets)
     ]
 
 
-def _mistake(name: str, path: Path, known: Sequence[str]) -> Mistake:
+def _mistake(name: str, path: Path, allowed: Sequence[str]) -> Mistake:
     if name == "data":
         advice = "add a [data.NAME] table with the `path` of its folder"
         return Mistake(path, "`{data}` without a dataset", advice)
-    guess = re.sub(r"`(.*)`", r"`{\1}`", nearest(name, known))
-    listed = ", ".join(f"`{{{each}}}`" for each in known)
-    advice = f"{guess} known are {listed}; `{{{{` and `}}}}` are plain braces".strip()
+    guess = re.sub(r"`(.*)`", r"`{\1}`", nearest(name, allowed))
+    listed = ", ".join(f"`{{{placeholder}}}`" for placeholder in allowed)
+    advice = f"{guess} the placeholders are {listed}; `{{{{` and `}}}}` are literal braces".strip()
     return Mistake(path, f"unknown placeholder `{{{name}}}`", advice)
 
 
@@ -43,16 +43,16 @@ def disagreements(
     `{data}` is no second mistake when the dataset was misspelt."""
     if doubtful - set(Settings.model_fields):
         return []  # a misspelt table may have meant any of them
-    found = []
+    mistakes = []
     if doubtful.isdisjoint({"command", "resume", "data"}):
-        found += _placeholders(resolved.settings)
+        mistakes += _placeholders(resolved.settings)
     if "data" not in doubtful:
-        found += _datasets(resolved.settings)
+        mistakes += _datasets(resolved.settings)
     if doubtful.isdisjoint({"resources", "chain", "cluster"}):
-        found += _grace(resolved)
+        mistakes += _grace(resolved)
     if doubtful.isdisjoint({"environment", "cluster"}):
-        found += _environment(resolved, folder)
-    return found
+        mistakes += _environment(resolved, folder)
+    return mistakes
 
 
 def _placeholders(settings: Settings) -> list[Mistake]:
@@ -64,20 +64,20 @@ def _placeholders(settings: Settings) -> list[Mistake]:
 
 
 def _datasets(settings: Settings) -> list[Mistake]:
-    found = []
+    mistakes = []
     taken: dict[str, str] = {}
     for name, data in settings.data.items():
         variable = "RABASKA_DATA_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
         if not re.fullmatch(NAME, name) or len(name) > 60:
-            advice = "use letters, digits, dots, dashes and underscores, 60 at the most"
-            found.append(Mistake(("data", name), f"dataset name `{name}`", advice))
+            advice = "use letters, digits, dots, dashes and underscores, 60 at most"
+            mistakes.append(Mistake(("data", name), f"dataset name `{name}`", advice))
         elif variable in taken:
             advice = f"`{taken[variable]}` has the same variable, {variable}"
-            found.append(Mistake(("data", name), f"dataset name `{name}`", advice))
+            mistakes.append(Mistake(("data", name), f"dataset name `{name}`", advice))
         elif not data.path.strip():
-            found.append(Mistake(("data", name, "path"), "empty `path`"))
+            mistakes.append(Mistake(("data", name, "path"), "empty `path`"))
         taken.setdefault(variable, name)
-    return found
+    return mistakes
 
 
 def _grace(resolved: Resolved) -> list[Mistake]:
@@ -85,25 +85,25 @@ def _grace(resolved: Resolved) -> list[Mistake]:
     if grace is None or grace < walltime:
         return []
     what = f"`grace` of {say_duration(grace)}"
-    advice = f"a job has only {say_duration(walltime)} in all, its `walltime`"
+    advice = f"`walltime` gives a job only {say_duration(walltime)} in total"
     return [Mistake(resolved.where("chain", "grace"), what, advice)]
 
 
 def _environment(resolved: Resolved, folder: File) -> list[Mistake]:
-    asked = resolved.environment.path
-    if resolved.kind in ("activate", "packed") and not asked:
+    environment = resolved.environment.path
+    if resolved.kind in ("activate", "packed") and not environment:
         path = resolved.where("environment", "kind")
         advice = "write the `path` of the environment on the cluster"
         return [Mistake(path, f'`kind = "{resolved.kind}"`', advice)]
-    travels = resolved.kind == "packed" and not asked.startswith(("/", "~", "$"))
-    if travels and not os.access(folder / asked, os.R_OK):
+    travels = resolved.kind == "packed" and not environment.startswith(("/", "~", "$"))
+    if travels and not os.access(folder / environment, os.R_OK):
         path = resolved.where("environment", "path")
-        advice = f"it is looked for in {folder}; one on the cluster begins with `/`, `~` or `$`"
-        return [Mistake(path, f"no readable archive or environment `{asked}`", advice)]
+        advice = f"rabaska looks in {folder}; a path on the cluster begins with `/`, `~` or `$`"
+        return [Mistake(path, f"no readable archive or environment `{environment}`", advice)]
     file = folder / resolved.requirements
     # `access` first: it says no where `is_file` would raise, as for a name that is too long.
     if resolved.kind == "virtualenv" and not (os.access(file, os.R_OK) and file.is_file()):
         key = "requirements" if resolved.environment.requirements else "kind"
         what = f"no readable requirements file `{resolved.requirements}`"
-        return [Mistake(resolved.where("environment", key), what, f"it is looked for in {folder}")]
+        return [Mistake(resolved.where("environment", key), what, f"rabaska looks in {folder}")]
     return []

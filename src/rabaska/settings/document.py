@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as File
 from typing import Any
 
+from rabaska.domain.amounts import say_count
 from rabaska.domain.toml_text import Path, Scan
 from rabaska.errors import SettingsError
 
@@ -67,19 +68,19 @@ def _decoded(raw: bytes, shown: str) -> str:
         line = raw.count(b"\n", 0, problem.start) + 1
         raise SettingsError(
             f"{shown}, line {line}, is not UTF-8",
-            why=f"it holds the byte 0x{raw[problem.start]:02x}",
+            why=f"it has the byte 0x{raw[problem.start]:02x}",
             hint="save it again in your editor as UTF-8",
         ) from None
 
 
 def _not_toml(complaint: str, text: str, shown: str) -> SettingsError:
     reason = re.sub(r" \(at [^()]*\)$", "", complaint)
-    found = re.search(r"\(at line (\d+), column \d+\)$", complaint)
-    line = int(found[1]) if found else text.count("\n") + 1
+    position = re.search(r"\(at line (\d+), column \d+\)$", complaint)
+    line = int(position[1]) if position else text.count("\n") + 1
     return SettingsError(
         f"{shown}, line {line}, is not valid TOML",
         why=reason[:1].lower() + reason[1:],
-        hint='text stands in quotes: `name = "digits"`; tables in brackets: `[resources]`',
+        hint='text goes in quotes: `name = "digits"`; tables in brackets: `[resources]`',
     )
 
 
@@ -99,9 +100,9 @@ class Mistake:
         return f"{self.what} {place}{end}" if place else f"{self.what}{end}"
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, choices: Iterable[str]) -> str:
     """``did you mean `partition`?``, or nothing when no known word is close."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
     return f"did you mean `{close[0]}`?" if close else ""
 
 
@@ -114,7 +115,7 @@ def refusal(
     """
     placed = sorted(
         ((document.line(mistake.path) or 0, mistake) for mistake in mistakes),
-        key=lambda each: each[0],
+        key=lambda placed_mistake: placed_mistake[0],
     )
     if len(placed) == 1:
         line, mistake = placed[0]
@@ -124,7 +125,9 @@ def refusal(
     for line, mistake in placed:
         place = COMMAND_LINE if _is_given(mistake, given) else f"line {line}" if line else ""
         sentences.append(f"{place}: {mistake.said('')}" if place else mistake.said(""))
-    return SettingsError("\n  ".join([f"{document.shown} has {len(placed)} mistakes", *sentences]))
+    return SettingsError(
+        "\n  ".join([f"{document.shown} has {say_count(len(placed), 'mistake')}", *sentences])
+    )
 
 
 def _is_given(mistake: Mistake, given: frozenset[Path]) -> bool:

@@ -32,22 +32,22 @@ def with_overrides(
 def _path(key: str, cluster: str) -> Path:
     if key in _PER_CLUSTER:
         return ("cluster", cluster, key)
-    known = [*_PER_CLUSTER, *_dotted()]
-    if key not in known:
-        raise SettingsError(f"unknown setting `{key}`", hint=nearest(key, known))
+    settings = [*_PER_CLUSTER, *_dotted()]
+    if key not in settings:
+        raise SettingsError(f"unknown setting `{key}`", hint=nearest(key, settings))
     return tuple(key.split("."))
 
 
 def _dotted() -> list[str]:
     """`name`, `command`, `resources.walltime` … : every key that has one place in the file."""
-    found = []
+    settings = []
     for name, field in Settings.model_fields.items():
         table = inner_table(field.annotation)
         if table is None:
-            found.append(name)
+            settings.append(name)
         elif name not in ("data", "cluster"):
-            found += [f"{name}.{key}" for key in keys(table)]
-    return found
+            settings += [f"{name}.{key}" for key in keys(table)]
+    return settings
 
 
 def _put(values: dict[str, Any], path: Path, value: object) -> None:

@@ -7,10 +7,10 @@ _BUILT_IN = Path(__file__).parent / "profiles"
 
 def profile_files(user_profiles: Path | None) -> dict[str, Path]:
     """Every profile there is, this computer's first; the user's own before the built-in ones."""
-    found = {file.stem: file for file in _BUILT_IN.glob("*.toml")}
+    files = {file.stem: file for file in _BUILT_IN.glob("*.toml")}
     if user_profiles and user_profiles.is_dir():
-        found |= {file.stem: file for file in user_profiles.glob("*.toml")}
-    return {name: found[name] for name in sorted(found, key=lambda name: (name != "here", name))}
+        files |= {file.stem: file for file in user_profiles.glob("*.toml")}
+    return {name: files[name] for name in sorted(files, key=lambda name: (name != "here", name))}
 
 
 def names(user_profiles: Path | None = None) -> tuple[str, ...]:

@@ -9,16 +9,16 @@ from rabaska.settings.value_types import Duration, Line, Size, Trimmed, Variable
 
 
 class ReachTable(Table):
-    """How to get there."""
+    """How to connect."""
 
     host: Trimmed = ""
     """The name that `ssh` knows the cluster by; empty for this computer."""
     transfer: Trimmed = ""
     """The host for large transfers, where the site has one."""
     options: list[Line] = Field(default_factory=list)
-    """Options for ssh beside those of ~/.ssh/config, such as `-F` and another file."""
+    """Options for ssh besides those in ~/.ssh/config, such as `-F` and another file."""
     forwarding: bool | None = None
-    """Whether ssh may forward ports there; left out where nobody has tried."""
+    """Whether ssh may forward ports there; leave it out if that is not known."""
     advice: list[Line] = Field(default_factory=list)
     """What to know before the first connection: a VPN, a second factor, a bastion."""
 
@@ -27,17 +27,17 @@ class TierTable(Table):
     """One kind of storage, and what the site promises about it."""
 
     path: Line = ""
-    """Where it is, as the cluster sets it; `{account}` and `{project}` are yours to know."""
+    """Where it is, as the cluster sets it; `{account}` and `{project}` are for you to fill in."""
     size: Size | None = None
-    """How much one user or group may keep."""
+    """How much one user or group may store."""
     files: Annotated[int, Field(ge=0)] = 0
-    """How many files one user or group may keep; 0 where no such limit is known."""
+    """How many files one user or group may store; 0 if no such limit is known."""
     purge: Line = ""
-    """When the site deletes what lies there."""
+    """When the site deletes files there."""
     backup: bool | None = None
-    """Whether the site keeps copies."""
+    """Whether the site makes backups."""
     scope: Literal["user", "group", "node", ""] = ""
-    """Whose quota it is; `node` is gone with the job."""
+    """Whose quota it is; `node` storage is deleted with the job."""
     speed: Line = ""
     """How fast it is, in the site's own words."""
     on_nodes: Literal["written", "read", "absent", ""] = ""
@@ -53,30 +53,30 @@ Tier = Annotated[TierTable, BeforeValidator(_as_table)]
 
 
 class StorageTable(Table):
-    """Where things are kept. Paths may hold shell variables, as the cluster sets them."""
+    """Where files are stored. Paths may hold shell variables, as the cluster sets them."""
 
     store: Trimmed = ""
-    """Where packs, runs and environments are kept; rabaska's own folder when left out."""
+    """Where packs, runs and environments are stored; rabaska's own folder when left out."""
     share: Literal["nobody", "group"] = "nobody"
     """Who else may read the store: `nobody`, or the `group` of its folder, so that colleagues see
     runs and results. Secrets are never shared."""
     local: Trimmed = ""
     """Node-local space inside a job; the scheduler's own when left out."""
     tiers: dict[str, Tier] = Field(default_factory=dict)
-    """Other storage that users have: `project = "$PROJECT"`, or a table of what is known of it."""
+    """Other storage that users have: `project = "$PROJECT"`, or a table of facts about it."""
     quota: Trimmed = ""
-    """The site's command that shows how much you may still store."""
+    """The site's command that shows your quota."""
     striped: bool = False
     """Whether files are spread over servers with `lfs setstripe`, as on Lustre."""
 
 
 class SoftwareTable(Table):
-    """What environments are made of there."""
+    """What environments are built from there."""
 
     modules: list[Line] = Field(default_factory=list)
     """Environment modules to load before every environment."""
     wheelhouse: list[Line] = Field(default_factory=list)
-    """Folders of wheels that the site keeps for `pip install --no-index`."""
+    """Folders of wheels that the site has for `pip install --no-index`."""
     find: Trimmed = ""
     """The site's command that looks for a wheel there."""
 
@@ -85,13 +85,13 @@ class NodesTable(Table):
     """What compute nodes can do."""
 
     internet: bool | None = None
-    """Whether they reach the internet; left out where nobody has tried."""
+    """Whether they have internet access; leave it out if that is not known."""
     processor: Line = ""
-    """Their processor, where wheels for x86-64 do not run: `aarch64`, `ppc64le`."""
+    """Their processor, if wheels for x86-64 do not run there: `aarch64`, `ppc64le`."""
 
 
 class JobsTable(Table):
-    """How jobs are asked for there."""
+    """How jobs are requested there."""
 
     gpus: Literal["gpus-per-node", "gres"] = "gpus-per-node"
     """Slurm's option for GPUs; `gres` is understood by the oldest versions too."""
@@ -99,13 +99,13 @@ class JobsTable(Table):
     """What starts MPI programs: `mpirun`, or the name that `srun --mpi=` knows, such as `pmix`;
     the site's own choice of the latter when left out."""
     native: list[Line] = Field(default_factory=list)
-    """Options passed to the scheduler untouched, for every job."""
+    """Options passed to the scheduler unchanged, for every job."""
     names_queue: bool = True
-    """Whether jobs name a queue; false where the site wants to choose it by itself."""
+    """Whether jobs name a queue; false where the site chooses it."""
     names_model: bool = False
-    """Whether the site refuses a job that asks for GPUs without saying which model."""
+    """Whether the site refuses a job that requests GPUs without naming a model."""
     names_cores: bool = True
-    """Whether jobs ask for cores; false where they come with each GPU and may not be asked for."""
+    """Whether jobs request cores; false where cores come with each GPU."""
     account: Line = ""
     """What accounts look like, as a regular expression, where a job must name one."""
     shortest: Duration | None = None
@@ -119,14 +119,14 @@ class JobsTable(Table):
     submit_from: Line = ""
     """The only place from which the site accepts jobs."""
     interactive: Line = ""
-    """How the site itself wants interactive jobs to be asked for."""
+    """How the site wants interactive jobs to be requested."""
 
 
 class PartitionTable(Table):
     """A queue, or a kind of node where the site chooses the queue, and what a job may ask of it."""
 
     queue: Line | None = None
-    """Its name for the scheduler, where the table has another; empty: jobs do not name it."""
+    """Its name in the scheduler, if the table has another; empty: jobs do not name it."""
 
     walltime: Duration | None = None
     """The longest that one job may take; no limit when left out."""
@@ -139,13 +139,13 @@ class PartitionTable(Table):
     gpus: Annotated[int, Field(ge=0)] = 0
     """GPUs of each node."""
     gpu_model: Line = ""
-    """Which GPU, as the scheduler spells it."""
+    """The GPU model, as the scheduler spells it."""
     gpu: Line = ""
-    """Which GPU, as rabaska's table of GPUs spells it, where the scheduler does so differently."""
+    """The GPU model in rabaska's table of GPUs, if the scheduler spells it differently."""
     gpu_memory: Size | None = None
     """Memory of each GPU."""
     cores_per_gpu: Annotated[int, Field(ge=0)] = 0
-    """The cores that go with one GPU: asking for more bills more, and waits longer."""
+    """The cores that go with one GPU: a request for more costs more, and waits longer."""
     memory_per_gpu: Size | None = None
     """The memory that goes with one GPU."""
     shortest: Duration | None = None
@@ -153,61 +153,61 @@ class PartitionTable(Table):
     most_nodes: Annotated[int, Field(ge=0)] = 0
     """Nodes that one job may have."""
     gpu_counts: list[int] = Field(default_factory=list)
-    """The numbers of GPUs per node that may be asked for, where not all may."""
+    """The numbers of GPUs per node that jobs may request, if not all are allowed."""
     whole_nodes: bool = False
     """Whether its jobs get whole nodes only."""
     on_request: bool = False
-    """Whether one must apply to use it."""
+    """Whether users must apply for access."""
     without_gpus: bool = False
-    """Whether it takes jobs that ask for none of its GPUs, as queues of PBS and Grid Engine do."""
+    """Whether it accepts jobs without GPUs, as queues of PBS and Grid Engine do."""
     local: Size | None = None
     """Local disk of each node."""
     features: list[Line] = Field(default_factory=list)
-    """Node features that its jobs must ask for."""
+    """Node features that its jobs must request."""
     native: list[Line] = Field(default_factory=list)
     """Options that its jobs need, such as `--qos=regular`."""
     note: Line = ""
-    """What else one should know."""
+    """What else users should know."""
     default: bool = False
-    """Whether jobs go there that name no other."""
+    """Whether it is the default queue."""
 
 
 class Profile(Table):
     """All of a cluster profile."""
 
     title: Line
-    """The cluster as people call it."""
+    """The cluster's full name."""
     scheduler: Trimmed
     """The scheduler that runs there."""
     python: Trimmed = "python3"
-    """What runs rabaska's own part there: Python 3.6 or newer."""
+    """The Python, 3.6 or newer, that runs rabaska's own part there."""
     status: Literal["live", "retired", "course"] = "live"
-    """Whether it is still there; a `course` cluster is short-lived, and its profile a pattern."""
+    """Whether it still exists; a `course` cluster is short-lived, and its profile a template."""
     retired: Line = ""
-    """The day on which it was switched off."""
+    """The day on which it was shut down."""
     successor: list[Line] = Field(default_factory=list)
-    """The profiles of what replaced it."""
+    """The profiles of the clusters that replaced it."""
     source: Line = ""
     """Where these facts were found."""
     probe: list[Line] = Field(default_factory=list)
-    """Keys of this file that nobody has verified: `clusters check` looks at the site itself."""
+    """Keys of this file that are not verified: `clusters check` asks the site itself."""
     checked: Line = ""
-    """The day on which they were."""
+    """The day on which these facts were checked."""
     notes: list[Line] = Field(default_factory=list)
-    """What a newcomer should know."""
+    """What a new user should know."""
     reach: ReachTable = ReachTable()
-    """How to get there."""
+    """How to connect."""
     storage: StorageTable = StorageTable()
-    """Where things are kept."""
+    """Where files are stored."""
     accounts: list[Line] = Field(default_factory=list)
     """The accounts that may pay for your jobs."""
     software: SoftwareTable = SoftwareTable()
-    """What environments are made of there."""
+    """What environments are built from there."""
     nodes: NodesTable = NodesTable()
     """What compute nodes can do."""
     jobs: JobsTable = JobsTable()
-    """How jobs are asked for there."""
+    """How jobs are requested there."""
     partitions: dict[str, PartitionTable] = Field(default_factory=dict)
-    """The queues that were found."""
+    """The queues."""
     variables: Variables = Field(default_factory=dict)
     """Variables that every program needs there."""

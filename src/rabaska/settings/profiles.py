@@ -15,9 +15,9 @@ def load_cluster(name: str, *, user_profiles: File | None = None) -> Cluster:
     """The cluster called `name`; SettingsError when no profile has that name or it is wrong."""
     files = profile_files(user_profiles)
     if name not in files:
-        known = ", ".join(f"`{each}`" for each in files)
+        names = ", ".join(f"`{profile}`" for profile in files)
         raise SettingsError(
-            f"unknown cluster `{name}`", hint=nearest(name, files) or f"known are {known}"
+            f"unknown cluster `{name}`", hint=nearest(name, files) or f"the clusters are {names}"
         )
     file = files[name]
     shown = str(file) if file.parent == user_profiles else f"the built-in {file.name}"

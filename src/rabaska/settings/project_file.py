@@ -25,17 +25,17 @@ FILE = "rabaska.toml"
 def find(folder: File) -> File:
     """The rabaska.toml of `folder` or of the nearest folder above it, as git looks for its own."""
     start = folder.absolute()
-    found = next(_around(start), None)
-    if found is not None:
-        _refuse_planted(found, start)
-        return found
+    file = next(_around(start), None)
+    if file is not None:
+        _refuse_foreign_file(file, start)
+        return file
     raise SettingsError(
-        f"there is no {FILE} in {start} or in any folder above it",
+        f"no {FILE} in {start} or any folder above it",
         hint="run `rabaska init` in the folder of your training program",
     )
 
 
-def _refuse_planted(file: File, start: File) -> None:
+def _refuse_foreign_file(file: File, start: File) -> None:
     """Refuse a file that another user put in our way: it names programs, which we would run.
 
     Who stands in its folder, or in one of its owner's, means that project; but not in a folder
@@ -49,7 +49,7 @@ def _refuse_planted(file: File, start: File) -> None:
         return
     raise SettingsError(
         f"{file} belongs to another user, and is not used",
-        why="its owner would choose what runs in your name",
+        why="its owner could choose what runs in your name",
         hint=f"`rabaska init` writes one of your own in {start}; if it is your project's, and only "
         f"people you trust may write to its folder, `cd {shlex.quote(str(file.parent))}` first",
     )
@@ -82,11 +82,11 @@ def load(
     mistakes += twice
     if settings is None:
         raise refusal(mistakes, written, given)
-    there = resolution.resolve(settings, cluster)
-    mistakes += disagreements(there, file.parent, {mistake.path[0] for mistake in mistakes})
+    resolved = resolution.resolve(settings, cluster)
+    mistakes += disagreements(resolved, file.parent, {mistake.path[0] for mistake in mistakes})
     if mistakes:
         raise refusal(mistakes, written, given)
-    return resolution.project(there, file.parent)
+    return resolution.project(resolved, file.parent)
 
 
 def _with_jobs(written: document.Document) -> tuple[document.Document, list[Mistake]]:
@@ -96,7 +96,7 @@ def _with_jobs(written: document.Document) -> tuple[document.Document, list[Mist
         if "links" in chain:
             value, old, new = chain.pop("links"), (*path, "links"), (*path, "jobs")
             if "jobs" in chain:
-                both = "`links` beside `jobs`"
+                both = "both `links` and `jobs`"
                 mistakes.append(Mistake(old, both, "they mean the same: keep `jobs`"))
             elif old in lines:
                 lines[new] = lines[old]
@@ -127,7 +127,9 @@ def check_command(project: Project) -> None:
 def check_filled(project: Project) -> None:
     """Refuse a project in which what `init` could not know was never filled in."""
     mistakes = [
-        Mistake((key,), f"`{FILL_IN}` in `{key}`", "replace it by the value that the program needs")
+        Mistake(
+            (key,), f"`{FILL_IN}` in `{key}`", "replace it with the value that the program needs"
+        )
         for key, words in (("command", project.command), ("resume", project.resume))
         if any(FILL_IN in word for word in words)
     ]
@@ -159,7 +161,7 @@ def _is_file(path: File) -> bool:
 
 def _absence(dataset: Dataset, path: File) -> tuple[str, str]:
     if os.access(path, os.F_OK):
-        what = f"dataset `{dataset.name}` is no folder or file that you may read: {path}"
+        what = f"dataset `{dataset.name}` is not a readable folder or file: {path}"
         return what, ""
     around = path.parent
     names = [entry.name for entry in around.iterdir()] if _is_folder(around) else []

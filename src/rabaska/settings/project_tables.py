@@ -45,11 +45,11 @@ class DataTable(Table):
     """Pack what symbolic links point to, instead of the links themselves."""
     samples: bool = False
     """Files of one stem (`0001.jpg`, `0001.cls`) are one sample, as WebDataset reads them: say what
-    samples there are, and refuse names that would part one."""
+    samples there are, and refuse names that would split one."""
 
 
 class EnvironmentTable(Table):
-    """How the program's Python comes to be on the cluster."""
+    """How the program gets its Python on the cluster."""
 
     kind: Literal["current", "activate", "virtualenv", "packed"] | None = None
     """`current` uses the Python of the shell that submits; `activate` an existing environment
@@ -65,8 +65,8 @@ class EnvironmentTable(Table):
     left out."""
     build: Literal["job", "once"] | None = None
     """For `virtualenv`: `job` builds it in each job on the node's own disk, from wheels only, which
-    costs two or three files of shared storage; `once` builds it one time beside the runs, where
-    all its files count. When left out: `job`, but `once` on this computer."""
+    costs two or three files of shared storage; `once` builds it one time next to the runs, where
+    all its files count against the quota. When left out: `job`, but `once` on this computer."""
     python: Line = "python3"
     """The Python that builds a virtualenv."""
     modules: list[Line] = []
@@ -75,22 +75,22 @@ class EnvironmentTable(Table):
     """Variables set for the program."""
     secrets: Annotated[list[Line], AfterValidator(variable_names)] = []
     """Names of variables that are secrets, such as `WANDB_API_KEY`. Their values come from the
-    shell that submits, or from `secrets_from`; they travel in a file that only you can read, and
+    shell that submits, or from `secrets_from`; they are sent in a file that only you can read, and
     are never shown."""
     secrets_from: Line = ""
     """A file on this computer with lines `NAME=value`, which only you may be able to read; without
-    `secrets`, all that it names are handed to the program."""
+    `secrets`, all that it names are passed to the program."""
 
 
 class ResourcesTable(Table):
-    """What one job asks of the cluster."""
+    """What one job requests from the cluster."""
 
     walltime: Duration = timedelta(hours=3)
     """How long one job may take. Short jobs start sooner; a chain makes up the rest."""
     gpus: Annotated[int, Field(ge=0, le=10_000)] = 0
     """GPUs per node."""
     gpu_model: Line = ""
-    """Which GPU, as the cluster spells it, such as `v100`."""
+    """The GPU model, as the cluster spells it, such as `v100`."""
     cores: Annotated[int | None, Field(ge=1, le=100_000)] = None
     """CPU cores for each task; the cluster's default when left out."""
     memory: Size | None = None
@@ -100,7 +100,7 @@ class ResourcesTable(Table):
     tasks: Annotated[int | None, Field(ge=1, le=10_000)] = None
     """Processes per node that `launch` starts; one for each GPU, or one, when left out."""
     exclusive: bool = False
-    """Whole nodes, shared with nobody."""
+    """Whole nodes, not shared with other jobs."""
 
 
 class ChainTable(Table):
@@ -112,38 +112,38 @@ class ChainTable(Table):
     at_most: Annotated[int | None, Field(ge=1, le=1000)] = None
     """Jobs that the run may grow to: when its pace shows that those queued are too few, the last of
     them submits another. When left out: as many as `jobs` says; and 30 where that is left out
-    too and the program goes on from a checkpoint."""
+    too and the program resumes from a checkpoint."""
     grace: Duration | None = None
     """Time between asking the program to save and the limit; chosen by walltime when left out."""
     signal: Annotated[Literal["TERM", "INT", "USR1", "USR2", "HUP", "QUIT"], SignalName] = "TERM"
     """The signal that asks the program to save and stop."""
     requeue: bool = True
     """Whether the cluster may itself start a job again after it had to end it, as it does
-    with jobs that were preempted or whose node failed. The run goes on where it was."""
+    with jobs that were preempted or whose node failed. The run resumes where it was."""
 
 
 class CheckpointsTable(Table):
     """What the program's checkpoints are called."""
 
     patterns: Annotated[list[Line], Field(min_length=1)] = list(CHECKPOINT_PATTERNS)
-    """File name patterns. The newest file that matches and is whole is the one resumed from."""
+    """File name patterns. A run resumes from the newest complete file that matches."""
 
 
 class OutputTable(Table):
     """What the program writes outside `{output}` and must outlive a job."""
 
     keep: list[PathInside] = []
-    """Paths beside the code, such as `lightning_logs`, carried from job to job."""
+    """Paths next to the code, such as `lightning_logs`, kept from job to job."""
 
 
 class CodeTable(Table):
-    """Which code travels."""
+    """Which code is sent."""
 
     exclude: list[Line] = []
-    """Patterns that stay behind, besides what `.gitignore` names; `/x` only at the root."""
+    """Patterns of files not to send, besides what `.gitignore` names; `/x` only at the root."""
     include: list[Line] = []
-    """Patterns of files that travel although they may hold secrets: `.env`, private keys and
-    tokens stay behind otherwise."""
+    """Patterns of files that are sent although they may hold secrets: `.env`, private keys and
+    tokens are not sent otherwise."""
 
 
 class ProgressTable(Table):
@@ -153,7 +153,7 @@ class ProgressTable(Table):
     """A regular expression that finds step numbers, such as `step (?P<step>\\d+)`."""
     watch: bool = True
     """Whether steps, epochs and waiting for data are counted inside the program, and its saves are
-    made whole. `RABASKA_WATCH=0` among its variables does the same for one cluster."""
+    made atomic. `RABASKA_WATCH=0` among its variables does the same for one cluster."""
 
 
 class ClusterTable(Table):
@@ -165,11 +165,11 @@ class ClusterTable(Table):
     queue: Line = ""
     """The queue or partition; the cluster chooses when left out."""
     features: list[Line] = []
-    """Node features to ask for."""
+    """Node features to request."""
     mail: Line = ""
-    """Where the cluster writes when a job ends."""
+    """The e-mail address to which the cluster writes when a job ends."""
     native: list[Line] = []
-    """Options passed to the scheduler untouched, such as `--exclusive`; not those by which jobs and
+    """Options passed to the scheduler unchanged, such as `--exclusive`; not those by which jobs and
     their logs are found: a name, an output, an array."""
     resources: ResourcesTable = ResourcesTable()
     """As `[resources]`, for this cluster."""
@@ -198,9 +198,9 @@ class Settings(Table):
     data: dict[str, DataTable] = {}
     """Datasets."""
     environment: EnvironmentTable = EnvironmentTable()
-    """How the program's Python comes to be on the cluster."""
+    """How the program gets its Python on the cluster."""
     resources: ResourcesTable = ResourcesTable()
-    """What one job asks of the cluster."""
+    """What one job requests from the cluster."""
     chain: ChainTable = ChainTable()
     """How many jobs may follow one another."""
     checkpoints: CheckpointsTable = CheckpointsTable()
@@ -208,7 +208,7 @@ class Settings(Table):
     output: OutputTable = OutputTable()
     """What else must outlive a job."""
     code: CodeTable = CodeTable()
-    """Which code travels."""
+    """Which code is sent."""
     progress: ProgressTable = ProgressTable()
     """How to read progress."""
     cluster: dict[str, ClusterTable] = {}

@@ -77,8 +77,8 @@ gpu_model = "v100"
 _INTRODUCTION = f"""\
 # rabaska.toml
 
-Everything rabaska needs to know of a project stands in `rabaska.toml`, in the project folder.
-Only `command` must be there. `rabaska init` writes the file; commands look for it in the current
+Everything rabaska needs to know about a project is in `rabaska.toml`, in the project folder.
+Only `command` is required. `rabaska init` writes the file; commands look for it in the current
 folder and in those above it.
 
 ```toml
@@ -154,14 +154,14 @@ def _choices(annotation: Any) -> list[str]:
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
-        return "must be there"
+        return "required"
     value = field.get_default()
     if value in (None, "", [], {}) or inner_table(field.annotation):
         return ""
     if isinstance(value, timedelta):
         return f'`"{value.total_seconds() / 3600:g}h"`'
     if isinstance(value, list):
-        return " ".join(f"`{each}`" for each in value)
+        return " ".join(f"`{entry}`" for entry in value)
     return f"`{json.dumps(value)}`"
 
 

@@ -98,19 +98,19 @@ def project(resolved: Resolved, folder: File) -> Project:
     )
 
 
-def _chain(asked: ChainTable) -> Chain:
+def _chain(table: ChainTable) -> Chain:
     """As asked; who says how many jobs there are gets no more."""
-    said = asked.jobs if "jobs" in asked.model_fields_set else None
-    at_most = said if asked.at_most is None else max(asked.at_most, asked.jobs)
-    return Chain(asked.jobs, asked.grace, asked.signal, requeue=asked.requeue, at_most=at_most)
+    jobs = table.jobs if "jobs" in table.model_fields_set else None
+    at_most = jobs if table.at_most is None else max(table.at_most, table.jobs)
+    return Chain(table.jobs, table.grace, table.signal, requeue=table.requeue, at_most=at_most)
 
 
 def _resources(resolved: Resolved) -> Resources:
     """As asked; a program that is launched as several processes gets one for each GPU."""
-    asked = resolved.resources
+    table = resolved.resources
     several = resolved.settings.launch != "program"
-    tasks = asked.tasks or (asked.gpus if several else 1) or 1
-    return Resources(**asked.model_dump(exclude={"tasks"}), tasks=tasks)
+    tasks = table.tasks or (table.gpus if several else 1) or 1
+    return Resources(**table.model_dump(exclude={"tasks"}), tasks=tasks)
 
 
 def _packed_beside(resolved: Resolved) -> tuple[str, ...]:
@@ -121,24 +121,24 @@ def _packed_beside(resolved: Resolved) -> tuple[str, ...]:
 
 
 def _recipe(resolved: Resolved, folder: File) -> EnvironmentRecipe:
-    asked = resolved.environment
+    table = resolved.environment
     text = ""
     if resolved.kind == "virtualenv":
         text = (folder / resolved.requirements).read_text("utf-8", "replace")
-    variables, hidden = parted(asked.variables)
-    travels = resolved.kind == "packed" and not asked.path.startswith(("/", "~", "$"))
+    variables, hidden = parted(table.variables)
+    travels = resolved.kind == "packed" and not table.path.startswith(("/", "~", "$"))
     return EnvironmentRecipe(
         kind=resolved.kind,
-        path=asked.path,
-        here=_absolute(folder, asked.path) if travels else None,
+        path=table.path,
+        here=_absolute(folder, table.path) if travels else None,
         requirements=text,
-        build=asked.build or "",
-        python=asked.python,
-        modules=tuple(asked.modules),
+        build=table.build or "",
+        python=table.python,
+        modules=tuple(table.modules),
         variables=variables,
         hidden=hidden,
-        secrets=tuple(asked.secrets),
-        secrets_from=_absolute(folder, asked.secrets_from) if asked.secrets_from else None,
+        secrets=tuple(table.secrets),
+        secrets_from=_absolute(folder, table.secrets_from) if table.secrets_from else None,
     )
 
 

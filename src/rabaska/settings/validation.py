@@ -20,16 +20,16 @@ def keys(table: TableType) -> list[str]:
 
 def table_at(top: TableType, path: Path) -> TableType | None:
     """The table that stands at `path`, or None where there is a plain value."""
-    found: TableType | None = top
+    table: TableType | None = top
     chosen = False  # the next word is a name that the user chose, as in [data.NAME]
     for part in path:
         if chosen:
             chosen = False
             continue
-        field = found.model_fields.get(str(part)) if found else None
-        found = inner_table(field.annotation) if field else None
+        field = table.model_fields.get(str(part)) if table else None
+        table = inner_table(field.annotation) if field else None
         chosen = field is not None and get_origin(field.annotation) is dict
-    return None if chosen else found
+    return None if chosen else table
 
 
 def home_of(top: TableType, table: Path, key: str) -> str:
@@ -53,12 +53,12 @@ def inner_table(annotation: Any) -> TableType | None:
 
 def _inner_tables(table: TableType | None) -> dict[str, TableType]:
     """The tables with a fixed name directly inside `table`."""
-    found = {}
+    tables = {}
     for name, field in table.model_fields.items() if table else ():
         inner = inner_table(field.annotation)
         if inner and get_origin(field.annotation) is not dict:
-            found[name] = inner
-    return found
+            tables[name] = inner
+    return tables
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -107,9 +107,9 @@ def _is_unknown(error: Mapping[str, Any]) -> bool:
 def _unknown_key(model: type[BaseModel], path: Path) -> Mistake:
     key, around = str(path[-1]), path[:-1]
     table = table_at(model, around)
-    known = keys(table) if table else []
-    listed = "the keys known here are " + ", ".join(f"`{name}`" for name in known)
-    advice = nearest(key, known) or home_of(model, around, key) or listed
+    names = keys(table) if table else []
+    listed = "the keys here are " + ", ".join(f"`{name}`" for name in names)
+    advice = nearest(key, names) or home_of(model, around, key) or listed
     return Mistake(path, f"unknown key `{key}`", advice)
 
 
@@ -123,8 +123,8 @@ def _wrong_value(error: Mapping[str, Any]) -> Mistake:
         return Mistake(path, what, str(context["error"]))
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
-        known = "it can be " + ", ".join(f"`{choice}`" for choice in choices)
-        return Mistake(path, what, nearest(str(error["input"]), choices) or known)
+        listed = "it can be " + ", ".join(f"`{choice}`" for choice in choices)
+        return Mistake(path, what, nearest(str(error["input"]), choices) or listed)
     return Mistake(path, what, _MUST_BE.get(kind, error["msg"]).format(**context))
 
 

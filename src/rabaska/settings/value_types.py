@@ -23,7 +23,7 @@ def _duration(value: object) -> timedelta:
         raise ValueError('it must be a duration in quotes, such as "3h" or "90s"')
     span = amounts.duration(value)
     if span <= timedelta(0):
-        raise ValueError("it must be longer than nothing")
+        raise ValueError("it must be longer than zero")
     if span > _LONGEST_WALLTIME:
         raise ValueError("no job lasts that long")
     return span
@@ -48,7 +48,7 @@ def _words(value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
         raise ValueError("it must be text in quotes, or a list of words in quotes")
     if any("\0" in word for word in value):
-        raise ValueError("it holds a NUL character, which no command line can carry")
+        raise ValueError("it has a NUL character, which a command line cannot contain")
     return value
 
 

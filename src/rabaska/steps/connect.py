@@ -178,8 +178,8 @@ def connect(name: str, home: Home, reporter: "Reporter | None" = None) -> Connec
     """
     cluster, observed = cluster_named(name, home), observations_of(name, home)
     place, program = place_of(cluster), node_program(home.store / "node")
-    if reporter and cluster.farewell:
-        reporter.warn(cluster.farewell)
+    if reporter and cluster.retirement:
+        reporter.warn(cluster.retirement)
     elif reporter and cluster.probe and not cluster.is_here and observed is None:
         from rabaska.steps.probe_site import compare_profile
 
@@ -207,7 +207,7 @@ def connect_for(record: RunRecord, home: Home) -> ConnectedCluster:
 def connect_for_preview(name: str, home: Home, *, program: Path) -> ConnectedCluster:
     """The cluster for a plan that is only shown: by its profile where it does not answer."""
     cluster = cluster_named(name, home)
-    why = cluster.farewell
+    why = cluster.retirement
     if not why:
         observed, place = observations_of(name, home), place_of(cluster)
         try:

@@ -43,8 +43,8 @@ def warn_of_findings(
     answers = _before_sending(subject, job, cluster)
     subject = replace(subject, cluster=with_node_answers(cluster.cluster, answers))
     missing = check_software.missing_program(subject, answers.get(_PROGRAM, NO_ANSWER).text)
-    packages = answers.get(check_packages.QUESTION, NO_ANSWER).text
-    lacking = check_packages.missing(subject, packages)
+    packages = answers.get(check_imports.QUESTION, NO_ANSWER).text
+    lacking = check_imports.missing(subject, packages)
     found = (*examine(subject), *missing, *lacking)
     serious = [finding for finding in found if finding.serious and finding.id != "cluster.gone"]
     for finding in serious:
@@ -62,5 +62,5 @@ def _before_sending(
     questions = {**trial_question(job, cluster.scheduler), **node_questions(cluster.cluster)}
     if subject.project.environment.kind == "current" and not cluster.cluster.is_here:
         questions[_PROGRAM] = check_software.program_question(subject)
-    questions.update(check_packages.question(subject))
+    questions.update(check_imports.question(subject))
     return ask_site(cluster.place, questions, usual={}) if questions else {}

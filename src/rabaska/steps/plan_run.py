@@ -119,7 +119,7 @@ def plan_run(
 
 def _tries(cluster: Cluster) -> str:
     """This computer need not find out what its user knows."""
-    return "" if cluster.is_here or not cluster.wonders_about_internet else OUTSIDE
+    return "" if cluster.is_here or not cluster.internet_is_unsure else OUTSIDE
 
 
 def _launch(spec: JobSpec, cluster: ConnectedCluster) -> Launch:

@@ -39,7 +39,7 @@ def probe_site(
         return SiteProbe(replace(cluster, partitions=_this_computer()))
     known = observations_of(cluster.name, home)
     more = {**node_questions(cluster), **(more or {})}
-    why = "the site was not asked" if offline else cluster.farewell
+    why = "the site was not asked" if offline else cluster.retirement
     if why:
         return SiteProbe(updated(cluster, known), unasked=why)
     try:
@@ -124,7 +124,7 @@ def profile_questions(cluster: Cluster) -> dict[str, str]:
 
 def node_questions(cluster: Cluster) -> dict[str, str]:
     """The question for what a job found out, as long as that is not known."""
-    if not cluster.wonders_about_internet:
+    if not cluster.internet_is_unsure:
         return {}
     return {questions.NODES_NAME: questions.nodes_question(store_word(cluster))}
 

@@ -1,6 +1,6 @@
 """What rabaska keeps in the store of a cluster, and how much is free beside it."""
 
-from rabaska.domain.storage import KINDS, StoredItem
+from rabaska.domain.stored_items import KINDS, StoredItem
 from rabaska.domain.untrusted import TIME, count
 from rabaska.remote.place import quoted
 from rabaska.steps.connect import ConnectedCluster

@@ -45,25 +45,25 @@ def unneeded(
 
     A run whose plan cannot be read may need anything, so then nothing is.
     """
-    if any(not each.text for each in unfinished):
+    if any(not report.text for report in unfinished):
         return ()
     everything = tuple(kept)
     # An environment is several files of one stem, and the use of one is the use of all.
-    used = {(each.kind, each.stem) for each in everything if _is_in_use(each, unfinished, now)}
-    return tuple(each for each in everything if (each.kind, each.stem) not in used)
+    used = {(item.kind, item.stem) for item in everything if _is_in_use(item, unfinished, now)}
+    return tuple(item for item in everything if (item.kind, item.stem) not in used)
 
 
-def _is_in_use(each: StoredItem, unfinished: Sequence[StoreReport], now: float) -> bool:
-    if each.kind == "runs" or now - each.written <= _LEFT_OVER.total_seconds():
+def _is_in_use(item: StoredItem, unfinished: Sequence[StoreReport], now: float) -> bool:
+    if item.kind == "runs" or now - item.written <= _LEFT_OVER.total_seconds():
         return True
-    half_written = each.name.endswith(".partial")
-    return not half_written and any(each.stem in told.text for told in unfinished)
+    half_written = item.name.endswith(".partial")
+    return not half_written and any(item.stem in report.text for report in unfinished)
 
 
 def purge_span(purge: str) -> timedelta | None:
     """How long a site keeps what lies there: `60 d`, `8 weeks`, `2 months`; None: nobody says."""
-    found = re.search(r"(\d+) ?(d|day|w|week|month)s?\b", purge)
-    return timedelta(days=int(found[1]) * _DAYS[found[2]]) if found else None
+    age = re.search(r"(\d+) ?(d|day|w|week|month)s?\b", purge)
+    return timedelta(days=int(age[1]) * _DAYS[age[2]]) if age else None
 
 
 def purge_day(purge: str, written: float) -> str:

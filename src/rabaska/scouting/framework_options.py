@@ -1,24 +1,36 @@
-"""Hydra's configuration files, read for their keys: each can be overridden as `key=value`."""
+"""The options that a framework adds: LightningCLI's, and keys of Hydra's configuration files."""
 
 import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from rabaska.scouting import script_traits
 from rabaska.scouting.script_options import VALUE, Option
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import SourceLine, argument, called, text
 
 _LINE = re.compile(r"(?P<indent> *)(?P<key>[A-Za-z_]\w*):(?:\s+(?P<value>[^#]*?))?\s*(#.*)?$")
-LARGEST = 200_000  # characters
+_LARGEST = 200_000  # characters
 
 
-def overrides(script: Script, project: Path) -> tuple[Option, ...]:
-    """The keys of the configuration that `@hydra.main` names, as options."""
+def all_options(script: Script, project: Path) -> tuple[Option, ...]:
+    """The options of a script, its own and those of its framework."""
+    cli = script_traits.uses(script, "LightningCLI")
+    if cli:
+        return (
+            Option("--trainer.default_root_dir", VALUE, cli),
+            Option("--ckpt_path", VALUE, cli),
+        )
+    return (*script.options, *_hydra_overrides(script, project))
+
+
+def _hydra_overrides(script: Script, project: Path) -> tuple[Option, ...]:
+    """The keys of the configuration that `@hydra.main` names: each is overridden as `key=value`."""
     for name in _configurations(script):
         path = project / name
         try:
-            content = path.read_text(encoding="utf-8", errors="replace")[:LARGEST]
+            content = path.read_text(encoding="utf-8", errors="replace")[:_LARGEST]
         except OSError:
             continue
         return tuple(_keys(content, name))
@@ -37,15 +49,15 @@ def _configurations(script: Script) -> Iterator[str]:
 def _keys(content: str, name: str) -> Iterator[Option]:
     above: list[tuple[int, str]] = []
     for number, line in enumerate(content.splitlines(), start=1):
-        found = _LINE.match(line)
-        if not found:
+        match = _LINE.match(line)
+        if not match:
             continue
-        indent = len(found["indent"])
-        above = [each for each in above if each[0] < indent]
-        dotted = ".".join([key for _, key in above] + [found["key"]])
-        value = (found["value"] or "").strip().strip("'\"")
+        indent = len(match["indent"])
+        above = [parent for parent in above if parent[0] < indent]
+        dotted = ".".join([key for _, key in above] + [match["key"]])
+        value = (match["value"] or "").strip().strip("'\"")
         if not value:
-            above.append((indent, found["key"]))
+            above.append((indent, match["key"]))
             continue
         yield Option(
             dotted,

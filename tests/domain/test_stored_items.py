@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain.storage import KINDS, StoredItem, StoreReport, purge_day, unneeded
+from rabaska.domain.stored_items import KINDS, StoredItem, StoreReport, purge_day, unneeded
 
 NOW = 1_800_000_000.0
 OLD = NOW - 10 * 86400

@@ -1,0 +1,82 @@
+"""The counter of a training loop: whether it can be seen, and begins with what was loaded."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from rabaska.scouting.checkpoint_flow import CONTENT, Flow
+from rabaska.scouting.scopes import Program, Scope
+from rabaska.scouting.source import argument, last_word, literal
+
+_FIRST_ROUND = ("initial_epoch", "start_epoch", "initial_step", "init_step", "start_step")
+
+
+def counts_rounds(program: Program) -> bool:
+    """Whether the training loop can be seen: one over numbers, or one with a condition."""
+    for scope in program.scopes:
+        for node in scope.nodes:
+            if isinstance(node, ast.While):
+                return True
+            if isinstance(node, ast.For) and re.search(r"range|enumerate", ast.unparse(node.iter)):
+                return True
+    return False
+
+
+def resumes_counter(flow: Flow, program: Program) -> bool:
+    """Whether a loop begins with a number that was loaded."""
+    return any(
+        _begins_with_content(flow, node, scope) for scope in program.scopes for node in scope.nodes
+    )
+
+
+def _begins_with_content(flow: Flow, node: ast.AST, scope: Scope) -> bool:
+    if isinstance(node, ast.Call):
+        return _first_round(flow, node, scope)
+    if isinstance(node, ast.While):
+        return any(_counted(flow, inner, scope) for inner in ast.walk(node))
+    if isinstance(node, ast.For):
+        return any(_passes_over(flow, inner, scope) for inner in _inside(node))
+    return False
+
+
+def _first_round(flow: Flow, call: ast.Call, scope: Scope) -> bool:
+    word = last_word(call)
+    firsts = [argument(call, name) for name in _FIRST_ROUND]
+    if word in ("range", "trange", "arange") and len(call.args) > 1:
+        firsts.append(call.args[0])
+    elif word in ("count", "enumerate"):
+        firsts.append(argument(call, "start", 0 if word == "count" else 1))
+    elif word == "islice" and len(call.args) > 2:
+        firsts.append(call.args[1])
+    elif word == "learn" and literal(argument(call, "reset_num_timesteps")) is False:
+        return bool(flow.loads)  # Stable-Baselines counts in the model itself
+    return any(flow.bits(first, scope) & CONTENT for first in firsts if first is not None)
+
+
+def _counted(flow: Flow, node: ast.AST, scope: Scope) -> bool:
+    """`step += 1`, of a step that was loaded."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        return bool(flow.bits(node.target, scope) & CONTENT)
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
+        target, left = node.targets[0], node.value.left
+        same = ast.dump(_loaded(target)) == ast.dump(_loaded(left))
+        return same and bool(flow.bits(left, scope) & CONTENT)
+    return False
+
+
+def _passes_over(flow: Flow, node: ast.AST, scope: Scope) -> bool:
+    """`if epoch < first: continue`, or `if step >= most: break` of a step that was loaded."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+        return False
+    leaves = any(isinstance(line, (ast.Continue, ast.Break, ast.Return)) for line in node.body)
+    sides = (node.test.left, *node.test.comparators)
+    return leaves and any(flow.bits(side, scope) & CONTENT for side in sides)
+
+
+def _inside(loop: ast.For) -> Iterator[ast.AST]:
+    return (node for line in loop.body for node in ast.walk(line))
+
+
+def _loaded(node: ast.AST) -> ast.AST:
+    """The same name, read rather than assigned, so that both can be compared."""
+    return ast.parse(ast.unparse(node), mode="eval").body
