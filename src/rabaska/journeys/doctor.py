@@ -53,9 +53,7 @@ def _of_site(subject: Subject, site: SiteProbe) -> Iterator[Finding]:
     question = check_imports.question(subject) if subject.cluster.is_here else {}
     if question:
         here = ask_site(place_of(subject.cluster), question, usual={})
-        yield from check_imports.missing(
-            subject, here.get(check_imports.QUESTION, NO_ANSWER).text
-        )
+        yield from check_imports.missing(subject, here.get(check_imports.QUESTION, NO_ANSWER).text)
     if site.answers:
         trial = scheduler_of(subject.cluster).read_prospect(site.answers.get(TRIAL, NO_ANSWER).text)
         yield from check_site.checks(subject, check_site.SiteAnswers(site.answers, trial))

@@ -151,7 +151,9 @@ def plan(
         measure(folder, on, span, home, reporter or SilentReporter())
     speeds = measured(project, home)
     total, basis = _total(project, options, speeds)
-    sizes = [(each.name, dataset_contents.read_contents(*each.paths).size) for each in project.datasets]
+    sizes = [
+        (each.name, dataset_contents.read_contents(*each.paths).size) for each in project.datasets
+    ]
     stretch = longest_stretch(project, [each.name for each in chosen], home)
     need = replace(_need(project, options, total), stretch=stretch)
     offline = options.offline or not on

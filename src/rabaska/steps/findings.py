@@ -7,12 +7,13 @@ from rabaska.checkup import (
     check_code,
     check_command,
     check_data,
+    check_imports,
     check_network,
     check_packages,
     check_request,
     check_software,
 )
-from rabaska.checkup.subject import Finding, Subject, look
+from rabaska.checkup.subject import Finding, Subject, read_subject
 from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import Project
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer
@@ -39,7 +40,7 @@ def warn_of_findings(
     The cluster is asked two things at once: whether it has the program that no environment
     brings, and whether it would refuse the job, which is then refused here.
     """
-    subject = look(project, cluster.cluster, thorough=False)
+    subject = read_subject(project, cluster.cluster, thorough=False)
     answers = _before_sending(subject, job, cluster)
     subject = replace(subject, cluster=with_node_answers(cluster.cluster, answers))
     missing = check_software.missing_program(subject, answers.get(_PROGRAM, NO_ANSWER).text)
