@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -68,6 +69,15 @@ def test_options_are_keyword_only_and_every_value_has_a_type():
             assert each.annotation is not each.empty, function
             if each.name in ("on", "force", "yes", "offline", "bundle", "secrets", "repair"):
                 assert each.kind is each.KEYWORD_ONLY, function
+
+
+def test_every_function_is_in_the_table_of_the_page_about_python():
+    page = Path(__file__).parents[2] / "docs" / "guides" / "from-python.md"
+    rows = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| `")]
+    functions = [name for name in api.__all__ if name not in ("data", "clusters")]
+    functions += [f"{name}.{word}" for name in ("data", "clusters") for word in subcommands(name)]
+
+    assert [name for name in functions if not any(f"`{name}(" in row for row in rows)] == []
 
 
 def test_what_a_type_checker_sees_is_what_there_is():
