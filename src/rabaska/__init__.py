@@ -6,21 +6,58 @@ They are imported when first used, so that `import rabaska` costs nothing.
 
 from rabaska.node.version import __version__
 
+TYPE_CHECKING = False  # as a type checker reads it; `import rabaska` does not wait for `typing`
+if TYPE_CHECKING:
+    from rabaska.api import (
+        cancel,
+        clean,
+        clusters,
+        data,
+        doctor,
+        exec,  # noqa: A004 - the word of the command line
+        explain,
+        fetch,
+        forget,
+        init,
+        logs,
+        pack,
+        plan,
+        preview,
+        rehearse,
+        resume,
+        run,
+        shell,
+        show,
+        status,
+        statuses,
+        storage,
+        wait,
+    )
+
 __all__ = [
     "__version__",
     "cancel",
+    "clean",
     "clusters",
+    "data",
+    "doctor",
+    "exec",
+    "explain",
     "fetch",
+    "forget",
     "init",
     "logs",
     "pack",
+    "plan",
     "preview",
     "rehearse",
     "resume",
     "run",
+    "shell",
     "show",
     "status",
     "statuses",
+    "storage",
     "wait",
 ]
 

@@ -1,0 +1,52 @@
+"""The commands as functions: the same words, typed results.
+
+import rabaska
+
+submitted = rabaska.run("path/to/project")
+ended = rabaska.wait(submitted.run)
+print(ended.state, ended.metrics)
+rabaska.fetch(ended.name)
+"""
+
+from rabaska.api import data
+from rabaska.api.cluster import clean, clusters, storage
+from rabaska.api.projects import doctor, init, pack, plan, preview, rehearse, run, shell
+from rabaska.api.runs import (
+    cancel,
+    exec,  # noqa: A004 - the word of the command line
+    explain,
+    fetch,
+    forget,
+    logs,
+    resume,
+    show,
+    status,
+    statuses,
+    wait,
+)
+
+__all__ = [
+    "cancel",
+    "clean",
+    "clusters",
+    "data",
+    "doctor",
+    "exec",
+    "explain",
+    "fetch",
+    "forget",
+    "init",
+    "logs",
+    "pack",
+    "plan",
+    "preview",
+    "rehearse",
+    "resume",
+    "run",
+    "shell",
+    "show",
+    "status",
+    "statuses",
+    "storage",
+    "wait",
+]

@@ -1,0 +1,84 @@
+"""`rabaska data …`: look into packs, check them, take files out of them.
+
+A pack is named by its dataset, its full name or its folder.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+from rabaska.api.runs import Folder
+from rabaska.journeys import data as _data
+from rabaska.journeys.data import LocalPack, PackVerdict
+from rabaska.packing.pack_advice import Advice
+from rabaska.records.home import home, made_home
+from rabaska.steps.progress import SilentReporter
+
+
+@dataclass(frozen=True)
+class PackedFile:
+    """A file, folder or link in a pack."""
+
+    name: str
+    size: int  # bytes
+    target: str  # of a link
+
+
+def verify(
+    *packs: str, on: str = "", repair: bool = False, folder: Folder = "."
+) -> Sequence[PackVerdict]:
+    """Compare every byte of packs with their manifests; without names, all the project's.
+
+    With `on`, the copies on that cluster. `repair` packs again what is damaged, or sends it.
+    The verdicts are those before the repair.
+    """
+    project = Path(folder).absolute()
+    paths = [_data.pack_called(pack, home()) for pack in packs]
+    paths = paths or _data.folders_of(project, home())
+    silent = SilentReporter()
+    verdicts = _data.verify_on(paths, on, home()) if on else _data.verify(paths, silent)
+    damaged = [verdict.folder for verdict in verdicts if verdict.problems]
+    if repair and damaged and on not in ("", "here"):
+        _data.repair_on(damaged, on, home(), silent)
+    elif repair and damaged:
+        _data.repair(damaged, project, home(), silent)
+    return verdicts
+
+
+@overload
+def ls(*, folder: Folder = ".") -> Sequence[LocalPack]: ...
+
+
+@overload
+def ls(pack: str, below: str = "") -> Sequence[PackedFile]: ...
+
+
+def ls(
+    pack: str = "", below: str = "", *, folder: Folder = "."
+) -> Sequence[LocalPack] | Sequence[PackedFile]:
+    """The project's packs; or the files of one pack, or of one folder in it."""
+    if not pack:
+        return _data.kept(Path(folder).absolute(), home())
+    entries = _data.entries(_data.pack_called(pack, home()), below)
+    return [
+        PackedFile(os.fsdecode(entry.name), entry.size, os.fsdecode(entry.target))
+        for entry in entries
+    ]
+
+
+def cat(pack: str, name: str) -> bytes:
+    """The content of one file of a pack."""
+    return b"".join(_data.content(_data.pack_called(pack, home()), name))
+
+
+def extract(pack: str, *names: str, into: Folder = ".") -> int:
+    """Take files or folders out of a pack; without names, all. Returns how many files."""
+    path = _data.pack_called(pack, home())
+    return _data.extract(path, names, Path(into), SilentReporter())
+
+
+def advise(folder: Folder, *, on: str = "") -> Advice:
+    """Measure a folder: whether packing it pays, and how the program should read it."""
+    return _data.advise(Path(folder), made_home(), on)

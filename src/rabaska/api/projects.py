@@ -1,0 +1,146 @@
+"""Functions about a project: init, pack, run, rehearse, shell, plan, doctor."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from rabaska.api.runs import Folder, has_terminal
+from rabaska.domain.projects import Project
+from rabaska.journeys import doctor as _doctor
+from rabaska.journeys import init as _init
+from rabaska.journeys import pack as _pack
+from rabaska.journeys import plan as _plan
+from rabaska.journeys import rehearse as _rehearse
+from rabaska.journeys import run as _run
+from rabaska.journeys import shell as _shell
+from rabaska.journeys.doctor import Diagnosis
+from rabaska.journeys.init import Proposal
+from rabaska.journeys.plan import PlanOptions, Plans
+from rabaska.journeys.rehearse import Rehearsal, RehearsalOptions
+from rabaska.journeys.run import Submitted
+from rabaska.packing.make_pack import Pack
+from rabaska.records.home import home, made_home
+from rabaska.settings.project_file import check_command, load
+from rabaska.steps.progress import SilentReporter
+from rabaska.steps.submit import PlannedRun
+
+Overrides = Mapping[str, object]  # keys of rabaska.toml, such as "resources.walltime"
+
+
+def init(folder: Folder = ".", *, force: bool = False) -> Proposal:
+    """Read a project and write its rabaska.toml; `force` replaces one that is there."""
+    proposal = _init.init(Path(folder).absolute())
+    _init.write(proposal, Path(folder).absolute() / "rabaska.toml", overwrite=force)
+    return proposal
+
+
+def pack(folder: Folder = ".") -> tuple[Pack, ...]:
+    """Pack every dataset of the project that changed."""
+    return _pack.pack(load(Path(folder).absolute()), made_home())
+
+
+def run(
+    folder: Folder = ".",
+    *,
+    on: str = "here",
+    arguments: Sequence[str] = (),
+    overrides: Overrides | None = None,
+    doctor: bool = True,
+) -> Submitted:
+    """Send the project to a cluster and submit it; returns at once.
+
+    `arguments` go to the program, as words after `--` do. `overrides` holds keys of
+    rabaska.toml: `{"resources.walltime": "2h", "chain.jobs": 4}`.
+    """
+    project = _project(folder, on, arguments, overrides)
+    return _run.run(project, on, made_home(), advise=doctor)
+
+
+def preview(
+    folder: Folder = ".",
+    *,
+    on: str = "here",
+    arguments: Sequence[str] = (),
+    overrides: Overrides | None = None,
+    doctor: bool = True,
+) -> PlannedRun:
+    """What `run` would submit, with nothing sent or written: `rabaska run --dry-run`."""
+    project = _project(folder, on, arguments, overrides)
+    return _run.preview(project, on, home(), advise=doctor)
+
+
+def rehearse(
+    folder: Folder = ".",
+    *,
+    on: str = "here",
+    arguments: Sequence[str] = (),
+    cuts: int = 4,
+    minutes: float = 5.0,
+    seed: int = 0,
+) -> Rehearsal:
+    """Interrupt short runs of the project, and compare them with an uninterrupted one.
+
+    `minutes` is the longest that a job may take: `--for` on the command line.
+    """
+    options = RehearsalOptions(cuts=cuts, limit=timedelta(minutes=minutes), seed=seed)
+    return _rehearse.rehearse(_project(folder, on, arguments), on, made_home(), options)
+
+
+def shell(
+    folder: Folder = ".",
+    *,
+    on: str = "here",
+    command: Sequence[str] = (),
+    overrides: Overrides | None = None,
+) -> int:
+    """Open a shell on a compute node, or run `command` there; returns its exit code.
+
+    It uses the terminal of this process: its input, its output and its errors.
+    """
+    project = _project(folder, on, overrides=overrides)
+    return _shell.shell(
+        project, on, made_home(), SilentReporter(), words=command, terminal=has_terminal()
+    )
+
+
+def plan(
+    folder: Folder = ".",
+    *,
+    on: str | Sequence[str] = (),
+    total: str | None = None,
+    steps: int | None = None,
+    epochs: int | None = None,
+    measure: str | None = None,
+    gpus: int | None = None,
+    gpu: str = "",
+    offline: bool = False,
+) -> Plans:
+    """Which queue, which GPU, how many jobs and what it costs, on one or several clusters."""
+    options = PlanOptions(
+        total=total, steps=steps, epochs=epochs, measure=measure, gpus=gpus, gpu=gpu,
+        offline=offline,
+    )  # fmt: skip
+    clusters = (on,) if isinstance(on, str) else on
+    return _plan.plan(Path(folder).absolute(), clusters, options, made_home())
+
+
+def doctor(
+    folder: Folder = ".", *, on: str = "here", fix: bool = False, offline: bool = False
+) -> Diagnosis:
+    """What would make a run of the project fail; with `fix`, what is left after safe repairs."""
+    project = _project(folder, on)
+    diagnosis = _doctor.diagnose(project, on, made_home(), offline=offline)
+    if not fix:
+        return diagnosis
+    _doctor.repair(project, diagnosis.found)
+    return replace(diagnosis, found=tuple(one for one in diagnosis.found if not one.safe_fix))
+
+
+def _project(
+    folder: Folder, on: str, arguments: Sequence[str] = (), overrides: Overrides | None = None
+) -> Project:
+    project = load(Path(folder).absolute(), cluster=on, overrides=overrides)
+    project = replace(project, command=(*project.command, *arguments))
+    check_command(project)
+    return project
