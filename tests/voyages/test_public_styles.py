@@ -149,7 +149,7 @@ def test_a_way_to_resume_that_is_not_used_is_found_out(somebody):
     assert "each job of this run would begin the training again" in refused
     assert "--jobs 1" in refused
     assert "starts over, and its next job will too: job 2 " in user.types("resume").errors
-    assert "can go on with it" not in user.types("cancel").errors
+    assert "continues it" not in user.types("cancel").errors
 
 
 def _set_command(user, command):

@@ -6,49 +6,54 @@ from importlib import import_module
 from types import ModuleType
 
 from rabaska.cli import occasion
-from rabaska.cli.options import chosen_run, project_folder
+from rabaska.cli.find_run import chosen_run, project_folder
 from rabaska.records.home import home
 from rabaska.records.run_index import remembered
 from rabaska.steps.query_status import statuses
 
+_NAMED = 5  # runs in one line
+
 
 def status(run: str = "", *, on: str = "", everything: bool = False, as_json: bool = False) -> int:
-    known = remembered(home().runs) if everything else [chosen_run(run, on)]
-    found = statuses(
-        known,
+    records = remembered(home().runs) if everything else [chosen_run(run, on)]
+    runs = statuses(
+        records,
         home(),
         meanwhile=_prepare_to_show,
         again=occasion(everything=everything) if not run else "",
         explained=as_json or not everything,
     )
     from rabaska.cli import terminal
+    from rabaska.cli.render_status import run_json
 
     if as_json:
-        terminal.json(found if everything else found[0])
+        records_and_views = [run_json(one) for one in runs]
+        terminal.json(records_and_views if everything else records_and_views[0])
     elif everything:
-        terminal.runs_table(found)
+        terminal.runs_table(runs)
     else:
-        terminal.run_status(found[0])
+        terminal.run_status(runs[0])
     return 0
 
 
 def status_on(on: str, *, as_json: bool = False) -> None:
-    """Every run on a cluster; those that were not known are, from now on."""
+    """Every run on a cluster; those that were not in our list are, from now on."""
     from rabaska.cli import terminal
+    from rabaska.cli.render_status import run_json
     from rabaska.steps.adopt import adopt_all
 
-    there = adopt_all(on, home(), project_folder())
-    found = statuses(there.runs, home(), explained=as_json)
+    adopted = adopt_all(on, home(), project_folder())
+    runs = statuses(adopted.runs, home(), explained=as_json)
     if as_json:
-        terminal.json(found)
+        terminal.json([run_json(run) for run in runs])
         return
-    if there.new:
-        names = ", ".join(each.name for each in there.new[:5])
-        more = f" and {len(there.new) - 5} more" if len(there.new) > 5 else ""
-        terminal.note(f"not known here before: {names}{more}")
-    for problem in there.problems:
+    if adopted.new:
+        names = ", ".join(record.name for record in adopted.new[:_NAMED])
+        others = len(adopted.new) - _NAMED
+        terminal.note(f"added to the list: {names}{f' and {others} more' if others > 0 else ''}")
+    for problem in adopted.problems:
         terminal.note(f"note: {problem}")
-    terminal.runs_table(found) if found else terminal.note(f"no run of yours is on {on}")
+    terminal.runs_table(runs) if runs else terminal.note(f"you have no runs on {on}")
 
 
 def _prepare_to_show() -> None:

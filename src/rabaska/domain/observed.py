@@ -19,6 +19,8 @@ class ProfileFact:
 
 @dataclass(frozen=True)
 class Observations:
+    """What was found when a cluster was last checked."""
+
     day: str
     facts: tuple[ProfileFact, ...] = ()
     partitions: tuple[Partition, ...] = ()  # as they are today
