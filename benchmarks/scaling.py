@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from math import log10
 from pathlib import Path
 
-from rows import Row
-
 from data import PACK, STAGE, empty_caches, fresh_ext4, make_files
+from rows import Row
 
 NAME = "scaling"
 FIGURE = Path(__file__).resolve().parents[1] / "docs" / "scaling.svg"

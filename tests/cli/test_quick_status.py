@@ -5,7 +5,7 @@ import sys
 
 ON_THE_WAY = """
 import sys
-from rabaska.cli.quick_status import import_later
+from rabaska.cli.import_later import import_later
 import_later("inspect")
 import rabaska.cli.quick_status, rabaska.cli.terminal
 import rabaska.steps.read_status, rabaska.knowledge.queue_reasons

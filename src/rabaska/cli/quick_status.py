@@ -1,9 +1,6 @@
 """`rabaska status` without click: the command that is typed most starts in half the time."""
 
 import importlib
-import sys
-from importlib import import_module
-from types import ModuleType
 
 from rabaska.cli import occasion
 from rabaska.cli.find_run import chosen_run, project_folder
@@ -61,24 +58,3 @@ def _prepare_to_show() -> None:
     importlib.import_module("rabaska.cli.terminal")
     importlib.import_module("rabaska.steps.read_status")
     importlib.import_module("rabaska.knowledge.queue_reasons").reason_for("")
-
-
-def import_later(name: str) -> None:
-    """Let `import name` cost nothing until something in it is used.
-
-    Not by importlib's LazyLoader: what it makes is loaded by the next `import` already.
-    """
-    if name in sys.modules:
-        return
-    stand_in = ModuleType(name)
-
-    def load(attribute: str) -> object:
-        # In this order, another thread that comes meanwhile finds all it needs, too.
-        if sys.modules.get(name) is stand_in:
-            del sys.modules[name]
-        stand_in.__dict__.update(vars(import_module(name)))
-        stand_in.__dict__.pop("__getattr__", None)
-        return getattr(stand_in, attribute)
-
-    stand_in.__getattr__ = load  # type: ignore[method-assign]
-    sys.modules[name] = stand_in
