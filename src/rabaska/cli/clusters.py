@@ -44,11 +44,11 @@ def clusters(ctx: click.Context) -> None:
 def list_clusters(*, as_json: bool = False) -> None:
     """List every cluster that `--on` accepts."""
     profiles = home().profiles
-    known = [load_cluster(name, user_profiles=profiles) for name in names(profiles)]
+    profiled = [load_cluster(name, user_profiles=profiles) for name in names(profiles)]
     if as_json:
-        terminal.json(known)
+        terminal.json(profiled)
     else:
-        terminal.table([astuple(cluster_row(cluster)) for cluster in known], CLUSTER_HEADINGS)
+        terminal.table([astuple(cluster_row(cluster)) for cluster in profiled], CLUSTER_HEADINGS)
 
 
 _name = click.argument("name", shell_complete=complete_cluster)

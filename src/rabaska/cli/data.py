@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from rabaska.cli import terminal
-from rabaska.cli.options import json_option, quiet_option
+from rabaska.cli.options import Renamed, json_option, quiet_option
 from rabaska.cli.text import columns
 from rabaska.domain.amounts import say_seconds, say_size
 from rabaska.errors import DamagedPack
@@ -38,7 +38,11 @@ def _complete_pack(
 @click.argument("names", nargs=-1, metavar="[PACK]...", shell_complete=_complete_pack)
 @click.option("--on", default="", metavar="CLUSTER", help="Check the copies on this cluster.")
 @click.option(
-    "--repair", is_flag=True, help="Pack damaged packs again; with --on, send them again."
+    "--repair",
+    cls=Renamed,
+    old="--mend",
+    is_flag=True,
+    help="Pack damaged packs again; with --on, send them again.",
 )
 @quiet_option
 @json_option

@@ -51,16 +51,23 @@ def found_on_option(command: Command) -> Command:
     )(command)
 
 
-class _Jobs(click.Option):
-    """`--jobs`; also under its older name `--links`, which no page shows."""
+class Renamed(click.Option):
+    """An option that also works under its `old` name, which no page shows."""
+
+    def __init__(self, *args: Any, old: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._old = old
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         super().add_to_parser(parser, ctx)
-        parser.add_option(obj=self, opts=["--links"], dest=self.name)
+        flag = {"action": "store_const", "const": True} if self.is_flag else {}
+        parser.add_option(obj=self, opts=[self._old], dest=self.name, **flag)
 
 
 def jobs_option(text: str) -> Callable[[Command], Command]:
-    return click.option("--jobs", cls=_Jobs, type=click.IntRange(1), metavar="N", help=text)
+    return click.option(
+        "--jobs", cls=Renamed, old="--links", type=click.IntRange(1), metavar="N", help=text
+    )
 
 
 def json_option(command: Command) -> Command:

@@ -9,6 +9,7 @@ import click
 from rabaska.cli import terminal
 from rabaska.cli.find_run import chosen_run
 from rabaska.cli.options import (
+    Renamed,
     complete_cluster,
     found_on_option,
     jobs_option,
@@ -53,7 +54,14 @@ def status(run: str, *, on: str, everything: bool, as_json: bool) -> None:
 @run_argument
 @found_on_option
 @click.option("-f", "--follow", is_flag=True, help="Keep printing new lines until the run ends.")
-@click.option("--job", type=click.IntRange(1), metavar="N", help="Only the log of this job.")
+@click.option(
+    "--job",
+    cls=Renamed,
+    old="--link",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only the log of this job.",
+)
 @json_option
 def logs(run: str, *, on: str, follow: bool, job: int | None, as_json: bool) -> None:
     """Print the program's output, job after job.

@@ -85,7 +85,7 @@ _BEGUN = re.compile(r"\x1b(\[[0-?]{0,64}[ -/]{0,8})?\Z")  # the rest may come wi
 
 def harmless(text: str) -> str:
     """The text with each control character replaced, but for our own colours."""
-    return _IN_TEXT.sub(lambda found: found[1] or "\N{REPLACEMENT CHARACTER}", text)
+    return _IN_TEXT.sub(lambda match: match[1] or "\N{REPLACEMENT CHARACTER}", text)
 
 
 class HarmlessLog:
@@ -101,7 +101,7 @@ class HarmlessLog:
         self._begun = begun[0] if begun else ""
         ready = text[: len(text) - len(self._begun)]
         shown = _IN_LOG.sub(
-            lambda found: found[1] or ("\N{REPLACEMENT CHARACTER}" if found[2] else ""), ready
+            lambda match: match[1] or ("\N{REPLACEMENT CHARACTER}" if match[2] else ""), ready
         )
         return shown.encode()
 

@@ -179,7 +179,7 @@ def _plan_facts(plan: "OnePlan") -> Iterator[tuple[str, str]]:
 
 def _measured(measurements: "Sequence[Measured]") -> Iterator[tuple[str, str]]:
     """What was measured on each cluster, compared with what was measured here."""
-    here = {each.unit: each for each in measurements if each.cluster == "here"}
+    here = {one.unit: one for one in measurements if one.cluster == "here"}
     for one in measurements:
         verdict = ""
         base = here.get(one.unit)

@@ -20,7 +20,7 @@ TIER_HEADINGS = ("tier", "where", "size", "files", "purged", "backup")
 COMPARISON_HEADINGS = ("", "key", "profile", "cluster")
 
 _IN_TABLES = ("partitions", "storage", "tiers", "probe")  # shown apart from the other keys
-_TONES = {"ok": "good", "differs": "bad", "cannot be told": "caution"}
+_TONES = {"ok": "good", "differs": "bad"}
 _VERDICTS = {"cannot be told": "not checked"}
 
 
@@ -109,7 +109,9 @@ def tier_row(tier: "Tier") -> TierRow:
 
 def comparison_rows(facts: "Sequence[ProfileFact]") -> tuple[ComparisonRow, ...]:
     return tuple(
-        ComparisonRow(_verdict(fact), _TONES[fact.verdict], fact.key, fact.says, fact.found)
+        ComparisonRow(
+            _verdict(fact), _TONES.get(fact.verdict, "caution"), fact.key, fact.says, fact.found
+        )
         for fact in facts
     )
 
