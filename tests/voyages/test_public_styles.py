@@ -111,6 +111,7 @@ def test_one_job_that_is_too_short_for_it_is_not_said_to_go_on(somebody, style):
     for text in (told["hint"], said.output, log, cancelled, resumed):
         assert "would begin again: its program " in text
         assert "can go on" not in text
+        assert "continues it" not in text
     for text in (told["hint"], said.output, log):
         assert "goes on" not in text
         assert "a longer `--walltime`, enough for all of it in one job" in text
