@@ -9,7 +9,7 @@ from rabaska.cli.import_later import import_later
 import_later("inspect")
 import rabaska.cli.quick_status, rabaska.cli.terminal
 import rabaska.steps.read_status, rabaska.knowledge.queue_reasons
-import rabaska.remote.login_node, rabaska.schedulers.slurm
+import rabaska.remote.login_node, rabaska.schedulers.slurm, rabaska.schedulers.local
 """
 
 
