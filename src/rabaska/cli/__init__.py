@@ -131,9 +131,6 @@ def _status(words: list[str]) -> int:
 
     ssh_calls.begin(occasion(everything=bool(words)))
     gc.disable()  # what lives for a tenth of a second has nothing to throw away
-    from rabaska.cli.import_later import import_later
-
-    import_later("inspect")  # for dataclasses, which need it only where no docstring is
     from rabaska.cli.quick_status import status
 
     exit_code = status(everything=bool(words))
