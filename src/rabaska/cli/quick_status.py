@@ -4,9 +4,9 @@
 importing this program, and starting ssh, a login shell and Python on the cluster. In the order in
 which they happen:
 
-1. `cli.main` recognises `status` and `status --all` and calls us without click, which takes as
-   long to import as everything else here. So nothing on this path may import click, rich or
-   subprocess; `tests/cli/test_quick_status.py` holds that.
+1. `cli.main` recognises `status` and `status --all` and calls us without click. So nothing on
+   this path may import click or rich, nor, over ssh, subprocess: `tests/cli/test_quick_status.py`
+   holds that.
 2. `remote.ssh_calls.begin` starts the ssh call that the last `status` noted, before anything else
    is imported. Whoever comes to make the same call adopts it (docs/decisions/0014).
 3. Garbage collection is off, for the process is over before there is anything to collect, and
