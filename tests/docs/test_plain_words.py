@@ -60,8 +60,8 @@ REPLACED = {
     r"\banew\b": "again",
     r"\b(where|what) .{1,20} lies\b": "is",
 }
-# Keys of `--json`, and names of fields, that scripts read.
-KEPT = {"mended", "unasked", "farewell", "beside", "cannot be told"}
+# Keys of `--json`, and old names of options, that scripts use.
+KEPT = {"--mend", "mended", "unasked", "farewell", "beside", "cannot be told"}
 
 
 def strings_of(path: Path) -> Iterator[tuple[int, str]]:
