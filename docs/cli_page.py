@@ -12,23 +12,24 @@ from rabaska.cli.commands import rabaska
 _INTRODUCTION = """\
 # The command line
 
-`rabaska COMMAND --help` says the same in a terminal. Where `RUN` is left out, the newest run of
-the project you stand in is meant; a run's name may be shortened as long as only one run fits.
-Data goes to standard output, everything else to standard error, so `rabaska run` can be used as
-`run=$(rabaska run)`. `--json` prints the result of a command for a script.
+`rabaska COMMAND --help` prints the same in a terminal. Without `RUN`, a command uses the newest run
+of the project in the current folder. A run's name can be shortened as long as only one run matches.
+Results go to standard output, everything else to standard error: `run=$(rabaska run)` works.
+`--json` prints a command's result for a script; its `view` holds the words that the command prints
+otherwise.
 """
 
 _EXIT_CODES = """\
 ## Exit codes
 
-`rabaska wait` and `rabaska run --wait` end with the program's own exit code when it failed, and
-with 128 plus the signal's number when a signal ended it; with 5 when it was given damaged data,
-with 14 or 17 when the chain could not advance or started over. All else is here.
+`rabaska wait` and `rabaska run --wait` end with the program's exit code if it failed, and with 128
+plus the signal's number if a signal ended it; with 5 if its data was damaged, with 14 or 17 if the
+chain could not advance or started over. All other codes:
 
 | Code | Name in Python | Meaning |
 |---:|---|---|
-| 0 |  | It was done. |
-| 1 |  | A bug, told with its traceback. |
+| 0 |  | Success. |
+| 1 |  | A bug, with its traceback; or `doctor`, `plan` or `clusters check` found a problem. |
 """
 
 
@@ -40,7 +41,7 @@ def page() -> str:
 
 
 def _commands(group: click.Group, before: str) -> Iterator[tuple[str, click.Command]]:
-    """Every command with its full name, in the order `--help` lists them."""
+    """Every command with its full name, in the order of `--help`."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -55,7 +56,9 @@ def _section(name: str, command: click.Command) -> str:
     context = click.Context(command, info_name=f"rabaska {name}", terminal_width=200)
     usage = command.get_usage(context).removeprefix("Usage: ")
     lines = [f"## rabaska {name}\n", f"`{usage}`\n", inspect.cleandoc(command.help or ""), ""]
-    options = [_option(each, context) for each in command.params if isinstance(each, click.Option)]
+    options = [
+        _option(option, context) for option in command.params if isinstance(option, click.Option)
+    ]
     if options:
         lines += ["| Option | Meaning |", "|---|---|", *options, ""]
     return "\n".join(lines)
@@ -72,7 +75,7 @@ def _exit_codes() -> Iterator[str]:
     """The rows of the table that opens errors.py, which a test holds to the classes below it."""
     for name, code, meaning in re.findall(r"── (\w+) +(\d+) +(.+)", errors.__doc__ or ""):
         yield f"| {code} | `rabaska.errors.{name}` | {_sentence(meaning)} |"
-    yield "| 130 |  | Ctrl-C; what was submitted goes on. |"
+    yield "| 130 |  | Ctrl-C; submitted jobs keep running. |"
 
 
 def _sentence(text: str) -> str:

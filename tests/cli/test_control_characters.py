@@ -4,7 +4,6 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from rabaska.cli import terminal
 from rabaska.cli.text import HarmlessLog, harmless, painted
@@ -29,7 +28,7 @@ def test_nothing_that_is_printed_commands_the_terminal(capsys):
     with terminal.steps() as told:
         told.step(EVIL)
         told.warn(EVIL)
-    Console().print(terminal._table([(EVIL, "[bold]plain[/bold]")]))
+    terminal.table([(EVIL, "[bold]plain[/bold]")])
     shown = capsys.readouterr()
 
     assert not HARMFUL.search(shown.out + shown.err)

@@ -1,9 +1,10 @@
-"""How a run stands, as the lines a person reads."""
+"""A run's status, as the lines that a person reads."""
 
 from dataclasses import replace
 
 from rabaska.cli.render_status import many_runs, one_run
 from rabaska.domain.runs import Job, RunState, RunStatus, Staged
+from rabaska.views.runs import run_view
 
 JOBS = (
     Job(1, id="7_1", host="n1", began=100.0, ended=160.0, how="time limit", signal=15),
@@ -14,7 +15,11 @@ RUN = RunStatus("cats-7f3a", "here", RunState.RUNNING, jobs_requested=5, jobs=JO
 
 
 def rows(run=RUN):
-    return {line.split()[0]: line for line in one_run(run, colours=False) if line[:1].isdigit()}
+    return {
+        line.split()[0]: line
+        for line in one_run(run_view(run), colours=False)
+        if line[:1].isdigit()
+    }
 
 
 def test_each_job_has_a_row_with_how_long_it_took_and_how_it_ended():
@@ -33,7 +38,7 @@ def test_nobody_claims_to_know_how_long_a_lost_job_took():
 def test_processes_that_a_finished_program_left_running_are_told_with_a_hint():
     finished = replace(RUN, state=RunState.FINISHED, left_running=2)
 
-    lines = list(one_run(finished, colours=False))
+    lines = list(one_run(run_view(finished), colours=False))
 
     assert any("ended 2 processes that the program left running" in line for line in lines)
     assert any("end the script with `wait`" in line for line in lines)
@@ -45,10 +50,10 @@ def test_it_is_said_where_the_data_is():
         Staged("dogs", 9, "on a disk", 0, True),
     )
 
-    lines = list(one_run(replace(RUN, data=data), colours=False))
+    lines = list(one_run(run_view(replace(RUN, data=data)), colours=False))
 
     assert "data: cats (1.2 GB) in memory, staged in 3 s" in lines
-    assert "data: dogs (9 bytes) on a disk, arriving while the program runs" in lines
+    assert "data: dogs (9 bytes) on a disk, still being copied while the program runs" in lines
 
 
 def test_what_shows_that_a_run_starts_over_stays_after_it_was_cancelled():
@@ -58,7 +63,9 @@ def test_what_shows_that_a_run_starts_over_stays_after_it_was_cancelled():
     resumed = replace(RUN, jobs=(over, Job(3)))
 
     for run in (cancelled, resumed):
-        assert "it starts over: job 2 began again at step 0" in one_run(run, colours=False)
+        assert "it starts over: job 2 began again at step 0" in one_run(
+            run_view(run), colours=False
+        )
     assert not replace(resumed, state=RunState.FINISHED).starts_over
 
 
@@ -66,11 +73,11 @@ def test_a_beginning_that_nobody_knows_is_a_note():
     why = "job 2 was not given the checkpoint, and whether it started over is not known"
     run = replace(RUN, jobs=(Job(1), Job(2, beginning_not_known=why)))
 
-    assert f"note: {why}" in one_run(run, colours=False)
+    assert f"note: {why}" in one_run(run_view(run), colours=False)
 
 
 def test_an_overview_has_a_row_for_each_run():
-    lines = many_runs([RUN, RUN], colours=False)
+    lines = many_runs([run_view(RUN)] * 2, colours=False)
 
     assert len(lines) == 3
     assert "3/5" in lines[1]

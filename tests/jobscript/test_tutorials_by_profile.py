@@ -34,7 +34,7 @@ TUTORIALS = {
         ["#PBS -A pje-224-aa", "#PBS -l walltime=12:00:00", "#PBS -l nodes=1:gpus=8",
          "#PBS -l feature=k80", "#PBS -m bea", "#PBS -r n",
          "module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0",
-         "$RAMDISK if they fit, else $LSCRATCH", "$RAP/rabaska"],
+         "$RAMDISK if it fits, else $LSCRATCH", "$RAP/rabaska"],
     ),
     "hades": (
         {"resources": 'gpus = 2\nwalltime = "12h"', "own": 'account = "pje-224-aa"'},

@@ -76,10 +76,10 @@ def test_a_list_of_a_cluster_says_what_was_not_known(laptop, other):
 
     told, again = (other.types("status", "--on", "here", both=True) for _ in range(2))
 
-    assert f"not known here before: {run}" in told
+    assert f"added to the list: {run}" in told
     assert "damaged-0001: " in told
-    assert f"{run}  here  finished" in told
-    assert "not known" not in again
+    assert f"{run}  here     finished" in told
+    assert "added to the list" not in again
 
 
 def test_a_forgotten_run_is_adopted_again(laptop):

@@ -222,7 +222,7 @@ def test_damage_is_found_by_verify_cat_and_extract(made, tmp_path, capfd):
 def test_a_whole_pack_is_said_to_be_whole(made, capfd):
     assert rabaska("verify", "animals") == 0
 
-    assert "is whole" in capfd.readouterr().err
+    assert "is complete" in capfd.readouterr().err
 
 
 def test_without_a_name_all_packs_are_verified_also_one_that_lost_a_shard(made, tmp_path, capfd):

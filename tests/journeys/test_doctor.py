@@ -39,14 +39,14 @@ def test_findings_can_be_read_by_a_script(project):
     assert [each["id"] for each in told["findings"]] == ["code.never-saves"]
 
 
-def test_what_is_mended_is_no_longer_an_error(project):
+def test_what_is_repaired_is_no_longer_an_error(project):
     (project / "rabaska.toml").write_text('command = "python train.py"\n')
     (project / "run.sh").write_bytes(b"#!/bin/bash\r\npython train.py\r\n")
 
-    mended = types(project, "doctor", "--fix")
+    repaired = types(project, "doctor", "--fix")
 
-    assert "gave run.sh Unix line ends" in mended.stdout
-    assert "nothing was found" in types(project, "doctor").stderr
+    assert "gave run.sh Unix line ends" in repaired.stdout
+    assert "no problems found" in types(project, "doctor").stderr
 
 
 def test_run_warns_and_goes_on_and_can_be_told_not_to(project):

@@ -60,8 +60,8 @@ def test_unknown_text_is_shown_as_it_is_with_the_nearest_facts(tmp_path):
     printed = types(tmp_path, "explain", message).stdout
 
     assert printed.startswith(message)
-    assert "Nobody has explained this" in printed
-    assert "nearest that is known" in printed
+    assert "No known explanation" in printed
+    assert "Similar messages" in printed
     assert "--bundle FOLDER" in printed
 
 

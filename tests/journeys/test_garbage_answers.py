@@ -23,6 +23,7 @@ from rabaska.steps import query_status as asking
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.read_plan import read_plan
 from rabaska.steps.status_report import report
+from rabaska.views.runs import run_view
 
 RECORD = RunRecord("tiny-1", "campus", "/store/runs/tiny-1", "", 0.0, id="c" * 32)
 QUEUE = {"exit_code": 0, "said": "slurm|JOBID|STATE|REASON|.\n", "complained": "", "asked": []}
@@ -66,7 +67,7 @@ def stands(tmp_path, *lines):
     )
     answer = asking._ask(there, [RECORD], Home(tmp_path))
     (found,) = asking._standing([RECORD], answer, there, explained=True).values()
-    return list(render_status.one_run(found, colours=False))
+    return list(render_status.one_run(run_view(found), colours=False))
 
 
 def test_a_report_is_shown(tmp_path):

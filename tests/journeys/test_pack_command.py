@@ -76,8 +76,8 @@ def test_an_unknown_dataset_says_which_there_are(folder, capfd):
     assert rabaska("pack", "bath") == 2
 
     said = capfd.readouterr().err
-    assert "no dataset is called `bath`" in said
-    assert "rabaska.toml names: both" in said
+    assert "there is no dataset or folder `bath`" in said
+    assert "the datasets in rabaska.toml are: both" in said
 
 
 @pytest.mark.parametrize(("content", "said"), [("text", "shrinks to"), ("noise", "does not")])

@@ -72,7 +72,7 @@ def test_a_cluster_that_cannot_do_it_stands_beside_the_others_with_the_reason(pr
 def test_a_site_that_is_not_asked_is_said_to_be_known_by_its_profile(project):
     told = types(project, "plan", "--offline", "--on", "narval", "--total", "2d")
 
-    assert "what is said of narval is from its profile: the site was not asked" in told.stderr
+    assert "narval was not contacted; using its profile: the site was not asked" in told.stderr
 
 
 def test_without_a_total_the_settings_tell_it(project):
@@ -94,7 +94,7 @@ def test_what_nobody_can_do_ends_with_another_exit_code(project):
         project, "plan", "--offline", "--on", "sdumont", "--total", "1h", "--gpu", "h100", code=1
     )
 
-    assert "no queue can do it" in told.stdout
+    assert "no queue can run it" in told.stdout
 
 
 def test_a_cluster_that_is_gone_says_so(project):
@@ -146,7 +146,7 @@ def test_epochs_and_the_whole_training_are_told_by_the_forecast_of_a_run(project
 
     assert "12 epochs take 2 h at the pace of p-here on here" in some.stderr
     assert "90 epochs take 15 h" in whole.stderr
-    assert "should you do it? yes: 10 times as fast as here" in whole.stdout
+    assert "worth it? yes: 10 times as fast as here" in whole.stdout
 
 
 def test_a_total_that_is_no_duration_is_refused(project):

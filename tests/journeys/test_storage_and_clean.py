@@ -109,7 +109,7 @@ def test_an_unfinished_run_keeps_all_that_it_needs(project):
 def test_what_was_made_today_is_left_in_peace(project):
     types(project, "run", "--wait", "-q")
 
-    assert "nothing that no run needs" in types(project, "clean").stderr
+    assert "nothing to clean" in types(project, "clean").stderr
 
 
 def test_what_a_push_finds_there_is_not_cleaned_away_before_its_run_is_made(project):

@@ -46,8 +46,8 @@ def test_a_site_that_is_not_asked_or_does_not_answer_is_said_to_be_known_by_its_
     voyager.profile.write_text(voyager.profile.read_text().replace("-F", "-oBogus=1"))
     silent = voyager.types("doctor", "--on", "lab", code=1)
 
-    assert "what is said of lab is from its profile: the site was not asked" in offline.errors
-    assert "what is said of lab is from its profile" in silent.errors
+    assert "lab was not contacted; using its profile: the site was not asked" in offline.errors
+    assert "lab was not contacted; using its profile" in silent.errors
     assert "error: " in silent.output
 
 
@@ -95,4 +95,4 @@ def test_a_plan_knows_the_queues_of_today_guesses_the_start_and_measures_both_en
     assert "9,000 steps take" in measured.errors
     assert "measured  here: 0.1" in measured.output
     assert "measured  lab: 0.1" in measured.output
-    assert "should you do it? hardly" in measured.output
+    assert "worth it? hardly" in measured.output

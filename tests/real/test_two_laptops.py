@@ -28,7 +28,7 @@ def test_a_run_of_another_laptop_is_seen_followed_fetched_and_cancelled(voyager,
     second.types("cancel", run)
     told = second.until(lambda told: told["state"] == "cancelled", run)
 
-    assert f"not known here before: {run}" in listed.errors
+    assert f"added to the list: {run}" in listed.errors
     assert run in listed.output
     assert "step 1 " in printed.output
     assert fetched.output.strip() == str(second.project / "results" / run)

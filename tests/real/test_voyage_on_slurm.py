@@ -122,7 +122,7 @@ def test_a_damaged_copy_is_repaired_and_what_the_site_deleted_is_sent_by_resume(
 
     assert "--on lab --repair" in damage.errors
     assert "repaired on lab" in repaired.errors
-    assert "is whole" in whole.errors
+    assert "is complete" in whole.errors
     assert voyager.status()["state"] == "finished"
 
 

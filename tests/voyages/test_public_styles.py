@@ -111,6 +111,7 @@ def test_one_job_that_is_too_short_for_it_is_not_said_to_go_on(somebody, style):
     for text in (told["hint"], said.output, log, cancelled, resumed):
         assert "would start over: its program " in text
         assert "can go on" not in text
+        assert "continues it" not in text
     for text in (told["hint"], said.output, log):
         assert "goes on" not in text
         assert "a longer `--walltime`, enough for all of it in one job" in text
@@ -149,7 +150,7 @@ def test_a_way_to_resume_that_is_not_used_is_found_out(somebody):
     assert "each job of this run would begin the training again" in refused
     assert "--jobs 1" in refused
     assert "starts over, and its next job will too: job 2 " in user.types("resume").errors
-    assert "can go on with it" not in user.types("cancel").errors
+    assert "continues it" not in user.types("cancel").errors
 
 
 def _set_command(user, command):

@@ -67,7 +67,7 @@ def test_a_correct_training_is_exact_and_leaves_nothing_but_its_report(user):
     [report] = (user.project / "results").iterdir()
     told = json.loads((report / "rehearsal.json").read_text())
     cuts = [each["how"] for run in told["runs"] for each in run["stretches"] if each["how"]]
-    assert "exact: every loss is that of the run that was left alone" in output
+    assert "exact: every loss equals that of the uninterrupted run" in output
     assert "● both" in output
     assert sorted(set(cuts)) == ["ask", "kill", "kill while saving"]
     assert len(told["reference"]) == 45

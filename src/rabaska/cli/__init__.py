@@ -1,4 +1,4 @@
-"""Words in, words out: the command line. Each family of commands is imported when it is used."""
+"""The command line. Each group of commands is imported when it is used."""
 
 import gc
 import os
@@ -10,50 +10,67 @@ TYPE_CHECKING = False  # as a type checker reads it; `--help` shall not wait for
 if TYPE_CHECKING:
     from rabaska.errors import RabaskaError
 
-# name: (module, what it does). The sentences stand here so that `--help` imports nothing.
-COMMANDS = {
-    "init": ("rabaska.cli.projects", "Look at a project and write its rabaska.toml."),
-    "pack": ("rabaska.cli.projects", "Pack the datasets that changed."),
-    "data": ("rabaska.cli.data", "Look into packs, check them, take files out."),
-    "rehearse": ("rabaska.cli.rehearse", "Interrupt short runs, and compare with one left alone."),
-    "run": ("rabaska.cli.projects", "Carry the project to a cluster and start it."),
-    "status": ("rabaska.cli.runs", "Show how a run stands, job by job."),
-    "logs": ("rabaska.cli.runs", "Print what the program printed."),
-    "shell": ("rabaska.cli.runs", "Open a shell on a node, with everything in place."),
-    "exec": ("rabaska.cli.runs", "Run a command beside a running program."),
-    "wait": ("rabaska.cli.runs", "Follow a run to its end."),
-    "cancel": ("rabaska.cli.runs", "Stop a run and keep what it saved."),
-    "resume": ("rabaska.cli.runs", "Go on with a run that stopped."),
-    "fetch": ("rabaska.cli.runs", "Bring results home."),
-    "show": ("rabaska.cli.runs", "Print a run's plan and its job script."),
-    "forget": ("rabaska.cli.runs", "Drop a run from the list; nothing is deleted."),
-    "plan": ("rabaska.cli.advice", "Choose a queue, a GPU and a number of jobs."),
-    "doctor": ("rabaska.cli.advice", "Look for what would go wrong, before the queue."),
-    "explain": ("rabaska.cli.advice", "Say what a message means and what to do."),
-    "storage": ("rabaska.cli.storage", "Show what is kept on a cluster, and until when."),
-    "clean": ("rabaska.cli.storage", "Delete what no run needs any more."),
-    "clusters": ("rabaska.cli.clusters", "List, show, add or check clusters."),
-    "completion": ("rabaska.cli.commands", "Print the completion script of a shell."),
+# By task, each command with its module and a sentence. They are here so that `--help` imports
+# nothing.
+GROUPS = {
+    "Start": {
+        "init": ("rabaska.cli.projects", "Inspect a project and write its rabaska.toml."),
+        "run": ("rabaska.cli.projects", "Send the project to a cluster and start it."),
+        "resume": ("rabaska.cli.runs", "Continue a stopped run."),
+        "shell": ("rabaska.cli.runs", "Open a shell on a compute node, set up as for a run."),
+    },
+    "Follow": {
+        "status": ("rabaska.cli.runs", "Show a run's status, job by job."),
+        "logs": ("rabaska.cli.runs", "Print the program's output."),
+        "wait": ("rabaska.cli.runs", "Wait until a run ends."),
+        "exec": ("rabaska.cli.runs", "Run a command on the node of a running program."),
+        "cancel": ("rabaska.cli.runs", "Stop a run; its results are kept."),
+    },
+    "Results": {
+        "fetch": ("rabaska.cli.runs", "Copy results to this computer."),
+        "show": ("rabaska.cli.runs", "Print a run's plan and its job script."),
+        "forget": ("rabaska.cli.runs", "Remove a run from the list; its files stay."),
+    },
+    "Advice": {
+        "doctor": ("rabaska.cli.advice", "Check the project before submitting."),
+        "plan": ("rabaska.cli.advice", "Choose a queue, a GPU and a number of jobs."),
+        "rehearse": ("rabaska.cli.rehearse", "Test that interrupted runs resume correctly."),
+        "explain": ("rabaska.cli.advice", "Explain a message and what to do."),
+    },
+    "Data": {
+        "pack": ("rabaska.cli.projects", "Pack the datasets that changed."),
+        "data": ("rabaska.cli.data", "List, check and extract packs."),
+        "storage": ("rabaska.cli.storage", "Show what is kept on a cluster, and until when."),
+        "clean": ("rabaska.cli.storage", "Delete what no run needs any more."),
+    },
+    "Clusters": {
+        "clusters": ("rabaska.cli.clusters", "List, show, add or check clusters."),
+    },
+    "Shell": {
+        "completion": ("rabaska.cli.commands", "Print the completion script for a shell."),
+    },
 }
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
 def overview() -> str:
     """What `rabaska --help` prints."""
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:{width}}  {sentence}" for name, (_, sentence) in COMMANDS.items()]
+    lines = []
+    for heading, group in GROUPS.items():
+        lines.append(f"\n{heading}:")
+        lines += [f"  {name:{width}}  {sentence}" for name, (_, sentence) in group.items()]
     return _OVERVIEW + "\n".join(lines) + "\n"
 
 
 _OVERVIEW = """\
 Usage: rabaska [OPTIONS] COMMAND [ARGS]...
 
-  Carry a training project from a laptop to any HPC cluster and back.
+  Run a training project from your laptop on any HPC cluster.
 
 Options:
   --version   Show the version and exit.
   -h, --help  Show this message and exit.
-
-Commands:
 """
 
 
@@ -95,10 +112,10 @@ def _exit_code(words: list[str]) -> int:
     except OSError as problem:
         from rabaska.remote.local_disk import disk_error
 
-        told = disk_error(problem)
-        if told is None:
+        explained = disk_error(problem)
+        if explained is None:
             raise
-        return _refused(told)
+        return _refused(explained)
 
 
 def _refused(problem: "RabaskaError") -> int:
@@ -114,9 +131,6 @@ def _status(words: list[str]) -> int:
 
     ssh_calls.begin(occasion(everything=bool(words)))
     gc.disable()  # what lives for a tenth of a second has nothing to throw away
-    from rabaska.cli.quick_status import import_later
-
-    import_later("inspect")  # for dataclasses, which need it only where no docstring is
     from rabaska.cli.quick_status import status
 
     exit_code = status(everything=bool(words))
@@ -147,5 +161,5 @@ def _any_command(words: list[str]) -> int:
 def _stopped() -> int:
     from rabaska.cli import terminal
 
-    terminal.note("stopped; what was submitted goes on without this terminal")
+    terminal.note("stopped; submitted jobs keep running")
     return 130

@@ -7,11 +7,15 @@ from typing import Any
 import click
 
 from rabaska.cli import render_advice, terminal
-from rabaska.cli.options import chosen_run, found_on_option, json_option, on_option
+from rabaska.cli.find_run import chosen_run
+from rabaska.cli.options import found_on_option, json_option, on_option
+from rabaska.cli.text import plain
 from rabaska.records.home import home
+from rabaska.views.advice import explanations_view, finding_views, not_contacted, plans_view
+from rabaska.views.words import counted
 
 _offline = click.option(
-    "--offline", is_flag=True, help="Do not ask the cluster; its profile must do."
+    "--offline", is_flag=True, help="Do not contact the cluster; use its profile."
 )
 
 
@@ -21,12 +25,12 @@ _offline = click.option(
     "--bundle",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Write what the site's support would ask for into this folder.",
+    help="Collect in this folder what the site's support needs.",
 )
 @found_on_option
 @json_option
 def explain(what: tuple[str, ...], *, bundle: Path | None, on: str, as_json: bool) -> None:
-    """Say what a message means and what to do; without one, why the newest run stopped.
+    """Explain a message, or why a run stopped, and what to do; by default the newest run.
 
     `-` reads the message from standard input.
     """
@@ -35,42 +39,55 @@ def explain(what: tuple[str, ...], *, bundle: Path | None, on: str, as_json: boo
     words = " ".join(what)
     record = chosen_run(words, on) if on or not what else journey.run_meant(words, home())
     if record:
-        told = journey.explain_run(record, home())
+        explanation = journey.explain_run(record, home())
     else:
-        told = journey.explain_text(_read_all() if words == "-" else words)
-    written = journey.support_bundle(told, bundle, home(), record) if bundle else ()
+        explanation = journey.explain_text(_read_all() if words == "-" else words)
+    written = journey.support_bundle(explanation, bundle, home(), record) if bundle else ()
+    view = explanations_view(explanation)
     if as_json:
-        terminal.json({"explanation": told, "bundle": written})
+        terminal.json({"explanation": explanation, "bundle": written, "view": view})
         return
-    render_advice.explanation(told, bundled=bool(written))
+    render_advice.explanation(view, bundled=bool(written))
     if written:
-        terminal.note(f"wrote {len(written)} files for the site's support in {bundle}")
+        files = counted(len(written), "file")
+        terminal.note(f"wrote {files} for the site's support to {bundle}")
 
 
 @click.command()
 @on_option
-@click.option("--fix", is_flag=True, help="Mend what can be mended without harm.")
+@click.option("--fix", is_flag=True, help="Repair what can be repaired safely.")
 @_offline
 @json_option
 def doctor(*, on: str, fix: bool, offline: bool, as_json: bool) -> int:
-    """Look for what would go wrong: code, data, environment, and what is asked of the cluster.
+    """Check the project before submitting: code, data, environment, and what it requests.
 
-    The cluster itself is asked too, and shown the job, and nothing is submitted. Exit code 1 when
+    The cluster is contacted too, and shown the job; nothing is submitted. Exit code 1 if
     something was found that would make the run fail.
     """
     from rabaska.cli.projects import project_for
     from rabaska.journeys import doctor as journey
 
     project = project_for(on, {})
-    told = journey.diagnose(project, on, home(), offline=offline)
-    done = journey.repair(project, told.found) if fix else ()
-    left = tuple(each for each in told.found if not (fix and each.safe_fix))
+    checkup = journey.diagnose(project, on, home(), offline=offline)
+    repaired = journey.repair(project, checkup.found) if fix else ()
+    left = tuple(finding for finding in checkup.found if not (fix and finding.safe_fix))
+    views = finding_views(left)
+    profile_only = not_contacted(on, checkup.unasked)
     if as_json:
-        terminal.json({"findings": told.found, "mended": done, "unasked": told.unasked})
-    else:
-        render_advice.findings(left, done)
-        render_advice.unasked(on, told.unasked)
-    return int(any(each.serious for each in left))
+        terminal.json(
+            {
+                "findings": checkup.found,
+                "mended": repaired,
+                "repaired": repaired,
+                "unasked": checkup.unasked,
+                "view": views,
+            }
+        )
+        return int(any(finding.serious for finding in left))
+    render_advice.findings(views, repaired)
+    if profile_only:
+        terminal.note(profile_only)
+    return int(any(finding.serious for finding in left))
 
 
 @click.command()
@@ -78,32 +95,42 @@ def doctor(*, on: str, fix: bool, offline: bool, as_json: bool) -> int:
     "--on",
     multiple=True,
     metavar="CLUSTER",
-    help="A cluster to look at; may be repeated. Without one: every live one.",
+    help="A cluster to plan for; repeatable. Default: every cluster in service.",
 )
 @click.option("--total", metavar="TIME", help="How long the whole training takes: 60h, 20d.")
-@click.option("--steps", type=click.IntRange(1), help="Or its steps, at the pace measured before.")
-@click.option("--epochs", type=click.IntRange(1), help="Or its epochs, in the same way.")
+@click.option(
+    "--steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Or its steps, at the speed measured before.",
+)
+@click.option(
+    "--epochs", type=click.IntRange(1), metavar="N", help="Or its epochs, in the same way."
+)
 @click.option(
     "--measure",
     metavar="TIME",
-    help="First run it so long here and on each cluster named, to see how fast it goes.",
+    help="First run it for this long, here and on each cluster given, to measure its speed.",
 )
-@click.option("--gpus", type=click.IntRange(0), help="GPUs in all; default: as rabaska.toml says.")
+@click.option(
+    "--gpus", type=click.IntRange(0), metavar="N", help="GPUs in all; default: as in rabaska.toml."
+)
 @click.option("--gpu", default="", metavar="KIND", help="Only this kind of GPU: k40, v100, h100.")
 @_offline
 @json_option
-def plan(*, on: tuple[str, ...], as_json: bool, **wishes: Any) -> int:
-    """Which queue, which GPU, how many jobs, what goes with them, where the data goes, the cost.
+def plan(*, on: tuple[str, ...], as_json: bool, **options: Any) -> int:
+    """Choose a queue, a GPU, a number of jobs and a place for the data; show the cost.
 
-    Clusters that are named are asked how they are today and when such a job might start; several
-    stand side by side. Exit code 1 when none of them can do it.
+    Each cluster given with --on is asked for its state today and when such a job might start.
+    Several clusters are compared in a table. Exit code 1 if none of them can run it.
     """
     from rabaska.journeys import plan as journey
 
-    with terminal.steps(quiet=as_json) as teller:
-        told = journey.plan(Path.cwd(), on, journey.PlanOptions(**wishes), home(), teller)
-    terminal.json(told) if as_json else render_advice.plans(told)
-    return int(not any(each.outlook.choice for each in told.plans))
+    with terminal.steps(quiet=as_json) as reporter:
+        plans = journey.plan(Path.cwd(), on, journey.PlanOptions(**options), home(), reporter)
+    view = plans_view(plans)
+    terminal.json({**plain(plans), "view": view}) if as_json else render_advice.plans(view)
+    return int(not any(one.outlook.choice for one in plans.plans))
 
 
 def _read_all() -> str:

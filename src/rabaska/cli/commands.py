@@ -34,21 +34,24 @@ class Commands(click.Group):
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise click.UsageError(f"there is no command `{args[0]}`{hint}", ctx)
+            raise click.UsageError(f"no command `{args[0]}`{hint}", ctx)
         return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="rabaska")
 def rabaska() -> None:
-    """Carry a training project from a laptop to any HPC cluster and back."""
+    """Run a training project from your laptop on any HPC cluster."""
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script of SHELL; source it from the shell's start-up file."""
+    """Print the completion script for SHELL: bash, zsh or fish.
+
+    Source it from the shell's start-up file.
+    """
     scripts = get_completion_class(shell)
     if scripts is None:
-        raise WrongUse(f"there is no completion for {shell}")
+        raise WrongUse(f"no completion for {shell}")
     terminal.data(scripts(rabaska, {}, "rabaska", "_RABASKA_COMPLETE").source())

@@ -1,4 +1,4 @@
-"""Commands about data: look into packs, check them, take files out, advise."""
+"""Commands about data: list packs, check them, extract files, advise."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from rabaska.cli import terminal
-from rabaska.cli.options import json_option, quiet_option
+from rabaska.cli.options import Renamed, json_option, quiet_option
 from rabaska.cli.text import columns
 from rabaska.domain.amounts import say_seconds, say_size
 from rabaska.errors import DamagedPack
@@ -17,45 +17,50 @@ from rabaska.node.data.pack_format import FOLDER, LINK
 from rabaska.packing.pack_advice import Advice
 from rabaska.records.home import home
 from rabaska.steps.progress import Reporter
+from rabaska.views.words import counted
 
-_NO_PACK = "there is no pack yet; `rabaska pack` makes one of every dataset"
+_NO_PACK = "no packs yet; `rabaska pack` packs the project's datasets"
 
 
 @click.group()
 def data() -> None:
-    """Look into packs without unpacking them, check them, or ask whether packing pays."""
+    """List, check and extract packs; measure whether packing is worth it."""
 
 
 def _complete_pack(
     _ctx: click.Context, _param: click.Parameter, typed: str
 ) -> list[CompletionItem]:
-    names = {one.name for one in journey.kept(Path.cwd(), home())}
+    names = {pack.name for pack in journey.kept(Path.cwd(), home())}
     return [CompletionItem(name) for name in sorted(names) if name.startswith(typed)]
 
 
 @data.command("verify")
 @click.argument("names", nargs=-1, metavar="[PACK]...", shell_complete=_complete_pack)
-@click.option("--on", default="", metavar="CLUSTER", help="Check the copies on that cluster.")
+@click.option("--on", default="", metavar="CLUSTER", help="Check the copies on this cluster.")
 @click.option(
-    "--repair", is_flag=True, help="Pack what is damaged again; with --on, send it again."
+    "--repair",
+    cls=Renamed,
+    old="--mend",
+    is_flag=True,
+    help="Pack damaged packs again; with --on, send them again.",
 )
 @quiet_option
 @json_option
 def verify(names: tuple[str, ...], *, on: str, repair: bool, quiet: bool, as_json: bool) -> None:
-    """Compare every byte of packs with what their manifests say; without PACK, all the project's.
+    """Compare every byte of a pack with its manifest.
 
-    Exits with 5 if one of them is damaged.
+    By default all packs of the project are checked. Exit code 5 if a pack is damaged.
     """
     packs = [journey.pack_called(name, home()) for name in names]
     packs = packs or journey.folders_of(Path.cwd(), home())
-    with terminal.steps(quiet=quiet or as_json) as told:
-        verdicts = journey.verify_on(packs, on, home()) if on else journey.verify(packs, told)
-        for one in verdicts:
-            if not one.problems:
-                told.step(f"{one.pack} is whole")
-        damaged = [one for one in verdicts if one.problems]
+    with terminal.steps(quiet=quiet or as_json) as reporter:
+        verdicts = journey.verify_on(packs, on, home()) if on else journey.verify(packs, reporter)
+        for verdict in verdicts:
+            if not verdict.problems:
+                reporter.step(f"{verdict.pack} is complete")
+        damaged = [verdict for verdict in verdicts if verdict.problems]
         if repair and damaged:
-            _repair([one.folder for one in damaged], on, told)
+            _repair([verdict.folder for verdict in damaged], on, reporter)
     if as_json:
         terminal.json(verdicts)
     elif not verdicts:
@@ -64,54 +69,55 @@ def verify(names: tuple[str, ...], *, on: str, repair: bool, quiet: bool, as_jso
         raise _damage(damaged, on)
 
 
-def _repair(packs: list[Path], on: str, told: Reporter) -> None:
+def _repair(packs: list[Path], on: str, reporter: Reporter) -> None:
     if on not in ("", "here"):
-        journey.repair_on(packs, on, home(), told)
+        journey.repair_on(packs, on, home(), reporter)
     else:
-        journey.repair(packs, Path.cwd(), home(), told)
-    told.step(f"repaired{f' on {on}' if on else ''}: {', '.join(pack.name for pack in packs)}")
+        journey.repair(packs, Path.cwd(), home(), reporter)
+    reporter.step(f"repaired{f' on {on}' if on else ''}: {', '.join(pack.name for pack in packs)}")
 
 
 def _damage(damaged: list[journey.PackVerdict], on: str) -> DamagedPack:
     first = damaged[0]
-    sent_again = f"`rabaska data verify {first.pack} --on {on} --repair` sends it again"
+    send_again = f"`rabaska data verify {first.pack} --on {on} --repair` sends it again"
     return DamagedPack(
-        " and ".join(f"{one.pack} is damaged" for one in damaged),
-        why="; ".join(problem for one in damaged for problem in one.problems),
-        hint=sent_again if on else journey.made_again(first.pack),
+        " and ".join(f"{verdict.pack} is damaged" for verdict in damaged),
+        why="; ".join(problem for verdict in damaged for problem in verdict.problems),
+        hint=send_again if on else journey.made_again(first.pack),
     )
 
 
 @data.command("ls")
 @click.argument("pack", default="", shell_complete=_complete_pack)
-@click.argument("below", default="")
+@click.argument("below", default="", metavar="[FOLDER]")
 @json_option
 def ls(pack: str, below: str, *, as_json: bool) -> None:
-    """List the files of a pack, or of one folder in it; without PACK, the project's packs."""
+    """List the project's packs, or the files of a pack."""
     if not pack:
         _list_packs(as_json=as_json)
         return
-    found = journey.entries(journey.pack_called(pack, home()), below)
+    entries = journey.entries(journey.pack_called(pack, home()), below)
     if as_json:
-        terminal.json([{"name": os.fsdecode(one.name), "size": one.size} for one in found])
+        files = [{"name": os.fsdecode(entry.name), "size": entry.size} for entry in entries]
+        terminal.json(files)
         return
-    for one in found:
-        name = os.fsdecode(one.name) + ("/" if one.kind == FOLDER else "")
-        target = f" -> {os.fsdecode(one.target)}" if one.kind == LINK else ""
-        terminal.data(f"{one.size:12d}  {name}{target}")
+    for entry in entries:
+        name = os.fsdecode(entry.name) + ("/" if entry.kind == FOLDER else "")
+        target = f" -> {os.fsdecode(entry.target)}" if entry.kind == LINK else ""
+        terminal.data(f"{entry.size:12d}  {name}{target}")
 
 
 def _list_packs(*, as_json: bool) -> None:
-    found = journey.kept(Path.cwd(), home())
+    packs = journey.kept(Path.cwd(), home())
     if as_json:
-        terminal.json(found)
+        terminal.json(packs)
         return
-    if not found:
+    if not packs:
         terminal.note(_NO_PACK)
         return
     rows = [
-        (one.name, f"{one.files:,}", say_size(one.bytes), one.digest[:12], one.folder)
-        for one in found
+        (pack.name, f"{pack.files:,}", say_size(pack.bytes), pack.digest[:12], pack.folder)
+        for pack in packs
     ]
     headings = ("name", "files", "size", "digest", "folder")
     for line in columns(rows, headings, right=("files", "size")):
@@ -130,26 +136,31 @@ def cat(pack: str, name: str) -> None:
 @data.command("extract")
 @click.argument("pack", shell_complete=_complete_pack)
 @click.argument("names", nargs=-1)
-@click.option("--into", type=click.Path(path_type=Path), default=Path(), help="Where to put them.")
+@click.option(
+    "--into", type=click.Path(path_type=Path), default=Path(), help="The folder to extract to."
+)
 @quiet_option
 def extract(pack: str, names: tuple[str, ...], *, into: Path, quiet: bool) -> None:
-    """Take files or folders out of a pack; without names, all of it.
+    """Extract files or folders from a pack; by default all of it.
 
-    Nothing is overwritten; after an interruption, the same words go on where it stopped.
+    Existing files are not overwritten. After an interruption, the same command continues.
     """
-    with terminal.steps(quiet=quiet) as told:
-        count = journey.extract(journey.pack_called(pack, home()), names, into, told)
-        told.step(f"extracted {count:,} files into {into.absolute()}")
+    with terminal.steps(quiet=quiet) as reporter:
+        count = journey.extract(journey.pack_called(pack, home()), names, into, reporter)
+        reporter.step(f"extracted {counted(count, 'file')} to {into.absolute()}")
 
 
 @data.command("advise")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--on", default="", metavar="CLUSTER", help="Measure that cluster's storage too.")
+@click.option(
+    "--on", default="", metavar="CLUSTER", help="Also measure the storage of this cluster."
+)
 @json_option
 def advise(folder: Path, *, on: str, as_json: bool) -> None:
-    """Measure a folder and say whether packing it pays, and how the program should read it.
+    """Measure whether packing a folder is worth it.
 
-    Disks are measured with a few megabytes, which are removed again.
+    Also says how the program should read it. Disks are measured with a few megabytes, which are
+    deleted afterwards.
     """
     advice = journey.advise(folder, home(), on)
     if as_json:
@@ -161,7 +172,8 @@ def advise(folder: Path, *, on: str, as_json: bool) -> None:
 
 def _sentences(advice: Advice, on: str) -> Iterator[str]:
     mean = advice.bytes // advice.files
-    yield f"{advice.files:,} files, about {say_size(advice.bytes)}, {say_size(mean)} each"
+    files = counted(advice.files, "file")
+    yield f"{files}, about {say_size(advice.bytes)}, {say_size(mean)} each"
     yield (
         f"reading them one by one takes {say_seconds(advice.read_as_files)} here, "
         f"as shards about {say_seconds(advice.read_as_shards)}"
@@ -174,9 +186,9 @@ def _sentences(advice: Advice, on: str) -> Iterator[str]:
     else:
         yield "do not pack it for speed: its files are few and large"
     if advice.compresses:
-        yield f"it compresses to {advice.shrinks_to:.0%}: let ssh compress on the way"
+        yield f"it compresses to {advice.shrinks_to:.0%}: let ssh compress it during the transfer"
     else:
-        yield f"compressing does not pay: {advice.shrinks_to:.0%} would be left"
+        yield f"compression is not worth it: it compresses only to {advice.shrinks_to:.0%}"
 
 
 def _measured_there(advice: Advice) -> list[str]:

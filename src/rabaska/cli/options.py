@@ -1,15 +1,13 @@
-"""Arguments and options that several commands share, and the run that a command means."""
+"""Arguments and options that several commands share."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from rabaska.errors import NoSuchRun
 from rabaska.records.home import home
-from rabaska.records.run_index import RunRecord, find, remembered
+from rabaska.records.run_index import remembered
 
 Command = Callable[..., Any]
 
@@ -39,7 +37,7 @@ def on_option(command: Command) -> Command:
         show_default=True,
         metavar="CLUSTER",
         shell_complete=complete_cluster,
-        help="The cluster to use; `here` is this computer.",
+        help="The cluster; `here` is this computer.",
     )(command)
 
 
@@ -49,60 +47,32 @@ def found_on_option(command: Command) -> Command:
         default="",
         metavar="CLUSTER",
         shell_complete=complete_cluster,
-        help="Where the run lies; it may have been submitted from another computer.",
+        help="The run's cluster; needed only for a run submitted from another computer.",
     )(command)
 
 
-class _Jobs(click.Option):
-    """`--jobs`; also under its older name `--links`, which no page shows."""
+class Renamed(click.Option):
+    """An option that also works under its `old` name, which no page shows."""
+
+    def __init__(self, *args: Any, old: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._old = old
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         super().add_to_parser(parser, ctx)
-        parser.add_option(obj=self, opts=["--links"], dest=self.name)
+        flag = {"action": "store_const", "const": True} if self.is_flag else {}
+        parser.add_option(obj=self, opts=[self._old], dest=self.name, **flag)
 
 
-def jobs_option(meaning: str) -> Callable[[Command], Command]:
-    return click.option("--jobs", cls=_Jobs, type=click.IntRange(1), help=meaning)
-
-
-def json_option(command: Command) -> Command:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")(command)
-
-
-def quiet_option(command: Command) -> Command:
-    return click.option("-q", "--quiet", is_flag=True, help="Print only what was asked for.")(
-        command
+def jobs_option(text: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--jobs", cls=Renamed, old="--links", type=click.IntRange(1), metavar="N", help=text
     )
 
 
-def chosen_run(name: str, on: str = "") -> RunRecord:
-    """The run that `name` means; without one, the newest of the project we stand in.
-
-    With `on` it is one on that cluster, and looked for there if this computer does not know it.
-    """
-    project = project_folder()
-    try:
-        return find(home().runs, name, project=project, called=project_name, on=on)
-    except NoSuchRun:
-        if not on:
-            raise
-    from rabaska.steps import adopt
-
-    if name:
-        return adopt.adopt_one(name, on, home(), project)
-    adopt.adopt_all(on, home(), project)
-    return find(home().runs, project=project, on=on)
+def json_option(command: Command) -> Command:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(command)
 
 
-def project_folder() -> Path | None:
-    for folder in (Path.cwd(), *Path.cwd().parents):
-        if (folder / "rabaska.toml").is_file():
-            return folder
-    return None
-
-
-def project_name(folder: Path) -> str:
-    """Imported when it is asked for: a project is seldom moved."""
-    from rabaska.steps import adopt
-
-    return adopt.project_name(folder)
+def quiet_option(command: Command) -> Command:
+    return click.option("-q", "--quiet", is_flag=True, help="Do not print progress.")(command)

@@ -1,4 +1,4 @@
-"""Commands that carry a project: init, pack, run."""
+"""Commands about a project: init, pack, run."""
 
 import sys
 from dataclasses import replace
@@ -9,6 +9,7 @@ import click
 
 from rabaska.cli import terminal
 from rabaska.cli.options import jobs_option, json_option, on_option, quiet_option
+from rabaska.cli.render_status import run_json
 from rabaska.domain.projects import Dataset, Project
 from rabaska.domain.runs import Draw
 from rabaska.errors import DatasetError, WrongUse
@@ -32,30 +33,34 @@ _KEYS = {
 
 @click.command()
 @click.argument("what", nargs=-1, metavar="[DATASET | FOLDER...]")
-@click.option("--name", metavar="NAME", help="What to call a dataset made of folders.")
-@click.option("--samples", is_flag=True, help="Count samples: files of one stem, for WebDataset.")
+@click.option("--name", metavar="NAME", help="The name of a dataset made of the folders given.")
+@click.option(
+    "--samples", is_flag=True, help="Files with the same stem form one sample, as in WebDataset."
+)
 @quiet_option
 @json_option
 def pack(
     what: tuple[str, ...], *, name: str | None, samples: bool, quiet: bool, as_json: bool
 ) -> None:
-    """Pack every dataset of the project, or those that are named, if they changed.
+    """Pack the project's datasets that changed, or only those given.
 
-    Folders, archives or large files, given instead, become one dataset side by side; that
+    Folders, archives or large files can be given instead: together they become one dataset. This
     needs no project.
     """
     chosen = _datasets(what, name)
-    with terminal.steps(quiet=quiet or as_json) as told:
+    with terminal.steps(quiet=quiet or as_json) as reporter:
         packs = [
-            pack_journey.pack_dataset(replace(each, samples=samples or each.samples), home(), told)
-            for each in chosen
+            pack_journey.pack_dataset(
+                replace(dataset, samples=samples or dataset.samples), home(), reporter
+            )
+            for dataset in chosen
         ]
     if as_json:
         terminal.json(packs)
 
 
 def _datasets(what: tuple[str, ...], name: str | None) -> list[Dataset]:
-    """The datasets of the project that are meant, or one made of the folders that are."""
+    """The project's datasets of these names, or one dataset made of these folders."""
     paths = [Path(word).absolute() for word in what]
     exist = bool(paths) and all(path.exists() for path in paths)
     if exist and (name or not Path(FILE).exists()):
@@ -63,26 +68,26 @@ def _datasets(what: tuple[str, ...], name: str | None) -> list[Dataset]:
     _refuse_missing(what, name)
     project = load(Path.cwd())
     check_data(project)
-    known = [each.name for each in project.datasets]
-    if set(what) <= set(known):
-        return [each for each in project.datasets if not what or each.name in what]
+    names = [dataset.name for dataset in project.datasets]
+    if set(what) <= set(names):
+        return [dataset for dataset in project.datasets if not what or dataset.name in what]
     if exist:
         return [_made_of(paths, name)]
-    unknown = next(word for word in what if word not in known)
+    unknown = next(word for word in what if word not in names)
     raise WrongUse(
-        f"no dataset is called `{unknown}`",
-        why=f"rabaska.toml names: {', '.join(known) or 'none'}; and no folder is called so",
+        f"there is no dataset or folder `{unknown}`",
+        why=f"the datasets in rabaska.toml are: {', '.join(names) or 'none'}",
     )
 
 
 def _refuse_missing(what: tuple[str, ...], name: str | None) -> None:
-    """Refuse a folder that is not there, where no dataset of a project can be meant."""
+    """Refuse a missing folder, where the word cannot be the name of a dataset."""
     for word in what:
         meant = name or "/" in word or not is_in_project(Path.cwd())
         if meant and not Path(word).exists():
             raise DatasetError(
                 f"there is no folder or file {Path(word).absolute()}",
-                why="a link that leads nowhere" if Path(word).is_symlink() else "",
+                why="a broken symbolic link" if Path(word).is_symlink() else "",
                 hint="check its path",
             )
 
@@ -94,26 +99,29 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
 
 @click.command()
 @on_option
-@click.option("--dry-run", is_flag=True, help="Print the plan and the script; touch nothing.")
-@click.option("--no-doctor", is_flag=True, help="Do not look for what would go wrong first.")
-@click.option("--wait", is_flag=True, help="Follow the run; exit with the program's verdict.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and the job script; change nothing.")
+@click.option("--no-doctor", is_flag=True, help="Do not check the project first.")
+@click.option(
+    "--wait", is_flag=True, help="Wait until the run ends; exit with the program's exit code."
+)
 @click.option("--walltime", metavar="TIME", help="Time limit of one job: 90s, 3h, 1d.")
-@jobs_option("How many jobs are queued at once.")
+@jobs_option("How many jobs to submit.")
 @click.option(
     "--at-most",
     type=click.IntRange(1),
-    help="How many the run may grow to, when those are too few.",
+    metavar="N",
+    help="How many jobs the run may have in all, if it needs more.",
 )
-@click.option("--gpus", type=click.IntRange(0), help="GPUs per node.")
+@click.option("--gpus", type=click.IntRange(0), metavar="N", help="GPUs per node.")
 @click.option(
     "--native",
     multiple=True,
     metavar="OPTION",
-    help="An option for the scheduler in its own words, such as --native=--exclusive; repeatable.",
+    help="An option for the scheduler as it is, such as --native=--exclusive; repeatable.",
 )
 @quiet_option
 @json_option
-@click.argument("extra", nargs=-1, type=click.UNPROCESSED)
+@click.argument("extra", nargs=-1, metavar="[-- ARGS...]", type=click.UNPROCESSED)
 @click.pass_obj
 def run(
     draw: Draw | None,
@@ -127,22 +135,22 @@ def run(
     as_json: bool,
     extra: tuple[str, ...],
     native: tuple[str, ...],
-    **asked: Any,
+    **options: Any,
 ) -> int:
-    """Carry the project to a cluster and start it; words after -- go to the program.
+    """Send the project to a cluster and start it; words after -- go to the program.
 
-    Packs what changed, takes a snapshot of the code, submits the chain and returns at once
-    with the run's name.
+    Packs the data that changed, takes a snapshot of the code, submits the jobs, prints the run's
+    name and returns at once.
     """
-    project = project_for(on, asked, extra)
+    project = project_for(on, options, extra)
     project = replace(project, native=(*project.native, *native))
     if dry_run:
-        with terminal.steps(quiet=quiet) as told:
-            voyage = run_journey.preview(project, on, home(), told, advise=not no_doctor)
-        terminal.json(voyage) if as_json else terminal.voyage(voyage)
+        with terminal.steps(quiet=quiet) as reporter:
+            planned = run_journey.preview(project, on, home(), reporter, advise=not no_doctor)
+        terminal.json(planned) if as_json else terminal.planned_run(planned)
         return 0
-    with terminal.steps(quiet=quiet or as_json) as told:
-        submitted = run_journey.run(project, on, home(), told, advise=not no_doctor, draw=draw)
+    with terminal.steps(quiet=quiet or as_json) as reporter:
+        submitted = run_journey.run(project, on, home(), reporter, advise=not no_doctor, draw=draw)
     if not wait:
         terminal.json(submitted) if as_json else terminal.data(submitted.run)
         return 0
@@ -153,13 +161,13 @@ def run(
         )
     finally:
         following.stop()
-    terminal.json(ended) if as_json else terminal.run_status(ended)
+    terminal.json(run_json(ended)) if as_json else terminal.run_status(ended)
     return ended.verdict
 
 
-def project_for(on: str, asked: dict[str, Any], extra: tuple[str, ...] = ()) -> Project:
-    """rabaska.toml, with what the command line says for this run on top."""
-    overrides = {_KEYS[word]: value for word, value in asked.items()}
+def project_for(on: str, options: dict[str, Any], extra: tuple[str, ...] = ()) -> Project:
+    """The project as in rabaska.toml, changed by the options of the command line."""
+    overrides = {_KEYS[option]: value for option, value in options.items()}
     project = load(Path.cwd(), cluster=on, overrides=overrides)
     project = replace(project, command=(*project.command, *extra))
     check_command(project)
@@ -170,18 +178,18 @@ def project_for(on: str, asked: dict[str, Any], extra: tuple[str, ...] = ()) -> 
 @click.argument(
     "folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@click.option("-y", "--yes", is_flag=True, help="Ask nothing; take the best guess.")
-@click.option("--force", is_flag=True, help="Replace a rabaska.toml that is there.")
+@click.option("-y", "--yes", is_flag=True, help="Ask no questions; take the best guess.")
+@click.option("--force", is_flag=True, help="Replace an existing rabaska.toml.")
 @json_option
 def init(folder: Path, *, yes: bool, force: bool, as_json: bool) -> None:
-    """Look at a project and write a rabaska.toml that works.
+    """Inspect a project and write its rabaska.toml.
 
-    Nothing of the project is run: scripts are read, folders are counted.
+    Nothing of the project is run: rabaska reads its scripts and counts its files.
     """
     target = folder.absolute() / "rabaska.toml"
     overwrite = force or (target.exists() and not yes and _may_replace(target))
     if target.exists() and not overwrite:
-        raise WrongUse(f"{target} is there already", hint="`rabaska init --force` replaces it")
+        raise WrongUse(f"{target} already exists", hint="`rabaska init --force` replaces it")
     proposal = init_journey.init(folder.absolute())
     if not yes and sys.stdin.isatty():
         proposal = _answered(proposal, folder.absolute())
@@ -189,7 +197,11 @@ def init(folder: Path, *, yes: bool, force: bool, as_json: bool) -> None:
     if as_json:
         terminal.json(proposal)
         return
-    terminal.proposal(proposal, target)
+    rows = [(guess.what, guess.value, guess.evidence) for guess in proposal.guesses]
+    terminal.table(rows, ("guessed", "", "from"))
+    for warning in proposal.warnings:
+        terminal.note(f"note: {warning}")
+    terminal.note(f"wrote {target}; check it, then `rabaska run`")
 
 
 def _answered(proposal: Proposal, folder: Path) -> Proposal:
@@ -206,4 +218,4 @@ def _answered(proposal: Proposal, folder: Path) -> Proposal:
 def _may_replace(target: Path) -> bool:
     if not sys.stdin.isatty():
         return False
-    return click.confirm(f"{target} is there already; replace it?", default=False)
+    return click.confirm(f"{target} already exists; replace it?", default=False)

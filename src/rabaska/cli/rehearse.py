@@ -1,4 +1,4 @@
-"""The command that tries an interruption before it costs anything."""
+"""The command that tests interruptions with short runs: rehearse."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 @click.option(
     "--cuts",
     type=click.IntRange(1, 40),
+    metavar="N",
     default=4,
     show_default=True,
-    help="Interruptions in all, over two runs.",
+    help="How many interruptions, over two runs.",
 )
 @click.option(
     "--for",
@@ -34,12 +35,18 @@ if TYPE_CHECKING:
     default=5.0,
     show_default=True,
     metavar="MINUTES",
-    help="The longest a job may take.",
+    help="Time limit of each job.",
 )
-@click.option("--seed", default=0, show_default=True, help="Other moments for another number.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Another number interrupts at other moments.",
+)
 @quiet_option
 @json_option
-@click.argument("extra", nargs=-1, type=click.UNPROCESSED)
+@click.argument("extra", nargs=-1, metavar="[-- ARGS...]", type=click.UNPROCESSED)
 def rehearse(
     *,
     on: str,
@@ -50,33 +57,34 @@ def rehearse(
     as_json: bool,
     extra: tuple[str, ...],
 ) -> int:
-    """Interrupt short runs of the project, and compare them with one that was left alone.
+    """Interrupt short runs of the project and compare them with an uninterrupted one.
 
-    The verdict is exact, close or broken, with the reason and what to change; words after --
-    go to the program, such as -- --epochs 2. Exit code 13 when it is broken.
+    The verdict is exact, close or broken, with the reason and what to change. Words after -- go
+    to the program, such as -- --epochs 2. Exit code 13 if it is broken.
     """
     from rabaska.cli.projects import project_for
     from rabaska.journeys import rehearse as journey
 
-    wish = journey.RehearsalOptions(cuts=cuts, limit=timedelta(minutes=minutes), seed=seed)
-    with terminal.steps(quiet=quiet or as_json) as told:
-        found = journey.rehearse(project_for(on, {}, extra), on, home(), wish, told)
-    drawn = journey.write(found, plain(found))
+    options = journey.RehearsalOptions(cuts=cuts, limit=timedelta(minutes=minutes), seed=seed)
+    with terminal.steps(quiet=quiet or as_json) as reporter:
+        project = project_for(on, {}, extra)
+        rehearsal = journey.rehearse(project, on, home(), options, reporter)
+    chart = journey.write(rehearsal, plain(rehearsal))
     if as_json:
-        terminal.json(found)
+        terminal.json(rehearsal)
     else:
-        terminal.data("\n".join(_lines(found)))
-        terminal.note(f"curves and logs are in {drawn.parent}")
-    return NotSafe.exit_code if found.verdict.broken else 0
+        terminal.data("\n".join(_lines(rehearsal)))
+        terminal.note(f"curves and logs are in {chart.parent}")
+    return NotSafe.exit_code if rehearsal.verdict.broken else 0
 
 
-def _lines(told: "Rehearsal") -> list[str]:
-    verdict = told.verdict
+def _lines(rehearsal: "Rehearsal") -> list[str]:
+    verdict = rehearsal.verdict
     return [
-        *letters(told.reference, [run.curve for run in told.runs]),
+        *letters(rehearsal.reference, [run.curve for run in rehearsal.runs]),
         "",
-        *(_cut(run) for run in told.runs),
-        f"{verdict.compared} losses compared, in {say_duration(told.took)}",
+        *(_cut(run) for run in rehearsal.runs),
+        f"{verdict.compared} losses compared, in {say_duration(rehearsal.took)}",
         "",
         f"{verdict.word}: {_in_short(verdict)}",
         *_reasons(verdict),
@@ -85,25 +93,27 @@ def _lines(told: "Rehearsal") -> list[str]:
 
 def _cut(run: "Interrupted") -> str:
     cuts = [
-        f"{each.how} after step {max(each.curve, default=0)}" for each in run.stretches if each.how
+        f"{stretch.how} after step {max(stretch.curve, default=0)}"
+        for stretch in run.stretches
+        if stretch.how
     ]
-    return f"{run.run}: {', '.join(cuts) or 'it was over before it could be cut'}"
+    return f"{run.run}: {', '.join(cuts) or 'it finished before an interruption'}"
 
 
 def _in_short(verdict: "RehearsalVerdict") -> str:
     first, largest = verdict.first, verdict.largest
     if first is None or largest is None:
-        same = "every loss is that of the run that was left alone"
-        return same if not verdict.faults else f"{same}, but work was lost on the way"
+        same = "every loss equals that of the uninterrupted run"
+        return same if not verdict.faults else f"{same}, but work was lost"
     return (
         f"step {first.step} gave {first.found:g} instead of {first.expected:g}; "
-        f"{100 * largest.relative:.2g} % at the most, at step {largest.step}"
+        f"{100 * largest.relative:.2g} % at most, at step {largest.step}"
     )
 
 
 def _reasons(verdict: "RehearsalVerdict") -> list[str]:
     lines: list[str] = []
-    for each in verdict.faults:
-        lines.append(f"  because {each.what}" + (f" ({each.place})" if each.place else ""))
-        lines.append(f"  fix: {each.fix}")
+    for fault in verdict.faults:
+        lines.append(f"  because {fault.what}" + (f" ({fault.place})" if fault.place else ""))
+        lines.append(f"  fix: {fault.fix}")
     return [*lines, *(f"  note: {sentence}" for sentence in verdict.advice)]

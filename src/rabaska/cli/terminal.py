@@ -1,6 +1,6 @@
 """The only module that prints: data to standard output, everything else to standard error.
 
-Clusters and programs wrote much of it, so control characters are replaced here, see `controls`.
+Clusters and programs wrote much of it, so control characters are replaced here, see `text`.
 """
 
 import json as json_format
@@ -11,23 +11,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rabaska.cli import render_status
-from rabaska.cli.text import HarmlessLog, Painted, columns, harmless, painted, plain
-from rabaska.domain.amounts import say_duration
-from rabaska.domain.runs import Job, RunState, RunStatus
+from rabaska.cli.text import HarmlessLog, harmless, painted, plain
+from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import RabaskaError
+from rabaska.views.runs import run_view
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
     from rich.progress import Progress, TaskID
-    from rich.table import Table
 
-    from rabaska.domain.clusters import Cluster
-    from rabaska.domain.observed import ProfileFact
-    from rabaska.journeys.clusters import Added
-    from rabaska.journeys.init import Proposal
-    from rabaska.node.record.plan import Plan
     from rabaska.steps.plan_run import PlannedRun
 
 _WIDTH_WITHOUT_TERMINAL = 160
@@ -72,7 +64,7 @@ def error(problem: RabaskaError) -> None:
 
 
 class Steps:
-    """Tells a journey on standard error: bars on a terminal, plain lines elsewhere."""
+    """Reports progress on standard error: bars on a terminal, plain lines elsewhere."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -126,36 +118,35 @@ def _bars(unit: str) -> "Progress":
 
 @contextmanager
 def steps(*, quiet: bool = False) -> Iterator[Steps]:
-    told = Steps(quiet=quiet)
+    reporter = Steps(quiet=quiet)
     try:
-        yield told
+        yield reporter
     finally:
-        told._clear()
+        reporter._clear()
 
 
 def run_status(run: RunStatus) -> None:
-    for line in render_status.one_run(run, colours=_colours()):
+    for line in render_status.one_run(run_view(run), colours=colours_wanted()):
         print(harmless(line))
 
 
 def runs_table(runs: Sequence[RunStatus]) -> None:
-    print(harmless("\n".join(render_status.many_runs(runs, colours=_colours()))))
+    views = [run_view(run) for run in runs]
+    print(harmless("\n".join(render_status.many_runs(views, colours=colours_wanted()))))
 
 
-def _colours() -> bool:
+def colours_wanted() -> bool:
     """As https://no-color.org asks, and only where a person looks."""
     plain_wanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return sys.stdout.isatty() and not plain_wanted
 
 
-def _table(
-    rows: Iterable[Sequence[object]], headings: Sequence[str] = (), right: Sequence[str] = ()
-) -> "Table":
-    """Columns of plain text: nothing in a name or a pattern is taken for markup."""
+def table(rows: Iterable[Sequence[object]], headings: Sequence[str] = ()) -> None:
+    """Print columns of plain text: nothing in a name or a pattern is taken for markup."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
+    shown = Table(
         box=None,
         pad_edge=False,
         padding=(0, 2, 0, 0),
@@ -163,39 +154,31 @@ def _table(
         show_header=bool(headings),
     )
     for heading in headings:
-        table.add_column(heading, justify="right" if heading in right else "left")
+        shown.add_column(heading)
     for row in rows:
-        table.add_row(
-            *(cell if isinstance(cell, Text) else Text(harmless(str(cell))) for cell in row)
-        )
-    return table
+        shown.add_row(*(Text(harmless(str(cell))) for cell in row))
+    console().print(shown)
 
 
 class Following:
-    """Shows a run that is waited for: one line that changes on a terminal, news elsewhere."""
+    """Shows a run during `wait`: one changing line on a terminal, a line per event elsewhere."""
 
     def __init__(self) -> None:
         self._spinner: Any = None
-        self._told: set[tuple[int, str]] = set()
+        self._printed: set[tuple[int, str]] = set()
         self._trouble = ""
 
     def __call__(self, run: RunStatus) -> None:
-        for job in run.jobs:
-            self._tell(job, "began", f"job {job.number} began, {_origin(job)}")
-            if job.how:
-                self._tell(
-                    job, "ended", f"job {job.number} ended: {render_status.how_it_ended(job)}"
-                )
+        view = run_view(run)
+        for event in view.timeline:
+            if (event.job, event.event) not in self._printed:
+                self._printed.add((event.job, event.event))
+                note(event.text)
         if run.state is RunState.UNKNOWN and run.reason != self._trouble:
-            note(f"note: {run.reason}; asking again")
+            note(f"note: {run.reason}; trying again")
         self._trouble = run.reason if run.state is RunState.UNKNOWN else ""
         if sys.stderr.isatty():
-            self._spin(_one_line(run))
-
-    def _tell(self, job: Job, what: str, text: str) -> None:
-        if (job.number, what) not in self._told:
-            self._told.add((job.number, what))
-            note(text)
+            self._spin(view.summary)
 
     def _spin(self, text: str) -> None:
         from rich.text import Text
@@ -211,112 +194,9 @@ class Following:
             self._spinner.stop()
 
 
-def _origin(job: Job) -> str:
-    if job.resumed_from:
-        return f"going on from {job.resumed_from}"
-    known = job.started_over or not job.checkpoint_found
-    return "from the beginning" if known else f"with {job.checkpoint_found} in its folder"
-
-
-def _one_line(run: RunStatus) -> str:
-    last = render_status.steps_of(run.jobs[-1]) if run.jobs else ""
-    metrics = ", ".join(render_status.metric(*each) for each in list(run.metrics.items())[:3])
-    parts = (
-        f"{run.name} {run.state.value}",
-        f"job {len(run.jobs)}/{run.jobs_requested}",
-        f"steps {last}" if last else "",
-        metrics,
-    )
-    return " · ".join(part for part in parts if part)
-
-
-def voyage(told: "PlannedRun") -> None:
+def planned_run(planned: "PlannedRun") -> None:
     """A plan as a table, then the script exactly as it is submitted."""
-    plan, spec = told.plan, told.spec
-    rows = {
-        "run": plan.run,
-        "on": f"{plan.origin.cluster} ({plan.origin.scheduler})",
-        "command": " ".join([*plan.command, *plan.resume]),
-        "data": ", ".join(f"{each.pack} as {each.mode}" for each in plan.datasets) or "none",
-        "staged into": _staged_into(plan),
-        "code": f"snapshot {plan.code[:12]}",
-        "jobs": _jobs(told),
-        "asked to save": f"{say_duration(spec.warn_before)} before the limit, by {plan.signal}",
-        "GPUs": f"{spec.resources.gpus} {spec.resources.gpu_model}".strip(),
-        "checkpoints": " ".join(plan.patterns),
-        "secrets": " ".join(plan.secrets),
-        "kept": " ".join(plan.keep),
-        "results": f"{spec.folder.removesuffix('/logs')}/output, whether or not it succeeds",
-    }
-    console().print(_table((name, text) for name, text in rows.items() if text))
-    data(f"\n# {'-' * 30} job.sh {'-' * 30}\n{told.script}")
+    from rabaska.views.planned_run import planned_facts
 
-
-def _jobs(told: "PlannedRun") -> str:
-    """How many are queued, and how many there may be."""
-    from rabaska.node.record.chain_rule import limit
-
-    jobs, plan = told.spec.jobs, told.plan
-    each = say_duration(told.spec.resources.walltime)
-    most = limit(plan, []) if plan.growth.words else jobs
-    more = f", and more as needed, {most} at most" if most > jobs else ""
-    return f"up to {jobs} of {each}{more}"
-
-
-def _staged_into(plan: "Plan") -> str:
-    """The tiers of a node in the order in which the agent tries them."""
-    local = plan.request.local or "a temporary folder of the node"
-    if not plan.datasets:
-        return ""
-    return f"{plan.nearby.memory} if they fit, else {local}" if plan.nearby.memory else local
-
-
-def proposal(told: "Proposal", target: "Path") -> None:
-    """What `init` guessed, and from what."""
-    rows = [(guess.what, guess.value, guess.evidence) for guess in told.guesses]
-    console().print(_table(rows, ("guessed", "", "from")))
-    for warning in told.warnings:
-        note(f"note: {warning}")
-    note(f"wrote {target}; read it, then `rabaska run`")
-
-
-def clusters_table(known: "Sequence[Cluster]") -> None:
-    rows = [(each.name, each.scheduler, each.host or "this computer", each.title) for each in known]
-    console().print(_table(rows, ("cluster", "scheduler", "host", "")))
-
-
-def comparison(lines: "Sequence[ProfileFact]") -> None:
-    """A profile held against its cluster."""
-    colours = {"ok": "green", "differs": "red", "cannot be told": "yellow"}
-    told = columns(
-        [
-            (Painted(each.verdict, colours[each.verdict]), each.key, each.says, each.found)
-            for each in lines
-        ],
-        ("", "key", "the profile says", "the cluster says"),
-        colours=sys.stdout.isatty(),
-    )
-    data("\n".join(told))
-
-
-def site(told: "Added") -> None:
-    """What a new profile was written from."""
-    found = told.site
-    gpus = {f"{each.gpus} x {each.gpu_model}" for each in found.partitions if each.gpus}
-    untried = "the first run tries it, or `--probe` now"
-    internet = {True: "yes", False: "no", None: untried}[found.internet]
-    rows = {
-        "scheduler": f"{found.scheduler} ({found.version})" if found.version else found.scheduler,
-        "partitions": ", ".join(each.name for each in found.partitions),
-        "GPUs per node": ", ".join(sorted(gpus)),
-        "accounts": ", ".join(found.accounts or ()),
-        "Python": ", ".join(f"{name} ({version})" for name, version in found.pythons.items()),
-        "modules": f"{len(found.modules)} seen" if found.modules else "",
-        "wheelhouse": ", ".join(found.wheelhouse),
-        "storage": ", ".join(f"{name}={path}" for name, path in found.variables.items()),
-        "internet on nodes": internet,
-    }
-    console().print(_table((name, text) for name, text in rows.items() if text))
-    for sentence in told.notes:
-        note(f"note: {sentence}")
-    note(f"wrote {told.file}; read it, then `rabaska run --on {told.cluster.name}`")
+    table(planned_facts(planned).items())
+    data(f"\n# {'-' * 30} job.sh {'-' * 30}\n{planned.script}")

@@ -10,8 +10,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from rabaska.domain.secrets import Secrets
-
 _CODES = {
     "bold": 1,
     "dim": 2,
@@ -73,7 +71,7 @@ def _width(text: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-# Colours as `columns.painted` makes them, and what may follow one another in a text. Everything
+# Colours as `painted` makes them, and what may follow one another in a text. Everything
 # else that a terminal could take for a command: C0, C1, half of a surrogate pair (which cannot be
 # printed), and marks that turn the direction of writing.
 _OWN_COLOUR = r"\x1b\[(?:0|1|2|3[1-6])m"
@@ -87,7 +85,7 @@ _BEGUN = re.compile(r"\x1b(\[[0-?]{0,64}[ -/]{0,8})?\Z")  # the rest may come wi
 
 def harmless(text: str) -> str:
     """The text with each control character replaced, but for our own colours."""
-    return _IN_TEXT.sub(lambda found: found[1] or "\N{REPLACEMENT CHARACTER}", text)
+    return _IN_TEXT.sub(lambda match: match[1] or "\N{REPLACEMENT CHARACTER}", text)
 
 
 class HarmlessLog:
@@ -103,17 +101,17 @@ class HarmlessLog:
         self._begun = begun[0] if begun else ""
         ready = text[: len(text) - len(self._begun)]
         shown = _IN_LOG.sub(
-            lambda found: found[1] or ("\N{REPLACEMENT CHARACTER}" if found[2] else ""), ready
+            lambda match: match[1] or ("\N{REPLACEMENT CHARACTER}" if match[2] else ""), ready
         )
         return shown.encode()
 
 
 def plain(value: Any) -> Any:
-    """Nouns become objects, durations seconds, states their words, paths text."""
+    """Records become objects, durations seconds, states their words, paths text."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return {field.name: plain(getattr(value, field.name)) for field in fields}
-    if isinstance(value, Secrets):
+    if _is_secret(value):
         return list(value.names)
     if isinstance(value, Enum):
         return value.value
@@ -122,9 +120,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if hasattr(value, "_asdict"):
         return plain(value._asdict())
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     return value
+
+
+def _is_secret(value: object) -> bool:
+    from rabaska.domain.secrets import Secrets  # reads TOML, which `status` has no time for
+
+    return isinstance(value, Secrets)

@@ -32,6 +32,8 @@ class SiteScheduler:
 
 @dataclass(frozen=True)
 class Observations:
+    """What was found when a cluster was last checked."""
+
     day: str
     facts: tuple[ProfileFact, ...] = ()
     partitions: tuple[Partition, ...] = ()  # as they are today

@@ -1,4 +1,4 @@
-"""A run and its jobs: how they are named, and how they stand."""
+"""A run and its jobs: how they are named, and their status."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class RunState(Enum):
     SUBMITTING = "submitting"  # the cluster has not answered yet
     QUEUED = "queued"
     RUNNING = "running"
-    SUSPENDED = "suspended"  # its scheduler stopped it, and will let it go on
+    SUSPENDED = "suspended"  # its scheduler stopped it, and will continue it
     STOPPING = "stopping"
     FINISHED = "finished"
     FAILED = "failed"
@@ -68,7 +68,7 @@ class RunState(Enum):
 
 @dataclass(frozen=True)
 class Job:
-    """One job of the chain, as its own records tell it."""
+    """One job of the chain, as its own records have it."""
 
     number: int
     id: str = ""  # as its scheduler calls it
@@ -82,9 +82,9 @@ class Job:
     signal: int | None = None
     first_step: int | None = None
     last_step: int | None = None
-    steps_redone: int | None = None
+    steps_redone: int | None = None  # that an earlier job had made
     epoch: float | None = None
-    resumed_from: str = ""  # the checkpoint it went on from
+    resumed_from: str = ""  # the checkpoint
     checkpoint_found: str = ""  # the newest valid one when it began
     started_over: str = ""  # what shows that it did not, though there was one
     beginning_not_known: str = ""  # why nobody can say whether it did, where that is a warning
@@ -92,7 +92,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The newest valid state that a run could go on from."""
+    """The newest valid state that a run could resume from."""
 
     path: str
     size: int  # bytes
@@ -177,7 +177,7 @@ class RunStatus:
     not_watched: str = ""  # why it is not
     left_running: int = 0  # processes that its program left, which were ended when it finished
     not_kept: tuple[str, ...] = ()  # files that its jobs left and that could not be kept
-    begins_again: str = ""  # that and why `resume` would, or may, begin again; "": it goes on
+    begins_again: str = ""  # that and why `resume` would, or may, begin again; "": it continues
     forecast: RunForecast | None = None
     extended: Extension | None = None
     tail: str = ""
@@ -191,7 +191,7 @@ class RunStatus:
 
     @property
     def starts_over(self) -> str:
-        """What shows that it does not go on from its checkpoints; empty: nothing does.
+        """What shows that it does not resume from its checkpoints; empty: nothing does.
 
         A job that was resumed has the same code, and may not have shown anything yet.
         """

@@ -42,6 +42,8 @@ _LINE = re.compile(
 
 @dataclass(frozen=True)
 class Local:
+    """Jobs that wait and run on this computer."""
+
     program: tuple[str, ...]  # what runs the node side there: ("python3", "/store/node/abc.pyz")
     queue: str
 

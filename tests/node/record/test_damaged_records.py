@@ -30,6 +30,7 @@ from rabaska.node.record.chain_rule import limit
 from rabaska.node.record.run_folder import RunFolder
 from rabaska.records.run_index import RunRecord
 from rabaska.steps.read_status import _read_run
+from rabaska.views.runs import run_view
 
 FALLBACK = '{"path": "output/a.npz", "mtime_ns": 5, "job": 1, "steps": 3, "id": "12"}\n'
 
@@ -121,7 +122,7 @@ def test_a_damaged_record_breaks_neither_a_job_nor_a_command(
     shown = as_shown(run)
     everything_read(run)
 
-    assert list(one_run(shown, colours=False))
+    assert list(one_run(run_view(shown), colours=False))
     assert isinstance(shown.verdict, int)
 
 

@@ -1,0 +1,40 @@
+"""Which run a command is about. Without click: `status` must not wait for it."""
+
+from pathlib import Path
+
+from rabaska.errors import NoSuchRun
+from rabaska.records.home import home
+from rabaska.records.run_index import RunRecord, find
+
+
+def chosen_run(name: str, on: str = "") -> RunRecord:
+    """The run of this name; without one, the newest of the project in the working directory.
+
+    With `on` it is one on that cluster, and searched for there if it is not in our list.
+    """
+    project = project_folder()
+    try:
+        return find(home().runs, name, project=project, called=project_name, on=on)
+    except NoSuchRun:
+        if not on:
+            raise
+    from rabaska.steps import adopt
+
+    if name:
+        return adopt.adopt_one(name, on, home(), project)
+    adopt.adopt_all(on, home(), project)
+    return find(home().runs, project=project, on=on)
+
+
+def project_folder() -> Path | None:
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "rabaska.toml").is_file():
+            return folder
+    return None
+
+
+def project_name(folder: Path) -> str:
+    """Imported when it is needed: a project is seldom moved."""
+    from rabaska.steps import adopt
+
+    return adopt.project_name(folder)

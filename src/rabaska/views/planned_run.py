@@ -1,0 +1,43 @@
+"""A run as it is planned: each fact with its label."""
+
+from rabaska.domain.amounts import say_duration
+from rabaska.node.record.chain_rule import limit
+from rabaska.node.record.plan import Plan
+from rabaska.steps.submit import PlannedRun
+
+
+def planned_facts(planned: PlannedRun) -> dict[str, str]:
+    """What is known of it; what is empty is left out."""
+    plan, spec = planned.plan, planned.spec
+    facts = {
+        "run": plan.run,
+        "on": f"{plan.about['cluster']} ({plan.about['scheduler']})",
+        "command": " ".join([*plan.command, *plan.resume]),
+        "data": ", ".join(f"{data.pack} as {data.mode}" for data in plan.datasets) or "none",
+        "staged into": _staged_into(plan),
+        "code": f"snapshot {plan.code[:12]}",
+        "jobs": _jobs(planned),
+        "save signal": f"{plan.signal}, {say_duration(spec.warn_before)} before the limit",
+        "GPUs": f"{spec.resources.gpus} {spec.resources.gpu_model}".strip(),
+        "checkpoints": " ".join(plan.patterns),
+        "secrets": " ".join(plan.secrets),
+        "kept": " ".join(plan.keep),
+        "results": f"{spec.folder.removesuffix('/logs')}/output, even if the run fails",
+    }
+    return {label: text for label, text in facts.items() if text}
+
+
+def _jobs(planned: PlannedRun) -> str:
+    """How many are queued, and how many there may be."""
+    jobs = planned.spec.jobs
+    most = limit(planned.plan, []) if planned.plan.growth.words else jobs
+    more = f", and more as needed, {most} at most" if most > jobs else ""
+    return f"up to {jobs} of {say_duration(planned.spec.resources.walltime)}{more}"
+
+
+def _staged_into(plan: Plan) -> str:
+    """The tiers of a node in the order in which they are tried."""
+    local = plan.about.get("local") or "a temporary folder of the node"
+    if not plan.datasets:
+        return ""
+    return f"{plan.nearby.memory} if it fits, else {local}" if plan.nearby.memory else str(local)

@@ -1,0 +1,267 @@
+"""A run as people see it: its state, its row, its jobs, its time line, its notes, its advice."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rabaska.domain.amounts import say_duration, say_size
+from rabaska.domain.runs import Job, RunState, RunStatus, Staged
+from rabaska.views import forecast
+from rabaska.views.words import NOTE, WARNING, Remark, counted
+
+TONES = {
+    RunState.FINISHED: "good",
+    RunState.RUNNING: "active",
+    RunState.QUEUED: "waiting",
+    RunState.SUBMITTING: "waiting",
+    RunState.STOPPING: "caution",
+    RunState.CANCELLED: "caution",
+    RunState.SUSPENDED: "caution",
+    RunState.INTERRUPTED: "unclear",
+    RunState.UNKNOWN: "unclear",
+    RunState.FAILED: "bad",
+    RunState.GONE: "bad",
+}
+# The headings of the fields of `RunRow` and of `JobRow`, in their order.
+RUN_HEADINGS = ("run", "cluster", "state", "jobs", "progress", "reason")
+JOB_HEADINGS = ("job", "id", "node", "time", "state", "steps", "repeated", "started from")
+LOG_HEADING = "last lines of the log"
+ADVICE_HEADINGS = ("what it means", "what to do")
+
+_FILES_NAMED = 5  # in one line
+_METRICS_NAMED = 3  # in one line
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run in a table of runs."""
+
+    name: str
+    cluster: str
+    state: str
+    jobs: str  # begun/requested
+    progress: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class JobRow:
+    """A job in the table of a run's jobs."""
+
+    number: int
+    id: str
+    node: str
+    time: str  # how long it has run; empty for a job that was lost, whose end nobody saw
+    state: str
+    steps: str
+    repeated: str  # steps that an earlier job had made
+    started_from: str
+
+
+@dataclass(frozen=True)
+class RunEvent:
+    """A moment in a run's time line."""
+
+    job: int
+    event: str  # began, ended
+    at: float | None  # seconds since 1970, by the cluster's clock
+    text: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a failure or a long wait means, and what to do about it."""
+
+    meaning: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class RunView:
+    """All that is shown of a run at one moment."""
+
+    name: str
+    cluster: str
+    state: str
+    tone: str
+    reason: str
+    hint: str
+    summary: str  # in one line, for whoever waits
+    row: RunRow
+    jobs: tuple[JobRow, ...]
+    timeline: tuple[RunEvent, ...]
+    remarks: tuple[Remark, ...]
+    log: tuple[str, ...]  # the last lines, where they may say why the run stopped
+    advice: tuple[Advice, ...]
+
+
+def run_view(run: RunStatus) -> RunView:
+    ended_badly = run.state in (RunState.FAILED, RunState.INTERRUPTED)
+    return RunView(
+        name=run.name,
+        cluster=run.cluster,
+        state=run.state.value,
+        tone=TONES[run.state],
+        reason=run.reason,
+        hint=run.hint,
+        summary=_summary(run),
+        row=run_row(run),
+        jobs=tuple(_job_row(job, run.now) for job in run.jobs),
+        timeline=tuple(event for job in run.jobs for event in _events(job)),
+        remarks=tuple(_remarks(run)),
+        log=tuple(_last_drawn(line) for line in run.tail.splitlines()) if ended_badly else (),
+        advice=tuple(Advice(meaning, fix) for meaning, fix in run.explanations),
+    )
+
+
+def run_row(run: RunStatus) -> RunRow:
+    requested = run.jobs_requested + (run.extended.jobs if run.extended else 0)
+    return RunRow(
+        name=run.name,
+        cluster=run.cluster,
+        state=run.state.value,
+        jobs=f"{len(run.jobs)}/{requested}",
+        progress=_steps(run.jobs[-1]) if run.jobs else "",
+        reason=run.reason,
+    )
+
+
+def after_cancel(run: RunStatus) -> tuple[Remark, ...]:
+    """What `cancel` reports about the run."""
+    state = run.state.value
+    if run.state in (RunState.FINISHED, RunState.FAILED):
+        return (Remark("", "", f"{run.name} is already {state}"),)
+    if run.state is RunState.GONE:
+        return (Remark("", "", f"{run.name} is gone: {run.reason}; its jobs were cancelled"),)
+    resuming = f"`rabaska resume` {run.begins_again or 'continues it'}"
+    if run.starts_over:
+        resuming = f"it starts over, so `rabaska resume` would begin again: {run.starts_over}"
+    problems = (Remark(NOTE, NOTE, problem) for problem in run.problems)
+    return (Remark("", "", f"{run.name} is {state}; {resuming}"), *problems)
+
+
+def _summary(run: RunStatus) -> str:
+    steps = _steps(run.jobs[-1]) if run.jobs else ""
+    metrics = list(run.metrics.items())[:_METRICS_NAMED]
+    parts = (
+        f"{run.name} {run.state.value}",
+        f"job {len(run.jobs)}/{run.jobs_requested}",
+        f"steps {steps}" if steps else "",
+        ", ".join(_metric(name, value) for name, value in metrics),
+    )
+    return " · ".join(part for part in parts if part)
+
+
+def _job_row(job: Job, now: float) -> JobRow:
+    return JobRow(
+        number=job.number,
+        id=job.id,
+        node=job.host,
+        time=_time(job, now),
+        state=_job_state(job),
+        steps=_steps(job),
+        repeated="" if job.steps_redone is None else str(job.steps_redone),
+        started_from=_started_from(job),
+    )
+
+
+def _events(job: Job) -> Iterator[RunEvent]:
+    if job.resumed_from:
+        started = f"resumed from {job.resumed_from}"
+    elif _began_anew(job):
+        started = "from the beginning"
+    else:
+        started = f"with {job.checkpoint_found} in its folder"
+    yield RunEvent(job.number, "began", job.began, f"job {job.number} began, {started}")
+    if job.how:
+        text = f"job {job.number} ended: {_job_state(job)}"
+        yield RunEvent(job.number, "ended", job.ended, text)
+
+
+def _started_from(job: Job) -> str:
+    """The checkpoint it resumed from; given only where its program was given it, or shows it."""
+    if job.resumed_from:
+        return job.resumed_from.rpartition("/")[2]
+    return "the beginning" if _began_anew(job) else "unknown"
+
+
+def _began_anew(job: Job) -> bool:
+    return bool(job.started_over) or not job.checkpoint_found
+
+
+def _job_state(job: Job) -> str:
+    over = "started over; " if job.started_over else ""
+    if not job.how:
+        return f"{over}running"
+    if job.signal:
+        return f"{over}{job.how} (signal {job.signal})"
+    return f"{over}{job.how} (exit code {job.exit_code})" if job.exit_code else over + job.how
+
+
+def _steps(job: Job) -> str:
+    if job.last_step is None:
+        return "" if job.epoch is None else f"epoch {job.epoch:g}"
+    return f"{job.first_step}-{job.last_step}"
+
+
+def _time(job: Job, now: float) -> str:
+    if not job.began or (job.how and not job.ended):
+        return ""
+    return say_duration(timedelta(seconds=max(0.0, (job.ended or now) - job.began)))
+
+
+def _metric(name: str, value: float | None) -> str:
+    return f"{name} nan" if value is None else f"{name} {value:g}"
+
+
+def _last_drawn(line: str) -> str:
+    """What a progress bar showed last in this line."""
+    return line.rpartition("\r")[2]
+
+
+def _remarks(run: RunStatus) -> Iterator[Remark]:
+    for dataset in run.data:
+        yield Remark("", "data", _staged(dataset))
+    if run.checkpoint:
+        age = say_duration(timedelta(seconds=max(0.0, run.now - run.checkpoint.written)))
+        size = say_size(run.checkpoint.size)
+        text = f"{run.checkpoint.path} ({size}, {age} old)"
+        yield Remark("", "newest valid checkpoint", text)
+    yield from forecast.remarks(run)
+    if run.metrics:
+        values = ", ".join(_metric(name, value) for name, value in run.metrics.items())
+        yield Remark("", "last reported", values)
+    for job in run.jobs[-1:]:
+        if job.reason and job.reason != run.reason:
+            yield Remark("", f"job {job.number}", job.reason)
+        if job.beginning_not_known:
+            yield Remark(NOTE, NOTE, job.beginning_not_known)
+    yield from _problems(run)
+
+
+def _problems(run: RunStatus) -> Iterator[Remark]:
+    if run.left_running:
+        processes = counted(run.left_running, "process", "processes")
+        yield Remark(
+            NOTE,
+            NOTE,
+            f"ended {processes} that the program left running when it finished",
+            "if the training runs in the background, end the script with `wait`",
+        )
+    if run.not_kept:
+        more = ", …" if len(run.not_kept) > _FILES_NAMED else ""
+        files = ", ".join(run.not_kept[:_FILES_NAMED])
+        yield Remark(WARNING, WARNING, f"could not keep these results: {files}{more}")
+    if run.starts_over and run.starts_over not in run.reason:
+        yield Remark(WARNING, "it starts over", run.starts_over)
+    for problem in (*run.problems, *run.about.get("unmet", ())):
+        yield Remark(NOTE, NOTE, problem)
+
+
+def _staged(dataset: Staged) -> str:
+    text = f"{dataset.name} ({say_size(dataset.bytes)}) {dataset.where}"
+    if dataset.arriving:
+        return f"{text}, still being copied while the program runs"
+    if dataset.seconds < 1:
+        return text
+    return f"{text}, staged in {say_duration(timedelta(seconds=dataset.seconds))}"
