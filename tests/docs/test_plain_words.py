@@ -47,7 +47,7 @@ REPLACED = {
     r"\b[Bb]ring(s|ing)? .{1,20} home\b": "copy to this computer",
     r"\bwhole\b(?! training)": "complete, valid",
     r"\b1 (files|bytes|jobs|packs|runs|processes)\b": "1 file",
-    r"\b(voyage|farewell|counsel|beside|portrait)\b": "run, retired, advice, next to",
+    r"\b(voyage|retirement|counsel|beside|portrait)\b": "run, retired, advice, next to",
     r"\bunasked\b": "not contacted",
     r"\bbefore the queue\b": "before submitting",
     r"\bshould you do it\b": "worth it?",
@@ -61,7 +61,7 @@ REPLACED = {
     r"\b(where|what) .{1,20} lies\b": "is",
 }
 # Keys of `--json`, and old names of options, that scripts use.
-KEPT = {"--mend", "mended", "unasked", "farewell", "beside", "cannot be told"}
+KEPT = {"--mend", "mended", "unasked", "retirement", "beside", "cannot be told"}
 
 
 def strings_of(path: Path) -> Iterator[tuple[int, str]]:

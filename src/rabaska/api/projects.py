@@ -22,8 +22,8 @@ from rabaska.journeys.run import Submitted
 from rabaska.packing.make_pack import Pack
 from rabaska.records.home import home, made_home
 from rabaska.settings.project_file import check_command, load
+from rabaska.steps.plan_run import PlannedRun
 from rabaska.steps.progress import SilentReporter
-from rabaska.steps.submit import PlannedRun
 
 Overrides = Mapping[str, object]  # keys of rabaska.toml, such as "resources.walltime"
 

@@ -22,7 +22,7 @@ from rabaska.records.home import home
 from rabaska.records.run_index import RunRecord, find, meant, remembered
 from rabaska.steps import adopt as _adopt
 from rabaska.steps import query_status as _status
-from rabaska.steps.submit import PlannedRun
+from rabaska.steps.plan_run import PlannedRun
 
 Folder = str | Path
 

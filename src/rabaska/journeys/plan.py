@@ -124,7 +124,7 @@ class OnePlan:
     title: str
     data: tuple[Placement, ...] = ()
     start: str = ""  # when a job might start, in the cluster's own words; a guess
-    farewell: str = ""
+    retirement: str = ""
     unasked: str = ""  # why only its profile speaks
 
 
@@ -171,7 +171,7 @@ def _live(home: Home) -> list[Cluster]:
 def _one(need: Need, site: SiteProbe, sizes: list[tuple[str, int]], project: Project) -> OnePlan:
     cluster = site.cluster
     found = outlook(need, cluster, gpus())
-    told = OnePlan(found, cluster.title, farewell=cluster.retirement, unasked=_unasked(site))
+    told = OnePlan(found, cluster.title, retirement=cluster.retirement, unasked=_unasked(site))
     if found.choice is None:
         return told
     queue = cluster.partition(found.choice.queue)

@@ -131,7 +131,7 @@ def _plan_view(plan: "OnePlan") -> PlanView:
         cluster=outlook.cluster,
         title=plan.title,
         row=_plan_row(plan),
-        retired=plan.farewell,
+        retired=plan.retirement,
         facts=tuple(_plan_facts(plan)),
         problem="" if outlook.choice else f"no queue can run it; {outlook.nearest}",
         profile_only=not_contacted(outlook.cluster, plan.unasked),

@@ -3,7 +3,7 @@
 from rabaska.domain.amounts import say_duration
 from rabaska.node.record.chain_rule import limit
 from rabaska.node.record.plan import Plan
-from rabaska.steps.submit import PlannedRun
+from rabaska.steps.plan_run import PlannedRun
 
 
 def planned_facts(planned: PlannedRun) -> dict[str, str]:
@@ -11,7 +11,7 @@ def planned_facts(planned: PlannedRun) -> dict[str, str]:
     plan, spec = planned.plan, planned.spec
     facts = {
         "run": plan.run,
-        "on": f"{plan.about['cluster']} ({plan.about['scheduler']})",
+        "on": f"{plan.origin.cluster} ({plan.origin.scheduler})",
         "command": " ".join([*plan.command, *plan.resume]),
         "data": ", ".join(f"{data.pack} as {data.mode}" for data in plan.datasets) or "none",
         "staged into": _staged_into(plan),
@@ -37,7 +37,7 @@ def _jobs(planned: PlannedRun) -> str:
 
 def _staged_into(plan: Plan) -> str:
     """The tiers of a node in the order in which they are tried."""
-    local = plan.about.get("local") or "a temporary folder of the node"
+    local = plan.request.local or "a temporary folder of the node"
     if not plan.datasets:
         return ""
-    return f"{plan.nearby.memory} if it fits, else {local}" if plan.nearby.memory else str(local)
+    return f"{plan.nearby.memory} if it fits, else {local}" if plan.nearby.memory else local

@@ -8,7 +8,7 @@ from rabaska.domain.amounts import say_size
 from rabaska.views.clusters import TierRow, tier_row
 
 if TYPE_CHECKING:
-    from rabaska.domain.storage import StoredItem
+    from rabaska.domain.stored_items import StoredItem
     from rabaska.journeys.clean import Cleaning
     from rabaska.journeys.storage import Storage
 
