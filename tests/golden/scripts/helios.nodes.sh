@@ -25,8 +25,8 @@ type module >/dev/null 2>&1 || source /etc/profile
 module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0 || export RABASKA_SETUP_FAILED='`module load cuda/8.0.44 libs/cuDNN/6 apps/python/3.5.0` failed'
 RABASKA_SPACE="$(python3 '$RAP/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ "$LSCRATCH")" &&
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
-python3 '$RAP/rabaska/node/0123456789abcdef.pyz' spread '--reach=cat "$PBS_NODEFILE"; pbsdsh -n {place} --' --nodes=2 -- bash -e <<END &&
-python3 '$RAP/rabaska/node/0123456789abcdef.pyz' space --at "$RABASKA_SPACE"
+python3 '$RAP/rabaska/node/0123456789abcdef.pyz' on-nodes '--reach=cat "$PBS_NODEFILE"; pbsdsh -n {place} --' --nodes=2 -- bash -e <<END &&
+python3 '$RAP/rabaska/node/0123456789abcdef.pyz' job-folder --at "$RABASKA_SPACE"
 virtualenv --no-download "$RABASKA_ENV"
 source "$RABASKA_ENV/bin/activate"
 pip install --quiet --no-index -r '$RAP/rabaska/envs/e307ea1b16615bf9.txt'
