@@ -55,7 +55,7 @@ def test_every_guess_says_what_it_was_read_from(tmp_path):
     assert guesses["data"].value == "data/digits"
     assert guesses["data"].evidence.endswith(": --data")
     assert guesses["data"].evidence in init(project).text
-    assert guesses["packages"].evidence == "requirements.txt is there"
+    assert guesses["packages"].evidence == "requirements.txt exists"
 
 
 def test_looking_writes_nothing(tmp_path):

@@ -25,7 +25,7 @@ def test_a_run_that_was_never_created_can_be_forgotten(laptop):
         laptop.types("resume", run)
 
     assert f"`rabaska forget {run}`" in refused.value.hint
-    assert "its folder, if it was made, stays" in laptop.types("forget", run, both=True)
+    assert "its folder, if there is one, stays" in laptop.types("forget", run, both=True)
     assert not file.exists()
 
 

@@ -273,6 +273,7 @@ def test_a_greeting_of_a_killed_command_is_no_job(cluster):
 def test_the_id_that_a_killed_command_printed_is_read_as_its_scheduler_spells_it(tmp_path, name):
     said = {"moab": "\nMoab.41\n", "sqsub": "submitted as jobid 41\n", "sge": "41.1-3:1\n"}
     said |= {"slurm": "41;narval\n", "pbs": "41[].pbs01\n", "local": "here job 41\n"}
+    said["flux"] = "209362878464\n"
     run = RunFolder(str(tmp_path))
     Path(run.answers).mkdir()
     for noise, more in (("", ""), ("Project 12 is charged.\n", "Have a nice day\n")):
