@@ -75,6 +75,7 @@ OWN = {
     "moab": ["-N training"],
     "sge": ["-N training", "-t 1-9", "-o /x"],
     "sqsub": ["-j training", "-o /x"],
+    "flux": ["--job-name=x", "--output=/x", "--error=/x"],
     "local": ["--name=x", "--output=/x", "--elements=9"],
 }
 GIVEN = {
@@ -83,6 +84,7 @@ GIVEN = {
     "torque": ["-W x=GRES:a -q big"],
     "sge": ["-tc 2", "-pe mpi 8", "-l mem_free=8G", "-notify"],
     "sqsub": ["--pack -f xeon"],
+    "flux": ["--urgency=8", "-o cpu-affinity=off", "--queue=debug"],
     "local": ["--grace=45"],
 }
 
