@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from rabaska.domain.jobs import JobState
+from rabaska.domain.jobs import JobState, JobStatus
 from rabaska.schedulers import SCHEDULERS, named
 from rabaska.steps.query_status import _queue
+from rabaska.steps.read_status import _how
 
 BY_ID = ("pbs", "torque")
 LISTED = ("slurm", "sge", "moab", "sqsub", "flux")
@@ -74,3 +75,16 @@ def test_a_job_that_the_queue_does_not_know_is_gone(scheduler, known):
 @pytest.mark.parametrize("scheduler", sorted(SCHEDULERS))
 def test_a_command_that_failed_did_not_answer(scheduler):
     assert read(scheduler, complained="no\n", code=255) == (None, "no")
+
+
+@pytest.mark.parametrize("state", [JobState.DONE, JobState.FAILED])
+@pytest.mark.parametrize(("silent", "how"), [(2.0, ""), (40.0, "lost")])
+def test_a_job_that_ended_after_its_records_were_read_is_not_lost(state, silent, how):
+    read_before = {
+        "how": "running",
+        "id": "7_1",
+        "holder_alive": True,
+        "heartbeat": 1000.0 - silent,
+    }
+
+    assert _how(read_before, {"7_1": JobStatus(state)}, now=1000.0) == how

@@ -28,6 +28,7 @@ Noun = TypeVar("Noun", Speed, RunForecast, Staged, Extension)
 Queue = Mapping[str, JobStatus]
 
 _SIGN_OF_LIFE = 60.0  # seconds; a job renews its lease six times in that
+_JUST_NOW = 10.0  # seconds in which the records of a job that ended are still to come
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def _read_run(
         hint=stands.hint,
         jobs_requested=report.get("jobs_requested") or 0,
         walltime=timedelta(seconds=report.get("walltime") or 0),
-        jobs=tuple(_job(each, queue) for each in report.get("jobs", [])),
+        jobs=tuple(_job(each, queue, now) for each in report.get("jobs", [])),
         data=tuple(one for each in report.get("data", ()) if (one := _noun(Staged, each))),
         checkpoint=Checkpoint(**found) if found else None,
         metrics=report.get("metrics", {}),
@@ -229,7 +230,7 @@ def _refusal(submissions: Sequence[Report]) -> str:
     return " ".join((answered[-1].get("complained") or answered[-1].get("said") or "").split())
 
 
-def _job(told: Report, queue: Queue | None) -> Job:
+def _job(told: Report, queue: Queue | None, now: float) -> Job:
     return Job(
         number=told["job"],
         id=told.get("id") or "",
@@ -237,7 +238,7 @@ def _job(told: Report, queue: Queue | None) -> Job:
         pid=told.get("pid"),
         began=told.get("begun"),
         ended=told.get("ended"),
-        how=_how(told, queue),
+        how=_how(told, queue, now),
         reason=told.get("reason") or "",
         exit_code=told.get("exit_code"),
         signal=told.get("signal"),
@@ -252,13 +253,19 @@ def _job(told: Report, queue: Queue | None) -> Job:
     )
 
 
-def _how(told: Report, queue: Queue | None) -> str:
-    """How a job ended, by its own record first; its scheduler is asked where it left none."""
+def _how(told: Report, queue: Queue | None, now: float) -> str:
+    """How a job ended, by its own record first; its scheduler is asked where it left none.
+
+    The queue may have answered after the records were read: what was alive a moment ago is not
+    lost, for it may have ended in between, and the next question finds its record.
+    """
     if told.get("how") not in ("running", "lost", None):
         return str(told["how"])
     job = (queue or {}).get(told.get("id") or "")
     if job and job.state.over and job.state not in (JobState.DONE, JobState.FAILED):
         return str(job.state.value)
+    if told.get("how") == "running" and now - (told.get("heartbeat") or 0) < _JUST_NOW:
+        return ""
     gone = queue is not None and job is None and told.get("holder_alive") is None
     lost = told.get("how") == "lost" or gone or (job is not None and job.state.over)
     return "lost" if lost else ""
