@@ -201,7 +201,7 @@ FAULTS = {
         Small(resources='gpus = 1\ncores = 4\nmemory = "300 GB"'),
     ),
     "part-of-a-whole-node": (
-        "cluster.whole",
+        "cluster.exclusive",
         Small(on="perlmutter", cluster='account = "m1234_g"'),
     ),
     "too-many-jobs": (

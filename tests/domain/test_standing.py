@@ -62,7 +62,7 @@ def test_a_run_that_was_never_submitted_says_so():
     ("known", "state", "words"),
     [
         ("under way", RunState.SUBMITTING, "sbatch has not answered for 40 s on login2"),
-        ("lost", RunState.SUBMITTING, "looking for its job in the queue: Unable to contact"),
+        ("lost", RunState.SUBMITTING, "searching the queue for its job: Unable to contact"),
         ("not taken", RunState.INTERRUPTED, "the queue has no job of it"),
     ],
 )

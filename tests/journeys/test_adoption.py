@@ -100,7 +100,7 @@ def test_what_is_not_there_is_said_with_what_is(laptop):
     for command in ("status", "fetch", "cancel", "logs", "wait", "resume", "show"):
         with pytest.raises(RabaskaError, match="no run on here is called `nope`") as refused:
             laptop.types(command, "nope", "--on", "here")
-        assert refused.value.why == "1 run of yours lie there"
+        assert refused.value.why == "you have 1 run there"
 
 
 def test_an_adopted_run_of_a_name_that_is_known_is_another_one(laptop):

@@ -165,5 +165,5 @@ def test_runs_that_cannot_be_reached_are_not_taken_for_none(project):
 
     said = types(project, "clean", "--yes", code=12).stderr
 
-    assert "the runs could not be looked at" in said
+    assert "the runs could not be inspected" in said
     assert packs(project)

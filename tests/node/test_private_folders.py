@@ -102,9 +102,7 @@ def test_a_folder_to_which_others_may_write_is_refused_even_if_it_is_ours(open_p
     (open_place / "ada").mkdir()
     (open_place / "ada").chmod(0o777)
 
-    assert (
-        private_folders.claim(str(open_place / "ada")) == f"others can look into {open_place}/ada"
-    )
+    assert private_folders.claim(str(open_place / "ada")) == f"others can list {open_place}/ada"
     with pytest.raises(private_folders.NotPrivate, match="others may write"):
         private_folders.new_folder(str(open_place / "ada"))
 

@@ -252,7 +252,7 @@ def _bundle(subject: Subject, queue: Partition) -> Iterator[Finding]:
     resources = subject.project.resources
     if queue.whole_nodes and 0 < resources.gpus < queue.gpus and not queue.gpu_counts:
         yield Finding(
-            "cluster.whole",
+            "cluster.exclusive",
             f"{queue.name} allocates whole nodes, "
             f"and the job uses {resources.gpus} of {queue.gpus} GPUs",
             _where(subject, "[resources] gpus"),

@@ -248,7 +248,7 @@ def _purge(subject: Subject, listed: str) -> Iterator[Finding]:
     if listed:
         yield Finding(
             "cluster.purge",
-            f"{subject.cluster.name} will soon delete files of yours",
+            f"{subject.cluster.name} will soon delete your files",
             "/scratch/to_delete",
             f"the list begins with {listed.splitlines()[0]}",
             "fetch what you need; packs can be sent again",

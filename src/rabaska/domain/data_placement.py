@@ -41,7 +41,7 @@ def _placement(
     kept = cluster.store or "rabaska's own folder"
     stripe, room = _stripe(size, cluster), _room(cluster, queue)
     if size <= _memory_room(cluster, memory):
-        why = f"{say_size(size)} fits in memory beside the program"
+        why = f"{say_size(size)} fits in memory together with the program"
         return Placement(name, size, kept, memory_folder(cluster), why, stripe)
     if size <= min(_ON_NODE, room * _NODES_SHARE if room else _ON_NODE):
         local = cluster.local_space or "the node's own disk"

@@ -103,7 +103,7 @@ def _awaited(submission: Submission) -> str:
     why = f": {' '.join(submission.said.split())}" if submission.said.strip() else ""
     if not submission.findable:
         return f"the answer of {command} was lost; its job will be known once it starts{why}"
-    return f"the answer of {command} was lost; looking for its job in the queue{why}"
+    return f"the answer of {command} was lost; searching the queue for its job{why}"
 
 
 def _busy(facts: Facts) -> JudgedState | None:

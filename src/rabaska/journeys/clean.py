@@ -115,7 +115,7 @@ def unfinished_runs(cluster: ConnectedCluster) -> tuple[StoreReport, ...]:
     script = _UNFINISHED.format(store=quoted([cluster.store]), mark=_MARK)
     outcome = cluster.place.run(script)
     if outcome.exit_code != 0:
-        raise CommandFailed("the runs could not be looked at", why=outcome.complaint)
+        raise CommandFailed("the runs could not be inspected", why=outcome.complaint)
     parts = outcome.output.split(f"\n{_MARK}")[1:]
     named = (part.partition("\n") for part in parts)
     return tuple(StoreReport(name.strip(), text.strip()) for name, _, text in named)

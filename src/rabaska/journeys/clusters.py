@@ -60,7 +60,7 @@ def add(
         site = read_site(answers)
     today = datetime.now(UTC).date().isoformat()
     cluster = replace(
-        cluster, scheduler=site.scheduler, source=f"rabaska looked at {host}", checked=today
+        cluster, scheduler=site.scheduler, source=f"rabaska inspected {host}", checked=today
     )
     home.profiles.mkdir(parents=True, exist_ok=True)
     files.write_whole(str(file), profile_text.text(cluster, site))
@@ -86,7 +86,7 @@ def _refuse(name: str, host: str, options: tuple[str, ...], file: Path, *, force
         raise WrongUse(
             f"there is a profile {file} already",
             hint=f"`rabaska clusters check {name}` compares it with the site; "
-            "`--force` writes it anew",
+            "`--force` writes it again",
         )
 
 

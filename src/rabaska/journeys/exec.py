@@ -23,7 +23,7 @@ def execute(record: RunRecord, home: Home, words: Sequence[str], *, terminal: bo
 def _job_at_work(run: RunStatus) -> Job:
     if run.state is not RunState.RUNNING or not run.jobs or run.jobs[-1].how:
         raise WrongUse(
-            f"run {run.name} is {run.state.value}; a command runs beside a program at work",
+            f"run {run.name} is {run.state.value}; a command needs a running program",
             hint="`rabaska shell` opens a shell of its own",
         )
     return run.jobs[-1]

@@ -155,7 +155,7 @@ def refuse_incomplete(fetched: Fetched) -> None:
     if fetched.not_kept:
         raise ResultsMissing(
             f"not all results of {fetched.run} are there",
-            why=f"its jobs could not keep what lay beside the code: {_some(fetched.not_kept)}",
+            why=f"its jobs could not keep these files next to the code: {_some(fetched.not_kept)}",
             hint=f"`rabaska status {fetched.run}` says why; what was kept is here",
         )
 

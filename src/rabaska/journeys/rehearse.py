@@ -73,7 +73,7 @@ def rehearse(
     with _stage(home, name) as own:
         play = _Play(_carried(project, on, own, options), own)
         with play.cleared():
-            reporter.step(f"on {on}: a run that is left alone")
+            reporter.step(f"on {on}: an uninterrupted run")
             [alone] = play.perform([()])
             course = rehearsal_results.course(alone)
             _tell(course, reporter)

@@ -122,7 +122,7 @@ def not_ours(folder: str) -> str:
     if found.st_uid != os.getuid():
         return "{} belongs to {}".format(folder, _name_of(found.st_uid))
     if stat.S_IMODE(found.st_mode) & 0o077:
-        return "others can look into {}".format(folder)
+        return "others can list {}".format(folder)
     return danger(os.path.dirname(os.path.abspath(folder)))
 
 

@@ -41,7 +41,7 @@ def refuse_variables(connection: Connection, printed: str) -> None:
                 f"the variable {name} is too long on {connection.host}: no program can be started",
                 why=f"it has {size:,} bytes, and the system allows {LONGEST:,}; "
                 f"the shell said: {printed}",
-                hint=f"look for {name} in {_FILES} there, and keep its content in a file",
+                hint=f"find {name} in {_FILES} there, and keep its content in a file",
             )
 
 

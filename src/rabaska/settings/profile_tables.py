@@ -78,7 +78,7 @@ class SoftwareTable(Table):
     wheelhouse: list[Line] = Field(default_factory=list)
     """Folders of wheels that the site has for `pip install --no-index`."""
     find: Trimmed = ""
-    """The site's command that looks for a wheel there."""
+    """The site's command that finds a wheel there."""
 
 
 class NodesTable(Table):

@@ -78,7 +78,7 @@ _INTRODUCTION = f"""\
 # rabaska.toml
 
 Everything rabaska needs to know about a project is in `rabaska.toml`, in the project folder.
-Only `command` is required. `rabaska init` writes the file; commands look for it in the current
+Only `command` is required. `rabaska init` writes the file; commands find it in the current
 folder and in those above it.
 
 ```toml
@@ -89,7 +89,7 @@ Durations are written `90s`, `30m`, `3h`, `1h30m`, `2d` or `12:00:00`; sizes `50
 and in the file `[cluster.NAME]` wins over the rest.
 
 Editors that know JSON Schema (Even Better TOML, taplo) complete and check the file as you type:
-put [rabaska.schema.json](rabaska.schema.json) beside it, and `#:schema ./rabaska.schema.json` on
+put [rabaska.schema.json](rabaska.schema.json) next to it, and `#:schema ./rabaska.schema.json` on
 its first line.
 """
 

@@ -132,7 +132,7 @@ def _partition(each: Partition) -> Iterator[str]:
     if each.default:
         yield "default = true"
     if each.closed:
-        yield f"# When it was looked at, {each.closed}"
+        yield f"# When it was inspected, {each.closed}"
 
 
 def spelled(span: timedelta) -> str:

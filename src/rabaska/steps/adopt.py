@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rabaska.domain import untrusted
+from rabaska.domain.amounts import say_count
 from rabaska.errors import NoSuchRun
 from rabaska.records import run_index as records
 from rabaska.records.home import Home
@@ -55,7 +56,7 @@ def adopt_one(name: str, on: str, home: Home, near: Path | None = None) -> RunRe
     if not matching:
         raise NoSuchRun(
             f"no run on {on} is called `{name}`",
-            why=f"{len(found)} run{'' if len(found) == 1 else 's'} of yours lie there",
+            why=f"you have {say_count(len(found), 'run')} there",
             hint=f"`rabaska status --on {on}` lists them",
         )
     return records.adopt(home.runs, matching[0])

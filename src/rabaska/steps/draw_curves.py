@@ -69,7 +69,7 @@ def _labels(frame: _Frame, cut: int) -> Iterator[str]:
     yield text(-4, frame.height, f"{frame.low:.4g}", anchor="end")
     yield text(0, frame.height + 16, f"step {frame.first}")
     yield text(frame.width, frame.height + 16, str(frame.last), anchor="end")
-    yield text(0, -12, "left alone")
+    yield text(0, -12, "uninterrupted")
     for number in range(cut):
         words = f"interrupted {number + 1}"
         yield text(90 + 110 * number, -12, words, _COLOURS[number % len(_COLOURS)])
@@ -92,7 +92,7 @@ def letters(
     return [
         *(f"{label:>{room}} │{row}" for label, row in zip(labels, rows, strict=True)),
         f"{'':{room}}  {below}",
-        f"{'':{room}}  {_ALONE} left alone  {_CUT} interrupted  {_BOTH} both",
+        f"{'':{room}}  {_ALONE} uninterrupted  {_CUT} interrupted  {_BOTH} both",
     ]
 
 

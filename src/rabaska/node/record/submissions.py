@@ -13,7 +13,7 @@ NO_ANSWER = re.compile(
     r"timed? ?out|unable to contact|connect|communication|transport|socket|try again|temporar"
     r"|zero bytes|message (?:send|receive|length)|unexpected message|end of (?:file|message)"
     r"|protocol|commlib|\bgdi\b|(?:read|write) error|reset by peer|broken pipe|not respond"
-    r"|nobody knows yet|not known yet",
+    r"|not known yet",
     re.IGNORECASE,
 )
 NOT_SENT = "cannot connect to server"  # PBS and Torque: there was nobody who could have taken it
