@@ -16,7 +16,7 @@ from rabaska.packing.code_files import not_code
 from rabaska.packing.code_snapshot import CodeSnapshot, is_as_named, snapshot
 from rabaska.packing.make_pack import Pack
 from rabaska.packing.pack_advice import compression_pays, shrinks_to
-from rabaska.packing.pack_cache import complete_manifest as whole
+from rabaska.packing.pack_cache import complete_manifest
 from rabaska.records.home import Home
 from rabaska.remote.git import own_files
 from rabaska.remote.place import Parcel
@@ -122,7 +122,7 @@ def complete(cluster: ConnectedCluster, plan: Plan, home: Home) -> None:
     code = home.store / "code" / f"{plan.code}.tar"
     data = [home.store / "packs" / dataset.pack for dataset in plan.datasets]
     parcels = [_code(code, cluster)] if is_as_named(code) else []
-    parcels += [parcel_of(pack, cluster) for pack in data if whole(pack)]
+    parcels += [parcel_of(pack, cluster) for pack in data if complete_manifest(pack)]
     if parcels:
         cluster.place.deliver(parcels, cluster)
 
