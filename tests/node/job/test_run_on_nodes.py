@@ -109,6 +109,42 @@ def test_the_first_failure_ends_the_others_and_is_the_answer(cluster, program):
     assert time.monotonic() - began < 20
 
 
+SAVING = """
+read stop
+[ $RABASKA_NODE = 0 ] && exit 85
+sleep 2
+echo saved >"$SAVED"
+exit 85
+"""
+
+
+def test_who_was_asked_to_stop_may_finish_saving_when_another_one_is_done(
+    cluster, program, tmp_path
+):
+    saved = tmp_path / "saved"
+    with subprocess.Popen(
+        words(program, "sh", "-c", SAVING),
+        env={**cluster, "SAVED": str(saved)},
+        stdin=subprocess.PIPE,
+    ) as process:
+        process.stdin.write(b"stop\n")
+        process.stdin.flush()
+        process.wait(30)
+
+    assert process.returncode == 85
+    assert saved.read_text() == "saved\n"
+
+
+def test_who_asks_to_go_on_does_not_end_the_others_in_the_middle_of_a_save(
+    cluster, program, tmp_path
+):
+    saved = tmp_path / "saved"
+    command = f"[ $RABASKA_NODE = 0 ] && exit 85; sleep 2; echo saved >{saved}; exit 85"
+
+    assert on_nodes(cluster, program, "sh", "-c", command).returncode == 85
+    assert saved.read_text() == "saved\n"
+
+
 def test_nothing_is_left_on_any_node_when_the_launcher_is_killed(cluster, program, tmp_path):
     command = f"echo $$ >{tmp_path}/pid-$RABASKA_NODE; exec sleep 60"
     process = subprocess.Popen(

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .. import own_program
+from ..record.chain_rule import GO_ON_EXIT_CODE
 from ..record.events import say
 from . import node_list
 from .node_list import JobNode, NotReached
@@ -39,9 +40,11 @@ from .node_messages import (
     is_proof,
     proof,
 )
+from .program_process import STOP
 
 _PATIENCE = 120.0  # seconds for nodes that do not answer
 _LAST_WORDS = 10.0  # seconds for what was started to end
+_SAVING = 60.0  # seconds to end like one that asked to be started again: it may still be saving
 _LOOK = 0.1
 _FAILED = 1
 _MOST_UNPROVEN = 64  # ours say who they are at once; `select` cannot watch a thousand
@@ -85,6 +88,7 @@ class CommandOnNodes:
         self._left = dict.fromkeys(range(len(hosts)), tasks)  # processes, by node
         self._code = 0
         self._input = True
+        self._asked = False  # to stop, by what came on the input
 
     def run(self) -> int:
         for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT", "SIGHUP"):
@@ -175,7 +179,12 @@ class CommandOnNodes:
 
     def _relay(self) -> None:
         """Pass on input and output until every process has ended, or one failed."""
-        while any(self._left.values()) and not self._code:
+        give_up = None  # type: Optional[float]
+        while any(self._left.values()):
+            if self._code and give_up is None:
+                give_up = time.monotonic() + self._patience()
+            if give_up is not None and time.monotonic() >= give_up:
+                break
             listened = list(self._helpers.values())  # type: List[Any]
             ready, _, _ = select.select(listened + ([0] if self._input else []), [], [], _LOOK)
             if 0 in ready:
@@ -184,9 +193,19 @@ class CommandOnNodes:
                 if connection in ready:
                     self._read_from(number, connection)
 
+    def _patience(self) -> float:
+        """Seconds that the other processes have after one ended with a code that is not 0.
+
+        Those that were asked to stop save, each for as long as it takes: who asked them ends them.
+        """
+        if self._asked:
+            return float("inf")
+        return _SAVING if self._code == GO_ON_EXIT_CODE else 0.0
+
     def _pass_input(self) -> None:
         piece = os.read(0, 65536)
         self._input = bool(piece)
+        self._asked = self._asked or piece == STOP
         for connection in self._helpers.values():
             connection.send(INPUT, piece) if piece else connection.send(NO_MORE)
 
