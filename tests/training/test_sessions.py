@@ -221,6 +221,27 @@ def test_the_run_folder_is_where_rabaska_says(tmp_path: Path, monkeypatch: Any) 
     assert (tmp_path / "checkpoints" / "second" / "ckpt-000000005").is_dir()
 
 
+@pytest.mark.parametrize("beside", ["", "output", "code"])
+def test_sessions_in_turn_keep_each_others_losses(
+    tmp_path: Path, monkeypatch: Any, beside: str
+) -> None:
+    for name in ("checkpoints", "output", "code"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("RABASKA_CHECKPOINTS", str(tmp_path / "checkpoints"))
+    monkeypatch.setenv("RABASKA_OUTPUT", str(tmp_path / "output"))
+    monkeypatch.chdir(tmp_path / "code")
+    where = str(tmp_path / beside) if beside else ""
+
+    for _ in ("a job", "the next one"):
+        for fold in ("0", "1"):
+            folder = os.path.join(where, "folds", fold, "saves")
+            with training.session(folder, state={"x": 1}) as session:
+                used(session, epochs=1)
+
+    logs = sorted((tmp_path / "output").rglob("metrics.jsonl"))
+    assert [len(log.read_text().splitlines()) for log in logs] == [5, 5]
+
+
 def test_two_checkpoints_are_kept_and_no_more(tmp_path: Path) -> None:
     with training.session(tmp_path, save_every=1, keep=1) as session:
         used(session, epochs=2)

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from rabaska.node import files, partial_folder
 from rabaska.node.checkpoints import commit
@@ -74,6 +74,25 @@ class Metrics:
         os.close(self._file)
 
 
+def log_folder(folder: str, environment: Mapping[str, str]) -> str:
+    """Where the log of the session in `folder` is: each session cuts its own, and no other one.
+
+    In a job that is the output, or for a session in a folder of its own one in the output.
+    """
+    output = environment.get("RABASKA_OUTPUT")
+    if not output or _inside(folder, output):
+        return folder
+    kept = environment.get("RABASKA_CHECKPOINTS") or folder
+    for above in (kept, os.getcwd()):
+        if _inside(folder, above):
+            return os.path.normpath(os.path.join(output, os.path.relpath(folder, above)))
+    return os.path.join(output, os.path.basename(folder))
+
+
+def _inside(folder: str, above: str) -> bool:
+    return os.path.commonpath([folder, os.path.abspath(above)]) == os.path.abspath(above)
+
+
 DONE = "DONE.json"
 
 Own = Dict[str, Any]  # what the session itself wants back
@@ -96,9 +115,9 @@ class SessionCheckpoints:
 
     def _prepared(self) -> str:
         os.makedirs(self.folder, exist_ok=True)
-        output = os.environ.get("RABASKA_OUTPUT") or self.folder
-        os.makedirs(output, exist_ok=True)
-        return os.path.join(output, NAME)
+        place = log_folder(self.folder, os.environ)
+        os.makedirs(place, exist_ok=True)
+        return os.path.join(place, NAME)
 
     def newest(self, parts: full_state.Parts) -> Optional[read_checkpoint.ReadCheckpoint]:
         """The newest whole one, for every rank; the log is cut back to it."""
