@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +109,17 @@ def test_a_virtualenv_is_built_once_and_begun_again_after_a_kill(tmp_path):
     assert run([*ready.setup, ASK]).strip() == ready.folder
     assert int(first.stdout) > 100
     assert again.stdout == first.stdout  # it is counted when it is built, and not again
+
+
+def test_two_runs_that_need_the_same_virtualenv_do_not_take_it_from_each_other(tmp_path):
+    site = BuildSite(str(tmp_path), here=True)
+    build = environment(EnvironmentRecipe(kind="virtualenv", python=sys.executable), site).build
+    first = subprocess.Popen(["bash", "-c", build], stdin=subprocess.DEVNULL)
+    time.sleep(0.5)
+
+    second = subprocess.run(["bash", "-c", build], stdin=subprocess.DEVNULL, check=False)
+
+    assert (first.wait(), second.returncode) == (0, 0)
 
 
 @pytest.mark.slow

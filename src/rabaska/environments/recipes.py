@@ -222,12 +222,17 @@ def _build_script(
 ) -> str:
     """Build once: the mark `complete` is written last, so a killed build is begun again.
 
-    Prints how many files it came to.
+    Of two that begin at the same time one waits, where the cluster knows locks. Prints how many
+    files it came to.
     """
     where = shlex.quote(folder)
+    lock = shlex.quote(f"{site.envs}/.{digest(recipe, site)}.lock")
     links = "".join(f" --find-links={expanding(place)}" for place in site.wheelhouse)
     lines = [
         "set -e",
+        f"mkdir -p {shlex.quote(site.envs)}",
+        f"exec 9> {lock}",
+        "flock 9 2>/dev/null || true",
         f"[ -e {where}/complete ] && touch {where} && {{ cat {where}/complete; exit 0; }}",
         *on_login(recipe, site),
         f"rm -rf {where}",
