@@ -1,6 +1,7 @@
 """Results on their way home, from a run folder on this computer."""
 
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,6 +48,28 @@ def test_what_does_not_come_is_said(tmp_path):
     assert fetched.kept == ("output/notes.txt",)
     assert fetched.refused == ("output/key -> /etc/passwd",)
     assert mine.read_text() == "mine, and newer"
+
+
+@pytest.mark.parametrize("place", ["", ".git", "clone/.GIT"])
+def test_no_repository_comes_whose_settings_name_programs_that_git_would_run(tmp_path, place):
+    run, ran = tmp_path / "one-7f3a", tmp_path / "ran"
+    repository = run / "carried/001/output" / place
+    settings = f'[core]\n bare = false\n worktree = .\n fsmonitor = "touch {ran}; false"\n'
+    parts = {"HEAD": "ref: refs/heads/x\n", "refs/x": "", "objects/x": "", "config": settings}
+    for name, text in parts.items():
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text(text)
+    (run / "carried/001/output/head").write_text("a result")
+
+    fetched = fetch(record_of(run), Home(tmp_path / "home"), to=tmp_path / "results")
+    here = (tmp_path / "results/output" / place.lower()).parent if place else tmp_path / "results"
+    for folder in (here, tmp_path / "results/output"):
+        folder.mkdir(exist_ok=True)
+        subprocess.run(["git", "status"], cwd=folder, capture_output=True, check=False)
+
+    assert not ran.exists()
+    assert len(fetched.refused) == 1
+    assert (tmp_path / "results/output/head").read_text() == "a result"
 
 
 def run_with_model(folder, text):

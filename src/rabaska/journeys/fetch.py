@@ -83,7 +83,7 @@ class Fetched:
     folder: Path
     files: int  # how many came now; what was here already is not brought again
     kept: tuple[str, ...] = ()  # changed here since they came, so they were not replaced
-    refused: tuple[str, ...] = ()  # links that lead out of the results, which did not come
+    refused: tuple[str, ...] = ()  # links that lead out, and git repositories: they did not come
     unread: tuple[str, ...] = ()  # what could not be read there, and why
     unfinished: tuple[str, ...] = ()  # still being written, so they are left for the next fetch
     not_kept: tuple[str, ...] = ()  # what the run itself could not keep, and is gone
@@ -132,9 +132,15 @@ def _tell_of_what_did_not_come(fetched: Fetched, reporter: Reporter) -> None:
         )
     if fetched.aside:
         reporter.warn(f"changed here, and later there: yours is kept as {_some(fetched.aside)}")
-    if fetched.refused:
+    links = [each for each in fetched.refused if " -> " in each]
+    others = [each for each in fetched.refused if each not in links]
+    if others:
         reporter.warn(
-            f"not brought, because they lead out of the results: {_some(fetched.refused)}; "
+            f"not brought, because git would run what their settings name: {_some(others)}"
+        )
+    if links:
+        reporter.warn(
+            f"not brought, because they lead out of the results: {_some(links)}; "
             "let the program write such a link relative to its own folder, or copy the file"
         )
     if fetched.unfinished:

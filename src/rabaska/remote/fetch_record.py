@@ -45,7 +45,7 @@ class FetchResult(NamedTuple):
 
     files: int  # that came
     kept: tuple[str, ...] = ()  # changed here since, so that what is there did not come
-    refused: tuple[str, ...] = ()  # links that lead out of the folder
+    refused: tuple[str, ...] = ()  # links that lead out of the folder, and git repositories
     unread: tuple[str, ...] = ()  # files and folders that could not be read there, and why
     unfinished: tuple[str, ...] = ()  # files that were written to whenever we read them
     aside: tuple[str, ...] = ()  # as what is kept that was changed here, and there later
@@ -91,7 +91,11 @@ class FetchRecord:
         self.aside[name] = None
 
     def refuses(self, path: str, link: str | None) -> bool:
-        """Whether it is a link that would lead out of the folder; then it does not come."""
+        """Whether it is a link that would lead out of the folder, or git's: it does not come."""
+        repository = _repository(path)
+        if repository:
+            self.refused[repository] = None
+            return True
         if link is None or not leads_out(os.fsencode(path), os.fsencode(link)):
             return False
         self.refused[f"{path} -> {link}"] = None
@@ -163,6 +167,18 @@ def _behind_link(folder: Path, link: Path) -> CommandFailed:
         why=f"{link} is a symbolic link to {link.readlink()}",
         hint="remove that symbolic link, or fetch into another folder with `--to`",
     )
+
+
+def _repository(path: str) -> str:
+    """The git repository that a file is a part of, or the file that makes a folder one.
+
+    Its settings name programs, and `git status` runs them, as many prompts and editors do at once.
+    """
+    parts = Path(path).parts
+    for place, part in enumerate(parts, start=1):
+        if part.lower() == ".git":
+            return str(Path(*parts[:place]))
+    return path if parts and parts[-1] == "HEAD" else ""
 
 
 def grows(path: str) -> bool:
