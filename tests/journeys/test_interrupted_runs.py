@@ -41,6 +41,16 @@ def test_ctrl_c_during_the_submission_names_the_run(laptop, monkeypatch):
     assert "run tiny-7f3a was being submitted" in done.output
 
 
+def test_who_submits_from_within_a_job_here_is_told_that_both_end_together(laptop, monkeypatch):
+    from_outside = laptop.types("run", both=True)
+    monkeypatch.setenv("RABASKA_JOB_TAG", "of a job that runs")
+
+    from_inside = laptop.types("run", both=True)
+
+    assert "ends with the job" not in from_outside
+    assert "ends with the job" in from_inside
+
+
 def test_resumes_at_one_moment_write_scripts_of_their_own(tmp_path):
     (tmp_path / "job.sh").touch()
     words = ["bash", "-c", f'{_NAMING} && echo "$name"']

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import tarfile
 import time
 import uuid
@@ -9,6 +10,8 @@ from collections.abc import Sequence
 
 from rabaska.domain.jobs import JobId, JobSpec, together
 from rabaska.errors import CommandFailed, SubmissionRefused, Unreachable, WrongUse
+from rabaska.node.here import queue
+from rabaska.node.job import program_process
 from rabaska.node.login.create_run import TAKEN
 from rabaska.node.login.submit_job import OTHERS
 from rabaska.node.record import plan as plans
@@ -19,6 +22,7 @@ from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.plan_run import MORE, PlannedRun
 from rabaska.steps.progress import Reporter, SilentReporter, report_if_slow
 
+_IN_JOB = (queue.TAG, program_process.TAG)  # variables of whatever a job starts
 _PATIENCE = 5.0  # seconds with a scheduler, before it is said that it is waited for
 
 
@@ -81,6 +85,11 @@ def submit(
     more, somebody else submitted the run, and nothing is submitted.
     """
     reporter = reporter or SilentReporter()
+    if cluster.cluster.is_here and any(name in os.environ for name in _IN_JOB):
+        reporter.warn(
+            "this run ends with the job that it is submitted from, as all that a job starts; wait "
+            "for it there (`--wait`), or submit it from another terminal"
+        )
     words = ["--since", since, *(["--resume"] if resume else [])]
     if spec.jobs == 1 or cluster.scheduler.capabilities.array:
         return _submitted(spec, cluster, script_name, ["--jobs", str(spec.jobs), *words], reporter)
