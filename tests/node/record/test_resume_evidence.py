@@ -79,6 +79,12 @@ CONTINUES = {
         EVALUATED + printed(400, 600, "step {} | loss 3\n", 100),
         EVALUATED + printed(700, 900, "step {} | loss 3\n", 100),
     ],
+    "one fold of several in each job": ["training fold 0\n" + printed(0, 5)] + [
+        f"Fold {fold}/5\n" + printed(0, 5) for fold in (1, 2)
+    ],
+    "one trial of several in each job": [
+        "".join(f"trial: {trial} epoch {epoch} loss 1\n" for epoch in range(5)) for trial in (1, 2)
+    ],
     "it says where it takes up its work": [printed(0, 5), "resuming at epoch 0?\n" + printed(6, 9)],
 }  # fmt: skip
 UNKNOWN = {
@@ -111,6 +117,11 @@ OVER = {
         "".join(ITERATION.format(n) for n in (1, 45, 88, 130, 174)),
     ],
     "epochs": [printed(1, 6), printed(1, 7)],
+    "epochs of the same fold": ["fold 1\n" + printed(1, 6), "fold 1\n" + printed(1, 7)],
+    "after the same stages": [
+        "stage 1: data\nstage 2: train\n" + printed(1, 6),
+        "stage 1: data\nstage 2: train\n" + printed(1, 7),
+    ],
     "batches of an epoch": [
         printed(0, 9, "Epoch: [0][{}/500]\n"), printed(0, 5, "Epoch: [0][{}/500]\n"),
     ],

@@ -7,11 +7,13 @@ cannot be known is not claimed: then the chain goes on, and `status` and the log
 """
 
 import os
-from typing import Callable, List, NamedTuple, Optional
+import re
+from typing import Callable, Dict, List, NamedTuple, Optional
 
 from ..files import Json
 from . import chain_rule, jobs, metrics, plan, repeated_steps, step_tracks
 from .plan import Plan
+from .printed_line import LONGEST_LINE, LOOKING_BACK
 from .repeated_steps import (
     ALONE,
     compare_tracks,
@@ -37,6 +39,11 @@ _AT_WORK = (
 )
 _OWN_LINES = b"rabaska: "
 _LOOKED_AT = 65536  # bytes of a log
+# "training fold 3", "Trial: 2", "stage=1": several trainings, one after another
+_PART = re.compile(
+    r"(?<![a-z_])(fold|split|stage|phase|trial)\s*[:=#]?\s*(\d{1,6})(?![\w.]*[a-z%])",
+    re.IGNORECASE,
+)
 
 
 _GIVE_IT = (
@@ -99,12 +106,15 @@ def judge(
 
 def _printed(log: str) -> bool:
     """Whether the program printed anything; lines of ours do not count."""
+    return any(line.strip() and not line.startswith(_OWN_LINES) for line in _beginning(log))
+
+
+def _beginning(log: str) -> List[bytes]:
     try:
         with open(log, "rb") as file:
-            lines = file.read(_LOOKED_AT).splitlines()
+            return file.read(_LOOKED_AT).splitlines()
     except OSError:
-        return False
-    return any(line.strip() and not line.startswith(_OWN_LINES) for line in lines)
+        return []
 
 
 def _as_tracked(run: RunFolder, job: int, run_plan: Plan, own: List[Track]) -> Judged:
@@ -130,7 +140,28 @@ def _as_tracked(run: RunFolder, job: int, run_plan: Plan, own: List[Track]) -> J
             over = _began_again(job, path, passed_on, mine) if over == NOTHING else over
         elif state != UNKNOWN:
             mixed = _not_known(job, mine)
+    if over != NOTHING and _is_next_part(run, job):
+        return Judged(CONTINUED)
     return mixed if over == NOTHING else over
+
+
+def _is_next_part(run: RunFolder, job: int) -> bool:
+    """Whether it is at a later part than the job before, such as the next fold.
+
+    Each part counts from its beginning. What a program does in each job, as `stage 1: preparing`,
+    is the same part again.
+    """
+    mine, before = _parts(run.log(job)), _parts(run.log(job - 1))
+    return any(min(mine[name]) > max(before[name]) for name in mine if name in before)
+
+
+def _parts(log: str) -> Dict[str, List[int]]:
+    found = {}  # type: Dict[str, List[int]]
+    for line in _beginning(log):
+        text = line[:LONGEST_LINE].decode("utf-8", "replace")
+        for name, number in [] if LOOKING_BACK.search(text) else _PART.findall(text):
+            found.setdefault(name.lower(), []).append(int(number))
+    return found
 
 
 def seen_to_continue(run: RunFolder, run_plan: Plan) -> bool:
