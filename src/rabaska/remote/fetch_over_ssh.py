@@ -147,6 +147,7 @@ def _arrivals(
     if contents:
         yield from _receive(source, contents, record, shell, node, moved)
     for file in links:
+        record.make_way(file.path)
         place_link(file, record.folder)
         yield file
 
