@@ -82,6 +82,7 @@ class Order:
         return mixed
 
     def state_dict(self) -> Dict[str, Any]:
+        """As `resume` was told: only the training knows how many samples it has used since."""
         return {"seed": self._seed, "epoch": self.epoch, "done": self._done}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
