@@ -97,9 +97,9 @@ def test_a_pip_that_is_installed_here_becomes_a_wheel_again(tmp_path):
     asking = (
         "import sys; sys.modules['ensurepip'] = None\n"
         "from pathlib import Path\n"
-        "from rabaska.environments import pip_wheel\n"
-        "pip_wheel._SYSTEM = ()\n"
-        "print(pip_wheel.find_pip('3.11', Path(sys.argv[1])))\n"
+        "from rabaska.environments import download\n"
+        "download._SYSTEM = ()\n"
+        "print(download.find_pip('3.11', Path(sys.argv[1])))\n"
     )
     words = [sys.executable, "-c", asking, tmp_path]
     made = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
