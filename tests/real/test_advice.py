@@ -55,7 +55,7 @@ def test_what_nobody_had_verified_is_looked_at_once_and_remembered(voyager):
     text = voyager.profile.read_text()
     voyager.profile.write_text(UNSURE + text + CLAIMS)
 
-    assert "nobody has looked yet" in voyager.types("clusters", "show", "lab").output
+    assert "not checked yet" in voyager.types("clusters", "show", "lab").output
     first = voyager.types("run", "--on", "lab", "--jobs", "1").errors
     second = voyager.types("run", "--on", "lab", "--jobs", "1").errors
 

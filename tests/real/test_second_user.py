@@ -151,7 +151,7 @@ def test_another_user_finds_no_way_in_before_during_and_after_a_job(shared_machi
     for node in THIN:
         assert lab.nodes.run(node, ["bash", "-c", "ls -d /tmp/pwned* 2>/dev/null || true"]) == ""
         assert owned(lab, node, ON_NODE) == set(), "nothing is left on the node"
-    out = lab.path(f"{alice.store}/runs/{run}/logs").glob("job-*.out")
+    out = lab.path(f"{alice.store}/runs/{run}/logs").glob("scheduler-*.out")
     said = "".join(path.read_text() for path in out)
     if nodes == 1:
         assert "/tmp/alice is not used: /tmp/alice belongs to bob" in said

@@ -165,7 +165,7 @@ def test_waiting_outlasts_a_connection_that_is_cut(lab, voyager):
     lab.controller.freeze()  # so that its first question is not answered at once
     try:
         waiting = voyager.start("wait", run)
-        lab.wait_until(lambda: bool(lab.shell("pgrep -f '[s]urvey' || true")))
+        lab.wait_until(lambda: bool(lab.shell("pgrep -f '[p]yz[^ ]* status' || true")))
         lab.kill_ssh_connections()
     finally:
         lab.controller.thaw()

@@ -499,7 +499,7 @@ def test_results_are_followed_when_the_next_job_takes_over(lab, voyager, tmp_pat
             if (there / "carried" / "001").exists():
                 (there / "carried" / "001").rename(there / "carried" / "002")
 
-    fetched = fetch(record, Home(voyager.home), teller=TakesOver())
+    fetched = fetch(record, Home(voyager.home), reporter=TakesOver())
 
     assert contents(fetched.folder / "output") == contents(made)
     assert not list(fetched.folder.rglob("*.partial"))
