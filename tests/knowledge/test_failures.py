@@ -27,7 +27,10 @@ def what_it_says(script):
 
 
 def test_every_fact_has_a_message_and_every_message_a_fact():
-    assert sorted(fact.id for fact in facts()) == sorted(MESSAGES)
+    known = {fact.id for fact in facts()}
+
+    assert known - MESSAGES.keys() == set(), "give each a real message in messages.toml"
+    assert MESSAGES.keys() - known == set(), "failures.toml has no entry with these ids"
 
 
 def test_no_id_is_used_twice():
@@ -40,7 +43,7 @@ def test_no_id_is_used_twice():
 def test_a_known_message_is_explained(name):
     found = explain(MESSAGES[name])
 
-    assert name in [failure.id for failure in found]
+    assert name in [failure.id for failure in found], f"`match` of {name} does not match it"
 
 
 @pytest.mark.parametrize("name", MESSAGES)
@@ -53,7 +56,7 @@ def test_a_known_message_is_found_in_the_middle_of_a_log(name):
 
 @pytest.mark.parametrize("line", ORDINARY)
 def test_an_ordinary_line_is_not_taken_for_a_failure(line):
-    assert explain(line) == ()
+    assert explain(line) == (), "`match` is too wide: nothing is wrong in this line"
 
 
 def test_meanings_and_fixes_are_whole_sentences():
