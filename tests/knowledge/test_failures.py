@@ -9,11 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rabaska.knowledge import failures
 from rabaska.knowledge.failures import explain, facts
+from rabaska.schedulers import SCHEDULERS, named
 
 HERE = Path(__file__).parent
 MESSAGES = tomllib.loads((HERE / "messages.toml").read_text("utf-8"))
 ORDINARY = (HERE / "ordinary.log").read_text("utf-8").splitlines()
+TABLE = Path(failures.__file__).with_name("failures.toml").read_text("utf-8")
+STAGES = "submit pending run env gpu distributed data ssh transfer tunnel chain"
+KEYS = {"id", "stage", "match", "meaning", "fix", "schedulers", "ours", "vague"}
 
 
 def ids(text, **wanted):
@@ -37,6 +42,26 @@ def test_no_id_is_used_twice():
     names = [fact.id for fact in facts()]
 
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("entry", tomllib.loads(TABLE)["failure"], ids=lambda entry: entry["id"])
+def test_no_word_of_an_entry_is_misspelled(entry):
+    assert entry.keys() - KEYS == set(), "no such key"
+    assert entry["stage"] in STAGES.split(), "no such stage: it would never be explained"
+    assert set(entry.get("schedulers", ())) - SCHEDULERS.keys() == set(), "no such scheduler"
+
+
+def test_the_comment_names_every_stage():
+    assert STAGES in TABLE
+
+
+@pytest.mark.parametrize("scheduler", [name for name in SCHEDULERS if name != "local"])
+def test_a_scheduler_whose_commands_are_not_found_is_explained(scheduler):
+    command = named(scheduler, program=(), queue="").site.programs[0]
+
+    found = ids(f"bash: line 1: {command}: command not found")
+
+    assert "no-scheduler" in found, f"add {command} to `match` of no-scheduler in failures.toml"
 
 
 @pytest.mark.parametrize("name", MESSAGES)
