@@ -1,5 +1,6 @@
 """Every command is a function of `rabaska`, with the same words and typed results."""
 
+import ast
 import inspect
 import subprocess
 import sys
@@ -48,9 +49,9 @@ def subcommands(name):
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "completion"])
 def test_every_command_is_a_function_of_the_same_name(name):
-    function = getattr(rabaska, name)
+    assert name in rabaska.__all__, f"rabaska.{name}() is missing: see CONTRIBUTING.md"
 
-    assert name in rabaska.__all__
+    function = getattr(rabaska, name)
     for word in subcommands(name):
         assert callable(getattr(function, word)), f"rabaska {name} {word}"
     assert subcommands(name) or callable(function)
@@ -77,11 +78,18 @@ def test_every_function_is_in_the_table_of_the_page_about_python():
     functions = [name for name in api.__all__ if name not in ("data", "clusters")]
     functions += [f"{name}.{word}" for name in ("data", "clusters") for word in subcommands(name)]
 
-    assert [name for name in functions if not any(f"`{name}(" in row for row in rows)] == []
+    missing = [name for name in functions if not any(f"`{name}(" in row for row in rows)]
+    assert missing == [], "add a row for each to the table of docs/guides/from-python.md"
 
 
 def test_what_a_type_checker_sees_is_what_there_is():
+    tree = ast.parse(Path(rabaska.__file__).read_text("utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    seen = [name.name for node in imports if node.module == "rabaska.api" for name in node.names]
+
     assert sorted(rabaska.__all__) == sorted(["__version__", *api.__all__])
+    missing = set(api.__all__) - set(seen)
+    assert missing == set(), "import them under TYPE_CHECKING in src/rabaska/__init__.py"
 
 
 def test_importing_rabaska_imports_no_command():

@@ -67,6 +67,16 @@ def test_every_file_of_the_project_that_the_page_names_is_there(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_table_in_capitals_is_in_a_file_that_its_paragraph_names(page):
+    """`STEP` in `src/…/printed_line.py`: a module that was divided leads newcomers astray."""
+    for paragraph in re.split(r"\n\n|\n(?=\d+\. |- |\| )", page.read_text("utf-8")):
+        files = re.findall(r"`((?:src|tests)/[\w./-]+\.py)`", paragraph)
+        code = "\n".join((REPOSITORY / file).read_text("utf-8") for file in files)
+        for name in re.findall(r"`([A-Z][A-Z_]{2,})`", paragraph) if files else ():
+            assert re.search(rf"^{name}\b.*=", code, re.MULTILINE), f"{name} is not in {files}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_make_target_on_the_page_is_in_the_makefile(page):
     makefile = (REPOSITORY / "Makefile").read_text("utf-8")
 
@@ -84,7 +94,7 @@ def test_every_command_of_the_program_is_in_the_reference_and_on_another_page():
     }
 
     for name in COMMANDS:
-        assert f"\n## rabaska {name}\n" in reference
+        assert f"\n## rabaska {name}\n" in reference, "run `make docs`"
         assert name in mentioned or name == "forget", f"no page tells of `rabaska {name}`"
 
 

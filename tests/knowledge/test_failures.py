@@ -9,11 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rabaska.knowledge import failures
 from rabaska.knowledge.failures import explain, facts
+from rabaska.schedulers import SCHEDULERS, named
 
 HERE = Path(__file__).parent
 MESSAGES = tomllib.loads((HERE / "messages.toml").read_text("utf-8"))
 ORDINARY = (HERE / "ordinary.log").read_text("utf-8").splitlines()
+TABLE = Path(failures.__file__).with_name("failures.toml").read_text("utf-8")
+STAGES = "submit pending run env gpu distributed data ssh transfer tunnel chain"
+KEYS = {"id", "stage", "match", "meaning", "fix", "schedulers", "ours", "vague"}
 
 
 def ids(text, **wanted):
@@ -27,7 +32,10 @@ def what_it_says(script):
 
 
 def test_every_fact_has_a_message_and_every_message_a_fact():
-    assert sorted(fact.id for fact in facts()) == sorted(MESSAGES)
+    known = {fact.id for fact in facts()}
+
+    assert known - MESSAGES.keys() == set(), "give each a real message in messages.toml"
+    assert MESSAGES.keys() - known == set(), "failures.toml has no entry with these ids"
 
 
 def test_no_id_is_used_twice():
@@ -36,11 +44,31 @@ def test_no_id_is_used_twice():
     assert len(names) == len(set(names))
 
 
+@pytest.mark.parametrize("entry", tomllib.loads(TABLE)["failure"], ids=lambda entry: entry["id"])
+def test_no_word_of_an_entry_is_misspelled(entry):
+    assert entry.keys() - KEYS == set(), "no such key"
+    assert entry["stage"] in STAGES.split(), "no such stage: it would never be explained"
+    assert set(entry.get("schedulers", ())) - SCHEDULERS.keys() == set(), "no such scheduler"
+
+
+def test_the_comment_names_every_stage():
+    assert STAGES in TABLE
+
+
+@pytest.mark.parametrize("scheduler", [name for name in SCHEDULERS if name != "local"])
+def test_a_scheduler_whose_commands_are_not_found_is_explained(scheduler):
+    command = named(scheduler, program=(), queue="").site.programs[0]
+
+    found = ids(f"bash: line 1: {command}: command not found")
+
+    assert "no-scheduler" in found, f"add {command} to `match` of no-scheduler in failures.toml"
+
+
 @pytest.mark.parametrize("name", MESSAGES)
 def test_a_known_message_is_explained(name):
     found = explain(MESSAGES[name])
 
-    assert name in [failure.id for failure in found]
+    assert name in [failure.id for failure in found], f"`match` of {name} does not match it"
 
 
 @pytest.mark.parametrize("name", MESSAGES)
@@ -53,7 +81,7 @@ def test_a_known_message_is_found_in_the_middle_of_a_log(name):
 
 @pytest.mark.parametrize("line", ORDINARY)
 def test_an_ordinary_line_is_not_taken_for_a_failure(line):
-    assert explain(line) == ()
+    assert explain(line) == (), "`match` is too wide: nothing is wrong in this line"
 
 
 def test_meanings_and_fixes_are_whole_sentences():

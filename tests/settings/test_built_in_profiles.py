@@ -4,12 +4,14 @@ import re
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from rabaska.domain.job_request import with_site_defaults
 from rabaska.domain.jobs import Resources
 from rabaska.domain.projects import Project
+from rabaska.knowledge.gpu_facts import gpus
 from rabaska.settings.profile_files import names
 from rabaska.settings.profile_tables import Profile
 from rabaska.settings.profiles import load_cluster
@@ -21,7 +23,20 @@ WANTED = """
     perlmutter lumi frontier clariden sherlock
 """
 
-every_profile = pytest.mark.parametrize("cluster", CLUSTERS.values(), ids=CLUSTERS)
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "adding-a-cluster.md"
+
+
+def of_the_guide():
+    """The profile that people are told to begin with."""
+    (text,) = re.findall(r"```toml\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+    with TemporaryDirectory() as folder:
+        Path(folder, "example.toml").write_text(text, "utf-8")
+        return load_cluster("example", user_profiles=Path(folder))
+
+
+every_profile = pytest.mark.parametrize(
+    "cluster", [*CLUSTERS.values(), of_the_guide()], ids=[*CLUSTERS, "that of the guide"]
+)
 
 
 def project(*, gpus=1, model="", **said):
@@ -30,7 +45,7 @@ def project(*, gpus=1, model="", **said):
 
 
 def test_every_system_of_the_tutorials_and_its_successors_has_a_profile():
-    assert set(WANTED.split()) == set(CLUSTERS)
+    assert set(WANTED.split()) - set(CLUSTERS) == set()
 
 
 @every_profile
@@ -57,14 +72,18 @@ def test_what_is_gone_says_so_in_one_sentence(cluster):
 
 @every_profile
 def test_there_is_a_place_to_store_and_a_place_on_the_node(cluster):
-    assert cluster.host
-    assert cluster.store
-    assert any(tier.scope == "node" for tier in cluster.storage)
+    node = [tier for tier in cluster.storage if tier.scope == "node"]
+
+    assert cluster.host, "`host` under [reach]"
+    assert cluster.store, "`store` under [storage]"
+    assert node, 'a [storage.tiers.NAME] with scope = "node": the disk of a node, or its /dev/shm'
 
 
 @every_profile
 def test_no_more_than_one_queue_is_the_usual_one(cluster):
-    assert sum(each.default for each in cluster.partitions) == 1
+    usual = [each.name for each in cluster.partitions if each.default]
+
+    assert len(usual) == 1, "give one [partitions.NAME] `default = true`"
 
 
 @every_profile
@@ -75,6 +94,13 @@ def test_what_goes_with_a_gpu_fits_on_its_node(cluster):
         if each.memory:
             assert each.memory_per_gpu * each.gpus <= each.memory, each.name
         assert all(count <= each.gpus for count in each.gpu_counts), each.name
+
+
+@every_profile
+def test_every_gpu_is_a_known_one(cluster):
+    kinds = {each.kind for each in cluster.partitions if each.kind}
+
+    assert kinds - gpus().keys() == set(), "a line in gpus.toml, or `gpu` with its common name"
 
 
 @every_profile

@@ -280,7 +280,8 @@ def test_the_id_that_a_killed_command_printed_is_read_as_its_scheduler_spells_it
         text = noise + said.get(name, "41.hades\n") + more
         Path(run.answers, "m.out").write_text(text)
         read = named(name, program=("x",), queue="/q").read_job_id
-        assert read(evidence(run, "m") + "\n") == read(text) is not None
+        assert read(text) is not None, f"add to `said` what {name} prints when it takes a job"
+        assert read(evidence(run, "m") + "\n") == read(text)
 
 
 def test_where_no_queue_can_be_asked_only_its_user_can_say_that_there_is_no_job(cluster):
