@@ -148,7 +148,11 @@ def test_an_older_python_on_a_node_uses_it_too(tmp_path, zipapp):
 
 @pytest.mark.slow
 def test_all_that_holds_of_staging_holds_with_it(compiled_part):
-    tests = ["node/data/test_stage.py", "node/data/test_hostile_packs.py", "packing/test_any_tree.py"]
+    tests = [
+        "node/data/test_stage.py",
+        "node/data/test_hostile_packs.py",
+        "packing/test_any_tree.py",
+    ]
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
     environment = dict(os.environ, PYTHONPATH=str(compiled_part.parent))
 
