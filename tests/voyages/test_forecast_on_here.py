@@ -141,7 +141,7 @@ def test_a_run_grows_as_its_pace_demands_and_a_tenth_of_its_first_job_foretells_
 
     assert len(early["jobs"]) == 1
     assert re.search(r"extended by 1 job, because with 0.\d+ s for each epoch it takes \d+", said)
-    assert "the run adds others as it goes" in said
+    assert "the run adds the others when it needs them" in said
     assert ended["extended"]["jobs"] >= len(ended["jobs"]) - 1
     assert {job["id"].partition("_")[0] for job in ended["jobs"]} == {ended["job_id"]}
 

@@ -177,4 +177,4 @@ def test_a_checkpoint_that_no_pattern_fits_is_found_and_named(somebody, patterns
     assert [job["resumed_from"] for job in told["jobs"][1:]] == ["output/last.pt"] * 2
     log = user.types("logs", "--job", "1").output
     assert "output/last.pt is a checkpoint" in log
-    assert "`last.pt` is added" in log
+    assert "added `last.pt`" in log
