@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from rabaska.domain.jobs import JobState, JobStatus
+from rabaska.domain.runs import RunState
 from rabaska.schedulers import SCHEDULERS, named
 from rabaska.steps.query_status import _queue
 from rabaska.steps.read_status import _how
@@ -80,8 +81,16 @@ def test_a_command_that_failed_did_not_answer(scheduler):
 
 
 @pytest.mark.parametrize("state", [JobState.DONE, JobState.FAILED])
-@pytest.mark.parametrize(("silent", "how"), [(2.0, ""), (40.0, "lost")])
-def test_a_job_that_ended_after_its_records_were_read_is_not_lost(state, silent, how):
+@pytest.mark.parametrize(
+    ("silent", "run", "how"),
+    [
+        (2.0, RunState.RUNNING, ""),
+        (2.0, RunState.FINISHED, "finished"),
+        (2.0, RunState.INTERRUPTED, "lost"),
+        (40.0, RunState.RUNNING, "lost"),
+    ],
+)
+def test_a_job_that_ended_after_its_records_were_read_is_not_lost(state, silent, run, how):
     read_before = {
         "how": "running",
         "id": "7_1",
@@ -89,4 +98,4 @@ def test_a_job_that_ended_after_its_records_were_read_is_not_lost(state, silent,
         "heartbeat": 1000.0 - silent,
     }
 
-    assert _how(read_before, {"7_1": JobStatus(state)}, now=1000.0) == how
+    assert _how(read_before, {"7_1": JobStatus(state)}, now=1000.0, state=run) == how

@@ -138,7 +138,7 @@ def _read_run(
         hint=stands.hint,
         jobs_requested=report.get("jobs_requested") or 0,
         walltime=timedelta(seconds=report.get("walltime") or 0),
-        jobs=tuple(_job(each, queue, now) for each in report.get("jobs", [])),
+        jobs=tuple(_job(each, queue, now, stands.state) for each in report.get("jobs", [])),
         data=tuple(one for each in report.get("data", ()) if (one := _noun(Staged, each))),
         checkpoint=Checkpoint(**found) if found else None,
         metrics=report.get("metrics", {}),
@@ -230,7 +230,7 @@ def _refusal(submissions: Sequence[Report]) -> str:
     return " ".join((answered[-1].get("complained") or answered[-1].get("said") or "").split())
 
 
-def _job(told: Report, queue: Queue | None, now: float) -> Job:
+def _job(told: Report, queue: Queue | None, now: float, state: RunState) -> Job:
     return Job(
         number=told["job"],
         id=told.get("id") or "",
@@ -238,7 +238,7 @@ def _job(told: Report, queue: Queue | None, now: float) -> Job:
         pid=told.get("pid"),
         began=told.get("begun"),
         ended=told.get("ended"),
-        how=_how(told, queue, now),
+        how=_how(told, queue, now, state),
         reason=told.get("reason") or "",
         exit_code=told.get("exit_code"),
         signal=told.get("signal"),
@@ -253,7 +253,7 @@ def _job(told: Report, queue: Queue | None, now: float) -> Job:
     )
 
 
-def _how(told: Report, queue: Queue | None, now: float) -> str:
+def _how(told: Report, queue: Queue | None, now: float, state: RunState) -> str:
     """How a job ended, by its own record first; its scheduler is asked where it left none.
 
     The queue may have answered after the records were read: what was alive a moment ago is not
@@ -264,7 +264,10 @@ def _how(told: Report, queue: Queue | None, now: float) -> str:
     job = (queue or {}).get(told.get("id") or "")
     if job and job.state.over and job.state not in (JobState.DONE, JobState.FAILED):
         return str(job.state.value)
-    if told.get("how") == "running" and now - (told.get("heartbeat") or 0) < _JUST_NOW:
+    alive = told.get("how") == "running" and now - (told.get("heartbeat") or 0) < _JUST_NOW
+    if alive and state is RunState.FINISHED:
+        return "finished"
+    if alive and not state.over:
         return ""
     gone = queue is not None and job is None and told.get("holder_alive") is None
     lost = told.get("how") == "lost" or gone or (job is not None and job.state.over)
