@@ -57,7 +57,7 @@ test-pbs: $(VENV)/.with-torch
 
 # The same on a Flux that is installed, started by the tests.
 test-flux: $(VENV)/.installed
-	$(BIN)/python -m pytest tests/flux
+	BATCH_SYSTEM=flux $(BIN)/python -m pytest tests/flux
 
 # The long form of a test that the suite runs briefly.
 kills: $(VENV)/.installed

@@ -86,6 +86,7 @@ class Agents:
             stderr=subprocess.STDOUT,
             text=True,
             errors="surrogateescape",
+            process_group=0,  # as under every batch system
         )
         self.started.append(agent)
         return agent

@@ -1,10 +1,13 @@
 """A chain that is too short: its last job submits another, once, or says how to add one."""
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+from tests.node.job.test_agent import wait_until
 
 from rabaska.node.record import submissions
 from rabaska.node.record.plan import Growth
@@ -81,6 +84,24 @@ def test_nothing_is_submitted_by_a_job_that_others_follow(agents_for, scheduler,
 
     assert first == []
     assert len(submitted(tmp_path)) == 1
+
+
+def test_a_signal_to_all_processes_of_a_job_does_not_end_its_submission(
+    agents_for, scheduler, tmp_path
+):
+    """Grid Engine and Flux send their warning to the whole group, at any moment."""
+    warned = "while :; do sleep 0.05; test -e {0}/warned && break; done; echo 43"
+    growth = Growth(None, scheduler(warned.format(tmp_path)))
+    agents = agents_for(GOES_ON, command=COMMAND, jobs=1, growth=growth)
+
+    agent = agents.start()
+    wait_until(lambda: bool(submitted(tmp_path)))
+    os.killpg(agent.pid, signal.SIGUSR1)
+    (tmp_path / "warned").touch()
+    said, _ = agent.communicate(timeout=60)
+
+    assert "submitted one more job" in said
+    assert not agents.events("not extended")
 
 
 @pytest.mark.parametrize(

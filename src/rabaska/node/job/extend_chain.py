@@ -141,6 +141,7 @@ def _submitted(work: Work, words: List[str]) -> str:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        start_new_session=True,  # some schedulers warn every process of a job's group
     )
     try:
         said, complained = process.communicate(timeout=_PATIENCE)

@@ -2,12 +2,11 @@
 
 import os
 import shlex
-import subprocess
 import time
 import traceback
 from typing import Callable, List, Mapping, Tuple, TypeVar
 
-from .. import files
+from .. import files, timed_command
 from ..record import (
     chain_rule,
     jobs,
@@ -162,8 +161,8 @@ def cancel_rest(environment: Mapping[str, str]) -> None:
     if not words:
         return
     try:
-        code = subprocess.call(words, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
-    except (OSError, subprocess.TimeoutExpired) as problem:
+        code = timed_command.run(words, _PATIENCE, stderr=None).exit_code
+    except OSError as problem:
         say("could not cancel the waiting jobs: {}".format(problem))
         return
     # Whether they are gone is what counts: some schedulers complain of those that were before.

@@ -38,6 +38,7 @@ def hosts(reach: str, own: str) -> List[JobNode]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         universal_newlines=True,
+        start_new_session=True,  # some schedulers warn every process of a job's group
     )
     said, complained = told.communicate()
     if told.returncode != 0:
