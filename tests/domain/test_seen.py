@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rabaska.domain.clusters import Cluster, Partition
-from rabaska.domain.observed import Observations, ProfileFact, updated
+from rabaska.domain.clusters import Cluster, Observations, Partition, ProfileFact, updated
 
 DAY = timedelta(days=1)
 GPU = Partition("gpu", walltime=DAY, nodes=10, gpus=4, gpu_model="a100", cores_per_gpu=12)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.domain.observed import Observations, ProfileFact
+from rabaska.domain.clusters import Observations, ProfileFact
 from rabaska.errors import NoSuchRun
 from rabaska.records.caches import cache_observations, cached_observations
 from rabaska.records.home import home

@@ -4,7 +4,7 @@ import subprocess
 from contextlib import suppress
 
 from rabaska.errors import CommandFailed
-from rabaska.remote.git import own_files
+from rabaska.remote.programs import own_files
 
 
 def test_ignored_files_are_not_the_projects_own(tmp_path):

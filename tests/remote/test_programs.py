@@ -13,7 +13,7 @@ import rabaska
 from rabaska.errors import MissingProgram
 from rabaska.node import environment_variables
 from rabaska.remote import programs
-from rabaska.remote.git import own_files
+from rabaska.remote.programs import own_files
 from rabaska.remote.ssh_calls import Call
 from rabaska.remote.ssh_connection import Connection
 from rabaska.remote.ssh_shell import Shell

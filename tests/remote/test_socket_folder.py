@@ -5,7 +5,7 @@ import os
 import pytest
 
 from rabaska.errors import Unreachable
-from rabaska.remote.socket_folder import private_socket_folder
+from rabaska.remote.ssh_connection import private_socket_folder
 
 NAME = f"rabaska-{os.getuid()}"
 

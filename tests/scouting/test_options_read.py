@@ -5,9 +5,8 @@ import textwrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.scouting.path_expressions import fixed_folder, is_inside, path_of
 from rabaska.scouting.script_options import FLAG, POSITIONAL, VALUE, options
-from rabaska.scouting.source import argument, read
+from rabaska.scouting.source import argument, fixed_folder, is_inside, path_of, read
 
 
 def options_of(tmp_path, script):

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from rabaska.domain.clusters import Cluster
-from rabaska.domain.observed import Observations, ProfileFact
+from rabaska.domain.clusters import Cluster, Observations, ProfileFact
 from rabaska.journeys import clean as _clean
 from rabaska.journeys import clusters as _clusters
 from rabaska.journeys import storage as _storage

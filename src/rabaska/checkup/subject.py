@@ -14,7 +14,7 @@ from rabaska.errors import RabaskaError
 from rabaska.knowledge.gpu_facts import gpus
 from rabaska.node.record import plan
 from rabaska.packing.code_files import code_names, not_code
-from rabaska.remote.git import own_files
+from rabaska.remote.programs import own_files
 from rabaska.scouting import (
     data_options,
     dataset_contents,

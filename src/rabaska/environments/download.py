@@ -1,16 +1,62 @@
-"""Wheels fetched on this computer for the Python of another, and pip itself as one file."""
+"""Wheels fetched on this computer for the Python of another, never built here; and pip itself."""
 
 import importlib.metadata
 import importlib.util
 import re
+import runpy
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from rabaska.environments import only_wheels
 from rabaska.node.environment.pip_queries import lines
+
+_STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn")
+_HARMLESS = ("keyring",)  # which knows the passwords of an index
+_BUILDERS = ("git", "hg", "svn", "bzr")  # and Python
+
+
+def main(pip: str, words: list[str]) -> None:
+    refused: list[str] = []
+
+    def watch(event: str, details: tuple[object, ...]) -> None:
+        if event in _STARTS:
+            program = _program(event, details)
+            if program not in _HARMLESS:
+                refused.append(program)
+                # pip goes on without what it only asks for its own description, as rustc.
+                raise PermissionError(f"{program} may not be started")
+
+    sys.argv = ["pip", *words]
+    if pip:
+        sys.path.insert(0, pip)
+    sys.addaudithook(watch)
+    try:
+        runpy.run_module("pip", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if end.code and any(program.startswith(("python", *_BUILDERS)) for program in refused):
+            sys.stderr.write(
+                "ERROR: not all packages have wheels, and none is built on this computer: name "
+                "each package with a version, or build its wheel yourself\n"
+            )
+        raise
+
+
+def _program(event: str, details: tuple[object, ...]) -> str:
+    """The name of what is started; a shell's words where there is no name."""
+    first = details[0] if details else ""
+    if event == "subprocess.Popen" and not first:
+        words = details[1]
+        first = words[0] if isinstance(words, list | tuple) and words else words
+    if first == sys.executable:
+        return "python"
+    return PurePath(str(first)).name
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
+
 
 _SYSTEM = (Path("/usr/share/python-wheels"),)  # Debian, Fedora
 _SINCE_3_12 = (23, 2)  # older ones use what Python 3.12 no longer has, and do not say so
@@ -34,7 +80,7 @@ def pip_words() -> list[str]:
     if not installed and wheel is None:
         return [*freely, "pip"]
     # -P: a folder `pip` in the project, where we are, is not the one that is meant.
-    return [*freely, sys.executable, "-P", only_wheels.__file__, str(wheel or "")]
+    return [*freely, sys.executable, "-P", __file__, str(wheel or "")]
 
 
 def fits(wheel: Path, python: str) -> bool:

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rabaska import schedulers
-from rabaska.domain.clusters import Cluster
-from rabaska.domain.observed import ProfileFact
+from rabaska.domain.clusters import Cluster, ProfileFact
 from rabaska.errors import WrongUse
 from rabaska.node import files
 from rabaska.records.home import Home

@@ -14,11 +14,11 @@ from rabaska.records.home import Home
 from rabaska.sites.questions import NO_ANSWER
 from rabaska.steps.connect import cluster_named, place_of, scheduler_of
 from rabaska.steps.earlier_runs import foreseen
+from rabaska.steps.environment import collected
 from rabaska.steps.findings import examine
 from rabaska.steps.plan_run import job_spec
 from rabaska.steps.probe_site import SiteProbe, ask_site, probe_site
 from rabaska.steps.progress import SilentReporter
-from rabaska.steps.project_secrets import collected
 from rabaska.steps.store import USUAL
 from rabaska.steps.trial_jobs import TRIAL, trial_question
 

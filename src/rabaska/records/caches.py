@@ -8,8 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from rabaska.domain.clusters import Cluster, Partition, Tier
-from rabaska.domain.observed import Observations, ProfileFact
+from rabaska.domain.clusters import Cluster, Observations, Partition, ProfileFact, Tier
 from rabaska.node import files
 from rabaska.node.version import __version__
 

@@ -1,13 +1,11 @@
-"""Programs of this computer, started in one place: what is missing is named, with its package.
-
-`subprocess` is imported when something is started: `status` often needs only what `calls` does.
-"""
+"""Programs of this computer, named with their package when missing; and what git lists."""
 
 import errno
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rabaska.errors import MissingProgram, RabaskaError
+from rabaska.errors import CommandFailed, MissingProgram, RabaskaError
 from rabaska.node import environment_variables
 
 if TYPE_CHECKING:
@@ -108,4 +106,47 @@ def _too_long(words: list[str], problem: OSError) -> RabaskaError:
         f"the program `{words[0]}` could not be started",
         why=f"{problem.strerror}; the longest variable, {name}, has {size:,} bytes",
         hint="unset large variables, or keep their content in files",
+    )
+
+
+# The project may be somebody else's, and its `.git/config` names programs: one that watches
+# files, hooks, and what fetches objects that are missing here. Looking runs none of them. Filters,
+# pagers and the like are not used by `ls-files`.
+_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_NO_FETCHING = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}  # the first is from 2024
+
+
+def own_files(folder: Path) -> list[str] | None:
+    """Tracked files and new ones that .gitignore does not leave out.
+
+    None outside of git, and where git knows nothing of the folder's content (a project inside
+    an ignored folder): then everything is the project's own.
+    """
+    if not is_there("git"):
+        if _in_repository(folder):
+            raise missing("git", "to know which files .gitignore leaves out")
+        return None
+    words = ["git", *_NO_PROGRAMS, "-C", str(folder), "ls-files", "-co", "--exclude-standard", "-z"]
+    # In English, whatever the user's language.
+    variables = {**os.environ, **_NO_FETCHING, "LC_ALL": "C"}
+    listing = run(words, capture_output=True, env=variables)
+    if listing.returncode != 0:
+        _refuse_failure(folder, listing.stderr.decode(errors="replace").strip())
+        return None
+    return [os.fsdecode(name) for name in listing.stdout.split(b"\0") if name] or None
+
+
+def _in_repository(folder: Path) -> bool:
+    place = folder.absolute()
+    return any((above / ".git").exists() for above in (place, *place.parents))
+
+
+def _refuse_failure(folder: Path, errors: str) -> None:
+    """Files that .gitignore leaves out must not travel because git itself has a problem."""
+    if "not a git repository" in errors:
+        return
+    raise CommandFailed(
+        f"git cannot list the files of {folder}",
+        why=f"git said: {errors}",
+        hint=f"`git -C {folder} status` must work first; it says what to do",
     )

@@ -14,7 +14,7 @@ import os
 from _io import BufferedReader, _RawIOBase
 from time import monotonic
 
-from rabaska.remote.socket_folder import is_listening, private_socket_folder
+from rabaska.remote.ssh_connection import is_listening, private_socket_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rabaska.domain.clusters import Cluster, Partition
+from rabaska.domain.clusters import Cluster, Partition, ProfileFact
 from rabaska.domain.jobs import Capabilities, InJob, JobId, JobSpec, JobStatus, TrialAnswer
-from rabaska.domain.observed import ProfileFact
 
 COMMENT = "rabaska-"  # begins what a job carries where it has room for the mark of its submission
 

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from rabaska.domain.clusters import Cluster
-from rabaska.domain.observed import ProfileFact, SiteScheduler
+from rabaska.domain.clusters import Cluster, ProfileFact, SiteScheduler
 from rabaska.schedulers import SCHEDULERS, named
 from rabaska.schedulers.protocol import Answer, Scheduler, SiteQueries
 

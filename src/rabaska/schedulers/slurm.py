@@ -17,7 +17,7 @@ from rabaska.domain.jobs import (
 )
 from rabaska.schedulers import slurm_queues
 from rabaska.schedulers.protocol import COMMENT, SiteQueries
-from rabaska.schedulers.slurm_states import elements, status_of
+from rabaska.schedulers.slurm_queues import elements, status_of
 from rabaska.schedulers.spelling import carried
 
 _FOR_BATCH = ("--output", "--no-requeue", "--open-mode")  # options that salloc does not know

@@ -10,12 +10,11 @@ from rabaska.scouting import script_traits
 from rabaska.scouting.checkpoint_flow import NUMBER, OURS, CheckpointLoad, Flow
 from rabaska.scouting.loop_counter import counts_rounds, resumes_counter
 from rabaska.scouting.option_roles import CHECKPOINTS, LOGS, OUTPUT, Role
-from rabaska.scouting.path_expressions import UNKNOWN, fixed_folder
 from rabaska.scouting.scopes import Program, Scope
 from rabaska.scouting.script_options import FLAG, POSITIONAL, VALUE, Option
 from rabaska.scouting.script_writes import imported
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.source import called, last_word, literal, text
+from rabaska.scouting.source import UNKNOWN, called, fixed_folder, last_word, literal, text
 from rabaska.scouting.start_command import given
 
 _ITSELF = ("BackupAndRestore",)

@@ -4,8 +4,18 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from rabaska.scouting.path_expressions import UNKNOWN, parameters, path_of
-from rabaska.scouting.source import Source, SourceLine, argument, called, last_word, literal, text
+from rabaska.scouting.source import (
+    UNKNOWN,
+    Source,
+    SourceLine,
+    argument,
+    called,
+    last_word,
+    literal,
+    parameters,
+    path_of,
+    text,
+)
 
 VALUE, FLAG, POSITIONAL = "value", "flag", "positional"
 

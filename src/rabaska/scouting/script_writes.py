@@ -5,8 +5,17 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from rabaska.scouting.path_expressions import UNKNOWN, fixed_folder, is_inside, path_of
-from rabaska.scouting.source import Source, SourceLine, argument, called, last_word
+from rabaska.scouting.source import (
+    UNKNOWN,
+    Source,
+    SourceLine,
+    argument,
+    called,
+    fixed_folder,
+    is_inside,
+    last_word,
+    path_of,
+)
 
 # What is called → where its path stands: (keyword, position).
 _SAVERS = {

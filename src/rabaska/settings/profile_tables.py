@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from rabaska.settings.project_tables import Table
-from rabaska.settings.value_types import Duration, Line, Size, Trimmed, Variables
+from rabaska.settings.validation import Duration, Line, Size, Trimmed, Variables
 
 
 class ReachTable(Table):

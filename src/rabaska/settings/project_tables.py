@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from rabaska.domain.projects import CHECKPOINT_PATTERNS
-from rabaska.settings.value_types import (
+from rabaska.settings.validation import (
     Command,
     Duration,
     Line,

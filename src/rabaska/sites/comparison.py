@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from rabaska.domain.clusters import Cluster, Partition
-from rabaska.domain.observed import ProfileFact
+from rabaska.domain.clusters import Cluster, Partition, ProfileFact
 from rabaska.sites.profile_text import spelled
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer, pairs
 from rabaska.sites.site_facts import Site

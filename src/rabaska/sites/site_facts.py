@@ -5,8 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rabaska.domain.clusters import Partition
-from rabaska.domain.observed import SiteScheduler
+from rabaska.domain.clusters import Partition, SiteScheduler
 from rabaska.sites.questions import NO_ANSWER, NODES_NAME, QUOTA_PROGRAMS, SiteAnswer, pairs
 
 _OLDEST = (3, 6)  # the Python that our own part needs there

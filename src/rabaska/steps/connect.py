@@ -61,7 +61,7 @@ def _look(path: str) -> list[str | int]:
 
 
 if TYPE_CHECKING:
-    from rabaska.domain.observed import Observations
+    from rabaska.domain.clusters import Observations
     from rabaska.steps.progress import Reporter
 
 _WAY_IN = (
@@ -190,7 +190,7 @@ def connect(name: str, home: Home, reporter: "Reporter | None" = None) -> Connec
 def _connected(
     cluster: Cluster, observed: "Observations | None", place: Place, home: Home, program: Path
 ) -> ConnectedCluster:
-    from rabaska.domain.observed import updated
+    from rabaska.domain.clusters import updated
 
     cluster = updated(cluster, observed)
     store = str(home.store) if cluster.is_here else resolved_store(cluster, place)

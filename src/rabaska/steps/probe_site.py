@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from rabaska.domain.clusters import Cluster, Partition
-from rabaska.domain.observed import Observations, updated
+from rabaska.domain.clusters import Cluster, Observations, Partition, updated
 from rabaska.domain.shell_words import expanding
 from rabaska.errors import CommandFailed, Unreachable
 from rabaska.node.here.slots import found_gpus

@@ -9,8 +9,7 @@ from rabaska.domain.amounts import say_duration, say_size
 from rabaska.views.words import counted
 
 if TYPE_CHECKING:
-    from rabaska.domain.clusters import Cluster, Partition, Tier
-    from rabaska.domain.observed import Observations, ProfileFact
+    from rabaska.domain.clusters import Cluster, Observations, Partition, ProfileFact, Tier
     from rabaska.journeys.clusters import Added
 
 # The headings of the fields of each kind of row, in their order.

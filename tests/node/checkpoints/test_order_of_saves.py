@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from rabaska.node.checkpoints.checkpoint_names import step_in
 from rabaska.node.checkpoints.order import Candidate, in_order
-from rabaska.node.checkpoints.save_log import LoggedSave
-from rabaska.node.checkpoints.save_slots import Earlier
+from rabaska.node.checkpoints.save_slots import Earlier, LoggedSave
 
 NOW = 1_700_000_000 * 10**9
 SECOND = 10**9

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.job import copy_files, earlier_results, results, unpacked_code
+from rabaska.node.job import copy_files, prepare_program, results, unpacked_code
 from rabaska.node.job.rescue_checkpoints import Rescue
 
 
@@ -42,7 +42,7 @@ def test_the_newest_checkpoint_is_copied_once(code: Path) -> None:
 
     assert paths == ["step-1.txt", None]
     assert kept(code) == ["notes", "step-1.txt"]
-    assert earlier_results.paths(str(code.parent / "carried")) == ["notes", "step-1.txt"]
+    assert prepare_program.paths(str(code.parent / "carried")) == ["notes", "step-1.txt"]
 
 
 def test_copies_follow_a_program_that_deletes_old_checkpoints(code: Path) -> None:
@@ -448,7 +448,7 @@ def test_the_next_job_finds_its_file_and_not_the_one_of_that_name(code: Path) ->
     results.keep_new(str(code), str(carried), {}, patterns=["*.txt"])
     (code / "last.txt").unlink()
 
-    earlier_results.show(str(code), str(carried), [])
+    prepare_program.show(str(code), str(carried), [])
     before = unpacked_code.listing(str(code))
     found = (code / "last.txt").read_text()
     (code / "fresh").write_text("2")
@@ -479,7 +479,7 @@ def test_what_the_program_copied_to_the_output_itself_is_not_kept_twice(code: Pa
 def test_a_file_to_keep_is_one_with_that_of_the_output(code: Path) -> None:
     """A program that first writes through the link, and then puts a file in its place."""
     carried = code.parent / "carried"
-    earlier_results.show(str(code), str(carried), ["last.txt"])
+    prepare_program.show(str(code), str(carried), ["last.txt"])
     before = unpacked_code.listing(str(code))
     (code / "last.txt").write_text("1")
     (code / "fresh").write_text("2")
@@ -510,7 +510,7 @@ def test_a_torn_checkpoint_is_kept_beside_the_valid_copy_and_not_in_its_place(
     assert output == {name: pickled(1), name.replace(top, top + ".damaged"): pickled(2)[:50_000]}
     assert [path for path, _ in found.damaged] == [top]
     assert "cut short" in found.damaged[0][1]
-    assert earlier_results.paths(str(code.parent / "carried")) == [name]
+    assert prepare_program.paths(str(code.parent / "carried")) == [name]
 
 
 def test_a_torn_checkpoint_is_kept_where_no_valid_one_is(code: Path) -> None:
@@ -548,7 +548,7 @@ def test_a_save_in_place_by_the_next_job_does_not_touch_the_only_copy(
     results.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
     shutil.rmtree(code)
 
-    earlier_results.show(str(code), str(carried), [])
+    prepare_program.show(str(code), str(carried), [])
     before = unpacked_code.listing(str(code))
     found = (code / name).read_bytes()
     unchanged = results.keep_new(str(code), str(carried), before, patterns=["*.pkl"]).paths
@@ -573,7 +573,7 @@ def test_where_a_copy_finds_no_room_the_next_job_is_given_the_file_itself_and_to
     results.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
     (code / "model.pkl").unlink()
 
-    earlier_results.show(str(code), str(carried), [])
+    prepare_program.show(str(code), str(carried), [])
 
     assert (code / "model.pkl").is_symlink()
     assert "model.pkl in the code folder is the only copy" in capfd.readouterr().out
@@ -678,7 +678,7 @@ def test_the_next_job_finds_the_checkpoint_through_an_absolute_link(
         results.keep_new(str(code), str(carried), {}, patterns=["*.pkl"])
     shutil.rmtree(code)
 
-    earlier_results.show(str(code), str(carried), [])
+    prepare_program.show(str(code), str(carried), [])
 
     assert (carried / "output/ckpts/latest.pkl").read_bytes() == pickled(1)
     assert (code / "ckpts/latest.pkl").read_bytes() == pickled(1)
@@ -709,7 +709,7 @@ def test_copies_follow_a_program_that_moves_old_checkpoints(code: Path) -> None:
 
     output = code.parent / "carried/output"
     assert files_in(output) == files_in(code)
-    assert set(files_in(output)) <= set(earlier_results.paths(str(code.parent / "carried")))
+    assert set(files_in(output)) <= set(prepare_program.paths(str(code.parent / "carried")))
 
 
 def test_a_copy_that_moves_replaces_that_of_an_older_checkpoint(code: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from agents import snapshot_tar
 
-from rabaska.node.job import earlier_results, results, unpacked_code
+from rabaska.node.job import prepare_program, results, unpacked_code
 
 
 class Place:
@@ -25,7 +25,7 @@ class Place:
         return results.keep_new(str(self.code), str(self.carried), before)
 
     def show(self, *paths: str) -> None:
-        earlier_results.show(str(self.code), str(self.carried), list(paths))
+        prepare_program.show(str(self.code), str(self.carried), list(paths))
 
     def listing(self) -> unpacked_code.Listing:
         return unpacked_code.listing(str(self.code))

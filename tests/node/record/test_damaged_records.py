@@ -12,7 +12,7 @@ from tests.records.damages import DAMAGES, RECORDS
 from rabaska.cli.render_status import one_run
 from rabaska.domain.runs import RunStatus
 from rabaska.node import files
-from rabaska.node.checkpoints import save_log
+from rabaska.node.checkpoints import save_slots
 from rabaska.node.job import results
 from rabaska.node.job.copied_files import Copies
 from rabaska.node.login import follow_log, run_report, status_query
@@ -97,7 +97,7 @@ def everything_read(run: RunFolder) -> None:
     learned_patterns.learn(run, 1, ["*.pt"])
     limit(asked, [])
     list(events.read(run))
-    save_log.read(run.carried(1))
+    save_slots.read(run.carried(1))
     known = Copies(os.path.join(run.path, "code"), run.carried(1))
     known.remember(known.paths(), [])
     follow_log.is_over(run)

@@ -10,7 +10,7 @@ import os
 import stat
 from typing import Callable, Iterator, List, Optional, Sequence
 
-from . import commit, folder_formats, save_log, tensorflow, validity
+from . import commit, folder_formats, save_slots, tensorflow, validity
 from .folder_formats import UNFINISHED, FolderFormat
 from .order import Candidate, in_order
 from .save_slots import Earlier, Look
@@ -55,7 +55,7 @@ def newest_valid(
     if set_aside and problems:
         raise _unreadable(folder, problems[0])
     known = Earlier(looks=looks, changed=lambda path: _folder_changed(folder, path))
-    for candidate in in_order(found, save_log.read(folder), known):
+    for candidate in in_order(found, save_slots.read(folder), known):
         path = os.path.join(folder, candidate.path)
         try:
             why = validity.check(path, deep=deep)

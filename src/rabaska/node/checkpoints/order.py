@@ -39,8 +39,7 @@ from .checkpoint_names import (
     tier_of,
     words_of,
 )
-from .save_log import LoggedSave
-from .save_slots import NOTHING_EARLIER, Earlier, SaveSlot, in_turn
+from .save_slots import NOTHING_EARLIER, Earlier, LoggedSave, SaveSlot, in_turn
 
 SAVED_TOGETHER = 10 * 10**9  # nanoseconds
 

@@ -1,17 +1,48 @@
-"""Slots that a program writes in turn (`ckpt_0`, `ckpt_1`, `ckpt_0` …): their numbers are no steps.
+"""The slots of a run's saves, and the log of what was saved in each."""
 
-From names and times alone they cannot be told from steps whose clock was set back, so something
-must show that a slot was written again:
+import json
+import os
+from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-- the watcher saw it saved more than once;
-- it has changed since an earlier look, and no number has come since;
-- the folder: it changes when a file is created or replaced. Had the clock been set back, it would
-  have changed last when the highest number was created.
-"""
+from .. import files
 
-from typing import Callable, Mapping, NamedTuple, Optional, Sequence, Set
+NAME = "saved.jsonl"
+TAIL = 256 * 1024  # bytes: more than a thousand saves
 
-from .save_log import LoggedSave
+
+class LoggedSave(NamedTuple):
+    path: str  # relative to what is carried: output/… or checkpoints/…
+    mtime_ns: int
+    moment: Tuple[int, int]  # job and steps: the same for files saved together
+
+
+def read(carried: str) -> List[LoggedSave]:
+    """The last saves, oldest first."""
+    try:
+        with open(os.path.join(carried, NAME), "rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - TAIL))
+            lines = stream.read(TAIL).split(b"\n")
+    except OSError:
+        return []
+    return [save for save in map(_save, lines) if save is not None]
+
+
+def beside_code(saves: List[LoggedSave]) -> List[LoggedSave]:
+    """Those of files beside the code, which are kept in the output: as they are called there."""
+    above = "output/"
+    return [
+        save._replace(path=save.path[len(above) :]) for save in saves if save.path.startswith(above)
+    ]
+
+
+def _save(line: bytes) -> Optional[LoggedSave]:
+    try:
+        told = json.loads(line.decode("utf-8"))
+        moment = int(told["job"]), int(told["steps"])
+        return LoggedSave(files.native(told["path"]), int(told["mtime_ns"]), moment)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None  # cut at the beginning of what was read, or half written
+
 
 _MOST = 4
 _TOGETHER = 10 * 10**9  # nanoseconds in which a file is created and written

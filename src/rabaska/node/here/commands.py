@@ -14,8 +14,7 @@ from . import queue as queues
 from .directives import Refused, Requested, output_path, read
 from .elements import elements, line_of
 from .queue import Queue, QueuedJob
-from .slots import capacity, check
-from .sweep import sweep
+from .slots import capacity, check, sweep
 
 
 def main(arguments: List[str]) -> int:

@@ -11,7 +11,7 @@ import traceback
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from .. import own_program, processes, umask
-from . import elements, locks, slots, sweep
+from . import elements, locks, slots
 from . import queue as queues
 from .directives import output_path
 from .queue import TAG, Queue, QueuedJob
@@ -114,7 +114,7 @@ def _run(queue: Queue, job: QueuedJob, element: int, shutdown: ShutdownSignal) -
         return ElementEnd(elements.FAILED, "it could not be started: {}".format(problem))
     finally:
         processes.end_all(lambda: _members(job), job.grace)
-        sweep.remove_local(begun["local"])
+        slots.remove_local(begun["local"])
 
 
 def _start(queue: Queue, job: QueuedJob, element: int, begun: Begun) -> "subprocess.Popen[bytes]":
@@ -209,7 +209,7 @@ def _stop(job: QueuedJob, child: "subprocess.Popen[bytes]") -> Optional[int]:
 
 
 def _members(job: QueuedJob) -> List[int]:
-    return sorted({*processes.descendants(os.getpid()), *sweep.members(job)})
+    return sorted({*processes.descendants(os.getpid()), *slots.members(job)})
 
 
 def _end_of(code: int) -> ElementEnd:

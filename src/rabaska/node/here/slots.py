@@ -1,15 +1,63 @@
-"""How many jobs this computer runs at once, and whose turn it is: the oldest goes first."""
+"""The places of this computer that jobs run in, and what ended jobs leave there."""
 
 import os
 import re
+import shutil
+import stat
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
-from .. import files, private_folders, timed_command
-from . import locks, sweep
+from .. import files, private_folders, processes, timed_command
+from . import locks
 from . import queue as queues
 from .directives import Refused
-from .queue import Queue, QueuedJob
+from .queue import TAG, Queue, QueuedJob
+
+_GRACE = 2.0  # the agent inside the job saw its keeper vanish and is saving already
+
+
+def sweep(queue: Queue) -> None:
+    """Free what dead keepers still hold. The caller holds the line."""
+    for number in queue.active():
+        if not queues.keeper_lives(queue, number):
+            job = queues.read_job(queue, number)
+            if job is None or _clear(queue, job):
+                queues.retire(queue, number)
+
+
+def members(job: QueuedJob) -> List[int]:
+    """The living processes that carry the job's tag, and those below them."""
+    tagged = processes.carrying(TAG, job.token)
+    return sorted({*tagged, *processes.descendants(*tagged)} - {os.getpid()})
+
+
+def remove_local(path: str) -> None:
+    """Remove an element's local folder, read-only folders inside included."""
+    if not os.path.basename(path).startswith("rabaska-"):
+        return  # a damaged record must not make us remove something else
+    _make_writable(path)
+    for folder, inside, _ in os.walk(path):
+        for name in inside:
+            _make_writable(os.path.join(folder, name))
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _clear(queue: Queue, job: QueuedJob) -> bool:
+    """False when a process could not be ended: then its slots stay taken, as they truly are."""
+    if not processes.end_all(lambda: members(job), min(job.grace, _GRACE)):
+        return False
+    for element in queues.running(queue, job.id):
+        remove_local(str((queues.begun(queue, job.id, element) or {}).get("local", "")))
+    return True
+
+
+def _make_writable(folder: str) -> None:
+    try:
+        if not os.path.islink(folder):
+            os.chmod(folder, stat.S_IRWXU)
+    except OSError:
+        pass  # somebody else's folder; rmtree removes what it can
+
 
 _FIRST = 0.1  # seconds between two looks, for the first in line
 _OTHERS = 0.3
@@ -43,7 +91,7 @@ def _is_first(queue: Queue, job: QueuedJob) -> bool:
 
 def _take(queue: Queue, job: QueuedJob, element: int) -> Optional[Dict[str, Any]]:
     """Take slots and record it, if it is our turn and enough are free. We hold the line."""
-    sweep.sweep(queue)
+    sweep(queue)
     if not _is_first(queue, job):
         return None
     taken = _taken(queue)

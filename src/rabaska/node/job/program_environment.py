@@ -8,7 +8,7 @@ import sys
 from typing import Dict, List, Mapping
 
 from .. import files, own_program
-from ..checkpoints import save_log
+from ..checkpoints import save_slots
 from ..command_words import is_python
 from ..record import metrics
 from ..record.plan import Plan
@@ -84,7 +84,7 @@ def environment(given: Dict[str, str], run: RunFolder, run_plan: Plan) -> Dict[s
     )
     variables["RABASKA_METRICS"] = run.metrics
     variables["RABASKA_SAVED"] = os.path.join(
-        run.place(int(variables["RABASKA_JOB"])), save_log.NAME
+        run.place(int(variables["RABASKA_JOB"])), save_slots.NAME
     )
     variables[SWITCH] = "1"
     return variables

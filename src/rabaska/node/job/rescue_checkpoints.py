@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Callable, Dict, Iterator, List, Optional, Set, Tuple
 
-from ..checkpoints import newest_checkpoint, order, save_log, save_units, validity
+from ..checkpoints import newest_checkpoint, order, save_slots, save_units, validity
 from ..checkpoints.order import Candidate
 from ..checkpoints.save_units import Unit
 from . import copied_files, copy_files, results
@@ -111,7 +111,7 @@ class Rescue:
         self._half, self._skipped = set(), None
         known = self._folders()
         found = list(self._new())
-        watched = save_log.beside_code(save_log.read(self._carried))
+        watched = save_slots.beside_code(save_slots.read(self._carried))
         for chosen in order.in_order(found, watched):
             # A file that is being written fails here, or changes while it is copied.
             if self._is_damaged(chosen.path):

@@ -10,7 +10,7 @@ from ..checkpoints import (
     folder_formats,
     newest_checkpoint,
     order,
-    save_log,
+    save_slots,
     save_units,
     validity,
 )
@@ -207,7 +207,7 @@ def _in_order(code: str, carried: str, before: Listing, patterns: List[str]) -> 
     left += [Unit(folder, sorted(paths)) for folder, paths in groups.items()]
     of = {path: unit for unit in left for path in unit.files}
     of.update((unit.folder, unit) for unit in left if unit.folder)
-    watched = save_log.beside_code(save_log.read(carried))
+    watched = save_slots.beside_code(save_slots.read(carried))
     ordered = []  # type: List[Unit]
     for chosen in order.in_order(newest_checkpoint.everything(code, patterns), watched):
         together = [of.get(chosen.path)]

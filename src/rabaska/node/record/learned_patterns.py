@@ -52,11 +52,11 @@ def learn(run: RunFolder, job: int, known: List[str]) -> Optional[Learned]:
 
 def _unfitting(run: RunFolder, job: int, known: List[str]) -> "Optional[Candidate]":
     # Only here: `status` reads plans, and what was learned, and nothing else.
-    from ..checkpoints import newest_checkpoint, order, save_log, validity
+    from ..checkpoints import newest_checkpoint, order, save_slots, validity
     from . import step_tracks
 
     carried, before = run.carried(run.holder()), step_tracks.recall(run, job).saves
-    saves = save_log.read(carried)
+    saves = save_slots.read(carried)
     told = [save.path for save in saves if save.moment[0] == job]
     for wanted in (_SURELY + told, newest_checkpoint.DEFAULT_PATTERNS):
         for one in order.in_order(newest_checkpoint.everything(carried, wanted), saves):
