@@ -1,17 +1,19 @@
 """Carry once, plan many times: what runs of one project share is done once."""
 
 import collections
+from dataclasses import replace
 
 import pytest
 
 from rabaska.records.home import Home
+from rabaska.scouting import scripts
 from rabaska.settings.project_file import load
 from rabaska.steps import carry as carrying
 from rabaska.steps.connect import connect
 from rabaska.steps.plan_run import job_spec, plan_run
 from rabaska.steps.progress import SilentReporter
 
-ONCE = ("pack_datasets", "take_snapshot", "push", "prepare", "resumption_of")
+ONCE = ("pack_datasets", "take_snapshot", "push", "prepare", "_read_resumption")
 
 
 @pytest.fixture
@@ -28,13 +30,21 @@ def calls(monkeypatch):
 
     for name in ONCE:
         monkeypatch.setattr(carrying, name, counting(name, getattr(carrying, name)))
-    find = carrying.scripts.find
-    monkeypatch.setattr(carrying.scripts, "find", counting("source", find))
+    monkeypatch.setattr(scripts, "find", counting("source", scripts.find))
     return counted
 
 
-def test_twenty_runs_are_planned_of_what_was_carried_once(tmp_path, calls):
-    folder, home = tmp_path / "project", Home(tmp_path / "home")
+@pytest.fixture
+def home(tmp_path):
+    home = Home(tmp_path / "home")
+    home.store.mkdir(parents=True)
+    return home
+
+
+@pytest.fixture
+def carry(tmp_path, home):
+    """Carries the project as its folder is now."""
+    folder = tmp_path / "project"
     (folder / "pictures").mkdir(parents=True)
     (folder / "pictures" / "cat.txt").write_text("a cat")
     (folder / "train.py").write_text("print('step 1 loss 0.5')\n")
@@ -42,11 +52,18 @@ def test_twenty_runs_are_planned_of_what_was_carried_once(tmp_path, calls):
         'name = "tiny"\ncommand = "python train.py {data}"\n[resources]\nwalltime = "30s"\n'
         '[data.pictures]\npath = "pictures"\n'
     )
-    home.store.mkdir(parents=True)
-    project, cluster = load(folder, cluster="here"), connect("here", home)
-    job = job_spec(project, cluster.cluster, cluster.store)
 
-    carried = carrying.carry(project, job, cluster, home, SilentReporter())
+    def carried(**changes):
+        project, cluster = load(folder, cluster="here"), connect("here", home)
+        project = replace(project, **changes)
+        job = job_spec(project, cluster.cluster, cluster.store)
+        return carrying.carry(project, job, cluster, home, SilentReporter())
+
+    return carried
+
+
+def test_twenty_runs_are_planned_of_what_was_carried_once(carry, calls):
+    carried = carry()
     planned = [plan_run(carried, f"tiny-{number}") for number in range(20)]
 
     assert calls == dict.fromkeys([*ONCE, "source"], 1)
@@ -54,4 +71,25 @@ def test_twenty_runs_are_planned_of_what_was_carried_once(tmp_path, calls):
     assert {(run.plan.code, run.plan.datasets[0].pack) for run in planned} == {
         (carried.code, carried.packs[0].identity)
     }
-    assert planned[7].spec.folder == f"{cluster.store}/runs/tiny-7/logs"
+    assert planned[7].spec.folder == f"{carried.cluster.store}/runs/tiny-7/logs"
+
+
+def test_the_source_is_read_again_when_it_or_its_command_changes(carry, calls, tmp_path):
+    first = carry()
+    assert (carry().resumes, calls["source"]) == (first.resumes, 1)
+
+    carry(command=("python", "train.py", "--fast"))
+    assert calls["source"] == 2
+
+    (tmp_path / "project" / "train.py").write_text("import os\nos.environ['RABASKA_CHECKPOINT']\n")
+    assert carry().resumes != first.resumes
+    assert calls["source"] == 3
+
+
+def test_a_damaged_note_of_how_a_program_resumes_is_read_as_none(carry, calls, home):
+    first = carry()
+    [note] = home.checked.glob("program-*")
+    note.write_text("{")
+
+    assert carry().resumes == first.resumes
+    assert calls["source"] == 2

@@ -1,4 +1,4 @@
-"""What need not be asked or checked again: profiles, last reports of runs, what clusters showed."""
+"""What need not be asked or read again: profiles, programs, reports of runs, what sites showed."""
 
 import hashlib
 import json
@@ -69,6 +69,26 @@ def _read(record: Mapping[str, Any]) -> dict[str, Any]:
         elif name in _DURATIONS and value is not None:
             read[name] = timedelta(seconds=value)
     return read
+
+
+def cached_resumption(folder: Path, project: Path, made_from: list[str]) -> str:
+    """How the program of a project resumes, if the very same was read before; else ""."""
+    try:
+        record = json.loads(_resumption_file(folder, project).read_bytes())
+        return str(record["kind"]) if record["made_from"] == [__version__, *made_from] else ""
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""  # what cannot be read is read from the source again
+
+
+def cache_resumption(folder: Path, project: Path, made_from: list[str], kind: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    record = {"made_from": [__version__, *made_from], "kind": kind}
+    files.write_json(str(_resumption_file(folder, project)), record)
+
+
+def _resumption_file(folder: Path, project: Path) -> Path:
+    digest = hashlib.sha256(str(project).encode(errors="surrogateescape")).hexdigest()
+    return folder / f"program-{digest[:16]}.json"
 
 
 Report = dict[str, Any]

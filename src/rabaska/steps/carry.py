@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rabaska.checkup.subject import resumption_of, started_by
 from rabaska.domain.amounts import say_size
 from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import Dataset, Project
@@ -22,10 +21,10 @@ from rabaska.packing.make_pack import Pack, PackOptions, Progress
 from rabaska.packing.pack_advice import compression_pays, shrinks_to
 from rabaska.packing.pack_cache import complete_manifest
 from rabaska.packing.shard_borders import Samples
+from rabaska.records.caches import cache_resumption, cached_resumption
 from rabaska.records.home import Home
 from rabaska.remote.place import Parcel
 from rabaska.remote.programs import own_files
-from rabaska.scouting import scripts
 from rabaska.settings.project_file import FILE
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.environment import collected, known, prepare, promised, resolve
@@ -130,7 +129,7 @@ def carry(
         packs,
         environment.setup,
         secrets,
-        resumes or _resumes(project),
+        resumes or _resumes(project, code.digest, home),
     )
 
 
@@ -147,10 +146,24 @@ def preview_carry(
     packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
     setup = resolve(project.environment, cluster, nodes=project.resources.nodes).setup
     secrets = promised(project.environment)
-    return Carried(project, job, cluster, code.digest, packs, setup, secrets, _resumes(project))
+    resumes = _read_resumption(project)
+    return Carried(project, job, cluster, code.digest, packs, setup, secrets, resumes)
 
 
-def _resumes(project: Project) -> str:
+def _resumes(project: Project, code: str, home: Home) -> str:
+    """How the program resumes; its source is read once, until it or its command changes."""
+    made_from = [code, *project.command, "", *project.resume]
+    kind = cached_resumption(home.checked, project.folder, made_from)
+    if not kind:
+        kind = _read_resumption(project)
+        cache_resumption(home.checked, project.folder, made_from, kind)
+    return kind
+
+
+def _read_resumption(project: Project) -> str:
+    from rabaska.checkup.subject import resumption_of, started_by
+    from rabaska.scouting import scripts
+
     return resumption_of(project, started_by(project, scripts.find(project.folder))).kind
 
 
