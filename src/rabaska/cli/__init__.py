@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # nothing.
 GROUPS = {
     "Start": {
-        "init": ("rabaska.cli.projects", "Inspect a project and write its rabaska.toml."),
+        "init": ("rabaska.cli.init", "Inspect a project and write its rabaska.toml."),
         "run": ("rabaska.cli.projects", "Send the project to a cluster and start it."),
         "resume": ("rabaska.cli.runs", "Continue a stopped run."),
         "shell": ("rabaska.cli.runs", "Open a shell on a compute node, set up as for a run."),

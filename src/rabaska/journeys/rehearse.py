@@ -28,10 +28,10 @@ from rabaska.remote.place import quoted
 from rabaska.scouting import scripts, training_state
 from rabaska.steps import rehearsal_results
 from rabaska.steps.carry import Carried, carry
-from rabaska.steps.check_job import check_job, check_script
 from rabaska.steps.connect import connect
 from rabaska.steps.draw_curves import picture
-from rabaska.steps.plan_run import job_spec
+from rabaska.steps.findings import check_script
+from rabaska.steps.plan_run import check_job, job_spec
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.rehearsal_results import Left
 

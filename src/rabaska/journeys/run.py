@@ -15,9 +15,8 @@ from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord, enter, forget, remember
 from rabaska.settings.project_file import check_filled
 from rabaska.steps.carry import Carried, carry, preview_carry
-from rabaska.steps.check_job import check_job, check_script
 from rabaska.steps.connect import ConnectedCluster, connect, connect_for_preview
-from rabaska.steps.plan_run import PlannedRun, job_spec, plan_run
+from rabaska.steps.plan_run import PlannedRun, check_job, job_spec, plan_run
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.submit import NameTaken, create, submit
 
@@ -44,6 +43,7 @@ def run(
     check_filled(project)
     if advise:
         from rabaska.steps.earlier_runs import check_advance
+        from rabaska.steps.findings import check_script
 
         check_script(project)
         check_advance(project, on, home, reporter)
@@ -125,6 +125,8 @@ def preview(
     reporter = reporter or SilentReporter()
     check_filled(project)
     if advise:
+        from rabaska.steps.findings import check_script
+
         check_script(project)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)

@@ -8,9 +8,8 @@ from rabaska.jobscript.script import enter_script
 from rabaska.records.home import Home
 from rabaska.remote.place import quoted
 from rabaska.steps.carry import Carried, carry
-from rabaska.steps.check_job import check_job
 from rabaska.steps.connect import ConnectedCluster, connect
-from rabaska.steps.plan_run import PlannedRun, in_job, job_spec, plan_run
+from rabaska.steps.plan_run import PlannedRun, check_job, in_job, job_spec, plan_run
 from rabaska.steps.progress import Reporter
 from rabaska.steps.submit import NameTaken, create
 

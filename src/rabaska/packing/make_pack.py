@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rabaska.errors import DatasetError
 from rabaska.node import files, partial_folder
 from rabaska.node.data import pack_format
-from rabaska.node.data.blocks import is_as_made
+from rabaska.node.data.pack_proof import is_as_made
 from rabaska.node.data.worker_pool import WorkerLost, available, share
 from rabaska.node.partial_folder import PartialFolder
 from rabaska.packing import pack_cache, reuse_shards

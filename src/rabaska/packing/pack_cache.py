@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from rabaska.node import files
 from rabaska.node.data import pack_format
-from rabaska.node.data.blocks import is_as_made
 from rabaska.node.data.pack_format import HEADER, RECORD, Index, Shard
-from rabaska.node.data.pack_proof import refuse_wrong_sizes
+from rabaska.node.data.pack_proof import is_as_made, refuse_wrong_sizes
 from rabaska.packing.write_shards import ShardPart, Written, part_name, records_name
 
 _FOLDER = ".listings"

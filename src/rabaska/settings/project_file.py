@@ -18,9 +18,8 @@ from rabaska.node import private_folders
 from rabaska.node.command_words import placeholders
 from rabaska.settings import document, resolution
 from rabaska.settings.document import Mistake, Path, nearest, refusal
-from rabaska.settings.overrides import with_overrides
 from rabaska.settings.project_tables import Settings
-from rabaska.settings.resolution import Resolved
+from rabaska.settings.resolution import Resolved, with_overrides
 from rabaska.settings.validation import NAME, checked
 
 

@@ -13,9 +13,10 @@ from rabaska.checkup import (
     check_request,
     check_software,
 )
-from rabaska.checkup.subject import Finding, Subject, read_subject
+from rabaska.checkup.subject import Finding, Subject, read_subject, sent_names
 from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import Project
+from rabaska.errors import SettingsError
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.probe_site import ask_site, node_questions, with_node_answers
@@ -65,3 +66,10 @@ def _before_sending(
         questions[_PROGRAM] = check_software.program_question(subject)
     questions.update(check_imports.question(subject))
     return ask_site(cluster.place, questions, usual={}) if questions else {}
+
+
+def check_script(project: Project) -> None:
+    """Refuse a command whose script is not sent: its job would wait in the queue for nothing."""
+    missing = check_command.missing_script(project, sent_names(project))
+    if missing:
+        raise SettingsError(missing.what, why=missing.why, hint=missing.fix)

@@ -1,4 +1,4 @@
-"""Plan a run: everything about its jobs decided, nothing done."""
+"""Check and plan a run: everything about its jobs decided, nothing done."""
 
 import uuid
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.data_placement import memory_folder, shared_folder
-from rabaska.domain.job_request import with_site_defaults
+from rabaska.domain.job_request import check_launch, with_site_defaults
 from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources
 from rabaska.domain.projects import Project
 from rabaska.domain.secrets import Secrets, parted
@@ -24,10 +24,13 @@ from rabaska.node.record.plan import (
     RequestedResources,
     StagedData,
 )
+from rabaska.remote.place import Nowhere
 from rabaska.schedulers.spelling import job_name
+from rabaska.settings.project_file import check_data
 from rabaska.sites.questions import OUTSIDE
 from rabaska.steps.carry import Carried
 from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.progress import Reporter
 
 MORE = "job-more.sh"  # the script of a job that the run itself adds
 
@@ -69,6 +72,18 @@ def job_spec(project: Project, cluster: Cluster, store: str) -> JobSpec:
         native=(*cluster.native, *project.native),
         launch=project.launch,
     )
+
+
+def check_job(
+    project: Project, job: JobSpec, cluster: ConnectedCluster, reporter: Reporter
+) -> None:
+    """Refuse what cannot run there; report what its scheduler cannot do, and was not asked."""
+    check_data(project)
+    check_launch(job, cluster.cluster, cluster.scheduler.capabilities)
+    if isinstance(cluster.place, Nowhere):
+        reporter.warn(f"{cluster.place.why}; paths are shown as the profile spells them")
+    for sentence in cluster.scheduler.unmet(job):
+        reporter.warn(sentence)
 
 
 def _log_folder(store: str, run: str) -> str:

@@ -15,10 +15,10 @@ from typing import Callable, Iterator, List
 
 from .. import files, partial_folder
 from . import pack_proof, stage
-from .blocks import blocks_of, copy_blocks, is_as_made
+from .blocks import blocks_of, copy_blocks
 from .free_space import free_memory
 from .pack_format import INDEX, MANIFEST, BadPack, Manifest
-from .pack_proof import open_manifest
+from .pack_proof import is_as_made, open_manifest
 
 ENDING = ".arriving"
 SOURCE = "arriving-from"  # in the folder: where the whole pack lies

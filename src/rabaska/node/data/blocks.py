@@ -4,7 +4,7 @@ import io
 import os
 from typing import Iterable, Iterator, List, NamedTuple, Union
 
-from .pack_format import BLOCK, BadPack, Manifest, Shard
+from .pack_format import BLOCK, BadPack, Manifest
 from .read_ahead import Watch, ahead
 
 try:
@@ -14,7 +14,7 @@ except ImportError:  # it is optional: only speed is lost
 
 STREAMS = 16
 _PIECE = 2**20
-_ROOM = 2**18  # small enough to stay in the processor's cache between reading, summing and writing
+ROOM = 2**18  # small enough to stay in the processor's cache between reading, summing and writing
 _PAGE = 2**16  # the largest that processors in clusters use
 
 
@@ -78,7 +78,7 @@ def _copied(reading: io.RawIOBase, writing: int, block: Block) -> int:
     """Copy one block and return its crc32."""
     crc, offset = 0, block.number * BLOCK
     end = offset + block.size
-    room = memoryview(bytearray(min(_ROOM, block.size)))
+    room = memoryview(bytearray(min(ROOM, block.size)))
     reading.seek(offset)
     while offset < end:
         count = reading.readinto(room[: end - offset])
@@ -87,35 +87,6 @@ def _copied(reading: io.RawIOBase, writing: int, block: Block) -> int:
         crc = crc32(room[:count], crc)
         write_at(writing, room[:count], offset)
         offset += count
-    return crc
-
-
-def is_as_made(folder: str, shard: Shard) -> bool:
-    """Whether every block of a shard is what it was when it was made."""
-    try:
-        with open(os.path.join(folder, shard.name), "rb", buffering=0) as reading:
-            if os.fstat(reading.fileno()).st_size != shard.size:
-                return False
-            return all(
-                _block_sum(reading, number) == crc or _block_sum(reading, number, again=True) == crc
-                for number, crc in enumerate(shard.crcs)
-            )
-    except OSError:
-        return False
-
-
-def _block_sum(reading: io.RawIOBase, number: int, *, again: bool = False) -> int:
-    """The crc32 of a block; `again` from the disk, not from what the system remembers of it."""
-    if again:
-        forget(reading.fileno(), number * BLOCK, BLOCK)
-    crc, left = 0, BLOCK
-    room = memoryview(bytearray(_ROOM))
-    reading.seek(number * BLOCK)
-    while left:
-        count = reading.readinto(room[:left])
-        if not count:
-            break
-        crc, left = crc32(room[:count], crc), left - count
     return crc
 
 

@@ -1,11 +1,12 @@
 """What is known of a pack: sealed as it was made, and which of its shards are proven or damaged."""
 
+import io
 import os
 from typing import Optional, Tuple
 
 from .. import files
-from .blocks import is_as_made
-from .pack_format import INDEX, BadPack, Index, Manifest, load_manifest, sha256_of
+from .blocks import ROOM, crc32, forget
+from .pack_format import BLOCK, INDEX, BadPack, Index, Manifest, Shard, load_manifest, sha256_of
 
 PROVEN = "proven"
 DAMAGED = "damaged"
@@ -92,3 +93,32 @@ def _refuse_wrong_size(path: str, size: int) -> None:
         raise BadPack("{} is missing".format(path))
     if actual != size:
         raise BadPack("{} has {} bytes, not {}".format(path, actual, size))
+
+
+def is_as_made(folder: str, shard: Shard) -> bool:
+    """Whether every block of a shard is what it was when it was made."""
+    try:
+        with open(os.path.join(folder, shard.name), "rb", buffering=0) as reading:
+            if os.fstat(reading.fileno()).st_size != shard.size:
+                return False
+            return all(
+                _block_sum(reading, number) == crc or _block_sum(reading, number, again=True) == crc
+                for number, crc in enumerate(shard.crcs)
+            )
+    except OSError:
+        return False
+
+
+def _block_sum(reading: io.RawIOBase, number: int, *, again: bool = False) -> int:
+    """The crc32 of a block; `again` from the disk, not from what the system remembers of it."""
+    if again:
+        forget(reading.fileno(), number * BLOCK, BLOCK)
+    crc, left = 0, BLOCK
+    room = memoryview(bytearray(ROOM))
+    reading.seek(number * BLOCK)
+    while left:
+        count = reading.readinto(room[:left])
+        if not count:
+            break
+        crc, left = crc32(room[:count], crc), left - count
+    return crc

@@ -11,8 +11,8 @@ from ..record import (
     chain_rule,
     jobs,
     learned_patterns,
-    plan,
     resume_evidence,
+    secrets_file,
     standstill,
     step_tracks,
 )
@@ -76,7 +76,7 @@ def _write_done(work: Work) -> None:
     """Before all else: after the record of its end, the job no longer holds the run."""
     try:
         files.write_json(work.run.done, {"job": work.job, "time": time.time()})
-        plan.remove_secrets(work.run)
+        secrets_file.remove_secrets(work.run)
     except OSError as problem:
         say("could not record that the run is finished: {}".format(problem))
 

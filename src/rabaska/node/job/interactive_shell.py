@@ -14,7 +14,7 @@ import time
 from typing import Dict, List
 
 from .. import processes, umask
-from ..record import events, plan
+from ..record import events, plan, secrets_file
 from ..record.run_folder import RunFolder
 from . import (
     node_checks,
@@ -113,7 +113,7 @@ def _environment(
         "RABASKA_LOCAL": local,
     }
     given = dict(os.environ, **run_plan.variables)
-    given.update(plan.load_secrets(run, list(run_plan.secrets)))
+    given.update(secrets_file.load_secrets(run, list(run_plan.secrets)))
     return program_environment.provide(program_command.environment(places, given, extra), run)
 
 

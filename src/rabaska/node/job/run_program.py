@@ -9,7 +9,7 @@ from typing import Dict, Optional
 
 from .. import files, processes
 from ..data import free_space, pack_format
-from ..record import chain_rule, jobs, plan, step_tracks
+from ..record import chain_rule, jobs, secrets_file, step_tracks
 from ..record.events import say
 from . import (
     finish,
@@ -154,7 +154,7 @@ def start_program(
     task = launch.task_words(work.plan.signal, failed if launch.by_starter(how) else None)
     words = launch.launched(words, how, where, task)
     given = dict(os.environ, **work.plan.variables)
-    given.update(plan.load_secrets(work.run, list(work.plan.secrets)))
+    given.update(secrets_file.load_secrets(work.run, list(work.plan.secrets)))
     variables = prepare_program.run_variables(work, local)
     variables.update(launch.variables(how, where, given))
     variables.update(launch.mpi_variables(how, work.run.path, given))

@@ -1,8 +1,7 @@
-"""run.json and secrets.json: the plan of a run, written once, read by every job."""
+"""run.json: the plan of a run, written once, read by every job."""
 
 import json
 import os
-import stat
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from .. import files
@@ -154,38 +153,12 @@ class Plan(NamedTuple):
 # Both are read from `about`.
 _IN_ABOUT = ("origin", "request")
 # A run that was submitted before they were known has none of them.
-_ADDED_LATER = (
-    "launch",
-    "nearby",
-    "watch",
-    "cuts",
-    "tries",
-    "growth",
-    "id",
-    "resumes",
-    "secrets",
-)
+_ADDED_LATER = ["launch", "nearby", "watch", "cuts", "tries", "growth", "id", "resumes", "secrets"]
 
-
-_SHAPE = {
-    "run": str,
-    "command": list,
-    "resume": list,
-    "code": str,
-    "datasets": list,
-    "patterns": list,
-    "keep": list,
-    "variables": dict,
-    "walltime": field_types.NUMBER,
-    "grace": field_types.NUMBER,
-    "signal": str,
-    "jobs": int,
-    "progress": str,
-    "watch": bool,
-    "tries": str,
-    "id": str,
-    "resumes": str,
-}  # type: field_types.Shape
+_SHAPE = dict.fromkeys(["run", "code", "signal", "progress", "tries", "id", "resumes"], str)  # type: field_types.Shape
+_SHAPE.update(dict.fromkeys(["command", "resume", "datasets", "patterns", "keep"], list))
+_SHAPE.update(dict.fromkeys(["walltime", "grace"], field_types.NUMBER))
+_SHAPE.update(variables=dict, jobs=int, watch=bool)
 
 
 _ORIGIN = dict.fromkeys(Origin._fields, str)  # type: field_types.Shape
@@ -312,33 +285,3 @@ def load(run: RunFolder) -> Optional[Plan]:
         raise ValueError("run.json is damaged: {}: {}".format(type(problem).__name__, problem))
     missing = [one for one in learned_patterns.learned(run) if one not in found.patterns]
     return found._replace(patterns=found.patterns + missing) if found.patterns else found
-
-
-class SecretsMissing(OSError):
-    """The program cannot have what it was promised."""
-
-
-def load_secrets(run: RunFolder, names: List[str]) -> Dict[str, str]:
-    """The values of `names`; SecretsMissing where they cannot be had, or not be trusted."""
-    if not names:
-        return {}
-    try:
-        found = os.lstat(run.secrets)
-    except OSError as problem:
-        raise SecretsMissing("{} cannot be read: {}".format(run.secrets, problem.strerror))
-    private = stat.S_ISREG(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
-    if not private or found.st_uid != os.getuid():
-        raise SecretsMissing("{} is not private to you, so it is not used".format(run.secrets))
-    try:
-        values = files.read_json(run.secrets) or {}
-    except ValueError:
-        values = {}
-    missing = [name for name in names if name not in values]
-    if missing:
-        raise SecretsMissing("{} has no {}".format(run.secrets, ", ".join(missing)))
-    return {name: files.native(str(values[name])) for name in names}
-
-
-def remove_secrets(run: RunFolder) -> None:
-    """Remove the file: no job will need it any more."""
-    files.remove_if_there(run.secrets)
