@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node import private_folders
+from rabaska.node import private_files
 from rabaska.node.data import shared_copy
 from rabaska.node.job import job_folder
 
@@ -38,14 +38,14 @@ def mode(path):
 
 
 def test_a_new_folder_is_closed_to_others_and_has_a_name_nobody_guesses(open_place):
-    first, second = (private_folders.new_folder(str(open_place)) for _ in range(2))
+    first, second = (private_files.new_folder(str(open_place)) for _ in range(2))
 
     assert first != second
     assert mode(first) == 0o700
 
 
 def test_a_missing_folder_is_made_and_closed(open_place):
-    private_folders.new_folder(str(open_place / "ada"))
+    private_files.new_folder(str(open_place / "ada"))
 
     assert mode(open_place / "ada") == 0o700
 
@@ -55,8 +55,8 @@ def test_a_missing_folder_is_made_and_closed(open_place):
 def test_a_folder_that_somebody_else_prepared_is_refused(open_place, mode):
     as_bob(open_place / "ada", mode=mode)
 
-    with pytest.raises(private_folders.NotPrivate, match=f"ada belongs to user {BOB}"):
-        private_folders.new_folder(str(open_place / "ada"))
+    with pytest.raises(private_files.NotPrivate, match=f"ada belongs to user {BOB}"):
+        private_files.new_folder(str(open_place / "ada"))
 
 
 @root
@@ -65,20 +65,19 @@ def test_a_link_that_somebody_else_laid_is_not_followed(open_place, tmp_path):
     (open_place / "ada").symlink_to(tmp_path / "mine")
     os.chown(open_place / "ada", BOB, BOB, follow_symlinks=False)
 
-    assert "belongs to" in private_folders.danger(str(open_place / "ada"))
-    assert "belongs to" in private_folders.danger(str(open_place / "ada" / "below"))
+    assert "belongs to" in private_files.danger(str(open_place / "ada"))
+    assert "belongs to" in private_files.danger(str(open_place / "ada" / "below"))
 
 
 def test_a_link_of_ones_own_is_followed_to_where_it_leads(open_place, tmp_path):
     (open_place / "ada").symlink_to("../mine")
     (tmp_path / "mine").mkdir()
-    assert private_folders.danger(str(open_place / "ada")) == ""
+    assert private_files.danger(str(open_place / "ada")) == ""
 
     (tmp_path / "mine").chmod(0o777)
 
     assert (
-        private_folders.danger(str(open_place / "ada"))
-        == f"others may write to {open_place}/../mine"
+        private_files.danger(str(open_place / "ada")) == f"others may write to {open_place}/../mine"
     )
 
 
@@ -86,7 +85,7 @@ def test_links_in_a_circle_end(open_place):
     (open_place / "a").symlink_to("b")
     (open_place / "b").symlink_to("a")
 
-    assert "circle" in private_folders.danger(str(open_place / "a"))
+    assert "circle" in private_files.danger(str(open_place / "a"))
 
 
 @pytest.mark.parametrize("what", ["fifo", "file"])
@@ -94,23 +93,23 @@ def test_what_is_no_folder_is_refused(open_place, what):
     path = open_place / "ada"
     os.mkfifo(path) if what == "fifo" else path.touch()
 
-    assert private_folders.danger(str(path)) == f"{path} is not a folder"
-    assert private_folders.claim(str(path)) == f"{path} is not a folder"
+    assert private_files.danger(str(path)) == f"{path} is not a folder"
+    assert private_files.claim(str(path)) == f"{path} is not a folder"
 
 
 def test_a_folder_to_which_others_may_write_is_refused_even_if_it_is_ours(open_place):
     (open_place / "ada").mkdir()
     (open_place / "ada").chmod(0o777)
 
-    assert private_folders.claim(str(open_place / "ada")) == f"others can list {open_place}/ada"
-    with pytest.raises(private_folders.NotPrivate, match="others may write"):
-        private_folders.new_folder(str(open_place / "ada"))
+    assert private_files.claim(str(open_place / "ada")) == f"others can list {open_place}/ada"
+    with pytest.raises(private_files.NotPrivate, match="others may write"):
+        private_files.new_folder(str(open_place / "ada"))
 
 
 def test_a_folder_of_ours_that_others_may_only_read_is_closed_to_them(open_place):
     (open_place / "ada").mkdir(mode=0o755)
 
-    assert private_folders.claim(str(open_place / "ada")) == ""
+    assert private_files.claim(str(open_place / "ada")) == ""
     assert mode(open_place / "ada") == 0o700
 
 

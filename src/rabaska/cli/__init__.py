@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from rabaska.node import umask
+from rabaska.node import private_files
 
 TYPE_CHECKING = False  # as a type checker reads it; `--help` shall not wait for `typing`
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ Options:
 def main(argv: list[str] | None = None) -> None:
     """The program `rabaska`; its exit codes are those of `rabaska.errors`."""
     if argv is None:  # this process is ours alone
-        umask.close()
+        private_files.close_umask()
     try:
         exit_code = _exit_code(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from rabaska.domain.amounts import say_duration
 from rabaska.domain.jobs import InJob, JobSpec
-from rabaska.node import umask
+from rabaska.node import private_files
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ def render(
 
 
 def closed(in_job: InJob) -> list[str]:
-    own_umask = f'{umask.VARIABLE}="$(umask)"'
-    return [own_umask, f"export {umask.VARIABLE}", f"umask {in_job.umask}"]
+    own_umask = f'{private_files.UMASK}="$(umask)"'
+    return [own_umask, f"export {private_files.UMASK}", f"umask {in_job.umask}"]
 
 
 def _with_end(in_job: InJob, spec: JobSpec) -> InJob:

@@ -13,7 +13,7 @@ from rabaska.domain.data_placement import TierSpeed, best_mode, place
 from rabaska.domain.projects import Dataset
 from rabaska.errors import DamagedPack, DatasetError, SettingsError, WrongUse
 from rabaska.journeys.pack import pack_dataset
-from rabaska.node import partial_folder, umask
+from rabaska.node import partial_folder, private_files
 from rabaska.node.data import pack_files, pack_format, storage_speed
 from rabaska.node.data import verify as verify_pack
 from rabaska.node.data.pack_format import MANIFEST, Entry
@@ -203,7 +203,7 @@ def extract(pack: Path, names: Sequence[str], target: Path, reporter: Reporter) 
         paths = [os.fsencode(name.strip("/")) for name in names]
         progress = progress_of(f"extracting {pack.name}", reporter)
         try:
-            with umask.AsUser():
+            with private_files.AsUser():
                 return pack_files.extract(os.fspath(pack), os.fspath(target), paths, progress)
         except FileExistsError:
             raise

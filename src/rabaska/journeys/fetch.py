@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rabaska.domain import untrusted
 from rabaska.errors import CommandFailed, NoSuchRun, ResultsMissing, WrongUse
-from rabaska.node import files, umask
+from rabaska.node import files, private_files
 from rabaska.node.record.jobs import not_kept
 from rabaska.node.record.run_folder import RunFolder
 from rabaska.records.home import Home
@@ -104,7 +104,7 @@ def fetch(
     refuse_others(folder, record, is_default=to is None)
     reporter = reporter or SilentReporter()
     moved = progress_of(f"fetching {record.name}", reporter)
-    with umask.AsUser():  # results are for whoever may see the project
+    with private_files.AsUser():  # results are for whoever may see the project
         came = _bring_carried(record, cluster, folder, leave_out, moved)
         records = cluster.place.bring(
             record.path, folder / "run", cluster, leave_out=_NOT_BROUGHT, moved=moved

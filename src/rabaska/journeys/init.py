@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.errors import NoSpace, WrongUse
-from rabaska.node import files, umask
+from rabaska.node import files, private_files
 from rabaska.scouting import settings_draft
 from rabaska.scouting.project_facts import Guess, scout
 
@@ -66,7 +66,7 @@ def write(proposal: Proposal, target: Path, *, overwrite: bool = False) -> None:
             hint="edit it, or let `rabaska init --force` write a new one over it",
         )
     try:
-        with umask.AsUser():
+        with private_files.AsUser():
             files.write_whole(str(target), proposal.text)
     except OSError as problem:
         full = problem.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -128,7 +128,7 @@ def _refuse_owner(path: str) -> None:
 
 def _refuse_writers(path: str) -> None:
     """Whoever may write there could put something of theirs in the place of ours."""
-    from rabaska.node.private_folders import others_write
+    from rabaska.node.private_files import others_write
 
     try:
         status = os.stat(path)  # noqa: PTH116

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rabaska.errors import CommandFailed
-from rabaska.node import files, private_folders
+from rabaska.node import files, private_files
 from rabaska.node.data.pack_safety import leads_out
 
 NOTE = ".fetched.json"
@@ -150,7 +150,7 @@ def make_folder(folder: Path, target: Path) -> None:
     The results may lie behind a link that the user made, but behind nobody else's.
     """
     for step in (target, *target.parents):
-        if step.is_symlink() and step.lstat().st_uid not in private_folders.trusted():
+        if step.is_symlink() and step.lstat().st_uid not in private_files.trusted():
             raise _behind_link(folder, step)
     target.mkdir(parents=True, exist_ok=True)
     step = target

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rabaska.errors import Unreachable
-from rabaska.node.umask import VARIABLE
+from rabaska.node.private_files import UMASK
 from rabaska.remote.fetch_record import FetchResult
 from rabaska.remote.ssh_errors import ConnectionLost
 
@@ -130,7 +130,7 @@ def surely(attempt: Callable[[], Outcome]) -> Outcome:
 
 def closed(umask: str) -> str:
     """Shell words: what follows is made for the user alone, and the user's own umask is kept."""
-    return f"export {VARIABLE}=$(umask); umask {umask}"
+    return f"export {UMASK}=$(umask); umask {umask}"
 
 
 def quoted(words: Sequence[str]) -> str:

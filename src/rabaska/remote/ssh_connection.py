@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from rabaska.errors import Unreachable
-from rabaska.node import private_folders
+from rabaska.node import private_files
 from rabaska.remote import programs
 from rabaska.remote.ssh_errors import NoAnswer, not_begun
 
@@ -23,7 +23,7 @@ def private_socket_folder() -> str:
     """
     refused = ""
     for folder in _places():
-        why = private_folders.claim(folder)
+        why = private_files.claim(folder)
         if not why:
             return folder
         refused = refused or why

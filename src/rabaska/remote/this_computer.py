@@ -9,7 +9,7 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import cast
 
-from rabaska.node import files, umask
+from rabaska.node import files, private_files
 from rabaska.remote import programs
 from rabaska.remote.fetch_here import copy_new
 from rabaska.remote.fetch_record import FetchResult
@@ -147,7 +147,7 @@ class Here:
 def _closed(script: str) -> str:
     """The script as part of our command line, which knows the user's umask, or of a program that
     imports us, which has it."""
-    return script if umask.users() is not None else f"{closed('077')}\n{script}"
+    return script if private_files.users_umask() is not None else f"{closed('077')}\n{script}"
 
 
 def copy_tree(source: Path, target: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from rabaska.domain.amounts import say_duration
 from rabaska.domain.projects import FILL_IN, PLACEHOLDERS, Dataset, Project
 from rabaska.errors import SettingsError
-from rabaska.node import private_folders
+from rabaska.node import private_files
 from rabaska.node.command_words import placeholders
 from rabaska.settings import document, resolution
 from rabaska.settings.document import Mistake, Path, nearest, refusal
@@ -140,7 +140,7 @@ def _refuse_foreign_file(file: File, start: File) -> None:
     such as /tmp, where everybody may put things.
     """
     owner = file.lstat().st_uid
-    if owner in private_folders.trusted():
+    if owner in private_files.trusted():
         return
     is_meant = file.parent == start or start.stat().st_uid == owner
     if is_meant and not file.parent.stat().st_mode & stat.S_IWOTH:

@@ -12,7 +12,7 @@ import os
 import time
 from typing import NamedTuple, Optional
 
-from .. import partial_folder, private_folders
+from .. import partial_folder, private_files
 from . import background_copy, pack_proof
 from .free_space import disk_room
 
@@ -93,7 +93,7 @@ def own_folder(root: str, name: str) -> Optional[partial_folder.PartialFolder]:
 def _home(root: str) -> Optional[str]:
     """Our own folder in a place where others may make folders too."""
     home = os.path.join(root, "rabaska-{}".format(os.getuid()))
-    why = private_folders.claim(home)
+    why = private_files.claim(home)
     if why:
         print("rabaska: {} is not used: {}".format(home, why), flush=True)
     return None if why else home

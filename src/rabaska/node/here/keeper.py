@@ -10,7 +10,7 @@ import time
 import traceback
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .. import own_program, processes, umask
+from .. import own_program, private_files, processes
 from . import elements, locks, slots
 from . import queue as queues
 from .directives import output_path
@@ -131,7 +131,7 @@ def _start(queue: Queue, job: QueuedJob, element: int, begun: Begun) -> "subproc
             stdout=output,
             stderr=output,
             start_new_session=True,
-            preexec_fn=umask.restore,  # noqa: PLW1509 (there is one thread)
+            preexec_fn=private_files.restore_umask,  # noqa: PLW1509 (there is one thread)
         )
     finally:
         os.close(output)

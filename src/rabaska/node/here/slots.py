@@ -7,7 +7,7 @@ import stat
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
-from .. import files, private_folders, processes, timed_command
+from .. import files, private_files, processes, timed_command
 from . import locks
 from . import queue as queues
 from .directives import Refused
@@ -128,7 +128,7 @@ def _temporary() -> str:
     """The folder for temporary files, or the usual one where others could meddle with it."""
     chosen = os.environ.get("TMPDIR") or "/tmp"
     usable = (
-        os.path.isdir(chosen) and os.access(chosen, os.W_OK) and not private_folders.danger(chosen)
+        os.path.isdir(chosen) and os.access(chosen, os.W_OK) and not private_files.danger(chosen)
     )
     return chosen if usable else "/tmp"
 

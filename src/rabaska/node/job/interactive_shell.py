@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Dict, List
 
-from .. import processes, umask
+from .. import private_files, processes
 from ..record import events, plan, secrets_file
 from ..record.run_folder import RunFolder
 from . import (
@@ -145,7 +145,7 @@ def _run(words: List[str], code: str, environment: Dict[str, str]) -> int:
             words,
             cwd=code,
             env=environment,
-            preexec_fn=umask.restore,  # noqa: PLW1509 (there is one thread)
+            preexec_fn=private_files.restore_umask,  # noqa: PLW1509 (there is one thread)
         )
         ended = process.wait()
     except OSError as problem:

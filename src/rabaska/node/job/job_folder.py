@@ -19,14 +19,14 @@ import tempfile
 import time
 from typing import Iterator, List, Mapping, Optional
 
-from .. import files, partial_folder, private_folders, processes
+from .. import files, partial_folder, private_files, processes
 from ..data import free_space
 
 FOLDER = "RABASKA_SPACE"  # set by a job script that made one for the agent
 
 _OWNER = "owner.json"
 _JOB = "job"
-_NAME = re.compile(re.escape(private_folders.PREFIX) + r"[0-9a-f]{16}\Z")
+_NAME = re.compile(re.escape(private_files.PREFIX) + r"[0-9a-f]{16}\Z")
 _USUAL = ("/tmp", "/var/tmp")
 _FORGOTTEN = 45 * 24 * 3600  # seconds: longer than any job
 
@@ -60,7 +60,7 @@ def make(wanted: str, *, all_nodes: bool = False, owner: Optional[int] = None) -
     problem = OSError("no folder for temporary files can be written to")
     for base in _bases(wanted, all_nodes):
         try:
-            path = private_folders.new_folder(base)
+            path = private_files.new_folder(base)
         except OSError as error:
             problem = error
             if wanted and base == os.path.abspath(wanted):
@@ -82,7 +82,7 @@ def _words(problem: OSError) -> str:
 def _bases(wanted: str, all_nodes: bool) -> Iterator[str]:
     if wanted:
         wanted = os.path.abspath(wanted)
-        above = private_folders.open_to_all_above(wanted)
+        above = private_files.open_to_all_above(wanted)
         if not (all_nodes and above):
             yield wanted
         if above:
@@ -99,16 +99,16 @@ def given(environment: Mapping[str, str]) -> str:
     agent, and that process has signed it.
     """
     path = environment.get(FOLDER, "")
-    owner = _read(path) if path and not private_folders.not_ours(path) else None
+    owner = _read(path) if path and not private_files.not_ours(path) else None
     here = processes.boot_id(), os.getpid()
     return path if owner is not None and (owner.get("boot"), owner.get("pid")) == here else ""
 
 
 def job_folder(path: str) -> str:
     """Make the part of it that one job uses; NotPrivate where it is not ours alone."""
-    why = private_folders.not_ours(path)
+    why = private_files.not_ours(path)
     if why:
-        raise private_folders.NotPrivate(why)
+        raise private_files.NotPrivate(why)
     folder = os.path.join(path, _JOB)
     os.mkdir(folder, 0o700)
     return folder
@@ -116,9 +116,9 @@ def job_folder(path: str) -> str:
 
 def make_at(path: str) -> None:
     """Make this very folder, unless it is ours already; NotPrivate when it is somebody else's."""
-    why = private_folders.danger(os.path.dirname(path))
+    why = private_files.danger(os.path.dirname(path))
     if why:
-        raise private_folders.NotPrivate(why)
+        raise private_files.NotPrivate(why)
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
@@ -126,16 +126,16 @@ def make_at(path: str) -> None:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         os.mkdir(path, 0o700)
-    why = private_folders.not_ours(path)
+    why = private_files.not_ours(path)
     if why:
-        raise private_folders.NotPrivate(why)
+        raise private_files.NotPrivate(why)
     if not os.path.exists(os.path.join(path, _OWNER)):
         _sign(path, None)
 
 
 def remove(path: str) -> None:
     """Remove a folder that `make` made, read-only folders inside included."""
-    if _NAME.match(os.path.basename(path)) and not private_folders.not_ours(path):
+    if _NAME.match(os.path.basename(path)) and not private_files.not_ours(path):
         partial_folder.remove_tree(path)
 
 
@@ -165,7 +165,7 @@ def _sweep(base: str) -> None:
         return  # a folder in which we may make folders, and not look
     for name in names:
         path = os.path.join(base, name)
-        if _NAME.match(name) and not private_folders.not_ours(path) and _is_left(path):
+        if _NAME.match(name) and not private_files.not_ours(path) and _is_left(path):
             try:
                 partial_folder.remove_tree(path)
             except OSError:

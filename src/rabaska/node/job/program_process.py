@@ -7,7 +7,7 @@ import subprocess
 import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
-from .. import environment_variables, processes, umask
+from .. import environment_variables, private_files, processes
 from ..record import chain_rule
 from ..record.run_folder import RunFolder
 from .stop_signals import Stop
@@ -81,7 +81,7 @@ def start_below(
     output: Optional[int] = None,
 ) -> "subprocess.Popen[bytes]":
     """Start a process that does not outlive this one."""
-    before = umask.restored(_die_with(os.getpid()), environment)
+    before = private_files.umask_restored(_die_with(os.getpid()), environment)
     try:
         return subprocess.Popen(
             words,

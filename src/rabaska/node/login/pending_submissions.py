@@ -16,7 +16,7 @@ import subprocess
 import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .. import files, processes, timed_command, umask
+from .. import files, private_files, processes, timed_command
 from ..record import jobs
 from ..record.run_folder import RunFolder
 from ..record.submissions import JOB_ID, NOT_KNOWN, submissions
@@ -62,7 +62,7 @@ def run_noting(run: RunFolder, words: List[str], mark: str) -> SubmitAnswer:
                 stdout=said,
                 stderr=complained,
                 # Slurm hands the umask of the submitting process on to the job.
-                preexec_fn=umask.restored(sign),  # noqa: PLW1509 - this process has one thread
+                preexec_fn=private_files.umask_restored(sign),  # noqa: PLW1509 - this process has one thread
             )
         except OSError as problem:
             # As a shell says it; what was not started has submitted nothing.

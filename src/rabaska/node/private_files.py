@@ -1,17 +1,11 @@
-"""Folders that no other user can read, list or replace, in places where everybody may write.
-
-A folder is as private as the folders above it: who may write to one of those can rename ours and
-put another in its place. So every step of a path is looked at, by `lstat`.
-
-Imports next to nothing: `status` on the laptop reads here before anything else.
-"""
+"""Files and folders that nobody else can read or change, and the umask that makes them so."""
 
 import os
 import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List, Optional
+    from typing import Callable, List, Mapping, Optional
 
 PREFIX = "rabaska-"
 
@@ -179,3 +173,52 @@ def open_to_all_above(path: str) -> "Optional[str]":
             return path
         path = os.path.dirname(path)
     return None
+
+
+UMASK = "RABASKA_UMASK"  # the user's own, in octal digits
+
+_OUR_UMASK = 0o077
+
+
+def close_umask() -> None:
+    """From now on, what this process and its children write is nobody else's."""
+    os.environ[UMASK] = "{:03o}".format(os.umask(_OUR_UMASK))
+
+
+def users_umask(environment: "Optional[Mapping[str, str]]" = None) -> "Optional[int]":
+    """The user's own umask; None where nobody has changed it."""
+    try:
+        return int((environment or os.environ).get(UMASK, ""), 8) & 0o777
+    except ValueError:
+        return None
+
+
+def restore_umask(environment: "Optional[Mapping[str, str]]" = None) -> None:
+    """Give the user's own umask to this process, which is about to become the user's program."""
+    own = users_umask(environment)
+    if own is not None:
+        os.umask(own)
+
+
+def umask_restored(
+    act: "Callable[[], None]", environment: "Optional[Mapping[str, str]]" = None
+) -> "Callable[[], None]":
+    """`act` and then `restore`, for the moment between fork and exec."""
+
+    def both() -> None:
+        act()
+        restore_umask(environment)
+
+    return both
+
+
+class AsUser:
+    """Inside the `with`, files are made as the user's own programs would make them."""
+
+    def __enter__(self) -> None:
+        own = users_umask()
+        self._before = None if own is None else os.umask(own)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            os.umask(self._before)
