@@ -79,15 +79,15 @@ def read_ended(run: RunFolder, job: int) -> Optional[Ended]:
 
 def damaged(run: RunFolder) -> List[str]:
     """The records of jobs that are there and cannot be read, as they are called in the run."""
-    found = []  # type: List[str]
+    paths = []  # type: List[str]
     for number in run.jobs():
         for path, record in (
             (run.begun(number), read_begun(run, number)),
             (run.ended(number), read_ended(run, number)),
         ):
             if record is None and os.path.exists(path):
-                found.append(os.path.relpath(path, run.path))
-    return found
+                paths.append(os.path.relpath(path, run.path))
+    return paths
 
 
 def _is_damaged(saved: Saved) -> bool:
@@ -104,9 +104,9 @@ def _read(path: str) -> Optional[files.Json]:
 
 
 def _fields(kind: Any, value: files.Json, job: int) -> files.Json:
-    found = {name: value.get(name) for name in kind._fields}
-    found["job"] = job
-    return found
+    fields = {name: value.get(name) for name in kind._fields}
+    fields["job"] = job
+    return fields
 
 
 def history(
@@ -121,13 +121,13 @@ def history(
     last job left no record of its end; then what it saved shows on disk alone.
     """
     holder = run.holder()
-    found = [
+    ended = [
         _job(run, number, newest, running=number == holder and not last_is_over)
         for number in range(1, holder + 1)
     ]
-    if judged is not None and found and found[-1].how == chain_rule.LOST:
-        found[-1] = _begun_anew(found[-1], judged(holder))
-    return found
+    if judged is not None and ended and ended[-1].how == chain_rule.LOST:
+        ended[-1] = _begun_anew(ended[-1], judged(holder))
+    return ended
 
 
 def _begun_anew(job: chain_rule.Job, judged: Optional[files.Json]) -> chain_rule.Job:
@@ -184,15 +184,15 @@ def not_kept(run: RunFolder, output: str) -> List[str]:
 
     Who took the run up again knows what was missing by then.
     """
-    found = []  # type: List[str]
+    paths = []  # type: List[str]
     last = max(run.jobs(), default=0)
     for number in range(forgiven(run) + 1, last + 1):
         ended = read_ended(run, number)
         for path in (ended.missing if ended is not None else None) or []:
             # The last version of a file may be missing where an older one was kept.
             if number == last or not os.path.lexists(os.path.join(output, path)):
-                found.append(path)
-    return list(dict.fromkeys(found))
+                paths.append(path)
+    return list(dict.fromkeys(paths))
 
 
 def newest(
@@ -206,7 +206,7 @@ def newest(
     With `damaged` it is read whole, and damaged ones are set aside and told: for the holder of
     the run, before its program starts. Without, a look at sizes and headers is enough.
     """
-    found = newest_checkpoint.newest_valid(
+    checkpoint = newest_checkpoint.newest_valid(
         run.carried(job),
         patterns,
         set_aside=damaged is not None,
@@ -214,10 +214,10 @@ def newest(
         deep=damaged is not None,
         looks=_looks(run, job),
     )
-    return None if found is None else dict(found._asdict())
+    return None if checkpoint is None else dict(checkpoint._asdict())
 
 
 def _looks(run: RunFolder, job: int) -> List[Look]:
     """What lay there before the programs of the last jobs started (see `tracks`)."""
-    found = [_read(run.found(number)) for number in range(job, max(0, job - _LOOKS), -1)]
-    return [each.get("saves") or {} for each in found if each is not None]
+    records = [_read(run.found(number)) for number in range(job, max(0, job - _LOOKS), -1)]
+    return [record.get("saves") or {} for record in records if record is not None]
