@@ -109,6 +109,24 @@ def test_a_file_that_was_changed_here_and_later_there_is_kept_beside_the_new_one
     assert (again.files, again.aside) == (0, ())
 
 
+def test_a_file_that_was_here_before_the_first_fetch_is_kept_beside_the_new_one(here, tmp_path):
+    """`fetch --to .` in a project that was trained on the laptop before."""
+    there, home = tmp_path / "there", tmp_path / "home"
+    there.mkdir()
+    home.mkdir()
+    (there / "model.pt").write_text("theirs")
+    (home / "model.pt").write_text("mine, of three days")
+    os.utime(home / "model.pt", (time.time() - 60,) * 2)
+
+    came = here.bring(str(there), home)
+    again = here.bring(str(there), home)
+
+    assert (home / "model.pt").read_text() == "theirs"
+    assert (home / "model.pt.here").read_text() == "mine, of three days"
+    assert (came.files, came.aside) == (1, ("model.pt.here",))
+    assert (again.files, again.aside) == (0, ())
+
+
 def test_a_file_that_grew_is_fetched_again(here, tmp_path):
     there, home = tmp_path / "there", tmp_path / "home"
     there.mkdir()

@@ -48,7 +48,7 @@ class FetchResult(NamedTuple):
     refused: tuple[str, ...] = ()  # links that lead out of the folder, and git repositories
     unread: tuple[str, ...] = ()  # files and folders that could not be read there, and why
     unfinished: tuple[str, ...] = ()  # files that were written to whenever we read them
-    aside: tuple[str, ...] = ()  # as what is kept that was changed here, and there later
+    aside: tuple[str, ...] = ()  # as what is kept that was here, and newer there
 
 
 @dataclass
@@ -80,9 +80,12 @@ class FetchRecord:
         return False
 
     def make_way(self, path: str) -> None:
-        """Rename what was changed here since it came: a newer one is about to take its place."""
+        """Rename what is not as it came, or did not come: a newer one is about to take its place.
+
+        The folder may be that of an earlier training, and its files were never ours.
+        """
         local, (_, local_then) = self._local_facts(path), self.known.get(path, ([], []))
-        if local is None or not local_then or local == local_then:
+        if local is None or local == local_then:
             return
         name, number = f"{path}.here", 2
         while os.path.lexists(self.folder / name):
