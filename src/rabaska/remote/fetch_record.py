@@ -5,10 +5,12 @@ were there and as they became here. A file that nobody touched here since follow
 wherever it goes, also back in time. Notes of older versions have the paths alone.
 """
 
+import fcntl
 import fnmatch
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +18,7 @@ from typing import NamedTuple
 from rabaska.errors import CommandFailed
 from rabaska.node import files, private_folders
 from rabaska.node.data.pack_safety import leads_out
+from rabaska.remote.local_disk import unwritable
 
 NOTE = ".fetched.json"
 
@@ -145,6 +148,31 @@ class FetchRecord:
         if stat.S_ISDIR(status.st_mode):
             return None  # who puts the file in place says that this is in the way
         return [status.st_size, status.st_mtime_ns]
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Nobody else fetches into the folder meanwhile: two would write to the same files."""
+    try:
+        make_folder(folder, folder)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as problem:
+        raise unwritable(problem, folder) from problem
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as problem:
+        os.close(descriptor)
+        raise CommandFailed(
+            f"nothing was fetched into {folder}",
+            why="another fetch is at work there",
+            hint="wait until it is over, then fetch again for what is missing",
+        ) from problem
+    except OSError:
+        pass  # a network file system without locks
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def make_folder(folder: Path, target: Path) -> None:
