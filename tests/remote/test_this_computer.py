@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rabaska.errors import CommandFailed, NoSpace, NotWritable
+from rabaska.remote import fetch_record
 from rabaska.remote.fetch_record import NOTE
 from rabaska.remote.local_disk import unwritable
 from rabaska.remote.place import Parcel, quoted
@@ -125,6 +126,17 @@ def test_a_file_that_was_here_before_the_first_fetch_is_kept_beside_the_new_one(
     assert (home / "model.pt.here").read_text() == "mine, of three days"
     assert (came.files, came.aside) == (1, ("model.pt.here",))
     assert (again.files, again.aside) == (0, ())
+
+
+def test_what_came_before_a_fetch_was_killed_is_known_the_next_time(tmp_path, monkeypatch):
+    """Else each file that changed there since would be kept twice here."""
+    monkeypatch.setattr(fetch_record, "_NOTED_EVERY", 0.0)
+    record = fetch_record.read_record(tmp_path)
+    (tmp_path / "log").write_text("one\n")
+
+    record.note("log", 4, 1)  # and then it is killed
+
+    assert list(fetch_record.read_record(tmp_path).known) == ["log"]
 
 
 def test_a_file_that_grew_is_fetched_again(here, tmp_path):

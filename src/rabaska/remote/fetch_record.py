@@ -9,8 +9,9 @@ import fcntl
 import fnmatch
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,7 @@ NOTE = ".fetched.json"
 
 ROUNDS = 4  # for files that change while they are read
 PAUSE = 0.3  # seconds between two of them
+_NOTED_EVERY = 10.0  # seconds
 
 # Made of lines or records that are added one by one: what is there so far is of use, and waiting
 # until nobody writes would mean waiting for the end of the run.
@@ -67,6 +69,7 @@ class FetchRecord:
     aside: dict[str, None] = field(default_factory=dict)
     fetched: int = 0
     owner: dict[str, str] = field(default_factory=dict)  # of the results: see `claim`
+    written: float = field(default_factory=time.monotonic)  # when, of the note
 
     def wants(self, path: str, size: int, mtime_ns: int) -> bool:
         """Whether a file as it is there shall come into the place of what is here."""
@@ -119,6 +122,9 @@ class FetchRecord:
         self.kept.pop(path, None)
         if local is not None:
             self.known[path] = ([size, mtime_ns], local)
+        if time.monotonic() - self.written >= _NOTED_EVERY:  # a killed fetch writes nothing more
+            with suppress(OSError):
+                self.write()
 
     def write(self) -> None:
         if self.fetched:
@@ -133,6 +139,7 @@ class FetchRecord:
 
     def _write(self) -> None:
         files.write_json(str(self.folder / NOTE), {"run": self.owner, "files": self.known})
+        self.written = time.monotonic()
 
     def result(self) -> FetchResult:
         unread = tuple(f"{path} ({why})" for path, why in self.unread.items())
