@@ -87,7 +87,7 @@ class Fetched:
     unread: tuple[str, ...] = ()  # what could not be read there, and why
     unfinished: tuple[str, ...] = ()  # still being written, so they are left for the next fetch
     not_kept: tuple[str, ...] = ()  # what the run itself could not keep, and is gone
-    aside: tuple[str, ...] = ()  # as what is kept that was changed here, and there later
+    aside: tuple[str, ...] = ()  # as what is kept that was here, and newer there
 
 
 def fetch(
@@ -131,7 +131,7 @@ def _tell_of_what_did_not_come(fetched: Fetched, reporter: Reporter) -> None:
             "remove them here and fetch again to have them as they are there"
         )
     if fetched.aside:
-        reporter.warn(f"changed here, and later there: yours is kept as {_some(fetched.aside)}")
+        reporter.warn(f"not as it came from there, and older: kept here as {_some(fetched.aside)}")
     links = [each for each in fetched.refused if " -> " in each]
     others = [each for each in fetched.refused if each not in links]
     if others:

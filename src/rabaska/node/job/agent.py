@@ -163,7 +163,8 @@ def carry(work: Work) -> int:
     except OSError as problem:
         if end is not None:  # the program did run, and only its folder is left to be cleaned
             say("cleaning up failed: {}".format(problem))
-        end = end or ProgramEnd(chain_rule.STAGING_FAILED, str(problem))
+        remedy = str(getattr(problem, "remedy", ""))
+        end = end or ProgramEnd(chain_rule.STAGING_FAILED, str(problem), remedy=remedy)
         if not looked:  # it did nothing, so what can be read now is no progress of its own
             found = jobs.newest(work.run, work.job, work.plan.patterns)
     finish.despite_bugs(None, files.remove_if_there, reserve)

@@ -77,8 +77,14 @@ def run_noting(run: RunFolder, words: List[str], mark: str) -> SubmitAnswer:
 
 def clear(run: RunFolder, mark: str) -> None:
     """Remove what was noted of a submission whose answer is written down: sites count files."""
-    for ending in (".json", ".out", ".err"):
-        files.remove_if_there(os.path.join(run.answers, mark + ending))
+    for name in os.listdir(run.answers):
+        if name.partition(".")[0] == mark:
+            files.remove_if_there(os.path.join(run.answers, name))
+
+
+def begun_note(run: RunFolder, mark: str, made: int) -> str:
+    """The note of the one process that makes a submission, after it was made `made` times."""
+    return os.path.join(run.answers, "{}.begun-{}".format(mark, made))
 
 
 def settled(run: RunFolder, mark: str = "") -> Json:

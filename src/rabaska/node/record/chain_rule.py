@@ -167,7 +167,7 @@ def _after_interruption(last: Job, jobs: List[Job], again: Again) -> ChainVerdic
         "{} jobs in a row saved nothing; the last one: {}".format(
             fruitless, last.reason or last.how
         ),
-        _after_many(again),
+        last.remedy or _after_many(again),
     )
 
 
