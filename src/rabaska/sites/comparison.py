@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from rabaska.domain.amounts import write_duration
 from rabaska.domain.clusters import Cluster, Partition, ProfileFact
-from rabaska.sites.profile_text import spelled
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer, pairs
 from rabaska.sites.site_facts import Site
 
@@ -126,7 +126,7 @@ def _partition(key: str, says: dict[str, str], found: dict[str, str]) -> Iterato
 def _facts(each: Partition) -> dict[str, str]:
     """As the profile spells them; what it leaves out is not claimed."""
     return {
-        "walltime": spelled(each.walltime) if each.walltime else "",
+        "walltime": write_duration(each.walltime) if each.walltime else "",
         "nodes": str(each.nodes or ""),
         "cores": str(each.cores or ""),
         "memory": f"{each.memory // 2**20} MiB" if each.memory else "",

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 
+from rabaska.domain.amounts import write_duration
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.toml_text import quoted
 from rabaska.sites.site_facts import Site
@@ -112,9 +112,9 @@ def _partition(each: Partition) -> Iterator[str]:
     if each.queue is not None:
         yield f"queue = {quoted(each.queue)}"
     if each.walltime:
-        yield f"walltime = {quoted(spelled(each.walltime))}"
+        yield f"walltime = {quoted(write_duration(each.walltime))}"
     if each.shortest:
-        yield f"shortest = {quoted(spelled(each.shortest))}"
+        yield f"shortest = {quoted(write_duration(each.shortest))}"
     counts = (("nodes", each.nodes), ("most_nodes", each.most_nodes), ("cores", each.cores))
     for key, count in counts:
         if count:
@@ -133,14 +133,6 @@ def _partition(each: Partition) -> Iterator[str]:
         yield "default = true"
     if each.closed:
         yield f"# When it was inspected, {each.closed}"
-
-
-def spelled(span: timedelta) -> str:
-    """`1d12h`, `20m`: as people write it in rabaska.toml."""
-    seconds = round(span.total_seconds())
-    amounts = ((seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"))
-    units = (*amounts, (seconds % 60, "s"))
-    return "".join(f"{amount}{unit}" for amount, unit in units if amount) or "0s"
 
 
 def _listed(words: tuple[str, ...]) -> str:
