@@ -87,7 +87,7 @@ def test_five_commands_and_no_settings_bring_results(newcomer, kind):
     assert "finished" in waited.output
     picked = next(line for line in said.errors.splitlines() if line.startswith("picked for lab"))
     assert "queue nvidia_dev (the default), jobs of 20 min (the limit of nvidia_dev)" in picked
-    assert ("1 GPU (train.py, line 13" in picked) == (kind == "gpu")
+    assert ("1 GPU (train.py, line 11" in picked) == (kind == "gpu")
     assert "note:" not in said.errors
 
 

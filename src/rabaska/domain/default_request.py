@@ -181,6 +181,11 @@ def _with_share(
         words.append(say_size(memory))
     if not words:
         return project, ()
-    share = f"share of {say_count(resources.gpus, 'GPU')}" if resources.gpus else "part"
-    picked = f"{' and '.join(words)} (a {share} of a node of {queue.name})"
+    goes_with = say_count(resources.gpus, "GPU") if resources.gpus else ""
+    why = (
+        f"what goes with {goes_with} of {queue.name}"
+        if goes_with
+        else f"part of a node of {queue.name}"
+    )
+    picked = f"{' and '.join(words)} ({why})"
     return replace(project, resources=resources), (picked,)
