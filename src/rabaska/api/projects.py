@@ -115,11 +115,15 @@ def plan(
     gpus: int | None = None,
     gpu: str = "",
     offline: bool = False,
+    write: bool = False,
 ) -> Plans:
-    """Which queue, which GPU, how many jobs and what it costs, on one or several clusters."""
+    """Which queue, which GPU, how many jobs and what it costs, on one or several clusters.
+
+    `write` puts the choice for the one cluster given into rabaska.toml.
+    """
     options = PlanOptions(
         total=total, steps=steps, epochs=epochs, measure=measure, gpus=gpus, gpu=gpu,
-        offline=offline,
+        offline=offline, write=write,
     )  # fmt: skip
     clusters = (on,) if isinstance(on, str) else on
     return _plan.plan(Path(folder).absolute(), clusters, options, made_home())

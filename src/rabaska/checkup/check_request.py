@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rabaska.checkup.subject import Finding, Subject
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Partition
+from rabaska.domain.queue_limits import line, other_queue, queue_line, write_size
 from rabaska.domain.stored_items import purge_span
 
 
@@ -166,26 +167,27 @@ def _closed(subject: Subject, queue: Partition) -> Iterator[Finding]:
 def _time(subject: Subject, queue: Partition) -> Iterator[Finding]:
     requested = subject.project.resources.walltime
     if queue.walltime and requested > queue.walltime:
-        jobs = -(-requested // queue.walltime) * subject.project.chain.jobs
+        project = subject.project
+        jobs = -(-requested // queue.walltime) * project.chain.jobs
+        shorter = f"{line('walltime', queue.walltime, project)} and {line('jobs', jobs, project)}"
         yield Finding(
             "cluster.time",
             f"{say_duration(requested)} is longer than {queue.name} allows",
             _where(subject, "[resources] walltime"),
             f"its limit is {say_duration(queue.walltime)} (PartitionTimeLimit)",
-            f"use `walltime` {say_duration(queue.walltime)} and `jobs = {jobs}`; `rabaska plan` "
-            "compares queues",
+            _either(subject, shorter),
         )
 
 
 def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
     resources, where = subject.project.resources, _where(subject, "[resources] gpus")
-    if queue.gpus and not resources.gpus and subject.project.queue:
+    if queue.gpus and not queue.takes(resources.gpus) and subject.project.queue:
         yield Finding(
             "cluster.no-gpu",
             f"{queue.name} is a queue for GPUs, and the job requests none",
             where,
             "such a job waits forever (QOSMinGRES)",
-            "set `gpus = 1`, or choose another queue",
+            _either(subject, line("gpus", 1, subject.project)),
         )
     elif resources.gpus > queue.gpus:
         has = f"its nodes have {queue.gpus}" if queue.gpus else "it has none"
@@ -194,7 +196,7 @@ def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(resources.gpus, 'GPU')} per node: more than {queue.name} has",
             where,
             f"{has}; the job would never start",
-            _more_gpus(resources.gpus, subject, queue),
+            _either(subject, _fewer_gpus(subject, queue)),
         )
     elif resources.gpus and queue.gpu_counts and resources.gpus not in queue.gpu_counts:
         allowed = " or ".join(map(str, queue.gpu_counts))
@@ -203,19 +205,31 @@ def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{queue.name} allows {allowed} GPUs per node, not {resources.gpus}",
             where,
             "the site refuses other numbers",
-            f"request {allowed}",
+            _either(subject, line("gpus", _nearest(resources.gpus, queue), subject.project)),
         )
 
 
-def _more_gpus(wanted: int, subject: Subject, queue: Partition) -> str:
-    enough = [
-        partition.name for partition in subject.cluster.partitions if partition.gpus >= wanted
-    ]
-    if enough:
-        return f"choose {' or '.join(enough)}"
-    if queue.gpus:
-        return f"use {say_count(-(-wanted // queue.gpus), 'node')} with `launch`, or fewer GPUs"
-    return "choose another queue; `rabaska plan` compares them"
+def _either(subject: Subject, less: str) -> str:
+    """What to write: a queue that grants the whole request, or a request that this one grants."""
+    queue = other_queue(subject.project, subject.cluster)
+    other = queue_line(subject.project, subject.cluster) if queue else ""
+    if queue is None or not other:
+        return f"write {less}"
+    limit = f"up to {say_duration(queue.walltime)}" if queue.walltime else "no limit"
+    return f"write {other} (it grants all of it, {limit}), or {less}"
+
+
+def _nearest(wanted: int, queue: Partition) -> int:
+    return min(queue.gpu_counts, key=lambda count: (abs(count - wanted), count))
+
+
+def _fewer_gpus(subject: Subject, queue: Partition) -> str:
+    project, wanted = subject.project, subject.project.resources.gpus
+    fewer = line("gpus", queue.gpus, project)
+    if not queue.gpus or project.launch == "program":
+        return fewer
+    nodes = project.resources.nodes * -(-wanted // queue.gpus)
+    return f"{fewer} and {line('nodes', nodes, project)}"
 
 
 def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
@@ -227,7 +241,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(cores, 'core')} per node: more than {queue.name} has",
             _where(subject, "[resources] cores"),
             f"its nodes have {queue.cores}; the job would never start",
-            f"request at most {queue.cores}: `tasks` times `cores`",
+            _either(subject, line("cores", queue.cores // resources.tasks or 1, subject.project)),
         )
     if queue.memory and (resources.memory or 0) > queue.memory:
         yield Finding(
@@ -235,7 +249,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_size(resources.memory or 0)} of memory: more than a node has",
             _where(subject, "[resources] memory"),
             f"the nodes of {queue.name} have {say_size(queue.memory)}; the job would never start",
-            f"request at most {say_size(queue.memory)}",
+            _either(subject, line("memory", write_size(queue.memory), subject.project)),
         )
     if queue.most_nodes and resources.nodes > queue.most_nodes:
         yield Finding(
@@ -243,7 +257,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(resources.nodes, 'node')}: more than one job may have",
             _where(subject, "[resources] nodes"),
             f"{queue.name} allows {queue.most_nodes} (PartitionNodeLimit)",
-            "request fewer",
+            _either(subject, line("nodes", queue.most_nodes, subject.project)),
         )
 
 

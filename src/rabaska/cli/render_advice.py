@@ -81,6 +81,8 @@ def plans(view: PlansView) -> None:
         terminal.data(f"measured  {measurement}")
         if verdict:
             terminal.data(f"          {verdict}")
+    if view.written:
+        terminal.note(view.written)
 
 
 def _plan(view: PlanView) -> Iterator[str]:

@@ -31,6 +31,7 @@ from rabaska.steps.carry import Carried, carry
 from rabaska.steps.connect import connect
 from rabaska.steps.draw_curves import picture
 from rabaska.steps.findings import check_script
+from rabaska.steps.pick_request import with_request
 from rabaska.steps.plan_run import check_job, job_spec
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.rehearsal_results import Left
@@ -110,7 +111,9 @@ def _carried(project: Project, on: str, own: Home, options: RehearsalOptions) ->
     cluster, silent = connect(on, own), SilentReporter()
     chain = replace(project.chain, grace=None)
     resources = replace(project.resources, walltime=options.limit)
-    short = replace(project, chain=chain, resources=resources)
+    left_out = project.left_out - {"walltime"}
+    short = replace(project, chain=chain, resources=resources, left_out=left_out)
+    short = with_request(short, cluster.cluster, silent)
     job = job_spec(short, cluster.cluster, cluster.store)
     check_job(short, job, cluster, silent)
     return carry(short, job, cluster, own, silent)

@@ -15,7 +15,13 @@ from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord, enter, forget, remember
 from rabaska.settings.project_file import check_filled
 from rabaska.steps.carry import Carried, carry, preview_carry
-from rabaska.steps.connect import ConnectedCluster, connect, connect_for_preview
+from rabaska.steps.connect import (
+    ConnectedCluster,
+    cluster_named,
+    connect,
+    connect_for_preview,
+)
+from rabaska.steps.pick_request import with_request
 from rabaska.steps.plan_run import PlannedRun, check_job, job_spec, plan_run
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.submit import NameTaken, create, submit
@@ -41,6 +47,7 @@ def run(
     """Start a run; names are made of what `draw` gives."""
     reporter = reporter or SilentReporter()
     check_filled(project)
+    project = with_request(project, cluster_named(on, home), reporter)
     if advise:
         from rabaska.steps.earlier_runs import check_advance
         from rabaska.steps.findings import check_script
@@ -130,6 +137,7 @@ def preview(
         check_script(project)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
+        project = with_request(project, cluster_named(on, home), reporter)
         cluster = connect_for_preview(on, home, program=bundle(scratch))
         job = job_spec(project, cluster.cluster, cluster.store)
         check_job(project, job, cluster, reporter)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rabaska.domain.clusters import Cluster, Partition, ProfileFact
 from rabaska.domain.jobs import JobState, JobStatus
@@ -33,7 +34,11 @@ def partitions(text: str) -> tuple[Partition, ...]:
             continue
         one = _partition(*parts[:7])
         found[one.name] = together(found[one.name], one) if one.name in found else one
-    return tuple(found.values())
+    queues = tuple(found.values())
+    # Where each has GPUs, jobs without must go to one of them; elsewhere they have their own.
+    if all(queue.gpus for queue in queues):
+        return tuple(replace(queue, without_gpus=True) for queue in queues)
+    return queues
 
 
 def _partition(

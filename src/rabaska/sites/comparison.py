@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from rabaska.domain.amounts import write_duration
 from rabaska.domain.clusters import Cluster, Partition, ProfileFact
-from rabaska.sites.profile_text import spelled
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer, pairs
 from rabaska.sites.site_facts import Site
 
@@ -128,7 +128,7 @@ def _partition(key: str, says: dict[str, str], observed: dict[str, str]) -> Iter
 def _facts(partition: Partition) -> dict[str, str]:
     """As the profile spells them; what it leaves out is not claimed."""
     return {
-        "walltime": spelled(partition.walltime) if partition.walltime else "",
+        "walltime": write_duration(partition.walltime) if partition.walltime else "",
         "nodes": str(partition.nodes or ""),
         "cores": str(partition.cores or ""),
         "memory": f"{partition.memory // 2**20} MiB" if partition.memory else "",

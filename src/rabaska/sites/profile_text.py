@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 
+from rabaska.domain.amounts import write_duration
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.toml_text import quoted
 from rabaska.sites.site_facts import Site
@@ -112,9 +112,9 @@ def _partition(partition: Partition) -> Iterator[str]:
     if partition.queue is not None:
         yield f"queue = {quoted(partition.queue)}"
     if partition.walltime:
-        yield f"walltime = {quoted(spelled(partition.walltime))}"
+        yield f"walltime = {quoted(write_duration(partition.walltime))}"
     if partition.shortest:
-        yield f"shortest = {quoted(spelled(partition.shortest))}"
+        yield f"shortest = {quoted(write_duration(partition.shortest))}"
     counts = (
         ("nodes", partition.nodes),
         ("most_nodes", partition.most_nodes),
@@ -137,14 +137,6 @@ def _partition(partition: Partition) -> Iterator[str]:
         yield "default = true"
     if partition.closed:
         yield f"# When it was inspected, {partition.closed}"
-
-
-def spelled(span: timedelta) -> str:
-    """`1d12h`, `20m`: as people write it in rabaska.toml."""
-    seconds = round(span.total_seconds())
-    amounts = ((seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"))
-    units = (*amounts, (seconds % 60, "s"))
-    return "".join(f"{amount}{unit}" for amount, unit in units if amount) or "0s"
 
 
 def _listed(words: tuple[str, ...]) -> str:

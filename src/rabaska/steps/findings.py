@@ -1,6 +1,6 @@
 """Findings: what would go wrong with a project, as its checks and its cluster tell."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rabaska.checkup import (
@@ -16,7 +16,7 @@ from rabaska.checkup import (
 from rabaska.checkup.subject import Finding, Subject, read_subject, sent_names
 from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import Project
-from rabaska.errors import SettingsError
+from rabaska.errors import SettingsError, SubmissionRefused
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.probe_site import ask_site, node_questions, with_node_answers
@@ -49,6 +49,7 @@ def warn_of_findings(
     lacking = check_imports.missing(subject, packages)
     found = (*examine(subject), *missing, *lacking)
     serious = [finding for finding in found if finding.serious and finding.id != "cluster.gone"]
+    _refuse_request(serious, cluster)
     for finding in serious:
         reporter.warn(f"{finding.what} ({finding.where}): {finding.fix}")
     rest = len(found) - len(serious)
@@ -56,6 +57,24 @@ def warn_of_findings(
         reporter.warn(f"`rabaska doctor --on {cluster.name}` tells {rest} more")
     refuse_early(answers.get(TRIAL, NO_ANSWER).text, cluster)
     return subject
+
+
+# What no job gets, however long it waits: the scheduler refuses it, or lets it wait forever.
+_NEVER = ("queue", "model", "time", "gpus", "no-gpu", "gpu-count", "cores", "memory", "nodes")
+
+
+def _refuse_request(serious: Sequence[Finding], cluster: ConnectedCluster) -> None:
+    """SubmissionRefused when the job asks for what its queue does not grant."""
+    never = [each for each in serious if each.id in {f"cluster.{word}" for word in _NEVER}]
+    if not never:
+        return
+    first, *others = never
+    more = "".join(f"; {each.what}: {each.fix}" for each in others)
+    raise SubmissionRefused(
+        f"{cluster.name} does not grant this: {first.what}",
+        why=first.why,
+        hint=f"{first.fix}{more}; `--no-doctor` submits it all the same",
+    )
 
 
 def _before_sending(

@@ -32,6 +32,7 @@ from rabaska.steps.carry import Carried
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.progress import Reporter
 
+SCRIPT = "job.sh"
 MORE = "job-more.sh"  # the script of a job that the run itself adds
 
 
@@ -42,6 +43,7 @@ class PlannedRun:
     spec: JobSpec
     plan: Plan
     script: str
+    submit: tuple[str, ...] = ()  # the words that submit it
     more: str = ""  # the script of a job that the run itself adds, where it may
     # What the program is handed and nobody is shown.
     secrets: Secrets = field(default_factory=Secrets)
@@ -129,7 +131,8 @@ def plan_run(
     )
     more = more_script(spec, cluster, setup) if plan.growth.words else ""
     text = script(spec, cluster, setup)
-    return PlannedRun(spec=spec, plan=plan, script=text, more=more, secrets=secrets)
+    words = tuple(cluster.scheduler.submit_command(f"{cluster.run_folder(run)}/{SCRIPT}", spec))
+    return PlannedRun(spec, plan, text, submit=words, more=more, secrets=secrets)
 
 
 def _tries(cluster: Cluster) -> str:

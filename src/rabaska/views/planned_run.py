@@ -1,8 +1,10 @@
 """A run as it is planned: each fact with its label."""
 
 from rabaska.domain.amounts import say_duration
+from rabaska.node.login.submit_job import MARK
 from rabaska.node.record.chain_rule import limit
 from rabaska.node.record.plan import Plan
+from rabaska.remote.place import quoted
 from rabaska.steps.plan_run import PlannedRun
 
 
@@ -22,6 +24,7 @@ def planned_facts(planned: PlannedRun) -> dict[str, str]:
         "checkpoints": " ".join(plan.patterns),
         "secrets": " ".join(plan.secrets),
         "kept": " ".join(plan.keep),
+        "submitted by": quoted(_without_mark(planned.submit)),
         "results": f"{spec.folder.removesuffix('/logs')}/output, even if the run fails",
     }
     return {label: text for label, text in facts.items() if text}
@@ -41,3 +44,9 @@ def _staged_into(plan: Plan) -> str:
     if not plan.datasets:
         return ""
     return f"{plan.nearby.memory} if it fits, else {local}" if plan.nearby.memory else local
+
+
+def _without_mark(words: tuple[str, ...]) -> list[str]:
+    """The command as a person would type it: the mark by which we find a lost job is ours."""
+    plain = [word for word in words if MARK not in word]
+    return [word for word in plain if word != "--mark"]
