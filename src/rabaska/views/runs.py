@@ -220,6 +220,10 @@ def _last_drawn(line: str) -> str:
 
 
 def _remarks(run: RunStatus) -> Iterator[Remark]:
+    if run.moved:
+        yield Remark("", "it went on as", run.moved)
+    if run.about.get("like"):
+        yield Remark("", "made like", str(run.about["like"]))
     for dataset in run.data:
         yield Remark("", "data", _staged(dataset))
     if run.checkpoint:
