@@ -222,3 +222,24 @@ def test_a_run_whose_folder_is_gone_is_only_dropped_from_the_list(someone, stopp
 
     assert f"deleted {stopped}" in someone.types("delete", stopped, "--yes", both=True)
     assert not (someone.user.home / f"runs/{stopped}.json").exists()
+
+
+def test_notes_tags_and_the_commit_are_shown(someone):
+    (someone.project / "train.py").write_text("print('accuracy 0.5')\n")
+    words = ["--note", "wide net", "--tag", "paper", "--tag", "v2", "--no-doctor", "-q"]
+    run = someone.types("run", *words, draws=["0001"])
+    someone.types("wait", run, "-q")
+
+    listed = someone.types("status", "--all", "--filter", "tag=paper")
+    one = someone.types("status", run)
+    someone.types("note", run, "wide", "net,", "slow", "--untag", "v2")
+    json_said = json.loads(someone.types("note", run, "--json"))
+
+    assert "wide net #paper #v2" in listed
+    assert "your note: wide net #paper #v2" in one
+    assert json_said == {"run": run, "note": "wide net, slow", "tags": ["paper"]}
+    assert someone.types("status", "--filter", "text that no run has") == ""
+    someone.types("note", run, "")
+    assert someone.status(run)["note"] == ""
+    assert plan_of(someone, run)["about"]["note"] == "wide net"
+    assert "wide net #paper #v2" in someone.types("show", run)

@@ -12,10 +12,11 @@ from rabaska.journeys import note as _note
 from rabaska.journeys import rerun as _rerun
 from rabaska.journeys import resume as _resume
 from rabaska.journeys.delete import Deletion
+from rabaska.journeys.note import Note
 from rabaska.journeys.resume import ResumeOptions
 from rabaska.records import run_index
 from rabaska.records.home import home
-from rabaska.records.run_index import RunRecord, find, meant, remembered
+from rabaska.records.run_index import find, meant, remembered
 from rabaska.steps.carry_like import RerunOptions
 from rabaska.steps.new_run import Submitted
 
@@ -110,6 +111,6 @@ def note(
     tags: Sequence[str] = (),
     untags: Sequence[str] = (),
     on: str = "",
-) -> RunRecord:
-    """Write the note and the tags of a run, where given; returns what is known of it."""
-    return _note.write_note(record_of(run, on), home(), text, add=tags, remove=untags)
+) -> Note:
+    """The note and the tags of a run; written, where given."""
+    return _note.note(record_of(run, on), home(), text, add=tags, remove=untags)

@@ -12,6 +12,7 @@ from rabaska.domain.amounts import say_size
 from rabaska.errors import WrongUse
 from rabaska.records import run_index as records
 from rabaska.records.home import home
+from rabaska.views.runs import labels_text
 from rabaska.views.words import counted
 
 if TYPE_CHECKING:
@@ -125,12 +126,13 @@ def note(
 
     Notes and tags are shown by `rabaska status --all`. They are kept on this computer.
     """
-    from rabaska.journeys.note import write_note
+    from rabaska.journeys.note import note as journey
 
     words = " ".join(text) if text else None
-    record = write_note(chosen_run(run, on), home(), words, add=tags, remove=untags)
+    noted = journey(chosen_run(run, on), home(), words, add=tags, remove=untags)
     if as_json:
-        terminal.json({"run": record.name, "note": record.note, "tags": record.tags})
+        terminal.json({"run": noted.run, "note": noted.text, "tags": noted.tags})
+    elif noted.text or noted.tags:
+        terminal.data(labels_text(noted.text, noted.tags))
     else:
-        tags_shown = " ".join(f"#{tag}" for tag in record.tags)
-        terminal.data(" ".join(part for part in (record.note, tags_shown) if part))
+        terminal.note(f"no note on {noted.run}; `rabaska note {noted.run} TEXT` writes one")

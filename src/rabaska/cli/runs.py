@@ -33,19 +33,46 @@ from rabaska.views.words import counted
     shell_complete=complete_cluster,
     help="All runs on this cluster, also those that are not in the list.",
 )
+@click.option(
+    "--sort",
+    default="",
+    metavar="KEY",
+    help="Sort the list by a column, a metric or an option of the program: age, accuracy, lr.",
+)
+@click.option("--reverse", is_flag=True, help="Largest or newest first.")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Only runs of which this holds, such as state=failed, tag=new or lr=0.1; or that contain "
+    "a text; repeatable.",
+)
 @json_option
-def status(run: str, *, on: str, everything: bool, as_json: bool) -> None:
+def status(
+    run: str,
+    *,
+    on: str,
+    everything: bool,
+    sort: str,
+    reverse: bool,
+    filters: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Show a run's status, job by job; by default the newest run.
 
+    With --all, --sort or --filter, all runs are listed, with the arguments in which they differ.
     With --on and no name, all runs on that cluster are shown. Those that were submitted from
     another computer, or forgotten, are added to this computer's list.
     """
     from rabaska.cli import quick_status
 
+    choice = quick_status.Choice(sort, reverse, filters)
+    everything = everything or (not run and choice != quick_status.Choice())
     if on and not run:
-        quick_status.status_on(on, as_json=as_json)
+        quick_status.status_on(on, as_json=as_json, choice=choice)
     else:
-        quick_status.status(run, on=on, everything=everything, as_json=as_json)
+        quick_status.status(run, on=on, everything=everything, as_json=as_json, choice=choice)
 
 
 @click.command()

@@ -95,3 +95,14 @@ def what_differs(commands: Sequence[Sequence[str]]) -> list[str]:
         " ".join(argument.text for argument in arguments if argument not in common)
         for arguments in parted
     ]
+
+
+def named_values(command: Sequence[str]) -> dict[str, str]:
+    """The values of options and settings by name, without dashes: `{"lr": "0.1"}`."""
+    found = {}
+    for argument in _arguments(command):
+        name = argument.name.lstrip("-").rstrip("=")
+        inside = argument.words[0].partition("=")[2] if "=" in argument.words[0] else ""
+        if name:
+            found[name] = inside or " ".join(argument.words[1:])
+    return found

@@ -188,6 +188,9 @@ class RunStatus:
     not_kept: tuple[str, ...] = ()  # files that its jobs left and that could not be kept
     moved: str = ""  # the run as which it went on, and its cluster
     command: tuple[str, ...] = ()
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    created: float = 0.0  # seconds since 1970, by the clock of whoever submitted it
     begins_again: str = ""  # that and why `resume` would, or may, begin again; "": it continues
     forecast: RunForecast | None = None
     extended: Extension | None = None

@@ -31,8 +31,8 @@ class RunRecord:
     id: str = ""  # as in run.json; "" for runs that were made before they had one
     number: int = 0  # counted here, for clocks are set back; 0: not submitted from here
     called: str = ""  # the project's name; its folder may be moved
-    note: str = ""  # what its user says of it
-    tags: tuple[str, ...] = ()
+    note: str | None = None  # what its user says of it; None: what run.json has
+    tags: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         """ValueError for what cannot be a run: no path is ever made of such a name."""
@@ -205,8 +205,8 @@ def _read(path: str) -> RunRecord | None:
             content = json.load(file)
         # A later version may say more.
         known = {name: content[name] for name in _FIELDS & content.keys()}
-        tags = tuple(str(tag) for tag in known.pop("tags", ()))
-        return RunRecord(**known, tags=tags)
+        tags = known.pop("tags", None)
+        return RunRecord(**known, tags=None if tags is None else tuple(map(str, tags)))
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 
