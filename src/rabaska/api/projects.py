@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rabaska.api.runs import Folder, has_terminal
 from rabaska.domain.projects import Project
+from rabaska.domain.runs import Labels
 from rabaska.journeys import doctor as _doctor
 from rabaska.journeys import init as _init
 from rabaska.journeys import pack as _pack
@@ -18,10 +19,10 @@ from rabaska.journeys.doctor import Diagnosis
 from rabaska.journeys.init import Proposal
 from rabaska.journeys.plan import PlanOptions, Plans
 from rabaska.journeys.rehearse import Rehearsal, RehearsalOptions
-from rabaska.journeys.run import Submitted
 from rabaska.packing.make_pack import Pack
 from rabaska.records.home import home, made_home
 from rabaska.settings.project_file import check_command, load
+from rabaska.steps.new_run import Submitted
 from rabaska.steps.plan_run import PlannedRun
 from rabaska.steps.progress import SilentReporter
 
@@ -47,6 +48,8 @@ def run(
     arguments: Sequence[str] = (),
     overrides: Overrides | None = None,
     doctor: bool = True,
+    note: str = "",
+    tags: Sequence[str] = (),
 ) -> Submitted:
     """Send the project to a cluster and submit it; returns at once.
 
@@ -54,7 +57,8 @@ def run(
     rabaska.toml: `{"resources.walltime": "2h", "chain.jobs": 4}`.
     """
     project = _project(folder, on, arguments, overrides)
-    return _run.run(project, on, made_home(), advise=doctor)
+    labels = Labels(note, tuple(tags))
+    return _run.run(project, on, made_home(), advise=doctor, labels=labels)
 
 
 def preview(

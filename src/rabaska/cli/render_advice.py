@@ -115,6 +115,8 @@ def cleaning(view: CleanView) -> None:
     if view.items:
         _table(view.items, ITEM_HEADINGS, right=("size", "files"))
     terminal.note(view.summary)
+    if view.old_runs:
+        terminal.note(view.old_runs)
 
 
 def _table(rows: "Sequence[object]", headings: Sequence[str], *, right: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ Clusters and programs wrote much of it, so control characters are replaced here,
 import json as json_format
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -131,8 +132,8 @@ def run_status(run: RunStatus) -> None:
 
 
 def runs_table(runs: Sequence[RunStatus]) -> None:
-    views = [run_view(run) for run in runs]
-    print(harmless("\n".join(render_status.many_runs(views, colours=colours_wanted()))))
+    lines = render_status.many_runs(runs, time.time(), colours=colours_wanted())
+    print(harmless("\n".join(lines)))
 
 
 def colours_wanted() -> bool:

@@ -35,6 +35,15 @@ def new_name(project: str) -> str:
     return next(names_for(project))
 
 
+@dataclass(frozen=True)
+class Labels:
+    """What people say of a run, and where it comes from."""
+
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    like: str = ""  # the run that it continues or repeats, and its cluster
+
+
 _DAMAGED = 5  # the exit code of `errors.DamagedPack`
 _UNFINISHED = 10  # and of `errors.RunFailed`
 _CANNOT_ADVANCE = 14  # and of `errors.CannotAdvance`
@@ -177,6 +186,11 @@ class RunStatus:
     not_watched: str = ""  # why it is not
     left_running: int = 0  # processes that its program left, which were ended when it finished
     not_kept: tuple[str, ...] = ()  # files that its jobs left and that could not be kept
+    moved: str = ""  # the run as which it went on, and its cluster
+    command: tuple[str, ...] = ()
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    created: float = 0.0  # seconds since 1970, by the clock of whoever submitted it
     begins_again: str = ""  # that and why `resume` would, or may, begin again; "": it continues
     forecast: RunForecast | None = None
     extended: Extension | None = None

@@ -18,7 +18,6 @@ from rabaska.domain.runs import RunState, RunStatus, names_for, new_name
 from rabaska.errors import RunFailed
 from rabaska.journeys.cancel import cancel
 from rabaska.journeys.fetch import fetch
-from rabaska.journeys.run import create_run, submit_run
 from rabaska.journeys.wait import wait
 from rabaska.node.record.plan import PlannedInterruption
 from rabaska.node.record.run_folder import RunFolder
@@ -31,6 +30,7 @@ from rabaska.steps.carry import Carried, carry
 from rabaska.steps.connect import connect
 from rabaska.steps.draw_curves import picture
 from rabaska.steps.findings import check_script
+from rabaska.steps.new_run import create_run, submit_run
 from rabaska.steps.pick_request import with_request
 from rabaska.steps.plan_run import check_job, job_spec
 from rabaska.steps.progress import Reporter, SilentReporter
@@ -141,7 +141,9 @@ class _Play:
         chain = replace(carried.project.chain, jobs=jobs, at_most=jobs)
         project, job = replace(carried.project, chain=chain), replace(carried.job, jobs=jobs)
         carried = replace(carried, project=project, job=job)
-        run, record = create_run(carried, names_for(project.name), self.own, planned)
+        run, record = create_run(
+            carried, names_for(project.name), self.own, SilentReporter(), planned
+        )
         submit_run(run, record, carried.cluster, self.own, SilentReporter())
         return find(self.own.runs, record.name)
 

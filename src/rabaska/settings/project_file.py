@@ -209,6 +209,15 @@ def load(
     )
 
 
+def own_resources(folder: File, cluster: str) -> frozenset[str]:
+    """The keys of `resources` that the cluster's own table sets."""
+    values = document.read(find(folder), FILE).values
+    for key in ("cluster", cluster, "resources"):
+        inner = values.get(key)
+        values = inner if isinstance(inner, dict) else {}
+    return frozenset(values)
+
+
 def _with_jobs(written: document.Document) -> tuple[document.Document, list[Mistake]]:
     """The file with `[chain] links`, its older name, as `jobs`; who writes both has a mistake."""
     values, lines, mistakes = copy.deepcopy(written.values), dict(written.lines), []

@@ -145,6 +145,8 @@ def _read_run(
         speed=_noun(Speed, report.get("speed")),
         not_watched=report.get("not_watched", ""),
         begins_again=report.get("begins_again", ""),
+        moved=report.get("moved", ""),
+        command=tuple(report.get("command", ())),
         left_running=report.get("left_running", 0),
         not_kept=tuple(report.get("not_kept", ())),
         forecast=_noun(RunForecast, report.get("forecast")),

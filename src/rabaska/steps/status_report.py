@@ -54,7 +54,7 @@ _UNANSWERED = {
 }
 _REPORT = {
     "path": str,
-    "about": {"unmet?": [str]},
+    "about": {"unmet?": [str], "note?": str, "tags?": [str], "like?": str, "created?": str},
     "problems": [str],
     "id?": _TEXT,
     "mark?": _TEXT,
@@ -67,6 +67,8 @@ _REPORT = {
     "metrics?": {str: (float, None)},
     "not_watched?": str,
     "begins_again?": str,
+    "moved?": str,
+    "command?": [str],
     "left_running?": int,
     "submitting?": (_UNANSWERED, None),
 }

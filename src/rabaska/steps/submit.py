@@ -101,6 +101,10 @@ def submit(
             # What was taken runs, and goes as far as it goes; `resume` adds jobs later.
             reporter.warn(f"job {number} of {spec.jobs} was not taken: {refusal.why}")
             break
+        except KeyboardInterrupt:
+            taken = f"{number - 1} of {spec.jobs} jobs were submitted, and the next one may be"
+            reporter.warn(f"{taken}; `rabaska resume {spec.name}` adds jobs when they are over")
+            raise
     return together(chain)
 
 

@@ -3,9 +3,10 @@
 from rabaska.domain.amounts import say_duration
 from rabaska.node.login.submit_job import MARK
 from rabaska.node.record.chain_rule import limit
-from rabaska.node.record.plan import Plan
+from rabaska.node.record.plan import CHANGED, Plan
 from rabaska.remote.place import quoted
 from rabaska.steps.plan_run import PlannedRun
+from rabaska.views.runs import labels_text
 
 
 def planned_facts(planned: PlannedRun) -> dict[str, str]:
@@ -18,6 +19,9 @@ def planned_facts(planned: PlannedRun) -> dict[str, str]:
         "data": ", ".join(f"{data.pack} as {data.mode}" for data in plan.datasets) or "none",
         "staged into": _staged_into(plan),
         "code": f"snapshot {plan.code[:12]}",
+        "commit": _commit(plan),
+        "note": labels_text(plan.origin.note, plan.origin.tags),
+        "made like": plan.origin.like,
         "jobs": _jobs(planned),
         "save signal": f"{plan.signal}, {say_duration(spec.warn_before)} before the limit",
         "GPUs": f"{spec.resources.gpus} {spec.resources.gpu_model}".strip(),
@@ -36,6 +40,15 @@ def _jobs(planned: PlannedRun) -> str:
     most = limit(planned.plan, []) if planned.plan.growth.words else jobs
     more = f", and more as needed, {most} at most" if most > jobs else ""
     return f"up to {jobs} of {say_duration(planned.spec.resources.walltime)}{more}"
+
+
+def _commit(plan: Plan) -> str:
+    """The commit of the code, and whether the code is exactly that."""
+    origin = plan.origin
+    if not origin.commit:
+        return ""
+    changed = "with changes that are not committed" if origin.tree == CHANGED else "unchanged"
+    return f"{origin.commit}, {changed}"
 
 
 def _staged_into(plan: Plan) -> str:

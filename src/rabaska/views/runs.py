@@ -1,6 +1,6 @@
 """A run as people see it: its state, its row, its jobs, its time line, its notes, its advice."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -22,8 +22,7 @@ TONES = {
     RunState.FAILED: "bad",
     RunState.GONE: "bad",
 }
-# The headings of the fields of `RunRow` and of `JobRow`, in their order.
-RUN_HEADINGS = ("run", "cluster", "state", "jobs", "progress", "reason")
+# The headings of the fields of `JobRow`, in their order.
 JOB_HEADINGS = ("job", "id", "node", "time", "state", "steps", "repeated", "started from")
 LOG_HEADING = "last lines of the log"
 ADVICE_HEADINGS = ("what it means", "what to do")
@@ -112,6 +111,11 @@ def run_view(run: RunStatus) -> RunView:
         log=tuple(_last_drawn(line) for line in run.tail.splitlines()) if ended_badly else (),
         advice=tuple(Advice(meaning, fix) for meaning, fix in run.explanations),
     )
+
+
+def labels_text(note: str, tags: Sequence[str]) -> str:
+    """The note and the tags of a run in one line."""
+    return " ".join([*([note] if note else []), *(f"#{tag}" for tag in tags)])
 
 
 def run_row(run: RunStatus) -> RunRow:
@@ -220,6 +224,12 @@ def _last_drawn(line: str) -> str:
 
 
 def _remarks(run: RunStatus) -> Iterator[Remark]:
+    if run.note or run.tags:
+        yield Remark("", "your note", labels_text(run.note, run.tags))
+    if run.moved:
+        yield Remark("", "it went on as", run.moved)
+    if run.about.get("like"):
+        yield Remark("", "made like", str(run.about["like"]))
     for dataset in run.data:
         yield Remark("", "data", _staged(dataset))
     if run.checkpoint:

@@ -82,6 +82,8 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "submissions": _attempt(problems, "submissions.jsonl", [], _submissions, run),
         "done": os.path.exists(run.done),
         "stop": os.path.exists(run.stop),
+        "moved": _attempt(problems, "MOVED", "", _moved, run),
+        "command": list(run_plan.command) if run_plan else [],
         "verdict": _attempt(problems, "the chain", None, _verdict, run, run_plan, alive, saved),
         "begins_again": _attempt(problems, "the chain", "", _begins_again, run, run_plan),
         "jobs": [job for job, _ in each],
@@ -143,6 +145,12 @@ def _left_running(run: RunFolder) -> int:
 
 def _not_kept(run: RunFolder) -> List[str]:
     return jobs.not_kept(run, run.output(run.holder()))
+
+
+def _moved(run: RunFolder) -> str:
+    """Under which name, and where, the run went on; "" where it did not."""
+    told = files.read_json(run.moved) or {}
+    return "{} on {}".format(told["run"], told["cluster"]) if told else ""
 
 
 def _submissions(run: RunFolder) -> List[Json]:

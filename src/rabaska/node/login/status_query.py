@@ -32,7 +32,9 @@ JsonObject = Dict[str, Any]
 
 def report_untouched(run: RunFolder) -> Optional[JsonObject]:
     """What `report` would say of the run; None when there is more to tell than this."""
-    if run.holder() != 0 or run.jobs() or os.path.exists(run.stop) or os.listdir(run.logs):
+    if run.holder() != 0 or run.jobs() or os.listdir(run.logs):
+        return None
+    if os.path.exists(run.stop) or os.path.exists(run.moved):
         return None
     try:
         run_plan = plan.load(run)
@@ -50,6 +52,8 @@ def report_untouched(run: RunFolder) -> Optional[JsonObject]:
         "submissions": list(submissions.lines(run)),
         "done": False,
         "stop": False,
+        "moved": "",
+        "command": list(run_plan.command),
         "verdict": dict(chain_rule.verdict([])._asdict()),
         "begins_again": "",
         "jobs": [],
@@ -174,7 +178,8 @@ def mark_of(run: RunFolder) -> Optional[str]:
     if not (done or ended) or (not done and submissions.is_unanswered(run)):
         return None
     carried = _time_of(os.path.join(run.path, "carried"))
-    return "-".join((_time_of(run.submissions), _time_of(run.stop), done, carried, ended))
+    told = (_time_of(run.submissions), _time_of(run.stop), _time_of(run.moved))
+    return "-".join(told + (done, carried, ended))
 
 
 def _time_of(path: str) -> str:

@@ -3,7 +3,7 @@
 <store>/packs/<name>-<digest>/   code/<digest>.tar   envs/<digest>/   node/<digest>.pyz
 <store>/nodes.json     what a job found out about the nodes, for the laptop
 <store>/runs/<run>/
-  run.json             the resolved plan, written once
+  run.json             the resolved plan; `resume` may write it anew, with other requests
   secrets.json         variables that nobody else may see (see `secrets`), while there is work left
   job.sh               what was submitted
   submissions.jsonl    what was submitted, appended by the submitting side only
@@ -22,6 +22,7 @@
   output               a symbolic link to the newest carried output, for people
   DONE                 the run finished
   STOP                 somebody asked the run to stop
+  MOVED                the run went on elsewhere: {"run", "cluster", "time"}
 """
 
 import os
@@ -86,6 +87,10 @@ class RunFolder(NamedTuple):
     @property
     def stop(self) -> str:
         return os.path.join(self.path, "STOP")
+
+    @property
+    def moved(self) -> str:
+        return os.path.join(self.path, "MOVED")
 
     @property
     def output_link(self) -> str:
