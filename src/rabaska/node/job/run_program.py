@@ -12,6 +12,7 @@ from ..data import free_space, pack_format
 from ..record import chain_rule, jobs, secrets_file, step_tracks
 from ..record.events import say
 from . import (
+    failure_cause,
     finish,
     keep_results,
     launch,
@@ -36,6 +37,7 @@ from .this_job import (
     seconds_for_records,
     seconds_to_save,
 )
+from .used_resources import MemoryUse, UsedResources
 
 
 def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
@@ -85,6 +87,7 @@ def watch_program(
     )
     rescue.start(rescue_checkpoints.seconds(), may_write=lambda: not work.lease.lost())
     progress = finish.despite_bugs(None, start_progress, work)
+    used = finish.despite_bugs(None, start_counting, work)
     finish.despite_bugs(None, node_checks.try_once, work)
     clock, grace = work.lease.clock.now, work.plan.grace
     stops = NotedStops(work, data)
@@ -97,10 +100,12 @@ def watch_program(
     if first_end.stop is None and end.stop is not None and process.returncode < 0:
         finish.despite_bugs(None, wait_for_saves, work, seconds_to_save(grace, rescue.needed()))
     end = finish.despite_bugs(end, with_first_failure, work, end)
+    end = finish.despite_bugs(end, with_cause, work, used, os.path.dirname(code), end)
     end = finish.despite_bugs(end, with_damaged_data, work, data, end)
     rescue.end()
     if progress is not None:
         progress.end()
+    end = finish.despite_bugs(end, with_used, used, end)
     until = stops.ends(end.stop)
     finish.despite_bugs(None, end_left_processes, work, process, end)
     return keep_results.keep_results(work, code, before, lambda: clock() < until, end)
@@ -122,6 +127,29 @@ def start_progress(work: Work) -> Optional[log_progress.LogProgress]:
     progress = log_progress.LogProgress(work)
     progress.start(may_write=lambda: not work.lease.lost())
     return progress
+
+
+def start_counting(work: Work) -> Optional[UsedResources]:
+    used = UsedResources(shared=work.plan.origin.cluster == "here")
+    used.start()
+    return used
+
+
+def with_cause(
+    work: Work, used: Optional[UsedResources], local: str, end: ProgramEnd
+) -> ProgramEnd:
+    memory = used.memory() if used is not None else MemoryUse()
+    found = failure_cause.with_cause(end, work.run, work.job, work.plan, memory, local)
+    if found.how != end.how:
+        say_in_log(work, "{}: {}; {}".format(found.how, found.reason, found.remedy))
+    return found
+
+
+def with_used(used: Optional[UsedResources], end: ProgramEnd) -> ProgramEnd:
+    if used is None:
+        return end
+    used.end()
+    return end._replace(used=used.to_json())
 
 
 def with_first_failure(work: Work, end: ProgramEnd) -> ProgramEnd:

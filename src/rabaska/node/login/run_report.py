@@ -25,7 +25,7 @@ from ..record import (
 )
 from ..record.run_folder import RunFolder
 from ..record.run_forecast import outlook, saving
-from .job_reports import Json, job_reports, last_metrics, time_written
+from .job_reports import Json, ended_for_memory, job_reports, last_metrics, time_written
 
 TAIL_LINES = 20
 TAIL_BYTES = 16 * 1024
@@ -158,7 +158,8 @@ def _verdict(
 ) -> Json:
     # A holder on another machine counts as running: only the scheduler, or a whole lease of
     # watching, could say otherwise.
-    decided = resume_evidence.verdict(run, run_plan, lambda: saved, last_is_over=alive is False)
+    over = alive is False or bool(ended_for_memory(run, run.holder(), alive))
+    decided = resume_evidence.verdict(run, run_plan, lambda: saved, last_is_over=over)
     return dict(decided._asdict())
 
 
