@@ -27,7 +27,7 @@ while [ $# -gt 0 ]; do
 done
 [ "$bare" ] || echo "$format" | sed 's/%i/JOBID/; s/%T/STATE/'
 echo "$format" | sed "s/%i/101/; s/%T/RUNNING/; s/%r/None/
-s/%j/$(cat FOLDER/name)/; s/%k/$(cat FOLDER/comment)/"
+s/%j/$(cat FOLDER/name)/; s/%k/$(cat FOLDER/comment)/; s/%S/N\/A/"
 """,
     "sacct": "#!/bin/sh\nexit 1\n",
     "scancel": '#!/bin/sh\necho "$@" >> FOLDER/cancelled\n',

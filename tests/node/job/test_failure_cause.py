@@ -221,6 +221,6 @@ def test_a_job_that_the_kernel_ends_for_its_memory_ends_the_chain(
     assert ended.how == chain_rule.OUT_OF_MEMORY
     assert "of 200 MB" in ended.reason
     assert ended.used["memory_limit"] <= 200 * 10**6
-    code, said = agents.job()
+    _, said = agents.job()
     assert "ran out of memory" in said
     assert agents.run.jobs() == [1]

@@ -170,7 +170,10 @@ def _disk_full(plan: Plan, line: str, disks: Disks) -> FailureCause:
     if _is_on(path, disks.store) or (not path and _is_full(disks.store, disks)):
         on = plan.origin.cluster or "here"
         said = "the storage of {} is full ({})".format(on, line)
-        remedy = "make room (`rabaska storage --on {0}`, `rabaska clean --on {0}`), then `rabaska resume {1}`"
+        remedy = (
+            "make room (`rabaska storage --on {0}`, `rabaska clean --on {0}`), then "
+            "`rabaska resume {1}`"
+        )
         return FailureCause(chain_rule.DISK_FULL, said, remedy.format(on, plan.run))
     if _is_on(path, disks.local) or (not path and _is_full(disks.local, disks)):
         said = "the node's own disk is full ({})".format(line)

@@ -9,7 +9,7 @@ from typing import Dict, Optional
 
 from .. import files, processes
 from ..data import free_space, pack_format
-from ..record import chain_rule, jobs, secrets_file, step_tracks
+from ..record import chain_rule, jobs, phases, secrets_file, step_tracks
 from ..record.events import say
 from . import (
     failure_cause,
@@ -107,6 +107,7 @@ def watch_program(
         progress.end()
     end = finish.despite_bugs(end, with_used, used, end)
     until = stops.ends(end.stop)
+    work.phases.enter(phases.KEEPING)
     finish.despite_bugs(None, end_left_processes, work, process, end)
     return keep_results.keep_results(work, code, before, lambda: clock() < until, end)
 
@@ -199,6 +200,7 @@ def start_program(
         log, listens = work.run.log(work.job), launch.through_tasks(how)
         process = program_process.start(words, code, environment, log, listens)
     work.event_log.note("started", command=words, pid=process.pid)
+    work.phases.enter(phases.LOADING)
     if environment[program_environment.SWITCH] == "1":
         program_environment.note_if_unwatchable(words, work.run, work.job, time.time())
     return process
@@ -234,6 +236,7 @@ class NotedStops:
             self._asked = self._work.lease.clock.now()
             say("asking the program to stop: {}".format(stop.reason))
             self._work.event_log.note("asked to stop", why=stop.reason)
+            self._work.phases.enter(phases.SAVING)
         return stop
 
     def _look(self) -> Optional[Stop]:

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from ..record import (
     chain_rule,
     jobs,
+    phases,
     plan,
     printed_progress,
     resume_evidence,
@@ -51,6 +52,8 @@ def _job(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
         told[name] = getattr(begun, name, None)
     for name in ("ended", "how", "reason", "exit_code", "signal"):
         told[name] = getattr(ended, name, None)
+    told["phase"] = phases.read(run, number)
+    told["used"] = getattr(ended, "used", None)
     if ended is None:
         told["how"] = chain_rule.LOST if alive is False else chain_rule.RUNNING
         memory = ended_for_memory(run, number, alive)
