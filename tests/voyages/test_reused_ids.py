@@ -20,7 +20,7 @@ for script; do :; done
 sed -n 's/^#SBATCH --job-name=//p' "$script" > FOLDER/name
 echo 101
 """,
-    "squeue": """#!/bin/sh
+    "squeue": r"""#!/bin/sh
 while [ $# -gt 0 ]; do
   case $1 in --format) format=$2; shift;; --format=*) format=${1#*=};; --noheader) bare=yes;; esac
   shift

@@ -210,7 +210,8 @@ def _end_reported_by(status: JobStatus) -> str:
 
 
 def ran_out_of_memory(status: JobStatus) -> bool:
-    return status.spelled.startswith("OUT_OF_ME")
+    # Of PBS it is said in words of our own.
+    return status.spelled.startswith("OUT_OF_ME") or "more memory than it asked" in status.reason
 
 
 def _states(facts: Facts) -> set[JobState]:

@@ -104,7 +104,8 @@ def _as_status_says(stands: RunStatus, known: tuple[KnownFailure, ...]) -> tuple
     """What `status` says of the run first: it reads fewer lines of the log."""
     if stands.is_recognised:
         meaning = f"{stands.reason[:1].upper()}{stands.reason[1:]}."
-        return (KnownFailure(stands.jobs[-1].how, "run", meaning, stands.hint),)
+        line = known[0].line if known else stands.reason
+        return (KnownFailure(stands.jobs[-1].how, "run", meaning, stands.hint, line),)
     said = [meaning for meaning, _ in stands.explanations]
     first = [each for each in known if each.meaning in said]
     first.sort(key=lambda each: said.index(each.meaning))

@@ -186,7 +186,7 @@ def _with_meaning(told: RunStatus, stands: JudgedState, tail: str, *, explained:
         from rabaska.knowledge.queue_reasons import reason_for
 
         waits = reason_for(stands.reason)
-        if waits:
+        if waits and not waits.ordinary:
             reason = f"it will never start ({stands.reason})" if waits.never else stands.reason
             return replace(told, reason=reason, explanations=((waits.meaning, waits.fix),))
     return told
