@@ -96,10 +96,13 @@ def logs(run: str, *, on: str, follow: bool, job: int | None, as_json: bool) -> 
     """
     from rabaska.journeys import logs as logs_journey
 
-    chunks = logs_journey.logs(chosen_run(run, on), home(), follow=follow, job=job)
+    record = chosen_run(run, on)
+    chunks = logs_journey.logs(record, home(), follow=follow, job=job)
     if as_json:
         terminal.json({"log": b"".join(chunks).decode(errors="replace")})
         return
+    if follow and job is None:
+        logs_journey.tell_phases(record, home(), terminal.PhaseLines())
     terminal.log(chunks)
 
 

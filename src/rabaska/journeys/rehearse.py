@@ -14,7 +14,7 @@ from rabaska.domain import rehearsal
 from rabaska.domain.amounts import say_duration
 from rabaska.domain.projects import Project
 from rabaska.domain.rehearsal import Curve, Interrupted, RehearsalVerdict, Saved, Used, judge
-from rabaska.domain.runs import RunState, RunStatus, names_for, new_name
+from rabaska.domain.runs import RECOGNISED, RunState, RunStatus, names_for, new_name
 from rabaska.errors import RunFailed
 from rabaska.journeys.cancel import cancel
 from rabaska.journeys.fetch import fetch
@@ -38,7 +38,8 @@ from rabaska.steps.rehearsal_results import Left
 
 # What is named by its digest, and so cannot be changed by a rehearsal that shares it.
 _SHARED = ("packs", "code", "node")
-_BY_ITSELF = ("crashed", "staging failed", "damaged data")  # ends that no cut brought about
+# Ends that no cut brought about.
+_BY_ITSELF = ("crashed", "staging failed", "damaged data", *RECOGNISED)
 
 
 @dataclass(frozen=True)

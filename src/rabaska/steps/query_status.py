@@ -99,7 +99,7 @@ def _ask(
     queue, complaint = _queue(last, cluster)
     from rabaska.steps.read_status import SchedulerAnswer
 
-    return SchedulerAnswer(reports, queue, complaint, last["now"])
+    return SchedulerAnswer(reports, queue, complaint, last["now"], last.get("offset", 0))
 
 
 def _about_queue(scheduler: Scheduler) -> dict[str, Any]:

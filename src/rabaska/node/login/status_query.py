@@ -57,6 +57,8 @@ def report_untouched(run: RunFolder) -> Optional[JsonObject]:
         "verdict": dict(chain_rule.verdict([])._asdict()),
         "begins_again": "",
         "jobs": [],
+        "starting": None,
+        "restarts": [],
         "not_kept": [],
         "data": [],
         "checkpoint": None,
@@ -97,7 +99,8 @@ def main(argv: List[str]) -> int:
     open_jobs = said["asked"] or [one for run in open_runs for one in _ids_of(run)]
     answered = said["exit_code"] in asked.get("answers", [0])
     history = _history(asked["history"], open_jobs, said["said"]) if answered else None
-    _print_json({"now": time.time(), "queue": said, "history": history})
+    told = {"now": time.time(), "offset": time.localtime().tm_gmtoff}
+    _print_json(dict(told, queue=said, history=history))
     sys.stdout.flush()
     if __file__.startswith(sys.path[0]) and sys.path[0].endswith(".pyz"):
         from .. import own_program  # the first time; from then on the compiled copy is asked

@@ -6,7 +6,7 @@ from typing import Any, Callable, List, NamedTuple, Optional
 from .. import files
 from ..checkpoints import newest_checkpoint
 from ..checkpoints.save_slots import Look
-from . import chain_rule, field_types
+from . import chain_rule, field_types, out_of_memory, scheduler_output
 from .run_folder import RunFolder
 
 _LOOKS = 5  # more jobs than may pass without a save
@@ -44,6 +44,7 @@ class Ended(NamedTuple):
     resumption: Optional[files.Json] = None  # whether it went on (see `resumption`)
     missing: Optional[List[str]] = None  # files that it left and that could not be kept
     standstill: Optional[str] = None  # what shows that it got no further (see `standstill`)
+    used: Optional[files.Json] = None  # of its node (see `used_resources`)
 
 
 def write_begun(run: RunFolder, begun: Begun) -> None:
@@ -74,6 +75,7 @@ def read_ended(run: RunFolder, job: int) -> Optional[Ended]:
     return ended._replace(
         resumption=field_types.fitting(ended.resumption or {}, field_types.JUDGED) or None,
         missing=missing or None,
+        used=field_types.fitting(ended.used or {}, field_types.USED) or None,
     )
 
 
@@ -154,6 +156,10 @@ def _job(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool
     if running:
         return chain_rule.Job(number, chain_rule.RUNNING)
     begun = read_begun(run, number)
+    memory = scheduler_output.memory_line(run, begun.id) if begun is not None else ""
+    if memory:
+        remedy = out_of_memory.remedy(run.name, out_of_memory.asked(run))
+        return chain_rule.Job(number, chain_rule.OUT_OF_MEMORY, False, memory, remedy=remedy)
     reason = "it ended without a record"
     if begun is None or not begun.ready:
         return chain_rule.Job(number, chain_rule.LOST, False, reason)

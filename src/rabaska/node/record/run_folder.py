@@ -13,7 +13,7 @@
   patterns.json        what checkpoints are called beside what run.json says, found after a job
   logs/job-001.log     what the program printed in job 1
   logs/scheduler-<id>.out  what the scheduler caught around it
-  jobs/001/begun.json, ended.json
+  jobs/001/begun.json, ended.json, phase.json (see `phases`)
   carried/001          a symbolic link to what the program writes; renamed from job to job
   kept/001/            what the program writes; renamed after a job that left no word (see `lease`)
     output/  checkpoints/  saved.jsonl (see `saves.saved`)
@@ -107,6 +107,9 @@ class RunFolder(NamedTuple):
 
     def ended(self, job: int) -> str:
         return os.path.join(self.job(job), "ended.json")
+
+    def phase(self, job: int) -> str:
+        return os.path.join(self.job(job), "phase.json")
 
     def found(self, job: int) -> str:
         return os.path.join(self.job(job), "found.json")
