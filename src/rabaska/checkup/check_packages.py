@@ -20,7 +20,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
     wanted = read(text)
     yield from _unused_list(subject)
     yield from _other_computers(subject, text)
-    yield from not_listed(subject, wanted, text)
+    yield from not_listed(subject, text)
     yield from _builds(subject, wanted)
     yield from _old_python(subject)
     yield from _other_processor(subject)
