@@ -47,14 +47,17 @@ def run(
     arguments: Sequence[str] = (),
     overrides: Overrides | None = None,
     doctor: bool = True,
+    anyway: bool = False,
 ) -> Submitted:
     """Send the project to a cluster and submit it; returns at once.
+
+    WouldFail where a check says that it would; `anyway` submits it all the same.
 
     `arguments` go to the program, as words after `--` do. `overrides` holds keys of
     rabaska.toml: `{"resources.walltime": "2h", "chain.jobs": 4}`.
     """
     project = _project(folder, on, arguments, overrides)
-    return _run.run(project, on, made_home(), advise=doctor)
+    return _run.run(project, on, made_home(), advise=doctor, anyway=anyway)
 
 
 def preview(

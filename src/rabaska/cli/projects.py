@@ -98,6 +98,7 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
 @on_option
 @click.option("--dry-run", is_flag=True, help="Print the plan and the job script; change nothing.")
 @click.option("--no-doctor", is_flag=True, help="Do not check the project first.")
+@click.option("--anyway", is_flag=True, help="Submit it even if a check says that it would fail.")
 @click.option(
     "--wait", is_flag=True, help="Wait until the run ends; exit with the program's exit code."
 )
@@ -127,6 +128,7 @@ def run(
     on: str,
     dry_run: bool,
     no_doctor: bool,
+    anyway: bool,
     wait: bool,
     quiet: bool,
     as_json: bool,
@@ -147,7 +149,9 @@ def run(
         terminal.json(planned) if as_json else terminal.planned_run(planned)
         return 0
     with terminal.steps(quiet=quiet or as_json) as reporter:
-        submitted = run_journey.run(project, on, home(), reporter, advise=not no_doctor, draw=draw)
+        submitted = run_journey.run(
+            project, on, home(), reporter, advise=not no_doctor, anyway=anyway, draw=draw
+        )
     if not wait:
         terminal.json(submitted) if as_json else terminal.data(submitted.run)
         return 0

@@ -36,24 +36,30 @@ def run(
     reporter: Reporter | None = None,
     *,
     advise: bool = True,
+    anyway: bool = False,
     draw: Draw | None = None,
 ) -> Submitted:
-    """Start a run; names are made of what `draw` gives."""
+    """Start a run; names are made of what `draw` gives.
+
+    WouldFail where a check of `advise` says so; with `anyway` that is only reported.
+    """
     reporter = reporter or SilentReporter()
     check_filled(project)
     if advise:
         from rabaska.steps.earlier_runs import check_advance
-        from rabaska.steps.findings import check_script
+        from rabaska.steps.findings import check_script, reported_only
 
         check_script(project)
-        check_advance(project, on, home, reporter)
+        with reported_only(reporter, anyway=anyway):
+            check_advance(project, on, home, reporter)
     cluster = connect(on, home, reporter)
     job = job_spec(project, cluster.cluster, cluster.store)
     resumes = ""
     if advise:
-        from rabaska.steps.findings import warn_of_findings
+        from rabaska.steps.findings import check_findings
 
-        resumes = warn_of_findings(project, job, cluster, reporter).resumption.kind
+        subject = check_findings(project, job, cluster, reporter, anyway=anyway)
+        resumes = subject.resumption.kind
     check_job(project, job, cluster, reporter)
     carried = carry(project, job, cluster, home, reporter, resumes=resumes)
     planned, record = create_run(carried, names_for(project.name, draw), home)
