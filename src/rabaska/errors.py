@@ -17,7 +17,8 @@
     ├── NotWritable            15   a folder on this computer cannot be written to
     ├── MissingProgram         16   a program on this computer is missing or cannot be started
     ├── StartsOver             17   each job starts the training over
-    └── ResultsMissing         18   not all results of a program could be kept
+    ├── ResultsMissing         18   not all results of a program could be kept
+    └── WouldFail              19   a check found that the run would fail
     Ctrl-C                    130
 
 A bug keeps its traceback; every error that a user can act on is one of these.
@@ -110,3 +111,7 @@ class StartsOver(RabaskaError):
 
 class ResultsMissing(RabaskaError):
     exit_code = 18
+
+
+class WouldFail(RabaskaError):
+    exit_code = 19

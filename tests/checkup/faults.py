@@ -5,6 +5,7 @@ from small_projects import REQUIREMENTS, Small
 CRLF = b"#!/bin/bash\r\n#SBATCH --time=1:00:00\r\npython train.py\r\n"
 SALLOC = "#!/bin/bash\n#SBATCH --gres=gpu:1\nsalloc --time=1:00:00\npython train.py\n"
 ONLY_PRINTS = "import torch\nfor epoch in range(9):\n    print(torch.rand(1))\n"
+PLOTS = REQUIREMENTS + "matplotlib\n"
 COPIES = {f"images/c/{n}.jpg": "the same picture " * 100 for n in range(20)}
 
 FAULTS = {
@@ -43,10 +44,13 @@ FAULTS = {
         "code.script",
         Small(more='[code]\nexclude = ["train.py"]'),
     ),
-    "plot": ("code.window", Small(end="import matplotlib.pyplot as plt; plt.show()")),
-    "plot-each-epoch": ("code.window", Small(epoch="plt.show()", top="import pylab as plt")),
+    "plot": ("code.window", Small(end="import matplotlib.pyplot as plt; plt.show()",
+                                  requirements=PLOTS)),
+    "plot-each-epoch": ("code.window", Small(epoch="plt.show()", top="import pylab as plt",
+                                             requirements=PLOTS)),
     "window": ("code.window", Small(epoch="cv2.imshow('x', 1)")),
-    "backend": ("code.backend", Small(end="import matplotlib; matplotlib.use('TkAgg')")),
+    "backend": ("code.backend", Small(end="import matplotlib; matplotlib.use('TkAgg')",
+                                      requirements=PLOTS)),
     "question": ("code.asks", Small(top="name = input('Name of the run? ')")),
     "debugger": ("code.asks", Small(step="breakpoint()")),
     "path-linux": ("code.path", Small(top="ROOT = '/home/ana/data/imagenet'")),

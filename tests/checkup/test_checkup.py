@@ -111,7 +111,7 @@ def test_a_file_that_the_command_names_and_gitignore_leaves_out_is_told(option, 
     told = examine(read_subject(load(project, cluster="narval"), load_cluster("narval")))
 
     (left_out,) = [each for each in told if each.id == "code.left-out"]
-    assert left_out.serious
+    assert left_out.likely
     assert "`!weights/start.pt`" in left_out.fix
 
 

@@ -50,15 +50,18 @@ def run(
     doctor: bool = True,
     note: str = "",
     tags: Sequence[str] = (),
+    anyway: bool = False,
 ) -> Submitted:
     """Send the project to a cluster and submit it; returns at once.
+
+    WouldFail where a check says that it would; `anyway` submits it all the same.
 
     `arguments` go to the program, as words after `--` do. `overrides` holds keys of
     rabaska.toml: `{"resources.walltime": "2h", "chain.jobs": 4}`.
     """
     project = _project(folder, on, arguments, overrides)
     labels = Labels(note, tuple(tags))
-    return _run.run(project, on, made_home(), advise=doctor, labels=labels)
+    return _run.run(project, on, made_home(), advise=doctor, anyway=anyway, labels=labels)
 
 
 def preview(

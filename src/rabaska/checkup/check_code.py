@@ -8,6 +8,7 @@ from rabaska.checkup.check_saving import chain, saves_at_every_step, writes_at_e
 from rabaska.checkup.code_context import Nesting
 from rabaska.checkup.subject import Finding, SafeFix, Subject
 from rabaska.domain.amounts import say_count
+from rabaska.scouting.certain_imports import certain_calls
 from rabaska.scouting.source import Source, argument, called, last_word, literal, text
 
 _PLOTS = {"plt.show", "matplotlib.pyplot.show", "pyplot.show", "pylab.show"}
@@ -27,10 +28,11 @@ _LAUNCHERS = re.compile(
 
 
 def checks(subject: Subject) -> Iterator[Finding]:
+    certain = {id(call) for _, call in certain_calls(subject.sources)}
     for source in subject.sources:
         nesting = Nesting(source, subject.sources)
         yield from _windows(source, nesting, subject)
-        yield from _waits_for_input(source, nesting)
+        yield from _waits_for_input(source, nesting, certain)
         yield from _personal_paths(source, nesting, subject)
         yield from saves_at_every_step(source, nesting)
         yield from writes_at_every_step(source, nesting)
@@ -56,6 +58,8 @@ def _windows(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Fin
                 why,
                 "save it with `plt.savefig`; with `MPLBACKEND=Agg`, `show` does nothing",
                 safe_fix=SafeFix("variable", "MPLBACKEND", "Agg"),
+                serious=False,
+                likely=True,
             )
         elif name in _WINDOWS:
             yield Finding(
@@ -64,6 +68,8 @@ def _windows(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Fin
                 str(source.place(call, name)),
                 why,
                 "write the picture to a file instead",
+                serious=False,
+                likely=True,
             )
         elif name == "matplotlib.use" and text(argument(call, "backend", 0)) in _SCREENS:
             yield Finding(
@@ -72,10 +78,12 @@ def _windows(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Fin
                 str(source.place(call, name)),
                 why,
                 'write `matplotlib.use("Agg")`',
+                serious=False,
+                likely=True,
             )
 
 
-def _waits_for_input(source: Source, nesting: Nesting) -> Iterator[Finding]:
+def _waits_for_input(source: Source, nesting: Nesting, certain: set[int]) -> Iterator[Finding]:
     for call in source.calls():
         if called(call) in _PROMPTS and not nesting.is_optional(call):
             yield Finding(
@@ -84,6 +92,8 @@ def _waits_for_input(source: Source, nesting: Nesting) -> Iterator[Finding]:
                 str(source.place(call, called(call))),
                 "a job has no keyboard",
                 "make it an option of the program",
+                serious=id(call) in certain,
+                likely=True,
             )
 
 
@@ -112,6 +122,8 @@ def _personal_paths(source: Source, nesting: Nesting, subject: Subject) -> Itera
             str(source.place(node)),
             "the cluster has other folders",
             "make it an option, and give it `{data}` or `{output}` in `command`",
+            serious=False,
+            likely=True,
         )
 
 
@@ -187,6 +199,8 @@ def _bf16(source: Source, subject: Subject) -> Iterator[Finding]:
                 str(source.place(node)),
                 "it fails there, or is emulated and very slow",
                 "use float16 with a gradient scaler, or a GPU from A100 on",
+                serious=False,
+                likely=True,
             )
             return
 
@@ -219,6 +233,8 @@ def _idle_gpus(subject: Subject) -> Iterator[Finding]:
         f"{script.name}; [resources] gpus",
         "PyTorch and TensorFlow use one GPU unless the program asks for more",
         "request one, or use DistributedDataParallel and set `launch`",
+        serious=False,
+        likely=True,
     )
 
 
@@ -231,6 +247,8 @@ def _line_ends(subject: Subject) -> Iterator[Finding]:
                 name,
                 "bash reads the invisible character at the end of a line as part of the last word",
                 "save it with Unix line endings (LF) and without BOM",
+                serious=any(word.removeprefix("./") == name for word in subject.project.command),
+                likely=True,
                 safe_fix=SafeFix("line ends", name),
             )
 
@@ -247,4 +265,6 @@ def _interactive_jobs(subject: Subject) -> Iterator[Finding]:
                 f"{name}, line {line}",
                 "it would wait for a terminal, and a job has none",
                 "remove the line: the directives at the top already request the resources",
+                serious=False,
+                likely=True,
             )

@@ -39,6 +39,8 @@ def _left_out(project: Project, sent: Collection[str] | None) -> Iterator[Findin
                 "`command`",
                 "the program would stop, or train without it",
                 f"{_how_to_send(project, name)}; a large one goes under [data]",
+                serious=False,
+                likely=True,
             )
 
 

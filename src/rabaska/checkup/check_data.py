@@ -103,6 +103,8 @@ def _too_large(dataset: Dataset, contents: Contents, subject: Subject) -> Iterat
             _key(dataset),
             f"{tier.name} of {subject.cluster.name} allows {say_size(tier.size)}",
             f"ask the site for more{_roomier(contents.size, subject)}",
+            serious=False,
+            likely=True,
         )
     room = _room_on_node(subject)
     if room and contents.size > _NODES_SHARE * room and dataset.mode == "files":
@@ -153,4 +155,6 @@ def _outside(subject: Subject) -> Iterator[Finding]:
             "folders above the project are not sent with its code",
             f'name it: `[data.NAME]` with `path = "{use.path}"`, and give the program `{{data}}`; '
             "`rabaska init` shows how",
+            serious=False,
+            likely=True,
         )

@@ -1,16 +1,19 @@
 """Checks of what the program imports: packages that its environment will not have."""
 
-import ast
+import importlib.metadata
 import re
 import shlex
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 
-from rabaska.checkup.pinned_packages import Requirement, plain_name, read
+from rabaska.checkup.pinned_packages import Requirement, has_more, plain_name, read
 from rabaska.checkup.subject import Finding, Subject, virtualenv_advice
 from rabaska.domain.shell_words import expanding
+from rabaska.knowledge.packages import brought, packages, providers
 from rabaska.node.command_words import is_python
-from rabaska.scouting.source import Source
+from rabaska.scouting.certain_imports import Import, certain_imports
+from rabaska.scouting.local_modules import STANDARD, local_modules
 from rabaska.sites.questions import MODULE
 
 QUESTION = "imports"  # its name
@@ -18,110 +21,118 @@ _MISSING = "missing modules:"
 _ASK = (
     "import importlib.util as u; print('{}', *[m for m in '{}'.split() if u.find_spec(m) is None])"
 )
-PACKAGE_OF = {
-    "cv2": "opencv-python",
-    "PIL": "pillow",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-    "skimage": "scikit-image",
-    "bs4": "beautifulsoup4",
-    "pytorch_lightning": "pytorch-lightning",
-    "wandb": "wandb",
-    "torch": "torch",
-    "torchvision": "torchvision",
-    "tensorflow": "tensorflow",
-    "timm": "timm",
-    "transformers": "transformers",
-    "datasets": "datasets",
-    "pandas": "pandas",
-    "lightning": "lightning",
-    "albumentations": "albumentations",
-    "einops": "einops",
-    "h5py": "h5py",
-    "matplotlib": "matplotlib",
-    "seaborn": "seaborn",
-    "monai": "monai",
-    "nibabel": "nibabel",
-    "hydra": "hydra-core",
-    "omegaconf": "omegaconf",
-    "jax": "jax",
-    "flax": "flax",
-    "torchaudio": "torchaudio",
-    "optuna": "optuna",
-    "accelerate": "accelerate",
-}
-# What else brings a package along: then it need not be listed.
-_BROUGHT_BY = {
-    "pillow": {"torchvision", "matplotlib", "scikit-image", "timm", "albumentations"},
-    "pandas": {"seaborn", "datasets"},
-    "omegaconf": {"hydra-core"},
-    "matplotlib": {"seaborn"},
-    "torch": {
-        "torchvision",
-        "timm",
-        "lightning",
-        "pytorch-lightning",
-        "accelerate",
-        "torchaudio",
-        "monai",
-    },
-    "pyyaml": {
-        "transformers",
-        "timm",
-        "hydra-core",
-        "omegaconf",
-        "accelerate",
-        "lightning",
-        "pytorch-lightning",
-        "datasets",
-        "wandb",
-        "optuna",
-        "albumentations",
-    },
-    "torchvision": {"timm"},
-    "h5py": {"tensorflow", "keras"},
-    "opencv-python": {"opencv-python-headless", "albumentations", "opencv-contrib-python"},
-    "tensorflow": {"tensorflow-gpu", "tensorflow-cpu"},
-    "lightning": {"pytorch-lightning"},
-    "jax": {"flax"},
-}
+# Modules that only start with another package, which nothing installs along with theirs.
+_ALSO_NEEDS = {"torch.utils.tensorboard": "tensorboard"}
+# Modules of a site that bring no packages for Python.
+_WITHOUT_PACKAGES = re.compile(
+    r"(python|cuda|cudnn|cudatoolkit|gcc|intel|nvhpc|openmpi|nccl|stdenv|cmake|rust|ffmpeg|rocm)\b",
+    re.I,
+)
 
 
-def not_listed(subject: Subject, wanted: tuple[Requirement, ...], text: str) -> Iterator[Finding]:
-    open_ended = re.search(r"^\s*(-r|-e|-c|git\+|https?:|\.)", text, re.MULTILINE)
-    if not wanted or open_ended or subject.project.environment.modules:
+def not_listed(subject: Subject, text: str) -> Iterator[Finding]:
+    """Packages that are imported at once and that no line of the requirements brings."""
+    listed = read(text)
+    if not listed or _has_other_sources(subject):
         return
-    names = {requirement.name for requirement in wanted}
-    missing: dict[str, str] = {}
-    for source in subject.sources:
-        for module, line in imports(source):
-            package = PACKAGE_OF.get(module)
-            providers = {package} | _BROUGHT_BY.get(package or "", set())
-            if package and not names & providers:
-                missing.setdefault(package, f"{source.name}, line {line}: import {module}")
-    for package, place in missing.items():
-        yield Finding(
-            "environment.missing",
-            f"{package} is imported, but not in the requirements",
-            place,
-            "the environment on the cluster has only what the requirements list",
-            f"add `{package}` to the requirements",
-        )
+    installed = Installed(listed, open_ended=has_more(text))
+    for module, found in _wanted(subject).items():
+        certainty = installed.lacks(module)
+        if certainty:
+            yield _not_listed(subject, module, found, certain=certainty == "certain")
 
 
-def imports(source: Source) -> Iterator[tuple[str, int]]:
-    """Modules that are imported at once, outside `try` and functions."""
-    for node in source.tree.body:
-        if isinstance(node, ast.Import):
-            yield from ((alias.name.split(".")[0], node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield (node.module or "").split(".")[0], node.lineno
+def _has_other_sources(subject: Subject) -> bool:
+    """Whether packages may come from elsewhere: modules of the site, or a path of the user's."""
+    modules = (*subject.cluster.modules, *subject.project.environment.modules)
+    more = [name for name in modules if not _WITHOUT_PACKAGES.match(name)]
+    return bool(more) or "PYTHONPATH" in subject.variables
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What a list of packages comes to once pip has installed it."""
+
+    listed: tuple[Requirement, ...]
+    open_ended: bool = False  # it has lines whose packages nobody can tell
+
+    def lacks(self, module: str) -> str:
+        """`certain`, `likely`, or nothing where a package of the list has the module."""
+        names = {requirement.name for requirement in self.listed}
+        theirs = {*_providers(module)}
+        if plain_name(module) in names or theirs & brought({*names, *self._perhaps()}):
+            return ""
+        if self.open_ended or any(not _is_known(each) for each in self.listed):
+            return ""  # nobody can tell here; what pip resolves is compared when a run is made
+        if not theirs:
+            return "" if _is_part(module, names) else "likely"
+        return "likely" if any(map(_is_of_another_time, self.listed)) else "certain"
+
+    def _perhaps(self) -> Iterator[str]:
+        """What an older release brings along, or an extra."""
+        for requirement in self.listed:
+            known = packages().get(requirement.name)
+            if known and not requirement.loose:
+                yield from known.formerly
+            if known and requirement.extras:
+                yield from known.extras
+
+
+def _is_known(requirement: Requirement) -> bool:
+    known = packages().get(requirement.name)
+    return known is not None and bool(known.modules) and not requirement.elsewhere
+
+
+def _is_of_another_time(requirement: Requirement) -> bool:
+    """Pinned to a release so old that it may have brought other packages along."""
+    known = packages()[requirement.name]
+    return (
+        bool(requirement.version and (known.requires or known.formerly))
+        and requirement.version[:1] != known.version[:1]
+    )
+
+
+def _is_part(module: str, names: set[str]) -> bool:
+    """Of a package that has more modules than the table, or is named alike."""
+    word = plain_name(module)
+    return any(word in name or name in word or not packages()[name].is_complete for name in names)
+
+
+def _providers(module: str) -> tuple[str, ...]:
+    if module in _ALSO_NEEDS:
+        return (_ALSO_NEEDS[module],)
+    return providers(module) or _installed_here(module.partition(".")[0])
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()
+
+
+def _installed_here(module: str) -> tuple[str, ...]:
+    names = _distributions().get(module, [])
+    return tuple(dict.fromkeys(plain_name(name) for name in names))
+
+
+def _not_listed(subject: Subject, module: str, found: Import, *, certain: bool) -> Finding:
+    theirs = _providers(module)
+    package = theirs[0] if theirs else module
+    named = f"`{package}`" if theirs else f"the package that has `{module}`"
+    return Finding(
+        "environment.missing",
+        f"{package} is imported, but not in the requirements",
+        str(found.place),
+        "the environment on the cluster has only what the requirements list",
+        f"add {named} to {subject.requirements_file}",
+        serious=certain,
+        likely=True,
+    )
 
 
 def question(subject: Subject) -> dict[str, str]:
     """Which of the program's modules its Python lacks; none where another environment is built."""
     python = next((word for word in subject.project.command if is_python(word)), "")
-    names = sorted(_modules(subject))
+    names = sorted({_asked(module) for module in _wanted(subject)})
     if subject.project.environment.kind != "current" or not python or not names:
         return {}
     modules = (*subject.cluster.modules, *subject.project.environment.modules)
@@ -133,18 +144,25 @@ def question(subject: Subject) -> dict[str, str]:
     }
 
 
+def _asked(module: str) -> str:
+    """What `find_spec` can look up without importing anything."""
+    return _ALSO_NEEDS.get(module, module.partition(".")[0])
+
+
 def missing(subject: Subject, answer: str) -> Iterator[Finding]:
     lacking = answer.rpartition(_MISSING)[2].split() if _MISSING in answer else []
-    where = _modules(subject)
+    where = {_asked(module): found for module, found in _wanted(subject).items()}
     for name in lacking:
-        package = PACKAGE_OF.get(name, name)
+        theirs = _providers(name)
         on = "this computer" if subject.cluster.is_here else subject.cluster.name
         yield Finding(
             "environment.module",
             f"{name} is imported, but the job's Python does not have it",
-            where.get(name, ""),
+            str(where[name].place) if name in where else "",
             f"[environment] is `current`: the job uses the Python of {on}",
-            _advice(subject, package),
+            _advice(subject, theirs[0] if theirs else name),
+            serious="PYTHONPATH" not in subject.variables,
+            likely=True,
         )
 
 
@@ -160,17 +178,21 @@ def _advice(subject: Subject, package: str) -> str:
     return f"{virtualenv_advice(subject, file)}{more}; or name `modules` that have it there"
 
 
-def _modules(subject: Subject) -> dict[str, str]:
-    """The modules of others that the program imports at once, each with the first place."""
-    folder = subject.project.folder
-    places: dict[str, str] = {}
-    for source in subject.sources:
-        beside = (folder / source.name).parent
-        for name, line in imports(source):
-            own = any(
-                (place / f"{name}.py").exists() or (place / name).is_dir()
-                for place in (folder, beside, folder / "src")
-            )
-            if name and not own and name not in sys.stdlib_module_names and name != "rabaska":
-                places.setdefault(name, f"{source.name}, line {line}: import {name}")
-    return places
+def _wanted(subject: Subject) -> Mapping[str, Import]:
+    """The modules of others that the program certainly imports, each with its first place."""
+    own = local_modules(subject.project.folder)
+    wanted: dict[str, Import] = {}
+    for found in certain_imports(subject.sources):
+        if found.module.startswith(".") or found.top in own or found.top in STANDARD:
+            continue
+        for module in (*found.candidates, found.top):
+            if module in _ALSO_NEEDS:
+                wanted.setdefault(module, found)
+        wanted.setdefault(_level(found), found)
+    return wanted
+
+
+def _level(found: Import) -> str:
+    """The top of a package; more of the name where several packages share the top."""
+    shared = not providers(found.top) and next(filter(providers, found.candidates), "")
+    return shared or found.top

@@ -54,6 +54,8 @@ def _finding(
         str(source.place(call, called(call))),
         _WHY.format(subject.cluster.name),
         fix,
+        serious=False,
+        likely=True,
     )
 
 
@@ -104,4 +106,6 @@ def _trackers(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Fi
                 str(source.place(call, called(call))),
                 _WHY.format(subject.cluster.name),
                 f'set `{variable} = "offline"` under [environment.variables], and sync later',
+                serious=False,
+                likely=True,
             )

@@ -20,7 +20,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
     wanted = read(text)
     yield from _unused_list(subject)
     yield from _other_computers(subject, text)
-    yield from not_listed(subject, wanted, text)
+    yield from not_listed(subject, text)
     yield from _builds(subject, wanted)
     yield from _old_python(subject)
     yield from _other_processor(subject)
@@ -37,6 +37,8 @@ def _unused_list(subject: Subject) -> Iterator[Finding]:
             "[environment]",
             "an environment built there takes 100,000 files or more of your quota",
             'pack it here (conda-pack) and write `kind = "packed"` and its `path`',
+            serious=False,
+            likely=True,
         )
     elif listed.kind == "requirements":
         yield Finding(
@@ -46,11 +48,13 @@ def _unused_list(subject: Subject) -> Iterator[Finding]:
             'the kind of its environment is "current": on '
             f"{subject.cluster.name} the program gets the Python it finds",
             virtualenv_advice(subject, listed.file),
+            serious=False,
+            likely=True,
         )
 
 
 def _other_computers(subject: Subject, text: str) -> Iterator[Finding]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate("" if subject.cluster.is_here else text.splitlines(), 1):
         if re.search(r"@ file://|^\s*(-e\s+)?(/|file:)", line):
             yield Finding(
                 "environment.local",

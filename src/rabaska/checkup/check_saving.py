@@ -62,6 +62,8 @@ def chain(subject: Subject) -> Iterator[Finding]:
             where,
             f"each job would start over after {say_duration(project.resources.walltime)}",
             "save model, optimizer and epoch into `{output}` regularly",
+            serious=False,
+            likely=True,
         )
         return
     resumption = subject.resumption
@@ -72,6 +74,8 @@ def chain(subject: Subject) -> Iterator[Finding]:
             resumption.place,
             "no counter is loaded, so each job would repeat the training",
             "load the epoch or step and the optimizer too, and start the training loop there",
+            serious=False,
+            likely=True,
         )
     elif resumption.kind == plan.UNREAD:
         yield Finding(
@@ -93,4 +97,6 @@ def chain(subject: Subject) -> Iterator[Finding]:
             if words
             else "give it an option that loads state and counter from a checkpoint, and add it to "
             "`command` with {checkpoint}",
+            serious=False,
+            likely=True,
         )

@@ -1,5 +1,6 @@
 """Checks of the software a cluster said it has: programs, wheels, environments of many files."""
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -15,6 +16,7 @@ _NO_PROGRAM = "no such program"
 _INSTEAD = "instead"
 _OTHER = {"python": "python3", "python3": "python"}  # which the job runs where the first is missing
 _MANY_FILES = 20_000  # that every job would look up on shared storage
+_ONLY_IN_3 = ast.JoinedStr | ast.AnnAssign | ast.Nonlocal | ast.AsyncFunctionDef | ast.YieldFrom
 _SOME = 5  # versions that are worth naming
 
 
@@ -89,6 +91,10 @@ def _other_python(subject: Subject, output: str) -> Iterator[Finding]:
             "[environment] names nothing, so the job uses what it finds there",
             "write `python3` in the command, or name `requirements`, `modules` or a `path` under "
             "[environment]",
+            serious=any(
+                isinstance(node, _ONLY_IN_3) for each in subject.sources for node in each.nodes
+            ),
+            likely=True,
         )
 
 

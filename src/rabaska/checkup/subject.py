@@ -70,6 +70,12 @@ class Subject:
         return gpus().get(kind)
 
     @property
+    def requirements_file(self) -> str:
+        """The file that lists the packages, as a user knows it."""
+        named, found = self.project.environment.listed_in, self.packages
+        return named or (found.file if found else "requirements.txt")
+
+    @property
     def variables(self) -> Mapping[str, str]:
         return {**self.cluster.variables, **self.project.environment.variables}
 
@@ -205,7 +211,8 @@ class Finding:
     where: str  # a file and line, or a key of rabaska.toml
     why: str
     fix: str
-    serious: bool = True  # the run would fail, or do for nothing what it does
+    serious: bool = True  # the run would certainly fail: `run` refuses it
+    likely: bool = False  # not certain, but `run` shows it
     safe_fix: SafeFix | None = None
 
     @property

@@ -98,6 +98,7 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
 @on_option
 @click.option("--dry-run", is_flag=True, help="Print the plan and the job script; change nothing.")
 @click.option("--no-doctor", is_flag=True, help="Do not check the project first.")
+@click.option("--anyway", is_flag=True, help="Submit it even if a check says that it would fail.")
 @click.option(
     "--wait", is_flag=True, help="Wait until the run ends; exit with the program's exit code."
 )
@@ -128,6 +129,7 @@ def run(
     on: str,
     dry_run: bool,
     no_doctor: bool,
+    anyway: bool,
     wait: bool,
     quiet: bool,
     as_json: bool,
@@ -156,6 +158,7 @@ def run(
             home(),
             reporter,
             advise=not no_doctor,
+            anyway=anyway,
             draw=draw,
             labels=Labels(note, tags),
         )

@@ -40,6 +40,7 @@ class EnvironmentRecipe:
     path: str = ""  # for activate and packed: an environment on the cluster
     here: Path | None = None  # for packed: where it lies on this computer instead
     requirements: str = ""  # for virtualenv: the text of the requirements file
+    listed_in: str = ""  # the name of that file
     build: str = ""  # for virtualenv: in each "job" or "once"; "" leaves it to the cluster
     python: str = "python3"
     modules: tuple[str, ...] = ()

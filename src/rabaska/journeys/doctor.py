@@ -15,7 +15,7 @@ from rabaska.sites.questions import NO_ANSWER
 from rabaska.steps.connect import cluster_named, place_of, scheduler_of
 from rabaska.steps.earlier_runs import foreseen
 from rabaska.steps.environment import collected
-from rabaska.steps.findings import examine
+from rabaska.steps.findings import examine, overruled
 from rabaska.steps.pick_request import pick_request
 from rabaska.steps.plan_run import job_spec
 from rabaska.steps.probe_site import SiteProbe, ask_site, probe_site
@@ -44,7 +44,9 @@ def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) ->
     site = probe_site(cluster, home, {**check_site.questions(subject), **trial}, offline=offline)
     subject = replace(subject, cluster=site.cluster)
     by_site = _of_site(subject, site)
-    found = (*examine(subject), *by_site, *_secrets(project), *_advance(project, on, home))
+    answer = site.answers.get(TRIAL, NO_ANSWER).text
+    own = overruled(examine(subject), scheduler_of(cluster).read_prospect(answer))
+    found = (*own, *by_site, *_secrets(project), *_advance(project, on, home))
     return Diagnosis(_once(found), site.unasked)
 
 

@@ -25,13 +25,17 @@ def run(
     reporter: Reporter | None = None,
     *,
     advise: bool = True,
+    anyway: bool = False,
     draw: Draw | None = None,
     labels: Labels | None = None,
 ) -> Submitted:
-    """Start a run; names are made of what `draw` gives."""
+    """Start a run; names are made of what `draw` gives.
+
+    WouldFail where a check of `advise` says so; with `anyway` that is only reported.
+    """
     reporter = reporter or SilentReporter()
     with report_if_stopped("nothing was submitted, and no run was made", reporter):
-        carried = _carried(project, on, home, reporter, advise=advise)
+        carried = _carried(project, on, home, reporter, advise=advise, anyway=anyway)
     names = names_for(project.name, draw)
     planned, record = create_run(carried, names, home, reporter, labels=labels)
     if advise:
@@ -41,23 +45,28 @@ def run(
     return submit_run(planned, record, carried.cluster, home, reporter)
 
 
-def _carried(project: Project, on: str, home: Home, reporter: Reporter, *, advise: bool) -> Carried:
+def _carried(
+    project: Project, on: str, home: Home, reporter: Reporter, *, advise: bool, anyway: bool
+) -> Carried:
     """The project checked, and all of it on its cluster."""
     check_filled(project)
-    project = with_request(project, cluster_named(on, home), reporter)
+    profile = cluster_named(on, home)
+    project = with_request(project, profile, reporter)
     if advise:
         from rabaska.steps.earlier_runs import check_advance
-        from rabaska.steps.findings import check_script
+        from rabaska.steps.findings import check_script, reported_only
 
         check_script(project)
-        check_advance(project, on, home, reporter)
-    cluster = connect(on, home, reporter)
+        with reported_only(reporter, anyway=anyway):
+            check_advance(project, on, home, reporter)
+    cluster = connect(on, home, reporter, profile=profile)
     job = job_spec(project, cluster.cluster, cluster.store)
     resumes = ""
     if advise:
-        from rabaska.steps.findings import warn_of_findings
+        from rabaska.steps.findings import check_findings
 
-        resumes = warn_of_findings(project, job, cluster, reporter).resumption.kind
+        subject = check_findings(project, job, cluster, reporter, anyway=anyway)
+        resumes = subject.resumption.kind
     check_job(project, job, cluster, reporter)
     what = "nothing was submitted; what arrived of code, data and environment is not sent again"
     with report_if_stopped(what, reporter):

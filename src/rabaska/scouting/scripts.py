@@ -130,14 +130,15 @@ def _reached(main: Source, sources: dict[str, Source]) -> tuple[Source, ...]:
     while waiting:
         source = waiting.pop(0)
         for module in imported(source):
-            for name in _files_of(module, source.name):
+            for name in files_of(module, source.name):
                 if name in sources and name not in reached:
                     reached[name] = sources[name]
                     waiting.append(sources[name])
     return tuple(reached.values())
 
 
-def _files_of(module: str, importer: str) -> list[str]:
+def files_of(module: str, importer: str) -> list[str]:
+    """The files of a project that an import may mean."""
     folder = importer.rpartition("/")[0]
     path = module.lstrip(".").replace(".", "/")
     if not path:

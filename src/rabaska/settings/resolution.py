@@ -177,6 +177,7 @@ def _recipe(resolved: Resolved, folder: File) -> EnvironmentRecipe:
         path=table.path,
         here=_absolute(folder, table.path) if travels else None,
         requirements=text,
+        listed_in=resolved.requirements if text else "",
         build=table.build or "",
         python=table.python,
         modules=tuple(table.modules),

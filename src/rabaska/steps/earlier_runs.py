@@ -28,13 +28,13 @@ def check_advance(project: Project, on: str, home: Home, reporter: Reporter) -> 
         raise StartsOver(
             "each job of this run would begin the training again",
             why=found.why,
-            hint=f"{found.remedy}; `--no-doctor` submits it all the same",
+            hint=f"{found.remedy}; `--anyway` submits it all the same",
         )
     if found and found.certain:
         raise CannotAdvance(
             f"no job of this run would save anything on {on}",
             why=found.why,
-            hint=f"{found.remedy}; `--no-doctor` submits it all the same",
+            hint=f"{found.remedy}; `--anyway` submits it all the same",
         )
     if found:
         reporter.warn(f"a job may be over before anything is saved: {found.why}; {found.remedy}")

@@ -1,6 +1,7 @@
 """Findings: what would go wrong with a project, as its checks and its cluster tell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from rabaska.checkup import (
@@ -14,15 +15,17 @@ from rabaska.checkup import (
     check_software,
 )
 from rabaska.checkup.subject import Finding, Subject, read_subject, sent_names
-from rabaska.domain.jobs import JobSpec
+from rabaska.domain.amounts import say_count
+from rabaska.domain.jobs import JobSpec, TrialAnswer
 from rabaska.domain.projects import Project
-from rabaska.errors import SettingsError, SubmissionRefused
+from rabaska.errors import CannotAdvance, SettingsError, StartsOver, SubmissionRefused, WouldFail
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.probe_site import ask_site, node_questions, with_node_answers
 from rabaska.steps.progress import Reporter
 from rabaska.steps.trial_jobs import TRIAL, refuse_early, trial_question
 
+_SHOWN = 4  # findings; who wants more asks `doctor`
 _PROGRAM = "program"  # the name of the question
 _FAMILIES = (check_command, check_code, check_network, check_data, check_packages, check_request)
 
@@ -33,13 +36,19 @@ def examine(subject: Subject) -> tuple[Finding, ...]:
     return tuple(sorted(dict.fromkeys(found), key=lambda each: not each.serious))
 
 
-def warn_of_findings(
-    project: Project, job: JobSpec, cluster: ConnectedCluster, reporter: Reporter
+def check_findings(
+    project: Project,
+    job: JobSpec,
+    cluster: ConnectedCluster,
+    reporter: Reporter,
+    *,
+    anyway: bool = False,
 ) -> Subject:
-    """Report the serious findings, without reading data; what was read of the project.
+    """WouldFail where it certainly would, without reading data; what was read of the project.
 
     The cluster is asked two things at once: whether it has the program that no environment
-    brings, and whether it would refuse the job, which is then refused here.
+    brings, and whether it would refuse the job, which is then refused here. With `anyway` all is
+    only reported.
     """
     subject = read_subject(project, cluster.cluster, thorough=False)
     answers = _before_sending(subject, job, cluster)
@@ -47,34 +56,75 @@ def warn_of_findings(
     missing = check_software.missing_program(subject, answers.get(_PROGRAM, NO_ANSWER).text)
     packages = answers.get(check_imports.QUESTION, NO_ANSWER).text
     lacking = check_imports.missing(subject, packages)
-    found = (*examine(subject), *missing, *lacking)
-    serious = [finding for finding in found if finding.serious and finding.id != "cluster.gone"]
-    _refuse_request(serious, cluster)
-    for finding in serious:
-        reporter.warn(f"{finding.what} ({finding.where}): {finding.fix}")
-    rest = len(found) - len(serious)
-    if serious and rest:
-        reporter.warn(f"`rabaska doctor --on {cluster.name}` tells {rest} more")
-    refuse_early(answers.get(TRIAL, NO_ANSWER).text, cluster)
+    trial = answers.get(TRIAL, NO_ANSWER).text
+    with reported_only(reporter, anyway=anyway):
+        refuse_early(trial, cluster)
+    found = overruled(
+        (*examine(subject), *missing, *lacking), cluster.scheduler.read_prospect(trial)
+    )
+    report_findings(
+        [each for each in found if each.id != "cluster.gone"], cluster, reporter, anyway=anyway
+    )
     return subject
 
 
-# What no job gets, however long it waits: the scheduler refuses it, or lets it wait forever.
-_NEVER = ("queue", "model", "time", "gpus", "no-gpu", "gpu-count", "cores", "memory", "nodes")
-
-
-def _refuse_request(serious: Sequence[Finding], cluster: ConnectedCluster) -> None:
-    """SubmissionRefused when the job asks for what its queue does not grant."""
-    never = [each for each in serious if each.id in {f"cluster.{word}" for word in _NEVER}]
-    if not never:
-        return
-    first, *others = never
-    more = "".join(f"; {each.what}: {each.fix}" for each in others)
-    raise SubmissionRefused(
-        f"{cluster.name} does not grant this: {first.what}",
-        why=first.why,
-        hint=f"{first.fix}{more}; `--no-doctor` submits it all the same",
+def overruled(found: Iterable[Finding], trial: TrialAnswer) -> tuple[Finding, ...]:
+    """The same; what a profile says of a job is not certain where the scheduler would start it."""
+    return tuple(
+        replace(each, serious=False, likely=True)
+        if trial.start and each.serious and each.family == "cluster"
+        else each
+        for each in found
     )
+
+
+def report_findings(
+    found: Sequence[Finding], cluster: ConnectedCluster, reporter: Reporter, *, anyway: bool
+) -> None:
+    """Refuse what is certain, and report what is likely; of all else only how much it is."""
+    errors = [each for each in found if each.serious]
+    doctor = f"`rabaska doctor --on {cluster.name}`"
+    if errors and not anyway:
+        raise _would_fail(errors, doctor)
+    shown = [*errors, *(each for each in found if each.likely and not each.serious)][:_SHOWN]
+    for finding in shown:
+        reporter.warn(_line(finding))
+    rest = len(found) - len(shown)
+    if shown and rest:
+        reporter.warn(f"and {say_count(rest, 'note')}: {doctor}")
+
+
+def _line(finding: Finding) -> str:
+    return f"{finding.what} ({finding.where}): {finding.fix}"
+
+
+def _would_fail(errors: Sequence[Finding], doctor: str) -> WouldFail:
+    first = errors[0]
+    if len(errors) == 1:
+        return WouldFail(
+            f"this run would fail: {first.what}",
+            why=f"{first.why} ({first.where})",
+            hint=f"{first.fix}; `--anyway` submits it all the same",
+        )
+    lines = [_line(each) for each in errors[:_SHOWN]]
+    rest = len(errors) - len(lines)
+    lines += [f"and {rest} more: {doctor}"] if rest else []
+    return WouldFail(
+        f"this run would fail, for {len(errors)} reasons",
+        why="\n  ".join(lines),
+        hint="correct them first; `--anyway` submits it all the same",
+    )
+
+
+@contextmanager
+def reported_only(reporter: Reporter, *, anyway: bool) -> Iterator[None]:
+    """With `anyway`, what a check refuses inside is reported, and the work goes on."""
+    try:
+        yield
+    except (CannotAdvance, StartsOver, SubmissionRefused) as problem:
+        if not anyway:
+            raise
+        reporter.warn(f"{problem.what}: {problem.why}")
 
 
 def _before_sending(

@@ -48,7 +48,7 @@ def refuse_early(answer: str, cluster: ConnectedCluster) -> None:
         raise SubmissionRefused(
             f"{cluster.name} would refuse the job: {known[0].meaning}",
             why=f"its scheduler, to which it was only shown, said: {refusal}",
-            hint=f"{known[0].fix}; `--no-doctor` submits it all the same",
+            hint=f"{known[0].fix}; `--anyway` submits it all the same",
         )
 
 
