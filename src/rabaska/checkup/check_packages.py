@@ -38,7 +38,7 @@ def _unused_list(subject: Subject) -> Iterator[Finding]:
             "an environment built there takes 100,000 files or more of your quota",
             'pack it here (conda-pack) and write `kind = "packed"` and its `path`',
         )
-    elif listed.kind == "requirements":
+    elif listed.builds_virtualenv:
         yield Finding(
             "environment.unused",
             f"no package of {listed.file} is installed for the job",

@@ -79,7 +79,7 @@ def _environment(facts: Findings) -> Iterator[str]:
     yield 'kind = "current"   # the Python of the shell that runs `rabaska run`'
     if facts.packages is None:
         yield "# No list of packages was found; a cluster will need a requirements.txt."
-    elif facts.packages.kind == "requirements":
+    elif facts.packages.builds_virtualenv:
         yield "# A cluster can build its own, from your list of packages:"
         yield "# [cluster.NAME.environment]"
         yield '# kind = "virtualenv"'

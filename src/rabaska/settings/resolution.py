@@ -10,8 +10,10 @@ from pathlib import Path as File
 from typing import Any, TypeVar
 
 from rabaska.domain.jobs import Resources
+from rabaska.domain.package_lists import USUAL, as_requirements
 from rabaska.domain.projects import Chain, CheckpointSettings, Dataset, EnvironmentRecipe, Project
 from rabaska.domain.secrets import parted
+from rabaska.domain.uv_lock import UnusableList
 from rabaska.errors import SettingsError
 from rabaska.settings.document import Path, nearest
 from rabaska.settings.project_tables import (
@@ -24,6 +26,8 @@ from rabaska.settings.project_tables import (
     Table,
 )
 from rabaska.settings.validation import inner_table, keys
+
+CONDA_FILE = "environment.yml"
 
 SomeTable = TypeVar("SomeTable", bound=Table)
 
@@ -49,14 +53,29 @@ class Resolved:
         """The kind of environment, guessed from what is there when it was left out."""
         if self.environment.kind:
             return self.environment.kind
-        if self.environment.requirements:
-            return "virtualenv"
-        return "activate" if self.environment.path else "current"
+        named = {
+            "container": self.environment.image,
+            "conda": self.environment.file,
+            "virtualenv": self.environment.requirements,
+            "activate": self.environment.path,
+        }
+        return next((kind for kind, value in named.items() if value), "current")
 
     @property
-    def requirements(self) -> str:
-        """The requirements file, relative to the project folder."""
-        return self.environment.requirements or "requirements.txt"
+    def travels(self) -> str:
+        """What of the environment lies in the project folder, and is sent: a path, or nothing."""
+        path = {"packed": self.environment.path, "container": self.environment.image}
+        value = path.get(self.kind, "")
+        return "" if value.startswith(("/", "~", "$")) or "://" in value else value
+
+    @property
+    def conda_file(self) -> str:
+        return self.environment.file or CONDA_FILE
+
+    def requirements_in(self, folder: File) -> str:
+        """The list of packages, relative to the project folder."""
+        usual = (name for name in USUAL if os.access(folder / name, os.R_OK))
+        return self.environment.requirements or next(usual, USUAL[0])
 
 
 def resolve(settings: Settings, cluster: str) -> Resolved:
@@ -118,9 +137,9 @@ def _resources(resolved: Resolved) -> Resources:
 
 
 def _packed_beside(resolved: Resolved) -> tuple[str, ...]:
-    """A packed environment in the project folder: it travels, but not as code."""
-    path = resolved.environment.path
-    inside = resolved.kind == "packed" and not path.startswith(("/", "~", "$", ".."))
+    """A packed environment or an image in the project folder: it travels, but not as code."""
+    path = resolved.travels
+    inside = path and not path.startswith("..")
     return ("/" + path.removeprefix("./").rstrip("/"),) if inside else ()
 
 
@@ -128,13 +147,17 @@ def _recipe(resolved: Resolved, folder: File) -> EnvironmentRecipe:
     table = resolved.environment
     text = ""
     if resolved.kind == "virtualenv":
-        text = (folder / resolved.requirements).read_text("utf-8", "replace")
+        text = _listed_packages(resolved, folder)
     variables, hidden = parted(table.variables)
-    travels = resolved.kind == "packed" and not table.path.startswith(("/", "~", "$"))
+    conda = resolved.conda_file if resolved.kind == "conda" else ""
     return EnvironmentRecipe(
         kind=resolved.kind,
         path=table.path,
-        here=_absolute(folder, table.path) if travels else None,
+        here=_absolute(folder, resolved.travels) if resolved.travels else None,
+        file=conda,
+        conda=(folder / conda).read_text("utf-8", "replace") if conda else "",
+        image=table.image if resolved.kind == "container" else "",
+        binds=tuple(table.binds),
         requirements=text,
         build=table.build or "",
         python=table.python,
@@ -144,6 +167,21 @@ def _recipe(resolved: Resolved, folder: File) -> EnvironmentRecipe:
         secrets=tuple(table.secrets),
         secrets_from=_absolute(folder, table.secrets_from) if table.secrets_from else None,
     )
+
+
+def _listed_packages(resolved: Resolved, folder: File) -> str:
+    """The text of the requirements file, or what another list of packages comes to."""
+    name = resolved.requirements_in(folder)
+    text = (folder / name).read_text("utf-8", "replace")
+    try:
+        return as_requirements(name, text, resolved.environment.extras)
+    except UnusableList as problem:
+        raise SettingsError(
+            f"the packages in {name} cannot be used",
+            why=str(problem),
+            hint="name another file as `requirements` under [environment], such as the "
+            "requirements.txt that `uv export` or `pip freeze` writes",
+        ) from problem
 
 
 def _dataset(name: str, data: DataTable, folder: File) -> Dataset:
