@@ -10,6 +10,7 @@ from typing import Any
 
 from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.domain.shell_words import expanding
+from rabaska.environments import containers
 from rabaska.node.environment.check_wheels import BY_HAND, NEEDS_PIP, VENV, VIRTUALENV
 
 # Read by the node side: a job whose environment failed ends at once and says so.
@@ -82,6 +83,9 @@ def environment(
     if recipe.kind == "packed":
         built = built or BuiltEnvironment(archive=f"{site.envs}/PACKED.tar")
         return Environment(setup=(*before, *_in_job(site, _unpacking_steps(built), _use(built))))
+    if recipe.kind == "container":
+        image = built.archive if built else containers.place(recipe, site.envs)
+        return Environment(setup=(*before, *containers.setup(image, recipe.binds, FAILED)))
     current = [f'export PATH={shlex.quote(site.search_path)}:"$PATH"'] if site.search_path else []
     return Environment(setup=(*before, *current))
 

@@ -25,6 +25,7 @@ from rabaska.node.environment import pack_environment
 from rabaska.node.environment.check_wheels import BY_HAND, FACTS, NEEDS_PIP
 from rabaska.remote.place import Parcel, quoted
 from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.image import bring_image
 from rabaska.steps.progress import Reporter, progress_of
 from rabaska.steps.wheels import (
     RECORD,
@@ -68,6 +69,8 @@ def prepare(
         return recipes.environment(recipe, site, find_wheels(recipe, site, cluster, reporter))
     if recipe.kind == "packed":
         return recipes.environment(recipe, site, _packed(recipe, site, cluster, reporter))
+    if recipe.kind == "container":
+        return recipes.environment(recipe, site, bring_image(recipe, site, cluster, reporter))
     ready = recipes.environment(recipe, site)
     if recipe.kind == "activate":
         _try(recipe, site, cluster)
