@@ -84,6 +84,11 @@ def _environment(facts: Findings) -> Iterator[str]:
         yield "# [cluster.NAME.environment]"
         yield '# kind = "virtualenv"'
         yield f"# requirements = {quoted(facts.packages.file)}"
+    elif facts.packages.kind == "conda":
+        yield "# A cluster can build its own, once, where it has micromamba, mamba or conda:"
+        yield "# [cluster.NAME.environment]"
+        yield '# kind = "conda"'
+        yield f"# file = {quoted(facts.packages.file)}"
     else:
         yield from _comment(
             f"Packages are listed in {facts.packages.file}. For a cluster, write them to a "

@@ -30,6 +30,7 @@ RECORD = {
     "archive?": (bool, str, None),
     "maker?": str,
     "conda?": (bool, None),
+    "relocate?": (bool, None),
 }
 _WHEELS = {**RECORD, "packages": [str], "source": str}
 _MISSING = {**PYTHON_FACTS, "missing": [str], "said": str}
