@@ -36,11 +36,15 @@ class Dataset:
 class EnvironmentRecipe:
     """How the program's Python comes to be on the cluster."""
 
-    kind: str = "current"  # current, activate, virtualenv or packed
+    kind: str = "current"  # current, activate, virtualenv, packed, conda or container
     path: str = ""  # for activate and packed: an environment on the cluster
-    here: Path | None = None  # for packed: where it lies on this computer instead
+    here: Path | None = None  # for packed and container: where it lies on this computer instead
     requirements: str = ""  # for virtualenv: the text of the requirements file
     listed_in: str = ""  # the name of that file
+    file: str = ""  # for conda: the name of its file, by which conda tells its format
+    conda: str = ""  # and the text
+    image: str = ""  # for container: a path on the cluster, or an address
+    binds: tuple[str, ...] = ()  # for container: SOURCE or SOURCE:TARGET
     build: str = ""  # for virtualenv: in each "job" or "once"; "" leaves it to the cluster
     python: str = "python3"
     modules: tuple[str, ...] = ()

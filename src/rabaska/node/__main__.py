@@ -32,6 +32,8 @@ COMMANDS = {
     "wheels": ".environment.check_wheels",
     "freeze": ".environment.pack_environment",
     "venv": ".environment.make_venv",
+    "conda": ".environment.make_conda",
+    "relocate": ".environment.relocation",
 }
 
 

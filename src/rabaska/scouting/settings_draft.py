@@ -78,8 +78,13 @@ def _environment(facts: Findings) -> Iterator[str]:
     yield "# On this computer, the Python of the shell that runs `rabaska run`."
     if facts.packages is None:
         yield "# No list of packages was found; a cluster will need a requirements.txt."
-    elif facts.packages.kind == "requirements":
+    elif facts.packages.builds_virtualenv:
         yield f"# On a cluster, a virtualenv with the packages of {facts.packages.file}."
+    elif facts.packages.kind == "conda":
+        yield "# A cluster can build its own, once, where it has micromamba, mamba or conda:"
+        yield "# [cluster.NAME.environment]"
+        yield '# kind = "conda"'
+        yield f"# file = {quoted(facts.packages.file)}"
     else:
         yield from _comment(
             f"Packages are listed in {facts.packages.file}. For a cluster, write them to a "

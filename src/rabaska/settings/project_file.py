@@ -105,17 +105,20 @@ def _environment(resolved: Resolved, folder: File) -> list[Mistake]:
         path = resolved.where("environment", "kind")
         advice = "write the `path` of the environment on the cluster"
         return [Mistake(path, f'`kind = "{resolved.kind}"`', advice)]
-    travels = resolved.kind == "packed" and not environment.startswith(("/", "~", "$"))
-    if travels and not os.access(folder / environment, os.R_OK):
-        path = resolved.where("environment", "path")
+    if resolved.kind == "container" and not resolved.environment.image:
+        advice = 'write the `image`: "image.sif", or an address such as "docker://…"'
+        return [Mistake(resolved.where("environment", "kind"), '`kind = "container"`', advice)]
+    travels = resolved.travels
+    if travels and not os.access(folder / travels, os.R_OK):
+        key = "path" if resolved.kind == "packed" else "image"
+        what = "archive or environment" if resolved.kind == "packed" else "image"
         advice = f"rabaska looks in {folder}; a path on the cluster begins with `/`, `~` or `$`"
-        return [Mistake(path, f"no readable archive or environment `{environment}`", advice)]
-    file = folder / resolved.requirements
-    # `access` first: it says no where `is_file` would raise, as for a name that is too long.
-    if resolved.kind == "virtualenv" and not (os.access(file, os.R_OK) and file.is_file()):
-        key = "requirements" if resolved.environment.requirements else "kind"
-        what = f"no readable requirements file `{resolved.requirements}`"
-        return [Mistake(resolved.where("environment", key), what, f"rabaska looks in {folder}")]
+        path = resolved.where("environment", key)
+        return [Mistake(path, f"no readable {what} `{travels}`", advice)]
+    if resolved.kind == "virtualenv":
+        return _absent(resolved, folder, "requirements", resolved.requirements)
+    if resolved.kind == "conda":
+        return _absent(resolved, folder, "file", resolved.conda_file)
     return []
 
 
@@ -132,6 +135,19 @@ def _contradiction(resolved: Resolved) -> list[Mistake]:
         for path, table in tables
         if table.kind == "current" and table.requirements
     ]
+
+
+_LISTS = {"requirements": "requirements file", "file": "conda environment file"}
+
+
+def _absent(resolved: Resolved, folder: File, key: str, name: str) -> list[Mistake]:
+    """The mistake of naming a list of packages that is not there."""
+    file = folder / name
+    # `access` first: it says no where `is_file` would raise, as for a name that is too long.
+    if os.access(file, os.R_OK) and file.is_file():
+        return []
+    path = resolved.where("environment", key if getattr(resolved.environment, key) else "kind")
+    return [Mistake(path, f"no readable {_LISTS[key]} `{name}`", f"rabaska looks in {folder}")]
 
 
 FILE = "rabaska.toml"

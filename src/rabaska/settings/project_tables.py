@@ -51,21 +51,36 @@ class DataTable(Table):
 class EnvironmentTable(Table):
     """How the program gets its Python on the cluster."""
 
-    kind: Literal["current", "activate", "virtualenv", "packed"] | None = None
+    kind: Literal["current", "activate", "virtualenv", "packed", "conda", "container"] | None = None
     """`current` uses the Python of the shell that submits; `activate` an existing environment
     at `path`; `virtualenv` builds one from `requirements`; `packed` unpacks one from a single
-    file on the node. When left out: `virtualenv` if `requirements` is set, `activate` if `path`
-    is, else `current` on this computer; on a cluster `virtualenv` from the project's
-    `requirements.txt`, where it has one. `current` is for this computer: on a cluster it counts
-    only under `[cluster.NAME.environment]`, or beside `modules`, or where no packages are
-    listed."""
+    file on the node; `conda` builds one from `file`, once, and unpacks it so; `container` runs the
+    program in `image`. When left out: `container` if `image` is set, `conda` if `file` is,
+    `virtualenv` if `requirements` is, `activate` if `path` is; else `current` on this computer,
+    and on a cluster `virtualenv` from the project's own list of packages, where it has one.
+    `current` is for this computer: on a cluster it counts only under `[cluster.NAME.environment]`,
+    or beside `modules`, or where no packages are listed."""
     path: Line = ""
     """For `activate`: the virtual or conda environment, as the cluster sees it. For `packed`: an
     archive, such as conda-pack makes, or the folder of a virtualenv; a relative path is one in the
     project folder, any other is the cluster's."""
     requirements: Line = ""
-    """For `virtualenv`: the requirements file in the project folder; `requirements.txt` when
-    left out."""
+    """For `virtualenv`: the list of packages in the project folder: a requirements file, a
+    `uv.lock` (exact versions and hashes) or a `pyproject.toml`. When left out: the first of
+    `requirements.txt`, `uv.lock` and `pyproject.toml` that is there."""
+    extras: list[Line] = []
+    """For a `uv.lock` or `pyproject.toml`: the optional lists and dependency groups to install as
+    well, such as `train`."""
+    file: Line = ""
+    """For `conda`: an `environment.yml`, a `conda-lock.yml` or an explicit list in the project
+    folder; `environment.yml` when left out."""
+    image: Line = ""
+    """For `container`: an image of Apptainer or Singularity. A relative path is a file in the
+    project folder, which is sent; `/…`, `~/…` and `$…` are the cluster's; `docker://…`, `oras://…`,
+    `library://…` and `https://…` are pulled there, once."""
+    binds: list[Line] = []
+    """For `container`: more folders that the program sees, as `SOURCE` or `SOURCE:TARGET`. Data,
+    code, output and the node's own disk are always there."""
     build: Literal["job", "once"] | None = None
     """For `virtualenv`: `job` builds it in each job on the node's own disk, from wheels only, which
     costs two or three files of shared storage; `once` builds it one time next to the runs, where

@@ -11,8 +11,10 @@ from pathlib import Path as File
 from typing import Any, TypeVar
 
 from rabaska.domain.jobs import Resources
+from rabaska.domain.package_lists import PYPROJECT, USUAL, as_requirements
 from rabaska.domain.projects import Chain, CheckpointSettings, Dataset, EnvironmentRecipe, Project
 from rabaska.domain.secrets import parted
+from rabaska.domain.uv_lock import UnusableList
 from rabaska.errors import SettingsError
 from rabaska.settings.document import Path, nearest
 from rabaska.settings.project_tables import (
@@ -27,8 +29,7 @@ from rabaska.settings.project_tables import (
 from rabaska.settings.validation import inner_table, keys
 
 HERE = "here"
-# Files that list a project's packages, as pip reads them; the likeliest first.
-LISTS = ("requirements.txt", "requirements-train.txt", "requirements/base.txt")
+CONDA_FILE = "environment.yml"
 REQUESTED = ("queue", "walltime", "gpus", "cores", "memory", "nodes", "jobs")
 
 SomeTable = TypeVar("SomeTable", bound=Table)
@@ -57,11 +58,14 @@ class Resolved:
         """The kind of environment, guessed from what is there when it was left out."""
         if self.environment.kind and not self.kind_is_of_here:
             return self.environment.kind
-        if self.environment.requirements:
-            return "virtualenv"
-        if self.environment.path:
-            return "activate"
-        return "virtualenv" if self.listed and self.cluster != HERE else "current"
+        named = {
+            "container": self.environment.image,
+            "conda": self.environment.file,
+            "virtualenv": self.environment.requirements,
+            "activate": self.environment.path,
+        }
+        of_cluster = "virtualenv" if self.listed and self.cluster != HERE else "current"
+        return next((kind for kind, value in named.items() if value), of_cluster)
 
     @property
     def kind_is_of_here(self) -> bool:
@@ -76,9 +80,20 @@ class Resolved:
         return meant and self.cluster != HERE
 
     @property
+    def travels(self) -> str:
+        """What of the environment lies in the project folder, and is sent: a path, or nothing."""
+        path = {"packed": self.environment.path, "container": self.environment.image}
+        value = path.get(self.kind, "")
+        return "" if value.startswith(("/", "~", "$")) or "://" in value else value
+
+    @property
+    def conda_file(self) -> str:
+        return self.environment.file or CONDA_FILE
+
+    @property
     def requirements(self) -> str:
-        """The requirements file, relative to the project folder."""
-        return self.environment.requirements or self.listed or LISTS[0]
+        """The list of packages, relative to the project folder."""
+        return self.environment.requirements or self.listed or USUAL[0]
 
 
 def resolve(settings: Settings, cluster: str, folder: File | None = None) -> Resolved:
@@ -95,7 +110,19 @@ def resolve(settings: Settings, cluster: str, folder: File | None = None) -> Res
 
 
 def _listed(folder: File) -> str:
-    return next((name for name in LISTS if os.path.isfile(folder / name)), "")  # noqa: PTH113
+    return next((name for name in USUAL if _lists_packages(folder / name)), "")
+
+
+def _lists_packages(file: File) -> bool:
+    """A pyproject.toml may be there for the settings of tools alone."""
+    if not os.path.isfile(file):  # noqa: PTH113 - no error for a name that is too long
+        return False
+    if file.name != PYPROJECT:
+        return True
+    try:
+        return bool(as_requirements(file.name, file.read_text("utf-8", "replace")))
+    except (OSError, UnusableList):
+        return False
 
 
 def requested_in(resolved: Resolved, given: AbstractSet[Path]) -> dict[str, str]:
@@ -159,9 +186,9 @@ def _resources(resolved: Resolved) -> Resources:
 
 
 def _packed_beside(resolved: Resolved) -> tuple[str, ...]:
-    """A packed environment in the project folder: it travels, but not as code."""
-    path = resolved.environment.path
-    inside = resolved.kind == "packed" and not path.startswith(("/", "~", "$", ".."))
+    """A packed environment or an image in the project folder: it travels, but not as code."""
+    path = resolved.travels
+    inside = path and not path.startswith("..")
     return ("/" + path.removeprefix("./").rstrip("/"),) if inside else ()
 
 
@@ -169,13 +196,17 @@ def _recipe(resolved: Resolved, folder: File) -> EnvironmentRecipe:
     table = resolved.environment
     text = ""
     if resolved.kind == "virtualenv":
-        text = (folder / resolved.requirements).read_text("utf-8", "replace")
+        text = _listed_packages(resolved, folder)
     variables, hidden = parted(table.variables)
-    travels = resolved.kind == "packed" and not table.path.startswith(("/", "~", "$"))
+    conda = resolved.conda_file if resolved.kind == "conda" else ""
     return EnvironmentRecipe(
         kind=resolved.kind,
         path=table.path,
-        here=_absolute(folder, table.path) if travels else None,
+        here=_absolute(folder, resolved.travels) if resolved.travels else None,
+        file=conda,
+        conda=(folder / conda).read_text("utf-8", "replace") if conda else "",
+        image=table.image if resolved.kind == "container" else "",
+        binds=tuple(table.binds),
         requirements=text,
         listed_in=resolved.requirements if text else "",
         build=table.build or "",
@@ -186,6 +217,21 @@ def _recipe(resolved: Resolved, folder: File) -> EnvironmentRecipe:
         secrets=tuple(table.secrets),
         secrets_from=_absolute(folder, table.secrets_from) if table.secrets_from else None,
     )
+
+
+def _listed_packages(resolved: Resolved, folder: File) -> str:
+    """The text of the requirements file, or what another list of packages comes to."""
+    name = resolved.requirements
+    text = (folder / name).read_text("utf-8", "replace")
+    try:
+        return as_requirements(name, text, resolved.environment.extras)
+    except UnusableList as problem:
+        raise SettingsError(
+            f"the packages in {name} cannot be used",
+            why=str(problem),
+            hint="name another file as `requirements` under [environment], such as the "
+            "requirements.txt that `uv export` or `pip freeze` writes",
+        ) from problem
 
 
 def _dataset(name: str, data: DataTable, folder: File) -> Dataset:

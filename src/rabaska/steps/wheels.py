@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rabaska.domain import untrusted
+from rabaska.domain import markers, untrusted
 from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.environments import recipes
 from rabaska.environments.download import FACTS as PYTHON_FACTS
@@ -17,6 +17,7 @@ from rabaska.environments.download import Target, download_command, find_pip, la
 from rabaska.environments.recipes import BuildSite, BuiltEnvironment
 from rabaska.errors import EnvironmentFailed
 from rabaska.node.environment.check_wheels import NEEDS_PIP, NOT_FOUND, WheelRequest
+from rabaska.node.environment.pip_queries import is_hashed
 from rabaska.remote.place import Outcome, Parcel, quoted
 from rabaska.remote.this_computer import Here
 from rabaska.steps.connect import ConnectedCluster
@@ -29,6 +30,7 @@ RECORD = {
     "archive?": (bool, str, None),
     "maker?": str,
     "conda?": (bool, None),
+    "relocate?": (bool, None),
 }
 _WHEELS = {**RECORD, "packages": [str], "source": str}
 _MISSING = {**PYTHON_FACTS, "missing": [str], "said": str}
@@ -129,10 +131,12 @@ def _send_wheels(
     reporter.step(f"wheels: not all on {cluster.name}, so this computer fetches them")
     with tempfile.TemporaryDirectory() as folder:
         requirements = Path(folder) / "requirements.txt"
-        requirements.write_text(lacking(wanted.requirements, answer["missing"]), "utf-8")
+        text = lacking(wanted.requirements, answer["missing"])
+        facts = markers.of_python(target.version, target.machine)
+        requirements.write_text(markers.applicable(text, facts), "utf-8")
         wheels = Path(folder) / "wheels"
         wheels.mkdir()  # pip makes none where it has nothing to fetch
-        command = download_command(target, requirements, wheels)
+        command = download_command(target, requirements, wheels, alone=is_hashed(text))
         outcome = Here().run(quoted(command))
         if outcome.exit_code != 0:
             raise _missing(answer, cluster, here=outcome.complaint)
