@@ -2,7 +2,7 @@
 
 from rabaska.domain.amounts import say_duration
 from rabaska.node.record.chain_rule import limit
-from rabaska.node.record.plan import Plan
+from rabaska.node.record.plan import Plan, StagedData
 from rabaska.steps.plan_run import PlannedRun
 
 
@@ -13,7 +13,7 @@ def planned_facts(planned: PlannedRun) -> dict[str, str]:
         "run": plan.run,
         "on": f"{plan.origin.cluster} ({plan.origin.scheduler})",
         "command": " ".join([*plan.command, *plan.resume]),
-        "data": ", ".join(f"{data.pack} as {data.mode}" for data in plan.datasets) or "none",
+        "data": ", ".join(map(_data, plan.datasets)) or "none",
         "staged into": _staged_into(plan),
         "code": f"snapshot {plan.code[:12]}",
         "jobs": _jobs(planned),
@@ -27,6 +27,12 @@ def planned_facts(planned: PlannedRun) -> dict[str, str]:
     return {label: text for label, text in facts.items() if text}
 
 
+def _data(dataset: StagedData) -> str:
+    if not dataset.pack:
+        return f"{dataset.name} in place, {dataset.path}"
+    return f"{dataset.pack} as {dataset.mode}"
+
+
 def _jobs(planned: PlannedRun) -> str:
     """How many are queued, and how many there may be."""
     jobs = planned.spec.jobs
@@ -38,6 +44,6 @@ def _jobs(planned: PlannedRun) -> str:
 def _staged_into(plan: Plan) -> str:
     """The tiers of a node in the order in which they are tried."""
     local = plan.request.local or "a temporary folder of the node"
-    if not plan.datasets:
+    if not any(dataset.pack for dataset in plan.datasets):
         return ""
     return f"{plan.nearby.memory} if it fits, else {local}" if plan.nearby.memory else local
