@@ -150,16 +150,14 @@ def _unknown_dataset(dataset: Dataset, cluster: Cluster, where: str) -> Finding:
 
 
 def _correction(answer: PlaceAnswer) -> str:
-    missing = posixpath.relpath(answer.path, answer.near or "/").split("/")[0]
+    missing, *below = posixpath.relpath(answer.path, answer.near or "/").split("/")
     close = get_close_matches(missing, answer.names, n=1)
-    if close:
-        right = answer.path.replace(
-            posixpath.join(answer.near, missing), posixpath.join(answer.near, close[0]), 1
-        )
-        return f'did you mean `at = "{right}"`?'
+    if close and not below:
+        return f'did you mean `at = "{posixpath.join(answer.near, close[0])}"`?'
+    there = posixpath.join(answer.near, close[0]) if close else answer.near
     return (
-        f"correct `at`: {answer.near} is there{_holds(answer.names)}; or write `path`, for data "
-        "on this computer, or `url`, for data to download"
+        f"correct `at`: {there} is there{'' if close else _holds(answer.names)}; or write `path`, "
+        "for data on this computer, or `url`, for data to download"
     )
 
 

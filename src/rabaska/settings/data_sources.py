@@ -12,7 +12,8 @@ from rabaska.settings.document import Mistake, Path
 from rabaska.settings.validation import Line
 
 SOURCES = ("path", "at", "url", "fetch")  # keys of which a dataset has one
-_OF_SOURCE = (*SOURCES, "sha256", "beside")  # keys that mean nothing with another source
+_MORE = "beside"
+_OF_SOURCE = (*SOURCES, "sha256", _MORE)  # keys that mean nothing with another source
 
 
 def _place(value: str) -> str:
@@ -69,7 +70,7 @@ def mistakes_of_source(path: Path, fields: Mapping[str, Any], *, here: bool) -> 
         Mistake((*path, key), what, advice)
         for key, is_wrong, what, advice in (
             ("sha256", fields.get("sha256") and "url" not in named, *_NO_URL),
-            ("beside", fields.get("beside") and "path" not in named, *_NO_PATH),
+            (_MORE, fields.get(_MORE) and "path" not in named, *_NO_PATH),
             ("as", fields.get("mode") == IN_PLACE and "path" in named and not here, *_NOT_THERE),
             ("as", _on_nodes(fields) and fields.get("mode") not in (None, IN_PLACE), *_ON_NODES),
         )
@@ -78,7 +79,7 @@ def mistakes_of_source(path: Path, fields: Mapping[str, Any], *, here: bool) -> 
 
 
 _NO_URL = "`sha256` without `url`", "it is compared with what `url` gives"
-_NO_PATH = "`beside` without `path`", "data on the cluster is named by one `at`"
+_NO_PATH = f"`{_MORE}` without `path`", "data on the cluster is named by one `at`"
 _NOT_THERE = (
     '`as = "in place"` with `path`',
     "a folder of this computer is not on the cluster; name the one there by `at`, or remove `as`",

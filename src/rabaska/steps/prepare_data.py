@@ -201,8 +201,12 @@ def _report_download(
         )
 
 
-def _too_large(dataset: Dataset, seen: dict[str, Any], cluster: ConnectedCluster) -> DatasetError:
-    return DatasetError(
+class TooLargeThere(DatasetError):
+    """There is more to pack than a login node should be asked to."""
+
+
+def _too_large(dataset: Dataset, seen: dict[str, Any], cluster: ConnectedCluster) -> TooLargeThere:
+    return TooLargeThere(
         f"dataset {dataset.name} is too large to be packed on the login node of {cluster.name}",
         why=f"it has more than {say_count(seen['files'], 'file')} or {say_size(seen['bytes'])}",
         hint=f"`rabaska data pack {dataset.name} --on {cluster.name}` packs it in a job, once; "

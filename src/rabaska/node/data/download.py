@@ -89,6 +89,7 @@ def _fetch(url: str, partial: str, note: str, progress: Progress) -> None:
     try:
         answer = urllib.request.urlopen(asked, timeout=_PATIENCE)
     except urllib.error.HTTPError as problem:
+        problem.close()
         # Nothing is missing, or what is here is longer than the file.
         if problem.code == 416 and have == known.get("total"):
             return

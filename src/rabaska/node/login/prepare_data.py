@@ -4,24 +4,20 @@ Reads a request as JSON from its input. Prints one JSON object a line: how far i
 what became of it.
 """
 
-import fcntl
 import hashlib
 import json
 import os
-import subprocess
 import sys
 import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from .. import files, partial_folder
-from ..data import list_folder, pack_folder, pack_format, unpack_archive
-from ..data.download import CannotDownload, download, file_name, shown
+from ..data import downloaded_folder, list_folder, pack_folder, pack_format, unpack_archive
+from ..data.download import CannotDownload
 from ..data.list_folder import CannotPack, Limits, TooLarge
 
 DOWNLOADS = "downloads"  # a folder of the store
 _MADE = ".made-there"  # a folder of <store>/packs: of which folder each pack was made
-_EVERY = 0.5  # seconds between two words on how far it is
-_LAST_LINES = 20  # of a command that failed
 
 
 class Request(NamedTuple):
@@ -51,30 +47,59 @@ class Ready(NamedTuple):
 
 
 def main(argv: List[str]) -> int:
-    request = Request(**json.load(sys.stdin) if not argv else json.loads(argv[0]))
+    """The request is the input, and the answer for a program; or an argument, in a job."""
+    teller = Teller() if not argv else LogTeller()
+    request = Request(**(json.loads(argv[0]) if argv else json.load(sys.stdin)))
     try:
-        ready = prepare(request, Teller())
+        teller.ready(prepare(request, teller))
     except (CannotPack, CannotDownload) as problem:
-        _say({"problem": {"what": problem.what, "why": problem.why, "hint": problem.hint}})
-        return 0 if not argv else 1
+        return teller.failed(problem.what, problem.why, problem.hint)
     except OSError as problem:
-        _say({"problem": {"what": "data {} could not be prepared".format(request.name),
-                          "why": str(problem), "hint": ""}})  # fmt: skip
-        return 0 if not argv else 1
-    _say({"ready": dict(ready._asdict())})
+        what = "data {} could not be prepared".format(request.name)
+        return teller.failed(what, str(problem), "")
     return 0
 
 
 class Teller:
     """Says now and then how far a piece of work is."""
 
+    every = 0.5  # seconds
+
     def __init__(self) -> None:
-        self._last = 0.0
+        self._last = time.monotonic()
 
     def moved(self, what: str, done: int, total: int) -> None:
-        if time.monotonic() - self._last >= _EVERY:
+        if time.monotonic() - self._last >= self.every:
             self._last = time.monotonic()
-            _say({"moved": [what, done, total]})
+            self.came_to(what, done, total)
+
+    def came_to(self, what: str, done: int, total: int) -> None:
+        _say({"moved": [what, done, total]})
+
+    def ready(self, ready: Ready) -> None:
+        _say({"ready": dict(ready._asdict())})
+
+    def failed(self, what: str, why: str, hint: str) -> int:
+        _say({"problem": {"what": what, "why": why, "hint": hint}})
+        return 0
+
+
+class LogTeller(Teller):
+    """The same for people."""
+
+    every = 30.0
+
+    def came_to(self, what: str, done: int, total: int) -> None:
+        print("{}: {:.0f} of {:.0f} MB".format(what, done / 1e6, total / 1e6), flush=True)
+
+    def ready(self, ready: Ready) -> None:
+        print(
+            "packed as {}: {} files, {:.1f} MB".format(ready.pack, ready.files, ready.bytes / 1e6)
+        )
+
+    def failed(self, what: str, why: str, hint: str) -> int:
+        print("\n".join(text for text in (what, why, hint) if text))
+        return 1
 
 
 def _say(value: Dict[str, Any]) -> None:
@@ -88,26 +113,27 @@ def prepare(request: Request, teller: Teller) -> Ready:
     made = _made_before(request)
     if made is not None:
         return made
-    folder, sha256 = _downloaded(request, teller)
+    what = "downloading {}".format(request.name)
+    folder, sha256 = downloaded_folder.bring(
+        _source(request), _folder(request), lambda done, total: teller.moved(what, done, total)
+    )
     if not request.pack:
         return Ready(path=folder, new=True, sha256=sha256)
     whole = request._replace(most_files=None, most_bytes=None)  # it is here because of us
     ready = _packed(whole, folder, teller)._replace(sha256=sha256)
-    _remember(request, _key(request), {"pack": ready.pack})
+    _remember(request, _source(request).key, {"pack": ready.pack})
     partial_folder.remove_tree(folder)  # the pack has all of it
     return ready
 
 
-def _key(request: Request) -> str:
-    """Of what is downloaded: another address, digest or command is another thing."""
-    told = [request.url, request.sha256, request.fetch, request.unpack]
-    return hashlib.sha256(json.dumps(told).encode("utf-8")).hexdigest()[:12]
+def _source(request: Request) -> downloaded_folder.Source:
+    return downloaded_folder.Source(request.url, request.sha256, request.fetch, request.unpack)
 
 
 def _made_before(request: Request) -> Optional[Ready]:
     """What an earlier request downloaded, if it is still there."""
     if request.pack:
-        known = _known(request, _key(request))
+        known = _known(request, _source(request).key)
         manifest = _manifest(request, known.get("pack", ""))
         return _ready(manifest, new=False) if manifest else None
     folder = _folder(request)
@@ -115,88 +141,8 @@ def _made_before(request: Request) -> Optional[Ready]:
 
 
 def _folder(request: Request) -> str:
-    name = "{}-{}".format(request.name, _key(request))
+    name = "{}-{}".format(request.name, _source(request).key)
     return os.path.join(request.store, DOWNLOADS, name)
-
-
-def _downloaded(request: Request, teller: Teller) -> Any:
-    """The folder with what was downloaded, and its digest where it is one file."""
-    target = _folder(request)
-    if os.path.isdir(target):  # an earlier attempt came so far
-        return target, ""
-    work = target + files.PARTIAL
-    os.makedirs(work, exist_ok=True)
-    lock = os.open(work, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # who came second waits, and finds it there
-        except OSError:
-            pass  # a file system without locks
-        if os.path.isdir(target):
-            return target, ""
-        sha256 = _fill(request, work, teller)
-        os.rename(os.path.join(work, "content"), target)
-        partial_folder.remove_tree(work)
-    finally:
-        os.close(lock)
-    return target, sha256
-
-
-def _fill(request: Request, work: str, teller: Teller) -> str:
-    content = os.path.join(work, "content")
-    if request.fetch:
-        os.makedirs(content, exist_ok=True)
-        _run(request, content)
-        return ""
-    teller_of = "downloading {}".format(request.name)
-    path = os.path.join(work, file_name(request.url))
-    arrived = download(
-        request.url, path, request.sha256, lambda done, total: teller.moved(teller_of, done, total)
-    )
-    if os.path.isdir(content):
-        partial_folder.remove_tree(content)  # half unpacked
-    os.mkdir(content)
-    if request.unpack and unpack_archive.is_archive(path):
-        _unpack(path, content, shown(request.url))
-    else:
-        os.rename(path, os.path.join(content, os.path.basename(path)))
-    return arrived.sha256
-
-
-def _unpack(archive: str, folder: str, called: str) -> None:
-    try:
-        unpack_archive.unpack(archive, folder)
-    except unpack_archive.BadArchive as problem:
-        raise CannotPack(
-            "{} cannot be unpacked".format(called),
-            str(problem),
-            "with `unpack = false` the program is given the archive itself",
-        )
-
-
-def _run(request: Request, folder: str) -> None:
-    """Run the command of `fetch` in `folder`, where it leaves what it downloads."""
-    done = subprocess.run(
-        ["bash", "-c", request.fetch],
-        cwd=folder,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    said = done.stdout.decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:]
-    if done.returncode != 0:
-        raise CannotDownload(
-            "the `fetch` command of data {} failed".format(request.name),
-            "\n".join(said) or "exit code {}".format(done.returncode),
-            "it ran in {}; what it left there is kept for the next try".format(folder),
-        )
-    if not os.listdir(folder):
-        raise CannotDownload(
-            "the `fetch` command of data {} left no files".format(request.name),
-            "\n".join(said),
-            "it must write into the folder in which it is started",
-        )
 
 
 def _packed(request: Request, source: str, teller: Teller) -> Ready:
@@ -228,7 +174,7 @@ def _pack(request: Request, source: str, teller: Teller) -> pack_format.Manifest
     os.makedirs(packs, exist_ok=True)
     unpacked = partial_folder.begin(packs, "unpacked-" + request.name)
     try:
-        _unpack(source, unpacked.path, source)
+        downloaded_folder.unpack(source, unpacked.path, source)
         tree = list_folder.list_folder(unpacked.path)
         return pack_folder.pack_folder(
             unpacked.path, tree, packs, request.name,
