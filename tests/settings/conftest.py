@@ -10,6 +10,11 @@ resume = "--resume"
 
 [data.digits]
 path = "data/digits"
+at = ""
+url = ""
+sha256 = ""
+fetch = ""
+unpack = true
 beside = []
 as = "files"
 follow_links = false
@@ -74,6 +79,10 @@ jobs = 2
 
 [cluster.beluga.environment]
 kind = "current"
+
+[cluster.beluga.data.digits]
+at = "/project/digits"
+as = "in place"
 """
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from rabaska.domain.jobs import Resources
 from rabaska.domain.secrets import Secrets
 from rabaska.node.checkpoints.newest_checkpoint import DEFAULT_PATTERNS
+from rabaska.node.record.plan import IN_PLACE
 
 PLACEHOLDERS = ("data", "output", "checkpoint", "checkpoints")
 
@@ -15,21 +16,38 @@ FILL_IN = "FILL-IN"  # what `init` writes for a value that it cannot know
 
 CHECKPOINT_PATTERNS = tuple(DEFAULT_PATTERNS)
 
+__all__ = ["IN_PLACE"]
+
 
 @dataclass(frozen=True)
 class Dataset:
-    """A folder of samples, and how the program wants to see it on the node."""
+    """Where samples are, and how the program wants to see them on the node."""
 
     name: str
-    path: Path
-    mode: str = "files"  # "files": the folder as it was; "shards": tar shards read in place
+    path: Path | None = None  # on this computer
+    mode: str = "files"  # "files": as it was; "shards": tar shards read in place; or IN_PLACE
     follow_links: bool = False
     beside: tuple[Path, ...] = ()  # more folders, packed side by side with it
     samples: bool = False  # files of one stem are one sample
+    at: str = ""  # on the cluster: a path that its shell expands, `site:NAME` or `node:PATH`
+    url: str = ""  # from which the cluster downloads it
+    sha256: str = ""  # of what the address gives
+    fetch: str = ""  # a command that downloads it there
+    unpack: bool = True  # whether an archive is unpacked
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        return (self.path, *self.beside)
+        """On this computer; none where the data is, or comes from, elsewhere."""
+        return (self.path, *self.beside) if self.path else ()
+
+    @property
+    def is_downloaded(self) -> bool:
+        return bool(self.url or self.fetch)
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, as it was written."""
+        return self.at or self.url or self.fetch or str(self.path or "")
 
 
 @dataclass(frozen=True)

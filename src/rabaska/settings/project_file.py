@@ -17,6 +17,7 @@ from rabaska.errors import SettingsError
 from rabaska.node import private_files
 from rabaska.node.command_words import placeholders
 from rabaska.settings import document, resolution
+from rabaska.settings.data_sources import mistakes_of_source
 from rabaska.settings.document import Mistake, Path, nearest, refusal
 from rabaska.settings.project_tables import EnvironmentTable, Settings
 from rabaska.settings.resolution import Resolved, with_overrides
@@ -53,9 +54,9 @@ def disagreements(
         return []  # a misspelt table may have meant any of them
     mistakes = []
     if doubtful.isdisjoint({"command", "resume", "data"}):
-        mistakes += _placeholders(resolved.settings)
-    if "data" not in doubtful:
-        mistakes += _datasets(resolved.settings)
+        mistakes += _placeholders(resolved)
+    if doubtful.isdisjoint({"data", "cluster"}):
+        mistakes += _datasets(resolved)
     if doubtful.isdisjoint({"resources", "chain", "cluster"}):
         mistakes += _grace(resolved)
     if doubtful.isdisjoint({"environment", "cluster"}):
@@ -63,27 +64,33 @@ def disagreements(
     return mistakes
 
 
-def _placeholders(settings: Settings) -> list[Mistake]:
-    names = list(settings.data)
+def _placeholders(resolved: Resolved) -> list[Mistake]:
+    settings = resolved.settings
+    # Also what is named for another cluster alone: only a run has to know where it is.
+    tables = [settings.data, *(own.data for own in settings.cluster.values())]
+    names = list(dict.fromkeys(name for table in tables for name in table))
     return [
         *mistakes_in(settings.command, ("command",), names),
         *mistakes_in(settings.resume, ("resume",), names),
     ]
 
 
-def _datasets(settings: Settings) -> list[Mistake]:
+def _datasets(resolved: Resolved) -> list[Mistake]:
     mistakes = []
     taken: dict[str, str] = {}
-    for name, data in settings.data.items():
+    for name, data in resolved.data.items():
+        own = name in resolved.own.data
+        path: Path = ("cluster", resolved.cluster, "data", name) if own else ("data", name)
         variable = "RABASKA_DATA_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
         if not re.fullmatch(NAME, name) or len(name) > 60:
             advice = "use letters, digits, dots, dashes and underscores, 60 at most"
-            mistakes.append(Mistake(("data", name), f"dataset name `{name}`", advice))
+            mistakes.append(Mistake(path, f"dataset name `{name}`", advice))
         elif variable in taken:
             advice = f"`{taken[variable]}` has the same variable, {variable}"
-            mistakes.append(Mistake(("data", name), f"dataset name `{name}`", advice))
-        elif not data.path.strip():
-            mistakes.append(Mistake(("data", name, "path"), "empty `path`"))
+            mistakes.append(Mistake(path, f"dataset name `{name}`", advice))
+        else:
+            fields = {key: getattr(data, key) for key in data.model_fields_set}
+            mistakes += mistakes_of_source(path, fields, here=resolved.cluster == "here")
         taken.setdefault(variable, name)
     return mistakes
 
@@ -283,7 +290,8 @@ def check_filled(project: Project) -> None:
 
 
 def check_data(project: Project) -> None:
-    """Refuse a project whose datasets are not folders or files on this computer."""
+    """Refuse a project whose datasets are not folders or files on this computer, or not named."""
+    check_command(project)
     mistakes = [
         Mistake(("data", dataset.name, "beside" if place else "path"), *_absence(dataset, path))
         for dataset in project.datasets

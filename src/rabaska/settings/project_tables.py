@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from rabaska.domain.projects import CHECKPOINT_PATTERNS
+from rabaska.settings.data_sources import Address, Place, Sha256
 from rabaska.settings.validation import (
     Command,
     Duration,
@@ -30,17 +31,31 @@ class Table(BaseModel):
 
 
 class DataTable(Table):
-    """A folder of samples that the program reads. Any number of them, each with a name:
-    `{data.NAME}` in the command, and `RABASKA_DATA_NAME` in its environment."""
+    """Data that the program reads. Any number of datasets, each with a name: `{data.NAME}` in the
+    command, and `RABASKA_DATA_NAME` in its environment. One of `path`, `at`, `url` and `fetch` says
+    where it comes from."""
 
-    path: Line
-    """The folder, relative to the project folder, or absolute, or from `~`."""
+    path: Line = ""
+    """A folder on this computer: relative to the project folder, or absolute, or from `~`."""
+    at: Place = ""
+    """A folder or file that is on the cluster already, so that nothing is sent: a path that begins
+    with `/`, `~` or `$`; `site:NAME`, a dataset that the cluster's profile lists; or `node:PATH`,
+    which only its compute nodes have."""
+    url: Address = ""
+    """An address (`https://…`) from which it is downloaded on the cluster, once."""
+    sha256: Sha256 = ""
+    """The digest of what `url` gives; anything else is refused."""
+    fetch: Line = ""
+    """A command that downloads it on the cluster, once, into the folder in which it is started."""
+    unpack: bool = True
+    """Unpack an archive (`.tar`, `.tar.gz`, `.zip` …) that `at` or `url` names."""
     beside: list[Line] = []
     """More folders. They are packed side by side with `path`, and the program finds each of them,
     that of `path` too, under its own name."""
-    mode: Annotated[Literal["files", "shards"], Field(alias="as")] = "files"
-    """How the program sees it on the node: `files` is the folder as it was, `shards` is tar
-    shards read in place."""
+    mode: Annotated[Literal["files", "shards", "in place"] | None, Field(alias="as")] = None
+    """How the program sees it on the node: `files` is the folder as it was, on the node's own disk;
+    `shards` is tar shards read in place; `in place` is the folder that `at` names, where it is.
+    When left out: `in place` with `at`, else `files`."""
     follow_links: bool = False
     """Pack what symbolic links point to, instead of the links themselves."""
     samples: bool = False
@@ -175,8 +190,8 @@ class ProgressTable(Table):
 
 
 class ClusterTable(Table):
-    """What differs on one cluster. Keys in its `resources`, `chain` and `environment` tables
-    win over those of the same name above."""
+    """What differs on one cluster. Keys in its `resources`, `chain`, `environment` and `data`
+    tables win over those of the same name above."""
 
     account: Line = ""
     """The account or allocation that pays, such as `def-prof`."""
@@ -195,6 +210,9 @@ class ClusterTable(Table):
     """As `[chain]`, for this cluster."""
     environment: EnvironmentTable = EnvironmentTable()
     """As `[environment]`, for this cluster."""
+    data: dict[str, DataTable] = {}
+    """As `[data]`, for this cluster: `[cluster.NAME.data.cats]` with `at = "/project/cats"` uses
+    the copy that is there."""
 
 
 class Settings(Table):

@@ -12,10 +12,18 @@ from typing import Any, TypeVar
 
 from rabaska.domain.jobs import Resources
 from rabaska.domain.package_lists import PYPROJECT, USUAL, as_requirements
-from rabaska.domain.projects import Chain, CheckpointSettings, Dataset, EnvironmentRecipe, Project
+from rabaska.domain.projects import (
+    IN_PLACE,
+    Chain,
+    CheckpointSettings,
+    Dataset,
+    EnvironmentRecipe,
+    Project,
+)
 from rabaska.domain.secrets import parted
 from rabaska.domain.uv_lock import UnusableList
 from rabaska.errors import SettingsError
+from rabaska.settings.data_sources import fields_laid_over
 from rabaska.settings.document import Path, nearest
 from rabaska.settings.project_tables import (
     ChainTable,
@@ -45,6 +53,7 @@ class Resolved:
     resources: ResourcesTable
     chain: ChainTable
     environment: EnvironmentTable
+    data: Mapping[str, DataTable]
 
     def where(self, table: str, key: str) -> Path:
         """The path of a key: in the cluster's own table when it was written there."""
@@ -106,6 +115,10 @@ def resolve(settings: Settings, cluster: str, folder: File | None = None) -> Res
         chain=_laid_over(settings.chain, own.chain),
         environment=_laid_over(settings.environment, own.environment),
         listed=_listed(folder) if folder else "",
+        data={
+            name: _data(settings.data.get(name, DataTable()), own.data.get(name, DataTable()))
+            for name in {**settings.data, **own.data}
+        },
     )
 
 
@@ -143,6 +156,13 @@ def _laid_over(table: SomeTable, own: SomeTable) -> SomeTable:
     return table.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
 
 
+def _data(table: DataTable, own: DataTable) -> DataTable:
+    written, of_cluster = (
+        {key: getattr(some, key) for key in some.model_fields_set} for some in (table, own)
+    )
+    return DataTable().model_copy(update=fields_laid_over(written, of_cluster))
+
+
 def project(resolved: Resolved, folder: File) -> Project:
     """The project in `folder`; its requirements file, where it has one, is read now."""
     settings, own = resolved.settings, resolved.own
@@ -153,7 +173,7 @@ def project(resolved: Resolved, folder: File) -> Project:
         resources=_resources(resolved),
         launch=settings.launch,
         resume=tuple(settings.resume),
-        datasets=tuple(_dataset(name, data, folder) for name, data in settings.data.items()),
+        datasets=tuple(_dataset(name, data, folder) for name, data in resolved.data.items()),
         environment=_recipe(resolved, folder),
         chain=_chain(resolved.chain),
         checkpoints=CheckpointSettings(patterns=tuple(settings.checkpoints.patterns)),
@@ -237,11 +257,16 @@ def _listed_packages(resolved: Resolved, folder: File) -> str:
 def _dataset(name: str, data: DataTable, folder: File) -> Dataset:
     return Dataset(
         name,
-        _absolute(folder, data.path),
-        data.mode,
+        _absolute(folder, data.path) if data.path else None,
+        data.mode or (IN_PLACE if data.at else "files"),
         data.follow_links,
         beside=tuple(_absolute(folder, path) for path in data.beside),
         samples=data.samples,
+        at=data.at,
+        url=data.url,
+        sha256=data.sha256,
+        fetch=data.fetch,
+        unpack=data.unpack,
     )
 
 

@@ -62,6 +62,7 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
     except (
         unpacked_code.WrongSnapshot,
         pack_format.BadPack,
+        stage_datasets.NotOnNode,
         program_command.UnknownPlaceholder,
     ) as wrong:
         return ProgramEnd(
