@@ -139,7 +139,8 @@ def _taken_from_others(source: Source, own: set[str]) -> frozenset[str]:
     """What a file takes from modules of others: `checkpoints`, of `flax.training`."""
     names = set()
     for node in source.nodes:
-        if isinstance(node, ast.ImportFrom) and not node.level:
-            if (node.module or "").partition(".")[0] not in own:
-                names |= {alias.asname or alias.name for alias in node.names}
+        if not isinstance(node, ast.ImportFrom) or node.level:
+            continue
+        if (node.module or "").partition(".")[0] not in own:
+            names |= {alias.asname or alias.name for alias in node.names}
     return frozenset(names)

@@ -9,6 +9,7 @@ from rabaska.scouting.imported_files import Files, reached
 from rabaska.scouting.option_roles import Usage
 from rabaska.scouting.script_options import Option, options
 from rabaska.scouting.script_writes import Write, imported, loads, writes
+from rabaska.scouting.shown_commands import ShownCommand, in_docstrings, in_texts, of_script
 from rabaska.scouting.source import Source, SourceLine, called, last_word
 
 MOST_SCRIPTS = 400
@@ -19,7 +20,7 @@ _NOT_SCRIPTS = re.compile(
 _TRAINS = re.compile(r"(^|[_/-])(train|training|trainer|fit|pretrain|finetune|run|main)")
 _OTHERWISE = re.compile(
     r"eval|infer|predict|test|export|convert|plot|make|download|prepare|"
-    r"preprocess|util|demo|visuali|server|api|benchmark",
+    r"preprocess|util|demo|visuali|server|api|benchmark|legacy|deprecated|sample",
     re.I,
 )
 _FRAMEWORKS = (
@@ -48,6 +49,7 @@ class Script:
     sources: tuple[Source, ...]  # itself first
     score: int  # how much it looks like the one that trains
     why: str
+    shown: tuple[ShownCommand, ...] = ()  # how the project's own text starts it
 
     @property
     def main(self) -> Source:
@@ -94,11 +96,18 @@ class Scripts:
 
 def find(project: Path) -> Scripts:
     files = Files(project)
+    shown = in_texts(project)
+    order = {command.script: number for number, command in reversed(list(enumerate(shown)))}
     sources = [source for name in _names(project) if (source := files.get(name))]
-    readable = [_script(source, files) for source in sources if not source.problem]
+    readable = [_script(source, files, shown) for source in sources if not source.problem]
     able = sorted(
         (script for script in readable if script.score > 0),
-        key=lambda script: (-script.score, script.name.count("/"), script.name),
+        key=lambda script: (
+            -script.score,
+            order.get(script.name, len(order)),
+            script.name.count("/"),
+            script.name,
+        ),
     )
     unread = tuple(source for source in sources if source.problem)
     notebooks = sorted(path.name for path in project.glob("*.ipynb"))
@@ -121,15 +130,18 @@ def _skipped(name: str) -> bool:
     return hidden or "venv" in name.split("/") or bool(_NOT_SCRIPTS.search(name))
 
 
-def _script(main: Source, files: Files) -> Script:
+def _script(main: Source, files: Files, texts: tuple[ShownCommand, ...]) -> Script:
     if not (has_main(main) or _does_something(main)):
         return Script(main.name, (main,), 0, "")
     sources = reached(main, files)
-    score, why = _score(main, sources)
-    return Script(main.name, sources, score, why)
+    shown = of_script(texts, main.name)
+    score, why = _score(main, sources, shown)
+    return Script(main.name, sources, score, why, (*shown, *in_docstrings(main)))
 
 
-def _score(main: Source, reached: tuple[Source, ...]) -> tuple[int, str]:
+def _score(
+    main: Source, reached: tuple[Source, ...], shown: tuple[ShownCommand, ...]
+) -> tuple[int, str]:
     """How much a file looks like the one to start for training, and by what."""
     score, reasons = 1, []
     if _TRAINS.search(main.name):
@@ -148,6 +160,9 @@ def _score(main: Source, reached: tuple[Source, ...]) -> tuple[int, str]:
     if any(options(source) for source in reached):
         score += 1
         reasons.append("it takes options")
+    if shown:
+        score += 1
+        reasons.append(f"{shown[0].place.file} starts it")
     return max(score, 1), ", ".join(reasons) or "it can be started"
 
 

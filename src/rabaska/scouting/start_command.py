@@ -41,9 +41,13 @@ class Words:
 
 
 def words(
-    script: Script, options: Sequence[Option], roles: Sequence[Role], data: Mapping[str, str]
+    script: Script,
+    options: Sequence[Option],
+    roles: Sequence[Role],
+    data: Mapping[str, str],
+    known: Mapping[str, str],
 ) -> Words:
-    """The command; `data` gives the value of each data option by its name."""
+    """The command; `data` gives each data option its value by its name, `known` some others."""
     made = Words(_start(script, options))
     subcommand = made.start[-1]
     by_name = {role.option.name: role for role in roles}
@@ -58,7 +62,7 @@ def words(
             continue
         value = data.get(option.name, "") if what == DATA else _value(option, what, outputs)
         outputs += what == OUTPUT
-        _add(made, option, what, value)
+        _add(made, option, what, value or literal(known.get(option.name, "")))
     if uses(script, "hydra.main"):
         made.options.append("hydra.run.dir={output}")
     return made
