@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rabaska.scouting.source import Source, read
+from rabaska.scouting.source import Source, as_module, read
 
 MOST_REACHED = 60  # files; a library beside a script may have hundreds
 _DEEPEST = 6  # packages that pass on what packages pass on
@@ -26,6 +26,7 @@ class Files:
     def __init__(self, project: Path) -> None:
         self._project = project
         self._read: dict[str, Source | None] = {}
+        self._modules: dict[str, Source] = {}
 
     def get(self, name: str) -> Source | None:
         """The file with this name, relative to the project; None when there is none."""
@@ -33,6 +34,10 @@ class Files:
             path = self._project / name
             self._read[name] = read(path, name) if path.is_file() else None
         return self._read[name]
+
+    def module(self, source: Source) -> Source:
+        """The same file as another sees it that imports it."""
+        return self._modules.setdefault(source.name, as_module(source))
 
 
 def reached(main: Source, files: Files) -> tuple[Source, ...]:
@@ -43,8 +48,8 @@ def reached(main: Source, files: Files) -> tuple[Source, ...]:
         for wanted in imports(source):
             for other in _files_of(wanted, source.name, main.name, files):
                 if other.name not in found and not other.problem and len(found) < MOST_REACHED:
-                    found[other.name] = other
-                    waiting.append(other)
+                    found[other.name] = files.module(other)
+                    waiting.append(found[other.name])
     return tuple(found.values())
 
 

@@ -15,10 +15,26 @@ def launch_needed(script: Script) -> tuple[str, SourceLine] | None:
     place = _takes_its_rank(script)
     if place:
         return TORCHRUN, place
-    shown = [command for command in script.shown if command.launcher]
+    first = script.shown[0] if script.shown else None
     alone = any(not command.launcher for command in script.shown)
-    first = shown[0] if shown and not alone else None
-    return (TORCHRUN, first.place) if first and first.launcher == TORCHRUN else None
+    if first is None or alone or first.launcher != TORCHRUN or _asks_for_its_rank(script):
+        return None
+    joins = any(name.endswith("init_process_group") for name in script.calls)
+    return (TORCHRUN, first.place) if joins else None
+
+
+def _asks_for_its_rank(script: Script) -> bool:
+    """`"RANK" in os.environ`, or `os.environ.get("RANK")`: without it, it is one process."""
+    for source in script.sources:
+        for node in source.nodes:
+            if isinstance(node, ast.Compare) and text(node.left) in _SET_BY_TORCHRUN:
+                return True
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            asked = called(node) in ("os.environ.get", "os.getenv")
+            if asked and text(node.args[0]) in _SET_BY_TORCHRUN:
+                return True
+    return False
 
 
 def _takes_its_rank(script: Script) -> SourceLine | None:

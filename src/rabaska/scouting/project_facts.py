@@ -239,6 +239,10 @@ class _Scouting:
             script_writes.patterns(self.writes),
             script_writes.kept(self.writes, chosen=chosen),
         )
+        for guess in self.guesses:
+            if guess.what == "value":
+                name = guess.value.rpartition(" ")[2]
+                keep |= dict(framework_options.kept_by_configuration(self.project, name))
         keep = {path: place for path, place in keep.items() if not self._is_not_output(path)}
         for pattern, place in patterns.items():
             self._guess("patterns", pattern, str(place))

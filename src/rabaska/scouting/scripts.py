@@ -10,7 +10,7 @@ from rabaska.scouting.option_roles import Usage
 from rabaska.scouting.script_options import Option, options
 from rabaska.scouting.script_writes import Write, imported, loads, writes
 from rabaska.scouting.shown_commands import ShownCommand, in_docstrings, in_texts, of_script
-from rabaska.scouting.source import Source, SourceLine, called, last_word
+from rabaska.scouting.source import Source, SourceLine, called, is_main_guard, last_word
 
 MOST_SCRIPTS = 400
 _PLACES = ("*.py", "*/*.py", "*/*/*.py")
@@ -20,7 +20,7 @@ _NOT_SCRIPTS = re.compile(
 _TRAINS = re.compile(r"(^|[_/-])(train|training|trainer|fit|pretrain|finetune|run|main)")
 _OTHERWISE = re.compile(
     r"eval|infer|predict|test|export|convert|plot|make|download|prepare|"
-    r"preprocess|util|demo|visuali|server|api|benchmark|legacy|deprecated|sample",
+    r"preprocess|util|demo|visuali|server|api|benchmark|legacy|deprecated|sample|submit|launch",
     re.I,
 )
 _FRAMEWORKS = (
@@ -116,13 +116,13 @@ def find(project: Path) -> Scripts:
 
 def _names(project: Path) -> list[str]:
     """The files that may be scripts, those at the top first."""
-    names: dict[str, None] = {}
+    names: dict[Path, str] = {}  # by the file itself: links may lead to it, too
     for pattern in _PLACES:
         for path in sorted(project.glob(pattern)):
             name = path.relative_to(project).as_posix()
             if not _skipped(name) and len(names) < MOST_SCRIPTS:
-                names.setdefault(name)
-    return list(names)
+                names.setdefault(path.resolve(), name)
+    return list(names.values())
 
 
 def _skipped(name: str) -> bool:
@@ -168,10 +168,7 @@ def _score(
 
 def has_main(main: Source) -> bool:
     """Whether there is an `if __name__ == "__main__"`."""
-    for node in main.tree.body:
-        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
-            return True
-    return False
+    return any(is_main_guard(node) for node in main.tree.body)
 
 
 def _does_something(main: Source) -> bool:

@@ -41,6 +41,19 @@ class Source:
         return (node for node in self.nodes if isinstance(node, ast.Call))
 
 
+def as_module(source: Source) -> Source:
+    """What is left of a file when another imports it: not its `if __name__ == "__main__"`."""
+    body = [node for node in source.tree.body if not is_main_guard(node)]
+    if len(body) == len(source.tree.body):
+        return source
+    tree = ast.Module(body=body, type_ignores=[])
+    return Source(source.name, tree, source.problem, tuple(ast.walk(tree)))
+
+
+def is_main_guard(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+
+
 def read(path: Path, name: str) -> Source:
     """The source in `path`; never an error."""
     try:

@@ -16,6 +16,7 @@ from rabaska.scouting.option_roles import (
     SAVE,
     Role,
     is_file,
+    saves_each,
 )
 from rabaska.scouting.script_options import FLAG, POSITIONAL, Option
 from rabaska.scouting.script_traits import uses
@@ -62,7 +63,8 @@ def words(
             continue
         value = data.get(option.name, "") if what == DATA else _value(option, what, outputs)
         outputs += what == OUTPUT
-        _add(made, option, what, value or literal(known.get(option.name, "")))
+        value = value or literal(known.get(option.name, "")) or saves_each(option)
+        _add(made, option, what, value)
     if uses(script, "hydra.main"):
         made.options.append("hydra.run.dir={output}")
     return made
@@ -70,8 +72,8 @@ def words(
 
 def _start(script: Script, options: Sequence[Option]) -> list[str]:
     relative = any(module.startswith(".") for module in imported(script.main))
-    if relative:
-        module = script.name.removesuffix(".py").replace("/", ".")
+    if relative or _as_module(script):
+        module = script.name.removesuffix(".py").replace("/", ".").removesuffix(".__main__")
         start = ["python", "-m", module]
     else:
         start = ["python", literal(script.name)]
@@ -80,6 +82,25 @@ def _start(script: Script, options: Sequence[Option]) -> list[str]:
     offered = list(dict.fromkeys(each.command for each in options if each.command))
     chosen = next((each for each in offered if _TRAINING_WORDS.search(each)), None)
     return [*start, chosen] if chosen else start
+
+
+def _as_module(script: Script) -> bool:
+    """Whether it lies in a folder, and imports what lies at the project's top.
+
+    Started by its path, Python would look for that beside the script.
+    """
+    folder = script.name.rpartition("/")[0]
+    if not folder or not all(part.isidentifier() for part in folder.split("/")):
+        return False
+    if uses(script, "sys.path.append") or uses(script, "sys.path.insert"):
+        return False
+    roots = {module.partition(".")[0] for module in imported(script.main)}
+    others = [source.name for source in script.sources[1:]]
+    beside = {name.removeprefix(f"{folder}/").partition("/")[0] for name in others
+              if name.startswith(f"{folder}/")}  # fmt: skip
+    top = {name.partition("/")[0].removesuffix(".py") for name in others}
+    alone = not any(root in {each.removesuffix(".py") for each in beside} for root in roots)
+    return alone and bool(roots & top) and not uses(script, "setup_root")
 
 
 def _value(option: Option, what: str, outputs: int) -> str:
