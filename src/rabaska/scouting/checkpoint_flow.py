@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rabaska.scouting.scopes import Program, Scope
-from rabaska.scouting.source import last_word, text
+from rabaska.scouting.source import last_word, parameters, text
 
 PATH, CONTENT = 1, 2
 _ROUNDS = 12  # assignments that lead to assignments
@@ -65,10 +65,17 @@ class Flow:
         for _ in range(_ROUNDS):
             before = (dict(self._known), {scope: list(b) for scope, b in self._returned.items()})
             for scope in self._program.scopes:
+                self._defaults(scope)
                 for node in scope.nodes:
                     self._statement(node, scope)
             if before == (self._known, self._returned):
                 break
+
+    def _defaults(self, scope: Scope) -> None:
+        """`def main(snapshot_path="snapshot.pt")`."""
+        if scope.above is not None and isinstance(scope.node, ast.FunctionDef) and self._fixed:
+            for name, default in parameters(scope.node).items():
+                self._mark_parameter(scope, name, self.bits(default, scope.above))
 
     def _statement(self, node: ast.AST, scope: Scope) -> None:
         if isinstance(node, ast.Assign):

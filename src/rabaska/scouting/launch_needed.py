@@ -47,5 +47,5 @@ def _takes_its_rank(script: Script) -> SourceLine | None:
                 continue
             around = list(scope.around(node))
             if not any(isinstance(each, (ast.If, ast.IfExp, ast.Try)) for each in around):
-                return scope.source.place(node, f"os.environ[{text(node.slice)!r}]")
+                return scope.source.place(node, text(node.slice))
     return None

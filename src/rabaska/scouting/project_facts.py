@@ -227,11 +227,15 @@ class _Scouting:
         for role in self.roles:
             if role.what != DATA:
                 self._guess(role.what, role.option.spelled, str(role.option.place))
+        terminal = script_traits.asks_terminal(self.script)
+        if terminal:
+            self.warnings.append(
+                f"{terminal} asks for the size of its terminal, and a job has none: `command` "
+                "first makes an `stty` that says 24 80"
+            )
         fixed = [use for use in uses if use.option is None]
-        if not fixed:
-            return made.command
         links = {use.path: data_options.variable(named[use.path]) for use in fixed}
-        return with_links(made.command, links)
+        return with_links(made.command, links, terminal=bool(terminal))
 
     def _saved(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         chosen = {role.option.name for role in self.roles}

@@ -106,6 +106,15 @@ def downloads(script: Script) -> SourceLine | None:
     return None
 
 
+def asks_terminal(script: Script) -> SourceLine | None:
+    """Where it would end for want of a terminal: `os.popen('stty size')`."""
+    for source in script.sources:
+        for node in source.nodes:
+            if isinstance(node, ast.Constant) and node.value == "stty size":
+                return source.place(node, "stty")
+    return None
+
+
 def uses(script: Script, name: str) -> SourceLine | None:
     """Where a call of `name` stands, if there is one."""
     return _first(script.calls, re.compile(rf"(^|\.){re.escape(name)}$"))

@@ -4,7 +4,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rabaska.scouting.source import Source, SourceLine
@@ -69,11 +69,14 @@ def _read(path: Path) -> str:
 
 
 def _in_text(content: str, name: str, first: int = 1) -> Iterator[ShownCommand]:
+    lines = content.splitlines()
     for number, line in _lines(content):
         for match in _STARTS.finditer(line):
             shown = _command(match["words"], SourceLine(name, first + number))
             if shown:
-                yield shown
+                leaf = shown.place.shown.rpartition("/")[2].removesuffix(".py")
+                at = next((n for n in range(number, len(lines)) if leaf in lines[n]), number)
+                yield replace(shown, place=replace(shown.place, line=first + at))
 
 
 def _lines(content: str) -> Iterator[tuple[int, str]]:

@@ -147,7 +147,20 @@ def path_of(node: ast.AST | None, source: Source, depth: int = 0) -> str:
         return _call(node, source, depth)
     if isinstance(node, ast.Name):
         return _variable(node, source, depth)
+    if isinstance(node, ast.Attribute) and called(node.value) == "self":
+        return _of_object(node, source, depth)
     return UNKNOWN
+
+
+def _of_object(node: ast.Attribute, source: Source, depth: int) -> str:
+    """What `self.path` was made of, if it was assigned in one place only."""
+    made = [
+        other.value
+        for other in source.nodes
+        if isinstance(other, ast.Assign)
+        and any(called(target) == f"self.{node.attr}" for target in other.targets)
+    ]
+    return path_of(made[0], source, depth + 1) if len(made) == 1 else UNKNOWN
 
 
 def _operation(node: ast.BinOp, source: Source, depth: int) -> str:
@@ -182,7 +195,17 @@ def _variable(node: ast.Name, source: Source, depth: int) -> str:
         line = getattr(other, "lineno", 0)
         if value is not None and line <= node.lineno and (best is None or line > best[0]):
             best = (line, value)
-    return UNKNOWN if best is None else path_of(best[1], source, depth + 1)
+    if best is None:
+        given = _defaults_of(node.id, source)
+        return path_of(given[0], source, depth + 1) if len(given) == 1 else UNKNOWN
+    return path_of(best[1], source, depth + 1)
+
+
+def _defaults_of(name: str, source: Source) -> list[ast.expr]:
+    """What functions further down have for a parameter of this name, to pass it on."""
+    functions = (node for node in source.nodes if isinstance(node, ast.FunctionDef))
+    defaults = (parameters(function).get(name) for function in functions)
+    return [default for default in defaults if default is not None]
 
 
 def _assigned(node: ast.AST, name: str) -> ast.expr | None:

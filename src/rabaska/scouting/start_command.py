@@ -134,11 +134,14 @@ def given(option: Option, value: str) -> list[str]:
     return [option.spelled, value]
 
 
-def with_links(command: Sequence[str], folders: Mapping[str, str]) -> list[str]:
+def with_links(
+    command: Sequence[str], folders: Mapping[str, str], *, terminal: bool = False
+) -> list[str]:
     """`command` for a script that looks for its data at fixed places: links are made first.
 
     `folders` gives, for each place, the variable that holds the staged folder. The command stays
-    words of its own, so that placeholders and extra arguments work as ever.
+    words of its own, so that placeholders and extra arguments work as ever. With `terminal`, a
+    program that asks for the size of its terminal gets an answer, though a job has none.
     """
     steps = []
     for place, variable in folders.items():
@@ -146,6 +149,11 @@ def with_links(command: Sequence[str], folders: Mapping[str, str]) -> list[str]:
         if parent != ".":
             steps.append(f"mkdir -p {literal(shlex.quote(parent))}")
         steps.append(f'ln -sfn "${variable}" {literal(shlex.quote(place))}')
+    if terminal:
+        steps += ["mkdir -p .bin", "echo 'echo 24 80' > .bin/stty", "chmod +x .bin/stty"]
+        steps.append('export PATH="$PWD/.bin:$PATH"')
+    if not steps:
+        return list(command)
     return ["sh", "-c", " && ".join([*steps, 'exec "$@"']), "links", *command]
 
 
