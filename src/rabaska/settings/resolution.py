@@ -1,6 +1,5 @@
-"""Settings as they hold on one cluster, options of the command line laid over them."""
+"""Settings as they hold on one cluster, and the project they make."""
 
-import copy
 import os
 import re
 import unicodedata
@@ -8,7 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path as File
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rabaska.domain.jobs import Resources
 from rabaska.domain.package_lists import PYPROJECT, USUAL, as_requirements
@@ -24,7 +23,7 @@ from rabaska.domain.secrets import parted
 from rabaska.domain.uv_lock import UnusableList
 from rabaska.errors import SettingsError
 from rabaska.settings.data_sources import fields_laid_over
-from rabaska.settings.document import Path, nearest
+from rabaska.settings.document import Path
 from rabaska.settings.project_tables import (
     ChainTable,
     ClusterTable,
@@ -34,7 +33,6 @@ from rabaska.settings.project_tables import (
     Settings,
     Table,
 )
-from rabaska.settings.validation import inner_table, keys
 
 HERE = "here"
 CONDA_FILE = "environment.yml"
@@ -279,62 +277,3 @@ def name_for(folder: File) -> str:
     """A project name made of the folder's: plain letters, and never empty."""
     plain = unicodedata.normalize("NFKD", folder.name).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")[:60] or "project"
-
-
-_PER_CLUSTER = [key for key in keys(ClusterTable) if key not in keys(Settings)]
-
-
-def with_overrides(
-    values: dict[str, Any], cluster: str, overrides: Mapping[str, object]
-) -> tuple[dict[str, Any], frozenset[Path]]:
-    """A copy of `values` with `overrides` in it, and the paths at which they stand."""
-    changed = copy.deepcopy(values)
-    given = set()
-    for key, value in overrides.items():
-        if value is None:
-            continue
-        path = _path(key, cluster)
-        given.add(path)
-        _put(changed, path, list(value) if isinstance(value, tuple) else value)
-        # What was said of this cluster in the file must not win over the command line.
-        _drop(changed, ("cluster", cluster, *path))
-    return changed, frozenset(given)
-
-
-def _path(key: str, cluster: str) -> Path:
-    if key in _PER_CLUSTER:
-        return ("cluster", cluster, key)
-    settings = [*_PER_CLUSTER, *_dotted()]
-    if key not in settings:
-        raise SettingsError(f"unknown setting `{key}`", hint=nearest(key, settings))
-    return tuple(key.split("."))
-
-
-def _dotted() -> list[str]:
-    """`name`, `command`, `resources.walltime` … : every key that has one place in the file."""
-    settings = []
-    for name, field in Settings.model_fields.items():
-        table = inner_table(field.annotation)
-        if table is None:
-            settings.append(name)
-        elif name not in ("data", "cluster"):
-            settings += [f"{name}.{key}" for key in keys(table)]
-    return settings
-
-
-def _put(values: dict[str, Any], path: Path, value: object) -> None:
-    """Where the file has a plain value for a table, it is left for the check to complain of."""
-    for part in path[:-1]:
-        values = values.setdefault(str(part), {})
-        if not isinstance(values, dict):
-            return
-    values[str(path[-1])] = value
-
-
-def _drop(values: dict[str, Any], path: Path) -> None:
-    for part in path[:-1]:
-        inner = values.get(str(part))
-        if not isinstance(inner, dict):
-            return
-        values = inner
-    values.pop(str(path[-1]), None)
