@@ -156,7 +156,7 @@ def _with_time(
     granted = max(granted, shortest) if shortest else granted
     why = ""
     if granted < wanted:
-        why = f" (the limit of {queue.name})"
+        why = " (its limit)" if cluster.names_queue else f" (the limit of {queue.name})"
     elif granted > wanted:
         why = " (the least that is accepted)"
     resources = replace(project.resources, walltime=granted)
@@ -181,11 +181,8 @@ def _with_share(
         words.append(say_size(memory))
     if not words:
         return project, ()
-    goes_with = say_count(resources.gpus, "GPU") if resources.gpus else ""
     why = (
-        f"what goes with {goes_with} of {queue.name}"
-        if goes_with
-        else f"part of a node of {queue.name}"
+        f"what goes with {say_count(resources.gpus, 'GPU')}" if resources.gpus else "part of a node"
     )
     picked = f"{' and '.join(words)} ({why})"
     return replace(project, resources=resources), (picked,)

@@ -74,7 +74,7 @@ class EnvironmentTable(Table):
     `virtualenv` if `requirements` is, `activate` if `path` is; else `current` on this computer,
     and on a cluster `virtualenv` from the project's own list of packages, where it has one.
     `current` is for this computer: on a cluster it counts only under `[cluster.NAME.environment]`,
-    or beside `modules`, or where no packages are listed."""
+    or next to `modules`, or where no packages are listed."""
     path: Line = ""
     """For `activate`: the virtual or conda environment, as the cluster sees it. For `packed`: an
     archive, such as conda-pack makes, or the folder of a virtualenv; a relative path is one in the
