@@ -19,9 +19,10 @@ from rabaska.domain.amounts import say_count
 from rabaska.domain.jobs import JobSpec, TrialAnswer
 from rabaska.domain.projects import Project
 from rabaska.errors import CannotAdvance, SettingsError, StartsOver, SubmissionRefused, WouldFail
+from rabaska.schedulers import recognition
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer
 from rabaska.steps.connect import ConnectedCluster
-from rabaska.steps.probe_site import ask_site, node_questions, with_node_answers
+from rabaska.steps.probe_site import ask_site, node_questions, read_site, with_node_answers
 from rabaska.steps.progress import Reporter
 from rabaska.steps.trial_jobs import TRIAL, refuse_early, trial_question
 
@@ -57,15 +58,47 @@ def check_findings(
     packages = answers.get(check_imports.QUESTION, NO_ANSWER).text
     lacking = check_imports.missing(subject, packages)
     trial = answers.get(TRIAL, NO_ANSWER).text
+    found = (*examine(subject), *missing, *lacking)
     with reported_only(reporter, anyway=anyway):
+        _refuse_request(subject, found, cluster, trial)
         refuse_early(trial, cluster)
-    found = overruled(
-        (*examine(subject), *missing, *lacking), cluster.scheduler.read_prospect(trial)
-    )
+    found = overruled(found, cluster.scheduler.read_prospect(trial))
     report_findings(
         [each for each in found if each.id != "cluster.gone"], cluster, reporter, anyway=anyway
     )
     return subject
+
+
+# What no job gets, however long it waits: the scheduler refuses it, or lets it wait forever.
+_NEVER = ("queue", "model", "time", "gpus", "no-gpu", "gpu-count", "cores", "memory", "nodes")
+
+
+def _refuse_request(
+    subject: Subject, found: Sequence[Finding], cluster: ConnectedCluster, trial: str
+) -> None:
+    """SubmissionRefused where we know which limit the scheduler meant, and what to write."""
+    said = cluster.scheduler.read_prospect(trial).refusal
+    if not said:
+        return
+    if not cluster.cluster.partitions:
+        found = [*check_request.checks(_with_queues(subject, cluster))]
+    ids = {f"cluster.{word}" for word in _NEVER}
+    never = [each for each in found if each.serious and each.id in ids]
+    if never:
+        first, *others = never
+        more = "".join(f"; {each.what}: {each.fix}" for each in others)
+        raise SubmissionRefused(
+            f"{cluster.name} would refuse the job: {first.what}",
+            why=f"{first.why}; its scheduler, to which it was only shown, said: {said}",
+            hint=f"{first.fix}{more}; `--anyway` submits it all the same",
+        )
+
+
+def _with_queues(subject: Subject, cluster: ConnectedCluster) -> Subject:
+    """The same with the queues as they are today, for a profile that does not know them."""
+    answers = ask_site(cluster.place, {}, usual=recognition.questions_today())
+    queues = read_site(answers).partitions
+    return replace(subject, cluster=replace(subject.cluster, partitions=queues))
 
 
 def overruled(found: Iterable[Finding], trial: TrialAnswer) -> tuple[Finding, ...]:
