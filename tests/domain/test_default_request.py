@@ -98,7 +98,7 @@ def test_this_computer_is_not_asked_for_anything():
 
 
 @pytest.mark.parametrize("gpus", [0, 1, 8])
-def test_no_cores_where_the_scheduler_has_no_plain_word(gpus):
+def test_no_cores_where_the_site_gives_enough(gpus):
     written = project(ALL - {"gpus"}, gpus=gpus)
 
     assert pick(written, SITE, USES_CUDA, frozenset({"memory"})).project.resources.cores is None

@@ -54,6 +54,7 @@ class Pbs:
     def capabilities(self) -> Capabilities:
         # Arrays could run one element at a time, but PBS refuses `-r n` for them.
         return Capabilities(
+            shares=("cores", "memory"),
             dependency=True,
             mail=True,
             features=True,

@@ -53,6 +53,7 @@ class Slurm:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
+            shares=("cores", "memory"),
             array=True,
             dependency=True,
             signal_before_limit=True,
