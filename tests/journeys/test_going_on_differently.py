@@ -79,7 +79,7 @@ def test_what_resume_keeps_though_the_settings_changed_is_said_with_the_option(s
 
     said = someone.types("resume", stopped, both=True)
 
-    assert "walltime stays 40 s: rabaska.toml now says 2 h" in said
+    assert "walltime stays 40 s: rabaska.toml says 2 h" in said
     assert "`--walltime 2h` changes it" in said
     assert plan_of(someone, stopped)["walltime"] == 40
 
@@ -132,7 +132,7 @@ def test_a_rerun_from_a_checkpoint_trains_on_with_the_results_so_far(someone, st
 
 
 def test_a_dry_rerun_submits_nothing(someone, stopped):
-    said = someone.types("rerun", stopped, "--dry-run", "--", "--steps", "9")
+    said = someone.types("rerun", "--dry-run", "--", "--steps", "9")
 
     assert "arguments: none -> --steps 9" in said
     assert json.loads(someone.types("status", "--all", "--json"))[-1]["name"] == stopped

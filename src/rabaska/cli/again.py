@@ -9,6 +9,7 @@ from rabaska.cli import terminal
 from rabaska.cli.find_run import chosen_run, run_and_goal
 from rabaska.cli.options import (
     Command,
+    WithArguments,
     complete_cluster,
     jobs_option,
     json_option,
@@ -72,7 +73,7 @@ def resume(run: str, *, on: str, jobs: int | None, as_json: bool, **changes: Any
         terminal.note(f"run {record.name}: resumed, id {resumed.job_id}")
 
 
-@click.command()
+@click.command(cls=WithArguments)
 @run_argument
 @click.option(
     "--with-code",

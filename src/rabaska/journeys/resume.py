@@ -71,7 +71,7 @@ def resume(
     for kept in kept_though_changed(changed, cluster, project):
         option = option_for(kept)
         how = f"; `{option}` changes it" if option else ""
-        reporter.step(f"{kept.what} stays {kept.before}: rabaska.toml now says {kept.after}{how}")
+        reporter.step(f"{kept.what} stays {kept.before}: rabaska.toml says {kept.after}{how}")
     complete(cluster, plan, home)
     if changed != plan:
         _write_plan(changed, cluster)

@@ -12,7 +12,7 @@ from rabaska.domain.run_changes import Changes, Difference, differences
 from rabaska.errors import SettingsError
 from rabaska.node.record.plan import Plan
 from rabaska.records.run_index import RunRecord
-from rabaska.settings.project_file import load, own_resources
+from rabaska.settings.project_file import load, own_resources, written_requests
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.plan_run import (
     growth,
@@ -23,6 +23,17 @@ from rabaska.steps.plan_run import (
     usual_grace,
 )
 
+_KEYS = {  # of rabaska.toml, by the words of `run_changes.requested`
+    "walltime": {"walltime"},
+    "GPUs": {"gpus", "gpu_model"},
+    "nodes": {"nodes"},
+    "processes per node": {"tasks"},
+    "cores": {"cores"},
+    "memory": {"memory"},
+    "queue": {"queue"},
+    "account": {"account"},
+    "native": {"native"},
+}
 _REQUESTS = ("walltime", "gpus", "nodes", "tasks", "cores", "memory", "exclusive")
 
 
@@ -181,9 +192,10 @@ def elsewhere_spec(project: Project, cluster: ConnectedCluster, changes: Changes
 def kept_though_changed(
     plan: Plan, cluster: ConnectedCluster, now: Project | None
 ) -> list[Difference]:
-    """What the run requests and rabaska.toml now says otherwise."""
+    """What the run requests and rabaska.toml, as it is now, says otherwise."""
     if now is None:
         return []
     spec = job_spec(now, cluster.cluster, cluster.store)
     said = plan._replace(request=request_of(spec, cluster, tuple(plan.request.setup)))
-    return differences(plan, said)
+    written = written_requests(now.folder, cluster.name)
+    return [one for one in differences(plan, said) if written & _KEYS.get(one.what, set())]
