@@ -104,7 +104,7 @@ def _like(earlier: EarlierRun, options: RerunOptions, home: Home, reporter: Repo
     plan = plan._replace(command=list(command), jobs=options.jobs or plan.jobs)
     if now is not None and on != record.cluster:
         project = elsewhere(plan, earlier.cluster, cluster, now)
-        job = elsewhere_spec(project, cluster, options.changes)
+        job = elsewhere_spec(project, cluster, options.changes, reporter)
     else:
         project = project_of(plan, cluster, now)
         job = changed_spec(plan, cluster, options.changes, jobs=plan.jobs, now=now)
