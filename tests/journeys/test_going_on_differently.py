@@ -243,3 +243,15 @@ def test_notes_tags_and_the_commit_are_shown(someone):
     assert someone.status(run)["note"] == ""
     assert plan_of(someone, run)["about"]["note"] == "wide net"
     assert "wide net #paper #v2" in someone.types("show", run)
+
+
+def test_a_program_that_wrote_nothing_is_named_when_its_run_is_fetched(laptop):
+    run = laptop.types("run", "-q")
+    laptop.types("wait", run, "-q")
+
+    said = laptop.types("fetch", run, both=True)
+    told = json.loads(laptop.types("fetch", run, "--json"))
+
+    assert f"the program of {run} wrote nothing into its output folder" in said
+    assert f"0 new files of {run} in" in said
+    assert (told["written"], told["files"]) == (0, told["own_files"])
