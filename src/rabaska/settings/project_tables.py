@@ -224,6 +224,9 @@ class Settings(Table):
     """How the program is started: text split as a shell would, or a list of words.
     `{data}`, `{data.NAME}`, `{output}`, `{checkpoints}` and `{checkpoint}` are filled in; without
     a checkpoint, words with `{checkpoint}` are left out, with the option before them."""
+    on: Name | None = None
+    """The cluster that commands use where `--on` is not given; this computer when left out.
+    `rabaska use NAME` writes it."""
     launch: Literal["program", "torchrun", "srun", "mpi"] = "program"
     """How processes are started: `program` starts the command once, on the first node;
     `torchrun` starts one torchrun per node, with one worker per task; `srun` starts one process
