@@ -33,9 +33,6 @@ def remarks(run: RunStatus) -> Iterator[Remark]:
     doing = now(run)
     if doing:
         yield Remark("", "now", doing)
-    last = run.jobs[-1] if run.jobs else None
-    if last and (took := _took(last)):
-        yield Remark("", f"phases of job {last.number}", took)
     if run.restarts and not run.state.over:
         times = counted(len(run.restarts), "time")
         text = f"its scheduler started this job again {times}; the last time, {run.restarts[-1]}"
@@ -43,6 +40,14 @@ def remarks(run: RunStatus) -> Iterator[Remark]:
             "if that happens again, `rabaska cancel` it and report its node to the site's support"
         )
         yield Remark(WARNING, "attempt " + str(len(run.restarts) + 1), text, hint)
+
+
+def took(run: RunStatus) -> Iterator[Remark]:
+    """How long each phase of the last job took, that is over."""
+    for job in run.jobs[-1:]:
+        parts = [f"{name} {_for(seconds)}" for name, seconds in _told(job).items()]
+        if parts:
+            yield Remark("", f"phases of job {job.number}", ", ".join(parts))
 
 
 def phases_seen(job: Job, now: float) -> Iterator[tuple[str, float | None]]:
@@ -54,10 +59,6 @@ def phases_seen(job: Job, now: float) -> Iterator[tuple[str, float | None]]:
     since = job.phase.since
     if job.phase.phase and since is not None and now - since >= _WORTH_TELLING:
         yield job.phase.phase, since
-
-
-def _took(job: Job) -> str:
-    return ", ".join(f"{name} {_for(seconds)}" for name, seconds in _told(job).items())
 
 
 def _told(job: Job) -> dict[str, float]:
