@@ -15,7 +15,7 @@ from rabaska.cli import render_status
 from rabaska.cli.text import HarmlessLog, harmless, painted, plain
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import RabaskaError
-from rabaska.node.record.phases import TRAINING
+from rabaska.node.record.phase_names import TRAINING
 from rabaska.views.runs import run_view
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 from rabaska.domain.amounts import say_duration, say_size
 from rabaska.domain.runs import Job, Phase, RunState, RunStatus, Waiting
 from rabaska.knowledge.queue_reasons import reason_for
-from rabaska.node.record.phases import BUILDING, KEEPING, LOADING, SAVING, STAGING, TRAINING
+from rabaska.node.record.phase_names import LOADING, ORDER
 from rabaska.views.words import WARNING, Remark, counted
 
-_ORDER = (BUILDING, STAGING, LOADING, TRAINING, SAVING, KEEPING)
 _WORTH_TELLING = 2.0  # seconds of a phase
 _LONG_LOADING = 300.0  # seconds after which a program that tells of no step seems to train
 _LIVE = (RunState.QUEUED, RunState.RUNNING, RunState.STOPPING, RunState.SUSPENDED)
@@ -64,7 +63,7 @@ def phases_seen(job: Job, now: float) -> Iterator[tuple[str, float | None]]:
 def _told(job: Job) -> dict[str, float]:
     """Seconds in each phase that is over and lasted long enough, in the order of a job."""
     spent = job.phase.spent if job.phase else {}
-    names = sorted(spent, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+    names = sorted(spent, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
     return {name: spent[name] for name in names if spent[name] >= _WORTH_TELLING}
 
 

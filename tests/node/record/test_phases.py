@@ -10,7 +10,7 @@ import pytest
 from made_runs import begin_job, make_run
 
 from rabaska.node.login import job_reports
-from rabaska.node.record import chain_rule, events, phases, resume_evidence, scheduler_output
+from rabaska.node.record import chain_rule, events, jobs, phases, resume_evidence, scheduler_output
 from rabaska.node.record.phases import PhaseLog
 from rabaska.node.record.run_folder import RunFolder
 
@@ -125,6 +125,21 @@ def test_a_job_killed_with_its_agent_for_its_memory_ends_the_chain(
     assert verdict.decision == chain_rule.GIVE_UP
     assert line in verdict.reason
     assert "memory =" in verdict.hint
+
+
+def test_a_program_that_was_killed_out_of_sight_is_explained_by_its_scheduler(
+    run: RunFolder,
+) -> None:
+    fields = dict.fromkeys(jobs.Ended._fields)
+    fields.update(job=1, id="12_1", how=chain_rule.KILLED, reason="killed", signal=9)
+    jobs.write_ended(run, jobs.Ended(**fields))
+    line = "slurmstepd-c1: error: Detected 1 oom-kill event(s) in StepId=12.batch."
+    Path(scheduler_output.path_of(run, "12_1")).write_text(line)
+
+    verdict = resume_evidence.verdict(run, None, lambda: None)
+
+    assert verdict.decision == chain_rule.GIVE_UP
+    assert line in verdict.reason
 
 
 def test_a_job_that_was_queued_again_and_lives_is_not_over(run: RunFolder) -> None:
