@@ -38,7 +38,7 @@ from .this_job import (
 HELD_BY_ANOTHER = 75  # "try again later", as sysexits.h spells it
 
 _BEGAN = time.monotonic()
-_WORTH_TELLING = 1.0  # seconds of the job's script before this program
+_WORTH_TELLING = 5.0  # seconds of the job's script; without an environment to build it is quick
 _ANOTHER_LOOK = 0.5  # seconds; this node may remember for a while what others changed
 _UNTIL_ENDED = 120.0  # seconds for a scheduler that said it would end the job
 _RESERVED = 16384  # bytes set aside, so that a full disk cannot swallow the record of the end
