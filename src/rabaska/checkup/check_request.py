@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from rabaska.checkup.subject import Finding, Subject
+from rabaska.checkup.subject import Finding, Subject, own_line
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Partition
 from rabaska.domain.stored_items import purge_span
@@ -55,7 +55,7 @@ def _account(subject: Subject) -> Iterator[Finding]:
             "the job names no account",
             _where(subject, "account"),
             looks,
-            f"set `account` in [cluster.{cluster.name}]",
+            f"write {own_line(subject, '', 'account', '…')}",
         )
     elif not re.match(cluster.account_form, account):
         yield Finding(
@@ -77,7 +77,7 @@ def _queue(subject: Subject) -> Iterator[Finding]:
             f"{cluster.name} chooses the queue itself",
             _where(subject, "queue"),
             "a job that names one may wait longer, or be refused",
-            "leave `queue` out",
+            f"delete `queue` under [cluster.{cluster.name}]",
             serious=False,
         )
         return
@@ -88,7 +88,7 @@ def _queue(subject: Subject) -> Iterator[Finding]:
         f"the profile has no queue `{queue}`",
         _where(subject, "queue"),
         "sbatch and qsub refuse jobs for a queue that does not exist",
-        f"did you mean `{near[0]}`?"
+        f"did you mean {near[0]}? Write {own_line(subject, '', 'queue', near[0])}"
         if near
         else f"the queues are {', '.join(dict.fromkeys(names))}",
     )
@@ -109,7 +109,8 @@ def _model(subject: Subject) -> Iterator[Finding]:
         f"{cluster.name} has no GPU called `{resources.gpu_model}`",
         _where(subject, "[resources] gpu_model"),
         "no node has it (BadConstraints)",
-        f"its GPUs are {', '.join(sorted(names))}",
+        f"its GPUs are {', '.join(sorted(names))}: write "
+        + own_line(subject, "resources", "gpu_model", sorted(names)[0]),
     )
 
 
@@ -122,7 +123,8 @@ def _site_limits(subject: Subject) -> Iterator[Finding]:
             f"{say_duration(project.resources.walltime)} is too short a time limit",
             _where(subject, "[resources] walltime"),
             f"{cluster.name} accepts no limit below {say_duration(shortest)}",
-            "give each job more time; a job that ends early costs no more",
+            f"write {own_line(subject, 'resources', 'walltime', say_duration(shortest))}; a "
+            "job that ends early costs no more",
             serious=False,
         )
     if cluster.most_jobs and project.chain.jobs > cluster.most_jobs:
@@ -131,7 +133,8 @@ def _site_limits(subject: Subject) -> Iterator[Finding]:
             f"{say_count(project.chain.jobs, 'job')} at once are too many",
             _where(subject, "[chain] jobs"),
             f"{cluster.name} allows {say_count(cluster.most_jobs, 'job')} per user in the queue",
-            "give each job more time, and request fewer",
+            f"write {own_line(subject, 'chain', 'jobs', cluster.most_jobs)}, and give each job "
+            "more time",
         )
 
 
@@ -172,8 +175,8 @@ def _time(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_duration(requested)} is longer than {queue.name} allows",
             _where(subject, "[resources] walltime"),
             f"its limit is {say_duration(queue.walltime)} (PartitionTimeLimit)",
-            f"use `walltime` {say_duration(queue.walltime)} and `jobs = {jobs}`; `rabaska plan` "
-            "compares queues",
+            f"write {own_line(subject, 'resources', 'walltime', say_duration(queue.walltime))}"
+            f" and {own_line(subject, 'chain', 'jobs', jobs)}; `rabaska plan` compares queues",
         )
 
 
@@ -185,7 +188,7 @@ def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{queue.name} is a queue for GPUs, and the job requests none",
             where,
             "such a job waits forever (QOSMinGRES)",
-            "set `gpus = 1`, or choose another queue",
+            f"write {own_line(subject, 'resources', 'gpus', 1)}, or choose another queue",
         )
     elif resources.gpus > queue.gpus:
         has = f"its nodes have {queue.gpus}" if queue.gpus else "it has none"
@@ -203,7 +206,7 @@ def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{queue.name} allows {allowed} GPUs per node, not {resources.gpus}",
             where,
             "the site refuses other numbers",
-            f"request {allowed}",
+            f"write {own_line(subject, 'resources', 'gpus', max(queue.gpu_counts))}",
         )
 
 
@@ -212,9 +215,11 @@ def _more_gpus(wanted: int, subject: Subject, queue: Partition) -> str:
         partition.name for partition in subject.cluster.partitions if partition.gpus >= wanted
     ]
     if enough:
-        return f"choose {' or '.join(enough)}"
+        return f"write {own_line(subject, '', 'queue', enough[0])}"
     if queue.gpus:
-        return f"use {say_count(-(-wanted // queue.gpus), 'node')} with `launch`, or fewer GPUs"
+        nodes = say_count(-(-wanted // queue.gpus), "node")
+        fewer = own_line(subject, "resources", "gpus", queue.gpus)
+        return f"write {fewer}, and use {nodes} with `launch` if you need them all"
     return "choose another queue; `rabaska plan` compares them"
 
 
@@ -227,7 +232,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(cores, 'core')} per node: more than {queue.name} has",
             _where(subject, "[resources] cores"),
             f"its nodes have {queue.cores}; the job would never start",
-            f"request at most {queue.cores}: `tasks` times `cores`",
+            f"write {own_line(subject, 'resources', 'cores', queue.cores // resources.tasks)}",
         )
     if queue.memory and (resources.memory or 0) > queue.memory:
         yield Finding(
@@ -235,7 +240,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_size(resources.memory or 0)} of memory: more than a node has",
             _where(subject, "[resources] memory"),
             f"the nodes of {queue.name} have {say_size(queue.memory)}; the job would never start",
-            f"request at most {say_size(queue.memory)}",
+            f"write {own_line(subject, 'resources', 'memory', _gigabytes(queue.memory))}",
         )
     if queue.most_nodes and resources.nodes > queue.most_nodes:
         yield Finding(
@@ -243,7 +248,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(resources.nodes, 'node')}: more than one job may have",
             _where(subject, "[resources] nodes"),
             f"{queue.name} allows {queue.most_nodes} (PartitionNodeLimit)",
-            "request fewer",
+            f"write {own_line(subject, 'resources', 'nodes', queue.most_nodes)}",
         )
 
 
@@ -257,19 +262,22 @@ def _bundle(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"and the job uses {resources.gpus} of {queue.gpus} GPUs",
             _where(subject, "[resources] gpus"),
             "the others are billed too",
-            f"use all {queue.gpus} with `launch`, or another cluster",
+            f"write {own_line(subject, 'resources', 'gpus', queue.gpus)} and set `launch`, or use "
+            "another cluster",
             serious=False,
         )
     if not resources.gpus or queue.whole_nodes:
         return
     cores, memory = (resources.cores or 0) * resources.tasks, resources.memory or 0
+    most_cores = queue.cores_per_gpu * resources.gpus // resources.tasks
+    most_memory = _gigabytes(queue.memory_per_gpu * resources.gpus)
     if queue.cores_per_gpu and queue.cores >= cores > queue.cores_per_gpu * resources.gpus:
         yield Finding(
             "cluster.bundle",
             f"{say_count(cores, 'core')}: more than go with {say_count(resources.gpus, 'GPU')}",
             _where(subject, "[resources] cores"),
             "it is billed as more GPUs, and waits longer",
-            f"request at most {say_count(queue.cores_per_gpu * resources.gpus, 'core')}",
+            f"write {own_line(subject, 'resources', 'cores', most_cores)}",
             serious=False,
         )
     if queue.memory_per_gpu and queue.memory >= memory > queue.memory_per_gpu * resources.gpus:
@@ -278,6 +286,11 @@ def _bundle(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_size(memory)} of memory: more than goes with {say_count(resources.gpus, 'GPU')}",
             _where(subject, "[resources] memory"),
             "it is billed as more GPUs, and waits longer",
-            f"request at most {say_size(queue.memory_per_gpu * resources.gpus)}",
+            f"write {own_line(subject, 'resources', 'memory', most_memory)}",
             serious=False,
         )
+
+
+def _gigabytes(size: int) -> str:
+    """Not more than `size`, as one would write it."""
+    return f"{size // 10**9} GB" if size >= 10**9 else f"{size // 10**6} MB"

@@ -9,6 +9,7 @@ from pathlib import Path
 from rabaska.domain.jobs import JobId
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import Draw, names_for, new_name
+from rabaska.environments.recipes import Environment
 from rabaska.node.record.plan import PlannedInterruption
 from rabaska.packing.node_bundle import bundle
 from rabaska.records.home import Home
@@ -54,14 +55,18 @@ def run(
             check_advance(project, on, home, reporter)
     cluster = connect(on, home, reporter)
     job = job_spec(project, cluster.cluster, cluster.store)
-    resumes = ""
+    resumes, check = "", None
     if advise:
-        from rabaska.steps.findings import check_findings
+        from rabaska.steps.findings import check_environment, check_findings
 
         subject = check_findings(project, job, cluster, reporter, anyway=anyway)
         resumes = subject.resumption.kind
+
+        def check(environment: Environment) -> None:
+            check_environment(subject, environment, cluster, reporter, anyway=anyway)
+
     check_job(project, job, cluster, reporter)
-    carried = carry(project, job, cluster, home, reporter, resumes=resumes)
+    carried = carry(project, job, cluster, home, reporter, resumes=resumes, check=check)
     planned, record = create_run(carried, names_for(project.name, draw), home)
     if advise:
         from rabaska.steps.earlier_runs import tell_if_alone

@@ -90,3 +90,8 @@ def brought(names: Iterable[str]) -> set[str]:
             found.add(name)
             waiting += packages()[name].requires if name in packages() else ()
     return found
+
+
+def download_size(names: Iterable[str]) -> int:
+    """Bytes of the large wheels of `names` and of what they bring along, in the newest release."""
+    return sum(packages()[name].size for name in brought(names) if name in packages())

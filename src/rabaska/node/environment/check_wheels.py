@@ -147,8 +147,11 @@ def settle(request: WheelRequest, python: Python, packages: List[PipPackage], so
     packages = sorted(packages, key=lambda package: package.name.lower())
     files.write_whole(request.path("txt"), "".join(package.pin + "\n" for package in packages))
     record = _facts(request, python)
+    modules, unread = pip_queries.modules_inside(packages)
     record.update(
         source=source,
+        modules=modules,
+        unread=unread,
         packages=[package.pin for package in packages],
         files=pip_queries.files_inside(packages),
         archive=os.path.exists(request.archive) and source != "the site",
