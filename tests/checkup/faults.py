@@ -127,7 +127,10 @@ FAULTS = {
     "copies": ("data.twice", Small(files=COPIES)),
     "loose-data": ("data.loose", Small(files={f"faces/{n}.png": "x" for n in range(150)})),
     # ---- environment
-    "unused-requirements": ("environment.unused", Small(environment="")),
+    "unused-requirements": (
+        "environment.unused",
+        Small(cluster='account = "def-prof"\nenvironment = {kind = "current"}'),
+    ),
     "conda": (
         "environment.conda",
         Small(environment="", files={"environment.yml": "dependencies: [python]\n",

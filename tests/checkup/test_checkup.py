@@ -130,20 +130,29 @@ def test_files_that_are_sent_or_written_by_the_program_are_not_told(tmp_path):
 ADVICE = 'kind = "virtualenv"\nrequirements = "requirements.txt"'
 
 
-@pytest.mark.parametrize(
-    "environment", ["", 'kind = "current"', 'kind = "current"\nrequirements = "requirements.txt"']
-)
+@pytest.mark.parametrize("environment", ["", 'requirements = "requirements.txt"'])
 def test_what_is_advised_for_a_list_of_packages_works(environment, tmp_path):
     small = Small(environment=environment)
+    table = f"{small.cluster}\n[cluster.narval.environment]\n"
 
-    (told,) = found(small, tmp_path)
-    advised = replace(small, cluster=f"{small.cluster}\n[cluster.narval.environment]\n{ADVICE}")
+    (told,) = found(replace(small, cluster=f'{table}kind = "current"'), tmp_path)
+    advised = replace(small, cluster=f"{table}{ADVICE}")
 
     assert told.id == "environment.unused"
     assert "`current`" in told.why or '"current"' in told.why
     assert all(line in told.fix for line in ADVICE.splitlines())
     assert "[cluster.narval.environment]" in told.fix
     assert found(advised, tmp_path) == ()
+
+
+@pytest.mark.parametrize("environment", ["", 'kind = "current"'])
+def test_on_a_cluster_the_list_of_packages_is_installed_unless_it_says_otherwise(
+    environment, tmp_path
+):
+    small = Small(environment=environment)
+
+    assert found(small, tmp_path) == ()
+    assert subject(small, tmp_path).project.environment.kind == "virtualenv"
 
 
 def test_a_module_that_is_listed_already_is_not_to_be_listed_again(tmp_path):
@@ -242,7 +251,7 @@ def test_each_answer_that_forebodes_ill_is_a_finding(question, answer, finding, 
 
 
 def test_a_program_that_is_not_there_under_its_name_is_told_with_the_remedy(tmp_path):
-    small = Small(on="sdumont", cluster="", environment="")
+    small = Small(on="sdumont", cluster='environment = {kind = "current"}', environment="")
     project = subject(small, tmp_path)
 
     told = told_by({**IN_PEACE, "program": "no such program"}, project)
@@ -263,7 +272,9 @@ def test_a_program_that_is_not_there_under_its_name_is_told_with_the_remedy(tmp_
 )
 def test_the_python_that_a_command_would_get_is_told(tmp_path, path, what, serious):
     """The question itself is asked, of a PATH that has these."""
-    project = subject(Small(on="sdumont", cluster="", environment=""), tmp_path)
+    project = subject(
+        Small(on="sdumont", cluster='environment = {kind = "current"}', environment=""), tmp_path
+    )
     (tmp_path / "bin").mkdir()
     for name, version in path.items():
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\necho {version} >&2\n")

@@ -92,7 +92,9 @@ def test_what_would_be_installed_is_compared_with_the_gpu(line, gpu, serious, tm
 
 
 def test_the_remedy_for_a_module_that_the_cluster_lacks_makes_it_listed(tmp_path):
-    folder = Small(environment='kind = "current"', top="import cv2").write(tmp_path)
+    own = 'account = "def-prof"\n[cluster.narval.environment]\nkind = "current"'
+    folder = Small(cluster=own, environment="", top="import cv2").write(tmp_path)
+    assert load(folder, cluster="narval").environment.kind == "current"
     (told,) = missing(subject(folder, "narval"), "missing modules: cv2")
 
     assert apply(told.fix, folder)
@@ -105,7 +107,9 @@ def test_the_remedy_for_a_module_that_the_cluster_lacks_makes_it_listed(tmp_path
 
 
 def test_the_remedy_for_a_program_that_is_not_there_is_another_word(tmp_path):
-    folder = Small(on="sdumont", cluster="", environment="").write(tmp_path)
+    folder = Small(on="sdumont", cluster='environment = {kind = "current"}', environment="").write(
+        tmp_path
+    )
     (told,) = missing_program(subject(folder, "sdumont"), "no such program")
 
     assert apply(told.fix, folder)

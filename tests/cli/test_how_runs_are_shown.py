@@ -77,7 +77,7 @@ def test_a_beginning_that_nobody_knows_is_a_note():
 
 
 def test_an_overview_has_a_row_for_each_run():
-    lines = many_runs([run_view(RUN)] * 2, colours=False)
+    lines = many_runs([RUN] * 2, 300.0, colours=False)
 
     assert len(lines) == 3
     assert "3/5" in lines[1]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rabaska.domain.jobs import JobState, JobStatus
+from rabaska.domain.jobs import JobState, JobStatus, UsedResources
 from rabaska.domain.run_state import Facts, judged_state
 from rabaska.domain.runs import RunState
 
@@ -25,7 +25,6 @@ def ended_as(state, spelled=""):
         (JobState.NODE_FAILED, "NODE_FAIL", "node of its last job failed"),
         (JobState.PREEMPTED, "PREEMPTED", "was preempted"),
         (JobState.CANCELLED, "CANCELLED by 1000", "cancelled at the scheduler"),
-        (JobState.FAILED, "OUT_OF_MEMORY", "too much memory"),
     ],
 )
 def test_the_scheduler_tells_how_a_job_ended_that_left_no_record(state, spelled, said):
@@ -33,6 +32,17 @@ def test_the_scheduler_tells_how_a_job_ended_that_left_no_record(state, spelled,
 
     assert stands.state is RunState.INTERRUPTED
     assert said in stands.reason
+
+
+def test_a_job_that_the_scheduler_ended_for_its_memory_names_the_peak_and_the_line():
+    used = UsedResources(memory=3 * 10**9, memory_limit=4 * 10**9)
+    queue = {"7_2": JobStatus(JobState.FAILED, "OUT_OF_MEMORY", used=used)}
+
+    stands = judged_state(replace(LOST, queue=queue, run="digits-0"))
+
+    assert stands.state is RunState.FAILED
+    assert "3.0 GB of 4.0 GB" in stands.reason
+    assert '`memory = "6 GB"`' in stands.hint
 
 
 def test_the_jobs_own_record_outweighs_what_the_scheduler_says():

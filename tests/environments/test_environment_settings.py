@@ -51,3 +51,48 @@ def test_packed_needs_a_path(recipe):
 def test_where_it_is_built_is_a_choice_of_two(recipe):
     with pytest.raises(SettingsError, match="it can be `job`, `once`"):
         recipe('build = "sometimes"\n')
+
+
+def of(folder, cluster, text):
+    (folder / "rabaska.toml").write_text(f'command = "python t.py"\n{text}')
+    return load(folder, cluster=cluster).environment
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-train.txt"])
+def test_a_cluster_gets_a_virtualenv_of_the_listed_packages_and_this_computer_does_not(
+    tmp_path, name
+):
+    (tmp_path / name).write_text("numpy\n")
+
+    assert of(tmp_path, "narval", "").kind == "virtualenv"
+    assert of(tmp_path, "narval", "").requirements == "numpy\n"
+    assert of(tmp_path, "here", "").kind == "current"
+
+
+def test_a_project_without_a_list_runs_in_the_python_of_the_cluster(tmp_path):
+    assert of(tmp_path, "narval", "").kind == "current"
+
+
+def test_current_is_for_this_computer_unless_a_cluster_is_said_to_have_it(tmp_path):
+    (tmp_path / "requirements.txt").write_text("numpy\n")
+    general = '[environment]\nkind = "current"\n'
+
+    assert of(tmp_path, "narval", general).kind == "virtualenv"
+    assert of(tmp_path, "here", general).kind == "current"
+    assert of(tmp_path, "narval", f'{general}modules = ["python"]\n').kind == "current"
+    own = '[cluster.narval.environment]\nkind = "current"\n'
+    assert of(tmp_path, "narval", own).kind == "current"
+
+
+@pytest.mark.parametrize("table", ["environment", "cluster.narval.environment"])
+def test_current_beside_requirements_is_a_contradiction_with_the_line_to_replace(tmp_path, table):
+    (tmp_path / "requirements.txt").write_text("numpy\n")
+    text = f'[{table}]\nrequirements = "requirements.txt"\nkind = "current"\n'
+
+    with pytest.raises(SettingsError) as refused:
+        of(tmp_path, "narval", text)
+
+    assert '`kind = "current"` beside `requirements` in rabaska.toml, line 4' in str(refused.value)
+    replaced = text.replace('kind = "current"', 'kind = "virtualenv"')
+    assert 'write `kind = "virtualenv"` there instead' in str(refused.value)
+    assert of(tmp_path, "narval", replaced).kind == "virtualenv"

@@ -11,6 +11,7 @@ from rabaska.cli.commands import rabaska
 from rabaska.errors import NoSuchRun
 from rabaska.journeys import run as run_journey
 from rabaska.journeys.resume import _NAMING
+from rabaska.steps import new_run
 
 
 def test_a_run_that_was_never_created_can_be_forgotten(laptop):
@@ -33,12 +34,35 @@ def test_ctrl_c_during_the_submission_names_the_run(laptop, monkeypatch):
     def interrupted(*_words, **_more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run_journey, "submit", interrupted)
+    monkeypatch.setattr(new_run, "submit", interrupted)
     laptop.goes_there()
 
     done = CliRunner().invoke(rabaska, ["run"], obj=lambda _: "7f3a", standalone_mode=False)
 
     assert "run tiny-7f3a was being submitted" in done.output
+
+
+@pytest.mark.parametrize(
+    ("where", "step", "told"),
+    [
+        (run_journey, "connect", "nothing was submitted, and no run was made"),
+        (run_journey, "carry", "nothing was submitted; what arrived of code"),
+        (new_run, "create", "run tiny-7f3a was being made and is not submitted"),
+    ],
+)
+def test_ctrl_c_says_at_each_step_that_nothing_was_submitted(
+    laptop, monkeypatch, where, step, told
+):
+    def interrupted(*_words, **_more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, step, interrupted)
+    laptop.goes_there()
+
+    done = CliRunner().invoke(rabaska, ["run"], obj=lambda _: "7f3a", standalone_mode=False)
+
+    assert told in done.output
+    assert done.output.count("submitted") == 1
 
 
 def test_who_submits_from_within_a_job_here_is_told_that_both_end_together(laptop, monkeypatch):

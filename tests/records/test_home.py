@@ -1,5 +1,6 @@
 """Our folder on this computer: nobody else can change what it holds."""
 
+import grp  # noqa: F401 - now: the user that we become may not read where Python keeps it
 import os
 import stat
 

@@ -7,9 +7,11 @@ import pytest
 
 from rabaska.errors import CommandFailed, NotWritable
 from rabaska.remote.arriving_files import ARRIVING
+from rabaska.remote.fetch_record import alone_in
 from rabaska.remote.login_node import Ssh
 from rabaska.remote.place import Outcome
 from rabaska.remote.ssh_connection import Connection
+from rabaska.remote.this_computer import Here
 
 
 class Offers:
@@ -106,3 +108,20 @@ def test_bytes_gather_in_no_folder_that_somebody_else_prepared(tmp_path):
         place.bring("/results", tmp_path / "home", Offers("a", link="b"))
 
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_two_fetches_at_once_do_not_write_the_same_files(tmp_path):
+    """One would truncate what the other is writing, and has proven as it came."""
+    place, home = Ssh(Connection("no-such-host.invalid", sockets=Path(tmp_path))), tmp_path / "home"
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "b").touch()
+
+    with alone_in(home):
+        with pytest.raises(CommandFailed, match="another fetch"):
+            place.bring("/results", home, Offers("a", link="b"))
+        with pytest.raises(CommandFailed, match="another fetch"):
+            Here().bring(str(tmp_path / "there"), home)
+    later = place.bring("/results", home, Offers("a", link="b"))
+
+    assert later.files == 1
+    assert Here().bring(str(tmp_path / "there"), home).files == 1

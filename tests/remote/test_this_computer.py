@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rabaska.errors import CommandFailed, NoSpace, NotWritable
+from rabaska.remote import fetch_record
 from rabaska.remote.fetch_record import NOTE
 from rabaska.remote.local_disk import unwritable
 from rabaska.remote.place import Parcel, quoted
@@ -107,6 +108,35 @@ def test_a_file_that_was_changed_here_and_later_there_is_kept_beside_the_new_one
     assert (home / "metrics.csv.here-2").read_text() == "my note 2\n"
     assert came.aside == ("metrics.csv.here-2",)
     assert (again.files, again.aside) == (0, ())
+
+
+def test_a_file_that_was_here_before_the_first_fetch_is_kept_beside_the_new_one(here, tmp_path):
+    """`fetch --to .` in a project that was trained on the laptop before."""
+    there, home = tmp_path / "there", tmp_path / "home"
+    there.mkdir()
+    home.mkdir()
+    (there / "model.pt").write_text("theirs")
+    (home / "model.pt").write_text("mine, of three days")
+    os.utime(home / "model.pt", (time.time() - 60,) * 2)
+
+    came = here.bring(str(there), home)
+    again = here.bring(str(there), home)
+
+    assert (home / "model.pt").read_text() == "theirs"
+    assert (home / "model.pt.here").read_text() == "mine, of three days"
+    assert (came.files, came.aside) == (1, ("model.pt.here",))
+    assert (again.files, again.aside) == (0, ())
+
+
+def test_what_came_before_a_fetch_was_killed_is_known_the_next_time(tmp_path, monkeypatch):
+    """Else each file that changed there since would be kept twice here."""
+    monkeypatch.setattr(fetch_record, "_NOTED_EVERY", 0.0)
+    record = fetch_record.read_record(tmp_path)
+    (tmp_path / "log").write_text("one\n")
+
+    record.note("log", 4, 1)  # and then it is killed
+
+    assert list(fetch_record.read_record(tmp_path).known) == ["log"]
 
 
 def test_a_file_that_grew_is_fetched_again(here, tmp_path):

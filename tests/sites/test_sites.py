@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain.amounts import duration
+from rabaska.domain.amounts import duration, write_duration
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.settings.profiles import load_cluster
 from rabaska.sites import comparison, profile_text, questions, site_facts
@@ -47,7 +47,7 @@ def test_a_real_slurm_is_read(site):
     assert site.scheduler == "slurm"
     assert site.version == "slurm-wlm 22.05.8"
     assert site.default_partition == Partition(
-        "nvidia_dev", timedelta(minutes=20), 2, 24, 64000 * 2**20, 2, "k40", default=True
+        "nvidia_dev", timedelta(minutes=20), 2, 24, 64000 * 2**20, 2, "k40", True, without_gpus=True
     )
     assert site.partitions[6].gpus == 8
     assert site.accounts is None  # no database, so nobody can say
@@ -163,7 +163,7 @@ def test_answers_come_back_under_their_questions(told):
 @given(st.timedeltas(timedelta(seconds=1), timedelta(days=366)).map(
     lambda span: timedelta(seconds=round(span.total_seconds()))))  # fmt: skip
 def test_a_limit_is_spelled_as_it_is_read(span):
-    assert duration(profile_text.spelled(span)) == span
+    assert duration(write_duration(span)) == span
 
 
 def verdicts(cluster, site, answers):

@@ -81,6 +81,22 @@ def test_losses_of_steps_that_are_made_again_are_logged_once(tmp_path: Path) -> 
     assert [line["step"] for line in lines] == list(range(1, 16))
 
 
+def test_losses_of_a_training_whose_checkpoints_are_gone_are_kept(tmp_path: Path) -> None:
+    """Its user moved the checkpoints away, or a disk has damaged them all."""
+    for _ in range(2):
+        with training.session(tmp_path) as session:
+            used(session, epochs=1)
+        for made in commit.newest_first(str(tmp_path)):
+            commit.remove(made.path)
+
+    with training.session(tmp_path) as session:
+        assert not session.resumed
+        used(session, 1, epochs=1)
+
+    names = ("metrics.jsonl.1", "metrics.jsonl.2", "metrics.jsonl")
+    assert [len((tmp_path / name).read_text().splitlines()) for name in names] == [5, 5, 1]
+
+
 def test_a_training_that_is_over_stays_over(tmp_path: Path) -> None:
     with training.session(tmp_path) as session:
         used(session, epochs=1)
@@ -89,6 +105,20 @@ def test_a_training_that_is_over_stays_over(tmp_path: Path) -> None:
         assert session.finished
         assert used(session, epochs=1) == []
     assert json.loads((tmp_path / "DONE.json").read_text()) == {"step": 5, "epochs": 1}
+
+
+def test_the_end_of_an_earlier_training_in_the_folder_is_not_that_of_another(
+    tmp_path: Path,
+) -> None:
+    with training.session(tmp_path) as session:
+        used(session, epochs=1)
+    for made in commit.newest_first(str(tmp_path)):  # its user moved them away
+        commit.remove(made.path)
+
+    killed_after(6, tmp_path)  # with its newest checkpoint at the step where the other one ended
+    with training.session(tmp_path) as session:
+        assert (session.steps, session.finished) == (5, False)
+        assert len(used(session, epochs=3)) == 10
 
 
 def test_one_that_was_stopped_early_stays_stopped(tmp_path: Path) -> None:

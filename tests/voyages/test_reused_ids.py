@@ -20,14 +20,14 @@ for script; do :; done
 sed -n 's/^#SBATCH --job-name=//p' "$script" > FOLDER/name
 echo 101
 """,
-    "squeue": """#!/bin/sh
+    "squeue": r"""#!/bin/sh
 while [ $# -gt 0 ]; do
   case $1 in --format) format=$2; shift;; --format=*) format=${1#*=};; --noheader) bare=yes;; esac
   shift
 done
 [ "$bare" ] || echo "$format" | sed 's/%i/JOBID/; s/%T/STATE/'
 echo "$format" | sed "s/%i/101/; s/%T/RUNNING/; s/%r/None/
-s/%j/$(cat FOLDER/name)/; s/%k/$(cat FOLDER/comment)/"
+s/%j/$(cat FOLDER/name)/; s/%k/$(cat FOLDER/comment)/; s/%S/N\/A/"
 """,
     "sacct": "#!/bin/sh\nexit 1\n",
     "scancel": '#!/bin/sh\necho "$@" >> FOLDER/cancelled\n',

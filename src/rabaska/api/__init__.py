@@ -9,6 +9,7 @@ rabaska.fetch(ended.name)
 """
 
 from rabaska.api import data
+from rabaska.api.again import delete, forget, note, rerun, resume
 from rabaska.api.cluster import clean, clusters, storage
 from rabaska.api.projects import doctor, init, pack, plan, preview, rehearse, run, shell
 from rabaska.api.runs import (
@@ -16,9 +17,7 @@ from rabaska.api.runs import (
     exec,  # noqa: A004 - the word of the command line
     explain,
     fetch,
-    forget,
     logs,
-    resume,
     show,
     status,
     statuses,
@@ -30,6 +29,7 @@ __all__ = [
     "clean",
     "clusters",
     "data",
+    "delete",
     "doctor",
     "exec",
     "explain",
@@ -37,10 +37,12 @@ __all__ = [
     "forget",
     "init",
     "logs",
+    "note",
     "pack",
     "plan",
     "preview",
     "rehearse",
+    "rerun",
     "resume",
     "run",
     "shell",

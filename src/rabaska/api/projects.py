@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rabaska.api.runs import Folder, has_terminal
 from rabaska.domain.projects import Project
+from rabaska.domain.runs import Labels
 from rabaska.journeys import doctor as _doctor
 from rabaska.journeys import init as _init
 from rabaska.journeys import pack as _pack
@@ -18,10 +19,10 @@ from rabaska.journeys.doctor import Diagnosis
 from rabaska.journeys.init import Proposal
 from rabaska.journeys.plan import PlanOptions, Plans
 from rabaska.journeys.rehearse import Rehearsal, RehearsalOptions
-from rabaska.journeys.run import Submitted
 from rabaska.packing.make_pack import Pack
 from rabaska.records.home import home, made_home
 from rabaska.settings.project_file import check_command, load
+from rabaska.steps.new_run import Submitted
 from rabaska.steps.plan_run import PlannedRun
 from rabaska.steps.progress import SilentReporter
 
@@ -47,6 +48,8 @@ def run(
     arguments: Sequence[str] = (),
     overrides: Overrides | None = None,
     doctor: bool = True,
+    note: str = "",
+    tags: Sequence[str] = (),
     anyway: bool = False,
 ) -> Submitted:
     """Send the project to a cluster and submit it; returns at once.
@@ -57,7 +60,8 @@ def run(
     rabaska.toml: `{"resources.walltime": "2h", "chain.jobs": 4}`.
     """
     project = _project(folder, on, arguments, overrides)
-    return _run.run(project, on, made_home(), advise=doctor, anyway=anyway)
+    labels = Labels(note, tuple(tags))
+    return _run.run(project, on, made_home(), advise=doctor, anyway=anyway, labels=labels)
 
 
 def preview(
@@ -118,11 +122,15 @@ def plan(
     gpus: int | None = None,
     gpu: str = "",
     offline: bool = False,
+    write: bool = False,
 ) -> Plans:
-    """Which queue, which GPU, how many jobs and what it costs, on one or several clusters."""
+    """Which queue, which GPU, how many jobs and what it costs, on one or several clusters.
+
+    `write` puts the choice for the one cluster given into rabaska.toml.
+    """
     options = PlanOptions(
         total=total, steps=steps, epochs=epochs, measure=measure, gpus=gpus, gpu=gpu,
-        offline=offline,
+        offline=offline, write=write,
     )  # fmt: skip
     clusters = (on,) if isinstance(on, str) else on
     return _plan.plan(Path(folder).absolute(), clusters, options, made_home())

@@ -1,23 +1,19 @@
-"""Functions about a run: status, logs, wait, cancel, resume, fetch, show, forget, exec, explain."""
+"""Functions about a run: status, logs, wait, cancel, fetch, show, exec, explain."""
 
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import RunStatus
 from rabaska.journeys import cancel as _cancel
 from rabaska.journeys import exec as _exec
 from rabaska.journeys import explain as _explain
 from rabaska.journeys import fetch as _fetch
-from rabaska.journeys import forget as _forget
 from rabaska.journeys import logs as _logs
-from rabaska.journeys import resume as _resume
 from rabaska.journeys import show as _show
 from rabaska.journeys import wait as _wait
 from rabaska.journeys.explain import Explanation
 from rabaska.journeys.fetch import Fetched
-from rabaska.records import run_index
 from rabaska.records.home import home
 from rabaska.records.run_index import RunRecord, find, meant, remembered
 from rabaska.steps import adopt as _adopt
@@ -29,7 +25,7 @@ Folder = str | Path
 
 def status(run: str = "", *, on: str = "") -> RunStatus:
     """A run's status. With `on`, here and below, it is searched for on that cluster too."""
-    return _status.status(_record(run, on), home())
+    return _status.status(record_of(run, on), home())
 
 
 def statuses(*, on: str = "") -> Sequence[RunStatus]:
@@ -40,24 +36,19 @@ def statuses(*, on: str = "") -> Sequence[RunStatus]:
 
 def wait(run: str = "", *, on: str = "") -> RunStatus:
     """Wait until a run is over; returns its last status."""
-    return _wait.wait(_record(run, on), home())
+    return _wait.wait(record_of(run, on), home())
 
 
 def logs(
     run: str = "", *, follow: bool = False, job: int | None = None, on: str = ""
 ) -> Iterator[bytes]:
     """What the program printed, in pieces; with `follow`, until the run is over."""
-    return _logs.logs(_record(run, on), home(), follow=follow, job=job)
+    return _logs.logs(record_of(run, on), home(), follow=follow, job=job)
 
 
 def cancel(run: str = "", *, on: str = "") -> RunStatus:
     """Stop a run and keep what it saved."""
-    return _cancel.cancel(_record(run, on), home())
-
-
-def resume(run: str = "", *, jobs: int | None = None, on: str = "") -> JobId:
-    """Submit a stopped run again, from its newest valid checkpoint."""
-    return _resume.resume(_record(run, on), home(), jobs=jobs)
+    return _cancel.cancel(record_of(run, on), home())
 
 
 def fetch(
@@ -65,25 +56,17 @@ def fetch(
 ) -> Fetched:
     """Copy results to this computer; only what is new."""
     target = Path(to) if to else None
-    return _fetch.fetch(_record(run, on), home(), to=target, leave_out=exclude)
+    return _fetch.fetch(record_of(run, on), home(), to=target, leave_out=exclude)
 
 
 def show(run: str = "", *, on: str = "") -> PlannedRun:
     """A run's plan, and the script that was submitted."""
-    return _show.show(_record(run, on), home())
-
-
-def forget(run: str, *, secrets: bool = False, on: str = "") -> None:
-    """Drop a run from this computer's list. With `secrets`, delete its secrets on the cluster."""
-    record = find(home().runs, run, on=on)
-    if secrets:
-        _forget.delete_secrets(record, home())
-    run_index.forget(home().runs, record)
+    return _show.show(record_of(run, on), home())
 
 
 def exec(run: str, command: Sequence[str], *, on: str = "") -> int:  # noqa: A001 - the CLI's word
     """Run `command` on the node of a running program; returns its exit code."""
-    return _exec.execute(_record(run, on), home(), command, terminal=has_terminal())
+    return _exec.execute(record_of(run, on), home(), command, terminal=has_terminal())
 
 
 def explain(what: str = "", *, bundle: Folder | None = None, on: str = "") -> Explanation:
@@ -91,7 +74,7 @@ def explain(what: str = "", *, bundle: Folder | None = None, on: str = "") -> Ex
 
     `bundle` is a folder for all that the site's support would ask for.
     """
-    record = _record(what, on) if on or not what else _explain.run_meant(what, home())
+    record = record_of(what, on) if on or not what else _explain.run_meant(what, home())
     if record:
         explanation = _explain.explain_run(record, home())
     else:
@@ -101,7 +84,8 @@ def explain(what: str = "", *, bundle: Folder | None = None, on: str = "") -> Ex
     return explanation
 
 
-def _record(run: str, on: str) -> RunRecord:
+def record_of(run: str, on: str = "") -> RunRecord:
+    """The run of that name; searched for on the cluster `on` if it is not in the list."""
     records = [record for record in remembered(home().runs) if on in ("", record.cluster)]
     if on and not (meant(records, run) if run else records):
         if run:

@@ -8,6 +8,7 @@ from rabaska.checkup.pinned_packages import Requirement, read
 from rabaska.checkup.subject import Finding, Subject, own_line
 from rabaska.domain.amounts import say_size
 from rabaska.domain.gpus import Gpu, parsed
+from rabaska.domain.queue_limits import line
 from rabaska.knowledge.gpu_facts import build_for, build_of, newest_build
 from rabaska.knowledge.packages import brought, download_size, packages
 
@@ -94,10 +95,10 @@ def _other_build(subject: Subject, requirement: Requirement, gpu: Gpu, framework
     if other is None:
         return f"no official build of {framework} has code for a {name}: use another queue"
     version, build = other
-    line = f"`{requirement.name}=={version}{f'+{build.cuda}' if build.cuda else ''}`"
+    pinned = f"`{requirement.name}=={version}{f'+{build.cuda}' if build.cuda else ''}`"
     index = f"`{_INDEX}{build.cuda}` and " if build.cuda else ""
     needs = f", with a `python` of {build.python} or older" if build.python else ""
-    return f"for the {name}, write {index}{line} in {subject.requirements_file}{needs}"
+    return f"for the {name}, write {index}{pinned} in {subject.requirements_file}{needs}"
 
 
 def _without_gpu(subject: Subject, listed: tuple[Requirement, ...]) -> Iterator[Finding]:
@@ -110,14 +111,14 @@ def _without_gpu(subject: Subject, listed: tuple[Requirement, ...]) -> Iterator[
     cuda = [name for name in brought(names) if name.startswith(_CUDA)]
     size = sum(packages()[name].size for name in cuda if name in packages())
     torch = next((each for each in listed if each.name == "torch"), None)
-    line = f", line {torch.line}" if torch else ""
+    where = f", line {torch.line}" if torch else ""
     yield Finding(
         "environment.cuda",
         f"torch brings about {say_size(size)} of CUDA along, and the job requests no GPU",
-        f"{subject.requirements_file}{line}",
+        f"{subject.requirements_file}{where}",
         "they are fetched, sent and unpacked by every job for nothing",
         f"write the line `{_INDEX}cpu` in {subject.requirements_file}; or "
-        + own_line(subject, "resources", "gpus", 1),
+        + line("gpus", 1, subject.project),
         serious=False,
         likely=True,
     )

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from rabaska.checkup.check_saving import chain, saves_at_every_step, writes_at_every_step
 from rabaska.checkup.code_context import Nesting
-from rabaska.checkup.subject import Finding, SafeFix, Subject, own_line
+from rabaska.checkup.subject import Finding, SafeFix, Subject
 from rabaska.domain.amounts import say_count
+from rabaska.domain.queue_limits import line
 from rabaska.scouting.certain_imports import certain_calls
 from rabaska.scouting.source import Source, argument, called, last_word, literal, text
 
@@ -160,7 +161,7 @@ def _workers(source: Source, subject: Subject) -> Iterator[Finding]:
                 f"it starts {say_count(number, 'worker')}, and the job requests {has}",
                 place,
                 "workers without cores of their own slow each other down",
-                f"write {own_line(subject, 'resources', 'cores', number)}, or start fewer",
+                f"write {line('cores', number, subject.project)}, or start fewer",
                 serious=False,
             )
 
@@ -233,7 +234,7 @@ def _idle_gpus(subject: Subject) -> Iterator[Finding]:
         f"the job requests {resources.gpus * resources.nodes} GPUs, and the program uses one",
         f"{script.name}; [resources] gpus",
         "PyTorch and TensorFlow use one GPU unless the program asks for more",
-        f"write {own_line(subject, 'resources', 'gpus', 1)}, or use DistributedDataParallel and "
+        f"write {line('gpus', 1, subject.project)}, or use DistributedDataParallel and "
         "set `launch`",
         serious=False,
         likely=True,

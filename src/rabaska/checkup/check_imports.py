@@ -10,7 +10,7 @@ from functools import cache
 from rabaska.checkup.pinned_packages import Requirement, has_more, plain_name, read
 from rabaska.checkup.subject import Finding, Subject, virtualenv_advice
 from rabaska.domain.shell_words import expanding
-from rabaska.knowledge.packages import brought, packages, providers
+from rabaska.knowledge.packages import MORE, brought, packages, providers
 from rabaska.node.command_words import is_python
 from rabaska.scouting.certain_imports import Import, certain_imports
 from rabaska.scouting.local_modules import STANDARD, local_modules
@@ -80,16 +80,17 @@ class Installed:
 
 def _is_known(requirement: Requirement) -> bool:
     known = packages().get(requirement.name)
-    return known is not None and bool(known.modules) and not requirement.elsewhere
+    if known is None or not known.modules or requirement.elsewhere:
+        return False
+    return not requirement.extras or MORE not in known.extras
 
 
 def _is_of_another_time(requirement: Requirement) -> bool:
     """Pinned to a release so old that it may have brought other packages along."""
-    known = packages()[requirement.name]
-    return (
-        bool(requirement.version and (known.requires or known.formerly))
-        and requirement.version[:1] != known.version[:1]
-    )
+    known, version = packages()[requirement.name], requirement.version
+    parts = 1 if version[:1] > (0,) else 2
+    has_any = known.requires or known.formerly
+    return bool(version and has_any) and version[:parts] != known.version[:parts]
 
 
 def _is_part(module: str, names: set[str]) -> bool:

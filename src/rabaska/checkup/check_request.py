@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rabaska.checkup.subject import Finding, Subject, own_line
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Partition
+from rabaska.domain.queue_limits import line, other_queue, queue_line, write_size
 from rabaska.domain.stored_items import purge_span
 
 
@@ -110,7 +111,7 @@ def _model(subject: Subject) -> Iterator[Finding]:
         _where(subject, "[resources] gpu_model"),
         "no node has it (BadConstraints)",
         f"its GPUs are {', '.join(sorted(names))}: write "
-        + own_line(subject, "resources", "gpu_model", sorted(names)[0]),
+        + line("gpu_model", sorted(names)[0], subject.project),
     )
 
 
@@ -123,8 +124,7 @@ def _site_limits(subject: Subject) -> Iterator[Finding]:
             f"{say_duration(project.resources.walltime)} is too short a time limit",
             _where(subject, "[resources] walltime"),
             f"{cluster.name} accepts no limit below {say_duration(shortest)}",
-            f"write {own_line(subject, 'resources', 'walltime', say_duration(shortest))}; a "
-            "job that ends early costs no more",
+            f"write {line('walltime', shortest, subject.project)}",
             serious=False,
         )
     if cluster.most_jobs and project.chain.jobs > cluster.most_jobs:
@@ -133,8 +133,7 @@ def _site_limits(subject: Subject) -> Iterator[Finding]:
             f"{say_count(project.chain.jobs, 'job')} at once are too many",
             _where(subject, "[chain] jobs"),
             f"{cluster.name} allows {say_count(cluster.most_jobs, 'job')} per user in the queue",
-            f"write {own_line(subject, 'chain', 'jobs', cluster.most_jobs)}, and give each job "
-            "more time",
+            f"write {line('jobs', cluster.most_jobs, subject.project)}, each with more time",
         )
 
 
@@ -169,26 +168,27 @@ def _closed(subject: Subject, queue: Partition) -> Iterator[Finding]:
 def _time(subject: Subject, queue: Partition) -> Iterator[Finding]:
     requested = subject.project.resources.walltime
     if queue.walltime and requested > queue.walltime:
-        jobs = -(-requested // queue.walltime) * subject.project.chain.jobs
+        project = subject.project
+        jobs = -(-requested // queue.walltime) * project.chain.jobs
+        shorter = f"{line('walltime', queue.walltime, project)} and {line('jobs', jobs, project)}"
         yield Finding(
             "cluster.time",
             f"{say_duration(requested)} is longer than {queue.name} allows",
             _where(subject, "[resources] walltime"),
             f"its limit is {say_duration(queue.walltime)} (PartitionTimeLimit)",
-            f"write {own_line(subject, 'resources', 'walltime', say_duration(queue.walltime))}"
-            f" and {own_line(subject, 'chain', 'jobs', jobs)}; `rabaska plan` compares queues",
+            _either(subject, shorter),
         )
 
 
 def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
     resources, where = subject.project.resources, _where(subject, "[resources] gpus")
-    if queue.gpus and not resources.gpus and subject.project.queue:
+    if queue.gpus and not queue.takes(resources.gpus) and subject.project.queue:
         yield Finding(
             "cluster.no-gpu",
             f"{queue.name} is a queue for GPUs, and the job requests none",
             where,
             "such a job waits forever (QOSMinGRES)",
-            f"write {own_line(subject, 'resources', 'gpus', 1)}, or choose another queue",
+            _either(subject, line("gpus", 1, subject.project)),
         )
     elif resources.gpus > queue.gpus:
         has = f"its nodes have {queue.gpus}" if queue.gpus else "it has none"
@@ -197,7 +197,7 @@ def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(resources.gpus, 'GPU')} per node: more than {queue.name} has",
             where,
             f"{has}; the job would never start",
-            _more_gpus(resources.gpus, subject, queue),
+            _either(subject, _fewer_gpus(subject, queue)),
         )
     elif resources.gpus and queue.gpu_counts and resources.gpus not in queue.gpu_counts:
         allowed = " or ".join(map(str, queue.gpu_counts))
@@ -206,21 +206,31 @@ def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{queue.name} allows {allowed} GPUs per node, not {resources.gpus}",
             where,
             "the site refuses other numbers",
-            f"write {own_line(subject, 'resources', 'gpus', max(queue.gpu_counts))}",
+            _either(subject, line("gpus", _nearest(resources.gpus, queue), subject.project)),
         )
 
 
-def _more_gpus(wanted: int, subject: Subject, queue: Partition) -> str:
-    enough = [
-        partition.name for partition in subject.cluster.partitions if partition.gpus >= wanted
-    ]
-    if enough:
-        return f"write {own_line(subject, '', 'queue', enough[0])}"
-    if queue.gpus:
-        nodes = say_count(-(-wanted // queue.gpus), "node")
-        fewer = own_line(subject, "resources", "gpus", queue.gpus)
-        return f"write {fewer}, and use {nodes} with `launch` if you need them all"
-    return "choose another queue; `rabaska plan` compares them"
+def _either(subject: Subject, less: str) -> str:
+    """What to write: a queue that grants the whole request, or a request that this one grants."""
+    queue = other_queue(subject.project, subject.cluster)
+    other = queue_line(subject.project, subject.cluster) if queue else ""
+    if queue is None or not other:
+        return f"write {less}"
+    limit = f"up to {say_duration(queue.walltime)}" if queue.walltime else "no limit"
+    return f"write {other} (it grants all of it, {limit}), or {less}"
+
+
+def _nearest(wanted: int, queue: Partition) -> int:
+    return min(queue.gpu_counts, key=lambda count: (abs(count - wanted), count))
+
+
+def _fewer_gpus(subject: Subject, queue: Partition) -> str:
+    project, wanted = subject.project, subject.project.resources.gpus
+    fewer = line("gpus", queue.gpus, project)
+    if not queue.gpus or project.launch == "program":
+        return fewer
+    nodes = project.resources.nodes * -(-wanted // queue.gpus)
+    return f"{fewer} and {line('nodes', nodes, project)}"
 
 
 def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
@@ -232,7 +242,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(cores, 'core')} per node: more than {queue.name} has",
             _where(subject, "[resources] cores"),
             f"its nodes have {queue.cores}; the job would never start",
-            f"write {own_line(subject, 'resources', 'cores', queue.cores // resources.tasks)}",
+            _either(subject, line("cores", queue.cores // resources.tasks or 1, subject.project)),
         )
     if queue.memory and (resources.memory or 0) > queue.memory:
         yield Finding(
@@ -240,7 +250,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_size(resources.memory or 0)} of memory: more than a node has",
             _where(subject, "[resources] memory"),
             f"the nodes of {queue.name} have {say_size(queue.memory)}; the job would never start",
-            f"write {own_line(subject, 'resources', 'memory', _gigabytes(queue.memory))}",
+            _either(subject, line("memory", write_size(queue.memory), subject.project)),
         )
     if queue.most_nodes and resources.nodes > queue.most_nodes:
         yield Finding(
@@ -248,7 +258,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(resources.nodes, 'node')}: more than one job may have",
             _where(subject, "[resources] nodes"),
             f"{queue.name} allows {queue.most_nodes} (PartitionNodeLimit)",
-            f"write {own_line(subject, 'resources', 'nodes', queue.most_nodes)}",
+            _either(subject, line("nodes", queue.most_nodes, subject.project)),
         )
 
 
@@ -262,22 +272,21 @@ def _bundle(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"and the job uses {resources.gpus} of {queue.gpus} GPUs",
             _where(subject, "[resources] gpus"),
             "the others are billed too",
-            f"write {own_line(subject, 'resources', 'gpus', queue.gpus)} and set `launch`, or use "
-            "another cluster",
+            f"write {line('gpus', queue.gpus, subject.project)} and set `launch`",
             serious=False,
         )
     if not resources.gpus or queue.whole_nodes:
         return
     cores, memory = (resources.cores or 0) * resources.tasks, resources.memory or 0
     most_cores = queue.cores_per_gpu * resources.gpus // resources.tasks
-    most_memory = _gigabytes(queue.memory_per_gpu * resources.gpus)
+    most_memory = write_size(queue.memory_per_gpu * resources.gpus)
     if queue.cores_per_gpu and queue.cores >= cores > queue.cores_per_gpu * resources.gpus:
         yield Finding(
             "cluster.bundle",
             f"{say_count(cores, 'core')}: more than go with {say_count(resources.gpus, 'GPU')}",
             _where(subject, "[resources] cores"),
             "it is billed as more GPUs, and waits longer",
-            f"write {own_line(subject, 'resources', 'cores', most_cores)}",
+            f"write {line('cores', most_cores, subject.project)}",
             serious=False,
         )
     if queue.memory_per_gpu and queue.memory >= memory > queue.memory_per_gpu * resources.gpus:
@@ -286,11 +295,6 @@ def _bundle(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_size(memory)} of memory: more than goes with {say_count(resources.gpus, 'GPU')}",
             _where(subject, "[resources] memory"),
             "it is billed as more GPUs, and waits longer",
-            f"write {own_line(subject, 'resources', 'memory', most_memory)}",
+            f"write {line('memory', most_memory, subject.project)}",
             serious=False,
         )
-
-
-def _gigabytes(size: int) -> str:
-    """Not more than `size`, as one would write it."""
-    return f"{size // 10**9} GB" if size >= 10**9 else f"{size // 10**6} MB"

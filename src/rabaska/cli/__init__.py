@@ -16,7 +16,8 @@ GROUPS = {
     "Start": {
         "init": ("rabaska.cli.init", "Inspect a project and write its rabaska.toml."),
         "run": ("rabaska.cli.projects", "Send the project to a cluster and start it."),
-        "resume": ("rabaska.cli.runs", "Continue a stopped run."),
+        "resume": ("rabaska.cli.again", "Continue a stopped run."),
+        "rerun": ("rabaska.cli.again", "Start a new run like an earlier one."),
         "shell": ("rabaska.cli.runs", "Open a shell on a compute node, set up as for a run."),
     },
     "Follow": {
@@ -29,7 +30,9 @@ GROUPS = {
     "Results": {
         "fetch": ("rabaska.cli.runs", "Copy results to this computer."),
         "show": ("rabaska.cli.runs", "Print a run's plan and its job script."),
-        "forget": ("rabaska.cli.runs", "Remove a run from the list; its files stay."),
+        "note": ("rabaska.cli.run_list", "Show or write the note on a run."),
+        "forget": ("rabaska.cli.run_list", "Remove a run from the list; its files stay."),
+        "delete": ("rabaska.cli.run_list", "Delete runs and their files on the cluster."),
     },
     "Advice": {
         "doctor": ("rabaska.cli.advice", "Check the project before submitting."),

@@ -116,6 +116,9 @@ def doctor(*, on: str, fix: bool, offline: bool, as_json: bool) -> int:
     "--gpus", type=click.IntRange(0), metavar="N", help="GPUs in all; default: as in rabaska.toml."
 )
 @click.option("--gpu", default="", metavar="KIND", help="Only this kind of GPU: k40, v100, h100.")
+@click.option(
+    "--write", is_flag=True, help="Write the choice for the cluster given into rabaska.toml."
+)
 @_offline
 @json_option
 def plan(*, on: tuple[str, ...], as_json: bool, **options: Any) -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rabaska.errors import NoSuchRun
 from rabaska.records.home import home
-from rabaska.records.run_index import RunRecord, find
+from rabaska.records.run_index import RunRecord, find, meant, remembered
 
 
 def chosen_run(name: str, on: str = "") -> RunRecord:
@@ -24,6 +24,19 @@ def chosen_run(name: str, on: str = "") -> RunRecord:
         return adopt.adopt_one(name, on, home(), project)
     adopt.adopt_all(on, home(), project)
     return find(home().runs, project=project, on=on)
+
+
+def run_and_goal(name: str, on: str) -> tuple[RunRecord, str]:
+    """The run that shall continue, and the other cluster on which it shall; "" where it is.
+
+    `on` names the run's own cluster where it has a run of that name, else where the run goes.
+    """
+    if not name or not on:
+        return chosen_run(name, on), ""
+    known = meant(remembered(home().runs), name)
+    if known and not any(record.cluster == on for record in known):
+        return chosen_run(name), on
+    return chosen_run(name, on), ""
 
 
 def project_folder() -> Path | None:

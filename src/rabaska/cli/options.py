@@ -12,7 +12,7 @@ from rabaska.records.run_index import remembered
 Command = Callable[..., Any]
 
 
-def _complete_run(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
+def complete_run(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names from this computer's own index: completion never opens a connection."""
     names = [record.name for record in remembered(home().runs)]
     return [CompletionItem(name) for name in reversed(names) if name.startswith(typed)]
@@ -27,7 +27,7 @@ def complete_cluster(
 
 
 def run_argument(command: Command) -> Command:
-    return click.argument("run", required=False, default="", shell_complete=_complete_run)(command)
+    return click.argument("run", required=False, default="", shell_complete=complete_run)(command)
 
 
 def on_option(command: Command) -> Command:
@@ -68,6 +68,12 @@ def jobs_option(text: str) -> Callable[[Command], Command]:
     return click.option(
         "--jobs", cls=Renamed, old="--links", type=click.IntRange(1), metavar="N", help=text
     )
+
+
+def label_options(command: Command) -> Command:
+    tags = click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; repeatable.")
+    note = click.option("--note", default="", metavar="TEXT", help="What to remember of the run.")
+    return note(tags(command))
 
 
 def json_option(command: Command) -> Command:

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from rabaska.cli import terminal
-from rabaska.cli.options import jobs_option, json_option, on_option, quiet_option
+from rabaska.cli.options import jobs_option, json_option, label_options, on_option, quiet_option
 from rabaska.cli.render_status import run_json
 from rabaska.domain.projects import Dataset, Project
-from rabaska.domain.runs import Draw
+from rabaska.domain.runs import Draw, Labels
 from rabaska.errors import DatasetError, WrongUse
 from rabaska.journeys import pack as pack_journey
 from rabaska.journeys import run as run_journey
@@ -117,6 +117,7 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
     metavar="OPTION",
     help="An option for the scheduler as it is, such as --native=--exclusive; repeatable.",
 )
+@label_options
 @quiet_option
 @json_option
 @click.argument("extra", nargs=-1, metavar="[-- ARGS...]", type=click.UNPROCESSED)
@@ -134,6 +135,8 @@ def run(
     as_json: bool,
     extra: tuple[str, ...],
     native: tuple[str, ...],
+    note: str,
+    tags: tuple[str, ...],
     **options: Any,
 ) -> int:
     """Send the project to a cluster and start it; words after -- go to the program.
@@ -150,7 +153,14 @@ def run(
         return 0
     with terminal.steps(quiet=quiet or as_json) as reporter:
         submitted = run_journey.run(
-            project, on, home(), reporter, advise=not no_doctor, anyway=anyway, draw=draw
+            project,
+            on,
+            home(),
+            reporter,
+            advise=not no_doctor,
+            anyway=anyway,
+            draw=draw,
+            labels=Labels(note, tags),
         )
     if not wait:
         terminal.json(submitted) if as_json else terminal.data(submitted.run)

@@ -22,6 +22,7 @@ collection. A stand-in for `inspect`, which dataclasses imports, saved 3 and was
 """
 
 import importlib
+from typing import TYPE_CHECKING, NamedTuple
 
 from rabaska.cli import occasion
 from rabaska.cli.find_run import chosen_run, project_folder
@@ -29,10 +30,43 @@ from rabaska.journeys.status import statuses
 from rabaska.records.home import home
 from rabaska.records.run_index import remembered
 
+if TYPE_CHECKING:
+    from rabaska.domain.runs import RunStatus
+
 _NAMED = 5  # runs in one line
 
 
-def status(run: str = "", *, on: str = "", everything: bool = False, as_json: bool = False) -> int:
+class Choice(NamedTuple):
+    """Which runs of the list are shown, and in which order."""
+
+    sort: str = ""  # a key of `run_table.fields_of`; "": oldest first
+    reverse: bool = False
+    filters: tuple[str, ...] = ()
+
+    def __call__(self, runs: "list[RunStatus]") -> "list[RunStatus]":
+        from rabaska.views.run_table import is_wanted, known_keys, sort_key
+
+        chosen = [run for run in runs if all(is_wanted(run, one) for one in self.filters)]
+        if not self.sort:
+            return chosen[::-1] if self.reverse else chosen
+        if runs and self.sort.lstrip("-") not in known_keys(runs):
+            from rabaska.errors import WrongUse
+
+            keys = ", ".join(known_keys(runs))
+            raise WrongUse(f"no run has `{self.sort}` to sort by", hint=f"the keys are {keys}")
+        keyed = sorted(chosen, key=lambda run: sort_key(run, self.sort), reverse=self.reverse)
+        # What is not known stays at the end.
+        return sorted(keyed, key=lambda run: sort_key(run, self.sort)[0] == 2)
+
+
+def status(
+    run: str = "",
+    *,
+    on: str = "",
+    everything: bool = False,
+    as_json: bool = False,
+    choice: Choice | None = None,
+) -> int:
     records = remembered(home().runs) if everything else [chosen_run(run, on)]
     runs = statuses(
         records,
@@ -44,17 +78,25 @@ def status(run: str = "", *, on: str = "", everything: bool = False, as_json: bo
     from rabaska.cli import terminal
     from rabaska.cli.render_status import run_json
 
+    if everything and choice:
+        runs = choice(runs)
     if as_json:
         records_and_views = [run_json(one) for one in runs]
         terminal.json(records_and_views if everything else records_and_views[0])
     elif everything:
-        terminal.runs_table(runs)
+        _table(runs)
     else:
         terminal.run_status(runs[0])
     return 0
 
 
-def status_on(on: str, *, as_json: bool = False) -> None:
+def _table(runs: "list[RunStatus]") -> None:
+    from rabaska.cli import terminal
+
+    terminal.runs_table(runs) if runs else terminal.note("no run matches; `rabaska run` starts one")
+
+
+def status_on(on: str, *, as_json: bool = False, choice: Choice | None = None) -> None:
     """Every run on a cluster; those that were not in our list are, from now on."""
     from rabaska.cli import terminal
     from rabaska.cli.render_status import run_json
@@ -62,6 +104,7 @@ def status_on(on: str, *, as_json: bool = False) -> None:
 
     adopted = adopt_all(on, home(), project_folder())
     runs = statuses(adopted.runs, home(), explained=as_json)
+    runs = choice(runs) if choice else runs
     if as_json:
         terminal.json([run_json(run) for run in runs])
         return

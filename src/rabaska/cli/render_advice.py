@@ -81,6 +81,8 @@ def plans(view: PlansView) -> None:
         terminal.data(f"measured  {measurement}")
         if verdict:
             terminal.data(f"          {verdict}")
+    if view.written:
+        terminal.note(view.written)
 
 
 def _plan(view: PlanView) -> Iterator[str]:
@@ -113,6 +115,8 @@ def cleaning(view: CleanView) -> None:
     if view.items:
         _table(view.items, ITEM_HEADINGS, right=("size", "files"))
     terminal.note(view.summary)
+    if view.old_runs:
+        terminal.note(view.old_runs)
 
 
 def _table(rows: "Sequence[object]", headings: Sequence[str], *, right: Sequence[str]) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 from rabaska.cli.text import Painted, columns, painted, plain
 from rabaska.domain.runs import RunStatus
+from rabaska.views.run_table import TABLE_HEADINGS, RunLine, run_lines, shortened, shown_columns
 from rabaska.views.runs import (
     ADVICE_HEADINGS,
     JOB_HEADINGS,
     LOG_HEADING,
-    RUN_HEADINGS,
     RunView,
     run_view,
 )
@@ -47,13 +47,22 @@ def one_run(view: RunView, *, colours: bool) -> Iterator[str]:
         yield f"{fix} {advice.fix}"
 
 
-def many_runs(views: Sequence[RunView], *, colours: bool) -> list[str]:
-    return columns([_row(view) for view in views], RUN_HEADINGS, colours=colours)
+def many_runs(runs: Sequence[RunStatus], now: float, *, colours: bool) -> list[str]:
+    """A row per run; columns that say nothing of any run are left out."""
+    lines = run_lines(runs, now)
+    places = shown_columns(lines)
+    rows = [_row(line) for line in lines]
+    headings = [TABLE_HEADINGS[place] for place in places]
+    cells = [[row[place] for place in places] for row in rows]
+    return columns(cells, headings, right=("age",), colours=colours)
 
 
-def _row(view: RunView) -> list[object]:
-    cells: list[object] = list(astuple(view.row))
-    cells[RUN_HEADINGS.index("state")] = Painted(view.row.state, COLOURS[view.tone])
+def _row(line: RunLine) -> list[object]:
+    cells: list[object] = list(astuple(line.row))
+    cells[TABLE_HEADINGS.index("state")] = Painted(line.row.state, COLOURS[line.tone])
+    for heading in ("arguments", "note"):
+        place = TABLE_HEADINGS.index(heading)
+        cells[place] = shortened(str(cells[place]))
     return cells
 
 

@@ -1,4 +1,4 @@
-"""Commands about a run: status, logs, wait, cancel, resume, fetch, show, forget, shell, exec."""
+"""Commands about a run: status, logs, wait, cancel, fetch, show, shell, exec."""
 
 import sys
 from pathlib import Path
@@ -12,14 +12,12 @@ from rabaska.cli.options import (
     Renamed,
     complete_cluster,
     found_on_option,
-    jobs_option,
     json_option,
     on_option,
     quiet_option,
     run_argument,
 )
 from rabaska.cli.render_status import remark_lines, run_json
-from rabaska.records import run_index as records
 from rabaska.records.home import home
 from rabaska.views.runs import after_cancel
 from rabaska.views.words import counted
@@ -35,19 +33,46 @@ from rabaska.views.words import counted
     shell_complete=complete_cluster,
     help="All runs on this cluster, also those that are not in the list.",
 )
+@click.option(
+    "--sort",
+    default="",
+    metavar="KEY",
+    help="Sort the list by a column, a metric or an option of the program: age, accuracy, lr.",
+)
+@click.option("--reverse", is_flag=True, help="Largest or newest first.")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Only runs of which this holds, such as state=failed, tag=new or lr=0.1; or that contain "
+    "a text; repeatable.",
+)
 @json_option
-def status(run: str, *, on: str, everything: bool, as_json: bool) -> None:
+def status(
+    run: str,
+    *,
+    on: str,
+    everything: bool,
+    sort: str,
+    reverse: bool,
+    filters: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Show a run's status, job by job; by default the newest run.
 
+    With --all, --sort or --filter, all runs are listed, with the arguments in which they differ.
     With --on and no name, all runs on that cluster are shown. Those that were submitted from
     another computer, or forgotten, are added to this computer's list.
     """
     from rabaska.cli import quick_status
 
+    choice = quick_status.Choice(sort, reverse, filters)
+    everything = everything or (not run and choice != quick_status.Choice())
     if on and not run:
-        quick_status.status_on(on, as_json=as_json)
+        quick_status.status_on(on, as_json=as_json, choice=choice)
     else:
-        quick_status.status(run, on=on, everything=everything, as_json=as_json)
+        quick_status.status(run, on=on, everything=everything, as_json=as_json, choice=choice)
 
 
 @click.command()
@@ -71,10 +96,13 @@ def logs(run: str, *, on: str, follow: bool, job: int | None, as_json: bool) -> 
     """
     from rabaska.journeys import logs as logs_journey
 
-    chunks = logs_journey.logs(chosen_run(run, on), home(), follow=follow, job=job)
+    record = chosen_run(run, on)
+    chunks = logs_journey.logs(record, home(), follow=follow, job=job)
     if as_json:
         terminal.json({"log": b"".join(chunks).decode(errors="replace")})
         return
+    if follow and job is None:
+        logs_journey.tell_phases(record, home(), terminal.PhaseLines())
     terminal.log(chunks)
 
 
@@ -121,24 +149,6 @@ def cancel(run: str, *, on: str, as_json: bool) -> None:
 @click.command()
 @run_argument
 @found_on_option
-@jobs_option("How many jobs to add; default: as many as before.")
-@json_option
-def resume(run: str, *, on: str, jobs: int | None, as_json: bool) -> None:
-    """Continue a stopped run from its newest valid checkpoint."""
-    from rabaska.journeys import resume as resume_journey
-
-    record = chosen_run(run, on)
-    with terminal.steps(quiet=as_json) as reporter:
-        job_id = resume_journey.resume(record, home(), jobs=jobs, reporter=reporter)
-    if as_json:
-        terminal.json({"run": record.name, "job_id": job_id.native})
-    else:
-        terminal.note(f"run {record.name}: resumed, id {job_id}")
-
-
-@click.command()
-@run_argument
-@found_on_option
 @click.option(
     "--to", type=click.Path(file_okay=False, path_type=Path), help="The folder to copy them to."
 )
@@ -160,7 +170,9 @@ def fetch(
     if as_json:
         terminal.json(fetched)
     else:
-        terminal.note(f"{counted(fetched.files, 'new file')} of {fetched.run} in")
+        came = fetched.files - fetched.own_files
+        ours = counted(fetched.own_files, "record")
+        terminal.note(f"{counted(came, 'new file')} of {fetched.run}, and {ours} of rabaska, in")
         terminal.data(str(fetched.folder))
     fetch_journey.refuse_incomplete(fetched)
 
@@ -175,32 +187,6 @@ def show(run: str, *, on: str, as_json: bool) -> None:
 
     planned = show_journey.show(chosen_run(run, on), home())
     terminal.json(planned) if as_json else terminal.planned_run(planned)
-
-
-@click.command()
-@click.argument("run")
-@click.option(
-    "--on",
-    default="",
-    metavar="CLUSTER",
-    help="The run's cluster, where two runs have the same name.",
-)
-@click.option(
-    "--secrets",
-    is_flag=True,
-    help="Also delete its secrets on the cluster; it cannot be resumed then.",
-)
-def forget(run: str, on: str, *, secrets: bool) -> None:
-    """Remove a run from this computer's list; its files on the cluster stay."""
-    record = records.find(home().runs, run, on=on)
-    if secrets:
-        from rabaska.journeys.forget import delete_secrets
-
-        delete_secrets(record, home())
-    records.forget(home().runs, record)
-    # Interrupted before its job was known, it may have no folder.
-    folder = "its folder stays" if record.job_id else "its folder, if there is one, stays"
-    terminal.note(f"removed {record.name} from the list; {folder}: {record.path}")
 
 
 @click.command()

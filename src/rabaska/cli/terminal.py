@@ -6,6 +6,7 @@ Clusters and programs wrote much of it, so control characters are replaced here,
 import json as json_format
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from rabaska.cli import render_status
 from rabaska.cli.text import HarmlessLog, harmless, painted, plain
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import RabaskaError
+from rabaska.node.record.phases import TRAINING
 from rabaska.views.runs import run_view
 
 if TYPE_CHECKING:
@@ -131,8 +133,8 @@ def run_status(run: RunStatus) -> None:
 
 
 def runs_table(runs: Sequence[RunStatus]) -> None:
-    views = [run_view(run) for run in runs]
-    print(harmless("\n".join(render_status.many_runs(views, colours=colours_wanted()))))
+    lines = render_status.many_runs(runs, time.time(), colours=colours_wanted())
+    print(harmless("\n".join(lines)))
 
 
 def colours_wanted() -> bool:
@@ -192,6 +194,23 @@ class Following:
     def stop(self) -> None:
         if self._spinner is not None:
             self._spinner.stop()
+
+
+class PhaseLines:
+    """Says on standard error what a run does while its log has nothing to show."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def __call__(self, run: RunStatus) -> None:
+        job = run.jobs[-1] if run.jobs else None
+        if job is not None and job.phase and job.phase.phase == TRAINING:
+            return  # its log tells
+        doing = run_view(run).now
+        kind = f"{len(run.jobs)} {doing.partition(' for ')[0]}"
+        if doing and kind != self._said:
+            self._said = kind
+            note(f"{run.name}: {doing}")
 
 
 def planned_run(planned: "PlannedRun") -> None:

@@ -80,6 +80,14 @@ def say_duration(span: timedelta) -> str:
     return f"{days} d {hours} h" if hours else f"{days} d"
 
 
+def write_duration(span: timedelta) -> str:
+    """`1d12h`, `20m`: as people write it in rabaska.toml."""
+    seconds = round(span.total_seconds())
+    amounts = ((seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"))
+    units = (*amounts, (seconds % 60, "s"))
+    return "".join(f"{amount}{unit}" for amount, unit in units if amount) or "0s"
+
+
 def say_seconds(seconds: float) -> str:
     """Short times as short times are read, `0.034 s`; longer ones like any duration."""
     return f"{seconds:.2g} s" if seconds < 10 else say_duration(timedelta(seconds=seconds))

@@ -97,6 +97,7 @@ class Cluster:
     names_cores: bool = True  # false where cores come with GPUs and may not be asked for
     account_form: str = ""  # what accounts look like, where a job must name one
     shortest: timedelta | None = None  # time limit that the site accepts
+    usual: timedelta = timedelta(days=1)  # of the jobs of a long training
     most_jobs: int = 0  # of one user in the queue
     whole_nodes: bool = False
     inside_jobs: bool = True  # whether a job may submit another

@@ -102,6 +102,17 @@ _UNFINISHED = {
 
 
 @dataclass(frozen=True)
+class UsedResources:
+    """What a job used of its node; None where nobody counted."""
+
+    seconds: float | None = None  # from the start of its program to its end
+    processor: float | None = None  # seconds, of all its cores
+    cores: int | None = None  # that it could use
+    memory: int | None = None  # bytes, at its peak
+    memory_limit: int | None = None  # bytes
+
+
+@dataclass(frozen=True)
 class JobStatus:
     """A job's state on its cluster."""
 
@@ -111,6 +122,8 @@ class JobStatus:
     exit_code: int | None = None
     # Its name first, then its mark where it has one; nothing where the cluster does not tell.
     carries: tuple[str, ...] = ()
+    starts: str = ""  # when it started or should, by the clock of the cluster: ISO 8601
+    used: UsedResources | None = None  # of a job that is over, as its scheduler counted
 
     def is_anothers(self, ours: Collection[str]) -> bool:
         """Whether it carries none of these: a server that was set up anew gives ids again."""

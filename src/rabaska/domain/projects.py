@@ -90,3 +90,14 @@ class Project:
     features: tuple[str, ...] = ()
     mail: str = ""
     native: tuple[str, ...] = ()
+    # Keys of what a job requests that nobody wrote: `queue`, `walltime`, `gpus`, ….
+    left_out: frozenset[str] = frozenset()
+    # And where the others stand: a table of rabaska.toml, or "" for the command line.
+    written_in: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def continues(self) -> bool:
+        """Whether a job of it goes on where the last one stopped, as far as its command tells."""
+        words = (*self.command, *self.resume)
+        told = any("{checkpoint" in word for word in words)
+        return self.chain.jobs > 1 or told or bool(self.resume)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.gpus import Gpu, parsed
+from rabaska.domain.queue_limits import share_of_cores, share_of_memory
 
 _SPARE = 1.1  # of the time that training takes: staging, saving, a slower node
 _DAY = timedelta(days=1)
@@ -42,6 +43,7 @@ class Choice:
     cores: int  # per node; 0: as the site gives
     memory: int  # bytes per node; 0: as the site gives
     gpu_hours: float
+    core_hours: float = 0.0  # of a job without GPUs
     unit_hours: float = 0.0  # in the Alliance's reference units, where they are known
     reasons: tuple[str, ...] = ()
 
@@ -191,6 +193,7 @@ def _choice(need: Need, queue: Partition, cluster: Cluster, gpus: Mapping[str, G
     walltime, jobs = _time(need, queue, cluster)
     hours = need.total.total_seconds() / 3600 * nodes * max(per_node, 0)
     gpu = gpus.get(queue.kind)
+    cores = _cores(need, queue, per_node)
     return Choice(
         queue=queue.name,
         gpu=queue.kind,
@@ -198,9 +201,10 @@ def _choice(need: Need, queue: Partition, cluster: Cluster, gpus: Mapping[str, G
         gpus=per_node,
         jobs=jobs,
         walltime=walltime,
-        cores=_cores(need, queue, per_node),
+        cores=cores,
         memory=_memory(need, queue, per_node),
         gpu_hours=round(hours, 1),
+        core_hours=0.0 if per_node else round(need.total.total_seconds() / 3600 * cores, 1),
         unit_hours=round(hours * gpu.units, 1) if gpu else 0.0,
         reasons=tuple(_reasons(need, queue, jobs, walltime, nodes)),
     )
@@ -210,9 +214,9 @@ def _time(need: Need, queue: Partition, cluster: Cluster) -> tuple[timedelta, in
     """How long each job may take, and how many there are."""
     wanted = need.total * _SPARE
     limit = queue.walltime or wanted
-    # Where a site chooses queues by time limit, jobs of a day start sooner (Alliance's advice).
-    if not cluster.names_queue and need.resumes and wanted > _DAY:
-        limit = min(limit, max(_DAY, _rounded(need.stretch * _SPARE)))
+    # Short jobs start sooner (the Alliance's advice), and fill the gaps between long ones.
+    if not cluster.is_here and need.resumes and wanted > cluster.usual:
+        limit = min(limit, max(cluster.usual, _rounded(need.stretch * _SPARE)))
     shortest = queue.shortest or cluster.shortest or timedelta(0)
     if need.total <= limit:
         return min(max(_rounded(wanted), shortest), max(limit, shortest)), 1
@@ -227,7 +231,7 @@ def _rounded(span: timedelta) -> timedelta:
 
 def _cores(need: Need, queue: Partition, gpus: int) -> int:
     if not gpus:
-        return need.cores or queue.cores
+        return need.cores or (queue.cores if queue.whole_nodes else share_of_cores(queue))
     bundle = queue.cores_per_gpu or (queue.cores // queue.gpus if queue.cores else 0)
     wanted = min(need.cores, bundle) if need.cores and bundle else need.cores or bundle
     return wanted * gpus
@@ -235,7 +239,7 @@ def _cores(need: Need, queue: Partition, gpus: int) -> int:
 
 def _memory(need: Need, queue: Partition, gpus: int) -> int:
     if not gpus:
-        return need.memory or queue.memory
+        return need.memory or (queue.memory if queue.whole_nodes else share_of_memory(queue))
     bundle = queue.memory_per_gpu or (queue.memory // queue.gpus if queue.memory else 0)
     return max(bundle * gpus, 0)
 
@@ -244,7 +248,8 @@ def _reasons(need: Need, queue: Partition, jobs: int, walltime: timedelta, nodes
     limit = f"its limit is {say_duration(queue.walltime)}" if queue.walltime else "it has no limit"
     reasons = [f"{limit}: one job is enough" if jobs == 1 else f"{limit}: {say_count(jobs, 'job')}"]
     if jobs > 1 and queue.walltime and walltime < queue.walltime:
-        reasons.append("jobs of a day start sooner than longer ones")
+        length = "a day" if walltime == _DAY else say_duration(walltime)
+        reasons.append(f"jobs of {length} start sooner than longer ones")
     if need.gpus:
         has = f"{queue.gpus} {queue.kind.upper()} on a node".replace("  ", " ")
         reasons.append(has if nodes == 1 else f"{say_count(nodes, 'node')} with {has}")

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rabaska.domain.amounts import say_duration
-from rabaska.domain.jobs import JobState, JobStatus
+from rabaska.domain.amounts import say_duration, say_size
+from rabaska.domain.jobs import JobState, JobStatus, UsedResources
 from rabaska.domain.runs import RunState
+from rabaska.node.record.out_of_memory import remedy
 
 _LONG_SILENCE = 300.0  # seconds; clocks of nodes and login nodes differ by less
 _JUST_SUBMITTED = 120.0  # seconds a scheduler may take to mention a new job
@@ -48,6 +49,8 @@ class Facts:
     silent: float = 0.0  # seconds since the last job did, where it left no record of its end
     hint: str = ""  # the chain rule's, what to do about its reason, or how to get further
     submission: Submission | None = None  # the last one, while it has no answer
+    run: str = ""  # its name
+    memory: int = 0  # bytes that each job asks for; 0: left to the cluster
 
 
 @dataclass(frozen=True)
@@ -156,8 +159,23 @@ def _idle(facts: Facts) -> JudgedState:
             "its first job reached the time limit before it could start",
             "give each job more time: `rabaska run --walltime 1h`",
         )
+    if out_of_memory := _out_of_memory(facts):
+        return out_of_memory
     hint = facts.hint or "`rabaska resume` continues it"
     return JudgedState(RunState.INTERRUPTED, _why_idle(facts), hint)
+
+
+def _out_of_memory(facts: Facts) -> JudgedState | None:
+    """What is said when the scheduler ended the last job, and its own record, for its memory."""
+    last = (facts.queue or {}).get(facts.last_id) if facts.last_is_open else None
+    if last is None or not ran_out_of_memory(last):
+        return None
+    used = last.used or UsedResources()
+    limit = used.memory_limit or facts.memory
+    peak = f"; its processes reached {say_size(used.memory)}" if used.memory else ""
+    most = f" of {say_size(limit)}" if limit else ""
+    reason = f"the scheduler ended its last job for using too much memory{peak}{most}"
+    return JudgedState(RunState.FAILED, reason, remedy(facts.run, max(limit, used.memory or 0)))
 
 
 def _why_idle(facts: Facts) -> str:
@@ -168,7 +186,7 @@ def _why_idle(facts: Facts) -> str:
     if JobState.LOST in states:
         return "its process was killed or the computer was restarted"
     for status in reversed(list((facts.queue or {}).values())):
-        if status.state in (JobState.NODE_FAILED, JobState.PREEMPTED) or _ran_out_of_memory(status):
+        if status.state in (JobState.NODE_FAILED, JobState.PREEMPTED) or ran_out_of_memory(status):
             return _end_reported_by(status)
     if JobState.CANCELLED in states:
         return "its jobs were cancelled at the scheduler"
@@ -181,7 +199,7 @@ def _why_idle(facts: Facts) -> str:
 
 def _end_reported_by(status: JobStatus) -> str:
     """How a job ended that left no record itself, as its scheduler tells it."""
-    if _ran_out_of_memory(status):
+    if ran_out_of_memory(status):
         return "the scheduler ended its last job for using too much memory"
     return {
         JobState.TIMEOUT: "the time limit ended its last job before it could save",
@@ -191,8 +209,9 @@ def _end_reported_by(status: JobStatus) -> str:
     }.get(status.state, "")
 
 
-def _ran_out_of_memory(status: JobStatus) -> bool:
-    return status.spelled.startswith("OUT_OF_ME")
+def ran_out_of_memory(status: JobStatus) -> bool:
+    # Of PBS it is said in words of our own.
+    return status.spelled.startswith("OUT_OF_ME") or "more memory than it asked" in status.reason
 
 
 def _states(facts: Facts) -> set[JobState]:

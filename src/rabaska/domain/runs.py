@@ -6,6 +6,8 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any
 
+from rabaska.domain.jobs import UsedResources
+
 Draw = Callable[[int], str]  # so many random bytes, as hexadecimal digits
 
 _SHORT_NAMES = 8  # that are tried before longer ones
@@ -35,10 +37,20 @@ def new_name(project: str) -> str:
     return next(names_for(project))
 
 
+@dataclass(frozen=True)
+class Labels:
+    """What people say of a run, and where it comes from."""
+
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    like: str = ""  # the run that it continues or repeats, and its cluster
+
+
 _DAMAGED = 5  # the exit code of `errors.DamagedPack`
 _UNFINISHED = 10  # and of `errors.RunFailed`
 _CANNOT_ADVANCE = 14  # and of `errors.CannotAdvance`
 _STARTS_OVER = 17  # and of `errors.StartsOver`
+RECOGNISED = ("out of memory", "quota exceeded", "disk full", "no GPU")  # ends of jobs
 _RESULTS_MISSING = 18  # and of `errors.ResultsMissing`
 
 
@@ -67,6 +79,29 @@ class RunState(Enum):
 
 
 @dataclass(frozen=True)
+class Phase:
+    """What a job is doing, and since when."""
+
+    phase: str = ""  # as its own record calls it; "" after its end
+    since: float | None = None  # seconds since 1970
+    spent: dict[str, float] = field(default_factory=dict)  # seconds in each phase that is over
+    what: str = ""  # the dataset or the package that it is busy with
+    done: int | None = None  # bytes
+    total: int | None = None
+    rate: float | None = None  # bytes per second
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A job that waits in the queue, or has just been given its node."""
+
+    reason: str = ""  # in its scheduler's words
+    since: float | None = None  # seconds since 1970
+    starts: float | None = None  # when its scheduler expects to start it; a guess
+    place: int | None = None  # in the line, 1 is next; None: nobody knows
+
+
+@dataclass(frozen=True)
 class Job:
     """One job of the chain, as its own records have it."""
 
@@ -88,6 +123,8 @@ class Job:
     checkpoint_found: str = ""  # the newest valid one when it began
     started_over: str = ""  # what shows that it did not, though there was one
     beginning_not_known: str = ""  # why nobody can say whether it did, where that is a warning
+    phase: Phase | None = None
+    used: UsedResources | None = None
 
 
 @dataclass(frozen=True)
@@ -177,7 +214,15 @@ class RunStatus:
     not_watched: str = ""  # why it is not
     left_running: int = 0  # processes that its program left, which were ended when it finished
     not_kept: tuple[str, ...] = ()  # files that its jobs left and that could not be kept
+    moved: str = ""  # the run as which it went on, and its cluster
+    command: tuple[str, ...] = ()
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    created: float = 0.0  # seconds since 1970, by the clock of whoever submitted it
     begins_again: str = ""  # that and why `resume` would, or may, begin again; "": it continues
+    waiting: Waiting | None = None  # the job that is next, while none runs
+    starting: Phase | None = None  # of a job that has its node and has not begun
+    restarts: tuple[str, ...] = ()  # why its scheduler ended the newest job and queued it again
     forecast: RunForecast | None = None
     extended: Extension | None = None
     tail: str = ""
@@ -188,6 +233,12 @@ class RunStatus:
     job_id: str = ""  # the newest submission, as the cluster named it
     submission: str = ""  # what we called it
     now: float = 0.0  # when this was so, by the cluster's own clock: ours may be off by an hour
+
+    @property
+    def is_recognised(self) -> bool:
+        """Whether it failed of something whose remedy is known: memory, a disk, a missing GPU."""
+        failed = self.state is RunState.FAILED and bool(self.jobs)
+        return failed and self.jobs[-1].how in RECOGNISED and bool(self.hint)
 
     @property
     def starts_over(self) -> str:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 KINDS = ("packs", "code", "envs", "node", "runs")
 _LEFT_OVER = timedelta(days=1)  # after which something half written, or unused, was given up
+_OLD = timedelta(days=30)  # for a run
 _DAYS = {"d": 1, "day": 1, "w": 7, "week": 7, "month": 30}
 
 
@@ -51,6 +52,21 @@ def unneeded(
     # An environment is several files of one stem, and the use of one is the use of all.
     used = {(item.kind, item.stem) for item in everything if _is_in_use(item, unfinished, now)}
     return tuple(item for item in everything if (item.kind, item.stem) not in used)
+
+
+def old_runs(
+    kept: Iterable[StoredItem], unfinished: Sequence[StoreReport], now: float
+) -> tuple[StoredItem, ...]:
+    """Runs that finished, and that nothing was written into for a month."""
+    names = {report.run for report in unfinished}
+    return tuple(
+        item
+        for item in kept
+        if item.kind == "runs"
+        and item.name not in names
+        and not item.name.endswith(".partial")
+        and now - item.written > _OLD.total_seconds()
+    )
 
 
 def _is_in_use(item: StoredItem, unfinished: Sequence[StoreReport], now: float) -> bool:

@@ -81,21 +81,21 @@ def fits(value: Any, shape: Shape) -> bool:
     """Whether a value is of that shape; `status` asks for hundreds of reports, and soon."""
     kind = type(shape)
     if kind is tuple:
-        return any(fits(value, each) for each in shape)
+        return any(fits(value, inner_shape) for inner_shape in shape)
     if kind is list:
         inner = shape[0]
-        return type(value) is list and all(fits(each, inner) for each in value)
+        return type(value) is list and all(fits(item, inner) for item in value)
     if kind is not dict:
         return _fits(value, shape)
     if type(value) is not dict:
         return False
     if str in shape:
-        return all(fits(each, shape[str]) for each in value.values())
-    for name, each in shape.items():
+        return all(fits(item, shape[str]) for item in value.values())
+    for name, inner_shape in shape.items():
         if name[-1] == "?":
-            if name[:-1] in value and not fits(value[name[:-1]], each):
+            if name[:-1] in value and not fits(value[name[:-1]], inner_shape):
                 return False
-        elif name not in value or not fits(value[name], each):
+        elif name not in value or not fits(value[name], inner_shape):
             return False
     return True
 

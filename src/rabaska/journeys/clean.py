@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from rabaska.domain.stored_items import StoredItem, StoreReport, unneeded
+from rabaska.domain.stored_items import StoredItem, StoreReport, old_runs, unneeded
 from rabaska.domain.untrusted import count
 from rabaska.errors import CommandFailed
 from rabaska.records.home import Home
@@ -50,6 +50,7 @@ class Cleaning:
     cluster: str
     unneeded: tuple[StoredItem, ...]
     removed: tuple[StoredItem, ...] = ()
+    old_runs: tuple[StoredItem, ...] = ()  # finished long ago; only `delete` removes them
 
     @property
     def size(self) -> int:
@@ -58,7 +59,8 @@ class Cleaning:
 
 def preview(on: str, home: Home) -> Cleaning:
     cluster = connect(on, home)
-    return Cleaning(on, _unneeded(cluster))
+    found, old = _unneeded(cluster)
+    return Cleaning(on, found, old_runs=old)
 
 
 def clean(on: str, home: Home) -> Cleaning:
@@ -70,9 +72,9 @@ def clean(on: str, home: Home) -> Cleaning:
     """
     cluster = connect(on, home)
     _return_leftovers(cluster)
-    found = _unneeded(cluster)
+    found, old = _unneeded(cluster)
     if not found:
-        return Cleaning(on, ())
+        return Cleaning(on, (), old_runs=old)
     aside = f"{cluster.store}/trash-{time.time_ns()}"
     _move(cluster, found, cluster.store, aside)
     used, runs = _used_since(cluster, found, aside), unfinished_runs(cluster)
@@ -82,7 +84,7 @@ def clean(on: str, home: Home) -> Cleaning:
     outcome = cluster.place.run(f"mv {quoted([aside, doomed])} && rm -rf {quoted([doomed])}")
     if outcome.exit_code != 0:
         raise CommandFailed(f"{aside} could not be deleted", why=outcome.complaint)
-    return Cleaning(on, found, tuple(each for each in found if each not in wanted))
+    return Cleaning(on, found, tuple(each for each in found if each not in wanted), old)
 
 
 def _return_leftovers(cluster: ConnectedCluster) -> None:
@@ -96,11 +98,15 @@ def _return_leftovers(cluster: ConnectedCluster) -> None:
         )
 
 
-def _unneeded(cluster: ConnectedCluster) -> tuple[StoredItem, ...]:
+def _unneeded(
+    cluster: ConnectedCluster,
+) -> tuple[tuple[StoredItem, ...], tuple[StoredItem, ...]]:
+    """What no run needs, and the runs that finished long ago."""
     kept, _ = store_contents(cluster)
     current = cluster.program.stem
     spare = [each for each in kept if not (each.kind == "node" and each.stem == current)]
-    return unneeded(spare, unfinished_runs(cluster), _now(cluster))
+    unfinished, now = unfinished_runs(cluster), _now(cluster)
+    return unneeded(spare, unfinished, now), old_runs(kept, unfinished, now)
 
 
 def _now(cluster: ConnectedCluster) -> float:

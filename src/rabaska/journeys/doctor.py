@@ -16,6 +16,7 @@ from rabaska.steps.connect import cluster_named, place_of, scheduler_of
 from rabaska.steps.earlier_runs import foreseen
 from rabaska.steps.environment import collected
 from rabaska.steps.findings import examine, overruled
+from rabaska.steps.pick_request import pick_request
 from rabaska.steps.plan_run import job_spec
 from rabaska.steps.probe_site import SiteProbe, ask_site, probe_site
 from rabaska.steps.progress import SilentReporter
@@ -34,6 +35,7 @@ class Diagnosis:
 def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) -> Diagnosis:
     """Everything that can be found, the cluster itself asked where there is one to ask."""
     cluster = cluster_named(on, home)
+    project = pick_request(project, cluster).project
     subject = read_subject(project, cluster)
     if "{" in cluster.store.replace("${", ""):
         offline = True  # its user has not said yet where to store

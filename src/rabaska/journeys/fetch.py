@@ -82,12 +82,14 @@ class Fetched:
     run: str
     folder: Path
     files: int  # how many came now; what was here already is not brought again
+    own_files: int = 0  # of those, how many are logs and records of rabaska's, in `run/`
+    written: int = 0  # how many files of the program are here, whenever they came
     kept: tuple[str, ...] = ()  # changed here since they came, so they were not replaced
     refused: tuple[str, ...] = ()  # links that lead out, and git repositories: they did not come
     unread: tuple[str, ...] = ()  # what could not be read there, and why
     unfinished: tuple[str, ...] = ()  # still being written, so they are left for the next fetch
     not_kept: tuple[str, ...] = ()  # what the run itself could not keep, and is gone
-    aside: tuple[str, ...] = ()  # as what is kept that was changed here, and there later
+    aside: tuple[str, ...] = ()  # as what is kept that was here, and newer there
 
 
 def fetch(
@@ -100,7 +102,7 @@ def fetch(
 ) -> Fetched:
     """Copy output, checkpoints, logs and records into `<project>/results/<run>`."""
     cluster = connect_for(record, home)
-    folder = to or _project(record) / "results" / record.name
+    folder = to or results_folder(record)
     refuse_others(folder, record, is_default=to is None)
     reporter = reporter or SilentReporter()
     moved = progress_of(f"fetching {record.name}", reporter)
@@ -113,6 +115,8 @@ def fetch(
         record.name,
         folder,
         came.files + records.files,
+        records.files,
+        _written(folder),
         (*came.kept, *records.kept),
         (*came.refused, *records.refused),
         (*came.unread, *records.unread),
@@ -124,14 +128,26 @@ def fetch(
     return fetched
 
 
+def _written(folder: Path) -> int:
+    """Files that the program wrote: everything else that comes is ours."""
+    places = [folder / "output", folder / "checkpoints"]
+    return sum(len(names) for place in places for _, _, names in os.walk(place))
+
+
 def _tell_of_what_did_not_come(fetched: Fetched, reporter: Reporter) -> None:
+    if not fetched.written and not fetched.unread and not fetched.unfinished:
+        reporter.warn(
+            f"the program of {fetched.run} wrote nothing into its output folder; give it the "
+            "folder as {output} in `command`, or name what it writes elsewhere in `[output] keep`; "
+            "its logs and records came"
+        )
     if fetched.kept:
         reporter.warn(
             f"not replaced, because newer here: {_some(fetched.kept)}; "
             "remove them here and fetch again to have them as they are there"
         )
     if fetched.aside:
-        reporter.warn(f"changed here, and later there: yours is kept as {_some(fetched.aside)}")
+        reporter.warn(f"not as it came from there, and older: kept here as {_some(fetched.aside)}")
     links = [each for each in fetched.refused if " -> " in each]
     others = [each for each in fetched.refused if each not in links]
     if others:
@@ -173,10 +189,10 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(shown) + more
 
 
-def _project(record: RunRecord) -> Path:
-    """The project's folder; where nobody knows it, or it was moved, the one we are in."""
+def results_folder(record: RunRecord) -> Path:
+    """In the project's folder; where nobody knows it, or it was moved, in the one we are in."""
     known = bool(record.project) and Path(record.project).is_dir()
-    return Path(record.project) if known else Path.cwd()
+    return (Path(record.project) if known else Path.cwd()) / "results" / record.name
 
 
 def _bring_carried(

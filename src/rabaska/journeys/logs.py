@@ -1,7 +1,11 @@
 """Logs: what the program printed, job after job, as it is written if wanted."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
+from rabaska.domain.runs import RunStatus
+from rabaska.errors import RabaskaError
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import quoted
@@ -34,3 +38,14 @@ def logs(
             tries += 1
             if tries == _TRIES:
                 raise
+
+
+def tell_phases(record: RunRecord, home: Home, seen: Callable[[RunStatus], None]) -> None:
+    """Show `seen` the run's status while its log is followed, in a thread that ends with us."""
+    from rabaska.steps.follow_status import until_over
+
+    def follow() -> None:
+        with suppress(RabaskaError):
+            until_over(record, home, seen)
+
+    threading.Thread(target=follow, name="phases", daemon=True).start()

@@ -1,59 +1,37 @@
 """Plan: which queue, which GPU, how many jobs, where the data goes, what it costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-from rabaska.checkup.pinned_packages import read as read_requirements
-from rabaska.domain.amounts import duration, say_duration
+from rabaska.domain.amounts import duration, say_duration, write_duration
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.data_placement import Placement, place
-from rabaska.domain.gpus import Gpu
 from rabaska.domain.projects import Project
 from rabaska.domain.queue_choice import Choice, Need, Outlook, outlook
-from rabaska.errors import Unreachable, WrongUse
+from rabaska.domain.queue_limits import write_size
+from rabaska.errors import RabaskaError, Unreachable, WrongUse
 from rabaska.journeys.run import run
 from rabaska.journeys.wait import wait
-from rabaska.knowledge.gpu_facts import build_of, gpus
-from rabaska.records import caches
+from rabaska.knowledge.gpu_facts import gpus
 from rabaska.records.home import Home
-from rabaska.records.run_index import RunRecord, find, remembered
+from rabaska.records.run_index import RunRecord, find
 from rabaska.scouting import dataset_contents
 from rabaska.settings.profile_files import names
-from rabaska.settings.project_file import check_command, load
+from rabaska.settings.project_file import FILE, check_command, load
+from rabaska.settings.write_choice import shown, write_choice
 from rabaska.steps.connect import cluster_named, place_of, scheduler_of
 from rabaska.steps.earlier_runs import longest_stretch
+from rabaska.steps.measured_speed import EPOCH, STEP, Measured, measured, of_project, of_run
+from rabaska.steps.pick_request import gpu_line, unfit_gpus
 from rabaska.steps.plan_run import job_spec
 from rabaska.steps.probe_site import SiteProbe, ask_site, probe_site
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.query_status import status
 from rabaska.steps.store import USUAL
 from rabaska.steps.trial_jobs import TRIAL, trial_question
-
-EPOCH, STEP = "epoch", "step"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """How long one step, or one epoch, of a project took on a cluster."""
-
-    cluster: str
-    run: str
-    unit: str
-    seconds: float
-    total: float | None = None  # units of the whole training, where its command tells
-
-
-def measured(project: Project, home: Home) -> tuple[Measured, ...]:
-    """By this project's newest run on each cluster that told how far it came."""
-    found: dict[str, Measured] = {}
-    for record in remembered(home.runs):
-        told = _of_run(record, home) if record.project == str(project.folder) else None
-        if told:
-            found[record.cluster] = told
-    return tuple(found.values())
 
 
 def measure(
@@ -67,7 +45,7 @@ def measure(
     for record in started:
         wait(record, home)
         ended = status(record, home)  # its last words may have come after the end was seen
-        if _of_run(record, home) is None:
+        if not of_run(record, home):
             reporter.warn(
                 f"{record.name} did not show its pace on {record.cluster}: "
                 f"{ended.reason or 'it printed no steps'}; `rabaska logs {record.name}`"
@@ -85,26 +63,6 @@ def _start_short_run(
     return find(home.runs, run(project, name, home, reporter, advise=False).run)
 
 
-def _of_run(record: RunRecord, home: Home) -> Measured | None:
-    told = caches.cached_reports(home.reports, record.cluster).get(record.path, {})
-    forecast = told.get("forecast") or {}
-    if forecast.get("seconds_each"):
-        unit, seconds, total = (forecast[key] for key in ("unit", "seconds_each", "total"))
-        return Measured(record.cluster, record.name, unit, seconds, total)
-    seconds = (told.get("speed") or {}).get("seconds_per_step") or _by_jobs(told.get("jobs", []))
-    return Measured(record.cluster, record.name, STEP, seconds) if seconds else None
-
-
-def _by_jobs(jobs: Sequence[Mapping[str, Any]]) -> float:
-    """Seconds for a step of the last job that made some, its start included."""
-    for job in reversed(jobs):
-        first, last = job.get("first_step"), job.get("last_step")
-        begun, ended = job.get("begun"), job.get("ended")
-        if None not in (first, last, begun, ended) and last > first and ended > begun:
-            return float(ended - begun) / float(last - first)
-    return 0.0
-
-
 @dataclass(frozen=True)
 class PlanOptions:
     """What the command line says; the rest comes from rabaska.toml."""
@@ -115,6 +73,7 @@ class PlanOptions:
     gpus: int | None = None
     gpu: str = ""
     offline: bool = False
+    write: bool = False  # put the choice into rabaska.toml
     measure: str | None = None  # how long to run it here and there, to see how fast it goes
 
 
@@ -134,6 +93,7 @@ class Plans:
     basis: str  # where the total time comes from
     plans: tuple[OnePlan, ...]
     measured: tuple[Measured, ...] = ()  # how fast this project went, and where
+    written: str = ""  # what was put into rabaska.toml
 
 
 def plan(
@@ -144,12 +104,18 @@ def plan(
     reporter: Reporter | None = None,
 ) -> Plans:
     """One outlook for each cluster; those that are named are asked how they are today."""
+    if options.write and len(set(on)) != 1:
+        raise WrongUse(
+            "--write needs one cluster",
+            why="what is chosen goes into its table in rabaska.toml",
+            hint="name it with --on",
+        )
     chosen = [cluster_named(name, home) for name in on] or _live(home)
     project = load(folder, cluster=chosen[0].name if len(chosen) == 1 else "here")
     if options.measure:
         span = _span("--measure", options.measure)
         measure(folder, on, span, home, reporter or SilentReporter())
-    speeds = measured(project, home)
+    speeds = _speeds(project, options, home)
     total, basis = _total(project, options, speeds)
     sizes = [
         (each.name, dataset_contents.read_contents(*each.paths).size) for each in project.datasets
@@ -160,7 +126,39 @@ def plan(
     plans = tuple(
         _one(need, probe_site(each, home, offline=offline), sizes, project) for each in chosen
     )
-    return Plans(need, basis, plans, speeds)
+    choice = plans[0].outlook.choice
+    written = _write(project, choice, chosen[0]) if options.write and choice else ""
+    return Plans(need, basis, plans, speeds, written)
+
+
+def _write(project: Project, choice: Choice, cluster: Cluster) -> str:
+    """Put the choice into the table of its cluster; what was written, in a line."""
+    chosen = _with_choice(project, choice, cluster)
+    resources, written = chosen.resources, project.written_in
+    lines = {
+        "queue": chosen.queue or None,
+        "resources": {
+            "walltime": write_duration(resources.walltime),
+            "gpus": resources.gpus,
+            "gpu_model": resources.gpu_model or None,
+            "nodes": resources.nodes if resources.nodes > 1 or "nodes" in written else None,
+            "cores": resources.cores,
+            "memory": write_size(resources.memory) if resources.memory else None,
+        },
+        "chain": {"jobs": chosen.chain.jobs},
+    }
+    write_choice(project.folder / FILE, cluster.name, lines)
+    return f"wrote to {FILE} under [cluster.{cluster.name}]: {shown(lines)}"
+
+
+def _speeds(project: Project, options: PlanOptions, home: Home) -> tuple[Measured, ...]:
+    """What is known of its pace; its last run is asked, where nobody has looked at it yet."""
+    found, runs = measured(project, home), of_project(project, home)
+    if runs and not options.offline and not of_run(runs[-1], home):
+        with suppress(RabaskaError):  # then the older ones must do
+            status(runs[-1], home)
+            found = measured(project, home)
+    return found
 
 
 def _live(home: Home) -> list[Cluster]:
@@ -231,37 +229,23 @@ def _with_choice(project: Project, choice: Choice, cluster: Cluster) -> Project:
 
 def _need(project: Project, options: PlanOptions, total: timedelta) -> Need:
     asked = project.resources
-    wanted = options.gpus if options.gpus is not None else asked.gpus * asked.nodes
-    told = any("{checkpoint" in word for word in (*project.command, *project.resume))
+    wanted = options.gpus if options.gpus is not None else _gpus(project, options) * asked.nodes
     return Need(
         total=total,
         gpus=wanted,
         gpu=options.gpu or asked.gpu_model,
-        resumes=project.chain.jobs > 1 or told or bool(project.resume),
+        resumes=project.continues,
         spreads=project.launch != "program",
         cores=asked.cores or 0,
         memory=(asked.memory or 0) * asked.nodes,
-        unfit=_unfit(project.environment.requirements),
+        unfit=unfit_gpus(project.environment.requirements),
     )
 
 
-def _unfit(requirements: str) -> dict[str, str]:
-    """The GPUs that a pinned framework holds no code for, each with the reason."""
-    found: dict[str, str] = {}
-    for each in read_requirements(requirements):
-        build = build_of(each.name, each.version, each.cuda) if each.version else None
-        if build is None:
-            continue
-        version = ".".join(map(str, each.version))
-        for name, gpu in gpus().items():
-            if not _runs(gpu) or (gpu.capability and not build.runs_on(gpu)):
-                found[name] = f"{each.name} {version} holds no code for {name.upper()}"
-    return found
-
-
-def _runs(gpu: Gpu) -> bool:
-    """Official builds are for CUDA; others are the site's own affair."""
-    return gpu.backend == "cuda"
+def _gpus(project: Project, options: PlanOptions) -> int:
+    """As in rabaska.toml; where it does not say, one for a program that uses GPUs."""
+    wants = options.gpu or project.resources.gpu_model or gpu_line(project)
+    return 1 if "gpus" in project.left_out and wants else project.resources.gpus
 
 
 def _total(

@@ -14,11 +14,10 @@ from rabaska.domain import rehearsal
 from rabaska.domain.amounts import say_duration
 from rabaska.domain.projects import Project
 from rabaska.domain.rehearsal import Curve, Interrupted, RehearsalVerdict, Saved, Used, judge
-from rabaska.domain.runs import RunState, RunStatus, names_for, new_name
+from rabaska.domain.runs import RECOGNISED, RunState, RunStatus, names_for, new_name
 from rabaska.errors import RunFailed
 from rabaska.journeys.cancel import cancel
 from rabaska.journeys.fetch import fetch
-from rabaska.journeys.run import create_run, submit_run
 from rabaska.journeys.wait import wait
 from rabaska.node.record.plan import PlannedInterruption
 from rabaska.node.record.run_folder import RunFolder
@@ -31,13 +30,16 @@ from rabaska.steps.carry import Carried, carry
 from rabaska.steps.connect import connect
 from rabaska.steps.draw_curves import picture
 from rabaska.steps.findings import check_script
+from rabaska.steps.new_run import create_run, submit_run
+from rabaska.steps.pick_request import with_request
 from rabaska.steps.plan_run import check_job, job_spec
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.rehearsal_results import Left
 
 # What is named by its digest, and so cannot be changed by a rehearsal that shares it.
 _SHARED = ("packs", "code", "node")
-_BY_ITSELF = ("crashed", "staging failed", "damaged data")  # ends that no cut brought about
+# Ends that no cut brought about.
+_BY_ITSELF = ("crashed", "staging failed", "damaged data", *RECOGNISED)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,9 @@ def _carried(project: Project, on: str, own: Home, options: RehearsalOptions) ->
     cluster, silent = connect(on, own), SilentReporter()
     chain = replace(project.chain, grace=None)
     resources = replace(project.resources, walltime=options.limit)
-    short = replace(project, chain=chain, resources=resources)
+    left_out = project.left_out - {"walltime"}
+    short = replace(project, chain=chain, resources=resources, left_out=left_out)
+    short = with_request(short, cluster.cluster, silent)
     job = job_spec(short, cluster.cluster, cluster.store)
     check_job(short, job, cluster, silent)
     return carry(short, job, cluster, own, silent)
@@ -138,7 +142,9 @@ class _Play:
         chain = replace(carried.project.chain, jobs=jobs, at_most=jobs)
         project, job = replace(carried.project, chain=chain), replace(carried.job, jobs=jobs)
         carried = replace(carried, project=project, job=job)
-        run, record = create_run(carried, names_for(project.name), self.own, planned)
+        run, record = create_run(
+            carried, names_for(project.name), self.own, SilentReporter(), planned
+        )
         submit_run(run, record, carried.cluster, self.own, SilentReporter())
         return find(self.own.runs, record.name)
 

@@ -1,20 +1,31 @@
 """Resume: another round of jobs for a run that stopped before it was finished."""
 
-from dataclasses import replace
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from rabaska.domain.jobs import JobId, JobSpec
-from rabaska.domain.runs import RunState
-from rabaska.errors import CommandFailed, NoSuchRun, Unreachable, WrongUse
+from rabaska.domain.jobs import JobSpec
+from rabaska.domain.run_changes import Changes, Difference, differences, option_for
+from rabaska.domain.runs import RunState, RunStatus
+from rabaska.errors import CommandFailed, NoSuchRun, SubmissionRefused, Unreachable, WrongUse
+from rabaska.journeys.rerun import rerun
+from rabaska.node.record import plan as plans
 from rabaska.node.record.plan import Plan
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord, remember
 from rabaska.remote.place import quoted
 from rabaska.steps.carry import complete
+from rabaska.steps.carry_like import RerunOptions
 from rabaska.steps.connect import ConnectedCluster, connect_for
-from rabaska.steps.plan_run import MORE, more_script, script, spec_of
-from rabaska.steps.progress import Reporter
+from rabaska.steps.like_run import changed_plan, changed_spec, kept_though_changed, project_now
+from rabaska.steps.new_run import Submitted
+from rabaska.steps.plan_run import MORE, more_script, script
+from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.query_status import status
 from rabaska.steps.read_plan import read_plan
+from rabaska.steps.run_identity import guarded
 from rabaska.steps.submit import submit
 
 # The code of a run stays as it was submitted.
@@ -24,11 +35,64 @@ _ELSE = (
 )
 
 
+@dataclass(frozen=True)
+class ResumeOptions:
+    """How the next jobs differ from those before."""
+
+    jobs: int | None = None  # None: as many as before
+    changes: Changes = field(default_factory=Changes)
+    on: str = ""  # another cluster
+
+
 def resume(
-    record: RunRecord, home: Home, *, jobs: int | None = None, reporter: Reporter | None = None
-) -> JobId:
-    """Submit the run again; it goes on from its newest valid checkpoint."""
+    record: RunRecord,
+    home: Home,
+    options: ResumeOptions | None = None,
+    *,
+    reporter: Reporter | None = None,
+) -> Submitted:
+    """Submit the run again; it goes on from its newest valid checkpoint.
+
+    On another cluster it goes on as a new run, and the old one says where.
+    """
+    reporter, options = reporter or SilentReporter(), options or ResumeOptions()
     now = status(record, home)
+    _refuse(record, now)
+    _warn_of_beginning_again(now, reporter)
+    if options.on and options.on != record.cluster:
+        return _move(record, home, options, now, reporter)
+    cluster = connect_for(record, home)
+    plan = read_plan(record, cluster)
+    project = project_now(record, record.cluster)
+    jobs = options.jobs or plan.jobs
+    spec = changed_spec(plan, cluster, options.changes, jobs=jobs, now=project)
+    changed = changed_plan(plan, spec, cluster) if options.changes else plan
+    _report(reporter, differences(plan, changed))
+    for kept in kept_though_changed(changed, cluster, project):
+        option = option_for(kept)
+        how = f"; `{option}` changes it" if option else ""
+        reporter.step(f"{kept.what} stays {kept.before}: rabaska.toml now says {kept.after}{how}")
+    complete(cluster, plan, home)
+    if changed != plan:
+        _write_plan(changed, cluster)
+    name = _write_script(changed, cluster, spec)
+    last = now.submission
+    try:
+        job = submit(spec, cluster, script_name=name, resume=True, since=last, reporter=reporter)
+    except SubmissionRefused:
+        if changed != plan:
+            _write_plan(plan, cluster)  # what was refused is not what the run requests
+        raise
+    remember(home.runs, replace(record, job_id=job.native))
+    return Submitted(record.name, job, record.cluster, record.path)
+
+
+def _refuse(record: RunRecord, now: RunStatus) -> None:
+    if now.moved:
+        raise WrongUse(
+            f"run {record.name} went on as {now.moved}",
+            hint=f"`rabaska rerun {record.name} --from-checkpoint` starts another run from here",
+        )
     if now.state is RunState.SUBMITTING:
         raise WrongUse(
             f"run {record.name} is being submitted: {now.reason}",
@@ -39,7 +103,11 @@ def resume(
             f"run {record.name} is not on {record.cluster}", why=now.reason, hint=now.hint
         )
     if now.state is RunState.FINISHED:
-        raise WrongUse(f"run {record.name} is finished", hint="`rabaska fetch` brings its results")
+        raise WrongUse(
+            f"run {record.name} is finished",
+            hint="`rabaska fetch` brings its results; `rabaska rerun "
+            f"{record.name} --from-checkpoint -- ARGS` trains further, with other arguments",
+        )
     if now.state is RunState.UNKNOWN and now.job_id:
         raise Unreachable(
             f"whether run {record.name} is still at work could not be found out",
@@ -48,21 +116,55 @@ def resume(
         )
     if not now.state.over and now.state is not RunState.UNKNOWN:
         raise WrongUse(f"run {record.name} is {now.state.value}; there is nothing to resume")
-    if now.starts_over and reporter:
+
+
+def _warn_of_beginning_again(now: RunStatus, reporter: Reporter) -> None:
+    if now.starts_over:
         reporter.warn(
             f"this run starts over, and its next job will too: {now.starts_over}; {_ELSE}"
         )
-    elif now.begins_again and now.checkpoint and reporter:
+    elif now.begins_again and now.checkpoint:
         reporter.warn(f"its next job {now.begins_again}; {_ELSE}")
-    cluster = connect_for(record, home)
-    plan = read_plan(record, cluster)
-    complete(cluster, plan, home)
-    spec = spec_of(plan, cluster, jobs=jobs or plan.jobs)
-    name = _write_script(plan, cluster, spec)
-    last = now.submission
-    job = submit(spec, cluster, script_name=name, resume=True, since=last, reporter=reporter)
-    remember(home.runs, replace(record, job_id=job.native))
-    return job
+
+
+def _report(reporter: Reporter, found: Sequence[Difference]) -> None:
+    for one in found:
+        reporter.step(f"{one.what}: {one.before} -> {one.after}")
+
+
+def _move(
+    record: RunRecord, home: Home, options: ResumeOptions, now: RunStatus, reporter: Reporter
+) -> Submitted:
+    """Go on elsewhere: a new run with this one's code, data, checkpoints and results."""
+    like = RerunOptions(
+        from_checkpoint=now.checkpoint is not None,
+        on=options.on,
+        changes=options.changes,
+        jobs=options.jobs,
+    )
+    if now.checkpoint is None:
+        reporter.warn("it has no checkpoint, so it starts from the beginning there")
+    submitted = rerun(record, home, like, reporter, shown=partial(_report, reporter))
+    _say_where(record, submitted, connect_for(record, home))
+    return submitted
+
+
+def _say_where(record: RunRecord, went: Submitted, cluster: ConnectedCluster) -> None:
+    """Leave a note in the old run's folder, for `status` from any computer."""
+    content = json.dumps({"run": went.run, "cluster": went.cluster, "time": time.time()})
+    partial, final = (quoted([f"{record.path}/MOVED{end}"]) for end in (".partial", ""))
+    writing = f"printf '%s\\n' {quoted([content])} > {partial} && mv -f {partial} {final}"
+    outcome = cluster.place.run(guarded(record, writing))
+    if outcome.exit_code != 0:
+        raise CommandFailed(
+            f"run {went.run} was submitted, but {record.name} could not be marked as continued",
+            why=outcome.complaint,
+        )
+
+
+def _write_plan(plan: Plan, cluster: ConnectedCluster) -> None:
+    """In the place of the one before: no job of the run is left that reads it meanwhile."""
+    _written("name=run.json", plans.dumps(plan), plan, cluster)
 
 
 def _write_script(plan: Plan, cluster: ConnectedCluster, spec: JobSpec) -> str:

@@ -9,6 +9,7 @@ from rabaska.records.home import Home
 from rabaska.remote.place import quoted
 from rabaska.steps.carry import Carried, carry
 from rabaska.steps.connect import ConnectedCluster, connect
+from rabaska.steps.pick_request import with_request
 from rabaska.steps.plan_run import PlannedRun, check_job, in_job, job_spec, plan_run
 from rabaska.steps.progress import Reporter
 from rabaska.steps.submit import NameTaken, create
@@ -25,6 +26,7 @@ def shell(
 ) -> int:
     """Open a shell in an allocation, or run `words` there; its exit code."""
     cluster = connect(on, home)
+    project = with_request(project, cluster.cluster, reporter)
     job = job_spec(project, cluster.cluster, cluster.store)
     check_job(project, job, cluster, reporter)
     carried = carry(project, job, cluster, home, reporter)

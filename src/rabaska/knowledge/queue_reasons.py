@@ -15,6 +15,7 @@ class QueueReason:
     meaning: str
     fix: str
     never: bool = False
+    ordinary: bool = False  # it starts by itself, and nothing is to be done
 
 
 @cache
@@ -22,12 +23,16 @@ def _reasons() -> tuple[QueueReason, ...]:
     text = Path(__file__).with_name("waiting.toml").read_text("utf-8")
     return tuple(
         QueueReason(
-            re.compile(fact["spelled"]), fact["meaning"], fact["fix"], fact.get("never", False)
+            re.compile(fact["spelled"]),
+            fact["meaning"],
+            fact["fix"],
+            fact.get("never", False),
+            fact.get("ordinary", False),
         )
         for fact in tomllib.loads(text)["reason"]
     )
 
 
 def reason_for(reason: str) -> QueueReason | None:
-    """What is known of `reason`; None for the ordinary ones, Priority and Resources."""
+    """What is known of `reason`; None where nobody knows it."""
     return next((entry for entry in _reasons() if entry.spelled.search(reason)), None)

@@ -22,6 +22,7 @@ COMMANDS = {
     "rsh": ".job.rsh",
     "create": ".login.create_run",
     "submit": ".login.submit_job",
+    "watch": ".login.watch_run",
     "wait-for-exit": ".login.wait_for_exit",
     "receive": ".login.receive_push",
     "send-results": ".login.send_results",

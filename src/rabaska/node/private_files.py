@@ -30,12 +30,12 @@ def danger(path: str) -> str:
             return why
         step = os.path.join(done, left.pop(0))
         try:
-            found = os.lstat(step)
+            info = os.lstat(step)
         except FileNotFoundError:
             return ""
-        if found.st_uid not in trusted():
-            return "{} belongs to {}".format(step, _name_of(found.st_uid))
-        if not stat.S_ISLNK(found.st_mode):
+        if info.st_uid not in trusted():
+            return "{} belongs to {}".format(step, _name_of(info.st_uid))
+        if not stat.S_ISLNK(info.st_mode):
             done = step
             continue
         links += 1
@@ -52,35 +52,35 @@ def _parts(path: str) -> "List[str]":
 
 def _danger_of(folder: str) -> str:
     """Why others could rename what lies in `folder`; in a sticky one only its owner can."""
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode):
+    info = os.lstat(folder)
+    if not stat.S_ISDIR(info.st_mode):
         return "{} is not a folder".format(folder)
-    if not others_write(found) or found.st_mode & stat.S_ISVTX:
+    if not others_write(info) or info.st_mode & stat.S_ISVTX:
         return ""
     return "others may write to {}".format(folder)
 
 
-def others_write(found: os.stat_result) -> bool:
-    """Whether others may write to what `found` tells of; a group of our own is nobody else."""
-    written_by_others = found.st_mode & _OTHERS_WRITE
+def others_write(info: os.stat_result) -> bool:
+    """Whether others may write to what `info` describes; a group of our own is nobody else."""
+    written_by_others = info.st_mode & _OTHERS_WRITE
     if written_by_others == stat.S_IWGRP:
-        return not _is_own_group(found.st_gid)
+        return not _is_own_group(info.st_gid)
     return bool(written_by_others)
 
 
 def trusted() -> "List[int]":
     """Who may own the folders above ours."""
-    found = [_ROOT, os.getuid()]
+    users = [_ROOT, os.getuid()]
     try:
         with open("/proc/self/uid_map") as stream:
             mapped = stream.read().split()
         if mapped[:3] != ["0", "0", "4294967295"]:
             # Inside a container made by a user, the owner of the system has no name of its own.
             with open("/proc/sys/kernel/overflowuid") as stream:
-                found.append(int(stream.read()))
+                users.append(int(stream.read()))
     except (OSError, ValueError):
         pass  # not Linux
-    return found
+    return users
 
 
 def _is_own_group(number: int) -> bool:
@@ -108,14 +108,14 @@ def _name_of(uid: int) -> str:
 def not_ours(folder: str) -> str:
     """Why a folder is not ours alone; "" when it is, and none above it is a danger to it."""
     try:
-        found = os.lstat(folder)
+        info = os.lstat(folder)
     except OSError as problem:
         return "{}: {}".format(folder, problem.strerror)
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(info.st_mode):
         return "{} is not a folder".format(folder)
-    if found.st_uid != os.getuid():
-        return "{} belongs to {}".format(folder, _name_of(found.st_uid))
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    if info.st_uid != os.getuid():
+        return "{} belongs to {}".format(folder, _name_of(info.st_uid))
+    if stat.S_IMODE(info.st_mode) & 0o077:
         return "others can list {}".format(folder)
     return danger(os.path.dirname(os.path.abspath(folder)))
 
@@ -137,9 +137,9 @@ def claim(folder: str) -> str:
 
 def _close_to_others(folder: str) -> None:
     """What is ours, and nobody else could write to, is closed to those who could read it."""
-    found = os.lstat(folder)
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    if ours and found.st_mode & 0o077 and not found.st_mode & _OTHERS_WRITE:
+    info = os.lstat(folder)
+    ours = stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid()
+    if ours and info.st_mode & 0o077 and not info.st_mode & _OTHERS_WRITE:
         os.chmod(folder, 0o700)
 
 

@@ -73,6 +73,19 @@ def start_id(pid: int) -> Optional[str]:
     return None if process is None or process.dead else process.started
 
 
+def age(pid: int) -> Optional[float]:
+    """Seconds since a process was made, also if it became another program; None: unknown."""
+    try:
+        with open("/proc/uptime") as stream:
+            up = float(stream.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    process = _read_process(pid)
+    if process is None:
+        return None
+    return up - int(process.started) / os.sysconf("SC_CLK_TCK")
+
+
 def is_alive(pid: int, started: str) -> bool:
     return start_id(pid) == started
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import tarfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -113,6 +114,29 @@ def _searched_content(member: CodeFile) -> bytes:
     with suppress(OSError), member.path.open("rb") as stream:
         return stream.read(most)
     return b""
+
+
+def changed_files(before: Path, after: Path) -> list[str]:
+    """The files in which two snapshots differ, each with what became of it."""
+    old, new = _contents(before), _contents(after)
+    return [
+        f"{name} {'new' if name not in old else 'gone' if name not in new else 'changed'}"
+        for name in sorted({*old, *new})
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _contents(archive: Path) -> dict[str, str]:
+    with tarfile.open(archive) as tar:
+        return {
+            member.name: member.linkname or hashlib.sha256(_bytes(tar, member)).hexdigest()
+            for member in tar
+        }
+
+
+def _bytes(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stream = tar.extractfile(member) if member.isfile() else None
+    return stream.read() if stream else b""
 
 
 def is_as_named(archive: Path) -> bool:

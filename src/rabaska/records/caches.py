@@ -12,7 +12,7 @@ from rabaska.domain.clusters import Cluster, Observations, Partition, ProfileFac
 from rabaska.node import files
 from rabaska.node.version import __version__
 
-_DURATIONS = ("walltime", "shortest")  # kept as seconds
+_DURATIONS = ("walltime", "shortest", "usual")  # kept as seconds
 
 
 def cached_profile(folder: Path, profile: Path) -> Cluster | None:

@@ -31,6 +31,8 @@ class RunRecord:
     id: str = ""  # as in run.json; "" for runs that were made before they had one
     number: int = 0  # counted here, for clocks are set back; 0: not submitted from here
     called: str = ""  # the project's name; its folder may be moved
+    note: str | None = None  # what its user says of it; None: what run.json has
+    tags: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         """ValueError for what cannot be a run: no path is ever made of such a name."""
@@ -202,7 +204,9 @@ def _read(path: str) -> RunRecord | None:
         with open(path, "rb") as file:  # noqa: PTH123
             content = json.load(file)
         # A later version may say more.
-        return RunRecord(**{name: content[name] for name in _FIELDS & content.keys()})
+        known = {name: content[name] for name in _FIELDS & content.keys()}
+        tags = known.pop("tags", None)
+        return RunRecord(**known, tags=None if tags is None else tuple(map(str, tags)))
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 

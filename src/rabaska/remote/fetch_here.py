@@ -15,6 +15,7 @@ from rabaska.remote.fetch_record import (
     ROUNDS,
     FetchRecord,
     FetchResult,
+    alone_in,
     grows,
     is_left_out,
     make_folder,
@@ -35,6 +36,11 @@ class _Changing(Exception):
 
 
 def copy_new(source: Path, target: Path, leave_out: Sequence[str], moved: Moved) -> FetchResult:
+    with alone_in(target):
+        return _copy_new(source, target, leave_out, moved)
+
+
+def _copy_new(source: Path, target: Path, leave_out: Sequence[str], moved: Moved) -> FetchResult:
     record = read_record(target)
     for number in range(ROUNDS):
         record.begin_round()

@@ -28,6 +28,7 @@ from rabaska.remote.fetch_record import (
     ROUNDS,
     FetchRecord,
     FetchResult,
+    alone_in,
     grows,
     is_left_out,
     read_record,
@@ -58,6 +59,13 @@ _TRIES = 5  # in a row that brought nothing, before the connection is believed t
 
 
 def bring(
+    source: str, target: Path, shell: Shell, node: NodeSide, leave_out: Sequence[str], moved: Moved
+) -> FetchResult:
+    with alone_in(target):
+        return _bring(source, target, shell, node, leave_out, moved)
+
+
+def _bring(
     source: str, target: Path, shell: Shell, node: NodeSide, leave_out: Sequence[str], moved: Moved
 ) -> FetchResult:
     """What came; a connection that breaks is made again as long as it helps."""

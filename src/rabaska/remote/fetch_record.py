@@ -5,10 +5,13 @@ were there and as they became here. A file that nobody touched here since follow
 wherever it goes, also back in time. Notes of older versions have the paths alone.
 """
 
+import fcntl
 import fnmatch
 import os
 import stat
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -16,11 +19,13 @@ from typing import NamedTuple
 from rabaska.errors import CommandFailed
 from rabaska.node import files, private_files
 from rabaska.node.data.pack_safety import leads_out
+from rabaska.remote.local_disk import unwritable
 
 NOTE = ".fetched.json"
 
 ROUNDS = 4  # for files that change while they are read
 PAUSE = 0.3  # seconds between two of them
+_NOTED_EVERY = 10.0  # seconds
 
 # Made of lines or records that are added one by one: what is there so far is of use, and waiting
 # until nobody writes would mean waiting for the end of the run.
@@ -48,7 +53,7 @@ class FetchResult(NamedTuple):
     refused: tuple[str, ...] = ()  # links that lead out of the folder, and git repositories
     unread: tuple[str, ...] = ()  # files and folders that could not be read there, and why
     unfinished: tuple[str, ...] = ()  # files that were written to whenever we read them
-    aside: tuple[str, ...] = ()  # as what is kept that was changed here, and there later
+    aside: tuple[str, ...] = ()  # as what is kept that was here, and newer there
 
 
 @dataclass
@@ -64,6 +69,7 @@ class FetchRecord:
     aside: dict[str, None] = field(default_factory=dict)
     fetched: int = 0
     owner: dict[str, str] = field(default_factory=dict)  # of the results: see `claim`
+    written: float = field(default_factory=time.monotonic)  # when, of the note
 
     def wants(self, path: str, size: int, mtime_ns: int) -> bool:
         """Whether a file as it is there shall come into the place of what is here."""
@@ -80,9 +86,12 @@ class FetchRecord:
         return False
 
     def make_way(self, path: str) -> None:
-        """Rename what was changed here since it came: a newer one is about to take its place."""
+        """Rename what is not as it came, or did not come: a newer one is about to take its place.
+
+        The folder may be that of an earlier training, and its files were never ours.
+        """
         local, (_, local_then) = self._local_facts(path), self.known.get(path, ([], []))
-        if local is None or not local_then or local == local_then:
+        if local is None or local == local_then:
             return
         name, number = f"{path}.here", 2
         while os.path.lexists(self.folder / name):
@@ -113,6 +122,9 @@ class FetchRecord:
         self.kept.pop(path, None)
         if local is not None:
             self.known[path] = ([size, mtime_ns], local)
+        if time.monotonic() - self.written >= _NOTED_EVERY:  # a killed fetch writes nothing more
+            with suppress(OSError):
+                self.write()
 
     def write(self) -> None:
         if self.fetched:
@@ -127,6 +139,7 @@ class FetchRecord:
 
     def _write(self) -> None:
         files.write_json(str(self.folder / NOTE), {"run": self.owner, "files": self.known})
+        self.written = time.monotonic()
 
     def result(self) -> FetchResult:
         unread = tuple(f"{path} ({why})" for path, why in self.unread.items())
@@ -142,6 +155,31 @@ class FetchRecord:
         if stat.S_ISDIR(status.st_mode):
             return None  # who puts the file in place says that this is in the way
         return [status.st_size, status.st_mtime_ns]
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Nobody else fetches into the folder meanwhile: two would write to the same files."""
+    try:
+        make_folder(folder, folder)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as problem:
+        raise unwritable(problem, folder) from problem
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as problem:
+        os.close(descriptor)
+        raise CommandFailed(
+            f"nothing was fetched into {folder}",
+            why="another fetch is at work there",
+            hint="wait until it is over, then fetch again for what is missing",
+        ) from problem
+    except OSError:
+        pass  # a network file system without locks
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def make_folder(folder: Path, target: Path) -> None:

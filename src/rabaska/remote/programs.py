@@ -126,14 +126,25 @@ def own_files(folder: Path) -> list[str] | None:
         if _in_repository(folder):
             raise missing("git", "to know which files .gitignore leaves out")
         return None
-    words = ["git", *_NO_PROGRAMS, "-C", str(folder), "ls-files", "-co", "--exclude-standard", "-z"]
-    # In English, whatever the user's language.
-    variables = {**os.environ, **_NO_FETCHING, "LC_ALL": "C"}
-    listing = run(words, capture_output=True, env=variables)
+    listing = _git(folder, "ls-files", "-co", "--exclude-standard", "-z")
     if listing.returncode != 0:
         _refuse_failure(folder, listing.stderr.decode(errors="replace").strip())
         return None
     return [os.fsdecode(name) for name in listing.stdout.split(b"\0") if name] or None
+
+
+def git_prints(folder: Path, *words: str) -> bytes | None:
+    """What git prints of what it knows; None where it fails. For words that start no program."""
+    done = _git(folder, *words)
+    return done.stdout if done.returncode == 0 else None
+
+
+def _git(folder: Path, *words: str) -> "CompletedProcess[bytes]":
+    # In English, whatever the user's language.
+    variables = {**os.environ, **_NO_FETCHING, "LC_ALL": "C"}
+    return run(
+        ["git", *_NO_PROGRAMS, "-C", str(folder), *words], capture_output=True, env=variables
+    )
 
 
 def _in_repository(folder: Path) -> bool:

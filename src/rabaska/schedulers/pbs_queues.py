@@ -46,17 +46,19 @@ class PbsNode:
 
 def partitions(queues: str, nodes: str, server: str = "") -> tuple[Partition, ...]:
     """The queues that users may submit to; a queue that leads to others is as large as those."""
-    told = dict(_blocks(queues, r"^Queue: *(\S+)[ \t\r]*$"))
-    hosts = [_host(name, each) for name, each in _blocks(nodes, r"^(\S+)[ \t\r]*$")]
+    attributes = dict(_blocks(queues, r"^Queue: *(\S+)[ \t\r]*$"))
+    hosts = [_host(name, node) for name, node in _blocks(nodes, r"^(\S+)[ \t\r]*$")]
     kept = {queue for host in hosts for queue in host.kept_for}
     default = re.findall(r"^\s+default_queue = (\S+)", server, re.MULTILINE)
-    found = {}
-    for name, queue in told.items():
+    by_name = {}
+    for name, queue in attributes.items():
         serving = [host for host in hosts if _serves(host, name, queue, kept)]
         one = Partition(name, default=name in default)
-        found[name] = _limited(_with_hosts(one, serving), queue, _mine(queues))
-    found = {name: _routed(each, told[name], found) for name, each in found.items()}
-    return tuple(each for name, each in found.items() if not _is(told[name], "from_route_only"))
+        by_name[name] = _limited(_with_hosts(one, serving), queue, _mine(queues))
+    by_name = {name: _routed(queue, attributes[name], by_name) for name, queue in by_name.items()}
+    return tuple(
+        queue for name, queue in by_name.items() if not _is(attributes[name], "from_route_only")
+    )
 
 
 def _blocks(text: str, heading: str) -> Iterator[tuple[str, Attributes]]:
@@ -71,19 +73,19 @@ def _blocks(text: str, heading: str) -> Iterator[tuple[str, Attributes]]:
             yield start[1], dict(lines)
 
 
-def _host(name: str, told: Attributes) -> PbsNode:
+def _host(name: str, node: Attributes) -> PbsNode:
     """A node of Torque (`np`, `gpus`, `properties`) or of PBS (`resources_available`)."""
-    status = dict(re.findall(r"(\w+)=([^,]*)", told.get("status", "")))
-    properties = [word.strip() for word in told.get("properties", "").split(",") if word.strip()]
-    queues = _words(told.get("resources_available.Qlist", "")) | _words(told.get("queue", ""))
-    models = [told[key] for each in _MODEL if (key := f"resources_available.{each}") in told]
+    status = dict(re.findall(r"(\w+)=([^,]*)", node.get("status", "")))
+    properties = [word.strip() for word in node.get("properties", "").split(",") if word.strip()]
+    queues = _words(node.get("resources_available.Qlist", "")) | _words(node.get("queue", ""))
+    models = [node[key] for word in _MODEL if (key := f"resources_available.{word}") in node]
     cards = [word for word in properties if _CARD.fullmatch(word)]
-    gpus = count(told.get("gpus", "") or told.get("resources_available.ngpus", ""))
+    gpus = count(node.get("gpus", "") or node.get("resources_available.ngpus", ""))
     return PbsNode(
         names=frozenset([name, *properties]),
         kept_for=frozenset(queues),
-        cores=count(told.get("np", "") or told.get("resources_available.ncpus", "")),
-        memory=size(status.get("physmem", "") or told.get("resources_available.mem", "")),
+        cores=count(node.get("np", "") or node.get("resources_available.ncpus", "")),
+        memory=size(status.get("physmem", "") or node.get("resources_available.mem", "")),
         gpus=gpus,
         gpu_model=next(iter([*models, *cards]), "") if gpus else "",
     )
@@ -100,7 +102,7 @@ def _serves(host: PbsNode, name: str, queue: Attributes, kept: set[str]) -> bool
         return wanted in host.kept_for
     # `node1+node2`, or properties that a node must have together: `gpu:k80`.
     needed = queue.get("resources_default.neednodes", "").split("+")
-    return any(set(each.split(":")) - {""} <= host.names for each in needed)
+    return any(set(wish.split(":")) - {""} <= host.names for wish in needed)
 
 
 def _with_hosts(queue: Partition, hosts: Sequence[PbsNode]) -> Partition:
@@ -117,19 +119,21 @@ def _with_hosts(queue: Partition, hosts: Sequence[PbsNode]) -> Partition:
     return queue
 
 
-def _limited(queue: Partition, told: Attributes, mine: set[str]) -> Partition:
-    most_gpus = told.get("resources_max.ngpus", "") or told.get("resources_max.gpus", "")
+def _limited(queue: Partition, attributes: Attributes, mine: set[str]) -> Partition:
+    most_gpus = attributes.get("resources_max.ngpus", "") or attributes.get(
+        "resources_max.gpus", ""
+    )
     gpus = min(queue.gpus, count(most_gpus)) if most_gpus else queue.gpus
     return replace(
         queue,
-        walltime=span(told.get("resources_max.walltime", "")),
-        shortest=span(told.get("resources_min.walltime", "")),
-        most_nodes=count(told.get("resources_max.nodect", "")),
+        walltime=span(attributes.get("resources_max.walltime", "")),
+        shortest=span(attributes.get("resources_min.walltime", "")),
+        most_nodes=count(attributes.get("resources_max.nodect", "")),
         gpus=gpus,
         gpu_model=queue.gpu_model if gpus else "",
-        without_gpus=gpus > 0 and not told.get("resources_min.ngpus"),
-        on_request=_for_others(told, mine),
-        closed=closed(told),
+        without_gpus=gpus > 0 and not attributes.get("resources_min.ngpus"),
+        on_request=_for_others(attributes, mine),
+        closed=closed(attributes),
     )
 
 
@@ -153,26 +157,30 @@ def _mine(text: str) -> set[str]:
     return set(" ".join(re.findall(r"^@(?:user|groups) (.*)$", text, re.MULTILINE)).split())
 
 
-def _routed(queue: Partition, told: Attributes, all_of_them: Mapping[str, Partition]) -> Partition:
+def _routed(
+    queue: Partition, attributes: Attributes, all_of_them: Mapping[str, Partition]
+) -> Partition:
     """A queue that only leads to others: what the largest of them allows, unless it says less."""
-    names = _words(told.get("route_destinations", ""))
+    names = _words(attributes.get("route_destinations", ""))
     behind = [
-        all_of_them[name] for each in names if (name := each.partition("@")[0]) in all_of_them
+        all_of_them[name]
+        for destination in names
+        if (name := destination.partition("@")[0]) in all_of_them
     ]
-    if told.get("queue_type") != "Route" or not behind:
+    if attributes.get("queue_type") != "Route" or not behind:
         return queue
-    limits = [each.walltime for each in behind]
+    limits = [other.walltime for other in behind]
     longest = None if None in limits else max(limit for limit in limits if limit)
-    best = max(behind, key=lambda each: each.gpus)
+    best = max(behind, key=lambda other: other.gpus)
     return replace(
         queue,
         walltime=queue.walltime or longest,
-        nodes=max(each.nodes for each in behind),
+        nodes=max(other.nodes for other in behind),
         cores=best.cores,
         memory=best.memory,
         gpus=best.gpus,
         gpu_model=best.gpu_model,
-        without_gpus=any(each.takes(0) for each in behind) and best.gpus > 0,
+        without_gpus=any(other.takes(0) for other in behind) and best.gpus > 0,
     )
 
 

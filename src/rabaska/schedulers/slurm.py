@@ -15,7 +15,7 @@ from rabaska.domain.jobs import (
     Resources,
     TrialAnswer,
 )
-from rabaska.schedulers import slurm_queues
+from rabaska.schedulers import slurm_queues, slurm_usage
 from rabaska.schedulers.protocol import COMMENT, SiteQueries
 from rabaska.schedulers.slurm_queues import elements, status_of
 from rabaska.schedulers.spelling import carried
@@ -36,6 +36,7 @@ _OWN = (
     "-W",
     "--test-only",
 )
+_START = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)|N/A|NONE", re.ASCII)
 _MARK = "slurm"  # begins each of our lines, so that banners cannot be taken for one
 
 
@@ -142,7 +143,7 @@ class Slurm:
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         ids = ",".join(job.native for job in jobs)
         of_whom = ["--jobs", ids] if ids else ["--me"]
-        form = f"{_MARK}|%i|%T|%r|%k|%j|."
+        form = f"{_MARK}|%i|%T|%r|%k|%j|%S|."
         # Its header tells an empty queue from a silent one.
         return ["squeue", "--array", "--states=all", *of_whom, "--format", form]
 
@@ -153,8 +154,7 @@ class Slurm:
             "sacct",
             "--noheader",
             "--parsable2",
-            "--allocations",
-            "--format=JobID,State,ExitCode,Reason",
+            "--format=JobID,State,ExitCode,Reason,ElapsedRaw,TotalCPU,NCPUS,MaxRSS,ReqMem",
             f"--jobs={ids}",
         ]
 
@@ -164,20 +164,25 @@ class Slurm:
             parts = line.strip().split("|")
             if len(parts) >= 7 and parts[0] == _MARK and parts[-1] == ".":
                 job, state, reason, comment = parts[1:5]
-                name = "|".join(parts[5:-1])
+                # Of a job that has no time yet it says N/A; a name may hold bars.
+                timed = len(parts) >= 8 and _START.fullmatch(parts[-2])
+                name = "|".join(parts[5 : -2 if timed else -1])
                 carries = tuple(one for one in (name, comment) if one not in ("", "(null)"))
-                status = replace(status_of(state, reason), carries=carries)
+                starts = timed["time"] or "" if timed else ""
+                status = replace(status_of(state, reason), carries=carries, starts=starts)
                 found.update((element, status) for element in elements(job))
         return found
 
     def read_history(self, output: str) -> Mapping[str, JobStatus]:
         found: dict[str, JobStatus] = {}
+        used = slurm_usage.used(output)
         for line in output.splitlines():
             parts = line.strip().split("|")
-            if len(parts) == 4 and re.fullmatch(r"\d{1,3}:\d{1,3}", parts[2], re.ASCII):
-                job, state, code, reason = parts
+            if len(parts) >= 4 and re.fullmatch(r"\d{1,3}:\d{1,3}", parts[2], re.ASCII):
+                job, state, code, reason = parts[:4]
                 exit_code, signal = (int(number) for number in code.split(":"))
                 known = status_of(state, reason, exit_code or (128 + signal if signal else 0))
+                known = replace(known, used=used.get(job) if known.state.over else None)
                 found.update((name, known) for name in elements(job))
         return found
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rabaska.domain.clusters import Cluster, Partition, ProfileFact
 from rabaska.domain.jobs import JobState, JobStatus
@@ -33,7 +34,11 @@ def partitions(text: str) -> tuple[Partition, ...]:
             continue
         one = _partition(*parts[:7])
         found[one.name] = together(found[one.name], one) if one.name in found else one
-    return tuple(found.values())
+    queues = tuple(found.values())
+    # Where each has GPUs, jobs without must go to one of them; elsewhere they have their own.
+    if all(queue.gpus for queue in queues):
+        return tuple(replace(queue, without_gpus=True) for queue in queues)
+    return queues
 
 
 def _partition(
@@ -105,6 +110,8 @@ _STATES = {
     "CONFIGURING": JobState.QUEUED,
     "REQUEUED": JobState.QUEUED,
     "REQUEUE_FED": JobState.QUEUED,
+    "EXPEDITING": JobState.QUEUED,
+    "POWER_UP_NODE": JobState.QUEUED,
     "SPECIAL_EXIT": JobState.HELD,
     "REQUEUE_HOLD": JobState.HELD,
     "RESV_DEL_HOLD": JobState.HELD,
@@ -113,6 +120,7 @@ _STATES = {
     "RESIZING": JobState.RUNNING,
     "SIGNALING": JobState.RUNNING,
     "STAGE_OUT": JobState.STOPPING,
+    "UPDATE_DB": JobState.STOPPING,
     "STOPPED": JobState.STOPPING,
     "COMPLETING": JobState.STOPPING,
     "COMPLETED": JobState.DONE,
@@ -120,6 +128,8 @@ _STATES = {
     "OUT_OF_MEMORY": JobState.FAILED,
     "BOOT_FAIL": JobState.NODE_FAILED,
     "NODE_FAIL": JobState.NODE_FAILED,
+    "LAUNCH_FAILED": JobState.NODE_FAILED,
+    "RECONFIG_FAIL": JobState.NODE_FAILED,
     "TIMEOUT": JobState.TIMEOUT,
     "DEADLINE": JobState.TIMEOUT,
     "CANCELLED": JobState.CANCELLED,

@@ -75,15 +75,11 @@ def _data(facts: Findings) -> Iterator[str]:
 
 
 def _environment(facts: Findings) -> Iterator[str]:
-    yield "[environment]"
-    yield 'kind = "current"   # the Python of the shell that runs `rabaska run`'
+    yield "# On this computer, the Python of the shell that runs `rabaska run`."
     if facts.packages is None:
         yield "# No list of packages was found; a cluster will need a requirements.txt."
     elif facts.packages.kind == "requirements":
-        yield "# A cluster can build its own, from your list of packages:"
-        yield "# [cluster.NAME.environment]"
-        yield '# kind = "virtualenv"'
-        yield f"# requirements = {quoted(facts.packages.file)}"
+        yield f"# On a cluster, a virtualenv with the packages of {facts.packages.file}."
     else:
         yield from _comment(
             f"Packages are listed in {facts.packages.file}. For a cluster, write them to a "
@@ -93,13 +89,15 @@ def _environment(facts: Findings) -> Iterator[str]:
 
 
 def _resources(facts: Findings) -> Iterator[str]:
+    yield "# What is left out, `run` picks by what the cluster grants, and says so; or let"
+    yield "# `rabaska plan --on NAME --write` write it here."
     yield "[resources]"
-    yield 'walltime = "1h"   # of one job; longer training continues in the next one'
+    yield '# walltime = "1h"   # of one job; longer training continues in the next one'
     if facts.gpus == "needed":
         yield f"gpus = 1   # {facts.evidence('gpus')}"
     elif facts.gpus:
         several = "; it can use several" if facts.gpus == "several" else ""
-        yield f"# gpus = 1   # {facts.evidence('gpus')}{several}"
+        yield f"# gpus = 1   # as `run` asks of a cluster: {facts.evidence('gpus')}{several}"
 
 
 def _chain(facts: Findings) -> Iterator[str]:

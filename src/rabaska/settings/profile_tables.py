@@ -1,5 +1,6 @@
 """The tables and keys of a cluster profile: the one place that says what may be written there."""
 
+from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -110,6 +111,10 @@ class JobsTable(Table):
     """What accounts look like, as a regular expression, where a job must name one."""
     shortest: Duration | None = None
     """The shortest time limit that the site accepts."""
+    usual: Duration = timedelta(days=1)
+    """How long jobs of a long training should be: `rabaska plan` proposes a chain of them, as short
+    jobs start sooner. A day when left out; set it to the longest limit where long jobs start as
+    soon."""
     most: Annotated[int, Field(ge=0)] = 0
     """How many jobs one user may have in the queue, each job of a chain counted."""
     whole_nodes: bool = False

@@ -60,6 +60,7 @@ def _cluster(name: str, profile: Profile) -> Cluster:
         names_cores=jobs.names_cores,
         account_form=jobs.account,
         shortest=jobs.shortest,
+        usual=jobs.usual,
         most_jobs=jobs.most,
         whole_nodes=jobs.whole_nodes,
         inside_jobs=jobs.inside_jobs,

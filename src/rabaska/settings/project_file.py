@@ -18,7 +18,7 @@ from rabaska.node import private_files
 from rabaska.node.command_words import placeholders
 from rabaska.settings import document, resolution
 from rabaska.settings.document import Mistake, Path, nearest, refusal
-from rabaska.settings.project_tables import Settings
+from rabaska.settings.project_tables import EnvironmentTable, Settings
 from rabaska.settings.resolution import Resolved, with_overrides
 from rabaska.settings.validation import NAME, checked
 
@@ -99,6 +99,8 @@ def _grace(resolved: Resolved) -> list[Mistake]:
 
 def _environment(resolved: Resolved, folder: File) -> list[Mistake]:
     environment = resolved.environment.path
+    if mistakes := _contradiction(resolved):
+        return mistakes
     if resolved.kind in ("activate", "packed") and not environment:
         path = resolved.where("environment", "kind")
         advice = "write the `path` of the environment on the cluster"
@@ -115,6 +117,21 @@ def _environment(resolved: Resolved, folder: File) -> list[Mistake]:
         what = f"no readable requirements file `{resolved.requirements}`"
         return [Mistake(resolved.where("environment", key), what, f"rabaska looks in {folder}")]
     return []
+
+
+def _contradiction(resolved: Resolved) -> list[Mistake]:
+    """The Python of the shell has the packages that it has, whatever a file lists."""
+    of_cluster = ("cluster", resolved.cluster, "environment")
+    tables: tuple[tuple[Path, EnvironmentTable], ...] = (
+        (("environment",), resolved.settings.environment),
+        (of_cluster, resolved.own.environment),
+    )
+    advice = 'write `kind = "virtualenv"` there instead, or remove one of the two lines'
+    return [
+        Mistake((*path, "kind"), '`kind = "current"` beside `requirements`', advice)
+        for path, table in tables
+        if table.kind == "current" and table.requirements
+    ]
 
 
 FILE = "rabaska.toml"
@@ -180,11 +197,25 @@ def load(
     mistakes += twice
     if settings is None:
         raise refusal(mistakes, written, given)
-    resolved = resolution.resolve(settings, cluster)
+    resolved = resolution.resolve(settings, cluster, file.parent)
     mistakes += disagreements(resolved, file.parent, {mistake.path[0] for mistake in mistakes})
     if mistakes:
         raise refusal(mistakes, written, given)
-    return resolution.project(resolved, file.parent)
+    places = resolution.requested_in(resolved, given)
+    return replace(
+        resolution.project(resolved, file.parent),
+        left_out=frozenset(resolution.REQUESTED) - set(places),
+        written_in=places,
+    )
+
+
+def own_resources(folder: File, cluster: str) -> frozenset[str]:
+    """The keys of `resources` that the cluster's own table sets."""
+    values = document.read(find(folder), FILE).values
+    for key in ("cluster", cluster, "resources"):
+        inner = values.get(key)
+        values = inner if isinstance(inner, dict) else {}
+    return frozenset(values)
 
 
 def _with_jobs(written: document.Document) -> tuple[document.Document, list[Mistake]]:

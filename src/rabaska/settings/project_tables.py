@@ -55,7 +55,10 @@ class EnvironmentTable(Table):
     """`current` uses the Python of the shell that submits; `activate` an existing environment
     at `path`; `virtualenv` builds one from `requirements`; `packed` unpacks one from a single
     file on the node. When left out: `virtualenv` if `requirements` is set, `activate` if `path`
-    is, else `current`."""
+    is, else `current` on this computer; on a cluster `virtualenv` from the project's
+    `requirements.txt`, where it has one. `current` is for this computer: on a cluster it counts
+    only under `[cluster.NAME.environment]`, or beside `modules`, or where no packages are
+    listed."""
     path: Line = ""
     """For `activate`: the virtual or conda environment, as the cluster sees it. For `packed`: an
     archive, such as conda-pack makes, or the folder of a virtualenv; a relative path is one in the

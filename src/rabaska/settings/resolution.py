@@ -5,6 +5,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path as File
 from typing import Any, TypeVar
@@ -25,6 +26,11 @@ from rabaska.settings.project_tables import (
 )
 from rabaska.settings.validation import inner_table, keys
 
+HERE = "here"
+# Files that list a project's packages, as pip reads them; the likeliest first.
+LISTS = ("requirements.txt", "requirements-train.txt", "requirements/base.txt")
+REQUESTED = ("queue", "walltime", "gpus", "cores", "memory", "nodes", "jobs")
+
 SomeTable = TypeVar("SomeTable", bound=Table)
 
 
@@ -44,22 +50,38 @@ class Resolved:
         own = getattr(self.own, table).model_fields_set
         return ("cluster", self.cluster, table, key) if key in own else (table, key)
 
+    listed: str = ""  # the file in the project folder that lists its packages, where there is one
+
     @property
     def kind(self) -> str:
         """The kind of environment, guessed from what is there when it was left out."""
-        if self.environment.kind:
+        if self.environment.kind and not self.kind_is_of_here:
             return self.environment.kind
         if self.environment.requirements:
             return "virtualenv"
-        return "activate" if self.environment.path else "current"
+        if self.environment.path:
+            return "activate"
+        return "virtualenv" if self.listed and self.cluster != HERE else "current"
+
+    @property
+    def kind_is_of_here(self) -> bool:
+        """Whether `current`, written for all clusters, means the Python of this computer only.
+
+        A cluster has no Python with the project's packages, unless modules bring them.
+        """
+        general = "kind" not in self.own.environment.model_fields_set
+        table = self.environment
+        has_list = bool(table.requirements or self.listed)
+        meant = table.kind == "current" and general and has_list and not table.modules
+        return meant and self.cluster != HERE
 
     @property
     def requirements(self) -> str:
         """The requirements file, relative to the project folder."""
-        return self.environment.requirements or "requirements.txt"
+        return self.environment.requirements or self.listed or LISTS[0]
 
 
-def resolve(settings: Settings, cluster: str) -> Resolved:
+def resolve(settings: Settings, cluster: str, folder: File | None = None) -> Resolved:
     own = settings.cluster.get(cluster, ClusterTable())
     return Resolved(
         settings=settings,
@@ -68,7 +90,26 @@ def resolve(settings: Settings, cluster: str) -> Resolved:
         resources=_laid_over(settings.resources, own.resources),
         chain=_laid_over(settings.chain, own.chain),
         environment=_laid_over(settings.environment, own.environment),
+        listed=_listed(folder) if folder else "",
     )
+
+
+def _listed(folder: File) -> str:
+    return next((name for name in LISTS if os.path.isfile(folder / name)), "")  # noqa: PTH113
+
+
+def requested_in(resolved: Resolved, given: AbstractSet[Path]) -> dict[str, str]:
+    """What a job requests, by key, with the table that says so; "" is the command line."""
+    found = {}
+    for table in ("resources", "chain"):
+        for key in getattr(resolved, table).model_fields_set:
+            path = resolved.where(table, key)
+            place = f"[{'.'.join(map(str, path[:-1]))}]"
+            found[key] = "" if (table, key) in given else place
+    if resolved.own.queue:
+        of_cluster = ("cluster", resolved.cluster, "queue")
+        found["queue"] = "" if of_cluster in given else f"[cluster.{resolved.cluster}]"
+    return found
 
 
 def _laid_over(table: SomeTable, own: SomeTable) -> SomeTable:

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from rabaska.domain.amounts import write_duration
 from rabaska.domain.clusters import Cluster, Partition, ProfileFact
-from rabaska.sites.profile_text import spelled
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer, pairs
 from rabaska.sites.site_facts import Site
 
@@ -35,8 +35,8 @@ def compared(
     ]
 
 
-def _same(key: str, says: str, found: str) -> ProfileFact:
-    return ProfileFact(key, says, OK if says == found else DIFFERS, found)
+def _same(key: str, says: str, answer: str) -> ProfileFact:
+    return ProfileFact(key, says, OK if says == answer else DIFFERS, answer)
 
 
 def _python(command: str, answer: SiteAnswer) -> ProfileFact:
@@ -56,15 +56,15 @@ def _storage(cluster: Cluster, answers: Mapping[str, SiteAnswer]) -> Iterator[Pr
     }
     for key, path in says.items():
         wanted = ("written", "read") if "wheelhouse" in key else ("written",)
-        found = usable.get(key, "")
-        verdict = OK if found in wanted else DIFFERS if found else UNTOLD
+        usable_as = usable.get(key, "")
+        verdict = OK if usable_as in wanted else DIFFERS if usable_as else UNTOLD
         words = {"written": "can be written to", "read": "can be read", "missing": "is not there"}
-        yield ProfileFact(key.split()[0], path, verdict, words.get(found, ""))
+        yield ProfileFact(key.split()[0], path, verdict, words.get(usable_as, ""))
     if cluster.local_space:
         yield ProfileFact("storage.local", cluster.local_space, UNTOLD, "exists only inside a job")
     if cluster.quota:
-        there = answers.get("quota", NO_ANSWER)
-        yield ProfileFact("storage.quota", cluster.quota, OK if there.ok else DIFFERS, there.text)
+        quota = answers.get("quota", NO_ANSWER)
+        yield ProfileFact("storage.quota", cluster.quota, OK if quota.ok else DIFFERS, quota.text)
 
 
 def _modules(names: tuple[str, ...], site: Site) -> Iterator[ProfileFact]:
@@ -72,10 +72,12 @@ def _modules(names: tuple[str, ...], site: Site) -> Iterator[ProfileFact]:
         if site.modules is None:
             yield ProfileFact("software.modules", name, UNTOLD, "the site lists no modules")
             continue
-        there = [each for each in site.modules if each == name or each.startswith(f"{name}/")]
-        near = [each for each in site.modules if each.split("/")[0] == name.split("/")[0]]
-        found = ", ".join(there or near) or "no such module"
-        yield ProfileFact("software.modules", name, OK if there else DIFFERS, found)
+        same = [
+            module for module in site.modules if module == name or module.startswith(f"{name}/")
+        ]
+        near = [module for module in site.modules if module.split("/")[0] == name.split("/")[0]]
+        listed = ", ".join(same or near) or "no such module"
+        yield ProfileFact("software.modules", name, OK if same else DIFFERS, listed)
 
 
 def _accounts(names: tuple[str, ...], site: Site) -> Iterator[ProfileFact]:
@@ -101,36 +103,36 @@ def _claim(value: bool) -> str:
 
 
 def _partitions(says: tuple[Partition, ...], site: Site) -> Iterator[ProfileFact]:
-    there = {each.name: each for each in site.partitions}
+    observed = {partition.name: partition for partition in site.partitions}
     # Where a table tells of a kind of node, there is no queue of its name to look for.
-    says = tuple(each for each in says if each.called == each.name)
-    for each in says:
-        key = f"partitions.{each.name}"
+    says = tuple(partition for partition in says if partition.called == partition.name)
+    for partition in says:
+        key = f"partitions.{partition.name}"
         if not site.partitions:
             yield ProfileFact(key, "", UNTOLD, "the site lists no partitions")
-        elif each.name not in there:
+        elif partition.name not in observed:
             yield ProfileFact(key, "", DIFFERS, "no such partition")
         else:
-            yield from _partition(key, _facts(each), _facts(there[each.name]))
-    for name in there.keys() - {each.name for each in says}:
+            yield from _partition(key, _facts(partition), _facts(observed[partition.name]))
+    for name in observed.keys() - {partition.name for partition in says}:
         if says:
             yield ProfileFact(f"partitions.{name}", "", DIFFERS, "new: it is not in the profile")
 
 
-def _partition(key: str, says: dict[str, str], found: dict[str, str]) -> Iterator[ProfileFact]:
+def _partition(key: str, says: dict[str, str], observed: dict[str, str]) -> Iterator[ProfileFact]:
     for fact, value in says.items():
         if value:
-            yield _same(f"{key}.{fact}", value, found[fact] or "no limit")
+            yield _same(f"{key}.{fact}", value, observed[fact] or "no limit")
 
 
-def _facts(each: Partition) -> dict[str, str]:
+def _facts(partition: Partition) -> dict[str, str]:
     """As the profile spells them; what it leaves out is not claimed."""
     return {
-        "walltime": spelled(each.walltime) if each.walltime else "",
-        "nodes": str(each.nodes or ""),
-        "cores": str(each.cores or ""),
-        "memory": f"{each.memory // 2**20} MiB" if each.memory else "",
-        "gpus": str(each.gpus or ""),
-        "gpu_model": each.gpu_model,
-        "default": "true" if each.default else "",
+        "walltime": write_duration(partition.walltime) if partition.walltime else "",
+        "nodes": str(partition.nodes or ""),
+        "cores": str(partition.cores or ""),
+        "memory": f"{partition.memory // 2**20} MiB" if partition.memory else "",
+        "gpus": str(partition.gpus or ""),
+        "gpu_model": partition.gpu_model,
+        "default": "true" if partition.default else "",
     }

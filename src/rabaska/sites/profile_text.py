@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 
+from rabaska.domain.amounts import write_duration
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.toml_text import quoted
 from rabaska.sites.site_facts import Site
@@ -60,10 +60,10 @@ def _reach(cluster: Cluster) -> Iterator[str]:
 
 
 def _storage(site: Site) -> Iterator[str]:
-    there = [name for name in _PLACES if name in site.variables]
+    places = [name for name in _PLACES if name in site.variables]
     yield "[storage]"
     yield "# Where packs, runs and environments are kept. Sites empty their scratch now and then."
-    yield f"store = {quoted(f'${there[0]}/rabaska' if there else '~/rabaska')}"
+    yield f"store = {quoted(f'${places[0]}/rabaska' if places else '~/rabaska')}"
     given, names = {**site.variables, **site.in_job}, (*site.local_variables, *_LOCAL)
     local = next((name for name in names if name in given), "")
     if local:
@@ -71,9 +71,9 @@ def _storage(site: Site) -> Iterator[str]:
         yield f"local = {quoted(f'${local}')}"
     if site.quota:
         yield f"quota = {quoted(site.quota)}"
-    if there:
+    if places:
         yield "[storage.tiers]"
-    for name in there:
+    for name in places:
         yield f"{name.lower()} = {quoted(f'${name}')}  # {site.variables[name]}"
 
 
@@ -102,45 +102,41 @@ def _nodes(site: Site) -> Iterator[str]:
 
 
 def _partitions(site: Site) -> Iterator[str]:
-    for number, each in enumerate(site.partitions):
+    for number, partition in enumerate(site.partitions):
         yield from ([""] if number else [])
-        yield f"[partitions.{quoted(each.name)}]"
-        yield from _partition(each)
+        yield f"[partitions.{quoted(partition.name)}]"
+        yield from _partition(partition)
 
 
-def _partition(each: Partition) -> Iterator[str]:
-    if each.queue is not None:
-        yield f"queue = {quoted(each.queue)}"
-    if each.walltime:
-        yield f"walltime = {quoted(spelled(each.walltime))}"
-    if each.shortest:
-        yield f"shortest = {quoted(spelled(each.shortest))}"
-    counts = (("nodes", each.nodes), ("most_nodes", each.most_nodes), ("cores", each.cores))
+def _partition(partition: Partition) -> Iterator[str]:
+    if partition.queue is not None:
+        yield f"queue = {quoted(partition.queue)}"
+    if partition.walltime:
+        yield f"walltime = {quoted(write_duration(partition.walltime))}"
+    if partition.shortest:
+        yield f"shortest = {quoted(write_duration(partition.shortest))}"
+    counts = (
+        ("nodes", partition.nodes),
+        ("most_nodes", partition.most_nodes),
+        ("cores", partition.cores),
+    )
     for key, count in counts:
         if count:
             yield f"{key} = {count}"
-    if each.memory >= 10**6:
-        yield f"memory = {quoted(f'{each.memory // 2**20} MiB')}"
-    if each.gpus:
-        yield f"gpus = {each.gpus}"
-    if each.gpu_model:
-        yield f"gpu_model = {quoted(each.gpu_model)}"
-    if each.on_request:
+    if partition.memory >= 10**6:
+        yield f"memory = {quoted(f'{partition.memory // 2**20} MiB')}"
+    if partition.gpus:
+        yield f"gpus = {partition.gpus}"
+    if partition.gpu_model:
+        yield f"gpu_model = {quoted(partition.gpu_model)}"
+    if partition.on_request:
         yield "on_request = true"
-    if each.without_gpus:
+    if partition.without_gpus:
         yield "without_gpus = true"
-    if each.default:
+    if partition.default:
         yield "default = true"
-    if each.closed:
-        yield f"# When it was inspected, {each.closed}"
-
-
-def spelled(span: timedelta) -> str:
-    """`1d12h`, `20m`: as people write it in rabaska.toml."""
-    seconds = round(span.total_seconds())
-    amounts = ((seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"))
-    units = (*amounts, (seconds % 60, "s"))
-    return "".join(f"{amount}{unit}" for amount, unit in units if amount) or "0s"
+    if partition.closed:
+        yield f"# When it was inspected, {partition.closed}"
 
 
 def _listed(words: tuple[str, ...]) -> str:

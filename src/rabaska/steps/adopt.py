@@ -39,24 +39,24 @@ class Adopted:
 
 def adopt_all(on: str, home: Home, near: Path | None = None) -> Adopted:
     """Remember every run on the cluster; those of the project in `near` belong to it."""
-    found, problems = _listed(on, home, near)
+    listed, problems = _listed(on, home, near)
     known = records.remembered(home.runs)
-    new = [each for each in found if not any(each.is_same(one) for one in known)]
-    mine = {id(each): records.adopt(home.runs, each) for each in new}
-    everything = [each for each in records.remembered(home.runs) if each.cluster == on]
+    new = [record for record in listed if not any(record.is_same(one) for one in known)]
+    mine = {id(record): records.adopt(home.runs, record) for record in new}
+    everything = [record for record in records.remembered(home.runs) if record.cluster == on]
     return Adopted(tuple(everything), tuple(mine.values()), problems)
 
 
 def adopt_one(name: str, on: str, home: Home, near: Path | None = None) -> RunRecord:
     """The run on the cluster that is called `name`, or whose name begins so; now remembered."""
-    found, _ = _listed(on, home, near)
-    matching = records.meant(found, name)
+    listed, _ = _listed(on, home, near)
+    matching = records.meant(listed, name)
     if len(matching) > 1:
         raise records.several(name, matching)
     if not matching:
         raise NoSuchRun(
             f"no run on {on} is called `{name}`",
-            why=f"you have {say_count(len(found), 'run')} there",
+            why=f"you have {say_count(len(listed), 'run')} there",
             hint=f"`rabaska status --on {on}` lists them",
         )
     return records.adopt(home.runs, matching[0])
@@ -66,51 +66,51 @@ def _listed(on: str, home: Home, near: Path | None) -> tuple[list[RunRecord], tu
     cluster = connect(on, home)
     said = cluster.ask("runs", cluster.store).output
     try:
-        told = untrusted.read_lines(said, {"path": str})
+        lines = untrusted.read_lines(said, {"path": str})
     except untrusted.Unexpected as problem:
         raise untrusted.unusable(on, problem) from problem
-    found, problems = [], []
-    for each in told:
-        wrong = _problem(each, cluster)
+    runs, problems = [], []
+    for line in lines:
+        wrong = _problem(line, cluster)
         if wrong:
-            problems.append(f"{each['path']}: {wrong}")
+            problems.append(f"{line['path']}: {wrong}")
         else:
-            found.append(_record(each, on, near))
-    return found, tuple(problems)
+            runs.append(_record(line, on, near))
+    return runs, tuple(problems)
 
 
-def _problem(told: dict[str, Any], cluster: ConnectedCluster) -> str:
+def _problem(line: dict[str, Any], cluster: ConnectedCluster) -> str:
     """Why a line tells of no run of the store; its words become paths on this computer."""
-    if "problem" in told:
-        return str(told["problem"])
+    if "problem" in line:
+        return str(line["problem"])
     try:
-        untrusted.checked(told, _RUN)
+        untrusted.checked(line, _RUN)
     except untrusted.Unexpected as problem:
         return str(problem)
-    is_there = told["path"] == cluster.run_folder(told["run"])
-    return "" if is_there else f"this is not the folder of {told['run']} in {cluster.store}"
+    is_there = line["path"] == cluster.run_folder(line["run"])
+    return "" if is_there else f"this is not the folder of {line['run']} in {cluster.store}"
 
 
-def _record(told: dict[str, Any], on: str, near: Path | None) -> RunRecord:
+def _record(line: dict[str, Any], on: str, near: Path | None) -> RunRecord:
     return RunRecord(
-        told["run"],
+        line["run"],
         on,
-        told["path"],
-        _project(told, near),
-        told["time"] or 0.0,
-        id=told["id"],
-        called=told["project"],
+        line["path"],
+        _project(line, near),
+        line["time"] or 0.0,
+        id=line["id"],
+        called=line["project"],
     )
 
 
-def _project(told: dict[str, Any], near: Path | None) -> str:
+def _project(line: dict[str, Any], near: Path | None) -> str:
     """The project's folder on this computer: where it was submitted from, or where we stand.
 
     Results will be written there, so that it must be the folder of a project of that name.
     """
-    submitted_from = [Path(told["folder"])] if told["folder"].startswith("/") else []
-    likely = [*submitted_from, *([near] if near else [])] if told["project"] else []
-    return next((str(each) for each in likely if project_name(each) == told["project"]), "")
+    submitted_from = [Path(line["folder"])] if line["folder"].startswith("/") else []
+    likely = [*submitted_from, *([near] if near else [])] if line["project"] else []
+    return next((str(folder) for folder in likely if project_name(folder) == line["project"]), "")
 
 
 def project_name(folder: Path) -> str:
@@ -118,7 +118,7 @@ def project_name(folder: Path) -> str:
     from rabaska.settings.resolution import name_for
 
     try:
-        told = tomllib.loads((folder / "rabaska.toml").read_text(encoding="utf-8"))
+        settings = tomllib.loads((folder / "rabaska.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return ""
-    return str(told.get("name") or name_for(folder))
+    return str(settings.get("name") or name_for(folder))

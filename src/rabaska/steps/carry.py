@@ -4,7 +4,7 @@ import os
 import posixpath
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rabaska.domain.amounts import say_size
@@ -14,7 +14,7 @@ from rabaska.domain.secrets import Secrets
 from rabaska.environments.recipes import Environment
 from rabaska.node import files
 from rabaska.node.data.pack_format import INDEX, load_manifest
-from rabaska.node.record.plan import Plan
+from rabaska.node.record.plan import Plan, StagedData
 from rabaska.packing.code_files import not_code
 from rabaska.packing.code_snapshot import CodeSnapshot, is_as_named, snapshot
 from rabaska.packing.dataset_sources import pack_origin
@@ -24,6 +24,7 @@ from rabaska.packing.pack_cache import complete_manifest
 from rabaska.packing.shard_borders import Samples
 from rabaska.records.caches import cache_resumption, cached_resumption
 from rabaska.records.home import Home
+from rabaska.remote.git_commit import Revision, revision
 from rabaska.remote.place import Parcel
 from rabaska.remote.programs import own_files
 from rabaska.settings.project_file import FILE
@@ -100,6 +101,8 @@ class Carried:
     setup: tuple[str, ...]  # lines of the job script that enter the environment
     secrets: Secrets
     resumes: str  # how its program resumes, as its source shows; see `Plan.resumes`
+    revision: Revision = field(default_factory=Revision)  # of the project's git repository
+    datasets: tuple[StagedData, ...] | None = None  # as an earlier run had them; None: its packs
 
 
 def carry(
@@ -135,6 +138,7 @@ def carry(
         environment.setup,
         secrets,
         resumes or _resumes(project, code.digest, home),
+        revision(project.folder),
     )
 
 
@@ -152,7 +156,8 @@ def preview_carry(
     setup = resolve(project.environment, cluster, nodes=project.resources.nodes).setup
     secrets = promised(project.environment)
     resumes = _read_resumption(project)
-    return Carried(project, job, cluster, code.digest, packs, setup, secrets, resumes)
+    git = revision(project.folder)
+    return Carried(project, job, cluster, code.digest, packs, setup, secrets, resumes, git)
 
 
 def _resumes(project: Project, code: str, home: Home) -> str:

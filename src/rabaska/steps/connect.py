@@ -170,13 +170,19 @@ def scheduler_of(cluster: Cluster, node: tuple[str, ...] = (), queue: str = "") 
     )
 
 
-def connect(name: str, home: Home, reporter: "Reporter | None" = None) -> ConnectedCluster:
-    """The cluster called `name`, ready for new runs.
+def connect(
+    name: str,
+    home: Home,
+    reporter: "Reporter | None" = None,
+    *,
+    profile: Cluster | None = None,
+) -> ConnectedCluster:
+    """The cluster called `name`, ready for new runs; `profile` where it was read already.
 
     A `reporter` is told that the cluster is retired and, at first use, where it differs from its
     profile: profiles hold facts that nobody could verify, so they are compared once.
     """
-    cluster, observed = cluster_named(name, home), observations_of(name, home)
+    cluster, observed = profile or cluster_named(name, home), observations_of(name, home)
     place, program = place_of(cluster), node_program(home.store / "node")
     if reporter and cluster.retirement:
         reporter.warn(cluster.retirement)

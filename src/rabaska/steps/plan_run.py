@@ -10,6 +10,7 @@ from rabaska.domain.data_placement import memory_folder, shared_folder
 from rabaska.domain.job_request import check_launch, with_site_defaults
 from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources
 from rabaska.domain.projects import Project
+from rabaska.domain.runs import Labels
 from rabaska.domain.secrets import Secrets, parted
 from rabaska.jobscript.script import Agent, render
 from rabaska.node.record.plan import (
@@ -32,6 +33,7 @@ from rabaska.steps.carry import Carried
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.progress import Reporter
 
+SCRIPT = "job.sh"
 MORE = "job-more.sh"  # the script of a job that the run itself adds
 
 
@@ -42,16 +44,20 @@ class PlannedRun:
     spec: JobSpec
     plan: Plan
     script: str
+    submit: tuple[str, ...] = ()  # the words that submit it
     more: str = ""  # the script of a job that the run itself adds, where it may
     # What the program is handed and nobody is shown.
     secrets: Secrets = field(default_factory=Secrets)
 
 
 def grace(project: Project) -> timedelta:
-    """Time to save before the limit: asked for, or a twentieth of it, 10 s to 5 min."""
-    if project.chain.grace is not None:
-        return project.chain.grace
-    walltime = project.resources.walltime
+    """Time to save before the limit: as requested, or as usual."""
+    asked = project.chain.grace
+    return usual_grace(project.resources.walltime) if asked is None else asked
+
+
+def usual_grace(walltime: timedelta) -> timedelta:
+    """A twentieth of the limit, 10 s to 5 min."""
     return min(max(walltime / 20, timedelta(seconds=10)), timedelta(minutes=5), walltime / 4)
 
 
@@ -91,7 +97,10 @@ def _log_folder(store: str, run: str) -> str:
 
 
 def plan_run(
-    carried: Carried, run: str, interruptions: Sequence[PlannedInterruption] = ()
+    carried: Carried,
+    run: str,
+    interruptions: Sequence[PlannedInterruption] = (),
+    labels: Labels | None = None,
 ) -> PlannedRun:
     """The run of that name; `interruptions` are those of a rehearsal."""
     project, cluster, setup = carried.project, carried.cluster, carried.setup
@@ -103,10 +112,7 @@ def plan_run(
         command=list(project.command),
         resume=list(project.resume),
         code=carried.code,
-        datasets=[
-            StagedData(name=dataset.name, pack=pack.identity, mode=dataset.mode)
-            for dataset, pack in zip(project.datasets, carried.packs, strict=True)
-        ],
+        datasets=_datasets(carried),
         patterns=list(project.checkpoints.patterns),
         keep=list(project.keep),
         variables={**variables, **project.environment.variables},
@@ -116,9 +122,9 @@ def plan_run(
         signal=project.chain.signal,
         jobs=spec.jobs,
         progress=project.progress,
-        origin=_origin(project, cluster),
-        request=_request(spec, cluster, setup),
-        launch=_launch(spec, cluster),
+        origin=_origin(carried, labels or Labels()),
+        request=request_of(spec, cluster, setup),
+        launch=launch_of(spec, cluster),
         nearby=Nearby(memory_folder(cluster.cluster), shared_folder(cluster.cluster)),
         watch=project.watch,
         cuts=interruptions,
@@ -129,7 +135,17 @@ def plan_run(
     )
     more = more_script(spec, cluster, setup) if plan.growth.words else ""
     text = script(spec, cluster, setup)
-    return PlannedRun(spec=spec, plan=plan, script=text, more=more, secrets=secrets)
+    words = tuple(cluster.scheduler.submit_command(f"{cluster.run_folder(run)}/{SCRIPT}", spec))
+    return PlannedRun(spec, plan, text, submit=words, more=more, secrets=secrets)
+
+
+def _datasets(carried: Carried) -> list[StagedData]:
+    if carried.datasets is not None:
+        return list(carried.datasets)
+    return [
+        StagedData(name=dataset.name, pack=pack.identity, mode=dataset.mode)
+        for dataset, pack in zip(carried.project.datasets, carried.packs, strict=True)
+    ]
 
 
 def _tries(cluster: Cluster) -> str:
@@ -137,7 +153,7 @@ def _tries(cluster: Cluster) -> str:
     return "" if cluster.is_here or not cluster.internet_is_unsure else OUTSIDE
 
 
-def _launch(spec: JobSpec, cluster: ConnectedCluster) -> Launch:
+def launch_of(spec: JobSpec, cluster: ConnectedCluster) -> Launch:
     requested = spec.resources
     return Launch(
         spec.launch,
@@ -195,13 +211,23 @@ def in_job(cluster: ConnectedCluster, run: str) -> InJob:
     )
 
 
-def _origin(project: Project, cluster: ConnectedCluster) -> Origin:
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    folder, scheduler = str(project.folder), cluster.cluster.scheduler
-    return Origin(project.name, folder, cluster.name, scheduler, created)
+def _origin(carried: Carried, labels: Labels) -> Origin:
+    project, cluster = carried.project, carried.cluster
+    return Origin(
+        project=project.name,
+        folder=str(project.folder),
+        cluster=cluster.name,
+        scheduler=cluster.cluster.scheduler,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        commit=carried.revision.commit,
+        tree=carried.revision.tree,
+        note=labels.note,
+        tags=labels.tags,
+        like=labels.like,
+    )
 
 
-def _request(spec: JobSpec, cluster: ConnectedCluster, setup: tuple[str, ...]) -> JobRequest:
+def request_of(spec: JobSpec, cluster: ConnectedCluster, setup: tuple[str, ...]) -> JobRequest:
     """What `spec_of` reads when the run is submitted again."""
     requested = asdict(spec.resources)
     requested["walltime"] = spec.resources.walltime.total_seconds()

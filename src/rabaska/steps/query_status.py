@@ -99,7 +99,7 @@ def _ask(
     queue, complaint = _queue(last, cluster)
     from rabaska.steps.read_status import SchedulerAnswer
 
-    return SchedulerAnswer(reports, queue, complaint, last["now"])
+    return SchedulerAnswer(reports, queue, complaint, last["now"], last.get("offset", 0))
 
 
 def _about_queue(scheduler: Scheduler) -> dict[str, Any]:
@@ -207,4 +207,18 @@ def _standing(
 ) -> "dict[RunRecord, RunStatus]":
     from rabaska.steps.read_status import state_of
 
-    return {each: state_of(each, answer, cluster, explained=explained) for each in records}
+    return {
+        each: _labelled(each, state_of(each, answer, cluster, explained=explained))
+        for each in records
+    }
+
+
+def _labelled(record: RunRecord, told: "RunStatus") -> "RunStatus":
+    """With its note and tags: as this computer has them, else as the run was submitted."""
+    note, tags = record.note, record.tags
+    return replace(
+        told,
+        note=told.about.get("note", "") if note is None else note,
+        tags=tuple(told.about.get("tags", ())) if tags is None else tags,
+        created=record.created,
+    )

@@ -6,7 +6,13 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from rabaska.domain.jobs import JobId, JobState, JobStatus, together
-from rabaska.domain.run_state import Facts, JudgedState, Submission, judged_state
+from rabaska.domain.run_state import (
+    Facts,
+    JudgedState,
+    Submission,
+    judged_state,
+    ran_out_of_memory,
+)
 from rabaska.domain.runs import (
     Checkpoint,
     Extension,
@@ -21,6 +27,7 @@ from rabaska.records.caches import Report
 from rabaska.records.run_index import RunRecord
 from rabaska.schedulers.protocol import COMMENT
 from rabaska.schedulers.spelling import job_name
+from rabaska.steps import read_phases
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.run_identity import IS_ANOTHERS
 
@@ -39,6 +46,7 @@ class SchedulerAnswer:
     queue: Queue | None  # None: the scheduler did not answer
     complaint: str  # the scheduler's own words when it did not
     now: float  # by the cluster's clock
+    offset: int = 0  # seconds that its local time is ahead of UTC
 
 
 def newest_job(report: Report, cluster: ConnectedCluster) -> JobId | None:
@@ -68,7 +76,7 @@ def state_of(
     held = {} if report.get("done") else _jobs_of(job, answer.queue)
     marks = [str(each.get("submission", "")) for each in report.get("submissions", [])]
     mine, strangers = _parted(held, carried(record.name, marks, report.get("about") or {}))
-    found = _read_run(record, report, mine, answer.now, job_id=str(job or ""), explained=explained)
+    found = _read_run(record, report, mine, answer, job_id=str(job or ""), explained=explained)
     found = replace(found, problems=(*found.problems, *dict.fromkeys(strangers)))
     if mine is None and answer.complaint and found.state is RunState.UNKNOWN:
         found = replace(found, problems=(*found.problems, f"it said: {answer.complaint}"))
@@ -122,11 +130,12 @@ def _read_run(
     record: RunRecord,
     report: Report,
     queue: Queue | None,
-    now: float,
+    answer: SchedulerAnswer,
     *,
     job_id: str,
     explained: bool,
 ) -> RunStatus:
+    now = answer.now
     stands = judged_state(_facts(report, queue, now))
     tail = report.get("tail", "")
     found = report.get("checkpoint")
@@ -140,11 +149,16 @@ def _read_run(
         walltime=timedelta(seconds=report.get("walltime") or 0),
         jobs=tuple(_job(each, queue, now, stands.state) for each in report.get("jobs", [])),
         data=tuple(one for each in report.get("data", ()) if (one := _noun(Staged, each))),
+        waiting=read_phases.waiting(report, queue, answer.offset),
+        starting=read_phases.starting(report, queue, answer.offset),
+        restarts=tuple(report.get("restarts", ())),
         checkpoint=Checkpoint(**found) if found else None,
         metrics=report.get("metrics", {}),
         speed=_noun(Speed, report.get("speed")),
         not_watched=report.get("not_watched", ""),
         begins_again=report.get("begins_again", ""),
+        moved=report.get("moved", ""),
+        command=tuple(report.get("command", ())),
         left_running=report.get("left_running", 0),
         not_kept=tuple(report.get("not_kept", ())),
         forecast=_noun(RunForecast, report.get("forecast")),
@@ -161,6 +175,9 @@ def _read_run(
 
 
 def _with_meaning(told: RunStatus, stands: JudgedState, tail: str, *, explained: bool) -> RunStatus:
+    # A cause that was recognised is told as the reason, with its remedy: `explain` says the same.
+    if told.is_recognised:
+        return told
     if explained and stands.state in (RunState.FAILED, RunState.INTERRUPTED):
         from rabaska.knowledge.failures import explain
 
@@ -171,7 +188,7 @@ def _with_meaning(told: RunStatus, stands: JudgedState, tail: str, *, explained:
         from rabaska.knowledge.queue_reasons import reason_for
 
         waits = reason_for(stands.reason)
-        if waits:
+        if waits and not waits.ordinary:
             reason = f"it will never start ({stands.reason})" if waits.never else stands.reason
             return replace(told, reason=reason, explanations=((waits.meaning, waits.fix),))
     return told
@@ -204,6 +221,8 @@ def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
         last_is_open=is_open,
         hint=verdict.get("hint", ""),
         submission=_unanswered(report.get("submitting"), now),
+        run=str(report.get("run") or ""),
+        memory=read_phases.memory_asked(report),
         heard=is_open and now - (last.get("heartbeat") or 0) < _SIGN_OF_LIFE,
         silent=now - last["heartbeat"] if is_open and last.get("heartbeat") else 0.0,
     )
@@ -250,6 +269,8 @@ def _job(told: Report, queue: Queue | None, now: float, state: RunState) -> Job:
         checkpoint_found=told.get("checkpoint_found") or "",
         started_over=told.get("started_over") or "",
         beginning_not_known=told.get("beginning_not_known") or "",
+        phase=read_phases.phase(told.get("phase")),
+        used=read_phases.used(told, queue),
     )
 
 
@@ -262,6 +283,8 @@ def _how(told: Report, queue: Queue | None, now: float, state: RunState) -> str:
     if told.get("how") not in ("running", "lost", None):
         return str(told["how"])
     job = (queue or {}).get(told.get("id") or "")
+    if job and ran_out_of_memory(job):
+        return "out of memory"
     if job and job.state.over and job.state not in (JobState.DONE, JobState.FAILED):
         return str(job.state.value)
     alive = told.get("how") == "running" and now - (told.get("heartbeat") or 0) < _JUST_NOW

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from rabaska.domain.rehearsal import Course, Curve, Interrupted, Stretch
+from rabaska.domain.runs import RECOGNISED
 from rabaska.errors import CommandFailed
 from rabaska.node.checkpoints import newest_checkpoint
 from rabaska.node.record import chain_rule, events, jobs, plan, printed_progress
@@ -126,7 +127,7 @@ def _stretches(left: Left) -> Iterator[Stretch]:
             lost=lost,
             damaged=damaged_before,
             failed=_last_words(left.log(number))
-            if ended and ended.how == chain_rule.CRASHED
+            if ended and ended.how in (chain_rule.CRASHED, *RECOGNISED)
             else "",
         )
 

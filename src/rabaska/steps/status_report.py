@@ -15,6 +15,22 @@ def _step(value: object) -> bool:
 _TEXT = (str, None)
 _NUMBER = (int, None)
 _WHEN = (TIME, None)
+_PHASE = {
+    "phase?": str,
+    "since?": _WHEN,
+    "spent?": {str: TIME},
+    "what?": str,
+    "done?": _NUMBER,
+    "total?": _NUMBER,
+    "rate?": _WHEN,
+}
+_USED = {
+    "seconds?": _WHEN,
+    "processor?": _WHEN,
+    "cores?": _NUMBER,
+    "memory?": _NUMBER,
+    "memory_limit?": _NUMBER,
+}
 _JOB = {
     "job": int,
     "id?": _TEXT,
@@ -36,6 +52,8 @@ _JOB = {
     "beginning_not_known?": _TEXT,
     "heartbeat?": _WHEN,
     "holder_alive?": (bool, None),
+    "phase?": (_PHASE, None),
+    "used?": (_USED, None),
 }
 _SUBMISSION = {
     "exit_code?": _NUMBER,
@@ -54,7 +72,7 @@ _UNANSWERED = {
 }
 _REPORT = {
     "path": str,
-    "about": {"unmet?": [str]},
+    "about": {"unmet?": [str], "note?": str, "tags?": [str], "like?": str, "created?": str},
     "problems": [str],
     "id?": _TEXT,
     "mark?": _TEXT,
@@ -67,7 +85,11 @@ _REPORT = {
     "metrics?": {str: (float, None)},
     "not_watched?": str,
     "begins_again?": str,
+    "moved?": str,
+    "command?": [str],
     "left_running?": int,
+    "starting?": ({"id?": str, "what?": str}, None),
+    "restarts?": [str],
     "submitting?": (_UNANSWERED, None),
 }
 # What a run can do without, and what is computed of what its program printed.
@@ -101,7 +123,7 @@ _ASIDE: dict[str, Any] = {
 _SAID = {"exit_code": int, "said": str, "complained": str, "asked?": [str]}
 
 LINE = {"path": str}
-LAST = {"queue": _SAID, "history": (_SAID, None), "now": TIME}
+LAST = {"queue": _SAID, "history": (_SAID, None), "now": TIME, "offset?": int}
 
 
 def report(told: Mapping[str, Any]) -> Report:

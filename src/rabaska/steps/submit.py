@@ -19,7 +19,7 @@ from rabaska.node.record.submissions import NOT_KNOWN
 from rabaska.remote.place import Outcome, quoted, surely
 from rabaska.remote.ssh_errors import refuse_full_disk
 from rabaska.steps.connect import ConnectedCluster
-from rabaska.steps.plan_run import MORE, PlannedRun
+from rabaska.steps.plan_run import MORE, SCRIPT, PlannedRun
 from rabaska.steps.progress import Reporter, SilentReporter, report_if_slow
 
 _IN_JOB = (queue.TAG, program_process.TAG)  # variables of whatever a job starts
@@ -49,7 +49,7 @@ def _run_folder_tar(planned: PlannedRun) -> bytes:
         for name in ("logs", "jobs", "carried/000/output", "carried/000/checkpoints"):
             _add(archive, name, None)
         _add(archive, "run.json", plans.dumps(planned.plan).encode())
-        _add(archive, "job.sh", planned.script.encode())
+        _add(archive, SCRIPT, planned.script.encode())
         if planned.secrets:
             # Its own mode: who shares a store with a group shares no secrets.
             values = json.dumps(planned.secrets.reveal()).encode()
@@ -74,7 +74,7 @@ def submit(
     spec: JobSpec,
     cluster: ConnectedCluster,
     *,
-    script_name: str = "job.sh",
+    script_name: str = SCRIPT,
     resume: bool = False,
     since: str = "",
     reporter: Reporter | None = None,
@@ -101,6 +101,10 @@ def submit(
             # What was taken runs, and goes as far as it goes; `resume` adds jobs later.
             reporter.warn(f"job {number} of {spec.jobs} was not taken: {refusal.why}")
             break
+        except KeyboardInterrupt:
+            taken = f"{number - 1} of {spec.jobs} jobs were submitted, and the next one may be"
+            reporter.warn(f"{taken}; `rabaska resume {spec.name}` adds jobs when they are over")
+            raise
     return together(chain)
 
 

@@ -34,14 +34,28 @@ class Metrics:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._file = self._opened()
         self._waiting = b""
         self._lock = threading.Lock()
+
+    def _opened(self) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def cut(self, size: int) -> None:
         """Forget what was logged after the checkpoint: those steps are made again."""
         if os.fstat(self._file).st_size > size:
             os.ftruncate(self._file, size)
+
+    def begin_anew(self) -> None:
+        """Keep what a training logged whose checkpoints are all gone, under another name."""
+        if not os.fstat(self._file).st_size:
+            return
+        number = 1
+        while os.path.lexists("{}.{}".format(self.path, number)):
+            number += 1
+        os.rename(self.path, "{}.{}".format(self.path, number))
+        os.close(self._file)
+        self._file = self._opened()
 
     def size(self) -> int:
         """Bytes, with those that wait."""
@@ -130,7 +144,9 @@ class SessionCheckpoints:
         )
         path = self._ranks.from_first(checkpoint and checkpoint.path)
         if path is None:
-            self.cut_log(0)
+            if self._log is not None:  # it is the first rank's
+                self._log.begin_anew()
+                files.remove_if_there(os.path.join(self.folder, DONE))  # of an earlier training
             return None
         checkpoint = checkpoint or read_checkpoint.read(path, self._mesh)
         self.cut_log(checkpoint.state["session"]["metrics"])

@@ -10,8 +10,9 @@ from rabaska.views.words import ERROR, WARNING, counted
 if TYPE_CHECKING:
     from rabaska.checkup.subject import Finding
     from rabaska.journeys.explain import Explanation
-    from rabaska.journeys.plan import Measured, OnePlan, Plans
+    from rabaska.journeys.plan import OnePlan, Plans
     from rabaska.knowledge.failures import KnownFailure
+    from rabaska.steps.measured_speed import Measured
 
 # The headings of the fields of `PlanRow`, in their order.
 PLAN_HEADINGS = ("cluster", "queue", "GPUs", "jobs", "of", "GPU-hours", "start", "because")
@@ -68,6 +69,7 @@ class PlansView:
     basis: str
     plans: tuple[PlanView, ...]
     measured: tuple[tuple[str, str], ...]  # a measurement; whether the cluster is worth it
+    written: str = ""  # what was put into rabaska.toml
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ def plans_view(plans: "Plans") -> PlansView:
         basis=plans.basis,
         plans=tuple(_plan_view(plan) for plan in plans.plans),
         measured=tuple(_measured(plans.measured)),
+        written=plans.written,
     )
 
 
@@ -166,7 +169,8 @@ def _plan_facts(plan: "OnePlan") -> Iterator[tuple[str, str]]:
     yield "queue", f"{choice.queue}: {'; '.join(choice.reasons)}"
     yield "request", f"{nodes}{', '.join(request)}"
     yield "jobs", f"{choice.jobs} of {say_duration(choice.walltime)}"
-    yield "cost", f"{choice.gpu_hours:g} GPU-hours{units}"
+    hours = f"{choice.gpu_hours:g} GPU-hours{units}"
+    yield "cost", hours if choice.gpus else f"{choice.core_hours:g} core-hours"
     if plan.start:
         yield "start", plan.start
     for data in plan.data:

@@ -1,12 +1,13 @@
 """A run as people see it: its state, its row, its jobs, its time line, its notes, its advice."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from rabaska.domain.amounts import say_duration, say_size
 from rabaska.domain.runs import Job, RunState, RunStatus, Staged
-from rabaska.views import forecast
+from rabaska.views import forecast, phases, used_resources
+from rabaska.views.used_resources import UseOfRun, use_of_run
 from rabaska.views.words import NOTE, WARNING, Remark, counted
 
 TONES = {
@@ -22,8 +23,7 @@ TONES = {
     RunState.FAILED: "bad",
     RunState.GONE: "bad",
 }
-# The headings of the fields of `RunRow` and of `JobRow`, in their order.
-RUN_HEADINGS = ("run", "cluster", "state", "jobs", "progress", "reason")
+# The headings of the fields of `JobRow`, in their order.
 JOB_HEADINGS = ("job", "id", "node", "time", "state", "steps", "repeated", "started from")
 LOG_HEADING = "last lines of the log"
 ADVICE_HEADINGS = ("what it means", "what to do")
@@ -63,7 +63,7 @@ class RunEvent:
     """A moment in a run's time line."""
 
     job: int
-    event: str  # began, ended
+    event: str  # began, ended, or the name of a phase
     at: float | None  # seconds since 1970, by the cluster's clock
     text: str
 
@@ -86,6 +86,8 @@ class RunView:
     tone: str
     reason: str
     hint: str
+    now: str  # what it is doing, and since when; empty after its end
+    used: UseOfRun | None  # of all that its jobs asked for; None before the first is over
     summary: str  # in one line, for whoever waits
     row: RunRow
     jobs: tuple[JobRow, ...]
@@ -104,14 +106,21 @@ def run_view(run: RunStatus) -> RunView:
         tone=TONES[run.state],
         reason=run.reason,
         hint=run.hint,
+        now=phases.now(run),
+        used=use_of_run(run),
         summary=_summary(run),
         row=run_row(run),
         jobs=tuple(_job_row(job, run.now) for job in run.jobs),
-        timeline=tuple(event for job in run.jobs for event in _events(job)),
+        timeline=tuple(event for job in run.jobs for event in _events(job, run.now)),
         remarks=tuple(_remarks(run)),
         log=tuple(_last_drawn(line) for line in run.tail.splitlines()) if ended_badly else (),
         advice=tuple(Advice(meaning, fix) for meaning, fix in run.explanations),
     )
+
+
+def labels_text(note: str, tags: Sequence[str]) -> str:
+    """The note and the tags of a run in one line."""
+    return " ".join([*([note] if note else []), *(f"#{tag}" for tag in tags)])
 
 
 def run_row(run: RunStatus) -> RunRow:
@@ -145,6 +154,7 @@ def _summary(run: RunStatus) -> str:
     metrics = list(run.metrics.items())[:_METRICS_NAMED]
     parts = (
         f"{run.name} {run.state.value}",
+        phases.now(run),
         f"job {len(run.jobs)}/{run.jobs_requested}",
         f"steps {steps}" if steps else "",
         ", ".join(_metric(name, value) for name, value in metrics),
@@ -165,7 +175,7 @@ def _job_row(job: Job, now: float) -> JobRow:
     )
 
 
-def _events(job: Job) -> Iterator[RunEvent]:
+def _events(job: Job, now: float) -> Iterator[RunEvent]:
     if job.resumed_from:
         started = f"resumed from {job.resumed_from}"
     elif _began_anew(job):
@@ -173,6 +183,8 @@ def _events(job: Job) -> Iterator[RunEvent]:
     else:
         started = f"with {job.checkpoint_found} in its folder"
     yield RunEvent(job.number, "began", job.began, f"job {job.number} began, {started}")
+    for phase, since in phases.phases_seen(job, now):
+        yield RunEvent(job.number, phase, since, f"job {job.number}: {phase}")
     if job.how:
         text = f"job {job.number} ended: {_job_state(job)}"
         yield RunEvent(job.number, "ended", job.ended, text)
@@ -220,6 +232,13 @@ def _last_drawn(line: str) -> str:
 
 
 def _remarks(run: RunStatus) -> Iterator[Remark]:
+    yield from phases.remarks(run)
+    if run.note or run.tags:
+        yield Remark("", "your note", labels_text(run.note, run.tags))
+    if run.moved:
+        yield Remark("", "it went on as", run.moved)
+    if run.about.get("like"):
+        yield Remark("", "made like", str(run.about["like"]))
     for dataset in run.data:
         yield Remark("", "data", _staged(dataset))
     if run.checkpoint:
@@ -228,11 +247,12 @@ def _remarks(run: RunStatus) -> Iterator[Remark]:
         text = f"{run.checkpoint.path} ({size}, {age} old)"
         yield Remark("", "newest valid checkpoint", text)
     yield from forecast.remarks(run)
+    yield from used_resources.remarks(run)
     if run.metrics:
         values = ", ".join(_metric(name, value) for name, value in run.metrics.items())
         yield Remark("", "last reported", values)
     for job in run.jobs[-1:]:
-        if job.reason and job.reason != run.reason:
+        if job.reason and job.reason not in run.reason:
             yield Remark("", f"job {job.number}", job.reason)
         if job.beginning_not_known:
             yield Remark(NOTE, NOTE, job.beginning_not_known)

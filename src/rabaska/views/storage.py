@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rabaska.domain.amounts import say_size
 from rabaska.views.clusters import TierRow, tier_row
+from rabaska.views.words import counted
 
 if TYPE_CHECKING:
     from rabaska.domain.stored_items import StoredItem
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 # The headings of the fields of `KeptRow` and of `ItemRow`, in their order.
 KEPT_HEADINGS = ("kept", "number", "size", "files")
 ITEM_HEADINGS = ("", "size", "files")
+
+_RUNS_NAMED = 5  # in one line
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class CleanView:
 
     items: tuple[ItemRow, ...]
     summary: str
+    old_runs: str = ""  # that `delete` would remove
 
 
 def storage_view(storage: "Storage") -> StorageView:
@@ -80,7 +84,18 @@ def clean_view(cleaning: "Cleaning", *, preview: bool) -> CleanView:
     else:
         summary = f"deleted {total}"
     rows = (ItemRow(item.path, say_size(item.size), item.files) for item in items)
-    return CleanView(tuple(rows), summary)
+    return CleanView(tuple(rows), summary, _old_runs(cleaning))
+
+
+def _old_runs(cleaning: "Cleaning") -> str:
+    runs = cleaning.old_runs
+    if not runs:
+        return ""
+    names = " ".join(run.name for run in runs[:_RUNS_NAMED])
+    more = " …" if len(runs) > _RUNS_NAMED else ""
+    finished = f"{counted(len(runs), 'run')} finished more than 30 days ago"
+    size = say_size(sum(run.size for run in runs))
+    return f"{finished}, {size}: `rabaska delete --on {cleaning.cluster} {names}{more}`"
 
 
 def _kept_rows(items: "Sequence[StoredItem]") -> tuple[KeptRow, ...]:

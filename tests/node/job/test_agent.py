@@ -328,6 +328,73 @@ def test_a_checkpoint_that_cannot_be_read_for_a_moment_is_waited_for(
     assert begun.checkpoint_seen["path"] == "output/new/epoch-2.txt"
 
 
+def purged(agents: Agents) -> None:
+    """What a site does to files of a scratch disk while a run waits."""
+    for path in Path(agents.run.checkpoints(1)).iterdir():
+        path.unlink()
+
+
+def emptied(agents: Agents) -> None:
+    """What a file server may leave of files after a crash."""
+    for path in Path(agents.run.checkpoints(1)).iterdir():
+        path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("accident", [purged, emptied])
+def test_a_run_whose_checkpoints_are_all_lost_does_not_start_over_by_itself(
+    agents_for: Any, accident: Callable[[Agents], None]
+) -> None:
+    agents = agents_for(
+        COUNTER, variables={"TOTAL": "40"}, walltime=2.5, grace=1.0, resumes=plan.VARIABLE
+    )
+    agents.job()
+    left = (agents.ended(1).checkpoint or {})["path"]
+    accident(agents)
+
+    code, _ = agents.job()
+    agents.job()
+    agents.job()
+    again, said = agents.job()
+
+    assert code == 1
+    assert agents.ended(2).how == chain_rule.STAGING_FAILED
+    assert left in agents.ended(2).reason
+    assert "rabaska resume" in agents.ended(2).remedy
+    assert agents.run.jobs() == [1, 2, 3, 4]
+    told = [path.read_text() for path in sorted(Path(agents.run.logs).iterdir())[1:]]
+    assert not any("step 1" in text for text in told)
+    assert "nothing left to do" in said
+    assert again == 0
+
+    intention = {"submission": "m", "resume": True, "after_job": 4}
+    files.append_line(agents.run.submissions, intention)
+    agents.job()
+    assert agents.log(5).startswith("step 1\n")
+
+
+def test_a_program_that_removes_its_own_checkpoints_begins_its_next_part(agents_for: Any) -> None:
+    agents = agents_for(
+        """
+        import os, sys
+        folder = os.environ["RABASKA_CHECKPOINTS"]
+        if "RABASKA_CHECKPOINT" in os.environ:
+            os.unlink(os.environ["RABASKA_CHECKPOINT"])
+        elif not os.path.exists(os.path.join(folder, "second")):
+            open(os.path.join(folder, "step-1.txt"), "w").write("1")
+            open(os.path.join(folder, "second"), "w").close()
+        else:
+            sys.exit(0)
+        sys.exit(85)
+        """,
+        patterns=["step-*.txt"],
+    )
+
+    for _ in range(3):
+        agents.job()
+
+    assert Path(agents.run.done).exists()
+
+
 def test_a_job_that_only_wrote_another_slot_again_has_progressed(agents_for: Any) -> None:
     agents = agents_for(
         """

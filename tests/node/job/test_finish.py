@@ -14,6 +14,7 @@ from rabaska.node.job.program_process import ProgramEnd
 from rabaska.node.job.this_job import ThisJob, Work
 from rabaska.node.record import chain_rule, jobs, learned_patterns, resume_evidence, step_tracks
 from rabaska.node.record.events import EventLog
+from rabaska.node.record.phases import PhaseLog
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def work(tmp_path: Any) -> Work:
         "run": run, "plan": PLAN, "this_job": ThisJob("12_1", 0.0, 0.0, ""),
         "event_log": EventLog(run, 1),
         "lease": SimpleNamespace(job=1, lost=lambda: "", superseded=False), "deadline": None,
-        "stop_reason": lambda: None, "end_signal": lambda: None,
+        "stop_reason": lambda: None, "end_signal": lambda: None, "phases": PhaseLog(run, 1),
     }  # fmt: skip
     return Work(**fields)
 

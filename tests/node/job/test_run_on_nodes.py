@@ -6,11 +6,13 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from rabaska.node.job import run_on_nodes
 from rabaska.node.job.node_messages import WORK, HelperConnection
 from rabaska.packing.node_bundle import bundle
 from rabaska.schedulers.torque import Torque
@@ -329,3 +331,17 @@ def test_strangers_who_connect_do_not_disturb(cluster, program, count, said):
 
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()) == ["0", "1"]
+
+
+def test_what_was_left_of_a_killed_meeting_goes_with_the_next(tmp_path, monkeypatch):
+    """It holds all variables of a program, secrets among them."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name, age in (("meeting-old", 7200), ("meeting-new", 60), ("other", 7200)):
+        (tmp_path / name).write_text("WANDB_API_KEY=…")
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+
+    with run_on_nodes._key_file({"words": []}) as (path, _):
+        there = {one.name for one in tmp_path.iterdir()} - {os.path.basename(path)}
+
+    assert there == {"meeting-new", "other"}
+    assert not os.path.exists(path)

@@ -466,6 +466,35 @@ def test_of_two_that_submit_at_once_one_does(cluster):
     assert "41\n" in said
 
 
+def test_the_same_words_said_again_before_the_first_wrote_anything_submit_once(cluster):
+    """The connection broke while the first Python was still starting on a busy login node."""
+    cluster.behaves(TAKEN, "sleep 1\n" + ANSWERED)
+    words = cluster.words("--since", "", "--mark", "m")
+
+    begun = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    said = [process.communicate()[0] for process in begun]
+    later = cluster.submit("--since", "", "--mark", "m")
+
+    assert cluster.tries == 1
+    assert set(said) == {"41\n"} == {later.stdout}
+    assert {process.returncode for process in begun} == {0}
+    assert not os.listdir(cluster.run.answers)
+
+
+def test_who_died_before_it_wrote_anything_keeps_nobody_waiting_for_ever(cluster, monkeypatch):
+    cluster.behaves(TAKEN, ANSWERED)
+    monkeypatch.setenv("RABASKA_SUBMIT_SECONDS", "0.5")
+    Path(cluster.run.answers).mkdir()
+    Path(cluster.run.answers, "m.begun-0").touch()  # and was killed then
+
+    again = cluster.submit("--since", "", "--mark", "m")
+    anew = cluster.submit("--since", "")
+
+    assert (again.returncode, anew.returncode, anew.stdout) == (1, 0, "41\n")
+    assert "no job was submitted" in again.stderr
+    assert cluster.tries == 1
+
+
 def test_who_was_overtaken_before_it_began_submits_nothing(cluster):
     """The laptop was killed when it had just asked; `resume` came before the asked one began."""
     cluster.behaves(TAKEN, ANSWERED)

@@ -113,6 +113,30 @@ def test_links_into_a_folder_that_was_renamed_lead_to_its_new_place(run: RunFold
     assert os.readlink(Path(run.output(2), "elsewhere")) == "/etc/hostname"
 
 
+def test_a_job_killed_while_it_leads_links_on_hides_no_results_and_breaks_no_link(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a hundred thousand files on NFS that takes minutes."""
+    create_run.lead_to_carried(run)
+    hold_elsewhere(run)
+    Path(run.output(1), "step-9.pt").write_text("state")
+    Path(run.output(1), "latest.pt").symlink_to(Path(run.output(1), "step-9.pt"))
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "readlink", killed)
+        with pytest.raises(KeyboardInterrupt):
+            lease.claim(run, 1, "8", TTL)
+
+    assert Path(run.carried(2), "output", "step-9.pt").read_text() == "state"  # as `fetch` looks
+    holding = lease.claim(run, 2, "9", TTL)
+    assert holding is not None
+    holding.end()
+    assert Path(run.output(3), "latest.pt").read_text() == "state"
+
+
 def test_nothing_is_renamed_after_a_holder_of_which_nothing_is_left(run: RunFolder) -> None:
     led_to(run)
     hold_elsewhere(run)

@@ -51,11 +51,11 @@ def newest_valid(
     not given an older checkpoint, or none, because the newest cannot be read: Unreadable.
     """
     problems = []  # type: List[OSError]
-    found = list(everything(folder, patterns, problems.append))
+    present = list(everything(folder, patterns, problems.append))
     if set_aside and problems:
         raise _unreadable(folder, problems[0])
     known = Earlier(looks=looks, changed=lambda path: _folder_changed(folder, path))
-    for candidate in in_order(found, save_slots.read(folder), known):
+    for candidate in in_order(present, save_slots.read(folder), known):
         path = os.path.join(folder, candidate.path)
         try:
             why = validity.check(path, deep=deep)
@@ -92,9 +92,9 @@ def everything(folder: str, patterns: List[str], unread: Unread = ignored) -> It
     inside = tuple(os.path.join(one.path, "") for one in whole if not one.shared)
     parts = {os.path.join(one.path, name) for one in whole if one.shared for name in one.files}
     parts.update(path for one in indexed for path in [one.path] + one.data)
-    for found in candidates(folder, patterns, unread):
-        if not found.path.startswith(inside) and found.path not in parts:
-            yield found
+    for candidate in candidates(folder, patterns, unread):
+        if not candidate.path.startswith(inside) and candidate.path not in parts:
+            yield candidate
     yield from (Candidate(one.path, one.size, one.mtime_ns) for one in whole)
     yield from (Candidate(one.path, one.size, one.mtime_ns) for one in indexed)
     yield from committed(folder, unread)
@@ -103,10 +103,10 @@ def everything(folder: str, patterns: List[str], unread: Unread = ignored) -> It
 def _of_tensorflow(
     folder: str, patterns: List[str], unread: Unread
 ) -> Iterator[tensorflow.TensorFlowSave]:
-    for found in tensorflow.below(folder, unread):
-        paths = [found.path] + found.data
+    for candidate in tensorflow.below(folder, unread):
+        paths = [candidate.path] + candidate.data
         if _usual(patterns) or any(matches(path, patterns) for path in paths):
-            yield found
+            yield candidate
 
 
 def _usual(patterns: List[str]) -> bool:
@@ -118,10 +118,10 @@ def _of_libraries(folder: str, patterns: List[str], unread: Unread) -> Iterator[
 
     Their names need not fit the usual patterns: nothing else looks like them.
     """
-    for found in folder_formats.below(folder, unread):
-        paths = [found.path] + [os.path.join(found.path, name) for name in found.files]
+    for candidate in folder_formats.below(folder, unread):
+        paths = [candidate.path] + [os.path.join(candidate.path, name) for name in candidate.files]
         if _usual(patterns) or any(matches(path, patterns) for path in paths):
-            yield found
+            yield candidate
 
 
 def candidates(folder: str, patterns: List[str], unread: Unread = ignored) -> Iterator[Candidate]:

@@ -32,8 +32,8 @@ def is_one(path: str) -> bool:
 
 
 def _data_of(name: str, names: List[str]) -> List[str]:
-    found = [_DATA.fullmatch(each) for each in names]
-    return sorted(each.group(0) for each in found if each and each.group(1) + _INDEX == name)
+    matches = [_DATA.fullmatch(other) for other in names]
+    return sorted(part.group(0) for part in matches if part and part.group(1) + _INDEX == name)
 
 
 def as_given(path: str) -> str:
@@ -44,7 +44,7 @@ def as_given(path: str) -> str:
 def parts(path: str) -> List[str]:
     """All files of a checkpoint, the index last."""
     above, name = os.path.split(path)
-    return [os.path.join(above, each) for each in _data_of(name, os.listdir(above))] + [path]
+    return [os.path.join(above, part) for part in _data_of(name, os.listdir(above))] + [path]
 
 
 def below(folder: str, unread: Unread) -> Iterator[TensorFlowSave]:
@@ -56,12 +56,12 @@ def below(folder: str, unread: Unread) -> Iterator[TensorFlowSave]:
             if data:
                 above = os.path.relpath(parent, folder)
                 try:
-                    states = [os.stat(os.path.join(parent, each)) for each in data + [name]]
+                    states = [os.stat(os.path.join(parent, part)) for part in data + [name]]
                 except OSError as problem:
                     if not holds_nothing(problem):
                         unread(problem)
                     continue
-                paths = [os.path.normpath(os.path.join(above, each)) for each in data + [name]]
+                paths = [os.path.normpath(os.path.join(above, part)) for part in data + [name]]
                 size = sum(state.st_size for state in states)
                 yield TensorFlowSave(paths[-1], paths[:-1], size, states[-1].st_mtime_ns)
 
@@ -75,7 +75,7 @@ def check(path: str) -> Optional[str]:
         if stream.read() != _MAGIC:
             return "it is cut short: the end of the index is missing"
     data = _data_of(name, os.listdir(above))
-    of = {each[-5:] for each in data}
+    of = {part[-5:] for part in data}
     for count in of if len(of) == 1 else ():
         for number in range(int(count)):
             wanted = "{}.data-{:05d}-of-{}".format(name[: -len(_INDEX)], number, count)

@@ -10,6 +10,7 @@ from .. import files, own_program
 from ..data import stage
 from ..record import chain_rule, events, jobs, lease, plan, resume_evidence
 from ..record.events import EventLog, say
+from ..record.phases import BUILDING, STAGING, PhaseLog, script_seconds
 from ..record.run_folder import RunFolder
 from . import (
     copy_files,
@@ -36,6 +37,8 @@ from .this_job import (
 
 HELD_BY_ANOTHER = 75  # "try again later", as sysexits.h spells it
 
+_BEGAN = time.monotonic()
+_WORTH_TELLING = 1.0  # seconds of the job's script before this program
 _ANOTHER_LOOK = 0.5  # seconds; this node may remember for a while what others changed
 _UNTIL_ENDED = 120.0  # seconds for a scheduler that said it would end the job
 _RESERVED = 16384  # bytes set aside, so that a full disk cannot swallow the record of the end
@@ -117,9 +120,21 @@ def carry_held(
     look = interruptions.planned_for(run, run_plan, holding.job, reasons)
     told = told_to_end(run, signals, deadline)
     try:
-        return carry(Work(run, run_plan, this_job, holding, event_log, deadline, look, told))
+        phases = begun_phases(run, holding)
+        return carry(
+            Work(run, run_plan, this_job, holding, event_log, deadline, look, told, phases)
+        )
     finally:
         holding.end()
+
+
+def begun_phases(run: RunFolder, holding: lease.Lease) -> PhaseLog:
+    log = PhaseLog(run, holding.job, may_write=lambda: not holding.lost())
+    spent = script_seconds(_BEGAN)
+    if spent >= _WORTH_TELLING:
+        log.spent(BUILDING, spent)
+    log.enter(STAGING)
+    return log
 
 
 def nothing_to_do(run: RunFolder, verdict: chain_rule.ChainVerdict) -> int:
@@ -163,7 +178,8 @@ def carry(work: Work) -> int:
     except OSError as problem:
         if end is not None:  # the program did run, and only its folder is left to be cleaned
             say("cleaning up failed: {}".format(problem))
-        end = end or ProgramEnd(chain_rule.STAGING_FAILED, str(problem))
+        remedy = str(getattr(problem, "remedy", ""))
+        end = end or ProgramEnd(chain_rule.STAGING_FAILED, str(problem), remedy=remedy)
         if not looked:  # it did nothing, so what can be read now is no progress of its own
             found = jobs.newest(work.run, work.job, work.plan.patterns)
     finish.despite_bugs(None, files.remove_if_there, reserve)
@@ -171,6 +187,7 @@ def carry(work: Work) -> int:
     if work.lease.superseded:
         end = ProgramEnd(chain_rule.SUPERSEDED, work.lease.lost(), end.exit_code, end.signal)
     finish.despite_bugs(None, interruptions.damage_if_planned, work)
+    work.phases.end()
     finish.write_end(work, found, end)
     if end.how != chain_rule.SUPERSEDED:
         finish.conclude(work, end)

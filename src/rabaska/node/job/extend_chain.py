@@ -179,7 +179,12 @@ def report_not_extended(work: Work, why: str, count: int) -> None:
 EXCLUDE = "RABASKA_EXCLUDE"  # the scheduler's own command, with NODES in it; "" where it has none
 LIST = "RABASKA_NODES"  # a command that lists nodes, each with what it has: `n1,8,64000,gpu:1,`
 _EXCLUDE_PATIENCE = 30.0  # seconds with a scheduler that does not answer
-_BY_THE_NODE = (chain_rule.CRASHED, chain_rule.STAGING_FAILED)
+_BY_THE_NODE = (
+    chain_rule.CRASHED,
+    chain_rule.STAGING_FAILED,
+    chain_rule.DISK_FULL,
+    chain_rule.NO_GPU,
+)
 
 
 def failed_on(run: RunFolder) -> List[str]:

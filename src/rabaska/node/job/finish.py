@@ -25,6 +25,14 @@ Found = TypeVar("Found")
 
 NOT_READY = 1  # exit code of an agent whose program could not start, or whose results are lost
 _PATIENCE = 30.0  # seconds with a scheduler that does not answer
+# Ends of which the scheduler is told, by the exit code of the program.
+_FAILED = (
+    chain_rule.CRASHED,
+    chain_rule.OUT_OF_MEMORY,
+    chain_rule.OVER_QUOTA,
+    chain_rule.DISK_FULL,
+    chain_rule.NO_GPU,
+)
 
 
 def write_end(work: Work, found: jobs.Saved, end: ProgramEnd) -> None:
@@ -59,6 +67,7 @@ def write_end(work: Work, found: jobs.Saved, end: ProgramEnd) -> None:
         tracks=step_tracks.to_json(own),
         resumption=dict(judged._asdict()),
         missing=list(end.missing),
+        used=end.used,
     )
     still = despite_bugs("", standstill.shown, work.run, work.job, work.plan.progress, own, ended)
     if still:
@@ -179,6 +188,6 @@ def exit_code(end: ProgramEnd) -> int:
         chain_rule.NOT_KEPT,
     ):
         return NOT_READY
-    if end.how != chain_rule.CRASHED:
+    if end.how not in _FAILED:
         return 0
     return end.exit_code if end.exit_code is not None else 128 + (end.signal or 0)

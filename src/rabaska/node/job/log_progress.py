@@ -11,7 +11,7 @@ import time
 from typing import Callable, List, Optional, Tuple
 
 from ..files import Json
-from ..record import forecast, jobs, metrics, printed_progress, resume_evidence
+from ..record import forecast, jobs, metrics, phases, printed_progress, resume_evidence
 from ..record.events import say
 from ..record.run_forecast import terms_of
 from . import extend_chain
@@ -36,6 +36,7 @@ class LogProgress:
         self._last: Optional[float] = None
         self._warned = False
         self._grown = False
+        self._trains = False
         self._over = threading.Event()
         self._thread: Optional[threading.Thread] = None
 
@@ -63,8 +64,15 @@ class LogProgress:
         lines = metrics.tail(work.run, work.job)
         if not metrics.watched(lines):
             lines += self._note(now)
+        if metrics.watched(lines) or self._last is not None:
+            self._began_training()
         if self._terms is not None:
             self._judge(lines, self._terms, now)
+
+    def _began_training(self) -> None:
+        if not self._trains and self._work.stop_reason() is None:
+            self._work.phases.enter(phases.TRAINING)
+        self._trains = True
 
     def _judge(self, lines: List[Json], terms: forecast.Terms, now: float) -> None:
         passed = (now - terms.begun) / max(terms.seconds, 1.0)

@@ -13,15 +13,27 @@ import sys
 from contextlib import contextmanager
 from typing import Iterator, List, Optional
 
-from .. import own_program
+from .. import files, own_program, timed_command
 from ..data import pack_format, stage
 from ..record import plan
 from ..record.events import say
 from ..record.run_folder import RunFolder
-from . import job_folder, launch, prepare_program, program_process, stage_datasets, unpacked_code
-from .this_job import Work
+from . import (
+    finish,
+    job_folder,
+    keep_results,
+    launch,
+    prepare_program,
+    program_process,
+    results,
+    stage_datasets,
+    unpacked_code,
+)
+from .this_job import Work, say_in_log
 
 _PATIENCE = 60.0  # seconds with nodes that do not answer
+_BEFORE = "before.json"  # beside the code: what lay in it before the program started
+_OURS = "rabaska: "
 
 Step = Optional["subprocess.Popen[bytes]"]
 
@@ -45,7 +57,11 @@ def stage_here(run: RunFolder, job: int, local: str) -> int:
         job_folder.job_folder(os.path.dirname(local))
         with open(_made_by(local), "w"):
             pass
-        prepare_program.place_code(run, run_plan, run.place(job), os.path.join(local, "code"))
+        code = os.path.join(local, "code")
+        prepare_program.place_code(run, run_plan, run.place(job), code)
+        # Pairs, because names that are no UTF-8 cannot be keys.
+        before = sorted([path, list(state)] for path, state in unpacked_code.listing(code).items())
+        files.write_json(os.path.join(local, _BEFORE), {"files": before})
         stage_datasets.place(run, run_plan, local)
     except (
         OSError,
@@ -62,9 +78,27 @@ def stage_here(run: RunFolder, job: int, local: str) -> int:
 def clean_here(run: RunFolder, job: int, local: str) -> int:
     program_process.end_left_by(program_process.tag(run, job))
     if os.path.exists(_made_by(local)):
+        finish.despite_bugs(None, _name_what_goes, local)
         stage.remove(local)
     job_folder.remove_guest(os.path.dirname(local))
     return 0
+
+
+def _name_what_goes(local: str) -> None:
+    """Only the first node's files beside the code are kept: a run must not lose others unnoticed.
+
+    A program that saves a part of its state on each node may have meant to resume from them.
+    """
+    told = files.read_json(os.path.join(local, _BEFORE))
+    if told is None:
+        return  # its staging was broken off
+    before = {path: tuple(state) for path, state in told["files"]}
+    left = list(results.new_files(os.path.join(local, "code"), before))
+    if left:
+        words = "{} new in the code folder on {}, which is not the first node, not kept: {}; {}"
+        counted = "1 file" if len(left) == 1 else "{} files".format(len(left))
+        hint = "save to {output} or {checkpoints}, which all nodes share"
+        say(words.format(counted, socket.gethostname(), keep_results.some(left), hint))
 
 
 def _made_by(local: str) -> str:
@@ -101,17 +135,20 @@ def left_clean(work: Work, local: str) -> Iterator[None]:
         yield
     finally:
         if work.plan.launch.nodes > 1:
-            _clean(_on_every_node(work, "clean", local))
+            _clean(work, _on_every_node(work, "clean", local))
 
 
-def _clean(words: List[str]) -> None:
+def _clean(work: Work, words: List[str]) -> None:
     try:
-        code = subprocess.call(words, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
-    except (OSError, subprocess.TimeoutExpired) as problem:
+        answer = timed_command.run(words, _PATIENCE, stderr=None)
+    except OSError as problem:
         say("could not clean up other nodes: {}".format(problem))
         return
-    if code != 0:
-        say("could not clean up other nodes: exit code {}".format(code))
+    for line in answer.output.decode("utf-8", "replace").splitlines():
+        own, said = line.startswith(_OURS), line[len(_OURS) :]
+        say_in_log(work, said) if own else print(line, flush=True)
+    if answer.exit_code != 0:
+        say("could not clean up other nodes: exit code {}".format(answer.exit_code))
 
 
 def _on_every_node(work: Work, word: str, local: str) -> List[str]:

@@ -107,6 +107,12 @@ _READABLE = 120.0  # seconds for storage that refuses what may be the newest che
 _ANOTHER_TRY = 1.0
 
 
+class CheckpointsLost(OSError):
+    """All that earlier jobs saved is gone or damaged, and no program of the run did that."""
+
+    remedy = "put it back, then `rabaska resume`; without it, `rabaska resume` starts over"
+
+
 def choose_checkpoint(work: Work) -> jobs.Saved:
     """The newest valid checkpoint, noted in begun.json; damaged ones are set aside."""
 
@@ -120,6 +126,8 @@ def choose_checkpoint(work: Work) -> jobs.Saved:
         missing = learned_patterns.learn(work.run, work.job - 1, work.plan.patterns)
         known = work.plan.patterns + ([missing.pattern] if missing else [])
         found = jobs.newest(work.run, work.job, known, damaged) if missing else None
+    if found is None and not work.plan.cuts:  # a rehearsal damages them itself
+        _refuse_to_start_over(work.run, work.job)
     begun = jobs.read_begun(work.run, work.job)
     if begun is not None:
         begun = begun._replace(
@@ -131,6 +139,22 @@ def choose_checkpoint(work: Work) -> jobs.Saved:
         )
         jobs.write_begun(work.run, begun)
     return found
+
+
+def _refuse_to_start_over(run: RunFolder, job: int) -> None:
+    """CheckpointsLost if the last program left a checkpoint: a site has deleted it since, perhaps.
+
+    Who resumed the run after that job knows. A program may remove its own checkpoints.
+    """
+    for number in range(job - 1, jobs.forgiven(run), -1):
+        begun, ended = jobs.read_begun(run, number), jobs.read_ended(run, number)
+        if begun is None or not begun.ready:
+            continue  # its program was not started
+        if ended is not None and ended.checkpoint is not None:
+            told = "{}, which job {} left, is gone or damaged, and there is no other checkpoint: {}"
+            path, why = ended.checkpoint["path"], "the run would start over"
+            raise CheckpointsLost(told.format(path, number, why))
+        return
 
 
 def _newest(work: Work, damaged: newest_checkpoint.Report) -> jobs.Saved:

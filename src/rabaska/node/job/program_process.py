@@ -8,6 +8,7 @@ import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from .. import environment_variables, private_files, processes
+from ..files import Json
 from ..record import chain_rule
 from ..record.run_folder import RunFolder
 from .stop_signals import Stop
@@ -44,6 +45,7 @@ class ProgramEnd(NamedTuple):
     stop: Optional[Stop] = None  # why it had been asked to stop, if it had
     remedy: str = ""  # what to do about it, where that is known
     missing: Sequence[str] = ()  # files that it left beside its code and that could not be kept
+    used: Optional[Json] = None  # what it used of its node (see `used_resources`)
 
 
 def start(

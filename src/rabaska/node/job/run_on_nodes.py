@@ -47,6 +47,8 @@ _LAST_WORDS = 10.0  # seconds for what was started to end
 _SAVING = 60.0  # seconds to end like one that asked to be started again: it may still be saving
 _LOOK = 0.1
 _FAILED = 1
+_MEETING = "meeting-"  # begins the name of a file
+_LONGEST_MEETING = 3600.0  # seconds; whoever waits for nodes gives up long before
 _MOST_UNPROVEN = 64  # ours say who they are at once; `select` cannot watch a thousand
 
 
@@ -279,8 +281,9 @@ def _key_file(work: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
     program = own_program.program_path()
     folder = os.path.dirname(program) if os.path.isfile(program) else None
     key = uuid.uuid4().hex + uuid.uuid4().hex
-    descriptor, path = tempfile.mkstemp(prefix="meeting-", dir=folder)
+    descriptor, path = tempfile.mkstemp(prefix=_MEETING, dir=folder)
     try:
+        _remove_left(path)
         with os.fdopen(descriptor, "w") as stream:
             json.dump({"key": key, "work": work}, stream)
             stream.flush()
@@ -288,6 +291,19 @@ def _key_file(work: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
         yield path, key
     finally:
         os.unlink(path)
+
+
+def _remove_left(path: str) -> None:
+    """Remove what those left beside `path` who were killed before all nodes had come: secrets,
+    perhaps. No clock but that of the storage tells how old it is."""
+    folder, now = os.path.dirname(path), os.stat(path).st_mtime
+    for name in os.listdir(folder):
+        other = os.path.join(folder, name)
+        try:
+            if name.startswith(_MEETING) and os.lstat(other).st_mtime < now - _LONGEST_MEETING:
+                os.unlink(other)
+        except OSError:
+            continue  # another was quicker, or it is somebody else's
 
 
 def _print(content: bytes) -> None:

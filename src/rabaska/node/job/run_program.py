@@ -9,9 +9,10 @@ from typing import Dict, Optional
 
 from .. import files, processes
 from ..data import free_space, pack_format
-from ..record import chain_rule, jobs, secrets_file, step_tracks
+from ..record import chain_rule, jobs, phases, secrets_file, step_tracks
 from ..record.events import say
 from . import (
+    failure_cause,
     finish,
     keep_results,
     launch,
@@ -36,6 +37,7 @@ from .this_job import (
     seconds_for_records,
     seconds_to_save,
 )
+from .used_resources import MemoryUse, UsedResources
 
 
 def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
@@ -85,6 +87,7 @@ def watch_program(
     )
     rescue.start(rescue_checkpoints.seconds(), may_write=lambda: not work.lease.lost())
     progress = finish.despite_bugs(None, start_progress, work)
+    used = finish.despite_bugs(None, start_counting, work)
     finish.despite_bugs(None, node_checks.try_once, work)
     clock, grace = work.lease.clock.now, work.plan.grace
     stops = NotedStops(work, data)
@@ -97,11 +100,14 @@ def watch_program(
     if first_end.stop is None and end.stop is not None and process.returncode < 0:
         finish.despite_bugs(None, wait_for_saves, work, seconds_to_save(grace, rescue.needed()))
     end = finish.despite_bugs(end, with_first_failure, work, end)
+    end = finish.despite_bugs(end, with_cause, work, used, os.path.dirname(code), end)
     end = finish.despite_bugs(end, with_damaged_data, work, data, end)
     rescue.end()
     if progress is not None:
         progress.end()
+    end = finish.despite_bugs(end, with_used, used, end)
     until = stops.ends(end.stop)
+    work.phases.enter(phases.KEEPING)
     finish.despite_bugs(None, end_left_processes, work, process, end)
     return keep_results.keep_results(work, code, before, lambda: clock() < until, end)
 
@@ -122,6 +128,29 @@ def start_progress(work: Work) -> Optional[log_progress.LogProgress]:
     progress = log_progress.LogProgress(work)
     progress.start(may_write=lambda: not work.lease.lost())
     return progress
+
+
+def start_counting(work: Work) -> Optional[UsedResources]:
+    used = UsedResources(shared=work.plan.origin.cluster == "here")
+    used.start()
+    return used
+
+
+def with_cause(
+    work: Work, used: Optional[UsedResources], local: str, end: ProgramEnd
+) -> ProgramEnd:
+    memory = used.memory() if used is not None else MemoryUse()
+    found = failure_cause.with_cause(end, work.run, work.job, work.plan, memory, local)
+    if found.how != end.how:
+        say_in_log(work, "{}: {}; {}".format(found.how, found.reason, found.remedy))
+    return found
+
+
+def with_used(used: Optional[UsedResources], end: ProgramEnd) -> ProgramEnd:
+    if used is None:
+        return end
+    used.end()
+    return end._replace(used=used.to_json())
 
 
 def with_first_failure(work: Work, end: ProgramEnd) -> ProgramEnd:
@@ -171,6 +200,7 @@ def start_program(
         log, listens = work.run.log(work.job), launch.through_tasks(how)
         process = program_process.start(words, code, environment, log, listens)
     work.event_log.note("started", command=words, pid=process.pid)
+    work.phases.enter(phases.LOADING)
     if environment[program_environment.SWITCH] == "1":
         program_environment.note_if_unwatchable(words, work.run, work.job, time.time())
     return process
@@ -206,6 +236,7 @@ class NotedStops:
             self._asked = self._work.lease.clock.now()
             say("asking the program to stop: {}".format(stop.reason))
             self._work.event_log.note("asked to stop", why=stop.reason)
+            self._work.phases.enter(phases.SAVING)
         return stop
 
     def _look(self) -> Optional[Stop]:

@@ -34,6 +34,9 @@ class PlacedDataset(NamedTuple):
     arriving: bool  # whether shards may still be on their way
 
 
+Moved = Callable[[str, int, int], None]  # of which dataset, bytes so far, bytes in all
+
+
 class DatasetRequest(NamedTuple):
     """One dataset that wants a place."""
 
@@ -41,6 +44,11 @@ class DatasetRequest(NamedTuple):
     pack: str  # its folder in the store
     manifest: pack_format.Manifest
     target: str  # a folder of its own in the job's space
+    moved: Optional[Moved] = None
+
+    def progress(self, files: int, size: int) -> None:
+        if self.moved is not None:
+            self.moved(self.dataset.name, size, self.size)
 
     @property
     def size(self) -> int:
@@ -56,7 +64,7 @@ def stage_data(work: Work, local: str) -> Dict[str, str]:
     began = time.monotonic()
     # All nodes of a job are told the same path, so each must do the same.
     alone = work.plan.launch.nodes == 1
-    placed = place(work.run, work.plan, local, freely=alone)
+    placed = place(work.run, work.plan, local, freely=alone, moved=work.phases.moved)
     for one in placed:
         say("data: {}".format(placement_line(one)))
     if placed:
@@ -80,7 +88,9 @@ def placement_line(one: PlacedDataset) -> str:
     return "{}, staged in {:.1f} s".format(size, one.seconds)
 
 
-def place(run: RunFolder, plan: Plan, local: str, *, freely: bool = False) -> List[PlacedDataset]:
+def place(
+    run: RunFolder, plan: Plan, local: str, *, freely: bool = False, moved: Optional[Moved] = None
+) -> List[PlacedDataset]:
     """Stage every dataset, below `local` or, when we may choose freely, where it is best."""
     nearby = folders_here(plan.nearby) if freely else Nearby()
     placed = []
@@ -90,7 +100,8 @@ def place(run: RunFolder, plan: Plan, local: str, *, freely: bool = False) -> Li
         target = os.path.join(local, "staged", dataset.name)
         os.makedirs(target, exist_ok=True)
         try:
-            request = DatasetRequest(dataset, pack, pack_format.load_manifest(pack), target)
+            manifest = pack_format.load_manifest(pack)
+            request = DatasetRequest(dataset, pack, manifest, target, moved)
             put = _place_freely(request, nearby) if freely else _place_locally(request)
         except pack_format.BadPack as problem:
             problem.remedy = _repair(plan, dataset.pack)
@@ -141,7 +152,7 @@ def folders_here(nearby: Nearby) -> Nearby:
 
 
 def _place_locally(request: DatasetRequest) -> PlacedDataset:
-    path = stage.stage(request.pack, request.target, request.dataset.mode)
+    path = stage.stage(request.pack, request.target, request.dataset.mode, request.progress)
     return _placed(request, path, tier_choice.kind_of(request.target))
 
 
@@ -153,7 +164,8 @@ def _place_freely(request: DatasetRequest, nearby: Nearby) -> PlacedDataset:
         if tier is None:
             raise _no_room(request)
         own = request.target if tier.folder == disk else _own_folder(request, tier.folder)
-        return _placed(request, stage.stage(request.pack, own), tier_choice.kind_of(own))
+        path = stage.stage(request.pack, own, progress=request.progress)
+        return _placed(request, path, tier_choice.kind_of(own))
     if tier is None or tier_choice.on_one_disk(request.pack, tier.folder):
         left = stage.link(request.pack, request.target)
         if request.size < _READ_THROUGH * free_memory():

@@ -7,6 +7,7 @@ from typing import Callable, Mapping, NamedTuple, Optional
 from ..record import chain_rule
 from ..record.events import EventLog, say
 from ..record.lease import Lease
+from ..record.phases import PhaseLog
 from ..record.plan import Plan
 from ..record.run_folder import RunFolder
 from . import stop_signals
@@ -38,6 +39,7 @@ class Work(NamedTuple):
     deadline: Deadline
     stop_reason: Look
     end_signal: Look  # whether the job was told to end, whatever the clock says
+    phases: PhaseLog
 
     @property
     def job(self) -> int:

@@ -1,19 +1,24 @@
 """The jobs of a run as `report` lists them: how each began and ended, and what it printed."""
 
 import os
+import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from ..record import (
     chain_rule,
     jobs,
+    phases,
     plan,
     printed_progress,
     resume_evidence,
+    scheduler_output,
 )
 from ..record.printed_line import Found
 from ..record.run_folder import RunFolder
 
 Json = Dict[str, Any]
+
+_SILENT = 15.0  # seconds; a job gives a sign of life every two
 
 
 def job_reports(
@@ -47,9 +52,28 @@ def _job(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
         told[name] = getattr(begun, name, None)
     for name in ("ended", "how", "reason", "exit_code", "signal"):
         told[name] = getattr(ended, name, None)
+    told["phase"] = phases.read(run, number)
+    told["used"] = getattr(ended, "used", None)
     if ended is None:
         told["how"] = chain_rule.LOST if alive is False else chain_rule.RUNNING
+        memory = ended_for_memory(run, number, alive)
+        if memory:
+            told.update(how=chain_rule.OUT_OF_MEMORY, reason=memory)
     return told
+
+
+def ended_for_memory(run: RunFolder, number: int, alive: Optional[bool]) -> str:
+    """What its scheduler said when it ended the job, and its agent, for its memory; else "".
+
+    A job that was queued again adds to the same file: one that gives signs of life is not over.
+    """
+    begun = jobs.read_begun(run, number)
+    if alive or begun is None or jobs.read_ended(run, number) is not None:
+        return ""
+    heard = time_written(run.heartbeat(number)) or 0.0
+    if alive is None and time.time() - heard < _SILENT:
+        return ""
+    return scheduler_output.memory_line(run, begun.id)
 
 
 def _beginning(run: RunFolder, number: int, run_plan: plan.Plan) -> Json:

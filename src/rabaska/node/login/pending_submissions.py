@@ -41,9 +41,9 @@ class SubmitAnswer(NamedTuple):
 
 
 def remember(run: RunFolder, mark: str, answer: SubmitAnswer, after: str = "") -> None:
-    told = {"submission": mark, "after": after, "answered": time.time()}  # type: Json
-    told.update(answer._asdict())
-    files.append_line(run.submissions, told)
+    record = {"submission": mark, "after": after, "answered": time.time()}  # type: Json
+    record.update(answer._asdict())
+    files.append_line(run.submissions, record)
 
 
 def run_noting(run: RunFolder, words: List[str], mark: str) -> SubmitAnswer:
@@ -77,15 +77,21 @@ def run_noting(run: RunFolder, words: List[str], mark: str) -> SubmitAnswer:
 
 def clear(run: RunFolder, mark: str) -> None:
     """Remove what was noted of a submission whose answer is written down: sites count files."""
-    for ending in (".json", ".out", ".err"):
-        files.remove_if_there(os.path.join(run.answers, mark + ending))
+    for name in os.listdir(run.answers):
+        if name.partition(".")[0] == mark:
+            files.remove_if_there(os.path.join(run.answers, name))
+
+
+def begun_note(run: RunFolder, mark: str, made: int) -> str:
+    """The note of the one process that makes a submission, after it was made `made` times."""
+    return os.path.join(run.answers, "{}.begun-{}".format(mark, made))
 
 
 def settled(run: RunFolder, mark: str = "") -> Json:
     """The last submission, or the one with this mark, when nobody is at it any more."""
     while True:
-        each = [one for one in submissions(run) if mark in ("", one["submission"])]
-        last = each[-1] if each else {}
+        earlier = [one for one in submissions(run) if mark in ("", one["submission"])]
+        last = earlier[-1] if earlier else {}
         if last.get("exit_code") is not None or not is_under_way(run, last):
             return last
         time.sleep(_PAUSE)
@@ -170,11 +176,11 @@ def _orphaned(run: RunFolder, mark: str) -> str:
 
 def _begun(run: RunFolder, mark: str) -> str:
     """The id of a job that began after this submission, and was told to nobody."""
-    each = submissions(run)
-    ours = [one for one in each if one["submission"] == mark]
-    if not ours or ours[0].get("after_job") is None or each[-1] is not ours[0]:
+    earlier = submissions(run)
+    ours = [one for one in earlier if one["submission"] == mark]
+    if not ours or ours[0].get("after_job") is None or earlier[-1] is not ours[0]:
         return ""
-    told = told_ids(each)
+    told = told_ids(earlier)
     for number in run.jobs():
         begun = jobs.read_begun(run, number) if number > int(ours[0]["after_job"]) else None
         job_id = (begun.id if begun else "").partition("_")[0]
@@ -202,9 +208,9 @@ def in_queue(run: RunFolder, find: List[str], mark: str) -> Optional[str]:
     return unknown[0] if unknown else ""
 
 
-def told_ids(each: List[Json]) -> "set[str]":
+def told_ids(earlier: List[Json]) -> "set[str]":
     """Every id that a scheduler gave to the run, with and without the name of its server."""
-    words = " ".join(str(one.get("said") or "") for one in each if one.get("exit_code") == 0)
+    words = " ".join(str(one.get("said") or "") for one in earlier if one.get("exit_code") == 0)
     return {spelled for word in re.split(r"[\s;]+", words) for spelled in _spellings(word)}
 
 
@@ -226,8 +232,8 @@ def waiting(run: RunFolder) -> Optional[Json]:
     `state` is "under way", "lost", or "not taken"; when it is none of them, its answer was found
     and written down.
     """
-    each = submissions(run)
-    last = each[-1] if each else {}
+    earlier = submissions(run)
+    last = earlier[-1] if earlier else {}
     if not last or last.get("exit_code") not in (None, NOT_KNOWN):
         return None
     told = {

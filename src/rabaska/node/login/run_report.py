@@ -19,13 +19,14 @@ from ..record import (
     jobs,
     lease,
     metrics,
+    phases,
     plan,
     resume_evidence,
     submissions,
 )
 from ..record.run_folder import RunFolder
 from ..record.run_forecast import outlook, saving
-from .job_reports import Json, job_reports, last_metrics, time_written
+from .job_reports import Json, ended_for_memory, job_reports, last_metrics, time_written
 
 TAIL_LINES = 20
 TAIL_BYTES = 16 * 1024
@@ -82,9 +83,13 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "submissions": _attempt(problems, "submissions.jsonl", [], _submissions, run),
         "done": os.path.exists(run.done),
         "stop": os.path.exists(run.stop),
+        "moved": _attempt(problems, "MOVED", "", _moved, run),
+        "command": list(run_plan.command) if run_plan else [],
         "verdict": _attempt(problems, "the chain", None, _verdict, run, run_plan, alive, saved),
         "begins_again": _attempt(problems, "the chain", "", _begins_again, run, run_plan),
         "jobs": [job for job, _ in each],
+        "starting": _attempt(problems, "logs", None, phases.starting, run),
+        "restarts": _attempt(problems, "logs", [], phases.restarts, run),
         "data": _attempt(problems, "events.jsonl", [], _staged, run),
         "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
         "metrics": last_metrics([found for _, found in each]),
@@ -145,6 +150,12 @@ def _not_kept(run: RunFolder) -> List[str]:
     return jobs.not_kept(run, run.output(run.holder()))
 
 
+def _moved(run: RunFolder) -> str:
+    """Under which name, and where, the run went on; "" where it did not."""
+    told = files.read_json(run.moved) or {}
+    return "{} on {}".format(told["run"], told["cluster"]) if told else ""
+
+
 def _submissions(run: RunFolder) -> List[Json]:
     return list(submissions.lines(run))
 
@@ -158,7 +169,8 @@ def _verdict(
 ) -> Json:
     # A holder on another machine counts as running: only the scheduler, or a whole lease of
     # watching, could say otherwise.
-    decided = resume_evidence.verdict(run, run_plan, lambda: saved, last_is_over=alive is False)
+    over = alive is False or bool(ended_for_memory(run, run.holder(), alive))
+    decided = resume_evidence.verdict(run, run_plan, lambda: saved, last_is_over=over)
     return dict(decided._asdict())
 
 

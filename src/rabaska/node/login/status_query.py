@@ -32,7 +32,9 @@ JsonObject = Dict[str, Any]
 
 def report_untouched(run: RunFolder) -> Optional[JsonObject]:
     """What `report` would say of the run; None when there is more to tell than this."""
-    if run.holder() != 0 or run.jobs() or os.path.exists(run.stop) or os.listdir(run.logs):
+    if run.holder() != 0 or run.jobs() or os.listdir(run.logs):
+        return None
+    if os.path.exists(run.stop) or os.path.exists(run.moved):
         return None
     try:
         run_plan = plan.load(run)
@@ -50,9 +52,13 @@ def report_untouched(run: RunFolder) -> Optional[JsonObject]:
         "submissions": list(submissions.lines(run)),
         "done": False,
         "stop": False,
+        "moved": "",
+        "command": list(run_plan.command),
         "verdict": dict(chain_rule.verdict([])._asdict()),
         "begins_again": "",
         "jobs": [],
+        "starting": None,
+        "restarts": [],
         "not_kept": [],
         "data": [],
         "checkpoint": None,
@@ -93,7 +99,8 @@ def main(argv: List[str]) -> int:
     open_jobs = said["asked"] or [one for run in open_runs for one in _ids_of(run)]
     answered = said["exit_code"] in asked.get("answers", [0])
     history = _history(asked["history"], open_jobs, said["said"]) if answered else None
-    _print_json({"now": time.time(), "queue": said, "history": history})
+    told = {"now": time.time(), "offset": time.localtime().tm_gmtoff}
+    _print_json(dict(told, queue=said, history=history))
     sys.stdout.flush()
     if __file__.startswith(sys.path[0]) and sys.path[0].endswith(".pyz"):
         from .. import own_program  # the first time; from then on the compiled copy is asked
@@ -174,7 +181,8 @@ def mark_of(run: RunFolder) -> Optional[str]:
     if not (done or ended) or (not done and submissions.is_unanswered(run)):
         return None
     carried = _time_of(os.path.join(run.path, "carried"))
-    return "-".join((_time_of(run.submissions), _time_of(run.stop), done, carried, ended))
+    told = (_time_of(run.submissions), _time_of(run.stop), _time_of(run.moved))
+    return "-".join(told + (done, carried, ended))
 
 
 def _time_of(path: str) -> str:

@@ -27,12 +27,23 @@ from typing import Callable, List, Optional
 from .. import files, processes
 from ..record import jobs
 from ..record.run_folder import RunFolder
-from ..record.submissions import NO_ANSWER, NOT_KNOWN, submissions
-from .pending_submissions import SubmitAnswer, clear, looked_for, remember, run_noting, settled
+from ..record.submissions import NO_ANSWER, NOT_KNOWN, lines, submissions
+from .pending_submissions import (
+    SubmitAnswer,
+    begun_note,
+    clear,
+    looked_for,
+    remember,
+    run_noting,
+    settled,
+)
 from .submit_errors import has_id, is_certain, no_answer
 
 MARK = "{submission}"
 OTHERS = 76  # somebody else submitted the run meanwhile
+
+_STARTING = 60.0  # seconds in which a process writes down what it is about to submit
+_PAUSE = 0.2
 
 
 def main(argv: List[str]) -> int:
@@ -49,6 +60,7 @@ def main(argv: List[str]) -> int:
     options = parser.parse_args(argv)
     options.find, options.mark = shlex.split(options.find), options.mark or uuid.uuid4().hex
     run = RunFolder(options.run)
+    options.made = times_made(run, options.mark)  # before it is looked for: see `_is_first`
 
     answer = answered(run, options.mark)
     if options.once and (answer is None or answer.exit_code != 0):
@@ -94,8 +106,15 @@ def _in_a_process_of_its_own(work: Callable[[], None]) -> str:
         return complaint_of.read().decode("utf-8", "replace")
 
 
+def times_made(run: RunFolder, mark: str) -> int:
+    """How many processes wrote down that they make this submission; all but one were killed."""
+    return sum(line.get("submission") == mark and "pid" in line for line in lines(run))
+
+
 def _submit(run: RunFolder, options: argparse.Namespace) -> None:
     os.makedirs(run.answers, exist_ok=True)
+    if not _is_first(run, options.mark, options.made):
+        return  # its answer is ours
     files.append_line(run.submissions, _intention(run, options))
     quicker = _quicker(run, options)
     if quicker:
@@ -109,6 +128,22 @@ def _submit(run: RunFolder, options: argparse.Namespace) -> None:
     recorded = [one["submission"] for one in submissions(run) if one.get("exit_code") is not None]
     if options.mark in recorded:  # else what was noted remains
         clear(run, options.mark)
+
+
+def _is_first(run: RunFolder, mark: str, made: int) -> bool:
+    """Whether nobody else makes the submission that was made `made` times before.
+
+    The same words may be said again while the process that heard them first is still starting:
+    the storage decides, once. Who comes later waits until the first has written what it is about.
+    """
+    try:
+        os.close(os.open(begun_note(run, mark, made), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        until = time.monotonic() + float(os.environ.get("RABASKA_SUBMIT_SECONDS") or _STARTING)
+        while times_made(run, mark) == made and time.monotonic() < until:
+            time.sleep(_PAUSE)
+        return False
+    return times_made(run, mark) == made  # else it came and went, and removed its note
 
 
 def _intention(run: RunFolder, options: argparse.Namespace) -> files.Json:

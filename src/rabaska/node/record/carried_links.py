@@ -22,21 +22,29 @@ def settle(run: RunFolder, last: int, job: int, *, is_over: bool) -> None:
     if not os.path.islink(name):
         return  # a run of an older version: the claim itself renamed the folder
     place = run.newest_kept()
-    if last and not is_over:
+    is_renamed = last and not is_over
+    if is_renamed:
         os.rename(run.kept(place), run.kept(job))
-        _lead_on(run.kept(job), run.kept(place))
         place = job
+    # At once: until it leads there, nobody finds any results.
     _point(name, os.path.relpath(run.kept(place), os.path.dirname(name)))
+    if is_renamed:
+        _lead_on(run.kept(job))
 
 
-def _lead_on(folder: str, before: str) -> None:
-    """Symbolic links below `folder` that lead to where it was `before` lead there again."""
+def _lead_on(folder: str) -> None:
+    """Symbolic links below `folder` that lead to where it was before lead there again.
+
+    Whenever that was: a job may have been killed while it was at this.
+    """
+    every, here = os.path.dirname(folder) + os.sep, os.path.basename(folder)
     for parent, below, names in os.walk(folder):
         for name in below + names:
             path = os.path.join(parent, name)
             target = os.readlink(path) if os.path.islink(path) else ""
-            if target.startswith(before + os.sep):
-                _point(path, folder + target[len(before) :])
+            was, _, inside = target[len(every) :].partition(os.sep)
+            if target.startswith(every) and was.isdigit() and was != here and inside:
+                _point(path, os.path.join(folder, inside))
 
 
 def _point(link: str, target: str) -> None:

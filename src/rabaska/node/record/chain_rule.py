@@ -18,6 +18,10 @@ SUPERSEDED = "superseded"
 STAGING_FAILED = "staging failed"
 DAMAGED_DATA = "damaged data"
 NO_TIME_LEFT = "no time left"
+OUT_OF_MEMORY = "out of memory"  # of the node or of its GPU
+OVER_QUOTA = "quota exceeded"
+DISK_FULL = "disk full"
+NO_GPU = "no GPU"
 NOT_KEPT = "results missing"  # the program finished, and what it left could not be kept
 LOST = "lost"  # it began, left no record of its end, and its holder is gone
 RUNNING = "running"
@@ -33,7 +37,9 @@ GO_ON_EXIT_CODE = 85  # a program's way to say "there is more to do, start me ag
 
 # The same program ends in the same way again: another job would be spent for nothing. Unless an
 # earlier job could do it: then a bad or busy node, or slow storage, is the likelier reason.
-ITS_OWN_FAULT = (CRASHED, TIME_LIMIT, NO_TIME_LEFT, STAGING_FAILED)
+ITS_OWN_FAULT = (CRASHED, TIME_LIMIT, NO_TIME_LEFT, STAGING_FAILED, DISK_FULL, NO_GPU)
+# Whatever it saved: without a change, the next job would end in the same way.
+ENDS_THE_RUN = (DAMAGED_DATA, OUT_OF_MEMORY, OVER_QUOTA)
 PATIENCE = 3  # jobs in a row that ended before anything was saved
 
 
@@ -86,6 +92,14 @@ ALL_IN_ONE = (
 )
 
 
+_IN_WORDS = {
+    OUT_OF_MEMORY: "ran out of memory",
+    OVER_QUOTA: "could not write",
+    DISK_FULL: "could not write",
+    NO_GPU: "found no GPU",
+}
+
+
 def verdict(
     jobs: Sequence[Job],
     done: bool = False,
@@ -130,8 +144,8 @@ def _decided(
         return ChainVerdict(GO_ON, "the run was resumed after job {}".format(forgiven))
     if last.how == NOT_KEPT:
         return ChainVerdict(GIVE_UP, last.reason, last.remedy)
-    if last.how == DAMAGED_DATA:
-        return _give_up(last, again)  # whatever it saved: the next job would read the same
+    if last.how in ENDS_THE_RUN:
+        return _give_up(last, again)
     if last.started_over:
         # What it saved is the same again: no number of jobs would finish the run.
         return ChainVerdict(GIVE_UP, "it starts over: " + last.started_over, last.remedy)
@@ -167,7 +181,7 @@ def _after_interruption(last: Job, jobs: List[Job], again: Again) -> ChainVerdic
         "{} jobs in a row saved nothing; the last one: {}".format(
             fruitless, last.reason or last.how
         ),
-        _after_many(again),
+        last.remedy or _after_many(again),
     )
 
 
@@ -199,6 +213,12 @@ def _give_up(last: Job, again: Again) -> ChainVerdict:
             GIVE_UP,
             "job {} read damaged data: {}".format(last.number, said),
             last.remedy or "`rabaska data verify` names what is damaged",
+        )
+    if last.how in _IN_WORDS:
+        return ChainVerdict(
+            GIVE_UP,
+            "job {} {}: {}".format(last.number, _IN_WORDS[last.how], said),
+            last.remedy or "`rabaska logs` shows the program's last output",
         )
     if last.how == STAGING_FAILED:
         return ChainVerdict(

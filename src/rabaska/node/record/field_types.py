@@ -42,6 +42,14 @@ ENDED = {
     "resumption": dict,
     "missing": list,
     "standstill": str,
+    "used": dict,
+}  # type: Shape
+USED = {
+    "seconds": NUMBER,
+    "processor": NUMBER,
+    "cores": int,
+    "memory": int,
+    "memory_limit": int,
 }  # type: Shape
 TRACK = {
     "what": str,

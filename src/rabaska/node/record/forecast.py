@@ -67,10 +67,10 @@ class Forecast(NamedTuple):
 def asked_for(command: List[str], unit: str) -> Optional[float]:
     """How many epochs, or steps, the words of a command ask for."""
     for word, following in zip(command, command[1:] + [""]):
-        found = _ASKED.fullmatch(word)
-        if found is None or not found.group(unit) or not (word[0] == "-" or found.group("number")):
+        match = _ASKED.fullmatch(word)
+        if match is None or not match.group(unit) or not (word[0] == "-" or match.group("number")):
             continue
-        number = found.group("number") or following
+        number = match.group("number") or following
         if number.isdigit() and int(number) > 0:
             return float(number)
     return None
@@ -79,10 +79,10 @@ def asked_for(command: List[str], unit: str) -> Optional[float]:
 def pace(lines: List[Json], start: float, command: List[str]) -> Optional[Pace]:
     """What the lines of a job in metrics.jsonl show; None when that is too little."""
     own = metrics.watched(lines)
-    told = [line for line in lines if "at" in line]
+    printed = [line for line in lines if "at" in line]
     if own:
         return _of_watched(own[-1], start, command)
-    return _of_log(told[-1], command) if told else None
+    return _of_log(printed[-1], command) if printed else None
 
 
 def _of_watched(line: Json, start: float, command: List[str]) -> Optional[Pace]:
@@ -135,19 +135,21 @@ def forecast(seen: Pace, terms: Terms, saved: bool = False) -> Forecast:
         every = seen.seconds  # seldom more often, where nothing was seen but a file
     kept = per_job(usable, seen.seconds, every)
     jobs, finishes = _end(seen, terms, kept)
-    told = Forecast(seen.unit, seen.done, seen.total, seen.seconds, round(kept, 3), jobs, finishes)
+    outlook = Forecast(
+        seen.unit, seen.done, seen.total, seen.seconds, round(kept, 3), jobs, finishes
+    )
     ends = finishes is not None and jobs == terms.job
-    return told if ends else _warned(told, seen, terms, every)
+    return outlook if ends else _warned(outlook, seen, terms, every)
 
 
-def in_one_job(told: Forecast, seen: Pace, terms: Terms, why: str) -> Forecast:
+def in_one_job(outlook: Forecast, seen: Pace, terms: Terms, why: str) -> Forecast:
     """The same for a program that begins each job with the first step: more jobs do not help."""
-    if told.finishes is not None and told.jobs == terms.job:
-        return told
-    told = told._replace(jobs=None, finishes=None)
+    if outlook.finishes is not None and outlook.jobs == terms.job:
+        return outlook
+    outlook = outlook._replace(jobs=None, finishes=None)
     has = "a job has {} for training".format(_said(_usable(seen, terms)))
     if seen.total is None:
-        return told._replace(hint=chain_rule.ALL_IN_ONE) if told.stuck else told
+        return outlook._replace(hint=chain_rule.ALL_IN_ONE) if outlook.stuck else outlook
     every = seen.total * seen.seconds
     needed = max(0.0, seen.began - terms.begun) + _SPARE * every + terms.grace
     hint = "ask for one job of {}: `--walltime {}`; or make the program load its checkpoint".format(
@@ -157,7 +159,7 @@ def in_one_job(told: Forecast, seen: Pace, terms: Terms, why: str) -> Forecast:
         hint = "one job of {} would do, but {}: make the program load its checkpoint".format(
             _said(needed), _longest(terms)
         )
-    return told._replace(
+    return outlook._replace(
         stuck="the whole training takes {}, and {}; {}".format(_said(every), has, why), hint=hint
     )
 
@@ -167,11 +169,13 @@ def _usable(seen: Pace, terms: Terms) -> float:
     return max(0.0, terms.seconds - max(0.0, seen.began - terms.begun))
 
 
-def shortage(told: Forecast, submitted: int) -> str:
+def shortage(outlook: Forecast, submitted: int) -> str:
     """Why the chain is too short, in words."""
-    pace = "{} for each {}".format(_said(told.seconds_each), told.unit)
+    pace = "{} for each {}".format(_said(outlook.seconds_each), outlook.unit)
     were = "was" if submitted == 1 else "were"
-    return "with {} it takes {} jobs, and {} {} submitted".format(pace, told.jobs, submitted, were)
+    return "with {} it takes {} jobs, and {} {} submitted".format(
+        pace, outlook.jobs, submitted, were
+    )
 
 
 def per_job(usable: float, seconds: float, every: Optional[float]) -> float:
@@ -204,17 +208,17 @@ def _end(seen: Pace, terms: Terms, kept: float) -> Tuple[Optional[int], Optional
     return terms.job + more, begins + starting + last * seen.seconds
 
 
-def _warned(told: Forecast, seen: Pace, terms: Terms, every: Optional[float]) -> Forecast:
+def _warned(outlook: Forecast, seen: Pace, terms: Terms, every: Optional[float]) -> Forecast:
     """With a word on what keeps the chain from advancing, where something does."""
     usable = _usable(seen, terms)
     has = "a job has {} for training".format(_said(usable))
     if every is not None and every > usable:
         why = "it saves every {}, and {}".format(_said(every), has)
-        return told._replace(stuck=why, hint=remedy(seen, terms, every))
-    if every is None and told.unit == EPOCH and told.seconds_each > usable:
-        why = "one epoch takes {}, and {}".format(_said(told.seconds_each), has)
-        return told._replace(stuck=why, hint=remedy(seen, terms, told.seconds_each))
-    return told
+        return outlook._replace(stuck=why, hint=remedy(seen, terms, every))
+    if every is None and outlook.unit == EPOCH and outlook.seconds_each > usable:
+        why = "one epoch takes {}, and {}".format(_said(outlook.seconds_each), has)
+        return outlook._replace(stuck=why, hint=remedy(seen, terms, outlook.seconds_each))
+    return outlook
 
 
 def remedy(seen: Pace, terms: Terms, every: float) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Callable, List, NamedTuple, Optional
 from .. import files
 from ..checkpoints import newest_checkpoint
 from ..checkpoints.save_slots import Look
-from . import chain_rule, field_types
+from . import chain_rule, field_types, out_of_memory, scheduler_output
 from .run_folder import RunFolder
 
 _LOOKS = 5  # more jobs than may pass without a save
@@ -44,6 +44,7 @@ class Ended(NamedTuple):
     resumption: Optional[files.Json] = None  # whether it went on (see `resumption`)
     missing: Optional[List[str]] = None  # files that it left and that could not be kept
     standstill: Optional[str] = None  # what shows that it got no further (see `standstill`)
+    used: Optional[files.Json] = None  # of its node (see `used_resources`)
 
 
 def write_begun(run: RunFolder, begun: Begun) -> None:
@@ -74,20 +75,21 @@ def read_ended(run: RunFolder, job: int) -> Optional[Ended]:
     return ended._replace(
         resumption=field_types.fitting(ended.resumption or {}, field_types.JUDGED) or None,
         missing=missing or None,
+        used=field_types.fitting(ended.used or {}, field_types.USED) or None,
     )
 
 
 def damaged(run: RunFolder) -> List[str]:
     """The records of jobs that are there and cannot be read, as they are called in the run."""
-    found = []  # type: List[str]
+    paths = []  # type: List[str]
     for number in run.jobs():
         for path, record in (
             (run.begun(number), read_begun(run, number)),
             (run.ended(number), read_ended(run, number)),
         ):
             if record is None and os.path.exists(path):
-                found.append(os.path.relpath(path, run.path))
-    return found
+                paths.append(os.path.relpath(path, run.path))
+    return paths
 
 
 def _is_damaged(saved: Saved) -> bool:
@@ -104,9 +106,9 @@ def _read(path: str) -> Optional[files.Json]:
 
 
 def _fields(kind: Any, value: files.Json, job: int) -> files.Json:
-    found = {name: value.get(name) for name in kind._fields}
-    found["job"] = job
-    return found
+    fields = {name: value.get(name) for name in kind._fields}
+    fields["job"] = job
+    return fields
 
 
 def history(
@@ -121,13 +123,13 @@ def history(
     last job left no record of its end; then what it saved shows on disk alone.
     """
     holder = run.holder()
-    found = [
+    ended = [
         _job(run, number, newest, running=number == holder and not last_is_over)
         for number in range(1, holder + 1)
     ]
-    if judged is not None and found and found[-1].how == chain_rule.LOST:
-        found[-1] = _begun_anew(found[-1], judged(holder))
-    return found
+    if judged is not None and ended and ended[-1].how == chain_rule.LOST:
+        ended[-1] = _begun_anew(ended[-1], judged(holder))
+    return ended
 
 
 def _begun_anew(job: chain_rule.Job, judged: Optional[files.Json]) -> chain_rule.Job:
@@ -154,6 +156,10 @@ def _job(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool
     if running:
         return chain_rule.Job(number, chain_rule.RUNNING)
     begun = read_begun(run, number)
+    memory = scheduler_output.memory_line(run, begun.id) if begun is not None else ""
+    if memory:
+        remedy = out_of_memory.remedy(run.name, out_of_memory.asked(run))
+        return chain_rule.Job(number, chain_rule.OUT_OF_MEMORY, False, memory, remedy=remedy)
     reason = "it ended without a record"
     if begun is None or not begun.ready:
         return chain_rule.Job(number, chain_rule.LOST, False, reason)
@@ -184,15 +190,15 @@ def not_kept(run: RunFolder, output: str) -> List[str]:
 
     Who took the run up again knows what was missing by then.
     """
-    found = []  # type: List[str]
+    paths = []  # type: List[str]
     last = max(run.jobs(), default=0)
     for number in range(forgiven(run) + 1, last + 1):
         ended = read_ended(run, number)
         for path in (ended.missing if ended is not None else None) or []:
             # The last version of a file may be missing where an older one was kept.
             if number == last or not os.path.lexists(os.path.join(output, path)):
-                found.append(path)
-    return list(dict.fromkeys(found))
+                paths.append(path)
+    return list(dict.fromkeys(paths))
 
 
 def newest(
@@ -206,7 +212,7 @@ def newest(
     With `damaged` it is read whole, and damaged ones are set aside and told: for the holder of
     the run, before its program starts. Without, a look at sizes and headers is enough.
     """
-    found = newest_checkpoint.newest_valid(
+    checkpoint = newest_checkpoint.newest_valid(
         run.carried(job),
         patterns,
         set_aside=damaged is not None,
@@ -214,10 +220,10 @@ def newest(
         deep=damaged is not None,
         looks=_looks(run, job),
     )
-    return None if found is None else dict(found._asdict())
+    return None if checkpoint is None else dict(checkpoint._asdict())
 
 
 def _looks(run: RunFolder, job: int) -> List[Look]:
     """What lay there before the programs of the last jobs started (see `tracks`)."""
-    found = [_read(run.found(number)) for number in range(job, max(0, job - _LOOKS), -1)]
-    return [each.get("saves") or {} for each in found if each is not None]
+    records = [_read(run.found(number)) for number in range(job, max(0, job - _LOOKS), -1)]
+    return [record.get("saves") or {} for record in records if record is not None]

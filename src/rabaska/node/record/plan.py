@@ -109,6 +109,11 @@ class JobRequest(NamedTuple):
     unmet: Sequence[str] = ()  # what is requested and the scheduler cannot do, in words
 
 
+# Whether the code of a run is exactly that of its commit.
+CLEAN = "clean"
+CHANGED = "changed"
+
+
 class Origin(NamedTuple):
     """Where a run comes from and where it is, for people.
 
@@ -121,6 +126,13 @@ class Origin(NamedTuple):
     cluster: str = ""
     scheduler: str = ""
     created: str = ""  # a time, ISO 8601
+    commit: str = ""  # of the project's git repository; "" outside of one
+    tree: str = ""  # CLEAN, or CHANGED where the code is not exactly that commit's
+    note: str = ""
+    tags: Sequence[str] = ()
+    like: str = (
+        ""  # the run that this one continues or repeats, and its cluster: `cats-7f3a on here`
+    )
 
 
 class Plan(NamedTuple):
@@ -162,6 +174,7 @@ _SHAPE.update(variables=dict, jobs=int, watch=bool)
 
 
 _ORIGIN = dict.fromkeys(Origin._fields, str)  # type: field_types.Shape
+_ORIGIN.update(tags=list)
 _RESOURCES = {
     "walltime": field_types.NUMBER,
     "gpus": int,

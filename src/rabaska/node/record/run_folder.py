@@ -3,7 +3,7 @@
 <store>/packs/<name>-<digest>/   code/<digest>.tar   envs/<digest>/   node/<digest>.pyz
 <store>/nodes.json     what a job found out about the nodes, for the laptop
 <store>/runs/<run>/
-  run.json             the resolved plan, written once
+  run.json             the resolved plan; `resume` may write it anew, with other requests
   secrets.json         variables that nobody else may see (see `secrets`), while there is work left
   job.sh               what was submitted
   submissions.jsonl    what was submitted, appended by the submitting side only
@@ -13,7 +13,7 @@
   patterns.json        what checkpoints are called beside what run.json says, found after a job
   logs/job-001.log     what the program printed in job 1
   logs/scheduler-<id>.out  what the scheduler caught around it
-  jobs/001/begun.json, ended.json
+  jobs/001/begun.json, ended.json, phase.json (see `phases`)
   carried/001          a symbolic link to what the program writes; renamed from job to job
   kept/001/            what the program writes; renamed after a job that left no word (see `lease`)
     output/  checkpoints/  saved.jsonl (see `saves.saved`)
@@ -22,6 +22,7 @@
   output               a symbolic link to the newest carried output, for people
   DONE                 the run finished
   STOP                 somebody asked the run to stop
+  MOVED                the run went on elsewhere: {"run", "cluster", "time"}
 """
 
 import os
@@ -88,6 +89,10 @@ class RunFolder(NamedTuple):
         return os.path.join(self.path, "STOP")
 
     @property
+    def moved(self) -> str:
+        return os.path.join(self.path, "MOVED")
+
+    @property
     def output_link(self) -> str:
         return os.path.join(self.path, "output")
 
@@ -102,6 +107,9 @@ class RunFolder(NamedTuple):
 
     def ended(self, job: int) -> str:
         return os.path.join(self.job(job), "ended.json")
+
+    def phase(self, job: int) -> str:
+        return os.path.join(self.job(job), "phase.json")
 
     def found(self, job: int) -> str:
         return os.path.join(self.job(job), "found.json")

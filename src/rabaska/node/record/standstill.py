@@ -18,12 +18,12 @@ _EXPECTED = 10.0  # numbers that a job would have printed, at the pace of an ear
 def shown(run: RunFolder, job: int, pattern: str, own: List[Track], now: jobs.Ended) -> str:
     """What shows that the job, which ended as `now` says, got no further; "" if nothing does."""
     begun = jobs.read_begun(run, job)
-    found = begun.checkpoint_seen if begun is not None else None
-    if begun is None or found is None or now.checkpoint is None or not now.progressed:
+    checkpoint = begun.checkpoint_seen if begun is not None else None
+    if begun is None or checkpoint is None or now.checkpoint is None or not now.progressed:
         return ""
     if now.how not in (chain_rule.CRASHED,) + _AFTER_ALL_ITS_TIME:
         return ""
-    if found["path"] != now.checkpoint["path"] or _has_stepped(run, job):
+    if checkpoint["path"] != now.checkpoint["path"] or _has_stepped(run, job):
         return ""
     earlier = _earlier(run, job)
     furthest = _furthest(earlier)
@@ -54,21 +54,21 @@ def _has_stepped(run: RunFolder, job: int) -> bool:
 
 
 def _earlier(run: RunFolder, job: int) -> Dict[int, List[Track]]:
-    found = {}  # type: Dict[int, List[Track]]
+    tracks = {}  # type: Dict[int, List[Track]]
     for number in range(1, job):
         ended = jobs.read_ended(run, number)
-        found[number] = step_tracks.from_json(ended.tracks) if ended is not None else []
-    return found
+        tracks[number] = step_tracks.from_json(ended.tracks) if ended is not None else []
+    return tracks
 
 
 def _furthest(earlier: Dict[int, List[Track]]) -> Dict[str, float]:
     """How far each thing was counted; of what is told once in a job nobody knows what it is."""
-    found = {}  # type: Dict[str, float]
-    for each in earlier.values():
-        for track in each:
-            found[track.what] = max(track.last[0], found.get(track.what, track.last[0]))
-    often = {track.what for each in earlier.values() for track in each if track.seen > 1}
-    return {what: last for what, last in found.items() if what in often}
+    furthest = {}  # type: Dict[str, float]
+    for tracks in earlier.values():
+        for track in tracks:
+            furthest[track.what] = max(track.last[0], furthest.get(track.what, track.last[0]))
+    often = {track.what for tracks in earlier.values() for track in tracks if track.seen > 1}
+    return {what: last for what, last in furthest.items() if what in often}
 
 
 def _is_behind(mine: Track, furthest: float, how: str) -> bool:
@@ -92,12 +92,12 @@ def _is_silent(run: RunFolder, job: int, pattern: str) -> bool:
 
 def _paces(run: RunFolder, earlier: Dict[int, List[Track]]) -> Dict[str, float]:
     """Numbers that a job printed in a second, at best."""
-    found = {}  # type: Dict[str, float]
-    for number, each in earlier.items():
+    pace = {}  # type: Dict[str, float]
+    for number, tracks in earlier.items():
         seconds = _seconds(run, number)
-        for track in [one for one in each if seconds and not one.weak]:
-            found[track.what] = max(track.seen / (seconds or 1.0), found.get(track.what, 0.0))
-    return found
+        for track in [track for track in tracks if seconds and not track.weak]:
+            pace[track.what] = max(track.seen / (seconds or 1.0), pace.get(track.what, 0.0))
+    return pace
 
 
 def _seconds(run: RunFolder, job: int) -> Optional[float]:

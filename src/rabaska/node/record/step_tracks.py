@@ -52,16 +52,16 @@ def look(carried: str, patterns: List[str]) -> Tracks:
     # Also what no pattern fits: that may be because the patterns are wrong (see `patterns`).
     wanted = newest_checkpoint.DEFAULT_PATTERNS + patterns
     saves = [
-        each for each, _ in zip(newest_checkpoint.candidates(carried, wanted), range(10 * _MOST))
+        save for save, _ in zip(newest_checkpoint.candidates(carried, wanted), range(10 * _MOST))
     ]
     return Tracks(
         {path: _size_and_sum(os.path.join(carried, path)) for path in _texts(carried)},
-        {each.path: [each.size, each.mtime_ns] for each in saves},
+        {save.path: [save.size, save.mtime_ns] for save in saves},
     )
 
 
-def remember(run: RunFolder, job: int, found: Tracks) -> None:
-    files.write_json(run.found(job), dict(found._asdict()))
+def remember(run: RunFolder, job: int, tracks: Tracks) -> None:
+    files.write_json(run.found(job), dict(tracks._asdict()))
 
 
 def recall(run: RunFolder, job: int) -> Tracks:
@@ -80,10 +80,10 @@ def _pairs(value: object) -> Dict[str, List[int]]:
 def of_job(run: RunFolder, job: int, pattern: str, patterns: List[str]) -> List[Track]:
     """All tracks of the job that holds the run, the most telling first."""
     before, carried = recall(run, job), run.carried(job)
-    found = [of_log(run.log(job), pattern), of_watched(metrics.tail(run, job))]
-    found += [_of_text(carried, path, before.texts.get(path, [0, 0])) for path in _texts(carried)]
-    found += _of_names(carried, patterns, before)
-    return [track for track in found if track is not None]
+    tracks = [of_log(run.log(job), pattern), of_watched(metrics.tail(run, job))]
+    tracks += [_of_text(carried, path, before.texts.get(path, [0, 0])) for path in _texts(carried)]
+    tracks += _of_names(carried, patterns, before)
+    return [track for track in tracks if track is not None]
 
 
 def of_log(path: str, pattern: str = "") -> Optional[Track]:
@@ -95,15 +95,15 @@ def of_log(path: str, pattern: str = "") -> Optional[Track]:
     return _track("", printed_progress.numbers(head + "\n" + rest, pattern), at_head)
 
 
-def to_json(found: List[Track]) -> List[files.Json]:
-    short = [track._replace(early=[], inside=[]) for track in found[_IN_FULL:]]
-    return [dict(track._asdict()) for track in found[:_IN_FULL] + short]
+def to_json(tracks: List[Track]) -> List[files.Json]:
+    short = [track._replace(early=[], inside=[]) for track in tracks[_IN_FULL:]]
+    return [dict(track._asdict()) for track in tracks[:_IN_FULL] + short]
 
 
 def from_json(value: object) -> List[Track]:
-    told = value if isinstance(value, list) else []
-    found = [one for one in told if isinstance(one, dict) and _is_track(one)]
-    known = [{name: one[name] for name in Track._fields if name in one} for one in found]
+    records = value if isinstance(value, list) else []
+    fitting = [one for one in records if isinstance(one, dict) and _is_track(one)]
+    known = [{name: one[name] for name in Track._fields if name in one} for one in fitting]
     return [Track(**one) for one in known]
 
 
@@ -119,21 +119,21 @@ def _track(where: str, numbers: Numbers, at_head: Optional[int] = None) -> Optio
     After the first numbers, `at_head` of them, some may be missing.
     """
     head = numbers[:at_head]
-    told = [epoch for epoch, _ in numbers if epoch is not None]
-    epochs = _rising(told)
+    counted = [epoch for epoch, _ in numbers if epoch is not None]
+    epochs = _rising(counted)
     if epochs is None:
         return None
     if not epochs:
-        told = [float(step) for _, step in numbers if step is not None]
-        steps = _rising(told)
+        counted = [float(step) for _, step in numbers if step is not None]
+        steps = _rising(counted)
         if not steps:
             return None
-        count = sum(step is not None for _, step in head) - (len(told) - len(steps))
+        count = sum(step is not None for _, step in head) - (len(counted) - len(steps))
         early = _first_of(steps[:count])
         return Track("step" + where, [steps[0]], [steps[-1]], len(set(steps)), early=early)
     inside = _steps_inside(epochs[0], numbers)
     places = set(epochs) if len(set(epochs)) > 1 else set(inside) or set(epochs)
-    count = sum(epoch is not None for epoch, _ in head) - (len(told) - len(epochs))
+    count = sum(epoch is not None for epoch, _ in head) - (len(counted) - len(epochs))
     return Track(
         "epoch" + where,
         [epochs[0]] + inside[:1],
@@ -148,19 +148,19 @@ def _first_of(numbers: Sequence[float]) -> List[float]:
     return sorted(set(numbers))[:_EARLY]
 
 
-def _rising(found: List[float]) -> Optional[List[float]]:
+def _rising(numbers: List[float]) -> Optional[List[float]]:
     """The numbers without one that stands apart at the beginning; None when they fall again."""
-    if len(found) > 2 and found[0] > found[1]:
-        found = found[1:]  # "epoch=100" in a line that repeats the options
-    falls = any(after < before for before, after in zip(found, found[1:]))
-    return None if falls else found
+    if len(numbers) > 2 and numbers[0] > numbers[1]:
+        numbers = numbers[1:]  # "epoch=100" in a line that repeats the options
+    falls = any(after < before for before, after in zip(numbers, numbers[1:]))
+    return None if falls else numbers
 
 
 def _steps_inside(epoch: float, numbers: Numbers) -> List[float]:
     """The steps of the first epoch, whether told in the same line or in those after it."""
     steps, current = [], None  # type: List[float], Optional[float]
-    for told, step in numbers:
-        current = told if told is not None else current
+    for printed, step in numbers:
+        current = printed if printed is not None else current
         if current is not None and current != epoch:
             break
         if step is not None:
@@ -194,16 +194,16 @@ def _lines_of(piece: bytes) -> bytes:
 
 def _texts(carried: str) -> List[str]:
     """The program's own tables and logs, relative to what is carried."""
-    found = []  # type: List[str]
+    paths = []  # type: List[str]
     for parent, below, names in os.walk(carried):
         below.sort()
         for name in sorted(names):
             path = os.path.join(parent, name)
             if name.endswith(_TEXTS) and os.path.isfile(path):
-                found.append(os.path.relpath(path, carried))
-        if len(found) >= _MOST:
+                paths.append(os.path.relpath(path, carried))
+        if len(paths) >= _MOST:
             break
-    return found[:_MOST]
+    return paths[:_MOST]
 
 
 def _size_and_sum(path: str, most: Optional[int] = None) -> List[int]:
@@ -233,8 +233,8 @@ def _of_text(carried: str, path: str, before: List[int]) -> Optional[Track]:
         return None
     where = " in {}".format(path)
     column = _column(head)
-    found = _track(where, _of_table(text, *column) if column else printed_progress.numbers(text))
-    return None if found is None else found._replace(weak=True)
+    track = _track(where, _of_table(text, *column) if column else printed_progress.numbers(text))
+    return None if track is None else track._replace(weak=True)
 
 
 def _column(head: str) -> Optional[Tuple[int, str, str]]:
@@ -249,7 +249,7 @@ def _column(head: str) -> Optional[Tuple[int, str, str]]:
 
 
 def _of_table(text: str, place: int, name: str, delimiter: str) -> Numbers:
-    found = []  # type: List[Tuple[Optional[float], Optional[float]]]
+    numbers = []  # type: List[Tuple[Optional[float], Optional[float]]]
     # Before Python 3.11, csv refuses the NULs that a crash of the machine leaves.
     rows = csv.reader(text.replace("\0", "").splitlines(), delimiter=delimiter)
     try:
@@ -258,24 +258,24 @@ def _of_table(text: str, place: int, name: str, delimiter: str) -> Numbers:
                 number = float(row[place])
             except (IndexError, ValueError):
                 continue
-            found.append((number, None) if name == "epoch" else (None, number))
+            numbers.append((number, None) if name == "epoch" else (None, number))
     except csv.Error:
         pass  # it is no table from here on
-    return found
+    return numbers
 
 
 def _of_names(carried: str, patterns: List[str], before: Tracks) -> Iterator[Track]:
     """The numbers in the names of checkpoints that the job wrote, for each kind of name."""
     kinds: Dict[str, Set[float]] = {}
     overwritten = set()  # type: Set[str]
-    for each, _ in zip(newest_checkpoint.candidates(carried, patterns), range(10 * _MOST)):
-        name = each.path.partition("/")[2] or each.path
+    for save, _ in zip(newest_checkpoint.candidates(carried, patterns), range(10 * _MOST)):
+        name = save.path.partition("/")[2] or save.path
         stem = re.sub(r"(\.[A-Za-z][A-Za-z0-9]*)+$", "", name)
         number = re.search(r"\d{1,15}(?!.*\d)", stem)
-        if number and before.saves.get(each.path) != [each.size, each.mtime_ns]:
+        if number and before.saves.get(save.path) != [save.size, save.mtime_ns]:
             kind = name[: number.start()] + "#" + name[number.end() :]
             kinds.setdefault(kind, set()).add(float(number.group(0)))
-            if each.path in before.saves:
+            if save.path in before.saves:
                 overwritten.add(kind)
     for kind, numbers in sorted(kinds.items()):
         if len(numbers) == 1 and kind in overwritten:

@@ -1,0 +1,231 @@
+"""Why a program failed where the job can tell: memory, a full disk, a quota, a missing GPU.
+
+What is found becomes how the job ended, with the numbers and the line to change, so that `status`
+and `explain` say the same and no further job is spent on it.
+"""
+
+import os
+import re
+import shutil
+import signal
+from typing import Callable, List, NamedTuple, Optional, Pattern
+
+from ..record import chain_rule, out_of_memory
+from ..record.out_of_memory import say_size
+from ..record.plan import Plan
+from ..record.run_folder import RunFolder
+from .program_process import ProgramEnd
+from .used_resources import MemoryUse
+
+_END_OF_LOG = 64 * 1024  # bytes
+_LAST_LINES = 100  # an error that a program survived stands further up
+_NO_ROOM = 2**24  # bytes left on a disk that counts as full
+
+_GPU_MEMORY = re.compile(
+    r"(CUDA|HIP) out of memory|torch\.(cuda\.)?OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY"
+    r"|cudaErrorMemoryAllocation|OOM when allocating tensor|RESOURCE_EXHAUSTED: Out of memory"
+    r"|CUBLAS_STATUS_ALLOC_FAILED"
+)
+_MEMORY = re.compile(
+    r"^MemoryError\b|numpy\S*MemoryError|std::bad_alloc|DefaultCPUAllocator: (can't allocate|not "
+    r"enough) memory|\[Errno 12\]|DataLoader worker .* killed by signal: Killed"
+    r"|oom[-_ ]kill event|Exceeded job memory limit|exceeded memory limit"
+)
+_SHARED_MEMORY = re.compile(
+    r"DataLoader worker .* killed by signal: Bus error|insufficient shared memory"
+)
+_QUOTA = re.compile(r"Disk quota exceeded|\[Errno 122\]|\(os error 122\)")
+_FULL = re.compile(r"No space left on device|\[Errno 28\]|\(os error 28\)")
+_NO_GPU = re.compile(
+    r"No CUDA GPUs are available|Found no NVIDIA driver|Torch not compiled with CUDA enabled"
+    r"|no CUDA-capable device|torch\.cuda\.is_available\(\) is False|No HIP GPUs are available"
+    r"|CUDA_ERROR_NO_DEVICE"
+)
+_GPU_SIZE = re.compile(r"(?:total capacity of|; )\s*([\d.]+ ?[GM]iB)(?: total capacity)?")
+_TRIED = re.compile(r"Tried to allocate ([\d.]+ ?[GMK]iB)")
+_QUOTED_PATH = re.compile(r"No space left on device: '([^']+)'")
+_BATCH = re.compile(r"^(--?[\w.-]*batch[_-]?size|--?bs|[\w.]*batch_?size)(?:=(\d+))?$")
+
+
+class FailureCause(NamedTuple):
+    how: str  # of `chain_rule`
+    reason: str
+    remedy: str
+
+
+def with_cause(
+    end: ProgramEnd, run: RunFolder, job: int, plan: Plan, memory: MemoryUse, local: str
+) -> ProgramEnd:
+    """How the program ended; with its cause, where it failed by itself and the cause shows."""
+    if end.how not in (chain_rule.CRASHED, chain_rule.KILLED) or end.stop is not None:
+        return end
+    found = cause(end, _end_of(run.log(job)), plan, memory, Disks(run.path, local))
+    return end if found is None else end._replace(**dict(found._asdict()))
+
+
+class Disks(NamedTuple):
+    """The folders that a program may have filled."""
+
+    store: str
+    local: str
+    free: Callable[[str], int] = lambda folder: shutil.disk_usage(folder).free
+
+
+def cause(
+    end: ProgramEnd, log: str, plan: Plan, memory: MemoryUse, disks: Disks
+) -> Optional[FailureCause]:
+    """What the kernel counted first; then what the program printed last."""
+    killed = signal.SIGKILL in (end.signal, (end.exit_code or 0) - 128)
+    if memory.kills or (killed and memory.full):
+        return _out_of_memory(plan, memory, "")
+    lines = [line for line in log.splitlines() if line.strip()][-_LAST_LINES:]
+    line = _last(lines, _GPU_MEMORY)
+    if line:
+        return _out_of_gpu_memory(plan, line)
+    line = _last(lines, _SHARED_MEMORY)
+    if line:
+        return _out_of_shared_memory(line)
+    line = _last(lines, _MEMORY)
+    if line:
+        return _out_of_memory(plan, memory, line)
+    line = _last(lines, _QUOTA)
+    if line:
+        return _over_quota(plan, line)
+    line = _last(lines, _FULL)
+    if line:
+        return _disk_full(plan, line, disks)
+    line = _last(lines, _NO_GPU)
+    return _no_gpu(plan, line) if line else None
+
+
+def _last(lines: List[str], pattern: "Pattern[str]") -> str:
+    return next((line.strip() for line in reversed(lines) if pattern.search(line.strip())), "")
+
+
+def _out_of_memory(plan: Plan, memory: MemoryUse, line: str) -> FailureCause:
+    asked = plan.request.resources.memory
+    limit = memory.limit or asked or 0
+    if limit:
+        peak = min(memory.peak, limit) if memory.kills or memory.full else memory.peak
+        used = "its processes reached {} of {}".format(say_size(peak), say_size(limit))
+    else:
+        used = "its processes reached {}".format(say_size(memory.peak)) if memory.peak else ""
+    asked_words = "" if limit else "; the job asked for no amount of memory"
+    said = used + asked_words + (" ({})".format(line) if line else "")
+    remedy = out_of_memory.remedy(plan.run, max(asked or 0, limit, memory.peak))
+    return FailureCause(chain_rule.OUT_OF_MEMORY, said, remedy)
+
+
+def _out_of_gpu_memory(plan: Plan, line: str) -> FailureCause:
+    size, tried = _GPU_SIZE.search(line), _TRIED.search(line)
+    said = "the memory of its GPU was full"
+    if size:
+        said = "the GPU's {} of memory were full".format(size.group(1))
+    if tried:
+        said += " when it wanted {} more".format(tried.group(1))
+    smaller = _smaller_batch(plan.command)
+    first = "`{}` in `command`".format(smaller) if smaller else "a smaller batch"
+    remedy = (
+        "use {}, mixed precision, or a GPU with more memory (`gpu_model` in [resources]; "
+        "`rabaska clusters show` lists them); then `rabaska run`"
+    )
+    return FailureCause(chain_rule.OUT_OF_MEMORY, said, remedy.format(first))
+
+
+def _smaller_batch(command: List[str]) -> str:
+    """The option for the batch with half its value; "" where the command has none."""
+    for word, following in zip(command, command[1:] + [""]):
+        found = _BATCH.match(word)
+        value = (found.group(2) or following) if found else ""
+        if found and value.isdigit() and int(value) > 1:
+            between = "=" if found.group(2) else " "
+            return "{}{}{}".format(found.group(1), between, int(value) // 2)
+    return ""
+
+
+def _out_of_shared_memory(line: str) -> FailureCause:
+    said = "the shared memory of its node (/dev/shm) was full ({})".format(line)
+    remedy = (
+        "use fewer DataLoader workers, or call "
+        "torch.multiprocessing.set_sharing_strategy('file_system'); then `rabaska run`"
+    )
+    return FailureCause(chain_rule.OUT_OF_MEMORY, said, remedy)
+
+
+def _over_quota(plan: Plan, line: str) -> FailureCause:
+    on = plan.origin.cluster or "here"
+    remedy = (
+        "`rabaska storage --on {0}` shows what is stored, `rabaska clean --on {0}` removes what no "
+        "run needs; then `rabaska resume {1}`"
+    ).format(on, plan.run)
+    said = "your quota on the storage of {} is used up ({})".format(on, line)
+    return FailureCause(chain_rule.OVER_QUOTA, said, remedy)
+
+
+def _disk_full(plan: Plan, line: str, disks: Disks) -> FailureCause:
+    named = _QUOTED_PATH.search(line)
+    path = named.group(1) if named else ""
+    if path.startswith("/dev/shm/"):
+        return _out_of_shared_memory(line)
+    if _is_on(path, disks.store) or (not path and _is_full(disks.store, disks)):
+        on = plan.origin.cluster or "here"
+        said = "the storage of {} is full ({})".format(on, line)
+        remedy = (
+            "make room (`rabaska storage --on {0}`, `rabaska clean --on {0}`), then "
+            "`rabaska resume {1}`"
+        )
+        return FailureCause(chain_rule.DISK_FULL, said, remedy.format(on, plan.run))
+    if _is_on(path, disks.local) or (not path and _is_full(disks.local, disks)):
+        said = "the node's own disk is full ({})".format(line)
+        return FailureCause(chain_rule.DISK_FULL, said, _more_local(plan))
+    said = "a disk is full ({})".format(line)
+    remedy = "write to {output}, or make room there; then `rabaska run`"
+    return FailureCause(chain_rule.DISK_FULL, said, remedy)
+
+
+def _more_local(plan: Plan) -> str:
+    files = [dataset.name for dataset in plan.datasets if dataset.mode == "files"]
+    fewer = 'set `as = "shards"` in [data.{}] to stage less'.format(files[0]) if files else ""
+    more = ""
+    if plan.origin.scheduler == "slurm":
+        more = 'add `native = ["--tmp=100G"]` to ask for more'
+    parts = [part for part in (fewer, more, "save to {output} instead of beside the code") if part]
+    return "{}; then `rabaska run`".format(", or ".join(parts))
+
+
+def _is_on(path: str, folder: str) -> bool:
+    return bool(path and folder) and (path + "/").startswith(folder.rstrip("/") + "/")
+
+
+def _is_full(folder: str, disks: Disks) -> bool:
+    try:
+        return bool(folder) and disks.free(folder) < _NO_ROOM
+    except OSError:
+        return False
+
+
+def _no_gpu(plan: Plan, line: str) -> FailureCause:
+    gpus = plan.request.resources.gpus
+    if not gpus:
+        said = "the program needs a GPU, and the job asked for none ({})".format(line)
+        return FailureCause(
+            chain_rule.NO_GPU, said, "set `gpus = 1` in [resources], then `rabaska run`"
+        )
+    said = "the job asked for {} GPU{}, and the program found none ({})".format(
+        gpus, "s" if gpus > 1 else "", line
+    )
+    on = plan.origin.cluster or "here"
+    remedy = (
+        "`rabaska doctor --on {}` checks whether the packages are built for its GPUs; if they are, "
+        "its node may be broken: `rabaska resume {}` tries another"
+    )
+    return FailureCause(chain_rule.NO_GPU, said, remedy.format(on, plan.run))
+
+
+def _end_of(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _END_OF_LOG))
+            return stream.read().decode("utf-8", "replace")
+    except OSError:
+        return ""

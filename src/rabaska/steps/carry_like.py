@@ -1,0 +1,141 @@
+"""Bring what a run like an earlier one needs to its cluster; its code, or that of today."""
+
+import os
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rabaska.domain.arguments import with_arguments
+from rabaska.domain.jobs import JobSpec
+from rabaska.domain.projects import Project
+from rabaska.domain.run_changes import Changes
+from rabaska.domain.runs import Labels
+from rabaska.domain.secrets import Secrets
+from rabaska.errors import SettingsError
+from rabaska.node.record.plan import Plan
+from rabaska.records.home import Home
+from rabaska.records.run_index import RunRecord
+from rabaska.remote.git_commit import Revision
+from rabaska.settings.project_file import check_command
+from rabaska.steps.carry import Carried, carry, complete, preview_carry
+from rabaska.steps.carry_over import recover_inputs
+from rabaska.steps.connect import ConnectedCluster, connect
+from rabaska.steps.environment import collected, prepare, promised, resolve
+from rabaska.steps.like_run import changed_spec, elsewhere, elsewhere_spec, project_now, project_of
+from rabaska.steps.progress import Reporter
+
+
+@dataclass(frozen=True)
+class EarlierRun:
+    record: RunRecord
+    plan: Plan
+    cluster: ConnectedCluster
+
+
+@dataclass(frozen=True)
+class RerunOptions:
+    """How the new run shall differ."""
+
+    arguments: tuple[str, ...] = ()
+    new_code: bool = False
+    from_checkpoint: bool = False
+    on: str = ""  # another cluster
+    changes: Changes = field(default_factory=Changes)
+    jobs: int | None = None
+    labels: Labels = field(default_factory=Labels)
+
+
+@dataclass(frozen=True)
+class _Like:
+    """The new run before anything of it is sent."""
+
+    project: Project  # its datasets are those of rabaska.toml, for new code only
+    job: JobSpec
+    cluster: ConnectedCluster
+    now: Project | None  # as rabaska.toml says now, where it can be read
+
+
+def carry_like(
+    earlier: EarlierRun, options: RerunOptions, home: Home, reporter: Reporter
+) -> Carried:
+    """Prepare and send; nothing is submitted."""
+    like = _like(earlier, options, home, reporter)
+    if options.new_code:
+        return carry(like.project, like.job, like.cluster, home, reporter)
+    plan = earlier.plan
+    if like.cluster.name != earlier.cluster.name:
+        recover_inputs(plan, earlier.cluster, home, reporter)
+    setup, secrets = tuple(plan.request.setup), Secrets()
+    if like.now:
+        secrets = collected(like.now.environment, os.environ, reporter)
+        recipe, nodes = like.project.environment, like.job.resources.nodes
+        setup = prepare(recipe, like.cluster, reporter, nodes=nodes).setup
+    complete(like.cluster, plan, home)
+    return _carried(earlier, like, setup, secrets)
+
+
+def preview_like(
+    earlier: EarlierRun, options: RerunOptions, home: Home, reporter: Reporter
+) -> Carried:
+    """What `carry_like` would bring; nothing is packed, built or sent."""
+    like = _like(earlier, options, home, reporter)
+    if options.new_code:
+        with tempfile.TemporaryDirectory() as scratch:
+            return preview_carry(
+                like.project, like.job, like.cluster, home, Path(scratch), reporter
+            )
+    setup, secrets = tuple(earlier.plan.request.setup), Secrets()
+    if like.now:
+        secrets = promised(like.now.environment)
+        nodes = like.job.resources.nodes
+        setup = resolve(like.project.environment, like.cluster, nodes=nodes).setup
+    return _carried(earlier, like, setup, secrets)
+
+
+def _like(earlier: EarlierRun, options: RerunOptions, home: Home, reporter: Reporter) -> _Like:
+    record, plan = earlier.record, earlier.plan
+    on = options.on or record.cluster
+    cluster, now = connect(on, home, reporter), project_now(record, on)
+    if now is None and options.new_code:
+        raise _no_project(record, "its code as it is now")
+    if now is None and (on != record.cluster or plan.secrets):
+        raise _no_project(record, "its environment" if on != record.cluster else "its secrets")
+    command = with_arguments(plan.command, options.arguments)
+    plan = plan._replace(command=list(command), jobs=options.jobs or plan.jobs)
+    if now is not None and on != record.cluster:
+        project = elsewhere(plan, earlier.cluster, cluster, now)
+        job = elsewhere_spec(project, cluster, options.changes)
+    else:
+        project = project_of(plan, cluster, now)
+        job = changed_spec(plan, cluster, options.changes, jobs=plan.jobs, now=now)
+    project = replace(project, resources=job.resources)
+    if now is not None:
+        check_command(replace(project, datasets=now.datasets))
+    if now is not None and options.new_code:
+        project = replace(project, datasets=now.datasets)
+    return _Like(project, job, cluster, now)
+
+
+def _carried(earlier: EarlierRun, like: _Like, setup: tuple[str, ...], secrets: Secrets) -> Carried:
+    plan = earlier.plan
+    return Carried(
+        like.project,
+        like.job,
+        like.cluster,
+        plan.code,
+        (),
+        setup,
+        secrets,
+        plan.resumes,
+        Revision(plan.origin.commit, plan.origin.tree),
+        datasets=tuple(plan.datasets),
+    )
+
+
+def _no_project(record: RunRecord, what: str) -> SettingsError:
+    folder = record.project or "its folder, which this computer does not know"
+    return SettingsError(
+        f"{what} cannot be had for a run like {record.name}",
+        why=f"there is no readable rabaska.toml in {folder}",
+        hint="`cd` to the project and use `rabaska run`, or put the project back there",
+    )

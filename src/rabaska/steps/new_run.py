@@ -1,0 +1,98 @@
+"""A new run: its folder made under a name that no other run has, its jobs submitted."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from rabaska.domain.jobs import JobId
+from rabaska.domain.runs import Labels
+from rabaska.node.record.plan import PlannedInterruption
+from rabaska.records.home import Home
+from rabaska.records.run_index import RunRecord, enter, forget, remember
+from rabaska.steps.carry import Carried
+from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.plan_run import PlannedRun, plan_run
+from rabaska.steps.progress import Reporter
+from rabaska.steps.submit import NameTaken, create, submit
+
+
+@dataclass(frozen=True)
+class Submitted:
+    run: str
+    job_id: JobId
+    cluster: str
+    path: str  # the run folder on its cluster
+
+
+class _Told(KeyboardInterrupt):
+    """A Ctrl-C of which was told what it interrupted."""
+
+
+@contextmanager
+def report_if_stopped(what: str, reporter: Reporter) -> Iterator[None]:
+    """Report `what` is the case if Ctrl-C comes meanwhile; once, by whoever knows most."""
+    try:
+        yield
+    except _Told:
+        raise
+    except KeyboardInterrupt as problem:
+        reporter.warn(what)
+        raise _Told from problem
+
+
+def create_run(
+    carried: Carried,
+    names: Iterator[str],
+    home: Home,
+    reporter: Reporter,
+    interruptions: Sequence[PlannedInterruption] = (),
+    labels: Labels | None = None,
+) -> tuple[PlannedRun, RunRecord]:
+    """Plan a run under the first name that no other run has, here or there, and make its folder."""
+    for name in names:
+        planned = plan_run(carried, name, interruptions, labels)
+        # Remembered first: whatever happens to this computer, no job runs that it does not know.
+        record = enter(home.runs, _record(planned, carried))
+        if record is None:
+            continue  # another run of this computer is called so
+        made = f"run {name} was being made and is not submitted; `rabaska delete {name}` removes it"
+        try:
+            with report_if_stopped(made, reporter):
+                create(planned, carried.cluster, record.path)
+        except NameTaken:
+            forget(home.runs, record)
+            continue
+        return planned, record
+    raise AssertionError("names never end")
+
+
+def _record(planned: PlannedRun, carried: Carried) -> RunRecord:
+    name, project, cluster = planned.plan.run, carried.project, carried.cluster
+    return RunRecord(
+        name,
+        cluster.name,
+        cluster.run_folder(name),
+        str(project.folder),
+        time.time(),
+        id=planned.plan.id,
+        called=project.name,
+        note=planned.plan.origin.note,
+        tags=tuple(planned.plan.origin.tags),
+    )
+
+
+def submit_run(
+    planned: PlannedRun,
+    record: RunRecord,
+    cluster: ConnectedCluster,
+    home: Home,
+    reporter: Reporter,
+) -> Submitted:
+    """Submit a run whose folder is there, and remember the id of its job."""
+    hint = f"`rabaska status {record.name}` shows what became of it"
+    with report_if_stopped(f"run {record.name} was being submitted; {hint}", reporter):
+        job = submit(planned.spec, cluster, reporter=reporter)
+    remember(home.runs, replace(record, job_id=job.native))
+    reporter.step(f"run {record.name}: submitted to {record.cluster}, id {job}")
+    return Submitted(run=record.name, job_id=job, cluster=record.cluster, path=record.path)

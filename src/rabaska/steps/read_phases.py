@@ -1,0 +1,75 @@
+"""What a run is doing now, from its own records and from its jobs in the queue."""
+
+import calendar
+import time
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from rabaska.domain.jobs import JobState, JobStatus, UsedResources
+from rabaska.domain.runs import Phase, Waiting
+from rabaska.node.record.phases import BUILDING
+from rabaska.records.caches import Report
+
+Queue = Mapping[str, JobStatus]
+
+_WAITS = (JobState.QUEUED, JobState.HELD)
+
+
+def waiting(report: Report, queue: Queue | None, offset: int) -> Waiting | None:
+    """The first job that waits, while none runs; None when none does."""
+    statuses = list((queue or {}).values())
+    first = next((one for one in statuses if one.state in _WAITS), None)
+    if first is None or any(one.state is JobState.RUNNING for one in statuses):
+        return None
+    return Waiting(first.reason, _queued_since(report), moment(first.starts, offset))
+
+
+def _queued_since(report: Report) -> float | None:
+    """Since the last job ended, or since it was submitted."""
+    jobs = report.get("jobs") or []
+    ended = jobs[-1].get("ended") if jobs else None
+    answered = [one for one in report.get("submissions", ()) if one.get("exit_code") == 0]
+    times = [one.get("time") for one in answered] + [ended]
+    return max((one for one in times if one), default=None)
+
+
+def starting(report: Report, queue: Queue | None, offset: int) -> Phase | None:
+    """The phase of a job that has its node, and whose own record has not begun."""
+    told = report.get("starting") or {}
+    known = {job.get("id") for job in report.get("jobs", ())}
+    for key, status in (queue or {}).items():
+        if status.state is JobState.RUNNING and key not in known:
+            phase = BUILDING if told.get("id") == key else "allocated"
+            what = told.get("what", "") if phase == BUILDING else ""
+            return Phase(phase, moment(status.starts, offset), what=what)
+    return None
+
+
+def phase(told: Mapping[str, Any] | None) -> Phase | None:
+    known = {field.name for field in fields(Phase)}
+    return Phase(**{name: told[name] for name in known & told.keys()}) if told else None
+
+
+def used(told: Report, queue: Queue | None) -> UsedResources | None:
+    """As the job counted itself; else as its scheduler did."""
+    own = told.get("used")
+    if own:
+        known = {field.name for field in fields(UsedResources)}
+        return UsedResources(**{name: own[name] for name in known & own.keys()})
+    status = (queue or {}).get(told.get("id") or "")
+    return status.used if status else None
+
+
+def memory_asked(report: Report) -> int:
+    """Bytes that each job asks for; 0 when it leaves that to the cluster."""
+    asked = ((report.get("about") or {}).get("resources") or {}).get("memory")
+    return asked if isinstance(asked, int) else 0
+
+
+def moment(text: str, offset: int) -> float | None:
+    """Seconds since 1970; `text` is local time of a cluster that is `offset` seconds east."""
+    try:
+        return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%S")) - offset
+    except ValueError:
+        return None
