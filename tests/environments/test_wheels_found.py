@@ -1,5 +1,6 @@
 """The word `wheels`, run as it is on a login node, against real pip and real wheels."""
 
+import hashlib
 import io
 import json
 import os
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.environments.small_wheels import make_wheel
 
+from rabaska.environments.download import lacking
 from rabaska.node.environment import pip_queries
 from rabaska.node.environment.check_wheels import NOT_FOUND, _unpacked
 
@@ -202,3 +204,28 @@ def test_only_plain_files_come_out_of_what_was_sent(tmp_path, name):
 
     files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
     assert sorted(map(str, files)) == ["envs/workshop/sent/good.whl", "sent.tar"]
+
+
+def test_a_lock_is_followed_to_the_very_file(ask, wheelhouse, tmp_path):
+    wheel = next(wheelhouse.glob("canoe-1.0*"))
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+    code, answer = ask(f"canoe==1.0 --hash=sha256:{digest}\n")
+
+    assert (code, answer["packages"]) == (0, ["canoe==1.0"])
+    text = (tmp_path / "envs" / "d1.txt").read_text()
+    assert text == f"canoe==1.0 --hash=sha256:{digest}\n"
+
+
+def test_a_wheel_of_the_site_that_is_not_the_locked_one_is_not_taken(ask):
+    code, answer = ask(f"canoe==1.0 --hash=sha256:{'0' * 64}\n")
+
+    assert code == NOT_FOUND
+    assert "hash" in answer["said"].lower()
+
+
+def test_of_a_lock_everything_is_fetched_whatever_the_cluster_named():
+    locked = "canoe==1.0 --hash=sha256:aa\nkeel==2 --hash=sha256:bb\n"
+
+    assert lacking(locked, ["keel==2"]) == locked
+    assert lacking("canoe\nkeel\n", ["keel"]) == "keel"

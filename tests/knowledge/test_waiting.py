@@ -73,8 +73,7 @@ def test_no_reason_is_no_reason():
 
 # JOB REASON CODES of squeue(1) and slurm.schedmd.com/job_reason_codes.html, Slurm 20.11 to 25.05.
 LIMITED = ("BB", "Billing", "Cpu", "CPU", "Energy", "GRES", "License", "Mem", "Node", "Unknown")
-SLURM = (
-    *"""AccountingPolicy AccountNotAllowed AssociationJobLimit AssociationResourceLimit
+NAMED = """AccountingPolicy AccountNotAllowed AssociationJobLimit AssociationResourceLimit
     AssociationTimeLimit AssocGrpJobsLimit AssocGrpSubmitJobsLimit AssocGrpWallLimit
     AssocMaxJobsLimit AssocMaxSubmitJobLimit AssocMaxWallDurationPerJobLimit BadConstraints
     BeginTime BurstBufferOperation BurstBufferResources BurstBufferStageIn Cleaning Constraints
@@ -90,7 +89,9 @@ SLURM = (
     QOSMaxGRESPerUser QOSMaxMemoryPerUser QOSMaxNodePerUserLimit QOSMinCpuNotSatisfied QOSMinGRES
     QOSMinMemory QOSMinNode QOSNotAllowed QOSResourceLimit QOSTimeLimit QOSUsageThreshold
     RaisedSignal:9 ReqNodeNotAvail Reservation ReservationDeleted Resources SchedDefer
-    SystemFailure TimeLimit""".split(),
+    SystemFailure TimeLimit"""
+SLURM = (
+    *NAMED.split(),
     *(f"{of}Grp{what}{how}" for of in ("Assoc", "QOS") for what in LIMITED
       for how in ("", "Limit", "Minutes", "RunMinutes")),
     *(f"{of}Max{what}{how}" for of in ("Assoc", "QOS") for what in LIMITED

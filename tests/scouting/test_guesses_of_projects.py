@@ -26,6 +26,8 @@ class Expected:
     gpus: str = ""
     progress: str = ""  # a line it must find the number 7 in
     warning: str = ""  # part of one of the warnings
+    launch: str = ""
+    pictures: tuple[str, ...] = ()  # folders of a few files that are no data
 
 
 TABLE = {
@@ -122,6 +124,43 @@ TABLE = {
         "--resume_from {checkpoint}",
         data="FILL-IN", patterns=("model.pt",), warning="no data folder was found",
     ),
+    "config_template": Expected(
+        "python train.py --config config.json --resume {checkpoint}", keep=("saved",),
+        patterns=("checkpoint-epoch*.pth",), progress="Train Epoch: 7 Loss: 0.1",
+    ),
+    "torchrun_readme": Expected(
+        "python multigpu.py 50 10", launch="torchrun", keep=("snapshot.pt",), gpus="several",
+        patterns=("snapshot.pt",), progress="[GPU0] Epoch 7 | Batchsize: 32",
+    ),
+    "flax_flags": Expected(
+        "python main.py --workdir {output} --config configs/default.py",
+        progress="train step: 7, loss: 0.1",
+    ),
+    "no_trainer": Expected(
+        "python run_no_trainer.py --model_name_or_path bert-base-cased --output_dir {output} "
+        "--checkpointing_steps epoch --resume_from_checkpoint {checkpoint}",
+        progress="epoch 7: loss 1.0",
+    ),
+    "unfolded": Expected(
+        "python train.py --outdir {output} --data {data} --resume {checkpoint}",
+        folders=("faces",), data="faces", patterns=("training-state-*.pt",),
+    ),
+    "scripts_and_package": Expected(
+        "python -m scripts.train --save-dir {output} --resume {checkpoint}", patterns=("model.pt",)
+    ),
+    "borrowed_tools": Expected(
+        "python train.py --out_dir {output}", patterns=("ckpt.pt",), progress="epoch 7 loss 1.0"
+    ),
+    "progress_bar": Expected(
+        "sh -c mkdir -p .bin && echo 'echo 24 80' > .bin/stty && chmod +x .bin/stty && "
+        'export PATH="$PWD/.bin:$PATH" && exec "$@" links python main.py',
+        resume=("--resume",), keep=("checkpoint",), patterns=("ckpt.pth",), progress="Epoch: 7",
+        warning="asks for the size of its terminal",
+    ),
+    "pictures": Expected(
+        "python main.py", pictures=("imgs", "data"), keep=("agent.pt",), jobs=1,
+        patterns=("agent.pt",), warning="it saves only at its end (main.py, line 11: torch.save)",
+    ),
     "nothing": Expected("python FILL-IN", warning="save explore.ipynb as a script first"),
     "library": Expected("python FILL-IN", warning="no Python script that can be started"),
     "python2": Expected("python FILL-IN", warning="train.py was skipped: Python 3 cannot"),
@@ -135,6 +174,11 @@ def case(request, tmp_path):
     shutil.copytree(PROJECTS / request.param, project)
     for folder in expected.folders:
         fill(project / folder)
+    for folder in expected.pictures:
+        (project / folder).mkdir()
+        (project / folder / ".gitkeep").write_bytes(b"")
+    for number in range(12 if expected.pictures else 0):
+        (project / "imgs" / f"{number}.png").write_bytes(b"png")
     return project, expected
 
 
@@ -160,6 +204,7 @@ def test_the_guesses_are_those_of_the_table(case):
     assert found.keep == expected.keep
     assert found.patterns == expected.patterns
     assert found.gpus == expected.gpus
+    assert found.launch == expected.launch
 
 
 def test_the_step_is_found_in_what_the_project_prints(case):
@@ -242,3 +287,18 @@ def test_data_above_the_project_is_proposed_as_a_dataset(tmp_path):
 
     assert found.datasets == (("data", "../data"),)
     assert 'ln -sfn "$RABASKA_DATA_DATA" ../data' in found.command[2]
+
+
+def test_the_lines_that_would_let_a_program_resume_are_in_its_own_words():
+    found = scout(PROJECTS / "pictures")
+
+    told = "\n".join(found.advice)
+    assert "main.py, line 6" in told
+    assert 'model.load_state_dict(state["model"])' in told
+    assert 'first = state["j"] + 1' in told
+    assert "for j in range(first, 10):" in told
+    assert "#   for j in range(first, 10):" in settings_draft.text(found)
+
+
+def test_a_program_that_resumes_gets_no_such_lines():
+    assert scout(PROJECTS / "imagenet").advice == ()

@@ -50,6 +50,42 @@ PROGRAMS = {
                 for epoch in range(self.start, self.args.epochs):
                     torch.save({"epoch": epoch}, os.path.join(self.args.out, "last.pt"))
         Trainer(args).train()"""),
+    "by what is left of the file's name": (plan.FULL, f"""
+        first = int(os.path.basename(args.resume).replace("epoch_", "")) + 1 if args.resume else 0
+        model.load_state(args.resume)
+        for epoch in range(first, args.epochs):
+            {SAVES}"""),
+    "by settings that are unfolded": (plan.FULL, """
+        def train(out=".", resume_step=0, resume_state=None):
+            if resume_state:
+                optimizer.load_state_dict(torch.load(resume_state))
+            step = resume_step * 1000
+            while step < 10:
+                step += 1
+                torch.save(step, os.path.join(out, "state-%d.pt" % step))
+        c = Settings()
+        if args.resume:
+            c.resume_step = int(re.search(r"(\\d+)", args.resume).group(1))
+            c.resume_state = args.resume
+        train(**c)"""),
+    "by a sum of two counters": (plan.FULL, """
+        class Loop:
+            def __init__(self, resume):
+                self.step = self.before = 0
+                if resume:
+                    self.before = torch.load(resume)["step"]
+            def run(self):
+                while self.step + self.before < 100:
+                    self.step += 1
+                    torch.save({"step": self.step}, os.path.join(args.out, "last.pt"))
+        Loop(args.resume).run()"""),
+    "by a library's function of the same name": (plan.FULL, f"""
+        from flax.training import checkpoints
+        def restore_checkpoint(state, path):
+            return checkpoints.restore_checkpoint(path, state)
+        state = restore_checkpoint(state, args.resume)
+        for epoch in range(int(state.step), 100):
+            {SAVES}"""),
     "the limit is loaded, and not the counter": (plan.WEIGHTS, f"""
         limit = torch.load(args.resume)["epochs"] if args.resume else 10
         for epoch in range(limit):
@@ -141,3 +177,46 @@ def test_an_option_with_another_name_is_given_the_checkpoint_if_it_reaches_the_c
     read(tmp_path, text)
 
     assert scout(tmp_path).command[-2:] == ("--snapshot-to-use", "{checkpoint}")
+
+
+def test_files_are_followed_through_packages_however_deep(tmp_path):
+    files = {
+        "train.py": """
+            import argparse
+            from trainer import Trainer
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--resume"); parser.add_argument("--save-dir", default="saved")
+            Trainer(parser.parse_args()).train()""",
+        "trainer/__init__.py": "from .trainer import *",
+        "trainer/trainer.py": """
+            from base import BaseTrainer
+            class Trainer(BaseTrainer):
+                pass""",
+        "base/__init__.py": "from .parts.base_trainer import BaseTrainer",
+        "base/parts/base_trainer.py": """
+            from ..store import load_checkpoint, save_checkpoint
+            class BaseTrainer:
+                def __init__(self, args):
+                    self.args, self.start = args, 0
+                    if args.resume is not None:
+                        self.start = load_checkpoint(args.resume)["epoch"] + 1
+                def train(self):
+                    for epoch in range(self.start, 10):
+                        save_checkpoint({"epoch": epoch}, self.args.save_dir)""",
+        "base/store.py": """
+            import os, torch
+            def load_checkpoint(path):
+                return torch.load(path)
+            def save_checkpoint(state, folder):
+                torch.save(state, os.path.join(folder, "last.pth"))""",
+    }
+    for name, content in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(content))
+
+    found = scout(tmp_path)
+
+    assert found.jobs == 3, found.warnings
+    assert "base/store.py" in found.evidence("resumes")
+    assert found.patterns == ("last.pth",)

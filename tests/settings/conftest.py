@@ -10,6 +10,11 @@ resume = "--resume"
 
 [data.digits]
 path = "data/digits"
+at = ""
+url = ""
+sha256 = ""
+fetch = ""
+unpack = true
 beside = []
 as = "files"
 follow_links = false
@@ -19,6 +24,10 @@ samples = false
 kind = "virtualenv"
 path = ""
 requirements = "requirements.txt"
+extras = []
+file = ""
+image = ""
+binds = []
 build = "once"
 python = "python3"
 modules = ["python/3.11"]
@@ -70,6 +79,10 @@ jobs = 2
 
 [cluster.beluga.environment]
 kind = "current"
+
+[cluster.beluga.data.digits]
+at = "/project/digits"
+as = "in place"
 """
 
 

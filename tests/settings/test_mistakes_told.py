@@ -133,6 +133,38 @@ MISTAKES = {
         "command = 'x'\n[data.d]\npath = ''\n",
         "empty `path` in rabaska.toml, line 3",
     ),
+    "a dataset in two places": (
+        "command = 'x'\n[data.d]\npath = 'd'\nat = '/d'\n",
+        "`path` and `at` in [data.d] in rabaska.toml, line 4; keep one; [cluster.NAME.data.NAME]",
+    ),
+    "a place on the cluster that is none": (
+        "command = 'x'\n[data.d]\nat = 'data/d'\n",
+        '`at = "data/d"` in rabaska.toml, line 3; it is a path on the cluster, which begins with',
+    ),
+    "an address of another kind": (
+        "command = 'x'\n[data.d]\nurl = 'ftp://x.org/d'\n",
+        "line 3; it must begin with `https://` or `http://`",
+    ),
+    "a digest of another kind": (
+        "command = 'x'\n[data.d]\nurl = 'https://x.org/d'\nsha256 = 'abc'\n",
+        "line 4; it must be 64 hexadecimal digits",
+    ),
+    "a digest of nothing": (
+        "command = 'x'\n[data.d]\nat = '/d'\nsha256 = '" + "0" * 64 + "'\n",
+        "`sha256` without `url` in rabaska.toml, line 4",
+    ),
+    "more folders next to data on the cluster": (
+        "command = 'x'\n[data.d]\nat = '/d'\nbeside = ['e']\n",
+        "`beside` without `path` in rabaska.toml, line 4",
+    ),
+    "data on the nodes' own disks that is to be packed": (
+        "command = 'x'\n[data.d]\nat = 'node:/d'\nas = 'files'\n",
+        "`as` with `node:` in rabaska.toml, line 4",
+    ),
+    "a dataset of one cluster without a place": (
+        "command = 'x'\n[cluster.here.data.d]\nfollow_links = true\n",
+        "no `path` in [cluster.here.data.d] in rabaska.toml, line 2",
+    ),
     "a dataset name with a space": (
         "command = 'x'\n[data.'a b']\npath = 'd'\n",
         "dataset name `a b`",

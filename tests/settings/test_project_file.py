@@ -304,3 +304,28 @@ def test_the_project_of_a_colleague_is_used_by_who_stands_in_it(write, below):
     folder.chmod(0o2775)
 
     assert load(folder / below).command == ("python", "train.py")
+
+
+def test_data_of_one_cluster_is_in_its_own_place(write):
+    folder = write(
+        "command = 'x {data.digits}'\n[data.digits]\npath = 'data/digits'\nfollow_links = true\n"
+        "[cluster.beluga.data.digits]\nat = '/project/digits'\n"
+        "[cluster.beluga.data.more]\nurl = 'https://x.org/more.zip'\nas = 'shards'\n"
+    )
+
+    here = load(folder, cluster="here")
+    there = load(folder, cluster="beluga")
+
+    assert here.datasets == (Dataset("digits", folder / "data/digits", follow_links=True),)
+    assert there.datasets == (
+        Dataset("digits", None, "in place", follow_links=True, at="/project/digits"),
+        Dataset("more", None, "shards", url="https://x.org/more.zip"),
+    )
+
+
+def test_a_dataset_named_for_another_cluster_alone_is_missed_only_by_a_run(write):
+    folder = write("command = 'x {data.d}'\n[cluster.beluga.data.d]\nat = '/project/d'\n")
+
+    check_data(load(folder, cluster="beluga"))
+    with pytest.raises(SettingsError, match="unknown placeholder"):
+        check_data(load(folder))

@@ -1,5 +1,6 @@
 """Checks of the datasets: what they are made of, and whether they fit."""
 
+import os
 from collections.abc import Iterator
 
 from rabaska.checkup.subject import Finding, Subject
@@ -16,6 +17,8 @@ _NODES_SHARE = 0.8  # of a node's disk: others use it too
 
 def checks(subject: Subject) -> Iterator[Finding]:
     for dataset in subject.project.datasets:
+        if not dataset.path or not os.access(dataset.path, os.R_OK):
+            continue  # it is elsewhere, or nowhere: see `check_data_places`
         contents = subject.contents.get(dataset.name, Contents())
         yield from _nothing(dataset, contents)
         yield from _archives(dataset, contents)
@@ -153,8 +156,8 @@ def _outside(subject: Subject) -> Iterator[Finding]:
             f"the program reads {use.path}, which is not sent",
             use.evidence,
             "folders above the project are not sent with its code",
-            f'name it: `[data.NAME]` with `path = "{use.path}"`, and give the program `{{data}}`; '
-            "`rabaska init` shows how",
+            f'name it: `[data.NAME]` with `path = "{use.path}"`, or with `at` and its path on the '
+            "cluster if it is there, and give the program `{data}`; `rabaska init` shows how",
             serious=False,
             likely=True,
         )

@@ -27,14 +27,16 @@ def _unused_list(subject: Subject) -> Iterator[Finding]:
     if listed.kind == "conda":
         yield Finding(
             "environment.conda",
-            f"{listed.file} describes a conda environment, which is not sent",
+            f"no package of {listed.file} is installed for the job",
             "[environment]",
-            "an environment built there takes 100,000 files or more of your quota",
-            'pack it here (conda-pack) and write `kind = "packed"` and its `path`',
+            'the kind of its environment is "current": on '
+            f"{subject.cluster.name} the program gets the Python it finds",
+            f'write `kind = "conda"` and `file = "{listed.file}"` under '
+            f"[cluster.{subject.cluster.name}.environment]",
             serious=False,
             likely=True,
         )
-    elif listed.kind == "requirements":
+    elif listed.builds_virtualenv:
         yield Finding(
             "environment.unused",
             f"no package of {listed.file} is installed for the job",

@@ -16,6 +16,7 @@ from rabaska.settings.profiles import load_cluster
 from rabaska.views.clusters import (
     CLUSTER_HEADINGS,
     COMPARISON_HEADINGS,
+    DATASET_HEADINGS,
     QUEUE_HEADINGS,
     TIER_HEADINGS,
     ComparisonRow,
@@ -79,6 +80,8 @@ def _print_profile(view: ProfileView) -> None:
         _print_table(view.queues, QUEUE_HEADINGS, right=("nodes", "cores", "memory"))
     if view.storage:
         _print_table(view.storage, TIER_HEADINGS, right=("size", "files"))
+    if view.datasets:
+        _print_table(view.datasets, DATASET_HEADINGS, right=("size", "files"))
     if view.checked:
         terminal.data("\n" + "\n".join(view.checked))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from rabaska.cli import terminal
-from rabaska.cli.options import Renamed, json_option, quiet_option
+from rabaska.cli import data_on_cluster, terminal
+from rabaska.cli.options import Renamed, complete_cluster, json_option, quiet_option
 from rabaska.cli.text import columns
 from rabaska.domain.amounts import say_seconds, say_size
 from rabaska.errors import DamagedPack
@@ -25,6 +25,9 @@ _NO_PACK = "no packs yet; `rabaska pack` packs the project's datasets"
 @click.group()
 def data() -> None:
     """List, check and extract packs; measure whether packing is worth it."""
+
+
+data.add_command(data_on_cluster.pack_data)
 
 
 def _complete_pack(
@@ -90,9 +93,19 @@ def _damage(damaged: list[journey.PackVerdict], on: str) -> DamagedPack:
 @data.command("ls")
 @click.argument("pack", default="", shell_complete=_complete_pack)
 @click.argument("below", default="", metavar="[FOLDER]")
+@click.option(
+    "--on",
+    default="",
+    metavar="CLUSTER",
+    shell_complete=complete_cluster,
+    help="List what this cluster has: packs, downloads, and datasets of the site.",
+)
 @json_option
-def ls(pack: str, below: str, *, as_json: bool) -> None:
+def ls(pack: str, below: str, *, on: str, as_json: bool) -> None:
     """List the project's packs, or the files of a pack."""
+    if on:
+        data_on_cluster.list_there(on, pack, as_json=as_json)
+        return
     if not pack:
         _list_packs(as_json=as_json)
         return

@@ -39,6 +39,8 @@ def init(folder: Path, *, yes: bool, force: bool, as_json: bool) -> None:
     terminal.table(rows, ("guessed", "", "from"))
     for warning in proposal.warnings:
         terminal.note(f"note: {warning}")
+    for line in proposal.advice:
+        terminal.note(f"  {line}")
     terminal.note(f"wrote {target}; check it, then `rabaska run`")
 
 

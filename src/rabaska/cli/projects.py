@@ -67,7 +67,9 @@ def _datasets(what: tuple[str, ...], name: str | None) -> list[Dataset]:
     check_data(project)
     names = [dataset.name for dataset in project.datasets]
     if set(what) <= set(names):
-        return [dataset for dataset in project.datasets if not what or dataset.name in what]
+        chosen = [dataset for dataset in project.datasets if not what or dataset.name in what]
+        _refuse_elsewhere(chosen, what)
+        return [dataset for dataset in chosen if dataset.paths]
     if exist:
         return [_made_of(paths, name)]
     unknown = next(word for word in what if word not in names)
@@ -75,6 +77,16 @@ def _datasets(what: tuple[str, ...], name: str | None) -> list[Dataset]:
         f"there is no dataset or folder `{unknown}`",
         why=f"the datasets in rabaska.toml are: {', '.join(names) or 'none'}",
     )
+
+
+def _refuse_elsewhere(chosen: list[Dataset], what: tuple[str, ...]) -> None:
+    for dataset in chosen:
+        if dataset.name in what and not dataset.paths:
+            raise WrongUse(
+                f"dataset `{dataset.name}` is not a folder on this computer",
+                why=f"rabaska.toml says where it is: {dataset.source}",
+                hint=f"`rabaska data pack {dataset.name} --on CLUSTER` packs it there",
+            )
 
 
 def _refuse_missing(what: tuple[str, ...], name: str | None) -> None:

@@ -65,6 +65,19 @@ class Tier:
 
 
 @dataclass(frozen=True)
+class SiteDataset:
+    """A dataset that the site keeps for its users; 0 or "": not known."""
+
+    name: str
+    path: str  # may hold shell variables
+    about: str = ""
+    layout: str = ""
+    size: int = 0  # bytes
+    files: int = 0
+    nodes_only: bool = False  # whether it lies on the nodes' own disks
+
+
+@dataclass(frozen=True)
 class Cluster:
     """A place that runs jobs: how to reach it, how it schedules, where it stores."""
 
@@ -113,6 +126,10 @@ class Cluster:
     checked: str = ""
     notes: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    datasets: tuple["SiteDataset", ...] = ()  # that the site keeps for its users
+    downloads: str = ""  # where addresses are downloaded: transfer, login or nowhere
+    globus: str = ""  # the id of its Globus endpoint
+    globus_root: str = ""  # the folder that the endpoint shows as its root
 
     @property
     def umask(self) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from rabaska.domain.jobs import Resources
 from rabaska.domain.secrets import Secrets
 from rabaska.node.checkpoints.newest_checkpoint import DEFAULT_PATTERNS
+from rabaska.node.record.plan import IN_PLACE
 
 PLACEHOLDERS = ("data", "output", "checkpoint", "checkpoints")
 
@@ -15,32 +16,53 @@ FILL_IN = "FILL-IN"  # what `init` writes for a value that it cannot know
 
 CHECKPOINT_PATTERNS = tuple(DEFAULT_PATTERNS)
 
+__all__ = ["IN_PLACE"]
+
 
 @dataclass(frozen=True)
 class Dataset:
-    """A folder of samples, and how the program wants to see it on the node."""
+    """Where samples are, and how the program wants to see them on the node."""
 
     name: str
-    path: Path
-    mode: str = "files"  # "files": the folder as it was; "shards": tar shards read in place
+    path: Path | None = None  # on this computer
+    mode: str = "files"  # "files": as it was; "shards": tar shards read in place; or IN_PLACE
     follow_links: bool = False
     beside: tuple[Path, ...] = ()  # more folders, packed side by side with it
     samples: bool = False  # files of one stem are one sample
+    at: str = ""  # on the cluster: a path that its shell expands, `site:NAME` or `node:PATH`
+    url: str = ""  # from which the cluster downloads it
+    sha256: str = ""  # of what the address gives
+    fetch: str = ""  # a command that downloads it there
+    unpack: bool = True  # whether an archive is unpacked
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        return (self.path, *self.beside)
+        """On this computer; none where the data is, or comes from, elsewhere."""
+        return (self.path, *self.beside) if self.path else ()
+
+    @property
+    def is_downloaded(self) -> bool:
+        return bool(self.url or self.fetch)
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, as it was written."""
+        return self.at or self.url or self.fetch or str(self.path or "")
 
 
 @dataclass(frozen=True)
 class EnvironmentRecipe:
     """How the program's Python comes to be on the cluster."""
 
-    kind: str = "current"  # current, activate, virtualenv or packed
+    kind: str = "current"  # current, activate, virtualenv, packed, conda or container
     path: str = ""  # for activate and packed: an environment on the cluster
-    here: Path | None = None  # for packed: where it lies on this computer instead
+    here: Path | None = None  # for packed and container: where it lies on this computer instead
     requirements: str = ""  # for virtualenv: the text of the requirements file
     listed_in: str = ""  # the name of that file
+    file: str = ""  # for conda: the name of its file, by which conda tells its format
+    conda: str = ""  # and the text
+    image: str = ""  # for container: a path on the cluster, or an address
+    binds: tuple[str, ...] = ()  # for container: SOURCE or SOURCE:TARGET
     build: str = ""  # for virtualenv: in each "job" or "once"; "" leaves it to the cluster
     python: str = "python3"
     modules: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from rabaska.node.environment.pip_queries import lines
+from rabaska.node.environment.pip_queries import is_hashed, lines
 
 _STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn")
 _HARMLESS = ("keyring",)  # which knows the passwords of an index
@@ -159,9 +159,11 @@ class Target:
 def lacking(requirements: str, named: Sequence[str]) -> str:
     """What a cluster `named` of the user's requirements, as the text of such a file.
 
-    All of them where it named none, or anything else: pip builds what it is told to fetch, on
-    this computer, so nobody but the user may say what that is.
+    All of them where a lock says which files, and where it named none, or anything else: pip builds
+    what it is told to fetch, on this computer, so nobody but the user may say what that is.
     """
+    if is_hashed(requirements):
+        return requirements
     own = set(lines(requirements))
     if not named or not own.issuperset(named):
         return requirements
@@ -176,8 +178,13 @@ def _sources(requirements: str) -> list[str]:
     ]
 
 
-def download_command(target: Target, requirements: Path, wheels: Path) -> list[str]:
-    """pip's words; only wheels will do, since nothing can be built here for there."""
+def download_command(
+    target: Target, requirements: Path, wheels: Path, *, alone: bool = False
+) -> list[str]:
+    """pip's words; only wheels will do, since nothing can be built here for there.
+
+    `alone` fetches what is named and nothing that it needs: a lock names everything.
+    """
     words = [*pip_words(), "download", "--quiet", "--disable-pip-version-check"]
     for platform in target.platforms:
         words += ["--platform", platform]
@@ -186,6 +193,7 @@ def download_command(target: Target, requirements: Path, wheels: Path) -> list[s
     return [
         *words,
         "--only-binary=:all:",
+        *(["--no-deps"] if alone else []),
         "--requirement",
         str(requirements),
         "--dest",

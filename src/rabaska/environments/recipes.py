@@ -10,6 +10,7 @@ from typing import Any
 
 from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.domain.shell_words import expanding
+from rabaska.environments import containers
 from rabaska.node.environment.check_wheels import BY_HAND, NEEDS_PIP, VENV, VIRTUALENV
 
 # Read by the node side: a job whose environment failed ends at once and says so.
@@ -49,7 +50,8 @@ class BuiltEnvironment:
 
     maker: str = VIRTUALENV
     archive: str = ""  # one file of wheels, or a packed environment
-    conda: bool = False
+    conda: bool = False  # conda-pack made it
+    relocate: bool = False  # we made it, with a list of the files that hold its path
     pip: str = ""  # a wheel of pip, for environments that are made by hand
     packages: tuple[str, ...] = ()  # with their versions, as pip chose them
     modules: tuple[str, ...] = ()  # that can be imported then
@@ -65,6 +67,7 @@ class BuiltEnvironment:
             maker=record.get("maker", VENV),
             archive=archive or "",
             conda=bool(record.get("conda")),
+            relocate=bool(record.get("relocate")),
             pip=f"{envs}/{record['digest']}.pip",
             packages=tuple(record.get("packages", ())),
             modules=tuple(record.get("modules", ())),
@@ -93,9 +96,18 @@ def _environment(
     if recipe.kind == "virtualenv":
         steps = _virtualenv_steps(recipe, site, built or BuiltEnvironment())
         return Environment(setup=(*before, *_in_job(site, steps, _ACTIVATE)))
+    if recipe.kind == "conda":
+        usual = BuiltEnvironment(archive=f"{site.envs}/{digest(recipe, site)}.tar", relocate=True)
+        steps, use = _unpacking_steps(built or usual, site), _use(built or usual)
+        return Environment(setup=(*before, *_in_job(site, steps, use)))
     if recipe.kind == "packed":
         built = built or BuiltEnvironment(archive=f"{site.envs}/PACKED.tar")
-        return Environment(setup=(*before, *_in_job(site, _unpacking_steps(built), _use(built))))
+        return Environment(
+            setup=(*before, *_in_job(site, _unpacking_steps(built, site), _use(built)))
+        )
+    if recipe.kind == "container":
+        image = built.archive if built else containers.place(recipe, site.envs)
+        return Environment(setup=(*before, *containers.setup(image, recipe.binds, FAILED)))
     current = [f'export PATH={shlex.quote(site.search_path)}:"$PATH"'] if site.search_path else []
     return Environment(setup=(*before, *current))
 
@@ -106,6 +118,10 @@ def builds_once(recipe: EnvironmentRecipe, site: BuildSite) -> bool:
 
 def digest(recipe: EnvironmentRecipe, site: BuildSite) -> str:
     """One name for one content: the same recipe is built once."""
+    if recipe.kind == "conda":
+        own = sorted((name, text) for name, text in conda_variables(recipe).items())
+        conda = [recipe.conda, recipe.file, _all_modules(recipe, site), own]
+        return hashlib.sha256(json.dumps(conda).encode()).hexdigest()[:16]
     # Each job installs with its own pip, so where the wheels come from is part of it.
     content: list[object] = [
         recipe.requirements,
@@ -116,6 +132,12 @@ def digest(recipe: EnvironmentRecipe, site: BuildSite) -> str:
     if not builds_once(recipe, site):
         content.append("job")
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def conda_variables(recipe: EnvironmentRecipe) -> dict[str, str]:
+    """What the user tells conda, such as CONDA_OVERRIDE_CUDA where a login node has no GPU."""
+    own = ("CONDA_", "MAMBA_")
+    return {name: text for name, text in recipe.variables.items() if name.startswith(own)}
 
 
 def on_login(recipe: EnvironmentRecipe, site: BuildSite) -> list[str]:
@@ -186,9 +208,11 @@ def _maker(recipe: EnvironmentRecipe, site: BuildSite, built: BuiltEnvironment) 
     return f"{python} -m venv"
 
 
-def _unpacking_steps(built: BuiltEnvironment) -> list[str]:
+def _unpacking_steps(built: BuiltEnvironment, site: BuildSite) -> list[str]:
     where = f'"${FOLDER}"'
     steps = [f"mkdir -p {where}", f"tar -xf {expanding(built.archive)} -C {where}"]
+    if built.relocate:
+        return [*steps, f"{shlex.join([*site.program, 'relocate'])} {where}"]
     if built.conda:
         return [*steps, f'"${FOLDER}/bin/python" "${FOLDER}/bin/conda-unpack"']
     # The programs of an environment begin with the path of the Python they were made for.
@@ -197,6 +221,13 @@ def _unpacking_steps(built: BuiltEnvironment) -> list[str]:
 
 
 def _use(built: BuiltEnvironment) -> str:
+    if built.relocate:
+        # As `conda activate` would, without the conda that knows it.
+        scripts = f'"${FOLDER}"/etc/conda/activate.d/*.sh'
+        return (
+            f'export CONDA_PREFIX="${FOLDER}" PATH="${FOLDER}/bin:$PATH" &&\n'
+            f'for script in {scripts}; do [ ! -e "$script" ] || source "$script"; done'
+        )
     if built.conda:
         return _ACTIVATE
     # Its own `activate` names the folder it was made in.

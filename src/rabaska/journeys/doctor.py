@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.checkup import check_imports, check_site
+from rabaska.checkup import check_data_places, check_imports, check_site
 from rabaska.checkup.subject import Finding, SafeFix, Subject, read_subject
 from rabaska.domain.projects import Project
 from rabaska.errors import SettingsError
@@ -41,13 +41,24 @@ def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) ->
         offline = True  # its user has not said yet where to store
     job = job_spec(project, cluster, cluster.store or USUAL)
     trial = trial_question(job, scheduler_of(cluster))
-    site = probe_site(cluster, home, {**check_site.questions(subject), **trial}, offline=offline)
+    places = check_data_places.question(project, cluster)
+    asked = {**check_site.questions(subject), **trial, **places}
+    site = probe_site(cluster, home, asked, offline=offline)
     subject = replace(subject, cluster=site.cluster)
-    by_site = _of_site(subject, site)
+    by_site = (*_data(subject, site, places), *_of_site(subject, site))
     answer = site.answers.get(TRIAL, NO_ANSWER).text
     own = overruled(examine(subject), scheduler_of(cluster).read_prospect(answer))
     found = (*own, *by_site, *_secrets(project), *_advance(project, on, home))
     return Diagnosis(_once(found), site.unasked)
+
+
+def _data(subject: Subject, site: SiteProbe, places: dict[str, str]) -> Iterator[Finding]:
+    """Whether data is where it is said to be."""
+    answers = site.answers
+    if subject.cluster.is_here and places:
+        answers = ask_site(place_of(subject.cluster), places, usual={})
+    told = answers.get(check_data_places.QUESTION, NO_ANSWER).text
+    yield from check_data_places.checks(subject.project, subject.cluster, told)
 
 
 def _of_site(subject: Subject, site: SiteProbe) -> Iterator[Finding]:

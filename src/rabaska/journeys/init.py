@@ -23,6 +23,7 @@ class Proposal:
     warnings: tuple[str, ...]
     scripts: tuple[str, ...] = ()  # that could be started, likeliest first
     data_folders: tuple[str, ...] = ()  # that could be the data, likeliest first
+    advice: tuple[str, ...] = ()  # the lines that would let the program resume
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,12 @@ def init(folder: Path, *, script: str = "", data: str = "") -> Proposal:
         raise WrongUse(f"{folder} is not a folder", hint="name the folder of a training program")
     found = scout(folder, script=script, data=data)
     return Proposal(
-        settings_draft.text(found), found.guesses, found.warnings, found.scripts, found.data_folders
+        settings_draft.text(found),
+        found.guesses,
+        found.warnings,
+        found.scripts,
+        found.data_folders,
+        found.advice,
     )
 
 

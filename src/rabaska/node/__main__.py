@@ -14,6 +14,7 @@ COMMANDS = {
     "tail": ".login.follow_log",
     "verify": ".data.verify",
     "measure": ".data.storage_speed",
+    "prepare-data": ".login.prepare_data",
     "task": ".job.program_task",
     "job-folder": ".job.job_folder",
     "other-nodes": ".job.other_nodes",
@@ -32,6 +33,8 @@ COMMANDS = {
     "wheels": ".environment.check_wheels",
     "freeze": ".environment.pack_environment",
     "venv": ".environment.make_venv",
+    "conda": ".environment.make_conda",
+    "relocate": ".environment.relocation",
 }
 
 

@@ -1,6 +1,7 @@
 """Files that survive a kill: a reader finds all of a file or none of it."""
 
 import errno
+import hashlib
 import json
 import os
 import sys
@@ -192,3 +193,14 @@ def remove_if_there(path: str) -> None:
         os.unlink(path)
     except FileNotFoundError:
         pass
+
+
+def sha256(path: str) -> str:
+    """The digest of a file's content."""
+    digest, room = hashlib.sha256(), memoryview(bytearray(2**18))
+    with open(path, "rb", buffering=0) as stream:
+        while True:
+            size = stream.readinto(room)
+            if not size:
+                return digest.hexdigest()
+            digest.update(room[:size])

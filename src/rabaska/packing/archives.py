@@ -2,16 +2,14 @@
 
 import hashlib
 import os
-import shutil
 import tarfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from zlib import crc32
 
 from rabaska.errors import DatasetError
 from rabaska.node import files
-from rabaska.node.data import pack_format
+from rabaska.node.data import pack_format, unpack_archive
 from rabaska.node.data.pack_format import (
     BLOCK,
     FILE,
@@ -24,10 +22,10 @@ from rabaska.node.data.pack_format import (
     Shard,
 )
 from rabaska.node.data.pack_safety import leads_out
-from rabaska.packing.tar_headers import PERMISSIONS
+from rabaska.node.data.tar_headers import PERMISSIONS
+from rabaska.node.data.unpack_archive import COMPRESSED, link_or_copy
 
 _PIECE = 2**20
-_COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 
 
 class NeedsUnpacking(Exception):
@@ -39,13 +37,13 @@ def is_plain_tar(path: Path) -> bool:
 
 
 def is_compressed(path: Path) -> bool:
-    return path.is_file() and (path.name.endswith(_COMPRESSED) or path.suffix == ".zip")
+    return path.is_file() and path.name.endswith(COMPRESSED)
 
 
 def index_in_place(archive: Path, name: str, folder: Path) -> pack_format.Manifest:
     """Make `folder` a pack whose only shard is the archive itself; only its headers are parsed."""
     entries = _entries(archive)
-    link_or_copy(archive, folder / pack_format.shard_name(0))
+    link_or_copy(str(archive), str(folder / pack_format.shard_name(0)))
     shard, crcs = _checksums(
         folder / pack_format.shard_name(0), [e for e in entries if e.kind == FILE]
     )
@@ -91,7 +89,7 @@ def _entries(archive: Path) -> list[Entry]:
     try:
         with tarfile.open(archive, "r:") as tar:
             for member in tar:
-                name = os.fsencode(cleaned(archive, member.name))
+                name = os.fsencode(_cleaned(archive, member.name))
                 if name in entries and not member.isdir():
                     raise NeedsUnpacking(member.name)
                 if name:
@@ -132,27 +130,17 @@ def _entry(archive: Path, name: bytes, member: tarfile.TarInfo) -> Entry:
     return Entry(name, FILE, member.offset_data, member.size, time, mode, 0, 0, NO_CLASS, b"")
 
 
-def cleaned(archive: Path, name: str) -> str:
-    refuse_name(archive, name)
-    return "/".join(part for part in name.split("/") if part not in ("", "."))
-
-
-def refuse_name(archive: Path, name: str) -> None:
-    if name.startswith("/") or ".." in name.split("/") or "\0" in name:
-        raise unfit(archive, f"{name!r} points outside it")
+def _cleaned(archive: Path, name: str) -> str:
+    try:
+        return unpack_archive.cleaned(name)
+    except unpack_archive.BadArchive as problem:
+        raise unfit(archive, str(problem)) from problem
 
 
 def unfit(archive: Path, why: str) -> DatasetError:
     return DatasetError(
         f"{archive} cannot be packed", why=why, hint="unpack it yourself and name the folder"
     )
-
-
-def link_or_copy(source: Path | str, target: Path | str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # on another disk, or a file system without hard links
-        shutil.copyfile(source, target)
 
 
 def _checksums(path: Path, entries: list[Entry]) -> tuple[Shard, dict[bytes, int]]:
@@ -189,96 +177,8 @@ def _label(entry: Entry, labels: dict[bytes, int]) -> int:
     return labels.get(first, NO_CLASS) if inside or entry.kind != FILE else NO_CLASS
 
 
-_MODE = 0o755  # permissions that a member may have
-_OWN = 0o600  # and those that it always gets: what cannot be read cannot be packed
-
-
 def unpack(archive: Path, folder: Path) -> None:
     try:
-        if archive.suffix == ".zip":
-            with zipfile.ZipFile(archive) as zipped:
-                for member in zipped.infolist():
-                    refuse_name(archive, member.filename)
-                zipped.extractall(folder)  # noqa: S202 -- every name was looked at
-        else:
-            with tarfile.open(archive) as tar:
-                _Unpacking(archive, str(folder)).take(tar)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, RuntimeError, UnicodeError) as problem:
+        unpack_archive.unpack(str(archive), str(folder))
+    except unpack_archive.BadArchive as problem:
         raise unfit(archive, str(problem)) from problem
-
-
-class _Unpacking:
-    def __init__(self, archive: Path, folder: str) -> None:
-        self._archive = archive
-        self._folder = folder
-        self._folders = {""}  # made so far, by their names in the archive
-        self._files: set[str] = set()
-        self._times: dict[str, float] = {}
-
-    def take(self, tar: tarfile.TarFile) -> None:
-        for member in tar:
-            name = cleaned(self._archive, member.name)
-            if name:
-                self._make(tar, member, name)
-                self._times[name] = member.mtime
-            tar.members = []  # type: ignore[attr-defined]  # it would keep every header
-        # Last of all: what is made in a folder changes the folder's time.
-        for name, time in self._times.items():
-            self._set_time(name, time)
-
-    def _make(self, tar: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> None:
-        if member.isdir():
-            self._make_folder(name)
-            return
-        self._make_folder(name.rpartition("/")[0])
-        path = self._free(name)
-        if member.issym():
-            if leads_out(os.fsencode(name), os.fsencode(member.linkname)):
-                raise unfit(self._archive, f"the link {name} points outside it")
-            os.symlink(member.linkname, path)
-        elif member.islnk():
-            target = cleaned(self._archive, member.linkname)
-            if target not in self._files:
-                raise unfit(
-                    self._archive, f"{name} is a link to {target}, which is not a file in it"
-                )
-            link_or_copy(self._path(target), path)
-            self._files.add(name)
-        elif member.isreg():
-            tar.makefile(member, path)
-            os.chmod(path, member.mode & _MODE | _OWN)
-            self._files.add(name)
-        else:
-            raise unfit(self._archive, f"{name} is a device or a pipe, not a file")
-
-    def _make_folder(self, name: str) -> None:
-        if name in self._folders:
-            return
-        self._make_folder(name.rpartition("/")[0])
-        try:
-            os.mkdir(self._path(name))
-        except FileExistsError:
-            raise unfit(
-                self._archive, f"{name} is both a folder and something else in it"
-            ) from None
-        self._folders.add(name)
-
-    def _free(self, name: str) -> str:
-        """The path of `name`, free for it: of two that have one name, the later one counts."""
-        path = self._path(name)
-        if name in self._folders:
-            raise unfit(self._archive, f"{name} is both a folder and something else in it")
-        if name in self._times:
-            os.unlink(path)
-            self._files.discard(name)
-        return path
-
-    def _path(self, name: str) -> str:
-        return os.path.join(self._folder, name)
-
-    def _set_time(self, name: str, time: float) -> None:
-        try:
-            os.utime(self._path(name), (time, time), follow_symlinks=False)
-        except (OSError, OverflowError, ValueError) as problem:
-            why = f"{name} has an impossible modification time ({time}): {problem}"
-            raise unfit(self._archive, why) from problem

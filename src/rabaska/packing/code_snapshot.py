@@ -19,8 +19,7 @@ from rabaska.domain.secrets import (
 )
 from rabaska.errors import DatasetError
 from rabaska.node import files, partial_folder
-from rabaska.node.data import pack_format
-from rabaska.packing import tar_headers
+from rabaska.node.data import pack_format, tar_headers
 from rabaska.packing.code_files import CodeFile, Listed, code_files, patterns_in
 from rabaska.packing.refusals import space_needed
 

@@ -13,6 +13,7 @@ from itertools import accumulate
 from mmap import ACCESS_READ, mmap
 from typing import BinaryIO
 
+from rabaska.node.data import tar_headers
 from rabaska.node.data.pack_format import (
     FOLDER,
     FOLDER_MODE,
@@ -23,7 +24,6 @@ from rabaska.node.data.pack_format import (
     TIME,
     IndexLayout,
 )
-from rabaska.packing import tar_headers
 from rabaska.packing.listing import ListedFolder, Listing
 
 NAMES, ENDS, HASHES = "names", "ends", "hashes"

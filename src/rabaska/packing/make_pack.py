@@ -12,6 +12,7 @@ from rabaska.errors import DatasetError
 from rabaska.node import files, partial_folder
 from rabaska.node.data import pack_format
 from rabaska.node.data.pack_proof import is_as_made
+from rabaska.node.data.tar_headers import BLOCK, padding
 from rabaska.node.data.worker_pool import WorkerLost, available, share
 from rabaska.node.partial_folder import PartialFolder
 from rabaska.packing import pack_cache, reuse_shards
@@ -35,7 +36,6 @@ from rabaska.packing.shard_borders import (
     target_size,
 )
 from rabaska.packing.shards_in_turn import in_turn, side_by_side
-from rabaska.packing.tar_headers import BLOCK, padding
 from rabaska.packing.write_shards import Packed, ShardTask, Written, write_cut
 
 _WORTH_SPREADING = 2**28  # bytes; smaller shards are quick from one server

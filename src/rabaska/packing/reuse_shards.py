@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rabaska.node.data import tar_headers
 from rabaska.node.data.pack_format import NO_CLASS, RECORD, Shard
-from rabaska.packing import tar_headers
 from rabaska.packing.digests import Begin
 from rabaska.packing.listing import unreadable
 from rabaska.packing.listing_file import columns

@@ -14,10 +14,9 @@ from operator import attrgetter
 from typing import NamedTuple
 from zlib import crc32
 
-from rabaska.node.data import pack_format
+from rabaska.node.data import pack_format, tar_headers
 from rabaska.node.data.pack_format import FILE, RECORD
-from rabaska.packing import tar_headers
-from rabaska.packing.tar_headers import BLOCK
+from rabaska.node.data.tar_headers import BLOCK
 
 SMALL = 2**18  # files below this size are taken many at a time
 # The fingerprint of a file: it changes when the content does.

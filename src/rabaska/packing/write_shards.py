@@ -8,8 +8,8 @@ from array import array
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rabaska.node.data import tar_headers
 from rabaska.node.data.pack_format import BLOCK, NO_CLASS, Shard
-from rabaska.packing import tar_headers
 from rabaska.packing.compiled import crc32, joined, records
 from rabaska.packing.digests import Begin, Digest
 from rabaska.packing.listing_file import Draft, columns

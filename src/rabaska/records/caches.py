@@ -8,7 +8,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from rabaska.domain.clusters import Cluster, Observations, Partition, ProfileFact, Tier
+from rabaska.domain.clusters import (
+    Cluster,
+    Observations,
+    Partition,
+    ProfileFact,
+    SiteDataset,
+    Tier,
+)
 from rabaska.node import files
 from rabaska.node.version import __version__
 
@@ -43,7 +50,7 @@ def _made_from(profile: Path) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Cluster | Partition | Tier):
+    if isinstance(value, Cluster | Partition | SiteDataset | Tier):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, timedelta):
         return value.total_seconds()
@@ -57,6 +64,7 @@ def _plain(value: Any) -> Any:
 def _cluster(record: dict[str, Any]) -> Cluster:
     record["partitions"] = [Partition(**_read(item)) for item in record["partitions"]]
     record["storage"] = [Tier(**_read(item)) for item in record["storage"]]
+    record["datasets"] = [SiteDataset(**item) for item in record["datasets"]]
     return Cluster(**_read(record))
 
 

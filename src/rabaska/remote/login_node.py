@@ -29,8 +29,9 @@ class Ssh:
     def attach(self, script: str, *, terminal: bool) -> int:
         return Shell(self.connection).attach(script, terminal=terminal)
 
-    def stream(self, script: str) -> Iterator[bytes]:
-        return Shell(self.connection).stream(script)
+    def stream(self, script: str, *, by_transfer: bool = False) -> Iterator[bytes]:
+        host = self.transfer if by_transfer and self.transfer else self.connection
+        return Shell(host).stream(script)
 
     def send(self, source: Path, target: str) -> None:
         import hashlib  # `status` sends nothing

@@ -86,8 +86,11 @@ class Place(Protocol):
         A script that only asks may name the occasion on which it will be asked `again`.
         """
 
-    def stream(self, script: str) -> Iterator[bytes]:
-        """What `script` prints, as it prints it; closing the iterator ends the command."""
+    def stream(self, script: str, *, by_transfer: bool = False) -> Iterator[bytes]:
+        """What `script` prints, as it prints it; closing the iterator ends the command.
+
+        `by_transfer` runs it on the site's host for large transfers, if it has one.
+        """
 
     def attach(self, script: str, *, terminal: bool) -> int:
         """Run `script` in the foreground, with our own input and output; its exit code."""
@@ -146,7 +149,7 @@ class Nowhere:
     def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
         return Outcome(exit_code=255, output="", errors=self.why)
 
-    def stream(self, script: str) -> Iterator[bytes]:
+    def stream(self, script: str, *, by_transfer: bool = False) -> Iterator[bytes]:
         raise self._refusal()
 
     def attach(self, script: str, *, terminal: bool) -> int:

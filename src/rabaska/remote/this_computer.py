@@ -81,7 +81,7 @@ class Here:
         bash = Bash.running(script)
         return bash.ended(programs.run(bash.words, env=bash.environment).returncode)
 
-    def stream(self, script: str) -> Iterator[bytes]:
+    def stream(self, script: str, *, by_transfer: bool = False) -> Iterator[bytes]:
         bash = Bash.running(script)
         with programs.started(bash.words, stdout=PIPE, env=bash.environment) as process:
             printed = cast(BufferedReader, process.stdout)

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rabaska.scouting.scripts import files_of
 from rabaska.scouting.source import Source, SourceLine, called, last_word
 
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
@@ -80,8 +79,18 @@ def _imports(step: _Step) -> Iterator[Import]:
 
 
 def _own_files(found: Import, importer: str, by_name: Mapping[str, Source]) -> list[str]:
-    files = [file for module in found.candidates for file in files_of(module, importer)]
+    files = [file for module in found.candidates for file in _files_of(module, importer)]
     return [file for file in files if file in by_name]
+
+
+def _files_of(module: str, importer: str) -> list[str]:
+    """The files of a project that an import may mean."""
+    folder = importer.rpartition("/")[0]
+    path = module.lstrip(".").replace(".", "/")
+    if not path:
+        return []
+    beside = f"{folder}/{path}.py".lstrip("/")
+    return [beside] if module.startswith(".") else [beside, f"{path}.py", f"src/{path}.py"]
 
 
 def _of(source: Source, *, is_main: bool) -> Iterator[_Step]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rabaska.scouting.scopes import Program, Scope
-from rabaska.scouting.source import last_word, text
+from rabaska.scouting.source import last_word, parameters, text
 
 PATH, CONTENT = 1, 2
 _ROUNDS = 12  # assignments that lead to assignments
@@ -20,6 +20,7 @@ _ASIDE = re.compile(
     r"|info|debug|warning|warn|error|copy|copyfile|rename|replace|remove|unlink|append|add"
     r"|SummaryWriter|add_argument|parse_args)$"
 )
+_OF_TEXT = ("replace", "copy")  # of a path's name or of what was loaded, not of a file
 _LOADS = re.compile(
     r"^(load|loads|restore|unpickle|read|read_text|read_bytes|safe_load|full_load|loadtxt"
     r"|load_\w+|restore_\w+|read_\w+|from_bytes)$"
@@ -64,10 +65,17 @@ class Flow:
         for _ in range(_ROUNDS):
             before = (dict(self._known), {scope: list(b) for scope, b in self._returned.items()})
             for scope in self._program.scopes:
+                self._defaults(scope)
                 for node in scope.nodes:
                     self._statement(node, scope)
             if before == (self._known, self._returned):
                 break
+
+    def _defaults(self, scope: Scope) -> None:
+        """`def main(snapshot_path="snapshot.pt")`."""
+        if scope.above is not None and isinstance(scope.node, ast.FunctionDef) and self._fixed:
+            for name, default in parameters(scope.node).items():
+                self._mark_parameter(scope, name, self.bits(default, scope.above))
 
     def _statement(self, node: ast.AST, scope: Scope) -> None:
         if isinstance(node, ast.Assign):
@@ -174,7 +182,8 @@ class Flow:
         if any(OURS.fullmatch(text(argument)) for argument in call.args):
             return PATH  # os.environ.get("RABASKA_CHECKPOINT")
         functions = self._program.called_by(call, scope)
-        if not functions and (not combined or _ASIDE.search(word)):
+        of_text = bool(on) and word in _OF_TEXT
+        if not functions and (not combined or (_ASIDE.search(word) and not of_text)):
             return 0
         self.used = self.used or bool(combined & PATH)
         self._sinks(call, scope, arguments, given, functions)
@@ -233,9 +242,16 @@ class Flow:
             for keyword in call.keywords:
                 if keyword.arg:
                     self._mark_parameter(function, keyword.arg, self.bits(keyword.value, scope))
+                else:
+                    self._unfold(function)
             for bits in self._returned.get(function, []):
                 result |= bits
         return result
+
+    def _unfold(self, function: Scope) -> None:
+        """`train(**c)`, where `c.resume_step` was set before: attributes become parameters."""
+        for name in function.taken:
+            self._mark_parameter(function, name, self._known.get((0, name), 0))
 
     def _mark_parameter(self, function: Scope, name: str, bits: int) -> None:
         if bits:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rabaska.domain.amounts import say_count, say_size
 from rabaska.domain.projects import FILL_IN
-from rabaska.scouting.folders import ProjectFolder, Survey
+from rabaska.scouting.folders import ProjectFolder, Survey, may_be_read_unnamed
 from rabaska.scouting.script_options import Option
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import Source, SourceLine
@@ -102,7 +102,8 @@ def at_fixed_places(candidates: Sequence[ProjectFolder], script: Script) -> tupl
             named.append(DataUse(folder.name, str(place)))
     if named:
         return tuple(named)
-    return tuple(DataUse(folder.name, described(folder)) for folder in candidates[:1])
+    likely = [folder for folder in candidates if may_be_read_unnamed(folder)]
+    return tuple(DataUse(folder.name, described(folder)) for folder in likely[:1])
 
 
 def outside(project: Path, sources: Sequence[Source]) -> tuple[DataUse, ...]:

@@ -30,6 +30,7 @@ _WRITTEN = re.compile(
 _SPLITS = re.compile(r"(train|training|val|valid|validation|test|testing|images?|raw|\d+)$", re.I)
 _CODE = (".py", ".ipynb", ".sh", ".md", ".toml", ".yaml", ".yml", ".c", ".cpp", ".cu", ".h")
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".tar.bz2", ".tar.xz", ".h5", ".hdf5", ".lmdb")
+_DATA = re.compile(r"(data|datasets?|corpus|corpora)(/|$)", re.IGNORECASE)
 _DATA_NAME = re.compile(r"(data|dataset|datasets|images?|imgs|corpus|corpora)$", re.IGNORECASE)
 
 
@@ -138,6 +139,8 @@ def _datasets_in(folder: ProjectFolder, written: set[str]) -> list[ProjectFolder
     name = folder.name.rpartition("/")[2]
     if folder.name in written or _WRITTEN.match(name) or not folder.files:
         return []
+    if folder.files == 1 and not folder.size:  # .gitkeep
+        return []
     if folder.code * 2 > folder.files or not _is_big(folder):
         return []
     inner = [child for child in folder.children if child.files]
@@ -161,6 +164,11 @@ def is_named_for_data(path: str) -> bool:
 def _is_big(folder: ProjectFolder) -> bool:
     named = is_named_for_data(folder.name)
     return named or folder.files >= MANY_FILES or folder.size >= MANY_BYTES
+
+
+def may_be_read_unnamed(folder: ProjectFolder) -> bool:
+    """Whether a folder that no script names may be data all the same, not a README's pictures."""
+    return folder.files >= MANY_FILES or folder.size >= MANY_BYTES or bool(_DATA.match(folder.name))
 
 
 def _likeness(folder: ProjectFolder) -> int:

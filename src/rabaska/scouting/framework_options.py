@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rabaska.scouting import script_traits
+from rabaska.scouting.option_roles import CHECKPOINTS, LOGS, OUTPUT, Usage, role_of
 from rabaska.scouting.script_options import VALUE, Option
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import SourceLine, argument, called, text
@@ -35,6 +36,20 @@ def _hydra_overrides(script: Script, project: Path) -> tuple[Option, ...]:
             continue
         return tuple(_keys(content, name))
     return ()
+
+
+def kept_by_configuration(project: Path, name: str) -> Iterator[tuple[str, SourceLine]]:
+    """The folders beside the code that a configuration file has the program write to."""
+    try:
+        content = (project / name).read_text(encoding="utf-8", errors="replace")[:_LARGEST]
+    except OSError:
+        return
+    plain = re.sub(r'^(\s*)"(\w+)"\s*:', r"\1\2:", content, flags=re.MULTILINE)  # JSON
+    for option in _keys(re.sub(r",\s*$", "", plain, flags=re.MULTILINE), name):
+        folder = option.default.removeprefix("./").split("/")[0]
+        written = role_of(option, Usage()) in (OUTPUT, CHECKPOINTS, LOGS)
+        if written and re.fullmatch(r"[\w.-]+", folder) and folder not in (".", ".."):
+            yield folder, option.place
 
 
 def _configurations(script: Script) -> Iterator[str]:

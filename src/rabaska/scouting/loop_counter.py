@@ -33,7 +33,8 @@ def _begins_with_content(flow: Flow, node: ast.AST, scope: Scope) -> bool:
     if isinstance(node, ast.Call):
         return _first_round(flow, node, scope)
     if isinstance(node, ast.While):
-        return any(_counted(flow, inner, scope) for inner in ast.walk(node))
+        counted = any(_counted(flow, inner, scope) for inner in ast.walk(node))
+        return counted or _goes_on_from(flow, node.test, scope)
     if isinstance(node, ast.For):
         return any(_passes_over(flow, inner, scope) for inner in _inside(node))
     return False
@@ -62,6 +63,12 @@ def _counted(flow: Flow, node: ast.AST, scope: Scope) -> bool:
         same = ast.dump(_loaded(target)) == ast.dump(_loaded(left))
         return same and bool(flow.bits(left, scope) & CONTENT)
     return False
+
+
+def _goes_on_from(flow: Flow, test: ast.expr, scope: Scope) -> bool:
+    """`while step + resume_step < most`, of a step that was loaded."""
+    sums = [node for node in ast.walk(test) if isinstance(node, ast.BinOp)]
+    return any(flow.bits(node, scope) & CONTENT for node in sums if isinstance(node.op, ast.Add))
 
 
 def _passes_over(flow: Flow, node: ast.AST, scope: Scope) -> bool:

@@ -89,7 +89,12 @@ def role_of(option: Option, usage: Usage) -> str:
     """The role of one option, or ""."""
     if option.number or option.choices:
         return ""
-    name = _GROUPS.sub("", option.name) if "." in option.spelled else option.name
+    name = option.name
+    if "." in option.spelled:
+        last = option.spelled.rpartition(".")[2].replace("-", "_").lower()
+        name = last if "_" in last else _GROUPS.sub("", option.name)
+    if option.truth:
+        return RESUME if _is(RESUME, name) and not _is(SAVE, name) else ""
     if option.kind == FLAG:
         if _is(SAVE, name):
             return SAVE
@@ -99,7 +104,7 @@ def role_of(option: Option, usage: Usage) -> str:
     if _is(CHECKPOINTS, name):
         return CHECKPOINTS
     if _is(RESUME, name):
-        return _saved_or_loaded(option, usage)
+        return _saved_or_loaded(option, name, usage)
     if _is(LOGS, name):
         return LOGS
     if _is(OUTPUT, name) or (name in usage.saved_to and _looks_like_a_path(option)):
@@ -107,13 +112,20 @@ def role_of(option: Option, usage: Usage) -> str:
     return ""
 
 
+def saves_each(option: Option) -> str:
+    """`epoch`, for an option that must say how often to save: it saves nothing unless told."""
+    asked = re.fullmatch(r"(checkpoint(ing)?|save|ckpt)_(steps|every|strategy)", option.name)
+    offers = re.search(r"[\"'`]epoch[\"'`]", option.help) or "epoch" in option.choices
+    untold = option.kind == VALUE and not option.default and not option.number
+    return "epoch" if asked and offers and untold else ""
+
+
 def _is(what: str, name: str) -> bool:
     return name in _NAMES[what]
 
 
-def _saved_or_loaded(option: Option, usage: Usage) -> str:
+def _saved_or_loaded(option: Option, name: str, usage: Usage) -> str:
     """`--checkpoint` may be where the state is read from, or where it is written to."""
-    name = option.name
     if name in usage.saved_to and not name.startswith(("resume", "restore")):
         return CHECKPOINTS
     ambiguous = re.fullmatch(

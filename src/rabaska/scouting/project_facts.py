@@ -7,7 +7,6 @@ from pathlib import Path
 
 from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import FILL_IN
-from rabaska.node.record import plan
 from rabaska.scouting import (
     data_options,
     folders,
@@ -17,14 +16,16 @@ from rabaska.scouting import (
     script_writes,
     scripts,
 )
+from rabaska.scouting.chain_verdict import Verdict, verdict
 from rabaska.scouting.data_options import DataUse
 from rabaska.scouting.folders import ProjectFolder
+from rabaska.scouting.launch_needed import launch_needed
 from rabaska.scouting.option_roles import DATA, RESUME, roles
 from rabaska.scouting.requirements import Packages
-from rabaska.scouting.resume_support import Resumption, by_option, resumption
-from rabaska.scouting.script_options import VALUE, Option
+from rabaska.scouting.script_options import Option
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.start_command import Words, given, with_links, words
+from rabaska.scouting.shown_values import configuration, shown_values
+from rabaska.scouting.start_command import Words, with_links, words
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Findings:
     warnings: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()  # the likeliest first
     data_folders: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()  # the lines that would let it resume
+    launch: str = ""  # torchrun, where the program needs it
 
     def evidence(self, what: str) -> str:
         return next((guess.evidence for guess in self.guesses if guess.what == what), "")
@@ -108,13 +111,17 @@ class _Scouting:
         self._add_scripts()
         uses = self._data()
         named = data_options.dataset_names(uses)
-        made = words(self.script, self.options, self.roles, data_options.option_values(uses, named))
-        jobs = self._jobs(made)
+        values = data_options.option_values(uses, named)
+        made = words(self.script, self.options, self.roles, values, self._known())
+        judged = self._judge(made)
         command = self._command(made, uses, named)
         patterns, keep = self._saved()
         progress = script_traits.progress(self.script)
         if progress:
             self._guess("progress", progress[0], str(progress[1]))
+        launch = launch_needed(self.script)
+        if launch:
+            self._guess("launch", launch[0], str(launch[1]))
         gpus = script_traits.gpus(self.script)
         if gpus:
             self._guess("gpus", gpus[0], str(gpus[1]))
@@ -127,7 +134,7 @@ class _Scouting:
             tuple(command),
             tuple(made.resume),
             tuple((name, path) for path, name in named.items()),
-            jobs,
+            judged.jobs,
             keep,
             patterns,
             progress[0] if progress else "",
@@ -137,6 +144,8 @@ class _Scouting:
             tuple(self.warnings),
             tuple(each.name for each in self.read.rivals),
             tuple(each.name for each in self.candidates),
+            judged.advice,
+            launch[0] if launch else "",
         )
 
     def _guess(self, what: str, value: str, evidence: str) -> None:
@@ -218,11 +227,15 @@ class _Scouting:
         for role in self.roles:
             if role.what != DATA:
                 self._guess(role.what, role.option.spelled, str(role.option.place))
+        terminal = script_traits.asks_terminal(self.script)
+        if terminal:
+            self.warnings.append(
+                f"{terminal} asks for the size of its terminal, and a job has none: `command` "
+                "first makes an `stty` that says 24 80"
+            )
         fixed = [use for use in uses if use.option is None]
-        if not fixed:
-            return made.command
         links = {use.path: data_options.variable(named[use.path]) for use in fixed}
-        return with_links(made.command, links)
+        return with_links(made.command, links, terminal=bool(terminal))
 
     def _saved(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         chosen = {role.option.name for role in self.roles}
@@ -230,6 +243,10 @@ class _Scouting:
             script_writes.patterns(self.writes),
             script_writes.kept(self.writes, chosen=chosen),
         )
+        for guess in self.guesses:
+            if guess.what == "value":
+                name = guess.value.rpartition(" ")[2]
+                keep |= dict(framework_options.kept_by_configuration(self.project, name))
         keep = {path: place for path, place in keep.items() if not self._is_not_output(path)}
         for pattern, place in patterns.items():
             self._guess("patterns", pattern, str(place))
@@ -246,52 +263,26 @@ class _Scouting:
         """Code, or data that the script downloads."""
         return folders.is_named_for_data(path) or any((self.project / path).glob("*.py"))
 
-    def _jobs(self, made: Words) -> int:
-        """Several only where each would resume from what the one before it saved."""
-        resumed = self._resumption(made)
-        if resumed.resumes:
-            self._guess("resumes", resumed.kind, resumed.place)
-            return 3
-        name = self.script.name
-        alone = "`jobs` is 1, and `walltime` must be long enough for the whole training"
-        if resumed.kind == plan.UNREAD:
-            self.warnings.append(
-                f"could not tell whether {name} resumes from a checkpoint: {alone}; if you know "
-                "that it does, set `jobs`"
-            )
-        elif resumed.kind == plan.WEIGHTS:
-            self.warnings.append(
-                f"{resumed.place} loads only the weights from a checkpoint, and no counter, so "
-                f"each job would repeat the training from its first step: {alone}"
-            )
-        else:
-            self.warnings.append(
-                f"{name} does not resume from a checkpoint, so each job would start over: {alone}"
-            )
-        return 1
+    def _judge(self, made: Words) -> Verdict:
+        judged = verdict(self.script, self.options, self.roles, made)
+        if judged.option:
+            self._guess(RESUME, judged.option.spelled, str(judged.option.place))
+        if judged.resumed.resumes:
+            self._guess("resumes", judged.resumed.kind, judged.resumed.place)
+        if judged.warning:
+            self.warnings.append(judged.warning)
+        return judged
 
-    def _resumption(self, made: Words) -> Resumption:
-        """As the words have it; else by what else the program offers, which is then added."""
-        words = (*made.command, *made.resume)
-        resumed = resumption(self.script, self.options, self.roles, words)
-        if resumed.words:
-            made.resume += resumed.words
-            return resumption(self.script, self.options, self.roles, (*words, *resumed.words))
-        if resumed.kind != plan.NOT:
-            return resumed
-        loading = [option for option in self.options if self._may_load(option)]
-        by_options = [(option, by_option(self.script, option)) for option in loading]
-        for option, loaded in by_options:
-            if loaded and loaded.kind == plan.FULL:
-                made.options += given(option, "{checkpoint}")
-                self._guess(RESUME, option.spelled, str(option.place))
-                return loaded
-        return next(
-            (loaded for _, loaded in by_options if loaded and loaded.kind == plan.WEIGHTS), resumed
-        )
-
-    def _may_load(self, option: Option) -> bool:
-        named = {name.lower() for name in self.script.loads}
+    def _known(self) -> dict[str, str]:
+        """What the project's own text gives to options that need a value."""
         taken = {role.option.name for role in self.roles}
-        loaded = option.name in named or option.dest in named
-        return option.kind == VALUE and loaded and option.name not in taken
+        shown = shown_values(self.script.shown, self.options)
+        known: dict[str, str] = {}
+        for option in self.options:
+            value = configuration(option, shown.get(option.name), self.project)
+            if value is None and option.required and option.name not in taken:
+                value = shown.get(option.name)
+            if value is not None and option.name not in taken:
+                known[option.name] = value.value
+                self._guess("value", f"{option.spelled} {value.value}", str(value.place))
+        return known

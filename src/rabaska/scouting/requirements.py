@@ -1,8 +1,10 @@
-"""What the project says it needs: requirements.txt, pyproject.toml, environment.yml, setup.py."""
+"""Where the project says what it needs: requirements.txt, uv.lock, pyproject.toml and others."""
 
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+from rabaska.domain.package_lists import LOCK
 
 _REQUIREMENTS = ("requirements.txt", "requirements-train.txt", "requirements/base.txt")
 _CONDA = ("environment.yml", "environment.yaml", "conda.yml", "conda.yaml")
@@ -13,13 +15,20 @@ class Packages:
     """The file that lists packages, and what kind it is."""
 
     file: str
-    kind: str  # requirements, pyproject, conda or setup
+    kind: str  # requirements, lock, pyproject, conda or setup
+
+    @property
+    def builds_virtualenv(self) -> bool:
+        """Whether `requirements` under [environment] can name it."""
+        return self.kind in ("requirements", "lock", "pyproject")
 
 
 def find(project: Path) -> Packages | None:
     for name in _REQUIREMENTS:
         if (project / name).is_file():
             return Packages(name, "requirements")
+    if (project / LOCK).is_file():
+        return Packages(LOCK, "lock")
     if _declares_dependencies(project / "pyproject.toml"):
         return Packages("pyproject.toml", "pyproject")
     for name in _CONDA:

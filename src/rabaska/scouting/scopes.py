@@ -30,6 +30,13 @@ class Scope:
         plain = [argument.arg for argument in (*given.posonlyargs, *given.args)]
         return plain[1:] if self.in_class and plain[:1] in (["self"], ["cls"]) else plain
 
+    @property
+    def taken(self) -> list[str]:
+        """Every parameter by its name, those too that only a keyword gives."""
+        given = getattr(self.node, "args", None)
+        only = given.kwonlyargs if isinstance(given, ast.arguments) else []
+        return [*self.parameters, *(argument.arg for argument in only)]
+
     def owner(self, name: str) -> "Scope":
         """The scope whose variable `name` is."""
         at = self
@@ -52,8 +59,9 @@ class Program:
         self.scopes: list[Scope] = []
         self.functions: dict[str, list[Scope]] = {}
         self.classes: dict[str, Scope] = {}  # by name, their `__init__`
-        own = {source.name.removesuffix(".py").rpartition("/")[2] for source in sources}
+        own = {part for source in sources for part in source.name.removesuffix(".py").split("/")}
         self._modules = {source.name: _modules(source, own) for source in sources}
+        self._taken = {source.name: _taken_from_others(source, own) for source in sources}
         for source in sources:
             self._add(Scope(source, source.tree), source.tree)
 
@@ -62,10 +70,15 @@ class Program:
         root = called(node).partition(".")[0]
         return root in self._modules.get(scope.source.name, ())
 
+    def _is_in_others(self, node: ast.AST, scope: Scope) -> bool:
+        """Whether a dotted name begins with a module of others, or with what is from one."""
+        taken = called(node).partition(".")[0] in self._taken.get(scope.source.name, ())
+        return taken or self.is_of_others(node, scope)
+
     def called_by(self, call: ast.Call, scope: Scope) -> list[Scope]:
         """The functions of the program that a call may mean, by the last word of its name."""
         word = last_word(call)
-        if isinstance(call.func, ast.Attribute) and self.is_of_others(call.func, scope):
+        if isinstance(call.func, ast.Attribute) and self._is_in_others(call.func, scope):
             return []
         made = self.classes.get(word)
         return [made] if made else self.functions.get(word, [])
@@ -119,4 +132,15 @@ def _modules(source: Source, own: set[str]) -> frozenset[str]:
             for alias in node.names:
                 if alias.name.rpartition(".")[2] not in own:
                     names.add(alias.asname or alias.name.partition(".")[0])
+    return frozenset(names)
+
+
+def _taken_from_others(source: Source, own: set[str]) -> frozenset[str]:
+    """What a file takes from modules of others: `checkpoints`, of `flax.training`."""
+    names = set()
+    for node in source.nodes:
+        if not isinstance(node, ast.ImportFrom) or node.level:
+            continue
+        if (node.module or "").partition(".")[0] not in own:
+            names |= {alias.asname or alias.name for alias in node.names}
     return frozenset(names)

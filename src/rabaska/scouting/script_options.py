@@ -36,6 +36,7 @@ class Option:
     command: str = ""  # the subcommand it belongs to
     style: str = "option"  # "option": --x value; "joined": --x=value; "override": x=value
     dest: str = ""  # what its value is called in the program, where that is another name
+    also: tuple[str, ...] = ()  # its other spellings
 
     @property
     def name(self) -> str:
@@ -137,6 +138,7 @@ def _option(names: list[str], call: ast.Call, source: Source, default: ast.expr 
         number=kind in ("int", "float", "INT", "FLOAT", "IntRange"),
         truth=kind in ("bool", "str2bool", "strtobool", "boolean", "str_to_bool"),
         help=text(argument(call, "help")),
+        also=tuple(name for name in names if name != spelled),
     )
 
 

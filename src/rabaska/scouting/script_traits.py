@@ -32,7 +32,7 @@ def progress(script: Script) -> tuple[str, SourceLine] | None:
         for call in scope.nodes:
             if not isinstance(call, ast.Call) or last_word(call) not in _PRINTS:
                 continue
-            if not _is_repeated(call, scope, program):
+            if not is_repeated(call, scope, program):
                 continue
             for match in _COUNTED.finditer(_printed(call)):
                 pattern = _pattern(match[0].removesuffix("\x00")) + r"(?P<step>\d+)"
@@ -41,7 +41,7 @@ def progress(script: Script) -> tuple[str, SourceLine] | None:
     return candidates[min(candidates)] if candidates else None
 
 
-def _is_repeated(node: ast.AST, scope: Scope, program: Program, depth: int = 0) -> bool:
+def is_repeated(node: ast.AST, scope: Scope, program: Program, depth: int = 0) -> bool:
     """Whether it is done in a loop, or by a function that is called in one or from outside.
 
     What is printed once, as "starting at epoch 0", tells no progress.
@@ -54,7 +54,7 @@ def _is_repeated(node: ast.AST, scope: Scope, program: Program, depth: int = 0) 
     named = getattr(scope.node, "name", "") in ("main", "__init__")
     if not calls:
         return not named
-    return any(_is_repeated(call, caller, program, depth + 1) for caller, call in calls)
+    return any(is_repeated(call, caller, program, depth + 1) for caller, call in calls)
 
 
 def _pattern(printed: str) -> str:
@@ -103,6 +103,15 @@ def downloads(script: Script) -> SourceLine | None:
         for call in source.calls():
             if literal(argument(call, "download")) is True:
                 return source.place(call, called(call))
+    return None
+
+
+def asks_terminal(script: Script) -> SourceLine | None:
+    """Where it would end for want of a terminal: `os.popen('stty size')`."""
+    for source in script.sources:
+        for node in source.nodes:
+            if isinstance(node, ast.Constant) and node.value == "stty size":
+                return source.place(node, "stty")
     return None
 
 

@@ -203,6 +203,9 @@ def patterns(writes: tuple[Write, ...]) -> dict[str, SourceLine]:
         name = write.path.rpartition("/")[2]
         if write.checkpoint and (name == _FOLDER or _SUFFIX.search(name)):
             named.setdefault(name, write.place)
+    if any(write.checkpoint and write.path == UNKNOWN for write in writes):
+        # Others have names that cannot be read: any of the common ones may be theirs.
+        return {name: place for name, place in named.items() if name == _FOLDER}
     to_continue = {name: place for name, place in named.items() if not _only_a_result(name)}
     return to_continue or named
 
@@ -236,5 +239,5 @@ def scattered(writes: tuple[Write, ...]) -> tuple[Write, ...]:
         if write.checkpoint
         and "/" not in write.path.removeprefix("./")
         and UNKNOWN in write.path[1:]
-        and not write.path.startswith(UNKNOWN)
+        and not write.path.startswith((UNKNOWN, "./"))  # "." is what a parameter has by default
     )

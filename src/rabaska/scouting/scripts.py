@@ -5,20 +5,22 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from rabaska.scouting.imported_files import Files, reached
 from rabaska.scouting.option_roles import Usage
 from rabaska.scouting.script_options import Option, options
 from rabaska.scouting.script_writes import Write, imported, loads, writes
-from rabaska.scouting.source import Source, SourceLine, called, last_word, read
+from rabaska.scouting.shown_commands import ShownCommand, in_docstrings, in_texts, of_script
+from rabaska.scouting.source import Source, SourceLine, called, is_main_guard, last_word
 
 MOST_SCRIPTS = 400
-_PLACES = ("*.py", "*/*.py", "src/*/*.py")
+_PLACES = ("*.py", "*/*.py", "*/*/*.py")
 _NOT_SCRIPTS = re.compile(
     r"(^|/)(test_[^/]*|[^/]*_test|setup|conf|conftest|__init__)\.py$|(^|/)(tests?|docs?)/"
 )
 _TRAINS = re.compile(r"(^|[_/-])(train|training|trainer|fit|pretrain|finetune|run|main)")
 _OTHERWISE = re.compile(
     r"eval|infer|predict|test|export|convert|plot|make|download|prepare|"
-    r"preprocess|util|demo|visuali|server|api|benchmark",
+    r"preprocess|util|demo|visuali|server|api|benchmark|legacy|deprecated|sample|submit|launch",
     re.I,
 )
 _FRAMEWORKS = (
@@ -47,6 +49,7 @@ class Script:
     sources: tuple[Source, ...]  # itself first
     score: int  # how much it looks like the one that trains
     why: str
+    shown: tuple[ShownCommand, ...] = ()  # how the project's own text starts it
 
     @property
     def main(self) -> Source:
@@ -92,25 +95,34 @@ class Scripts:
 
 
 def find(project: Path) -> Scripts:
-    sources = _read(project)
-    readable = [_script(source, sources) for source in sources.values() if not source.problem]
+    files = Files(project)
+    shown = in_texts(project)
+    order = {command.script: number for number, command in reversed(list(enumerate(shown)))}
+    sources = [source for name in _names(project) if (source := files.get(name))]
+    readable = [_script(source, files, shown) for source in sources if not source.problem]
     able = sorted(
         (script for script in readable if script.score > 0),
-        key=lambda script: (-script.score, script.name.count("/"), script.name),
+        key=lambda script: (
+            -script.score,
+            order.get(script.name, len(order)),
+            script.name.count("/"),
+            script.name,
+        ),
     )
-    unread = tuple(source for source in sources.values() if source.problem)
+    unread = tuple(source for source in sources if source.problem)
     notebooks = sorted(path.name for path in project.glob("*.ipynb"))
     return Scripts(tuple(able), unread, tuple(notebooks))
 
 
-def _read(project: Path) -> dict[str, Source]:
-    names: dict[str, Path] = {}
+def _names(project: Path) -> list[str]:
+    """The files that may be scripts, those at the top first."""
+    names: dict[Path, str] = {}  # by the file itself: links may lead to it, too
     for pattern in _PLACES:
         for path in sorted(project.glob(pattern)):
             name = path.relative_to(project).as_posix()
-            if not _skipped(name) and path.is_file() and len(names) < MOST_SCRIPTS:
-                names.setdefault(name, path)
-    return {name: read(path, name) for name, path in names.items()}
+            if not _skipped(name) and len(names) < MOST_SCRIPTS:
+                names.setdefault(path.resolve(), name)
+    return list(names.values())
 
 
 def _skipped(name: str) -> bool:
@@ -118,39 +130,19 @@ def _skipped(name: str) -> bool:
     return hidden or "venv" in name.split("/") or bool(_NOT_SCRIPTS.search(name))
 
 
-def _script(main: Source, sources: dict[str, Source]) -> Script:
-    reached = _reached(main, sources)
-    score, why = _score(main, reached)
-    return Script(main.name, reached, score, why)
-
-
-def _reached(main: Source, sources: dict[str, Source]) -> tuple[Source, ...]:
-    """`main` and the project's own modules it imports, however far."""
-    reached, waiting = {main.name: main}, [main]
-    while waiting:
-        source = waiting.pop(0)
-        for module in imported(source):
-            for name in files_of(module, source.name):
-                if name in sources and name not in reached:
-                    reached[name] = sources[name]
-                    waiting.append(sources[name])
-    return tuple(reached.values())
-
-
-def files_of(module: str, importer: str) -> list[str]:
-    """The files of a project that an import may mean."""
-    folder = importer.rpartition("/")[0]
-    path = module.lstrip(".").replace(".", "/")
-    if not path:
-        return []
-    beside = f"{folder}/{path}.py".lstrip("/")
-    return [beside] if module.startswith(".") else [beside, f"{path}.py", f"src/{path}.py"]
-
-
-def _score(main: Source, reached: tuple[Source, ...]) -> tuple[int, str]:
-    """How much a file looks like the one to start for training, and by what; 0: not at all."""
+def _script(main: Source, files: Files, texts: tuple[ShownCommand, ...]) -> Script:
     if not (has_main(main) or _does_something(main)):
-        return 0, ""
+        return Script(main.name, (main,), 0, "")
+    sources = reached(main, files)
+    shown = of_script(texts, main.name)
+    score, why = _score(main, sources, shown)
+    return Script(main.name, sources, score, why, (*shown, *in_docstrings(main)))
+
+
+def _score(
+    main: Source, reached: tuple[Source, ...], shown: tuple[ShownCommand, ...]
+) -> tuple[int, str]:
+    """How much a file looks like the one to start for training, and by what."""
     score, reasons = 1, []
     if _TRAINS.search(main.name):
         score += 4 if "train" in main.name else 2
@@ -168,15 +160,15 @@ def _score(main: Source, reached: tuple[Source, ...]) -> tuple[int, str]:
     if any(options(source) for source in reached):
         score += 1
         reasons.append("it takes options")
+    if shown:
+        score += 1
+        reasons.append(f"{shown[0].place.file} starts it")
     return max(score, 1), ", ".join(reasons) or "it can be started"
 
 
 def has_main(main: Source) -> bool:
     """Whether there is an `if __name__ == "__main__"`."""
-    for node in main.tree.body:
-        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
-            return True
-    return False
+    return any(is_main_guard(node) for node in main.tree.body)
 
 
 def _does_something(main: Source) -> bool:

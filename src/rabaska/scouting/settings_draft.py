@@ -33,6 +33,8 @@ def _head(facts: Findings) -> Iterator[str]:
     yield "# Check the guesses, then: rabaska run"
     for warning in facts.warnings:
         yield from _comment(f"NOTE: {warning}")
+    for line in facts.advice:
+        yield f"# {_printable(line)}"
 
 
 def _command(facts: Findings) -> Iterator[str]:
@@ -45,7 +47,12 @@ def _command(facts: Findings) -> Iterator[str]:
     for what in ("script", "output", "checkpoints", "logs", "resume", "save"):
         if facts.evidence(what):
             yield from _comment(f"{what}: {facts.evidence(what)}")
+    for guess in facts.guesses:
+        if guess.what == "value":
+            yield from _comment(f"{guess.value}: {guess.evidence}")
     yield f"command = {_words(facts.command)}"
+    if facts.launch:
+        yield f"launch = {quoted(facts.launch)}   # {_printable(facts.evidence('launch'))}"
     if facts.resume:
         yield "# Added to the command once there is a checkpoint."
         yield f"resume = {_words(facts.resume)}"
@@ -78,8 +85,13 @@ def _environment(facts: Findings) -> Iterator[str]:
     yield "# On this computer, the Python of the shell that runs `rabaska run`."
     if facts.packages is None:
         yield "# No list of packages was found; a cluster will need a requirements.txt."
-    elif facts.packages.kind == "requirements":
+    elif facts.packages.builds_virtualenv:
         yield f"# On a cluster, a virtualenv with the packages of {facts.packages.file}."
+    elif facts.packages.kind == "conda":
+        yield "# A cluster can build its own, once, where it has micromamba, mamba or conda:"
+        yield "# [cluster.NAME.environment]"
+        yield '# kind = "conda"'
+        yield f"# file = {quoted(facts.packages.file)}"
     else:
         yield from _comment(
             f"Packages are listed in {facts.packages.file}. For a cluster, write them to a "
@@ -147,13 +159,17 @@ def _clusters() -> Iterator[str]:
 def _comment(text: str) -> Iterator[str]:
     """`text` as comment lines of a bearable width."""
     line = "#"
-    for word in re.sub(r"[\x00-\x1f\x7f]", " ", text).split():
+    for word in _printable(text).split():
         if len(line) + len(word) > _WIDTH and line != "#":
             yield line
             line = "# "
         line += f" {word}"
     if line != "#":
         yield line
+
+
+def _printable(text: str) -> str:
+    return re.sub(r"[\x00-\x1f\x7f]", " ", text)
 
 
 def _list(values: Sequence[str]) -> str:

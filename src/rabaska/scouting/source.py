@@ -41,6 +41,19 @@ class Source:
         return (node for node in self.nodes if isinstance(node, ast.Call))
 
 
+def as_module(source: Source) -> Source:
+    """What is left of a file when another imports it: not its `if __name__ == "__main__"`."""
+    body = [node for node in source.tree.body if not is_main_guard(node)]
+    if len(body) == len(source.tree.body):
+        return source
+    tree = ast.Module(body=body, type_ignores=[])
+    return Source(source.name, tree, source.problem, tuple(ast.walk(tree)))
+
+
+def is_main_guard(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+
+
 def read(path: Path, name: str) -> Source:
     """The source in `path`; never an error."""
     try:
@@ -134,7 +147,20 @@ def path_of(node: ast.AST | None, source: Source, depth: int = 0) -> str:
         return _call(node, source, depth)
     if isinstance(node, ast.Name):
         return _variable(node, source, depth)
+    if isinstance(node, ast.Attribute) and called(node.value) == "self":
+        return _of_object(node, source, depth)
     return UNKNOWN
+
+
+def _of_object(node: ast.Attribute, source: Source, depth: int) -> str:
+    """What `self.path` was made of, if it was assigned in one place only."""
+    made = [
+        other.value
+        for other in source.nodes
+        if isinstance(other, ast.Assign)
+        and any(called(target) == f"self.{node.attr}" for target in other.targets)
+    ]
+    return path_of(made[0], source, depth + 1) if len(made) == 1 else UNKNOWN
 
 
 def _operation(node: ast.BinOp, source: Source, depth: int) -> str:
@@ -169,7 +195,17 @@ def _variable(node: ast.Name, source: Source, depth: int) -> str:
         line = getattr(other, "lineno", 0)
         if value is not None and line <= node.lineno and (best is None or line > best[0]):
             best = (line, value)
-    return UNKNOWN if best is None else path_of(best[1], source, depth + 1)
+    if best is None:
+        given = _defaults_of(node.id, source)
+        return path_of(given[0], source, depth + 1) if len(given) == 1 else UNKNOWN
+    return path_of(best[1], source, depth + 1)
+
+
+def _defaults_of(name: str, source: Source) -> list[ast.expr]:
+    """What functions further down have for a parameter of this name, to pass it on."""
+    functions = (node for node in source.nodes if isinstance(node, ast.FunctionDef))
+    defaults = (parameters(function).get(name) for function in functions)
+    return [default for default in defaults if default is not None]
 
 
 def _assigned(node: ast.AST, name: str) -> ast.expr | None:

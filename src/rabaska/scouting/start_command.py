@@ -16,6 +16,7 @@ from rabaska.scouting.option_roles import (
     SAVE,
     Role,
     is_file,
+    saves_each,
 )
 from rabaska.scouting.script_options import FLAG, POSITIONAL, Option
 from rabaska.scouting.script_traits import uses
@@ -41,9 +42,13 @@ class Words:
 
 
 def words(
-    script: Script, options: Sequence[Option], roles: Sequence[Role], data: Mapping[str, str]
+    script: Script,
+    options: Sequence[Option],
+    roles: Sequence[Role],
+    data: Mapping[str, str],
+    known: Mapping[str, str],
 ) -> Words:
-    """The command; `data` gives the value of each data option by its name."""
+    """The command; `data` gives each data option its value by its name, `known` some others."""
     made = Words(_start(script, options))
     subcommand = made.start[-1]
     by_name = {role.option.name: role for role in roles}
@@ -58,6 +63,7 @@ def words(
             continue
         value = data.get(option.name, "") if what == DATA else _value(option, what, outputs)
         outputs += what == OUTPUT
+        value = value or literal(known.get(option.name, "")) or saves_each(option)
         _add(made, option, what, value)
     if uses(script, "hydra.main"):
         made.options.append("hydra.run.dir={output}")
@@ -66,8 +72,8 @@ def words(
 
 def _start(script: Script, options: Sequence[Option]) -> list[str]:
     relative = any(module.startswith(".") for module in imported(script.main))
-    if relative:
-        module = script.name.removesuffix(".py").replace("/", ".")
+    if relative or _as_module(script):
+        module = script.name.removesuffix(".py").replace("/", ".").removesuffix(".__main__")
         start = ["python", "-m", module]
     else:
         start = ["python", literal(script.name)]
@@ -76,6 +82,25 @@ def _start(script: Script, options: Sequence[Option]) -> list[str]:
     offered = list(dict.fromkeys(each.command for each in options if each.command))
     chosen = next((each for each in offered if _TRAINING_WORDS.search(each)), None)
     return [*start, chosen] if chosen else start
+
+
+def _as_module(script: Script) -> bool:
+    """Whether it lies in a folder, and imports what lies at the project's top.
+
+    Started by its path, Python would look for that beside the script.
+    """
+    folder = script.name.rpartition("/")[0]
+    if not folder or not all(part.isidentifier() for part in folder.split("/")):
+        return False
+    if uses(script, "sys.path.append") or uses(script, "sys.path.insert"):
+        return False
+    roots = {module.partition(".")[0] for module in imported(script.main)}
+    others = [source.name for source in script.sources[1:]]
+    beside = {name.removeprefix(f"{folder}/").partition("/")[0] for name in others
+              if name.startswith(f"{folder}/")}  # fmt: skip
+    top = {name.partition("/")[0].removesuffix(".py") for name in others}
+    alone = not any(root in {each.removesuffix(".py") for each in beside} for root in roots)
+    return alone and bool(roots & top) and not uses(script, "setup_root")
 
 
 def _value(option: Option, what: str, outputs: int) -> str:
@@ -109,11 +134,14 @@ def given(option: Option, value: str) -> list[str]:
     return [option.spelled, value]
 
 
-def with_links(command: Sequence[str], folders: Mapping[str, str]) -> list[str]:
+def with_links(
+    command: Sequence[str], folders: Mapping[str, str], *, terminal: bool = False
+) -> list[str]:
     """`command` for a script that looks for its data at fixed places: links are made first.
 
     `folders` gives, for each place, the variable that holds the staged folder. The command stays
-    words of its own, so that placeholders and extra arguments work as ever.
+    words of its own, so that placeholders and extra arguments work as ever. With `terminal`, a
+    program that asks for the size of its terminal gets an answer, though a job has none.
     """
     steps = []
     for place, variable in folders.items():
@@ -121,6 +149,11 @@ def with_links(command: Sequence[str], folders: Mapping[str, str]) -> list[str]:
         if parent != ".":
             steps.append(f"mkdir -p {literal(shlex.quote(parent))}")
         steps.append(f'ln -sfn "${variable}" {literal(shlex.quote(place))}')
+    if terminal:
+        steps += ["mkdir -p .bin", "echo 'echo 24 80' > .bin/stty", "chmod +x .bin/stty"]
+        steps.append('export PATH="$PWD/.bin:$PATH"')
+    if not steps:
+        return list(command)
     return ["sh", "-c", " && ".join([*steps, 'exec "$@"']), "links", *command]
 
 

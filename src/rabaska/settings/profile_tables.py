@@ -22,6 +22,14 @@ class ReachTable(Table):
     """Whether ssh may forward ports there; leave it out if that is not known."""
     advice: list[Line] = Field(default_factory=list)
     """What to know before the first connection: a VPN, a second factor, a bastion."""
+    downloads: Literal["transfer", "login", "nowhere", ""] = ""
+    """Where datasets with a `url` are downloaded: on the `transfer` host, on the `login` node, or
+    `nowhere`, so that this computer downloads and sends them; left out: `transfer` where there is
+    such a host, else `login`."""
+    globus: Line = ""
+    """The id of the site's Globus endpoint (collection)."""
+    globus_root: Line = ""
+    """The folder that the endpoint shows as its `/`; left out: the cluster's own `/`."""
 
 
 class TierTable(Table):
@@ -51,6 +59,23 @@ def _as_table(value: object) -> object:
 
 
 Tier = Annotated[TierTable, BeforeValidator(_as_table)]
+
+
+class SiteDatasetTable(Table):
+    """A dataset that the site keeps for its users."""
+
+    path: Line
+    """Where it is; may hold shell variables, as the cluster sets them."""
+    about: Line = ""
+    """What it is."""
+    layout: Line = ""
+    """How it is laid out: `train/<class>/*.JPEG`, tar shards, an LMDB."""
+    size: Size | None = None
+    """How large it is."""
+    files: Annotated[int, Field(ge=0)] = 0
+    """How many files it has; 0 if that is not known."""
+    nodes_only: bool = False
+    """Whether it is on the compute nodes' own disks, where a login node does not see it."""
 
 
 class StorageTable(Table):
@@ -216,3 +241,5 @@ class Profile(Table):
     """The queues."""
     variables: Variables = Field(default_factory=dict)
     """Variables that every program needs there."""
+    datasets: dict[str, SiteDatasetTable] = Field(default_factory=dict)
+    """Datasets that the site keeps for its users: `at = "site:NAME"` uses one."""

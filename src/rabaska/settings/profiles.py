@@ -2,12 +2,12 @@
 
 from pathlib import Path as File
 
-from rabaska.domain.clusters import Cluster, Partition, Tier
+from rabaska.domain.clusters import Cluster, Partition, SiteDataset, Tier
 from rabaska.errors import SettingsError
 from rabaska.settings import document
 from rabaska.settings.document import nearest, refusal
 from rabaska.settings.profile_files import profile_files
-from rabaska.settings.profile_tables import PartitionTable, Profile, TierTable
+from rabaska.settings.profile_tables import PartitionTable, Profile, SiteDatasetTable, TierTable
 from rabaska.settings.validation import checked
 
 
@@ -76,7 +76,15 @@ def _cluster(name: str, profile: Profile) -> Cluster:
         checked=profile.checked,
         notes=tuple(profile.notes),
         variables=dict(profile.variables),
+        datasets=tuple(_dataset(name, table) for name, table in profile.datasets.items()),
+        downloads=profile.reach.downloads,
+        globus=profile.reach.globus,
+        globus_root=profile.reach.globus_root,
     )
+
+
+def _dataset(name: str, table: SiteDatasetTable) -> SiteDataset:
+    return SiteDataset(name=name, **{**table.model_dump(), "size": table.size or 0})
 
 
 def _partition(name: str, table: PartitionTable) -> Partition:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from rabaska.domain.projects import CHECKPOINT_PATTERNS
+from rabaska.settings.data_sources import Address, Place, Sha256
 from rabaska.settings.validation import (
     Command,
     Duration,
@@ -30,17 +31,31 @@ class Table(BaseModel):
 
 
 class DataTable(Table):
-    """A folder of samples that the program reads. Any number of them, each with a name:
-    `{data.NAME}` in the command, and `RABASKA_DATA_NAME` in its environment."""
+    """Data that the program reads. Any number of datasets, each with a name: `{data.NAME}` in the
+    command, and `RABASKA_DATA_NAME` in its environment. One of `path`, `at`, `url` and `fetch` says
+    where it comes from."""
 
-    path: Line
-    """The folder, relative to the project folder, or absolute, or from `~`."""
+    path: Line = ""
+    """A folder on this computer: relative to the project folder, or absolute, or from `~`."""
+    at: Place = ""
+    """A folder or file that is on the cluster already, so that nothing is sent: a path that begins
+    with `/`, `~` or `$`; `site:NAME`, a dataset that the cluster's profile lists; or `node:PATH`,
+    which only its compute nodes have."""
+    url: Address = ""
+    """An address (`https://…`) from which it is downloaded on the cluster, once."""
+    sha256: Sha256 = ""
+    """The digest of what `url` gives; anything else is refused."""
+    fetch: Line = ""
+    """A command that downloads it on the cluster, once, into the folder in which it is started."""
+    unpack: bool = True
+    """Unpack an archive (`.tar`, `.tar.gz`, `.zip` …) that `at` or `url` names."""
     beside: list[Line] = []
     """More folders. They are packed side by side with `path`, and the program finds each of them,
     that of `path` too, under its own name."""
-    mode: Annotated[Literal["files", "shards"], Field(alias="as")] = "files"
-    """How the program sees it on the node: `files` is the folder as it was, `shards` is tar
-    shards read in place."""
+    mode: Annotated[Literal["files", "shards", "in place"] | None, Field(alias="as")] = None
+    """How the program sees it on the node: `files` is the folder as it was, on the node's own disk;
+    `shards` is tar shards read in place; `in place` is the folder that `at` names, where it is.
+    When left out: `in place` with `at`, else `files`."""
     follow_links: bool = False
     """Pack what symbolic links point to, instead of the links themselves."""
     samples: bool = False
@@ -51,21 +66,36 @@ class DataTable(Table):
 class EnvironmentTable(Table):
     """How the program gets its Python on the cluster."""
 
-    kind: Literal["current", "activate", "virtualenv", "packed"] | None = None
+    kind: Literal["current", "activate", "virtualenv", "packed", "conda", "container"] | None = None
     """`current` uses the Python of the shell that submits; `activate` an existing environment
     at `path`; `virtualenv` builds one from `requirements`; `packed` unpacks one from a single
-    file on the node. When left out: `virtualenv` if `requirements` is set, `activate` if `path`
-    is, else `current` on this computer; on a cluster `virtualenv` from the project's
-    `requirements.txt`, where it has one. `current` is for this computer: on a cluster it counts
-    only under `[cluster.NAME.environment]`, or beside `modules`, or where no packages are
-    listed."""
+    file on the node; `conda` builds one from `file`, once, and unpacks it so; `container` runs the
+    program in `image`. When left out: `container` if `image` is set, `conda` if `file` is,
+    `virtualenv` if `requirements` is, `activate` if `path` is; else `current` on this computer,
+    and on a cluster `virtualenv` from the project's own list of packages, where it has one.
+    `current` is for this computer: on a cluster it counts only under `[cluster.NAME.environment]`,
+    or beside `modules`, or where no packages are listed."""
     path: Line = ""
     """For `activate`: the virtual or conda environment, as the cluster sees it. For `packed`: an
     archive, such as conda-pack makes, or the folder of a virtualenv; a relative path is one in the
     project folder, any other is the cluster's."""
     requirements: Line = ""
-    """For `virtualenv`: the requirements file in the project folder; `requirements.txt` when
-    left out."""
+    """For `virtualenv`: the list of packages in the project folder: a requirements file, a
+    `uv.lock` (exact versions and hashes) or a `pyproject.toml`. When left out: the first of
+    `requirements.txt`, `uv.lock` and `pyproject.toml` that is there."""
+    extras: list[Line] = []
+    """For a `uv.lock` or `pyproject.toml`: the optional lists and dependency groups to install as
+    well, such as `train`."""
+    file: Line = ""
+    """For `conda`: an `environment.yml`, a `conda-lock.yml` or an explicit list in the project
+    folder; `environment.yml` when left out."""
+    image: Line = ""
+    """For `container`: an image of Apptainer or Singularity. A relative path is a file in the
+    project folder, which is sent; `/…`, `~/…` and `$…` are the cluster's; `docker://…`, `oras://…`,
+    `library://…` and `https://…` are pulled there, once."""
+    binds: list[Line] = []
+    """For `container`: more folders that the program sees, as `SOURCE` or `SOURCE:TARGET`. Data,
+    code, output and the node's own disk are always there."""
     build: Literal["job", "once"] | None = None
     """For `virtualenv`: `job` builds it in each job on the node's own disk, from wheels only, which
     costs two or three files of shared storage; `once` builds it one time next to the runs, where
@@ -160,8 +190,8 @@ class ProgressTable(Table):
 
 
 class ClusterTable(Table):
-    """What differs on one cluster. Keys in its `resources`, `chain` and `environment` tables
-    win over those of the same name above."""
+    """What differs on one cluster. Keys in its `resources`, `chain`, `environment` and `data`
+    tables win over those of the same name above."""
 
     account: Line = ""
     """The account or allocation that pays, such as `def-prof`."""
@@ -180,6 +210,9 @@ class ClusterTable(Table):
     """As `[chain]`, for this cluster."""
     environment: EnvironmentTable = EnvironmentTable()
     """As `[environment]`, for this cluster."""
+    data: dict[str, DataTable] = {}
+    """As `[data]`, for this cluster: `[cluster.NAME.data.cats]` with `at = "/project/cats"` uses
+    the copy that is there."""
 
 
 class Settings(Table):

@@ -1,6 +1,5 @@
-"""Settings as they hold on one cluster, options of the command line laid over them."""
+"""Settings as they hold on one cluster, and the project they make."""
 
-import copy
 import os
 import re
 import unicodedata
@@ -8,13 +7,23 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path as File
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rabaska.domain.jobs import Resources
-from rabaska.domain.projects import Chain, CheckpointSettings, Dataset, EnvironmentRecipe, Project
+from rabaska.domain.package_lists import PYPROJECT, USUAL, as_requirements
+from rabaska.domain.projects import (
+    IN_PLACE,
+    Chain,
+    CheckpointSettings,
+    Dataset,
+    EnvironmentRecipe,
+    Project,
+)
 from rabaska.domain.secrets import parted
+from rabaska.domain.uv_lock import UnusableList
 from rabaska.errors import SettingsError
-from rabaska.settings.document import Path, nearest
+from rabaska.settings.data_sources import fields_laid_over
+from rabaska.settings.document import Path
 from rabaska.settings.project_tables import (
     ChainTable,
     ClusterTable,
@@ -24,11 +33,9 @@ from rabaska.settings.project_tables import (
     Settings,
     Table,
 )
-from rabaska.settings.validation import inner_table, keys
 
 HERE = "here"
-# Files that list a project's packages, as pip reads them; the likeliest first.
-LISTS = ("requirements.txt", "requirements-train.txt", "requirements/base.txt")
+CONDA_FILE = "environment.yml"
 REQUESTED = ("queue", "walltime", "gpus", "cores", "memory", "nodes", "jobs")
 
 SomeTable = TypeVar("SomeTable", bound=Table)
@@ -44,6 +51,7 @@ class Resolved:
     resources: ResourcesTable
     chain: ChainTable
     environment: EnvironmentTable
+    data: Mapping[str, DataTable]
 
     def where(self, table: str, key: str) -> Path:
         """The path of a key: in the cluster's own table when it was written there."""
@@ -57,11 +65,14 @@ class Resolved:
         """The kind of environment, guessed from what is there when it was left out."""
         if self.environment.kind and not self.kind_is_of_here:
             return self.environment.kind
-        if self.environment.requirements:
-            return "virtualenv"
-        if self.environment.path:
-            return "activate"
-        return "virtualenv" if self.listed and self.cluster != HERE else "current"
+        named = {
+            "container": self.environment.image,
+            "conda": self.environment.file,
+            "virtualenv": self.environment.requirements,
+            "activate": self.environment.path,
+        }
+        of_cluster = "virtualenv" if self.listed and self.cluster != HERE else "current"
+        return next((kind for kind, value in named.items() if value), of_cluster)
 
     @property
     def kind_is_of_here(self) -> bool:
@@ -76,9 +87,20 @@ class Resolved:
         return meant and self.cluster != HERE
 
     @property
+    def travels(self) -> str:
+        """What of the environment lies in the project folder, and is sent: a path, or nothing."""
+        path = {"packed": self.environment.path, "container": self.environment.image}
+        value = path.get(self.kind, "")
+        return "" if value.startswith(("/", "~", "$")) or "://" in value else value
+
+    @property
+    def conda_file(self) -> str:
+        return self.environment.file or CONDA_FILE
+
+    @property
     def requirements(self) -> str:
-        """The requirements file, relative to the project folder."""
-        return self.environment.requirements or self.listed or LISTS[0]
+        """The list of packages, relative to the project folder."""
+        return self.environment.requirements or self.listed or USUAL[0]
 
 
 def resolve(settings: Settings, cluster: str, folder: File | None = None) -> Resolved:
@@ -91,11 +113,27 @@ def resolve(settings: Settings, cluster: str, folder: File | None = None) -> Res
         chain=_laid_over(settings.chain, own.chain),
         environment=_laid_over(settings.environment, own.environment),
         listed=_listed(folder) if folder else "",
+        data={
+            name: _data(settings.data.get(name, DataTable()), own.data.get(name, DataTable()))
+            for name in {**settings.data, **own.data}
+        },
     )
 
 
 def _listed(folder: File) -> str:
-    return next((name for name in LISTS if os.path.isfile(folder / name)), "")  # noqa: PTH113
+    return next((name for name in USUAL if _lists_packages(folder / name)), "")
+
+
+def _lists_packages(file: File) -> bool:
+    """A pyproject.toml may be there for the settings of tools alone."""
+    if not os.path.isfile(file):  # noqa: PTH113 - no error for a name that is too long
+        return False
+    if file.name != PYPROJECT:
+        return True
+    try:
+        return bool(as_requirements(file.name, file.read_text("utf-8", "replace")))
+    except (OSError, UnusableList):
+        return False
 
 
 def requested_in(resolved: Resolved, given: AbstractSet[Path]) -> dict[str, str]:
@@ -116,6 +154,13 @@ def _laid_over(table: SomeTable, own: SomeTable) -> SomeTable:
     return table.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
 
 
+def _data(table: DataTable, own: DataTable) -> DataTable:
+    written, of_cluster = (
+        {key: getattr(some, key) for key in some.model_fields_set} for some in (table, own)
+    )
+    return DataTable().model_copy(update=fields_laid_over(written, of_cluster))
+
+
 def project(resolved: Resolved, folder: File) -> Project:
     """The project in `folder`; its requirements file, where it has one, is read now."""
     settings, own = resolved.settings, resolved.own
@@ -126,7 +171,7 @@ def project(resolved: Resolved, folder: File) -> Project:
         resources=_resources(resolved),
         launch=settings.launch,
         resume=tuple(settings.resume),
-        datasets=tuple(_dataset(name, data, folder) for name, data in settings.data.items()),
+        datasets=tuple(_dataset(name, data, folder) for name, data in resolved.data.items()),
         environment=_recipe(resolved, folder),
         chain=_chain(resolved.chain),
         checkpoints=CheckpointSettings(patterns=tuple(settings.checkpoints.patterns)),
@@ -159,9 +204,9 @@ def _resources(resolved: Resolved) -> Resources:
 
 
 def _packed_beside(resolved: Resolved) -> tuple[str, ...]:
-    """A packed environment in the project folder: it travels, but not as code."""
-    path = resolved.environment.path
-    inside = resolved.kind == "packed" and not path.startswith(("/", "~", "$", ".."))
+    """A packed environment or an image in the project folder: it travels, but not as code."""
+    path = resolved.travels
+    inside = path and not path.startswith("..")
     return ("/" + path.removeprefix("./").rstrip("/"),) if inside else ()
 
 
@@ -169,13 +214,17 @@ def _recipe(resolved: Resolved, folder: File) -> EnvironmentRecipe:
     table = resolved.environment
     text = ""
     if resolved.kind == "virtualenv":
-        text = (folder / resolved.requirements).read_text("utf-8", "replace")
+        text = _listed_packages(resolved, folder)
     variables, hidden = parted(table.variables)
-    travels = resolved.kind == "packed" and not table.path.startswith(("/", "~", "$"))
+    conda = resolved.conda_file if resolved.kind == "conda" else ""
     return EnvironmentRecipe(
         kind=resolved.kind,
         path=table.path,
-        here=_absolute(folder, table.path) if travels else None,
+        here=_absolute(folder, resolved.travels) if resolved.travels else None,
+        file=conda,
+        conda=(folder / conda).read_text("utf-8", "replace") if conda else "",
+        image=table.image if resolved.kind == "container" else "",
+        binds=tuple(table.binds),
         requirements=text,
         listed_in=resolved.requirements if text else "",
         build=table.build or "",
@@ -188,14 +237,34 @@ def _recipe(resolved: Resolved, folder: File) -> EnvironmentRecipe:
     )
 
 
+def _listed_packages(resolved: Resolved, folder: File) -> str:
+    """The text of the requirements file, or what another list of packages comes to."""
+    name = resolved.requirements
+    text = (folder / name).read_text("utf-8", "replace")
+    try:
+        return as_requirements(name, text, resolved.environment.extras)
+    except UnusableList as problem:
+        raise SettingsError(
+            f"the packages in {name} cannot be used",
+            why=str(problem),
+            hint="name another file as `requirements` under [environment], such as the "
+            "requirements.txt that `uv export` or `pip freeze` writes",
+        ) from problem
+
+
 def _dataset(name: str, data: DataTable, folder: File) -> Dataset:
     return Dataset(
         name,
-        _absolute(folder, data.path),
-        data.mode,
+        _absolute(folder, data.path) if data.path else None,
+        data.mode or (IN_PLACE if data.at else "files"),
         data.follow_links,
         beside=tuple(_absolute(folder, path) for path in data.beside),
         samples=data.samples,
+        at=data.at,
+        url=data.url,
+        sha256=data.sha256,
+        fetch=data.fetch,
+        unpack=data.unpack,
     )
 
 
@@ -208,62 +277,3 @@ def name_for(folder: File) -> str:
     """A project name made of the folder's: plain letters, and never empty."""
     plain = unicodedata.normalize("NFKD", folder.name).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")[:60] or "project"
-
-
-_PER_CLUSTER = [key for key in keys(ClusterTable) if key not in keys(Settings)]
-
-
-def with_overrides(
-    values: dict[str, Any], cluster: str, overrides: Mapping[str, object]
-) -> tuple[dict[str, Any], frozenset[Path]]:
-    """A copy of `values` with `overrides` in it, and the paths at which they stand."""
-    changed = copy.deepcopy(values)
-    given = set()
-    for key, value in overrides.items():
-        if value is None:
-            continue
-        path = _path(key, cluster)
-        given.add(path)
-        _put(changed, path, list(value) if isinstance(value, tuple) else value)
-        # What was said of this cluster in the file must not win over the command line.
-        _drop(changed, ("cluster", cluster, *path))
-    return changed, frozenset(given)
-
-
-def _path(key: str, cluster: str) -> Path:
-    if key in _PER_CLUSTER:
-        return ("cluster", cluster, key)
-    settings = [*_PER_CLUSTER, *_dotted()]
-    if key not in settings:
-        raise SettingsError(f"unknown setting `{key}`", hint=nearest(key, settings))
-    return tuple(key.split("."))
-
-
-def _dotted() -> list[str]:
-    """`name`, `command`, `resources.walltime` … : every key that has one place in the file."""
-    settings = []
-    for name, field in Settings.model_fields.items():
-        table = inner_table(field.annotation)
-        if table is None:
-            settings.append(name)
-        elif name not in ("data", "cluster"):
-            settings += [f"{name}.{key}" for key in keys(table)]
-    return settings
-
-
-def _put(values: dict[str, Any], path: Path, value: object) -> None:
-    """Where the file has a plain value for a table, it is left for the check to complain of."""
-    for part in path[:-1]:
-        values = values.setdefault(str(part), {})
-        if not isinstance(values, dict):
-            return
-    values[str(path[-1])] = value
-
-
-def _drop(values: dict[str, Any], path: Path) -> None:
-    for part in path[:-1]:
-        inner = values.get(str(part))
-        if not isinstance(inner, dict):
-            return
-        values = inner
-    values.pop(str(path[-1]), None)

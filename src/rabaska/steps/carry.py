@@ -4,12 +4,12 @@ import os
 import posixpath
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rabaska.domain.amounts import say_size
 from rabaska.domain.jobs import JobSpec
-from rabaska.domain.projects import Dataset, Project
+from rabaska.domain.projects import IN_PLACE, Dataset, Project
 from rabaska.domain.secrets import Secrets
 from rabaska.environments.recipes import Environment
 from rabaska.node import files
@@ -28,15 +28,42 @@ from rabaska.remote.git_commit import Revision, revision
 from rabaska.remote.place import Parcel
 from rabaska.remote.programs import own_files
 from rabaska.settings.project_file import FILE
-from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.connect import ConnectedCluster, connect
 from rabaska.steps.environment import collected, known, prepare, promised, resolve
+from rabaska.steps.prepare_data import download_here, in_place, locate, prepare_there
 from rabaska.steps.progress import Reporter, progress_of
 
 _WORTH_REPORTING = 10**7  # bytes; what is smaller travels in no time, compressed or not
 
 
 def pack_datasets(project: Project, home: Home, reporter: Reporter) -> tuple[Pack, ...]:
-    return tuple(pack_dataset(dataset, home, reporter) for dataset in project.datasets)
+    """Those that are on this computer."""
+    return tuple(
+        pack_dataset(dataset, home, reporter) for dataset in project.datasets if dataset.paths
+    )
+
+
+def ready_dataset(
+    dataset: Dataset, path: str, cluster: ConnectedCluster, home: Home, reporter: Reporter
+) -> Pack:
+    """A dataset as the cluster has it, or as a pack on this computer that can be sent.
+
+    `path` is where it is on the cluster, if it is there.
+    """
+    if dataset.is_downloaded and (cluster.cluster.is_here or _sends_downloads(cluster)):
+        here = cluster if cluster.cluster.is_here else connect("here", home)
+        dataset = download_here(dataset, here, reporter)
+    elif dataset.at and cluster.cluster.is_here:
+        dataset = replace(dataset, path=Path(path))
+    if not dataset.paths:
+        return prepare_there(dataset, path, cluster, reporter)
+    if dataset.mode == IN_PLACE:
+        return prepare_there(dataset, str(dataset.path), cluster, reporter)
+    return pack_dataset(dataset, home, reporter)
+
+
+def _sends_downloads(cluster: ConnectedCluster) -> bool:
+    return cluster.cluster.downloads == "nowhere"
 
 
 def pack_dataset(dataset: Dataset, home: Home, reporter: Reporter) -> Pack:
@@ -120,26 +147,22 @@ def carry(
     `resumes` is for those who have read the program's source already; `check` may refuse the
     environment, before anything else is packed or sent.
     """
+    places = locate(project, cluster)
     secrets = collected(project.environment, os.environ, reporter)
     # First of all: a package that is missing there would make everything else useless.
     nodes = project.resources.nodes
     environment = prepare(project.environment, cluster, reporter, nodes=nodes)
     if check:
         check(environment)
-    packs = pack_datasets(project, home, reporter)
+    packs = tuple(
+        ready_dataset(dataset, places.get(dataset.name, ""), cluster, home, reporter)
+        for dataset in project.datasets
+    )
     code = take_snapshot(project, home, reporter)
     push(cluster, code, packs, reporter, before=environment.built.sent if environment.built else 0)
-    return Carried(
-        project,
-        job,
-        cluster,
-        code.digest,
-        packs,
-        environment.setup,
-        secrets,
-        resumes or _resumes(project, code.digest, home),
-        revision(project.folder),
-    )
+    setup, resumes = environment.setup, resumes or _resumes(project, code.digest, home)
+    now = revision(project.folder)
+    return Carried(project, job, cluster, code.digest, packs, setup, secrets, resumes, now)
 
 
 def preview_carry(
@@ -152,7 +175,10 @@ def preview_carry(
 ) -> Carried:
     """What `carry` would bring; nothing is packed, built, sent, or written outside `scratch`."""
     code = taken(project, home, scratch, reporter)
-    packs = tuple(_not_yet_packed(dataset.name) for dataset in project.datasets)
+    places = locate(project, cluster)
+    packs = tuple(
+        _not_yet_packed(dataset, places.get(dataset.name, "")) for dataset in project.datasets
+    )
     setup = resolve(project.environment, cluster, nodes=project.resources.nodes).setup
     secrets = promised(project.environment)
     resumes = _read_resumption(project)
@@ -177,7 +203,10 @@ def _read_resumption(project: Project) -> str:
     return resumption_of(project, started_by(project, scripts.find(project.folder))).kind
 
 
-def _not_yet_packed(name: str) -> Pack:
+def _not_yet_packed(dataset: Dataset, path: str) -> Pack:
+    if dataset.mode == IN_PLACE:
+        return in_place(path or str(dataset.path or f"({dataset.source}, downloaded first)"))
+    name = dataset.name
     return Pack(
         identity=f"{name}-(packed first)", folder=Path(), files=0, bytes=0, shards=0, reused=False
     )
@@ -197,7 +226,7 @@ def push(
     What was sent `before`, in bytes, counts too.
     """
     code = _code(snapshot.path, cluster)
-    data = [parcel_of(pack.folder, cluster) for pack in packs]
+    data = [parcel_of(pack.folder, cluster) for pack in packs if _is_ours(pack, cluster)]
     moved = progress_of(f"sending to {cluster.name}", reporter)
     sent = cluster.place.deliver([code, *data], cluster, moved)
     total = sent.missing + before
@@ -206,10 +235,16 @@ def push(
         reporter.step(f"sent to {cluster.name}: {say_size(total)}{spread}")
 
 
+def _is_ours(pack: Pack, cluster: ConnectedCluster) -> bool:
+    """Whether it lies on this computer; what a cluster packed itself need not be sent."""
+    there = pack.folder == Path(f"{cluster.store}/packs/{pack.identity}")
+    return bool(pack.identity) and (cluster.cluster.is_here or not there)
+
+
 def complete(cluster: ConnectedCluster, plan: Plan, home: Home) -> None:
     """Send what its site deleted of what a run needs, as far as this computer still has it."""
     code = home.store / "code" / f"{plan.code}.tar"
-    data = [home.store / "packs" / dataset.pack for dataset in plan.datasets]
+    data = [home.store / "packs" / dataset.pack for dataset in plan.datasets if dataset.pack]
     parcels = [_code(code, cluster)] if is_as_named(code) else []
     parcels += [parcel_of(pack, cluster) for pack in data if complete_manifest(pack)]
     if parcels:

@@ -24,7 +24,9 @@ from rabaska.errors import EnvironmentFailed, SettingsError
 from rabaska.node.environment import pack_environment
 from rabaska.node.environment.check_wheels import BY_HAND, FACTS, NEEDS_PIP
 from rabaska.remote.place import Parcel, quoted
+from rabaska.steps.conda import build_conda
 from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.image import bring_image
 from rabaska.steps.progress import Reporter, progress_of
 from rabaska.steps.wheels import (
     RECORD,
@@ -42,11 +44,11 @@ _BY_SRUN = 'srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1'
 def resolve(recipe: EnvironmentRecipe, cluster: ConnectedCluster, *, nodes: int = 1) -> Environment:
     """What the recipe means on this cluster; nothing is built yet."""
     site = site_of(cluster, nodes=nodes)
-    if recipe.kind not in ("virtualenv", "packed"):
+    if recipe.kind not in ("virtualenv", "packed", "conda"):
         return recipes.environment(recipe, site)
     name = (
         pack_environment.fingerprint(str(recipe.here))
-        if recipe.here
+        if recipe.kind == "packed" and recipe.here
         else recipes.digest(recipe, site)
     )
     known = cluster.place.run(f"cat {quoted([f'{site.envs}/{name}.json'])} 2>/dev/null")
@@ -68,6 +70,10 @@ def prepare(
         return recipes.environment(recipe, site, find_wheels(recipe, site, cluster, reporter))
     if recipe.kind == "packed":
         return recipes.environment(recipe, site, _packed(recipe, site, cluster, reporter))
+    if recipe.kind == "conda":
+        return recipes.environment(recipe, site, build_conda(recipe, site, cluster, reporter))
+    if recipe.kind == "container":
+        return recipes.environment(recipe, site, bring_image(recipe, site, cluster, reporter))
     ready = recipes.environment(recipe, site)
     if recipe.kind == "activate":
         _try(recipe, site, cluster)

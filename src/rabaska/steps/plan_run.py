@@ -12,6 +12,7 @@ from rabaska.domain.jobs import InJob, JobId, JobSpec, Resources
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import Labels
 from rabaska.domain.secrets import Secrets, parted
+from rabaska.errors import SettingsError
 from rabaska.jobscript.script import Agent, render
 from rabaska.node.record.plan import (
     Growth,
@@ -31,6 +32,7 @@ from rabaska.settings.project_file import check_data
 from rabaska.sites.questions import OUTSIDE
 from rabaska.steps.carry import Carried
 from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.prepare_data import path_remedy_of
 from rabaska.steps.progress import Reporter
 
 SCRIPT = "job.sh"
@@ -84,12 +86,22 @@ def check_job(
     project: Project, job: JobSpec, cluster: ConnectedCluster, reporter: Reporter
 ) -> None:
     """Refuse what cannot run there; report what its scheduler cannot do, and was not asked."""
-    check_data(project)
+    _check_data(project, cluster)
     check_launch(job, cluster.cluster, cluster.scheduler.capabilities)
     if isinstance(cluster.place, Nowhere):
         reporter.warn(f"{cluster.place.why}; paths are shown as the profile spells them")
     for sentence in cluster.scheduler.unmet(job):
         reporter.warn(sentence)
+
+
+def _check_data(project: Project, cluster: ConnectedCluster) -> None:
+    """Refuse a dataset that is not on this computer; the cluster may have it."""
+    try:
+        check_data(project)
+    except SettingsError as problem:
+        raise SettingsError(
+            problem.what, why=problem.why, hint=problem.hint or path_remedy_of(project, cluster)
+        ) from None
 
 
 def _log_folder(store: str, run: str) -> str:
@@ -143,7 +155,12 @@ def _datasets(carried: Carried) -> list[StagedData]:
     if carried.datasets is not None:
         return list(carried.datasets)
     return [
-        StagedData(name=dataset.name, pack=pack.identity, mode=dataset.mode)
+        StagedData(
+            name=dataset.name,
+            pack=pack.identity,
+            mode=dataset.mode,
+            path="" if pack.identity else str(pack.folder),
+        )
         for dataset, pack in zip(carried.project.datasets, carried.packs, strict=True)
     ]
 

@@ -15,7 +15,7 @@ _PLAN = {
     "run": NAME,
     # Both become paths on this computer, from which files are sent.
     "code": re.compile("[0-9A-Za-z]*"),
-    "datasets": [{"pack": re.compile(r"(?!\.)[^/\x00]+")}],
+    "datasets": [{"pack": re.compile(r"(?!\.)[^/\x00]*")}],
     # What the next job is made of.
     "about": {
         "setup": [str],

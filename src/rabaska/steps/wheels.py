@@ -13,7 +13,7 @@ from typing import Any
 
 from rabaska.checkup.check_builds import size_of
 from rabaska.checkup.pinned_packages import read
-from rabaska.domain import untrusted
+from rabaska.domain import markers, untrusted
 from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.environments import recipes
@@ -22,6 +22,7 @@ from rabaska.environments.download import Target, download_command, find_pip, la
 from rabaska.environments.recipes import BuildSite, BuiltEnvironment
 from rabaska.errors import EnvironmentFailed
 from rabaska.node.environment.check_wheels import NEEDS_PIP, NOT_FOUND, WheelRequest
+from rabaska.node.environment.pip_queries import is_hashed
 from rabaska.remote.place import Outcome, Parcel, quoted
 from rabaska.remote.this_computer import Here
 from rabaska.steps.connect import ConnectedCluster
@@ -34,6 +35,7 @@ RECORD = {
     "archive?": (bool, str, None),
     "maker?": str,
     "conda?": (bool, None),
+    "relocate?": (bool, None),
 }
 _SOON = 2.0  # seconds; who has asked before gets the answer in less
 _NAMES = [re.compile("[0-9a-zA-Z_.-]{1,100}")]
@@ -150,10 +152,12 @@ def _send_wheels(
     reporter.step(f"wheels: not all on {cluster.name}, so this computer fetches them{size}")
     with tempfile.TemporaryDirectory() as folder:
         requirements = Path(folder) / "requirements.txt"
-        requirements.write_text(lacking(wanted.requirements, answer["missing"]), "utf-8")
+        text = lacking(wanted.requirements, answer["missing"])
+        facts = markers.of_python(target.version, target.machine)
+        requirements.write_text(markers.applicable(text, facts), "utf-8")
         wheels = Path(folder) / "wheels"
         wheels.mkdir()  # pip makes none where it has nothing to fetch
-        command = download_command(target, requirements, wheels)
+        command = download_command(target, requirements, wheels, alone=is_hashed(text))
         outcome = Here().run(quoted(command))
         if outcome.exit_code != 0:
             raise _missing(answer, cluster, here=outcome.complaint)

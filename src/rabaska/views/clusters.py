@@ -9,16 +9,30 @@ from rabaska.domain.amounts import say_duration, say_size
 from rabaska.views.words import counted
 
 if TYPE_CHECKING:
-    from rabaska.domain.clusters import Cluster, Observations, Partition, ProfileFact, Tier
+    from rabaska.domain.clusters import (
+        Cluster,
+        Observations,
+        Partition,
+        ProfileFact,
+        SiteDataset,
+        Tier,
+    )
     from rabaska.journeys.clusters import Added
 
 # The headings of the fields of each kind of row, in their order.
 CLUSTER_HEADINGS = ("cluster", "scheduler", "host", "")
 QUEUE_HEADINGS = ("queue", "limit", "nodes", "cores", "memory", "GPUs", "with one GPU", "")
 TIER_HEADINGS = ("tier", "where", "size", "files", "purged", "backup")
+DATASET_HEADINGS = ("dataset", "where", "size", "files", "what it is")
 COMPARISON_HEADINGS = ("", "key", "profile", "cluster")
 
-_IN_TABLES = ("partitions", "storage", "tiers", "probe")  # shown apart from the other keys
+_IN_TABLES = (
+    "partitions",
+    "storage",
+    "tiers",
+    "probe",
+    "datasets",
+)  # shown apart from the other keys
 _TONES = {"ok": "good", "differs": "bad"}
 _VERDICTS = {"cannot be told": "not checked"}
 
@@ -60,6 +74,17 @@ class TierRow:
 
 
 @dataclass(frozen=True)
+class SiteDatasetRow:
+    """A dataset that a site keeps for its users."""
+
+    name: str  # as `at` spells it
+    path: str
+    size: str
+    files: str
+    about: str
+
+
+@dataclass(frozen=True)
 class ComparisonRow:
     """A key of a profile, compared with the cluster."""
 
@@ -77,6 +102,7 @@ class ProfileView:
     facts: tuple[tuple[str, str], ...]
     queues: tuple[QueueRow, ...]
     storage: tuple[TierRow, ...]
+    datasets: tuple[SiteDatasetRow, ...]
     checked: tuple[str, ...]
 
 
@@ -91,6 +117,7 @@ def profile_view(cluster: "Cluster", observed: "Observations | None") -> Profile
         facts=tuple((key, line) for key in keys for line in _lines(getattr(cluster, key))),
         queues=tuple(_queue_row(partition) for partition in cluster.partitions),
         storage=tuple(tier_row(tier) for tier in cluster.storage),
+        datasets=tuple(site_dataset_row(dataset) for dataset in cluster.datasets),
         checked=tuple(_checked(cluster, observed)),
     )
 
@@ -103,6 +130,17 @@ def tier_row(tier: "Tier") -> TierRow:
         files=f"{tier.files:,}" if tier.files else "",
         purged=tier.purge,
         backup={True: "yes", False: "no", None: ""}[tier.backup],
+    )
+
+
+def site_dataset_row(dataset: "SiteDataset") -> SiteDatasetRow:
+    where = f"{dataset.path} on each node" if dataset.nodes_only else dataset.path
+    return SiteDatasetRow(
+        name=f"site:{dataset.name}",
+        path=where,
+        size=say_size(dataset.size) if dataset.size else "",
+        files=f"{dataset.files:,}" if dataset.files else "",
+        about="; ".join(text for text in (dataset.about, dataset.layout) if text),
     )
 
 

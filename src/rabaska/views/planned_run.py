@@ -3,7 +3,7 @@
 from rabaska.domain.amounts import say_duration
 from rabaska.node.login.submit_job import MARK
 from rabaska.node.record.chain_rule import limit
-from rabaska.node.record.plan import CHANGED, Plan
+from rabaska.node.record.plan import CHANGED, Plan, StagedData
 from rabaska.remote.place import quoted
 from rabaska.steps.plan_run import PlannedRun
 from rabaska.views.runs import labels_text
@@ -16,7 +16,7 @@ def planned_facts(planned: PlannedRun) -> dict[str, str]:
         "run": plan.run,
         "on": f"{plan.origin.cluster} ({plan.origin.scheduler})",
         "command": " ".join([*plan.command, *plan.resume]),
-        "data": ", ".join(f"{data.pack} as {data.mode}" for data in plan.datasets) or "none",
+        "data": ", ".join(map(_data, plan.datasets)) or "none",
         "staged into": _staged_into(plan),
         "code": f"snapshot {plan.code[:12]}",
         "commit": _commit(plan),
@@ -32,6 +32,12 @@ def planned_facts(planned: PlannedRun) -> dict[str, str]:
         "results": f"{spec.folder.removesuffix('/logs')}/output, even if the run fails",
     }
     return {label: text for label, text in facts.items() if text}
+
+
+def _data(dataset: StagedData) -> str:
+    if not dataset.pack:
+        return f"{dataset.name} in place, {dataset.path}"
+    return f"{dataset.pack} as {dataset.mode}"
 
 
 def _jobs(planned: PlannedRun) -> str:
@@ -54,7 +60,7 @@ def _commit(plan: Plan) -> str:
 def _staged_into(plan: Plan) -> str:
     """The tiers of a node in the order in which they are tried."""
     local = plan.request.local or "a temporary folder of the node"
-    if not plan.datasets:
+    if not any(dataset.pack for dataset in plan.datasets):
         return ""
     return f"{plan.nearby.memory} if it fits, else {local}" if plan.nearby.memory else local
 

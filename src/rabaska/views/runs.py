@@ -279,7 +279,8 @@ def _problems(run: RunStatus) -> Iterator[Remark]:
 
 
 def _staged(dataset: Staged) -> str:
-    text = f"{dataset.name} ({say_size(dataset.bytes)}) {dataset.where}"
+    size = f" ({say_size(dataset.bytes)})" if dataset.bytes else ""
+    text = f"{dataset.name}{size} {dataset.where}"
     if dataset.arriving:
         return f"{text}, still being copied while the program runs"
     if dataset.seconds < 1:

@@ -100,6 +100,8 @@ def collect(request: WheelRequest, python: Python, workshop: str) -> PipAnswer:
     First only the projects of which the site has no wheel at all: its own builds are made for
     its processors. Where that does not fit together, everything.
     """
+    if pip_queries.is_hashed(request.requirements):
+        return _collect_locked(request, python, workshop)
     everything = pip_queries.resolve(python, request.requirements, request.wheelhouse, online=True)
     if everything.packages is None:
         return everything
@@ -125,6 +127,20 @@ def collect(request: WheelRequest, python: Python, workshop: str) -> PipAnswer:
     return answer
 
 
+def _collect_locked(request: WheelRequest, python: Python, workshop: str) -> PipAnswer:
+    """Just what a lock names, checked against its hashes by pip."""
+    wheels = os.path.join(workshop, "locked")
+    # What comes as source was checked as such; the wheel that is built of it has another hash.
+    free = request._replace(
+        requirements=pip_queries.without_hashes(request.requirements), wheelhouse=[]
+    )
+    answer = _collect(free, python, request.requirements, ["--no-deps"], wheels)
+    if answer.packages is not None:
+        _pack(wheels, wheels + ".tar")
+        os.replace(wheels + ".tar", request.archive)
+    return answer
+
+
 def _collect(
     request: WheelRequest, python: Python, text: str, options: List[str], wheels: str
 ) -> PipAnswer:
@@ -145,7 +161,9 @@ def _collect(
 def settle(request: WheelRequest, python: Python, packages: List[PipPackage], source: str) -> int:
     """Write down what was found, the record last."""
     packages = sorted(packages, key=lambda package: package.name.lower())
-    files.write_whole(request.path("txt"), "".join(package.pin + "\n" for package in packages))
+    checked = pip_queries.is_hashed(request.requirements)
+    lines = [_locked_pin(package) if checked else package.pin for package in packages]
+    files.write_whole(request.path("txt"), "".join(line + "\n" for line in lines))
     record = _facts(request, python)
     modules, unread = pip_queries.modules_inside(packages)
     record.update(
@@ -158,6 +176,11 @@ def settle(request: WheelRequest, python: Python, packages: List[PipPackage], so
     )
     files.write_json(request.path("json"), record)
     return _print(record)
+
+
+def _locked_pin(package: PipPackage) -> str:
+    """The package with the hash of the very file that was found, so that the job checks it too."""
+    return "{} --hash=sha256:{}".format(package.pin, files.sha256(package.file))
 
 
 def report_missing(request: WheelRequest, python: Python, places: List[str], errors: str) -> int:

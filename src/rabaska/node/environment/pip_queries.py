@@ -201,6 +201,15 @@ def lines(requirements: str) -> List[str]:
     return kept
 
 
+def is_hashed(requirements: str) -> bool:
+    """Whether it names every file that may be installed, as a lock does; pip then checks them."""
+    return "--hash=" in requirements
+
+
+def without_hashes(requirements: str) -> str:
+    return re.sub(r"\s--hash=\S+", "", requirements)
+
+
 def sources(places: List[str], online: bool) -> List[str]:
     words = list(_HASTE) if online else ["--no-index"]
     for place in places:

@@ -3,13 +3,14 @@
 `exec FOLDER JOB -- COMMAND…`
 """
 
+import json
 import os
 from typing import Dict, List, Optional
 
 from .. import processes
 from ..record.events import say
 from ..record.run_folder import RunFolder
-from . import program_process
+from . import container, program_process
 
 
 def main(argv: List[str]) -> int:
@@ -21,6 +22,7 @@ def main(argv: List[str]) -> int:
     environment = _environment(found)
     # What carries the tag is ended with the program; a command beside it has its own end.
     environment.pop(program_process.TAG, None)
+    words = json.loads(environment.get(container.WORDS) or "[]") + words
     os.chdir(os.readlink("/proc/{}/cwd".format(found)))
     try:
         os.execvpe(words[0], words, environment)

@@ -17,6 +17,7 @@ from .. import private_files, processes
 from ..record import events, plan, secrets_file
 from ..record.run_folder import RunFolder
 from . import (
+    container,
     node_checks,
     prepare_program,
     program_command,
@@ -30,6 +31,7 @@ from .this_job import ThisJob, this_job_from
 
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
 # Start-up files of the user may set these anew; what was made ready here comes first.
+_IN_IMAGE = ["sh", "-c", "command -v bash >/dev/null && exec bash -i; exec sh -i"]
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")
 
 
@@ -53,6 +55,7 @@ def main(argv: List[str]) -> int:
 
 def open_shell(run: RunFolder, run_plan: plan.Plan, words: List[str]) -> int:
     this_job = this_job_from(os.environ, run_plan, time.time())
+    box = container.given(os.environ, run_plan.request.resources)
     with local_space(this_job) as local:
         code = os.path.join(local, "code")
         prepare_program.place_code(run, run_plan, run.place(0), code)
@@ -65,9 +68,12 @@ def open_shell(run: RunFolder, run_plan: plan.Plan, words: List[str]) -> int:
         environment = _environment(run, run_plan, places, this_job, local)
         if not words:
             greet(this_job, code, program_command.words_for(run_plan.command, [], places))
-            words = _shell(local, environment)
+            words = _IN_IMAGE if box else _shell(local, environment)
+        inside = container.start_words(box, code, container.shown(run, places, local))
+        if box:
+            environment = container.environment(environment, box, run, inside)
         try:
-            return _run(words, code, environment)
+            return _run(inside + words, code, environment)
         finally:
             try:
                 _ignore_signals()

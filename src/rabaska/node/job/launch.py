@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import sys
-from typing import Dict, List, Mapping, NamedTuple, Optional
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from .. import command_words, files
 from ..own_program import own_path
@@ -50,8 +50,15 @@ def allocation(environment: Mapping[str, str], job_id: str, host: str, folder: s
     return Allocation(environment.get("SLURMD_NODENAME") or host, port, job_id or "job", folder)
 
 
-def launched(words: List[str], how: Launch, where: Allocation, task: List[str]) -> List[str]:
-    """The words that start `words` as `how` says; `task` are those of our own wrapper."""
+def launched(
+    words: List[str], how: Launch, where: Allocation, task: List[str], inside: Sequence[str] = ()
+) -> List[str]:
+    """The words that start `words` as `how` says; `task` are those of our own wrapper.
+
+    `inside` are the words that enter a container: every process goes into one of its own, and the
+    wrapper with it, since it signals those below it.
+    """
+    task, alone = list(inside) + task, list(inside)
     if how.form == TORCHRUN:
         words = torchrun(words, how, where)
         if how.nodes == 1:
@@ -61,11 +68,11 @@ def launched(words: List[str], how: Launch, where: Allocation, task: List[str]) 
         return on_all(how, how.tasks) + task + ["--ranks", "--"] + words
     if how.form == MPI and how.mpi == MPIRUN:
         # mpirun passes its input on to the first process only; signals reach them all.
-        return [MPIRUN, "-n", str(how.nodes * how.tasks)] + words
+        return [MPIRUN, "-n", str(how.nodes * how.tasks)] + alone + words
     if how.form == MPI:
         kind = ["--mpi=" + how.mpi] if how.mpi else []
         return srun(how, how.tasks) + kind + task + ["--"] + words
-    return words
+    return alone + words
 
 
 def through_tasks(how: Launch) -> bool:
@@ -188,7 +195,7 @@ def mpi_variables(how: Launch, folder: str, given: Mapping[str, str]) -> Dict[st
     return {name: text for name, text in told.items() if name not in given}
 
 
-def task_words(signal: str, failures: Optional[str]) -> List[str]:
-    """Our own `task`, run by the Python that runs the agent; every node has it."""
-    words = [sys.executable, own_path(), "task", "--signal", signal]
+def task_words(signal: str, failures: Optional[str], python: str = "") -> List[str]:
+    """Our own `task`, run by the Python that runs the agent; every node has it, an image not."""
+    words = [python or sys.executable, own_path(), "task", "--signal", signal]
     return words + ["--failures", failures] if failures else words

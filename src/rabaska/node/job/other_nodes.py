@@ -67,6 +67,7 @@ def stage_here(run: RunFolder, job: int, local: str) -> int:
         OSError,
         unpacked_code.WrongSnapshot,
         pack_format.BadPack,
+        stage_datasets.NotOnNode,
         plan.WrongFormat,
         ValueError,
     ) as problem:

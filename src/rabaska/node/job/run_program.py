@@ -5,13 +5,14 @@ import signal
 import socket
 import subprocess
 import time
-from typing import Dict, Optional
+from typing import Dict, List, Optional
 
 from .. import files, processes
 from ..data import free_space, pack_format
 from ..record import chain_rule, jobs, phases, secrets_file, step_tracks
 from ..record.events import say
 from . import (
+    container,
     failure_cause,
     finish,
     keep_results,
@@ -61,6 +62,7 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
     except (
         unpacked_code.WrongSnapshot,
         pack_format.BadPack,
+        stage_datasets.NotOnNode,
         program_command.UnknownPlaceholder,
     ) as wrong:
         return ProgramEnd(
@@ -180,9 +182,14 @@ def start_program(
     words = program_command.words_for(work.plan.command, work.plan.resume, places)
     failed = work.run.failures(work.job)
     files.remove_if_there(failed)  # of an earlier attempt
-    task = launch.task_words(work.plan.signal, failed if launch.by_starter(how) else None)
-    words = launch.launched(words, how, where, task)
+    box = container.given(os.environ, work.plan.request.resources)
+    inside = container.start_words(box, code, container.shown(work.run, places, local))
+    noted = failed if launch.by_starter(how) else None
+    task = launch.task_words(work.plan.signal, noted, "python3" if box else "")
+    words = launch.launched(words, how, where, task, inside)
     given = dict(os.environ, **work.plan.variables)
+    if box:
+        given = container.without_host_python(os.environ, work.plan.variables)
     given.update(secrets_file.load_secrets(work.run, list(work.plan.secrets)))
     variables = prepare_program.run_variables(work, local)
     variables.update(launch.variables(how, where, given))
@@ -191,11 +198,10 @@ def start_program(
     environment = program_environment.environment(environment, work.run, work.plan)
     processes.become_reaper()
     os.makedirs(work.run.logs, exist_ok=True)
-    instead = program_environment.stand_in_note(words, environment)
-    if instead:
-        say(instead)
-        program_process.say_in_log(work.run.log(work.job), instead)
-    environment = program_environment.provide(environment, work.run)
+    if box:
+        environment = container.environment(environment, box, work.run, inside)
+    else:
+        environment = with_both_pythons(work, words, environment)
     with work.lease.quiet:
         log, listens = work.run.log(work.job), launch.through_tasks(how)
         process = program_process.start(words, code, environment, log, listens)
@@ -204,6 +210,15 @@ def start_program(
     if environment[program_environment.SWITCH] == "1":
         program_environment.note_if_unwatchable(words, work.run, work.job, time.time())
     return process
+
+
+def with_both_pythons(work: Work, words: List[str], environment: Dict[str, str]) -> Dict[str, str]:
+    """`environment` with `python` and `python3`; the log says which stands in for the other."""
+    instead = program_environment.stand_in_note(words, environment)
+    if instead:
+        say(instead)
+        program_process.say_in_log(work.run.log(work.job), instead)
+    return program_environment.provide(environment, work.run)
 
 
 def with_damaged_data(work: Work, data: Dict[str, str], end: ProgramEnd) -> ProgramEnd:

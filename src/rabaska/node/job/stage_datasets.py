@@ -8,7 +8,7 @@ from .. import partial_folder
 from ..data import background_copy, pack_format, pack_proof, shared_copy, stage, tier_choice
 from ..data.free_space import free_memory
 from ..record.events import say
-from ..record.plan import Nearby, Plan, StagedData
+from ..record.plan import IN_PLACE, Nearby, Plan, StagedData
 from ..record.run_folder import RunFolder
 from .this_job import Work
 
@@ -80,6 +80,8 @@ def paths(placed: List[PlacedDataset]) -> Dict[str, str]:
 
 
 def placement_line(one: PlacedDataset) -> str:
+    if one.where == IN_PLACE:
+        return "{} in place, {}".format(one.name, one.path)
     size = "{} {:.1f} MB {}".format(one.name, one.bytes / 1e6, one.where)
     if one.where == tier_choice.LEFT:
         return size
@@ -95,6 +97,9 @@ def place(
     nearby = folders_here(plan.nearby) if freely else Nearby()
     placed = []
     for dataset in plan.datasets:
+        if dataset.mode == IN_PLACE:
+            placed.append(_left_in_place(dataset))
+            continue
         began, pack = time.monotonic(), run.pack(dataset.pack)
         # Not "data": a program that reads `../data` gets a link of that name beside its code.
         target = os.path.join(local, "staged", dataset.name)
@@ -113,6 +118,8 @@ def place(
 def damaged(plan: Plan, data: Dict[str, str]) -> Optional[DamagedDataset]:
     """What was found wrong, on this node, with the datasets that the program reads."""
     for dataset in plan.datasets:
+        if dataset.mode == IN_PLACE:
+            continue
         why = pack_proof.damage(data.get(dataset.name, ""))
         if why is not None:
             reason = "data {}: pack {} is damaged: {}".format(dataset.name, dataset.pack, why)
@@ -149,6 +156,28 @@ def folders_here(nearby: Nearby) -> Nearby:
     """The folders as they are called on this node; "" for one that it does not have."""
     named = (os.path.expandvars(folder) for folder in nearby)
     return Nearby(*(folder if os.path.isdir(folder) else "" for folder in named))
+
+
+def _left_in_place(dataset: StagedData) -> PlacedDataset:
+    """Data that is read where it is; OSError when this node does not have it."""
+    path = os.path.expandvars(os.path.expanduser(dataset.path))
+    if not os.access(path, os.R_OK):
+        found = "may not be read" if os.path.exists(path) else "is not there"
+        raise NotOnNode(
+            "data {}: {} {} on this node; `at` under [data.{}] names it".format(
+                dataset.name, path, found, dataset.name
+            )
+        )
+    return PlacedDataset(dataset.name, path, 0, IN_PLACE, 0.0, False)
+
+
+class NotOnNode(Exception):
+    """Data that is to be read where it is, and that this node does not see."""
+
+    remedy = (
+        "use a folder that the compute nodes see too; data that is on the login nodes alone is "
+        'staged with `as = "files"`'
+    )
 
 
 def _place_locally(request: DatasetRequest) -> PlacedDataset:

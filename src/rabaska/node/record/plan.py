@@ -11,10 +11,14 @@ from .run_folder import RunFolder
 FORMAT = 1
 
 
+IN_PLACE = "in place"  # the mode of data that is read where it is, without a pack
+
+
 class StagedData(NamedTuple):
     name: str
-    pack: str  # "<name>-<digest>", a folder of <store>/packs
-    mode: str  # "files" or "shards"
+    pack: str  # "<name>-<digest>", a folder of <store>/packs; "" with IN_PLACE
+    mode: str  # "files", "shards" or IN_PLACE
+    path: str = ""  # with IN_PLACE: where it is, as the nodes see it
 
 
 class Launch(NamedTuple):
@@ -208,13 +212,18 @@ def to_json(plan: Plan) -> Dict[str, Any]:
     for name in _IN_ABOUT:
         del value[name]
     value["about"] = about(plan)
-    value["datasets"] = [dict(dataset._asdict()) for dataset in plan.datasets]
+    value["datasets"] = [_dataset(dataset) for dataset in plan.datasets]
     value["launch"] = dict(plan.launch._asdict())
     value["nearby"] = dict(plan.nearby._asdict())
     value["cuts"] = [dict(cut._asdict()) for cut in plan.cuts]
     value["growth"] = dict(plan.growth._asdict())
     value["format"] = FORMAT
     return value
+
+
+def _dataset(dataset: StagedData) -> Dict[str, str]:
+    """Without a path where it has none: who reads the plan may not know of paths yet."""
+    return {name: text for name, text in dataset._asdict().items() if name != "path" or text}
 
 
 def about(plan: Plan) -> Dict[str, Any]:

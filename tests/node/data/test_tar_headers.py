@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.packing import tar_headers
+from rabaska.node.data import tar_headers
 
 names = st.binary(min_size=1, max_size=300).filter(
     lambda name: b"\0" not in name and not name.endswith(b"/")

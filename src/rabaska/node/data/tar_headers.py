@@ -4,12 +4,12 @@
 """
 
 import stat
-from collections.abc import Iterable, Sequence
 from itertools import repeat
 from operator import add, and_
+from typing import Iterable, List, Sequence, Tuple
 from zlib import adler32
 
-from rabaska.node.data.pack_format import PLAIN, PROGRAM
+from .pack_format import PLAIN, PROGRAM
 
 PERMISSIONS = 0o777  # set-user-id and its kin mean nothing to a training program
 BLOCK = 512
@@ -34,7 +34,7 @@ _FILE_SUM = _FIXED_SUM + FILE[0] - 1
 _NULS = [bytes(_NAME_ROOM - length) for length in range(_NAME_ROOM + 1)]
 
 
-def kept_modes(modes: Iterable[int]) -> list[int]:
+def kept_modes(modes: Iterable[int]) -> List[int]:
     """What a pack keeps of files' modes: whether their owner may run them."""
     return [PROGRAM if mode & stat.S_IXUSR else PLAIN for mode in modes]
 
@@ -46,7 +46,7 @@ def padding(size: int) -> int:
 
 def length(name: bytes, size: int) -> int:
     """How many bytes of tar a file takes."""
-    plain = size <= LARGEST_SIZE and len(name) <= _NAME_ROOM and name.isascii()
+    plain = size <= LARGEST_SIZE and len(name) <= _NAME_ROOM and _is_ascii(name)
     before = BLOCK if plain else len(header(name, size=size))
     return before + size + padding(size)
 
@@ -66,8 +66,8 @@ def header(
         and len(target) <= _NAME_ROOM
         and size <= LARGEST_SIZE
         and 0 <= mtime <= LATEST_TIME
-        and name.isascii()
-        and target.isascii()
+        and _is_ascii(name)
+        and _is_ascii(target)
     )
     if plain:
         return _block(name, kind, size, mode, mtime, target)
@@ -76,19 +76,19 @@ def header(
 
 def are_plain(names: Sequence[bytes]) -> bool:
     """Whether names fit into headers as they are."""
-    return max(map(len, names)) <= _NAME_ROOM and b"".join(names).isascii()
+    return max(map(len, names)) <= _NAME_ROOM and _is_ascii(b"".join(names))
 
 
 def plain_headers(
     names: Sequence[bytes], sizes: Sequence[int], modes: Sequence[int], seconds: Sequence[int]
-) -> tuple[Iterable[bytes], ...]:
+) -> Tuple[Iterable[bytes], ...]:
     """The headers of many files as five columns: each one is a row of them, joined.
 
     Every name must be plain, every size and time fit into tar. All loops run in C.
     """
     starts = {mode: _START % mode for mode in set(modes)}
     sums = {mode: sum(start) + _FILE_SUM for mode, start in starts.items()}
-    amounts = list(map(_AMOUNTS.__mod__, zip(sizes, seconds, strict=True)))
+    amounts = list(map(_AMOUNTS.__mod__, zip(sizes, seconds)))
     # The low half of adler32 is one more than the sum of all bytes, and quicker than sum().
     adlers = map(adler32, amounts, map(adler32, names))
     totals = map(add, map(sums.__getitem__, modes), map(and_, adlers, repeat(0xFFFF)))
@@ -116,9 +116,9 @@ def _with_pax(name: bytes, kind: bytes, size: int, mode: int, mtime: int, target
     records = []
     if not (_is_utf8(name) and _is_utf8(target)):
         records.append(_record(b"hdrcharset", b"BINARY"))
-    if len(name) > _NAME_ROOM or not name.isascii():
+    if len(name) > _NAME_ROOM or not _is_ascii(name):
         records.append(_record(b"path", name))
-    if len(target) > _NAME_ROOM or not target.isascii():
+    if len(target) > _NAME_ROOM or not _is_ascii(target):
         records.append(_record(b"linkpath", target))
     if size > LARGEST_SIZE:
         records.append(_record(b"size", b"%d" % size))
@@ -153,6 +153,14 @@ def _record(key: bytes, value: bytes) -> bytes:
     length = rest + len(str(rest))
     length = rest + len(str(length))
     return b"%d %s=%s\n" % (length, key, value)
+
+
+def _is_ascii(text: bytes) -> bool:
+    try:
+        text.decode("ascii")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_utf8(text: bytes) -> bool:

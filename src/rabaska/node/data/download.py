@@ -1,0 +1,168 @@
+"""A file from an address: resumed where it stopped, and used only if it is what was promised."""
+
+import hashlib
+import http.client
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any, Callable, Dict, NamedTuple, Optional
+
+from .. import files
+from ..version import __version__
+
+_PIECE = 2**18
+_TRIES = 5  # in a row without a byte
+_PAUSE = 1.0  # seconds before the second try; then twice as long each time
+_PATIENCE = 60.0  # seconds without a byte
+
+Progress = Callable[[int, int], None]  # bytes so far, and of how many; 0: not known
+
+
+class CannotDownload(Exception):
+    def __init__(self, what: str, why: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what, self.why, self.hint = what, why, hint
+
+
+class Downloaded(NamedTuple):
+    path: str
+    size: int
+    sha256: str
+
+
+def shown(url: str) -> str:
+    """The address without what may be a secret: a user, a password, a query."""
+    parts = urllib.parse.urlsplit(url)
+    host = parts.hostname or ""
+    port = ":{}".format(parts.port) if parts.port else ""
+    return urllib.parse.urlunsplit((parts.scheme, host + port, parts.path, "", ""))
+
+
+def file_name(url: str) -> str:
+    """What a file from this address is called."""
+    name = urllib.parse.unquote(urllib.parse.urlsplit(url).path).rstrip("/").rpartition("/")[2]
+    safe = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in name)
+    return safe.lstrip(".") or "download"
+
+
+def download(url: str, path: str, sha256: str, progress: Progress) -> Downloaded:
+    """Bring what is at `url` to `path`, where it appears whole and proven, or not at all."""
+    partial, note = path + files.PARTIAL, path + ".from.json"
+    pause, failures = _PAUSE, 0
+    while True:
+        before = _size(partial)
+        try:
+            _fetch(url, partial, note, progress)
+            break
+        except (OSError, http.client.HTTPException) as problem:
+            refused = isinstance(problem, urllib.error.HTTPError) and problem.code < 500
+            failures = 0 if _size(partial) > before else failures + 1
+            if refused or failures >= _TRIES:
+                raise _cannot(url, problem)
+        time.sleep(pause)
+        pause = _PAUSE if not failures else pause * 2
+    found = _digest(partial)
+    if sha256 and found != sha256:
+        files.remove_if_there(partial)
+        files.remove_if_there(note)
+        raise CannotDownload(
+            "{} is not what `sha256` promises".format(shown(url)),
+            "it has sha256 {}, and rabaska.toml says {}".format(found, sha256),
+            "download it yourself and compare; if the new file is right, write its digest",
+        )
+    files.sync_file(partial)
+    os.replace(partial, path)
+    files.remove_if_there(note)
+    return Downloaded(path, os.path.getsize(path), found)
+
+
+def _fetch(url: str, partial: str, note: str, progress: Progress) -> None:
+    """Bring the rest of a file; OSError when the connection broke before its end."""
+    have, known = _size(partial), _known(note)
+    asked = urllib.request.Request(url, headers={"User-Agent": "rabaska/" + __version__})
+    if have and known.get("mark") and known.get("url") == url:
+        asked.add_header("Range", "bytes={}-".format(have))
+        # Only if it is still the same file: else the server sends all of the new one.
+        asked.add_header("If-Range", known["mark"])
+    try:
+        answer = urllib.request.urlopen(asked, timeout=_PATIENCE)
+    except urllib.error.HTTPError as problem:
+        problem.close()
+        # Nothing is missing, or what is here is longer than the file.
+        if problem.code == 416 and have == known.get("total"):
+            return
+        if problem.code == 416:
+            files.remove_if_there(partial)
+            raise OSError("the server's file is shorter than what came before")
+        raise
+    with answer:
+        resumed = answer.getcode() == 206
+        length = answer.headers.get("Content-Length")
+        begun = have if resumed else 0
+        total = begun + int(length) if length and length.isdigit() else None
+        _note(note, url, answer.headers, total)
+        _receive(answer, partial, begun, total, progress)
+
+
+def _receive(
+    answer: Any, partial: str, begun: int, total: Optional[int], progress: Progress
+) -> None:
+    done = begun
+    with open(partial, "r+b" if begun else "wb") as stream:
+        stream.seek(begun)
+        stream.truncate()
+        for piece in iter(lambda: answer.read(_PIECE), b""):
+            stream.write(piece)
+            done += len(piece)
+            progress(done, total or 0)
+        stream.flush()
+    if total is not None and done != total:
+        raise OSError("the connection ended after {} of {} bytes".format(done, total))
+
+
+def _note(note: str, url: str, headers: Any, total: Optional[int]) -> None:
+    """What shows that it is still the same file when it is asked for again."""
+    tag = headers.get("ETag", "")
+    mark = "" if tag.startswith("W/") else tag
+    mark = mark or headers.get("Last-Modified", "")
+    files.write_json(note, {"url": url, "mark": mark, "total": total})
+
+
+def _known(note: str) -> Dict[str, Any]:
+    try:
+        return files.read_json(note) or {}
+    except ValueError:
+        return {}
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _digest(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb", buffering=0) as stream:
+        for piece in iter(lambda: stream.read(_PIECE), b""):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _cannot(url: str, problem: Exception) -> CannotDownload:
+    if isinstance(problem, urllib.error.HTTPError):
+        why = "the server answered {} {}".format(problem.code, problem.reason)
+        hint = "check `url` under [data] in rabaska.toml"
+        if problem.code in (401, 403):
+            hint = "it wants you to log in: `fetch` runs a command that can, such as `kaggle`"
+        return CannotDownload("{} cannot be downloaded".format(shown(url)), why, hint)
+    reason = getattr(problem, "reason", problem)
+    return CannotDownload(
+        "{} cannot be downloaded".format(shown(url)),
+        str(reason),
+        "what arrived is kept: the same command continues; where this computer reaches no "
+        'internet, write `downloads = "nowhere"` under [reach] in the cluster\'s profile',
+    )

@@ -1,0 +1,108 @@
+"""A folder with what was downloaded: from an address, or by a command. It appears whole."""
+
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+from typing import Callable, NamedTuple, Tuple
+
+from .. import files, partial_folder
+from . import unpack_archive
+from .download import CannotDownload, download, file_name, shown
+
+_LAST_LINES = 20  # of a command that failed
+
+Moved = Callable[[int, int], None]
+
+
+class Source(NamedTuple):
+    """Where it comes from: an address, or a command."""
+
+    url: str = ""
+    sha256: str = ""
+    fetch: str = ""
+    unpack: bool = True
+
+    @property
+    def key(self) -> str:
+        """Another address, digest or command is another thing."""
+        text = json.dumps([self.url, self.sha256, self.fetch, self.unpack])
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:12]
+
+
+def bring(source: Source, target: str, moved: Moved) -> Tuple[str, str]:
+    """The folder `target` with what was downloaded, and its digest where it was one file.
+
+    What an interrupted command left is used by the next.
+    """
+    work = target + files.PARTIAL
+    os.makedirs(work, exist_ok=True)
+    lock = os.open(work, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # who came second waits, and finds it there
+        except OSError:
+            pass  # a file system without locks
+        if os.path.isdir(target):
+            return target, ""
+        sha256 = _fill(source, work, moved)
+        os.rename(os.path.join(work, "content"), target)
+        partial_folder.remove_tree(work)
+    finally:
+        os.close(lock)
+    return target, sha256
+
+
+def _fill(source: Source, work: str, moved: Moved) -> str:
+    content = os.path.join(work, "content")
+    if source.fetch:
+        os.makedirs(content, exist_ok=True)
+        _run(source.fetch, content)
+        return ""
+    path = os.path.join(work, file_name(source.url))
+    arrived = download(source.url, path, source.sha256, moved)
+    if os.path.isdir(content):
+        partial_folder.remove_tree(content)  # half unpacked
+    os.mkdir(content)
+    if source.unpack and unpack_archive.is_archive(path):
+        unpack(path, content, shown(source.url))
+    else:
+        os.rename(path, os.path.join(content, os.path.basename(path)))
+    return arrived.sha256
+
+
+def unpack(archive: str, folder: str, called: str) -> None:
+    try:
+        unpack_archive.unpack(archive, folder)
+    except unpack_archive.BadArchive as problem:
+        raise CannotDownload(
+            "{} cannot be unpacked".format(called),
+            str(problem),
+            "with `unpack = false` the program is given the archive itself",
+        )
+
+
+def _run(command: str, folder: str) -> None:
+    """Run the command of `fetch` in `folder`, where it leaves what it downloads."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    said = done.stdout.decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:]
+    if done.returncode != 0:
+        raise CannotDownload(
+            "the command of `fetch` failed: {}".format(command),
+            "\n".join(said) or "exit code {}".format(done.returncode),
+            "it ran in {}; what it left there is kept for the next try".format(folder),
+        )
+    if not os.listdir(folder):
+        raise CannotDownload(
+            "the command of `fetch` left no files: {}".format(command),
+            "\n".join(said),
+            "it must write into the folder in which it is started",
+        )

@@ -1,0 +1,102 @@
+"""Whether several jobs make sense for a program, and what to say where they do not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rabaska.node.record import plan
+from rabaska.scouting.option_roles import Role
+from rabaska.scouting.resume_advice import advice
+from rabaska.scouting.resume_support import Resumption, by_option, resumption
+from rabaska.scouting.scopes import Program
+from rabaska.scouting.script_options import VALUE, Option
+from rabaska.scouting.script_traits import is_repeated
+from rabaska.scouting.scripts import Script
+from rabaska.scouting.source import SourceLine
+from rabaska.scouting.start_command import Words, given
+
+SEVERAL = 3
+_ALONE = "`jobs` is 1, and `walltime` must be long enough for the whole training"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How many jobs to propose, and why."""
+
+    jobs: int
+    resumed: Resumption
+    warning: str = ""
+    advice: tuple[str, ...] = ()  # the lines that would change it
+    option: Option | None = None  # that was found to take the checkpoint
+
+
+def verdict(
+    script: Script, options: Sequence[Option], roles: Sequence[Role], made: Words
+) -> Verdict:
+    """Several only where each would resume from what the one before it saved.
+
+    Words that make the program resume are added to `made`.
+    """
+    resumed, option = _resumption(script, options, roles, made)
+    if resumed.resumes:
+        return Verdict(SEVERAL, resumed, option=option)
+    if resumed.kind == plan.UNREAD:
+        unknown = f"could not tell whether {script.name} resumes from a checkpoint"
+        return Verdict(1, resumed, f"{unknown}: {_ALONE}; if you know that it does, set `jobs`")
+    return Verdict(1, resumed, f"{_why(script, resumed)}: {_ALONE}", advice(script))
+
+
+def _why(script: Script, resumed: Resumption) -> str:
+    if resumed.kind == plan.WEIGHTS:
+        return (
+            f"{resumed.place} loads only the weights from a checkpoint, and no counter, so each "
+            "job would repeat the training from its first step"
+        )
+    over = f"{script.name} does not resume from a checkpoint, so each job would start over"
+    saved = [write for write in script.writes if write.checkpoint]
+    if not saved:
+        return f"{over}; it saves nothing in between"
+    between = [write for write in saved if _is_repeated(script, write.place)]
+    if not between:
+        return f"{over}; it saves only at its end ({saved[0].place})"
+    return f"{over}; what it saves ({between[0].place}) is not loaded again"
+
+
+def _is_repeated(script: Script, place: SourceLine) -> bool:
+    """Whether what stands in this line is done again and again."""
+    program = Program(script.sources)
+    for scope in program.scopes:
+        if scope.source.name != place.file:
+            continue
+        for node in scope.nodes:
+            if getattr(node, "lineno", 0) == place.line and is_repeated(node, scope, program):
+                return True
+    return False
+
+
+def _resumption(
+    script: Script, options: Sequence[Option], roles: Sequence[Role], made: Words
+) -> tuple[Resumption, Option | None]:
+    """As the words have it; else by what else the program offers, which is then added."""
+    words = (*made.command, *made.resume)
+    resumed = resumption(script, options, roles, words)
+    if resumed.words:
+        made.resume += resumed.words
+        return resumption(script, options, roles, (*words, *resumed.words)), None
+    if resumed.kind != plan.NOT:
+        return resumed, None
+    weights = resumed
+    for option in options:
+        loaded = by_option(script, option) if _may_load(option, script, roles) else None
+        if loaded and loaded.kind == plan.FULL:
+            made.options += given(option, "{checkpoint}")
+            return loaded, option
+        if loaded and loaded.kind == plan.WEIGHTS and weights is resumed:
+            weights = loaded
+    return weights, None
+
+
+def _may_load(option: Option, script: Script, roles: Sequence[Role]) -> bool:
+    named = {name.lower() for name in script.loads}
+    taken = {role.option.name for role in roles}
+    loaded = option.name in named or option.dest in named
+    return option.kind == VALUE and loaded and option.name not in taken

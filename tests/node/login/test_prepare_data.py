@@ -1,0 +1,164 @@
+"""`prepare-data` as the login node runs it: data there, downloads, archives, what goes wrong."""
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+from tests.http_server import file_server
+
+
+@pytest.fixture
+def server():
+    with file_server() as served:
+        yield served
+
+
+@pytest.fixture
+def prepare(tmp_path):
+    def prepare(**request):
+        request = {"store": str(tmp_path / "store"), "name": "cats", **request}
+        done = subprocess.run(
+            [sys.executable, "-m", "rabaska.node", "prepare-data"],
+            input=json.dumps(request).encode(),
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return prepare
+
+
+@pytest.fixture
+def folder(tmp_path):
+    source = tmp_path / "shared" / "cats"
+    source.mkdir(parents=True)
+    for number in range(4):
+        (source / f"{number}.txt").write_text(str(number))
+    return source
+
+
+def tar_gz(*members):
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for name, text in members:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text))
+    return content.getvalue()
+
+
+def test_a_folder_is_packed_once_and_again_when_it_changes(prepare, folder):
+    first = prepare(path=str(folder), pack=True)["ready"]
+    again = prepare(path=str(folder), pack=True)["ready"]
+    (folder / "new.txt").write_text("new")
+    changed = prepare(path=str(folder), pack=True)["ready"]
+
+    assert (first["files"], first["new"], again["new"]) == (4, True, False)
+    assert first["pack"] == again["pack"] != changed["pack"]
+
+
+def test_a_change_further_down_is_found_when_asked_for(prepare, folder):
+    (folder / "deep" / "deeper").mkdir(parents=True)
+    (folder / "deep" / "deeper" / "x").write_text("x")
+    first = prepare(path=str(folder), pack=True)["ready"]
+    (folder / "deep" / "deeper" / "x").write_text("y")
+
+    assert prepare(path=str(folder), pack=True)["ready"]["pack"] == first["pack"]
+    assert prepare(path=str(folder), pack=True, again=True)["ready"]["pack"] != first["pack"]
+
+
+def test_what_is_too_large_for_a_login_node_is_counted_and_not_packed(prepare, folder, tmp_path):
+    told = prepare(path=str(folder), pack=True, most_files=2)["ready"]
+
+    assert (told["too_large"], told["files"], told["pack"]) == (True, 3, "")
+    assert not (tmp_path / "store" / "packs").exists()
+
+
+@pytest.mark.parametrize("name", ["cats.tar.gz", "cats.zip"])
+def test_an_archive_is_downloaded_unpacked_and_packed_once(prepare, server, tmp_path, name):
+    content = tar_gz(("a/1.txt", b"1"), ("a/2.txt", b"22"))
+    if name.endswith("zip"):
+        zipped = io.BytesIO()
+        with zipfile.ZipFile(zipped, "w") as archive:
+            archive.writestr("a/1.txt", "1")
+            archive.writestr("a/2.txt", "22")
+        content = zipped.getvalue()
+    url = server.serves(f"/{name}", content)
+
+    first = prepare(url=url, pack=True)["ready"]
+    again = prepare(url=url, pack=True)["ready"]
+
+    assert (first["files"], first["bytes"], first["new"]) == (2, 3, True)
+    assert first["sha256"] == hashlib.sha256(content).hexdigest()
+    assert (again["pack"], again["new"]) == (first["pack"], False)
+    assert len(server.ranges) == 1
+    assert os.listdir(tmp_path / "store" / "downloads") == []  # the pack has all of it
+
+
+def test_an_archive_may_stay_one(prepare, server):
+    url = server.serves("/cats.tar.gz", tar_gz(("1.txt", b"1")))
+
+    ready = prepare(url=url, pack=False, unpack=False)["ready"]
+
+    assert os.listdir(ready["path"]) == ["cats.tar.gz"]
+
+
+@pytest.mark.parametrize("name", ["../evil", "/evil", "a/../../evil"])
+def test_an_archive_that_leads_out_is_refused(prepare, server, tmp_path, name):
+    url = server.serves("/cats.tar.gz", tar_gz((name, b"1")))
+
+    problem = prepare(url=url, pack=True)["problem"]
+
+    assert "points outside" in problem["why"]
+    assert not list(tmp_path.rglob("evil"))
+
+
+def test_a_wrong_digest_is_refused(prepare, server):
+    url = server.serves("/cats.bin", b"x")
+
+    problem = prepare(url=url, sha256="0" * 64, pack=True)["problem"]
+
+    assert "sha256" in problem["what"]
+
+
+def test_a_command_downloads_into_its_own_folder_once(prepare, tmp_path):
+    command = f"echo cat > 1.txt; echo once >> {tmp_path}/times"
+
+    first = prepare(fetch=command, pack=False)["ready"]
+    again = prepare(fetch=command, pack=False)["ready"]
+
+    assert os.listdir(first["path"]) == ["1.txt"]
+    assert (first["new"], again["new"], again["path"]) == (True, False, first["path"])
+    assert (tmp_path / "times").read_text() == "once\n"
+
+
+def test_a_command_that_failed_goes_on_with_what_it_left(prepare):
+    command = "[ -e half ] && mv half whole || { echo x > half; echo no network; exit 3; }"
+
+    problem = prepare(fetch=command)["problem"]
+    ready = prepare(fetch=command)["ready"]
+
+    assert "no network" in problem["why"]
+    assert os.listdir(ready["path"]) == ["whole"]
+
+
+def test_a_command_that_leaves_nothing_is_told(prepare):
+    assert "left no files" in prepare(fetch="true")["problem"]["what"]
+
+
+def test_in_a_job_the_request_is_an_argument_and_people_read_the_log(folder, tmp_path):
+    request = {"store": str(tmp_path / "store"), "name": "cats", "path": str(folder), "pack": True}
+    words = [sys.executable, "-m", "rabaska.node", "prepare-data"]
+
+    done = subprocess.run([*words, json.dumps(request)], capture_output=True, text=True, check=True)
+    request["path"] = str(folder / "nothing")
+    failed = subprocess.run([*words, json.dumps(request)], stdout=subprocess.PIPE, check=False)
+
+    assert done.stdout.startswith("packed as cats-")
+    assert failed.returncode == 1
