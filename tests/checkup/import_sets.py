@@ -217,7 +217,7 @@ SETS = {
         "pandas[excel]\n",
         "import torch\nfrom sklearn.svm import SVC\nfrom tqdm import trange\nimport pandas as pd\n"
         "import openpyxl\n",
-        ("scikit_learn>=1.0,<2", "pandas[excel]"),
+        ("pandas[excel]",),
     ),
     "a package of a repository": ImportSet(
         "torch\ntimm\ngit+https://github.com/someone/strange-nets.git\n"
