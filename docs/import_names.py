@@ -32,6 +32,7 @@ _LARGEST_LIST = 8_000_000
 _LARGEST_SDIST = 3_000_000
 _WORTH_A_SIZE = 20_000_000  # bytes; smaller wheels take no time
 _OLDER = 4  # releases of each project that are asked as well
+_LONGEST = 150  # letters of the names that come with extras
 _AT_ONCE = 16
 _JOB = {
     "platform_system": "Linux", "sys_platform": "linux", "os_name": "posix",
@@ -137,11 +138,12 @@ def read_distribution(name: str, index: Index) -> Distribution | None:
     newest = described["info"].get("requires_dist") or []
     found.requires = _needed(newest)
     found.extras = _extras(newest)
-    for version in _older(described):
+    for wheel in _older(described):
         try:
-            older = index.project(name, version)["info"].get("requires_dist") or []
-        except (OSError, ValueError):
+            metadata = index.file(name, f"{wheel['url']}.metadata").decode("utf-8", "replace")
+        except ValueError:
             continue
+        older = re.findall(r"^Requires-Dist: *(.+)$", metadata, re.MULTILINE)
         found.formerly += [required.partition("[")[0] for required in _needed(older)]
     try:
         found.modules, found.size, sdist = _modules(name, described["urls"], index)
@@ -182,19 +184,21 @@ def _parsed(requires: list[str]) -> Iterator[Requirement]:
             continue
 
 
-def _older(described: dict[str, Any]) -> list[str]:
-    """Some releases, spread over the years."""
-    versions = []
+def _older(described: dict[str, Any]) -> list[dict[str, Any]]:
+    """A wheel of each of some releases, spread over the years."""
+    releases = []
     for text, files in described["releases"].items():
+        wheels = [file for file in files if file["filename"].endswith(".whl")]
         try:
             version = Version(text)
         except InvalidVersion:
             continue
-        if files and not version.is_prerelease and text != described["info"]["version"]:
-            versions.append((version, text))
-    versions.sort()
-    step = max(1, len(versions) // _OLDER)
-    return [text for _, text in versions[::-1][::step][:_OLDER]]
+        linux = [file for file in wheels if re.search(r"linux|-any", file["filename"])]
+        if wheels and not version.is_prerelease and text != described["info"]["version"]:
+            releases.append((version, (linux or wheels)[0]))
+    releases.sort(key=lambda release: release[0], reverse=True)
+    step = max(1, len(releases) // _OLDER)
+    return [wheel for _, wheel in releases[::step][:_OLDER]]
 
 
 def _modules(
@@ -311,7 +315,8 @@ def lines(found: list[Distribution]) -> Iterator[str]:
             for name in names
         }
         cells = [each.name, each.version, " ".join(shown), " ".join(each.requires)]
-        cells += [" ".join(each.formerly), " ".join(sorted(extras - {*each.requires, each.name}))]
+        more = " ".join(sorted(extras - {*each.requires, each.name}))
+        cells += [" ".join(each.formerly), more if len(more) <= _LONGEST else "…"]
         yield "\t".join([*cells, size]).rstrip("\t")
 
 

@@ -1,6 +1,6 @@
 """Projects with one fault each, by the finding that must tell it."""
 
-from small_projects import REQUIREMENTS, Small
+from small_projects import REQUIREMENTS, WITHOUT_CUDA, Small
 
 CRLF = b"#!/bin/bash\r\n#SBATCH --time=1:00:00\r\npython train.py\r\n"
 SALLOC = "#!/bin/bash\n#SBATCH --gres=gpu:1\nsalloc --time=1:00:00\npython train.py\n"
@@ -163,6 +163,12 @@ FAULTS = {
         Small(on="copper", cluster="", requirements="tensorflow==2.18.0\ntorch\ntorchvision\n",
               walltime="3h"),
     ),
+    "newest-torch-on-v100": (
+        "environment.build",
+        Small(on="mila", cluster="", requirements="torch\ntorchvision\n",
+              resources='gpus = 1\ngpu_model = "v100"\ncores = 4'),
+    ),
+    "cuda-without-gpu": ("environment.cuda", Small(on="mila", cluster="", resources="cores = 4")),
     "old-python": (
         "environment.python",
         Small(environment='requirements = "requirements.txt"\npython = "python3.6"'),
@@ -182,7 +188,8 @@ FAULTS = {
     "too-short": ("cluster.short", Small(walltime="2m")),
     "no-gpu-in-gpu-queue": (
         "cluster.no-gpu",
-        Small(on="sdumont2nd", cluster='queue = "lncc-h100_shared"', resources="cores = 4"),
+        Small(on="sdumont2nd", cluster='queue = "lncc-h100_shared"', resources="cores = 4",
+              requirements=WITHOUT_CUDA),
     ),
     "too-many-gpus": (
         "cluster.gpus",

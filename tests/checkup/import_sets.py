@@ -211,13 +211,13 @@ SETS = {
         (),
     ),
     "options and comments": ImportSet(
-        "# for the cluster\n--extra-index-url https://wheels.example.org/cu118\n"
+        "# for the cluster\n--extra-index-url https://download.pytorch.org/whl/cu118\n"
         "torch == 2.1.0  # as on the laptop\nscikit_learn>=1.0,<2\n\n"
         "tqdm ~= 4.60 ; python_version >= '3.8'\npywin32 ; sys_platform == 'win32'\n"
         "pandas[excel]\n",
         "import torch\nfrom sklearn.svm import SVC\nfrom tqdm import trange\nimport pandas as pd\n"
         "import openpyxl\n",
-        ("scikit_learn>=1.0,<2", "pandas[excel]"),
+        ("pandas[excel]",),
     ),
     "a package of a repository": ImportSet(
         "torch\ntimm\ngit+https://github.com/someone/strange-nets.git\n"

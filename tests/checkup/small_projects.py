@@ -63,6 +63,7 @@ jobs = {jobs}
 
 COMMAND = "python train.py --data {data} --output {output} --resume {checkpoint}"
 REQUIREMENTS = "torch==2.5.1\ntorchvision==0.20.1\n"
+WITHOUT_CUDA = f"--extra-index-url https://download.pytorch.org/whl/cpu\n{REQUIREMENTS}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from clean import CLEAN
 from faults import FAULTS
-from small_projects import REQUIREMENTS, Small
+from small_projects import REQUIREMENTS, WITHOUT_CUDA, Small
 
 from rabaska.checkup.check_imports import missing
 from rabaska.checkup.check_site import SiteAnswers, questions
@@ -170,7 +170,7 @@ def test_a_module_that_is_listed_already_is_not_to_be_listed_again(tmp_path):
 
 def test_what_is_safe_is_mended_and_then_found_no_more(tmp_path):
     small = Small(
-        on="here", cluster="", resources="gpus = 0", end="plt.show()",
+        on="here", cluster="", resources="gpus = 0", end="plt.show()", requirements=WITHOUT_CUDA,
         files={"job.sh": b"#!/bin/bash\r\nexit\r\n"},
     )  # fmt: skip
     home = Home(tmp_path / "home")

@@ -87,7 +87,8 @@ def test_only_lines_of_the_users_own_requirements_are_fetched(named):
 
     asked = lacking(own, named).splitlines()
 
-    assert asked == (["a==1"] if named and set(named) == {"a==1"} else own.splitlines())
+    some = ["--extra-index-url https://own", "a==1"]
+    assert asked == (some if named and set(named) == {"a==1"} else own.splitlines())
 
 
 def test_a_requirement_of_the_user_is_asked_for_as_it_is_written():

@@ -8,6 +8,7 @@ from rabaska.checkup.check_saving import chain, saves_at_every_step, writes_at_e
 from rabaska.checkup.code_context import Nesting
 from rabaska.checkup.subject import Finding, SafeFix, Subject
 from rabaska.domain.amounts import say_count
+from rabaska.domain.queue_limits import line
 from rabaska.scouting.certain_imports import certain_calls
 from rabaska.scouting.source import Source, argument, called, last_word, literal, text
 
@@ -56,7 +57,8 @@ def _windows(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Fin
                 "it shows a plot",
                 str(source.place(call, name)),
                 why,
-                "save it with `plt.savefig`; with `MPLBACKEND=Agg`, `show` does nothing",
+                'write `MPLBACKEND = "Agg"` under [environment.variables]: then `show` does '
+                "nothing; `plt.savefig` saves the plot",
                 safe_fix=SafeFix("variable", "MPLBACKEND", "Agg"),
                 serious=False,
                 likely=True,
@@ -159,7 +161,7 @@ def _workers(source: Source, subject: Subject) -> Iterator[Finding]:
                 f"it starts {say_count(number, 'worker')}, and the job requests {has}",
                 place,
                 "workers without cores of their own slow each other down",
-                f"set `cores = {number}` under [resources], or start fewer",
+                f"write {line('cores', number, subject.project)}, or start fewer",
                 serious=False,
             )
 
@@ -232,7 +234,8 @@ def _idle_gpus(subject: Subject) -> Iterator[Finding]:
         f"the job requests {resources.gpus * resources.nodes} GPUs, and the program uses one",
         f"{script.name}; [resources] gpus",
         "PyTorch and TensorFlow use one GPU unless the program asks for more",
-        "request one, or use DistributedDataParallel and set `launch`",
+        f"write {line('gpus', 1, subject.project)}, or use DistributedDataParallel and "
+        "set `launch`",
         serious=False,
         likely=True,
     )

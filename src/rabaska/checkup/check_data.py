@@ -109,7 +109,7 @@ def _too_large(dataset: Dataset, contents: Contents, subject: Subject) -> Iterat
             serious=False,
             likely=True,
         )
-    room = _room_on_node(subject)
+    room = room_on_node(subject)
     if room and contents.size > _NODES_SHARE * room and dataset.mode == "files":
         yield Finding(
             "data.node",
@@ -128,7 +128,7 @@ def _roomier(size: int, subject: Subject) -> str:
     return f", or name a `store` in {' or '.join(fitting)}" if fitting else ""
 
 
-def _room_on_node(subject: Subject) -> int:
+def room_on_node(subject: Subject) -> int:
     if subject.partition and subject.partition.local:
         return subject.partition.local
     local = subject.cluster.local_space
@@ -144,7 +144,7 @@ def _loose(subject: Subject) -> Iterator[Finding]:
             f"{say_size(folder.size)}) and is sent as code",
             folder.name,
             "code is sent again with every change, and unpacked by every job",
-            f'name it under [data], or leave it out: exclude = ["{folder.name}"] in [code]',
+            f'write `exclude = ["{folder.name}"]` under [code], or name it under [data]',
             serious=False,
         )
 

@@ -10,7 +10,7 @@ from functools import cache
 from rabaska.checkup.pinned_packages import Requirement, has_more, plain_name, read
 from rabaska.checkup.subject import Finding, Subject, virtualenv_advice
 from rabaska.domain.shell_words import expanding
-from rabaska.knowledge.packages import brought, packages, providers
+from rabaska.knowledge.packages import MORE, brought, packages, providers
 from rabaska.node.command_words import is_python
 from rabaska.scouting.certain_imports import Import, certain_imports
 from rabaska.scouting.local_modules import STANDARD, local_modules
@@ -22,7 +22,7 @@ _ASK = (
     "import importlib.util as u; print('{}', *[m for m in '{}'.split() if u.find_spec(m) is None])"
 )
 # Modules that only start with another package, which nothing installs along with theirs.
-_ALSO_NEEDS = {"torch.utils.tensorboard": "tensorboard"}
+ALSO_NEEDS = {"torch.utils.tensorboard": "tensorboard"}
 # Modules of a site that bring no packages for Python.
 _WITHOUT_PACKAGES = re.compile(
     r"(python|cuda|cudnn|cudatoolkit|gcc|intel|nvhpc|openmpi|nccl|stdenv|cmake|rust|ffmpeg|rocm)\b",
@@ -33,16 +33,16 @@ _WITHOUT_PACKAGES = re.compile(
 def not_listed(subject: Subject, text: str) -> Iterator[Finding]:
     """Packages that are imported at once and that no line of the requirements brings."""
     listed = read(text)
-    if not listed or _has_other_sources(subject):
+    if not listed or has_other_sources(subject):
         return
     installed = Installed(listed, open_ended=has_more(text))
-    for module, found in _wanted(subject).items():
+    for module, found in wanted_modules(subject).items():
         certainty = installed.lacks(module)
         if certainty:
-            yield _not_listed(subject, module, found, certain=certainty == "certain")
+            yield unlisted(subject, module, found, certain=certainty == "certain")
 
 
-def _has_other_sources(subject: Subject) -> bool:
+def has_other_sources(subject: Subject) -> bool:
     """Whether packages may come from elsewhere: modules of the site, or a path of the user's."""
     modules = (*subject.cluster.modules, *subject.project.environment.modules)
     more = [name for name in modules if not _WITHOUT_PACKAGES.match(name)]
@@ -59,7 +59,7 @@ class Installed:
     def lacks(self, module: str) -> str:
         """`certain`, `likely`, or nothing where a package of the list has the module."""
         names = {requirement.name for requirement in self.listed}
-        theirs = {*_providers(module)}
+        theirs = {*packages_with(module)}
         if plain_name(module) in names or theirs & brought({*names, *self._perhaps()}):
             return ""
         if self.open_ended or any(not _is_known(each) for each in self.listed):
@@ -80,16 +80,17 @@ class Installed:
 
 def _is_known(requirement: Requirement) -> bool:
     known = packages().get(requirement.name)
-    return known is not None and bool(known.modules) and not requirement.elsewhere
+    if known is None or not known.modules or requirement.elsewhere:
+        return False
+    return not requirement.extras or MORE not in known.extras
 
 
 def _is_of_another_time(requirement: Requirement) -> bool:
     """Pinned to a release so old that it may have brought other packages along."""
-    known = packages()[requirement.name]
-    return (
-        bool(requirement.version and (known.requires or known.formerly))
-        and requirement.version[:1] != known.version[:1]
-    )
+    known, version = packages()[requirement.name], requirement.version
+    parts = 1 if version[:1] > (0,) else 2
+    has_any = known.requires or known.formerly
+    return bool(version and has_any) and version[:parts] != known.version[:parts]
 
 
 def _is_part(module: str, names: set[str]) -> bool:
@@ -98,9 +99,9 @@ def _is_part(module: str, names: set[str]) -> bool:
     return any(word in name or name in word or not packages()[name].is_complete for name in names)
 
 
-def _providers(module: str) -> tuple[str, ...]:
-    if module in _ALSO_NEEDS:
-        return (_ALSO_NEEDS[module],)
+def packages_with(module: str) -> tuple[str, ...]:
+    if module in ALSO_NEEDS:
+        return (ALSO_NEEDS[module],)
     return providers(module) or _installed_here(module.partition(".")[0])
 
 
@@ -114,8 +115,8 @@ def _installed_here(module: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(plain_name(name) for name in names))
 
 
-def _not_listed(subject: Subject, module: str, found: Import, *, certain: bool) -> Finding:
-    theirs = _providers(module)
+def unlisted(subject: Subject, module: str, found: Import, *, certain: bool) -> Finding:
+    theirs = packages_with(module)
     package = theirs[0] if theirs else module
     named = f"`{package}`" if theirs else f"the package that has `{module}`"
     return Finding(
@@ -132,7 +133,7 @@ def _not_listed(subject: Subject, module: str, found: Import, *, certain: bool) 
 def question(subject: Subject) -> dict[str, str]:
     """Which of the program's modules its Python lacks; none where another environment is built."""
     python = next((word for word in subject.project.command if is_python(word)), "")
-    names = sorted({_asked(module) for module in _wanted(subject)})
+    names = sorted({_asked(module) for module in wanted_modules(subject)})
     if subject.project.environment.kind != "current" or not python or not names:
         return {}
     modules = (*subject.cluster.modules, *subject.project.environment.modules)
@@ -146,14 +147,14 @@ def question(subject: Subject) -> dict[str, str]:
 
 def _asked(module: str) -> str:
     """What `find_spec` can look up without importing anything."""
-    return _ALSO_NEEDS.get(module, module.partition(".")[0])
+    return ALSO_NEEDS.get(module, module.partition(".")[0])
 
 
 def missing(subject: Subject, answer: str) -> Iterator[Finding]:
     lacking = answer.rpartition(_MISSING)[2].split() if _MISSING in answer else []
-    where = {_asked(module): found for module, found in _wanted(subject).items()}
+    where = {_asked(module): found for module, found in wanted_modules(subject).items()}
     for name in lacking:
-        theirs = _providers(name)
+        theirs = packages_with(name)
         on = "this computer" if subject.cluster.is_here else subject.cluster.name
         yield Finding(
             "environment.module",
@@ -178,7 +179,7 @@ def _advice(subject: Subject, package: str) -> str:
     return f"{virtualenv_advice(subject, file)}{more}; or name `modules` that have it there"
 
 
-def _wanted(subject: Subject) -> Mapping[str, Import]:
+def wanted_modules(subject: Subject) -> Mapping[str, Import]:
     """The modules of others that the program certainly imports, each with its first place."""
     own = local_modules(subject.project.folder)
     wanted: dict[str, Import] = {}
@@ -186,7 +187,7 @@ def _wanted(subject: Subject) -> Mapping[str, Import]:
         if found.module.startswith(".") or found.top in own or found.top in STANDARD:
             continue
         for module in (*found.candidates, found.top):
-            if module in _ALSO_NEEDS:
+            if module in ALSO_NEEDS:
                 wanted.setdefault(module, found)
         wanted.setdefault(_level(found), found)
     return wanted

@@ -1,27 +1,21 @@
-"""Checks of the packages that the program's Python gets: lists, builds, versions, processors."""
+"""Checks of the packages that the program's Python gets: lists, versions, processors."""
 
 import re
 import sys
 from collections.abc import Iterator
 
 from rabaska.checkup.check_imports import not_listed
-from rabaska.checkup.pinned_packages import Requirement, read
 from rabaska.checkup.subject import Finding, Subject, virtualenv_advice
 from rabaska.domain.gpus import parsed
-from rabaska.knowledge.gpu_facts import build_of
 
-_FRAMEWORKS = {"torch": "torch", "tensorflow": "tensorflow", "tensorflow-gpu": "tensorflow"}
 _OLDEST_IN_WHEELHOUSE = (3, 10)
-_NEWEST_GPU_NEEDS = (2, 5, 1)  # of torch in the Alliance's wheelhouse, for H100
 
 
 def checks(subject: Subject) -> Iterator[Finding]:
     text = subject.project.environment.requirements
-    wanted = read(text)
     yield from _unused_list(subject)
     yield from _other_computers(subject, text)
     yield from not_listed(subject, text)
-    yield from _builds(subject, wanted)
     yield from _old_python(subject)
     yield from _other_processor(subject)
 
@@ -65,43 +59,6 @@ def _other_computers(subject: Subject, text: str) -> Iterator[Finding]:
                 "the cluster cannot see that folder",
                 "name it with a version, as in `numpy==1.26.4` (`pip list --format=freeze`)",
             )
-
-
-def _builds(subject: Subject, wanted: tuple[Requirement, ...]) -> Iterator[Finding]:
-    gpu = subject.gpu
-    if gpu is None:
-        return
-    for requirement in wanted:
-        framework = _FRAMEWORKS.get(requirement.name)
-        if not framework or not requirement.version:
-            continue
-        place = f"requirements, line {requirement.line}"
-        if subject.cluster.wheelhouse:
-            # The site builds its own wheels, for its own GPUs; only their first versions count.
-            if (
-                framework == "torch"
-                and gpu.name == "h100"
-                and requirement.version < _NEWEST_GPU_NEEDS
-            ):
-                yield _build_finding(requirement, "H100", place, "install torch 2.5.1 or newer")
-            continue
-        build = build_of(framework, requirement.version, requirement.cuda)
-        if gpu.capability and build and not build.runs_on(gpu):
-            advice = build.advice or "install a build that supports it, or use another queue"
-            yield _build_finding(requirement, gpu.name.upper(), place, advice)
-
-
-def _build_finding(requirement: Requirement, gpu: str, place: str, advice: str) -> Finding:
-    version = ".".join(map(str, requirement.version)) + (
-        f"+{requirement.cuda}" if requirement.cuda else ""
-    )
-    return Finding(
-        "environment.build",
-        f"{requirement.name} {version} has no code for a {gpu}",
-        place,
-        "it would stop with `no kernel image is available for execution on the device`",
-        advice,
-    )
 
 
 def _old_python(subject: Subject) -> Iterator[Finding]:

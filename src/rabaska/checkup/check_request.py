@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from rabaska.checkup.subject import Finding, Subject
+from rabaska.checkup.subject import Finding, Subject, own_line
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Partition
 from rabaska.domain.queue_limits import line, other_queue, queue_line, write_size
@@ -56,7 +56,7 @@ def _account(subject: Subject) -> Iterator[Finding]:
             "the job names no account",
             _where(subject, "account"),
             looks,
-            f"set `account` in [cluster.{cluster.name}]",
+            f"write {own_line(subject, '', 'account', '…')}",
         )
     elif not re.match(cluster.account_form, account):
         yield Finding(
@@ -78,7 +78,7 @@ def _queue(subject: Subject) -> Iterator[Finding]:
             f"{cluster.name} chooses the queue itself",
             _where(subject, "queue"),
             "a job that names one may wait longer, or be refused",
-            "leave `queue` out",
+            f"delete `queue` under [cluster.{cluster.name}]",
             serious=False,
         )
         return
@@ -89,7 +89,7 @@ def _queue(subject: Subject) -> Iterator[Finding]:
         f"{cluster.name} has no queue `{queue}`",
         _where(subject, "queue"),
         "sbatch and qsub refuse jobs for a queue that does not exist",
-        f"did you mean `{near[0]}`?"
+        f"did you mean {near[0]}? Write {own_line(subject, '', 'queue', near[0])}"
         if near
         else f"the queues are {', '.join(dict.fromkeys(names))}",
     )
@@ -110,7 +110,8 @@ def _model(subject: Subject) -> Iterator[Finding]:
         f"{cluster.name} has no GPU called `{resources.gpu_model}`",
         _where(subject, "[resources] gpu_model"),
         "no node has it (BadConstraints)",
-        f"its GPUs are {', '.join(sorted(names))}",
+        f"its GPUs are {', '.join(sorted(names))}: write "
+        + line("gpu_model", sorted(names)[0], subject.project),
     )
 
 
@@ -123,7 +124,7 @@ def _site_limits(subject: Subject) -> Iterator[Finding]:
             f"{say_duration(project.resources.walltime)} is too short a time limit",
             _where(subject, "[resources] walltime"),
             f"{cluster.name} accepts no limit below {say_duration(shortest)}",
-            "give each job more time; a job that ends early costs no more",
+            f"write {line('walltime', shortest, subject.project)}",
             serious=False,
         )
     if cluster.most_jobs and project.chain.jobs > cluster.most_jobs:
@@ -132,7 +133,7 @@ def _site_limits(subject: Subject) -> Iterator[Finding]:
             f"{say_count(project.chain.jobs, 'job')} at once are too many",
             _where(subject, "[chain] jobs"),
             f"{cluster.name} allows {say_count(cluster.most_jobs, 'job')} per user in the queue",
-            "give each job more time, and request fewer",
+            f"write {line('jobs', cluster.most_jobs, subject.project)}, each with more time",
         )
 
 
@@ -271,19 +272,21 @@ def _bundle(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"and the job uses {resources.gpus} of {queue.gpus} GPUs",
             _where(subject, "[resources] gpus"),
             "the others are billed too",
-            f"use all {queue.gpus} with `launch`, or another cluster",
+            f"write {line('gpus', queue.gpus, subject.project)} and set `launch`",
             serious=False,
         )
     if not resources.gpus or queue.whole_nodes:
         return
     cores, memory = (resources.cores or 0) * resources.tasks, resources.memory or 0
+    most_cores = queue.cores_per_gpu * resources.gpus // resources.tasks
+    most_memory = write_size(queue.memory_per_gpu * resources.gpus)
     if queue.cores_per_gpu and queue.cores >= cores > queue.cores_per_gpu * resources.gpus:
         yield Finding(
             "cluster.bundle",
             f"{say_count(cores, 'core')}: more than go with {say_count(resources.gpus, 'GPU')}",
             _where(subject, "[resources] cores"),
             "it is billed as more GPUs, and waits longer",
-            f"request at most {say_count(queue.cores_per_gpu * resources.gpus, 'core')}",
+            f"write {line('cores', most_cores, subject.project)}",
             serious=False,
         )
     if queue.memory_per_gpu and queue.memory >= memory > queue.memory_per_gpu * resources.gpus:
@@ -292,6 +295,6 @@ def _bundle(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_size(memory)} of memory: more than goes with {say_count(resources.gpus, 'GPU')}",
             _where(subject, "[resources] memory"),
             "it is billed as more GPUs, and waits longer",
-            f"request at most {say_size(queue.memory_per_gpu * resources.gpus)}",
+            f"write {line('memory', most_memory, subject.project)}",
             serious=False,
         )

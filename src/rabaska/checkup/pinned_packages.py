@@ -22,6 +22,7 @@ class Requirement:
     line: int
     extras: bool = False  # `name[extra]`: more packages come along
     loose: bool = True  # pip takes the newest; not where a limit or a version says otherwise
+    below: Version = ()  # `<2.1`: what pip takes is older
     elsewhere: bool = False  # from a folder, an address or a repository
 
 
@@ -56,8 +57,15 @@ def _requirement(entry: re.Match[str], number: int, build: str) -> Requirement:
         number,
         extras=bool(entry[2]),
         loose=not re.search(r"==|<|~=|@", limits),
+        below=_below(limits),
         elsewhere=limits.startswith("@"),
     )
+
+
+def _below(limits: str) -> Version:
+    found = re.search(r"<(=?)\s*([\d.]+)", limits)
+    version = parsed(found[2]) if found else ()
+    return (*version, 1) if found and found[1] else version
 
 
 def plain_name(name: str) -> str:

@@ -187,6 +187,13 @@ def _ignored(folder: Path) -> list[str]:
     return [line for line in plain if line and not line.startswith(("#", "!"))]
 
 
+def own_line(subject: Subject, table: str, key: str, value: str | int) -> str:
+    """A line and its table, that of the cluster: there it wins over all others."""
+    name = f"cluster.{subject.cluster.name}"
+    line = f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}"
+    return f"`{line}` under [{name}.{table}]" if table else f"`{line}` under [{name}]"
+
+
 def virtualenv_advice(subject: Subject, file: str) -> str:
     """The lines that work whatever stands in [environment], where `kind` would win."""
     return (

@@ -28,7 +28,8 @@ class Build:
     until: Version | None  # the first version that is no longer meant; None: all later ones
     cuda: str  # "cu126"; "" for the build that `pip install` gives
     capabilities: tuple[str, ...]  # "7.0+PTX" holds for what came later too
-    advice: str = ""
+    last: str = ""  # the last release of these
+    python: str = ""  # the newest Python that there are wheels for; "": a recent one
 
     def is_meant(self, framework: str, version: Version, cuda: str) -> bool:
         fits = self.since <= version and (self.until is None or version < self.until)

@@ -165,7 +165,17 @@ def lacking(requirements: str, named: Sequence[str]) -> str:
     if is_hashed(requirements):
         return requirements
     own = set(lines(requirements))
-    return "\n".join(dict.fromkeys(named)) if named and own.issuperset(named) else requirements
+    if not named or not own.issuperset(named):
+        return requirements
+    return "\n".join([*_sources(requirements), *dict.fromkeys(named)])
+
+
+def _sources(requirements: str) -> list[str]:
+    """The lines that say where packages come from: an index of builds without CUDA, say."""
+    found = (line.strip() for line in requirements.splitlines())
+    return [
+        line for line in found if re.match(r"(-i|-f|--(extra-)?index-url|--find-links)\b", line)
+    ]
 
 
 def download_command(

@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rabaska.domain.projects import EnvironmentRecipe
@@ -41,6 +41,7 @@ class Environment:
     setup: tuple[str, ...]  # lines of the job script
     build: str = ""  # a script that makes it once, or nothing to make
     folder: str = ""  # where the build puts it
+    built: "BuiltEnvironment | None" = None  # what it is made of, where that is known
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class BuiltEnvironment:
     conda: bool = False  # conda-pack made it
     relocate: bool = False  # we made it, with a list of the files that hold its path
     pip: str = ""  # a wheel of pip, for environments that are made by hand
+    packages: tuple[str, ...] = ()  # with their versions, as pip chose them
+    modules: tuple[str, ...] = ()  # that can be imported then
+    unread: tuple[str, ...] = ()  # packages whose modules are not among them
+    sent: int = 0  # bytes of wheels that this computer sent
 
     @classmethod
     def read(cls, record: Mapping[str, Any], envs: str) -> "BuiltEnvironment":
@@ -64,6 +69,9 @@ class BuiltEnvironment:
             conda=bool(record.get("conda")),
             relocate=bool(record.get("relocate")),
             pip=f"{envs}/{record['digest']}.pip",
+            packages=tuple(record.get("packages", ())),
+            modules=tuple(record.get("modules", ())),
+            unread=tuple(record.get("unread", ())),
         )
 
 
@@ -71,6 +79,12 @@ def environment(
     recipe: EnvironmentRecipe, site: BuildSite, built: BuiltEnvironment | None = None
 ) -> Environment:
     """What `recipe` means on `site`."""
+    return replace(_environment(recipe, site, built), built=built)
+
+
+def _environment(
+    recipe: EnvironmentRecipe, site: BuildSite, built: BuiltEnvironment | None
+) -> Environment:
     before = [*_modules(recipe, site, _tell), *_variables(recipe)]
     if recipe.kind == "activate":
         return Environment(setup=(*before, *_or_failed([activation(recipe.path)])))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import Draw, Labels, names_for, new_name
+from rabaska.environments.recipes import Environment
 from rabaska.packing.node_bundle import bundle
 from rabaska.records.home import Home
 from rabaska.settings.project_file import check_filled
@@ -61,16 +62,20 @@ def _carried(
             check_advance(project, on, home, reporter)
     cluster = connect(on, home, reporter, profile=profile)
     job = job_spec(project, cluster.cluster, cluster.store)
-    resumes = ""
+    resumes, check = "", None
     if advise:
-        from rabaska.steps.findings import check_findings
+        from rabaska.steps.findings import check_environment, check_findings
 
         subject = check_findings(project, job, cluster, reporter, anyway=anyway)
         resumes = subject.resumption.kind
+
+        def check(environment: Environment) -> None:
+            check_environment(subject, environment, cluster, reporter, anyway=anyway)
+
     check_job(project, job, cluster, reporter)
     what = "nothing was submitted; what arrived of code, data and environment is not sent again"
     with report_if_stopped(what, reporter):
-        return carry(project, job, cluster, home, reporter, resumes=resumes)
+        return carry(project, job, cluster, home, reporter, resumes=resumes, check=check)
 
 
 def preview(

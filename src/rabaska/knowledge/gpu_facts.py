@@ -26,6 +26,23 @@ def build_of(framework: str, version: Version, cuda: str = "") -> Build | None:
     return fitting[-1] if fitting else None
 
 
+def newest_build(framework: str, cuda: str = "", below: Version = ()) -> Build | None:
+    """What pip would take where no version is pinned, or only a limit is."""
+    fitting = [build for build in builds() if (build.framework, build.cuda) == (framework, cuda)]
+    fitting = [build for build in fitting if not below or build.since < below]
+    return max(fitting, key=lambda build: build.since, default=None)
+
+
+def build_for(framework: str, version: Version, gpu: Gpu) -> tuple[str, Build] | None:
+    """The version and build to take instead: the same version if there is one for this GPU."""
+    fitting = [each for each in builds() if each.framework == framework and each.runs_on(gpu)]
+    same = [build for build in fitting if build.is_meant(framework, version, build.cuda)]
+    if same and version:
+        return ".".join(map(str, version)), same[-1]
+    best = max(fitting, key=lambda build: (parsed(build.last), not build.cuda), default=None)
+    return (best.last, best) if best else None
+
+
 @cache
 def _facts() -> dict[str, Any]:
     return tomllib.loads((resources.files(__package__) / "gpus.toml").read_text("utf-8"))
@@ -42,5 +59,6 @@ def _build(facts: Mapping[str, Any]) -> Build:
         until=parsed(facts["until"]) if "until" in facts else None,
         cuda=facts.get("cuda", ""),
         capabilities=tuple(facts["capabilities"]),
-        advice=facts.get("advice", ""),
+        last=facts.get("last", ""),
+        python=facts.get("python", ""),
     )

@@ -8,7 +8,7 @@ from importlib import resources
 from rabaska.domain.gpus import Version, parsed
 
 _NONE = "-"  # no module of its own, or nobody could read its files
-_MORE = "…"  # it has more modules than are listed
+MORE = "…"  # there are more modules, or packages of extras, than are listed
 _MUCH = 3  # times further down in the table
 _DEEPEST = 3  # parts of a dotted name
 
@@ -40,12 +40,12 @@ def _read(line: str) -> KnownPackage:
     return KnownPackage(
         name,
         parsed(version),
-        tuple(word for word in words if word not in (_NONE, _MORE)),
+        tuple(word for word in words if word not in (_NONE, MORE)),
         tuple(requires.split()),
         tuple(formerly.split()),
         tuple(extras.split()),
         int(size or 0) * 10**6,
-        is_complete=_MORE not in words and _NONE not in words,
+        is_complete=MORE not in words and _NONE not in words,
     )
 
 
@@ -90,3 +90,8 @@ def brought(names: Iterable[str]) -> set[str]:
             found.add(name)
             waiting += packages()[name].requires if name in packages() else ()
     return found
+
+
+def download_size(names: Iterable[str]) -> int:
+    """Bytes of the large wheels of `names` and of what they bring along, in the newest release."""
+    return sum(packages()[name].size for name in brought(names) if name in packages())

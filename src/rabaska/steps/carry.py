@@ -11,6 +11,7 @@ from rabaska.domain.amounts import say_size
 from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import IN_PLACE, Dataset, Project
 from rabaska.domain.secrets import Secrets
+from rabaska.environments.recipes import Environment
 from rabaska.node import files
 from rabaska.node.data.pack_format import INDEX, load_manifest
 from rabaska.node.record.plan import Plan, StagedData
@@ -139,33 +140,29 @@ def carry(
     reporter: Reporter,
     *,
     resumes: str = "",
+    check: Callable[[Environment], None] | None = None,
 ) -> Carried:
     """Pack, prepare and send; nothing is submitted.
 
-    `resumes` is for those who have read the program's source already.
+    `resumes` is for those who have read the program's source already; `check` may refuse the
+    environment, before anything else is packed or sent.
     """
     places = locate(project, cluster)
     secrets = collected(project.environment, os.environ, reporter)
     # First of all: a package that is missing there would make everything else useless.
     nodes = project.resources.nodes
     environment = prepare(project.environment, cluster, reporter, nodes=nodes)
+    if check:
+        check(environment)
     packs = tuple(
         ready_dataset(dataset, places.get(dataset.name, ""), cluster, home, reporter)
         for dataset in project.datasets
     )
     code = take_snapshot(project, home, reporter)
-    push(cluster, code, packs, reporter)
-    return Carried(
-        project,
-        job,
-        cluster,
-        code.digest,
-        packs,
-        environment.setup,
-        secrets,
-        resumes or _resumes(project, code.digest, home),
-        revision(project.folder),
-    )
+    push(cluster, code, packs, reporter, before=environment.built.sent if environment.built else 0)
+    setup, resumes = environment.setup, resumes or _resumes(project, code.digest, home)
+    now = revision(project.folder)
+    return Carried(project, job, cluster, code.digest, packs, setup, secrets, resumes, now)
 
 
 def preview_carry(
@@ -216,19 +213,26 @@ def _not_yet_packed(dataset: Dataset, path: str) -> Pack:
 
 
 def push(
-    cluster: ConnectedCluster, snapshot: CodeSnapshot, packs: tuple[Pack, ...], reporter: Reporter
+    cluster: ConnectedCluster,
+    snapshot: CodeSnapshot,
+    packs: tuple[Pack, ...],
+    reporter: Reporter,
+    *,
+    before: int = 0,
 ) -> None:
     """Send snapshot and packs; their names are their digests, so what is there is not sent.
 
     All are asked after in one question: a project that did not change needs no more than that.
+    What was sent `before`, in bytes, counts too.
     """
     code = _code(snapshot.path, cluster)
     data = [parcel_of(pack.folder, cluster) for pack in packs if is_ours(pack, cluster)]
     moved = progress_of(f"sending to {cluster.name}", reporter)
     sent = cluster.place.deliver([code, *data], cluster, moved)
-    if sent.missing and not cluster.cluster.is_here:
+    total = sent.missing + before
+    if total and not cluster.cluster.is_here:
         spread = f", spread over {sent.stripes} servers of Lustre" if sent.stripes > 1 else ""
-        reporter.step(f"sent to {cluster.name}: {say_size(sent.missing)}{spread}")
+        reporter.step(f"sent to {cluster.name}: {say_size(total)}{spread}")
 
 
 def is_ours(pack: Pack, cluster: ConnectedCluster) -> bool:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from rabaska.checkup import (
+    check_builds,
     check_code,
     check_command,
     check_data,
@@ -12,12 +13,14 @@ from rabaska.checkup import (
     check_network,
     check_packages,
     check_request,
+    check_resolved,
     check_software,
 )
 from rabaska.checkup.subject import Finding, Subject, read_subject, sent_names
 from rabaska.domain.amounts import say_count
 from rabaska.domain.jobs import JobSpec, TrialAnswer
 from rabaska.domain.projects import Project
+from rabaska.environments.recipes import Environment
 from rabaska.errors import CannotAdvance, SettingsError, StartsOver, SubmissionRefused, WouldFail
 from rabaska.schedulers import recognition
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer
@@ -28,7 +31,15 @@ from rabaska.steps.trial_jobs import TRIAL, refuse_early, trial_question
 
 _SHOWN = 4  # findings; who wants more asks `doctor`
 _PROGRAM = "program"  # the name of the question
-_FAMILIES = (check_command, check_code, check_network, check_data, check_packages, check_request)
+_FAMILIES = (
+    check_command,
+    check_code,
+    check_network,
+    check_data,
+    check_packages,
+    check_builds,
+    check_request,
+)
 
 
 def examine(subject: Subject) -> tuple[Finding, ...]:
@@ -158,6 +169,22 @@ def reported_only(reporter: Reporter, *, anyway: bool) -> Iterator[None]:
         if not anyway:
             raise
         reporter.warn(f"{problem.what}: {problem.why}")
+
+
+def check_environment(
+    subject: Subject,
+    environment: Environment,
+    cluster: ConnectedCluster,
+    reporter: Reporter,
+    *,
+    anyway: bool,
+) -> None:
+    """WouldFail where what pip chose lacks a module, or code for the GPU."""
+    built = environment.built
+    if built and not check_imports.has_other_sources(subject):
+        resolved = check_resolved.Resolved(built.packages, built.modules, built.unread)
+        found = tuple(check_resolved.checks(subject, resolved))
+        report_findings(found, cluster, reporter, anyway=anyway)
 
 
 def _before_sending(

@@ -6,10 +6,15 @@ import shlex
 import tarfile
 import tempfile
 from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rabaska.checkup.check_builds import size_of
+from rabaska.checkup.pinned_packages import read
 from rabaska.domain import markers, untrusted
+from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.environments import recipes
 from rabaska.environments.download import FACTS as PYTHON_FACTS
@@ -21,7 +26,7 @@ from rabaska.node.environment.pip_queries import is_hashed
 from rabaska.remote.place import Outcome, Parcel, quoted
 from rabaska.remote.this_computer import Here
 from rabaska.steps.connect import ConnectedCluster
-from rabaska.steps.progress import Reporter, progress_of
+from rabaska.steps.progress import Reporter, progress_of, report_if_slow
 
 # What the node side answers; see `check_wheels` and `pack_environment` there.
 RECORD = {
@@ -32,7 +37,9 @@ RECORD = {
     "conda?": (bool, None),
     "relocate?": (bool, None),
 }
-_WHEELS = {**RECORD, "packages": [str], "source": str}
+_SOON = 2.0  # seconds; who has asked before gets the answer in less
+_NAMES = [re.compile("[0-9a-zA-Z_.-]{1,100}")]
+_WHEELS = {**RECORD, "packages": [str], "source": str, "modules?": _NAMES, "unread?": _NAMES}
 _MISSING = {**PYTHON_FACTS, "missing": [str], "said": str}
 
 
@@ -40,21 +47,30 @@ def find_wheels(
     recipe: EnvironmentRecipe, site: BuildSite, cluster: ConnectedCluster, reporter: Reporter
 ) -> BuiltEnvironment:
     """Make sure of every wheel that the job will install; EnvironmentFailed names what lacks."""
-    wanted = wanted_wheels(recipe, site)
-    outcome = _ask_for_wheels(recipe, site, cluster, wanted)
+    wanted, sent = wanted_wheels(recipe, site), 0
+    size = size_of(read(recipe.requirements))
+    amount = f"about {say_size(size)}" if size else ""
+    with (
+        report_if_slow(
+            _SOON, f"packages: {amount} to fetch, unless {cluster.name} has them", reporter
+        )
+        if size
+        else nullcontext()
+    ):
+        outcome = _ask_for_wheels(recipe, site, cluster, wanted)
     if outcome.exit_code == NEEDS_PIP:
         send_pip(read_answer(outcome, cluster, PYTHON_FACTS), wanted, cluster, reporter)
         outcome = _ask_for_wheels(recipe, site, cluster, wanted)
     if outcome.exit_code == NOT_FOUND:
         answer = read_answer(outcome, cluster, _MISSING)
-        _send_wheels(answer, wanted, cluster, reporter)
+        sent = _send_wheels(answer, wanted, cluster, reporter, amount)
         outcome = _ask_for_wheels(recipe, site, cluster, wanted._replace(online=False))
     if outcome.exit_code == NOT_FOUND:
         raise _missing(read_answer(outcome, cluster, _MISSING), cluster)
     if outcome.exit_code != 0:
         raise build_failed(cluster, outcome)
     record = read_answer(outcome, cluster, _WHEELS)
-    found = BuiltEnvironment.read(record, site.envs)
+    found = replace(BuiltEnvironment.read(record, site.envs), sent=sent)
     reporter.step(_bill(record, found))
     return found
 
@@ -124,11 +140,16 @@ def _bill(record: Mapping[str, Any], found: BuiltEnvironment) -> str:
 
 
 def _send_wheels(
-    answer: Mapping[str, Any], wanted: WheelRequest, cluster: ConnectedCluster, reporter: Reporter
-) -> None:
-    """Fetch on this computer, for the Python and platform there, what lacks there."""
+    answer: Mapping[str, Any],
+    wanted: WheelRequest,
+    cluster: ConnectedCluster,
+    reporter: Reporter,
+    amount: str,
+) -> int:
+    """Fetch on this computer, for the Python and platform there, what lacks there; bytes sent."""
     target = Target(answer["python"], answer["machine"], answer["libc"])
-    reporter.step(f"wheels: not all on {cluster.name}, so this computer fetches them")
+    size = f" ({amount})" if amount else ""
+    reporter.step(f"wheels: not all on {cluster.name}, so this computer fetches them{size}")
     with tempfile.TemporaryDirectory() as folder:
         requirements = Path(folder) / "requirements.txt"
         text = lacking(wanted.requirements, answer["missing"])
@@ -145,7 +166,7 @@ def _send_wheels(
             for wheel in sorted(wheels.iterdir()):
                 packed.add(wheel, wheel.name)
         parcel = Parcel(archive, wanted.archive)
-        cluster.place.deliver([parcel], cluster, progress_of("wheels", reporter))
+        return cluster.place.deliver([parcel], cluster, progress_of("wheels", reporter)).missing
 
 
 def _missing(

@@ -165,8 +165,11 @@ def settle(request: WheelRequest, python: Python, packages: List[PipPackage], so
     lines = [_locked_pin(package) if checked else package.pin for package in packages]
     files.write_whole(request.path("txt"), "".join(line + "\n" for line in lines))
     record = _facts(request, python)
+    modules, unread = pip_queries.modules_inside(packages)
     record.update(
         source=source,
+        modules=modules,
+        unread=unread,
         packages=[package.pin for package in packages],
         files=pip_queries.files_inside(packages),
         archive=os.path.exists(request.archive) and source != "the site",

@@ -271,8 +271,27 @@ def files_inside(packages: List[PipPackage]) -> int:
 
 
 def _entries(file: str) -> int:
+    return len(_listed(file)) or 1
+
+
+def modules_inside(packages: List[PipPackage]) -> Tuple[List[str], List[str]]:
+    """The names that can be imported once they are installed, and the packages nobody can read."""
+    modules: Set[str] = set()
+    unread: Set[str] = set()
+    for package in packages:
+        names = _listed(package.file)
+        if not names:
+            unread.add(normalised(package.name))
+        for name in names:
+            path = re.sub(r"^[^/]+\.data/(purelib|platlib)/", "", name)
+            if re.search(r"\.(py|so)$", path):
+                modules.add(re.split(r"[/.]", path)[0])
+    return sorted(modules), sorted(unread)
+
+
+def _listed(file: str) -> List[str]:
     try:
         with zipfile.ZipFile(file) as wheel:
-            return len(wheel.namelist())
+            return wheel.namelist()
     except (OSError, zipfile.BadZipFile):
-        return 1
+        return []

@@ -1,0 +1,41 @@
+"""Checks of the packages that pip chose for a job, before anything else is sent."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rabaska.checkup.check_builds import builds
+from rabaska.checkup.check_imports import ALSO_NEEDS, packages_with, unlisted, wanted_modules
+from rabaska.checkup.pinned_packages import plain_name, read
+from rabaska.checkup.subject import Finding, Subject
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What will be installed."""
+
+    packages: Sequence[str]  # `torch==2.5.1`
+    modules: Sequence[str]  # read from their wheels
+    unread: Sequence[str]  # packages whose wheels are not at hand
+
+    @property
+    def names(self) -> set[str]:
+        return {plain_name(pin.partition("==")[0]) for pin in self.packages}
+
+
+def checks(subject: Subject, resolved: Resolved) -> Iterator[Finding]:
+    if not resolved.packages:
+        return
+    chosen = f"what pip chose for {subject.requirements_file}"
+    for finding in builds(subject, read("\n".join(resolved.packages))):
+        yield replace(finding, where=chosen)
+    for module, found in wanted_modules(subject).items():
+        if not _has(resolved, module):
+            # A wheel that nobody has read may have any module; but not one of another package.
+            certain = not resolved.unread or bool(packages_with(module))
+            yield unlisted(subject, module, found, certain=certain)
+
+
+def _has(resolved: Resolved, module: str) -> bool:
+    if {*packages_with(module), plain_name(module)} & resolved.names:
+        return True
+    return module not in ALSO_NEEDS and module.partition(".")[0] in resolved.modules

@@ -1,0 +1,116 @@
+"""No hint leads to the same error again: each remedy that is a line is applied, and it is gone."""
+
+from dataclasses import replace
+
+import pytest
+from faults import FAULTS
+from remedies import apply
+from small_projects import Small
+
+from rabaska.checkup.check_imports import missing
+from rabaska.checkup.check_software import missing_program
+from rabaska.checkup.subject import read_subject
+from rabaska.knowledge.gpu_facts import gpus
+from rabaska.settings.profiles import load_cluster
+from rabaska.settings.project_file import load
+from rabaska.steps.findings import examine
+
+# What a person must decide or write: no line does it.
+BY_HAND = {
+    "code.left-out", "code.window", "code.backend", "code.asks", "code.path", "code.saves-often",
+    "code.writes-often", "code.workers", "code.bf16", "code.never-saves", "code.never-resumes",
+    "code.line-ends", "code.salloc", "code.download", "code.script", "data.empty", "data.archive",
+    "data.hollow", "data.twice", "environment.conda", "environment.local", "environment.python",
+    "cluster.gone", "cluster.account", "cluster.purge-soon",
+}  # fmt: skip
+
+
+def subject(folder, on):
+    return read_subject(load(folder, cluster=on), load_cluster(on))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_remedy_that_is_a_line_removes_the_finding(name, tmp_path):
+    wanted, small = FAULTS[name]
+    folder = small.write(tmp_path)
+    told = [each for each in examine(subject(folder, small.on)) if each.id == wanted]
+
+    applied = [apply(each.fix, folder) for each in told]
+
+    assert told
+    assert all(applied) or wanted in BY_HAND, told
+    if all(applied):
+        left = [each for each in examine(subject(folder, small.on)) if each.id == wanted]
+        assert left == []
+
+
+def on_gpu(folder, gpu):
+    read = subject(folder, "mila")
+    resources = replace(read.project.resources, gpus=1, gpu_model=gpu)
+    cluster = replace(read.cluster, partitions=(), wheelhouse=())
+    return replace(read, project=replace(read.project, resources=resources), cluster=cluster)
+
+
+GPUS = ["k40", "k80", "p100", "v100", "a100", "h100", "mi250"]
+LISTS = ["torch", "torch==1.2.0", "torch==1.13.1", "torch==2.0.1", "torch==2.5.1", "torch<2.1",
+         "torch==2.9.0", "torch==2.12.0", "torch==2.15.0", "torch>=2", "tensorflow==2.18.0",
+         "tensorflow"]  # fmt: skip
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("line", LISTS)
+def test_a_build_for_this_gpu_is_named_and_has_code_for_it(line, gpu, tmp_path):
+    folder = Small(on="mila", cluster="", requirements=f"{line}\nsix\n").write(tmp_path)
+
+    told = [each for each in examine(on_gpu(folder, gpu)) if each.id == "environment.build"]
+
+    for finding in told:
+        assert gpu.upper() in finding.what
+        assert gpu.upper() in finding.fix
+        assert not any(f" {other.upper()}" in finding.fix for other in gpus() if other not in gpu)
+        assert apply(finding.fix, folder), finding.fix
+    left = [each for each in examine(on_gpu(folder, gpu)) if each.id == "environment.build"]
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    ("line", "gpu", "serious"),
+    [
+        ("torch", "k80", False), ("torch", "p100", False), ("torch", "v100", False),
+        ("torch", "a100", None), ("torch", "h100", None), ("torch", "mi250", False),
+        ("torch<2.1", "k80", None), ("torch==2.15.0", "v100", True), ("torch==1.13.1", "k40", True),
+        ("torch==2.12.0+cu126", "v100", None), ("torch==2.9.1+rocm6.4", "mi250", None),
+        ("torch==1.2.0", "h100", True), ("torch==2.5.1+cpu", "v100", None),
+    ],
+)  # fmt: skip
+def test_what_would_be_installed_is_compared_with_the_gpu(line, gpu, serious, tmp_path):
+    folder = Small(on="mila", cluster="", requirements=f"{line}\nsix\n").write(tmp_path)
+
+    told = [each for each in examine(on_gpu(folder, gpu)) if each.id == "environment.build"]
+
+    assert [each.serious for each in told] == ([] if serious is None else [serious])
+
+
+def test_the_remedy_for_a_module_that_the_cluster_lacks_makes_it_listed(tmp_path):
+    own = 'account = "def-prof"\n[cluster.narval.environment]\nkind = "current"'
+    folder = Small(cluster=own, environment="", top="import cv2").write(tmp_path)
+    assert load(folder, cluster="narval").environment.kind == "current"
+    (told,) = missing(subject(folder, "narval"), "missing modules: cv2")
+
+    assert apply(told.fix, folder)
+    assert "`opencv-python` in that file" in told.fix
+    (folder / "requirements.txt").write_text("torch\ntorchvision\nopencv-python\n")
+    after = subject(folder, "narval")
+
+    assert after.project.environment.kind == "virtualenv"
+    assert [each for each in examine(after) if each.family == "environment"] == []
+
+
+def test_the_remedy_for_a_program_that_is_not_there_is_another_word(tmp_path):
+    folder = Small(on="sdumont", cluster='environment = {kind = "current"}', environment="").write(
+        tmp_path
+    )
+    (told,) = missing_program(subject(folder, "sdumont"), "no such program")
+
+    assert apply(told.fix, folder)
+    assert load(folder, cluster="sdumont").command[0] == "python3"
