@@ -33,6 +33,8 @@ COMMANDS = {
     "wheels": ".environment.check_wheels",
     "freeze": ".environment.pack_environment",
     "venv": ".environment.make_venv",
+    "install": ".environment.install_packages",
+    "kept-env": ".job.kept_environment",
     "conda": ".environment.make_conda",
     "relocate": ".environment.relocation",
 }

@@ -17,6 +17,7 @@ from . import (
     finish,
     interruptions,
     job_folder,
+    kept_environment,
     node_checks,
     other_nodes,
     prepare_program,
@@ -65,6 +66,7 @@ def main(argv: List[str]) -> int:
     keeper = os.environ.get("RABASKA_KEEPER", "")
     signals = Interrupts(int(keeper) if keeper.isdigit() else None)
     signals.install()
+    kept_environment.use(os.environ)
     try:
         return one_job(run, run_plan, this_job_from(os.environ, run_plan, time.time()), signals)
     except lease.LeaseDiskFull as problem:
