@@ -28,6 +28,7 @@ def data() -> None:
 
 
 data.add_command(data_on_cluster.pack_data)
+data.add_command(data_on_cluster.globus_data)
 
 
 def _complete_pack(

@@ -15,6 +15,7 @@ COMMANDS = {
     "verify": ".data.verify",
     "measure": ".data.storage_speed",
     "prepare-data": ".login.prepare_data",
+    "take-up": ".login.take_up_pack",
     "task": ".job.program_task",
     "job-folder": ".job.job_folder",
     "other-nodes": ".job.other_nodes",
