@@ -102,6 +102,10 @@ def test_data_on_the_cluster_is_used_in_place_and_then_packed_there(campus, logi
     listed = json.loads(campus.types("data", "ls", "--on", "campus", "--json").output)
     assert [each["name"] for each in listed] == [again.output.strip(), "site:animals"]
     assert "cats and dogs; <class>/*.txt" in campus.types("clusters", "show", "campus").output
+    advice = json.loads(
+        campus.types("data", "advise", "animals", "--on", "campus", "--json").output
+    )
+    assert (advice["files"], advice["bytes"], advice["pack"]) == (3, 30, True)
 
 
 def test_a_job_packs_what_is_too_large_for_the_login_node(campus):

@@ -11,6 +11,7 @@ from typing import overload
 
 from rabaska.api.runs import Folder
 from rabaska.journeys import data as _data
+from rabaska.journeys import data_advice
 from rabaska.journeys import globus as _globus
 from rabaska.journeys.data import LocalPack, PackVerdict
 from rabaska.journeys.data_there import DataThere, data_there
@@ -118,4 +119,4 @@ def extract(pack: str, *names: str, into: Folder = ".") -> int:
 
 def advise(folder: Folder, *, on: str = "") -> Advice:
     """Measure a folder: whether packing it pays, and how the program should read it."""
-    return _data.advise(Path(folder), made_home(), on)
+    return data_advice.advise(Path(folder), made_home(), on)

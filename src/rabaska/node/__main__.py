@@ -14,6 +14,7 @@ COMMANDS = {
     "tail": ".login.follow_log",
     "verify": ".data.verify",
     "measure": ".data.storage_speed",
+    "sample-folder": ".data.sample_folder",
     "prepare-data": ".login.prepare_data",
     "take-up": ".login.take_up_pack",
     "task": ".job.program_task",
