@@ -118,5 +118,10 @@ def extract(pack: str, *names: str, into: Folder = ".") -> int:
 
 
 def advise(folder: Folder, *, on: str = "") -> Advice:
-    """Measure a folder: whether packing it pays, and how the program should read it."""
+    """Measure a folder: whether packing it pays, and how the program should read it.
+
+    With `on`, the name of a dataset that is on that cluster may be given instead.
+    """
+    if on and not Path(folder).is_dir():
+        return data_advice.advise_there(str(folder), Path.cwd(), made_home(), on)
     return data_advice.advise(Path(folder), made_home(), on)
