@@ -88,9 +88,7 @@ def finished(memory: int | None = 64 * GB, peak: int = 5 * GB) -> RunStatus:
 def test_who_asked_for_much_memory_and_used_little_is_given_the_line():
     numbers, note = used_resources.remarks(finished())
 
-    assert (
-        numbers.text == "60 min of 3 h, 2 GPU-hours, 5.0 GB of 64 GB of memory, 50% of its cores"
-    )
+    assert numbers.text == "60 min of 3 h, 2 GPU-hours, 5.0 GB of 64 GB of memory, 50% of its cores"
     assert note.text == "you asked for 64 GB of memory and used 5.0 GB"
     assert '`memory = "8 GB"` in [resources]' in note.hint
 
