@@ -89,7 +89,7 @@ def gpus(script: Script) -> tuple[str, SourceLine] | None:
     place = _first(calls, _ON_GPU)
     if place is None:
         return None
-    asks_first = any("is_available" in name for name in calls)
+    asks_first = any(name.endswith(("is_available", "device_count")) for name in calls)
     return ("used" if asks_first else "needed"), place
 
 
