@@ -126,7 +126,7 @@ TABLE = {
     ),
     "config_template": Expected(
         "python train.py --config config.json --resume {checkpoint}", keep=("saved",),
-        patterns=("checkpoint-epoch*.pth",), progress="Train Epoch: 7 Loss: 0.1",
+        patterns=("checkpoint-epoch*.pth",), progress="Train Epoch: 7 Loss: 0.1", gpus="used",
     ),
     "torchrun_readme": Expected(
         "python multigpu.py 50 10", launch="torchrun", keep=("snapshot.pt",), gpus="several",
@@ -150,6 +150,9 @@ TABLE = {
     ),
     "borrowed_tools": Expected(
         "python train.py --out_dir {output}", patterns=("ckpt.pt",), progress="epoch 7 loss 1.0"
+    ),
+    "trainer_argument": Expected(
+        "python run_clm.py --output_dir {output} --do_train --resume_from_checkpoint {checkpoint}"
     ),
     "progress_bar": Expected(
         "sh -c mkdir -p .bin && echo 'echo 24 80' > .bin/stty && chmod +x .bin/stty && "
@@ -302,3 +305,33 @@ def test_the_lines_that_would_let_a_program_resume_are_in_its_own_words():
 
 def test_a_program_that_resumes_gets_no_such_lines():
     assert scout(PROJECTS / "imagenet").advice == ()
+
+
+def test_checkpoints_with_more_than_tensors_can_be_loaded_by_newer_versions(tmp_path):
+    found = scout(PROJECTS / "config_template")
+    shutil.copytree(PROJECTS / "config_template", tmp_path / "p")
+    (tmp_path / "p" / "rabaska.toml").write_text(settings_draft.text(found), encoding="utf-8")
+
+    loaded = load(tmp_path / "p")
+
+    assert dict(found.variables) == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+    assert "base/base_trainer.py, line" in settings_draft.text(found)
+    assert dict(loaded.environment.variables) == dict(found.variables)
+    assert scout(PROJECTS / "imagenet").variables == ()
+
+
+def test_what_lightning_saves_of_a_modules_arguments_can_be_loaded(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import hydra\nimport lightning as L\n\n"
+        "@hydra.main(config_path='.', config_name='train')\n"
+        "def main(cfg):\n"
+        "    model = hydra.utils.instantiate(cfg.model)\n"
+        "    L.Trainer().fit(model, ckpt_path=cfg.get('ckpt_path'))\n\n"
+        "if __name__ == '__main__':\n    main()\n"
+    )
+    (tmp_path / "train.yaml").write_text("ckpt_path: null\nmodel:\n  _target_: net.Net\n")
+
+    found = scout(tmp_path)
+
+    assert found.jobs == 3
+    assert dict(found.variables) == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}

@@ -17,6 +17,7 @@ from rabaska.scouting import (
     scripts,
 )
 from rabaska.scouting.chain_verdict import Verdict, verdict
+from rabaska.scouting.checkpoint_contents import VARIABLE, more_than_tensors
 from rabaska.scouting.data_options import DataUse
 from rabaska.scouting.folders import ProjectFolder
 from rabaska.scouting.launch_needed import launch_needed
@@ -55,6 +56,7 @@ class Findings:
     data_folders: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()  # the lines that would let it resume
     launch: str = ""  # torchrun, where the program needs it
+    variables: tuple[tuple[str, str], ...] = ()
 
     def evidence(self, what: str) -> str:
         return next((guess.evidence for guess in self.guesses if guess.what == what), "")
@@ -63,6 +65,7 @@ class Findings:
 def scout(project: Path, *, script: str = "", data: str = "") -> Findings:
     """What the files in `project` tell; `script` and `data` are answers somebody gave already."""
     read = scripts.find(project)
+    script = script.removeprefix("./")
     chosen = next((candidate for candidate in read.found if candidate.name == script), None)
     chosen = chosen or next(iter(read.found), None)
     if chosen is None:
@@ -129,6 +132,7 @@ class _Scouting:
         if needs:
             self._guess("packages", needs.file, f"{needs.file} exists")
         self.warnings += _unread(self.read)
+        variables = self._variables() if judged.jobs > 1 else ()
         return Findings(
             project_name(self.project),
             tuple(command),
@@ -146,6 +150,7 @@ class _Scouting:
             tuple(each.name for each in self.candidates),
             judged.advice,
             launch[0] if launch else "",
+            variables,
         )
 
     def _guess(self, what: str, value: str, evidence: str) -> None:
@@ -160,7 +165,8 @@ class _Scouting:
         datasets = folders.data_folders(
             self.survey, written=defaults | set(script_writes.kept(self.writes))
         )
-        return sorted(datasets, key=lambda folder: folder.name != data) if data else datasets
+        named = [each for each in self.survey.all() if data and each.name == data.strip("./")]
+        return [*named, *(folder for folder in datasets if folder not in named)]
 
     def _add_scripts(self) -> None:
         self._guess("script", self.script.name, f"{self.script.name}: {self.script.why}")
@@ -259,8 +265,7 @@ class _Scouting:
             )
         return tuple(patterns), tuple(keep)
 
-    def _is_not_output(self, path: str) -> bool:
-        """Code, or data that the script downloads."""
+    def _is_not_output(self, path: str) -> bool:  # but code, or data that the script downloads
         return folders.is_named_for_data(path) or any((self.project / path).glob("*.py"))
 
     def _judge(self, made: Words) -> Verdict:
@@ -272,6 +277,13 @@ class _Scouting:
         if judged.warning:
             self.warnings.append(judged.warning)
         return judged
+
+    def _variables(self) -> tuple[tuple[str, str], ...]:
+        place = more_than_tensors(self.script)
+        if place is None:
+            return ()
+        self._guess("variables", VARIABLE, str(place))
+        return ((VARIABLE, "1"),)
 
     def _known(self) -> dict[str, str]:
         """What the project's own text gives to options that need a value."""
