@@ -26,6 +26,7 @@ def test_every_key_of_the_file_reaches_the_project(write, whole):
     assert project.environment == EnvironmentRecipe(
         kind="virtualenv",
         requirements="numpy\n",
+        listed_in="requirements.txt",
         modules=("python/3.11",),
         build="once",
         variables={"OMP_NUM_THREADS": "4", "MKL_NUM_THREADS": "4"},
