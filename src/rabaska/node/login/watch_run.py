@@ -15,7 +15,7 @@ from ..record.run_folder import RunFolder
 from .follow_log import Printer, is_over
 
 LOOK = 0.5  # seconds
-LONGEST = 600.0  # seconds; the reader starts another
+LONGEST = 300.0  # seconds; the reader starts another
 
 
 def main(argv: List[str]) -> int:
