@@ -18,7 +18,7 @@ from rabaska.checkup import (
 )
 from rabaska.checkup.subject import Finding, Subject, read_subject, sent_names
 from rabaska.domain.amounts import say_count
-from rabaska.domain.jobs import JobSpec, TrialAnswer
+from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import Project
 from rabaska.environments.recipes import Environment
 from rabaska.errors import CannotAdvance, SettingsError, StartsOver, SubmissionRefused, WouldFail
@@ -67,23 +67,20 @@ def check_findings(
     missing = check_software.missing_program(subject, answers.get(_PROGRAM, NO_ANSWER).text)
     packages = answers.get(check_imports.QUESTION, NO_ANSWER).text
     lacking = check_imports.missing(subject, packages)
-    trial = answers.get(TRIAL, NO_ANSWER).text
     with reported_only(reporter, anyway=anyway):
-        refuse_early(trial, cluster)
-    found = overruled(
-        (*examine(subject), *missing, *lacking), cluster.scheduler.read_prospect(trial)
-    )
-    report_findings(
-        [each for each in found if each.id != "cluster.gone"], cluster, reporter, anyway=anyway
-    )
+        refuse_early(answers.get(TRIAL, NO_ANSWER).text, cluster)
+    found = (*examine(subject), *missing, *lacking)
+    found = overruled(found) if TRIAL in answers else found
+    told = [each for each in found if each.id != "cluster.gone"]
+    report_findings(told, cluster, reporter, anyway=anyway)
     return subject
 
 
-def overruled(found: Iterable[Finding], trial: TrialAnswer) -> tuple[Finding, ...]:
-    """The same; what a profile says of a job is not certain where the scheduler would start it."""
+def overruled(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The same, where the scheduler was shown the job: then what a profile says is not certain."""
     return tuple(
         replace(each, serious=False, likely=True)
-        if trial.start and each.serious and each.family == "cluster"
+        if each.serious and each.family == "cluster"
         else each
         for each in found
     )
