@@ -46,8 +46,9 @@ def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) ->
     site = probe_site(cluster, home, asked, offline=offline)
     subject = replace(subject, cluster=site.cluster)
     by_site = (*_data(subject, site, places), *_of_site(subject, site))
-    answer = site.answers.get(TRIAL, NO_ANSWER).text
-    own = overruled(examine(subject), scheduler_of(cluster).read_prospect(answer))
+    shown = site.answers.get(TRIAL, NO_ANSWER)
+    accepted = shown.ok and not scheduler_of(cluster).read_prospect(shown.text).refusal
+    own = overruled(examine(subject)) if accepted else examine(subject)
     found = (*own, *by_site, *_secrets(project), *_advance(project, on, home))
     return Diagnosis(_once(found), site.unasked)
 

@@ -18,7 +18,7 @@ from rabaska.checkup import (
 )
 from rabaska.checkup.subject import Finding, Subject, read_subject, sent_names
 from rabaska.domain.amounts import say_count
-from rabaska.domain.jobs import JobSpec, TrialAnswer
+from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import Project
 from rabaska.environments.recipes import Environment
 from rabaska.errors import CannotAdvance, SettingsError, StartsOver, SubmissionRefused, WouldFail
@@ -73,7 +73,7 @@ def check_findings(
     with reported_only(reporter, anyway=anyway):
         _refuse_request(subject, found, cluster, trial)
         refuse_early(trial, cluster)
-    found = overruled(found, cluster.scheduler.read_prospect(trial))
+    found = overruled(found) if TRIAL in answers else found
     report_findings(
         [each for each in found if each.id != "cluster.gone"], cluster, reporter, anyway=anyway
     )
@@ -112,11 +112,11 @@ def _with_queues(subject: Subject, cluster: ConnectedCluster) -> Subject:
     return replace(subject, cluster=replace(subject.cluster, partitions=queues))
 
 
-def overruled(found: Iterable[Finding], trial: TrialAnswer) -> tuple[Finding, ...]:
-    """The same; what a profile says of a job is not certain where the scheduler would start it."""
+def overruled(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The same, where the scheduler was shown the job: then what a profile says is not certain."""
     return tuple(
         replace(each, serious=False, likely=True)
-        if trial.start and each.serious and each.family == "cluster"
+        if each.serious and each.family == "cluster"
         else each
         for each in found
     )
