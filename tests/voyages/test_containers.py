@@ -92,7 +92,7 @@ def told_by(user, run, job=1):
 
 
 def test_a_chain_of_jobs_saves_when_signalled_inside_and_goes_on(boxed):
-    run = boxed.types("run").output.strip()
+    run = boxed.types("run", "--walltime", "16s").output.strip()
     boxed.until(lambda status: status["jobs"] and status["jobs"][0]["first_step"], run)
     beside = boxed.types("exec", run, "--", "ls", "-d", "/.singularity.d", "/of/the/host", code=2)
     boxed.types("wait", run)
@@ -100,7 +100,7 @@ def test_a_chain_of_jobs_saves_when_signalled_inside_and_goes_on(boxed):
     first, second = told_by(boxed, run, 1), told_by(boxed, run, 2)
     assert first == second
     assert first["inside"]
-    assert beside.output.strip() == "/.singularity.d"
+    assert beside.output.strip() == "/.singularity.d", beside
     assert len(first["data"]) == 3
     assert "train.py" in first["code"]
     assert (first["local"], first["watched"], first["training"]) == (True, "1", True)
