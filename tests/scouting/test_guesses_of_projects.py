@@ -302,3 +302,16 @@ def test_the_lines_that_would_let_a_program_resume_are_in_its_own_words():
 
 def test_a_program_that_resumes_gets_no_such_lines():
     assert scout(PROJECTS / "imagenet").advice == ()
+
+
+def test_checkpoints_with_more_than_tensors_can_be_loaded_by_newer_versions(tmp_path):
+    found = scout(PROJECTS / "config_template")
+    shutil.copytree(PROJECTS / "config_template", tmp_path / "p")
+    (tmp_path / "p" / "rabaska.toml").write_text(settings_draft.text(found), encoding="utf-8")
+
+    loaded = load(tmp_path / "p")
+
+    assert dict(found.variables) == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+    assert "base/base_trainer.py, line" in settings_draft.text(found)
+    assert loaded.environment.variables == found.variables
+    assert scout(PROJECTS / "imagenet").variables == ()

@@ -47,7 +47,8 @@ OVER = {
 
 GOES_ON = (
     "init_from", "imagenet", "lightning_style", "huggingface_style", "keras_style", "finds_its_own",
-    "flag_without_path", "replay_buffer", "orbax_style", "partial_fit",
+    "flag_without_path", "replay_buffer", "orbax_style", "partial_fit", "config_file",
+    "no_trainer_style", "scripts_folder",
 )  # fmt: skip
 
 

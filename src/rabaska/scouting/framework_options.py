@@ -12,6 +12,7 @@ from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import SourceLine, argument, called, text
 
 _LINE = re.compile(r"(?P<indent> *)(?P<key>[A-Za-z_]\w*):(?:\s+(?P<value>[^#]*?))?\s*(#.*)?$")
+_NO_FOLDER = (".", "..", "true", "false", "True", "False", "null", "None")
 _LARGEST = 200_000  # characters
 
 
@@ -48,7 +49,7 @@ def kept_by_configuration(project: Path, name: str) -> Iterator[tuple[str, Sourc
     for option in _keys(re.sub(r",\s*$", "", plain, flags=re.MULTILINE), name):
         folder = option.default.removeprefix("./").split("/")[0]
         written = role_of(option, Usage()) in (OUTPUT, CHECKPOINTS, LOGS)
-        if written and re.fullmatch(r"[\w.-]+", folder) and folder not in (".", ".."):
+        if written and re.fullmatch(r"[\w.-]+", folder) and folder not in _NO_FOLDER:
             yield folder, option.place
 
 

@@ -17,6 +17,7 @@ from rabaska.scouting import (
     scripts,
 )
 from rabaska.scouting.chain_verdict import Verdict, verdict
+from rabaska.scouting.checkpoint_contents import VARIABLE, more_than_tensors
 from rabaska.scouting.data_options import DataUse
 from rabaska.scouting.folders import ProjectFolder
 from rabaska.scouting.launch_needed import launch_needed
@@ -55,6 +56,7 @@ class Findings:
     data_folders: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()  # the lines that would let it resume
     launch: str = ""  # torchrun, where the program needs it
+    variables: tuple[tuple[str, str], ...] = ()
 
     def evidence(self, what: str) -> str:
         return next((guess.evidence for guess in self.guesses if guess.what == what), "")
@@ -129,6 +131,7 @@ class _Scouting:
         if needs:
             self._guess("packages", needs.file, f"{needs.file} exists")
         self.warnings += _unread(self.read)
+        variables = self._variables() if judged.jobs > 1 else ()
         return Findings(
             project_name(self.project),
             tuple(command),
@@ -146,6 +149,7 @@ class _Scouting:
             tuple(each.name for each in self.candidates),
             judged.advice,
             launch[0] if launch else "",
+            variables,
         )
 
     def _guess(self, what: str, value: str, evidence: str) -> None:
@@ -272,6 +276,13 @@ class _Scouting:
         if judged.warning:
             self.warnings.append(judged.warning)
         return judged
+
+    def _variables(self) -> tuple[tuple[str, str], ...]:
+        place = more_than_tensors(self.script)
+        if place is None:
+            return ()
+        self._guess("variables", VARIABLE, str(place))
+        return ((VARIABLE, "1"),)
 
     def _known(self) -> dict[str, str]:
         """What the project's own text gives to options that need a value."""

@@ -18,6 +18,7 @@ def text(facts: Findings) -> str:
         _command(facts),
         _data(facts),
         _environment(facts),
+        _variables(facts),
         _resources(facts),
         _chain(facts),
         _checkpoints(facts),
@@ -98,6 +99,16 @@ def _environment(facts: Findings) -> Iterator[str]:
             "requirements.txt too (pip freeze), or name an environment that exists there with "
             'kind = "activate" and path.'
         )
+
+
+def _variables(facts: Findings) -> Iterator[str]:
+    if facts.variables:
+        yield from _comment(
+            f"{facts.evidence('variables')} saves more than tensors. PyTorch 2.6 and later load "
+            "such a file only when told to; it is the program's own."
+        )
+        yield "[environment.variables]"
+        yield from (f"{name} = {quoted(value)}" for name, value in facts.variables)
 
 
 def _resources(facts: Findings) -> Iterator[str]:

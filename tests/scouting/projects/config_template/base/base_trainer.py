@@ -16,7 +16,8 @@ class BaseTrainer:
             self._train_epoch(epoch)
             print('Train Epoch: {} Loss: {:.6f}'.format(epoch, 1 / epoch))
             filename = str(self.checkpoint_dir / 'checkpoint-epoch{}.pth'.format(epoch))
-            torch.save({'epoch': epoch}, filename)
+            state = {'epoch': epoch, 'state_dict': {}, 'config': self.config}
+            torch.save(state, filename)
 
     def _resume_checkpoint(self, resume_path):
         checkpoint = torch.load(str(resume_path))
