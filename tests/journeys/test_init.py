@@ -128,3 +128,32 @@ def test_a_program_that_uses_cuda_is_proposed_one_gpu_with_the_line_it_is_from(t
         "train.py, line 2: torch.cuda.is_available",
     )
     assert "gpus = 1   # as `run` asks of a cluster: train.py, line 2" in proposal.text
+
+
+def test_the_script_and_the_data_can_be_named(tmp_path):
+    for name in ("train_a.py", "train_b.py"):
+        (tmp_path / name).write_text(
+            "import torch\nfor step in range(3):\n    torch.save({}, 'x.pt')\n"
+        )
+
+    assert init(tmp_path, script="./train_b.py").text.count("python train_b.py") == 1
+    with pytest.raises(WrongUse, match=r"train_c\.py is not a file"):
+        init(tmp_path, script="train_c.py")
+
+
+def test_a_load_that_refuses_what_is_saved_is_told(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import argparse, os, torch\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--resume'); parser.add_argument('--output-dir')\n"
+        "args = parser.parse_args()\n"
+        "start = torch.load(args.resume, weights_only=True)['epoch'] if args.resume else 0\n"
+        "for epoch in range(start, 10):\n"
+        "    state = {'model': {}, 'epoch': epoch, 'args': args}\n"
+        "    torch.save(state, os.path.join(args.output_dir, 'last.pth'))\n"
+    )
+
+    told = init(tmp_path)
+
+    assert "jobs = 1 " in told.text
+    assert any("train.py, line 5" in each and "train.py, line 7" in each for each in told.warnings)

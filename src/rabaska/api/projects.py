@@ -31,9 +31,14 @@ from rabaska.steps.progress import SilentReporter
 Overrides = Mapping[str, object]  # keys of rabaska.toml, such as "resources.walltime"
 
 
-def init(folder: Folder = ".", *, force: bool = False) -> Proposal:
-    """Read a project and write its rabaska.toml; `force` replaces one that is there."""
-    proposal = _init.init(Path(folder).absolute())
+def init(
+    folder: Folder = ".", *, force: bool = False, script: str = "", data: str = ""
+) -> Proposal:
+    """Read a project and write its rabaska.toml; `force` replaces one that is there.
+
+    `script` trains and `data` is the folder with the data, where several could be meant.
+    """
+    proposal = _init.init(Path(folder).absolute(), script=script, data=data)
     _init.write(proposal, Path(folder).absolute() / "rabaska.toml", overwrite=force)
     return proposal
 

@@ -18,8 +18,10 @@ from rabaska.journeys.init import Proposal
 )
 @click.option("-y", "--yes", is_flag=True, help="Ask no questions; take the best guess.")
 @click.option("--force", is_flag=True, help="Replace an existing rabaska.toml.")
+@click.option("--script", default="", metavar="FILE", help="The script that trains.")
+@click.option("--data", default="", metavar="FOLDER", help="The folder that holds the data.")
 @json_option
-def init(folder: Path, *, yes: bool, force: bool, as_json: bool) -> None:
+def init(folder: Path, *, yes: bool, force: bool, script: str, data: str, as_json: bool) -> None:
     """Inspect a project and write its rabaska.toml.
 
     Nothing of the project is run: rabaska reads its scripts and counts its files.
@@ -28,9 +30,10 @@ def init(folder: Path, *, yes: bool, force: bool, as_json: bool) -> None:
     overwrite = force or (target.exists() and not yes and _may_replace(target))
     if target.exists() and not overwrite:
         raise WrongUse(f"{target} already exists", hint="`rabaska init --force` replaces it")
-    proposal = init_journey.init(folder.absolute())
+    given = {"script": script, "data": data}
+    proposal = init_journey.init(folder.absolute(), **given)
     if not yes and sys.stdin.isatty():
-        proposal = _answered(proposal, folder.absolute())
+        proposal = _answered(proposal, folder.absolute(), given)
     init_journey.write(proposal, target, overwrite=overwrite)
     if as_json:
         terminal.json(proposal)
@@ -44,15 +47,16 @@ def init(folder: Path, *, yes: bool, force: bool, as_json: bool) -> None:
     terminal.note(f"wrote {target}; check it, then `rabaska run`")
 
 
-def _answered(proposal: Proposal, folder: Path) -> Proposal:
+def _answered(proposal: Proposal, folder: Path, given: dict[str, str]) -> Proposal:
     """The proposal after a person chose where there was more than one answer."""
+    asked = [each for each in init_journey.questions(proposal) if not given[each.about]]
     answers = {
         question.about: click.prompt(
             question.text, type=click.Choice(question.choices), default=question.choices[0]
         )
-        for question in init_journey.questions(proposal)
+        for question in asked
     }
-    return init_journey.init(folder, **answers) if answers else proposal
+    return init_journey.init(folder, **{**given, **answers}) if answers else proposal
 
 
 def _may_replace(target: Path) -> bool:

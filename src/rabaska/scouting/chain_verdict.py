@@ -1,9 +1,10 @@
 """Whether several jobs make sense for a program, and what to say where they do not."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rabaska.node.record import plan
+from rabaska.scouting.checkpoint_contents import refused
 from rabaska.scouting.option_roles import Role
 from rabaska.scouting.resume_advice import advice
 from rabaska.scouting.resume_support import Resumption, by_option, resumption
@@ -38,11 +39,22 @@ def verdict(
     """
     resumed, option = _resumption(script, options, roles, made)
     if resumed.resumes:
-        return Verdict(SEVERAL, resumed, option=option)
+        saved = refused(script, resumed.place)
+        if saved is None:
+            return Verdict(SEVERAL, resumed, option=option)
+        return Verdict(1, replace(resumed, kind=plan.NOT), _refused(resumed, saved), option=option)
     if resumed.kind == plan.UNREAD:
         unknown = f"could not tell whether {script.name} resumes from a checkpoint"
         return Verdict(1, resumed, f"{unknown}: {_ALONE}; if you know that it does, set `jobs`")
     return Verdict(1, resumed, f"{_why(script, resumed)}: {_ALONE}", advice(script))
+
+
+def _refused(resumed: Resumption, saved: SourceLine) -> str:
+    return (
+        f"{resumed.place} has weights_only=True and so refuses what {saved} holds beside the "
+        f"tensors; each job would fail to load it: {_ALONE}; with weights_only=False there, set "
+        "`jobs`"
+    )
 
 
 def _why(script: Script, resumed: Resumption) -> str:

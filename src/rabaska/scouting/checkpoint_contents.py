@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.source import SourceLine, argument, called, last_word, text
+from rabaska.scouting.source import SourceLine, argument, called, last_word, literal, text
 
 # Since 2.6, `torch.load` takes tensors and plain values only, unless it or this variable says so.
 VARIABLE = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
@@ -18,6 +18,22 @@ def more_than_tensors(script: Script) -> SourceLine | None:
     """Where it saves an object of its own, if it also loads without saying that it may."""
     if not any(_loads_plainly(call) for source in script.sources for call in source.calls()):
         return None
+    return _saved_objects(script)
+
+
+def refused(script: Script, load: str) -> SourceLine | None:
+    """Where it saves an object that `load`, a place of its own, refuses by `weights_only=True`."""
+    calls = [(source, call) for source in script.sources for call in source.calls()]
+    if any(last_word(call) in ("add_safe_globals", "safe_globals") for _, call in calls):
+        return None
+    for source, call in calls:
+        strict = literal(argument(call, "weights_only")) is True
+        if strict and str(source.place(call, called(call))) == load:
+            return _saved_objects(script)
+    return None
+
+
+def _saved_objects(script: Script) -> SourceLine | None:
     for source in script.sources:
         for node in source.nodes:
             if _holds_objects(node) or _saves_whole_model(node):

@@ -65,6 +65,7 @@ class Findings:
 def scout(project: Path, *, script: str = "", data: str = "") -> Findings:
     """What the files in `project` tell; `script` and `data` are answers somebody gave already."""
     read = scripts.find(project)
+    script = script.removeprefix("./")
     chosen = next((candidate for candidate in read.found if candidate.name == script), None)
     chosen = chosen or next(iter(read.found), None)
     if chosen is None:
@@ -263,8 +264,7 @@ class _Scouting:
             )
         return tuple(patterns), tuple(keep)
 
-    def _is_not_output(self, path: str) -> bool:
-        """Code, or data that the script downloads."""
+    def _is_not_output(self, path: str) -> bool:  # but code, or data that the script downloads
         return folders.is_named_for_data(path) or any((self.project / path).glob("*.py"))
 
     def _judge(self, made: Words) -> Verdict:

@@ -14,6 +14,7 @@ class Accelerator:
         os.makedirs(folder)
         states = [each.state_dict() for each in self.stateful]
         torch.save(states, os.path.join(folder, 'pytorch_model.bin'))
+        torch.save([], os.path.join(folder, 'random_states_0.pkl'))
 
     def load_state(self, folder):
         states = torch.load(os.path.join(folder, 'pytorch_model.bin'))
