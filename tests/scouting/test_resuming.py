@@ -220,3 +220,35 @@ def test_files_are_followed_through_packages_however_deep(tmp_path):
     assert found.jobs == 3, found.warnings
     assert "base/store.py" in found.evidence("resumes")
     assert found.patterns == ("last.pth",)
+
+
+def test_a_name_that_is_part_of_the_path_leads_back_to_what_was_saved(tmp_path):
+    (tmp_path / "train.py").write_text(
+        textwrap.dedent("""
+            import argparse, glob, os, torch
+            def get_hparams():
+                parser = argparse.ArgumentParser()
+                parser.add_argument("-m", "--model", required=True, help="Model name")
+                args = parser.parse_args()
+                hparams = Settings()
+                hparams.model_dir = os.path.join("./logs", args.model)
+                return hparams
+            def latest(folder):
+                return sorted(glob.glob(os.path.join(folder, "G_*.pth")))[-1]
+            def load_checkpoint(path):
+                return torch.load(path)["iteration"]
+            hps = get_hparams()
+            try:
+                first = load_checkpoint(latest(hps.model_dir))
+            except IndexError:
+                first = 1
+            for epoch in range(first, 100):
+                torch.save({"iteration": epoch}, os.path.join(hps.model_dir, f"G_{epoch}.pth"))
+        """)
+    )
+    (tmp_path / "README.md").write_text("    python train.py -m base\n")
+
+    found = scout(tmp_path)
+
+    assert found.command == ("python", "train.py", "--model", "base")
+    assert found.jobs == 3, found.warnings

@@ -43,7 +43,9 @@ def init(folder: Path, *, script: str = "", data: str = "") -> Proposal:
     if not folder.is_dir():
         raise WrongUse(f"{folder} is not a folder", hint="name the folder of a training program")
     if script and not (folder / script).is_file():
-        raise WrongUse(f"{script} is not a file in {folder}", hint="name it relative to the folder")
+        raise WrongUse(f"{script} is not a file in {folder}", hint="name it relative to that")
+    if data and not (folder / data).is_dir():
+        raise WrongUse(f"{data} is not a folder in {folder}", hint="name it relative to that")
     found = scout(folder, script=script, data=data)
     return Proposal(
         settings_draft.text(found),

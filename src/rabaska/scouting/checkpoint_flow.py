@@ -56,6 +56,7 @@ class Flow:
         self._returned: dict[Scope, list[int]] = {}
         self.loads: dict[int, CheckpointLoad] = {}
         self.used = False  # something is done with the path
+        self.saved = False  # a state is written below the path
         self.state = False  # content reaches a model or an optimizer
         self.framework: CheckpointLoad | None = None  # a path goes to a trainer that does the rest
         self.opaque = False  # path or content goes where it cannot be followed
@@ -182,6 +183,7 @@ class Flow:
         if any(OURS.fullmatch(text(argument)) for argument in call.args):
             return PATH  # os.environ.get("RABASKA_CHECKPOINT")
         functions = self._program.called_by(call, scope)
+        self.saved = self.saved or (PATH in given and word in ("save", "dump"))
         of_text = bool(on) and word in _OF_TEXT
         if not functions and (not combined or (_ASIDE.search(word) and not of_text)):
             return 0

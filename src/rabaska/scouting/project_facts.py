@@ -165,7 +165,8 @@ class _Scouting:
         datasets = folders.data_folders(
             self.survey, written=defaults | set(script_writes.kept(self.writes))
         )
-        return sorted(datasets, key=lambda folder: folder.name != data) if data else datasets
+        named = [each for each in self.survey.all() if data and each.name == data.strip("./")]
+        return [*named, *(folder for folder in datasets if folder not in named)]
 
     def _add_scripts(self) -> None:
         self._guess("script", self.script.name, f"{self.script.name}: {self.script.why}")

@@ -21,6 +21,7 @@ _ITSELF = ("BackupAndRestore",)
 _MEANS_RESUME = re.compile(r"resum|contin|restor|reload|^last$|^latest$|^auto$", re.I)
 _MEANS_OTHER = re.compile(r"eval|test|pretrain|finetune|sample|infer|export", re.I)
 _DEEPEST = 4  # functions that call functions
+_MOST_TRIED = 12  # options
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,8 @@ def _by_itself(
     if place:
         return Resumption(plan.ITSELF, place)
     flow = Flow(program, _written_by(script, roles), _fixed_places(script))
+    if not flow.loads:
+        flow = _by_a_name(program, options, roles) or flow
     loads = [
         load for load in flow.loads.values() if not _is_not_for_training(load, program, options)
     ]
@@ -106,6 +109,18 @@ def _by_itself(
     if wanted and not _is_given(wanted, words):
         return Resumption(plan.NOT, _place(loads[0]), wanted)
     return Resumption(plan.ITSELF, _place(loads[0]))
+
+
+def _by_a_name(program: Program, options: Sequence[Option], roles: Sequence[Role]) -> Flow | None:
+    """By an option that is part of the path, as in `os.path.join("logs", args.model)`."""
+    taken = {role.option.name for role in roles}
+    plain = [each for each in options if each.kind == VALUE and not (each.number or each.truth)]
+    named = [each for each in plain if each.name not in taken and not each.choices]
+    for option in named[:_MOST_TRIED]:
+        flow = Flow(program, frozenset(_variables(option)))
+        if flow.saved and flow.loads and resumes_counter(flow, program):
+            return flow
+    return None
 
 
 def _place(load: CheckpointLoad | None) -> str:
