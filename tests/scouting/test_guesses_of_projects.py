@@ -313,5 +313,5 @@ def test_checkpoints_with_more_than_tensors_can_be_loaded_by_newer_versions(tmp_
 
     assert dict(found.variables) == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
     assert "base/base_trainer.py, line" in settings_draft.text(found)
-    assert loaded.environment.variables == found.variables
+    assert dict(loaded.environment.variables) == dict(found.variables)
     assert scout(PROJECTS / "imagenet").variables == ()
