@@ -151,6 +151,9 @@ TABLE = {
     "borrowed_tools": Expected(
         "python train.py --out_dir {output}", patterns=("ckpt.pt",), progress="epoch 7 loss 1.0"
     ),
+    "trainer_argument": Expected(
+        "python run_clm.py --output_dir {output} --do_train --resume_from_checkpoint {checkpoint}"
+    ),
     "progress_bar": Expected(
         "sh -c mkdir -p .bin && echo 'echo 24 80' > .bin/stty && chmod +x .bin/stty && "
         'export PATH="$PWD/.bin:$PATH" && exec "$@" links python main.py',
@@ -315,3 +318,20 @@ def test_checkpoints_with_more_than_tensors_can_be_loaded_by_newer_versions(tmp_
     assert "base/base_trainer.py, line" in settings_draft.text(found)
     assert dict(loaded.environment.variables) == dict(found.variables)
     assert scout(PROJECTS / "imagenet").variables == ()
+
+
+def test_what_lightning_saves_of_a_modules_arguments_can_be_loaded(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import hydra\nimport lightning as L\n\n"
+        "@hydra.main(config_path='.', config_name='train')\n"
+        "def main(cfg):\n"
+        "    model = hydra.utils.instantiate(cfg.model)\n"
+        "    L.Trainer().fit(model, ckpt_path=cfg.get('ckpt_path'))\n\n"
+        "if __name__ == '__main__':\n    main()\n"
+    )
+    (tmp_path / "train.yaml").write_text("ckpt_path: null\nmodel:\n  _target_: net.Net\n")
+
+    found = scout(tmp_path)
+
+    assert found.jobs == 3
+    assert dict(found.variables) == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}

@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from rabaska.scouting import script_traits
+from rabaska.scouting.script_writes import imported
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import SourceLine, argument, called, last_word, literal, text
 
@@ -16,9 +18,22 @@ _MODELS = re.compile(r"(model|net|network)$", re.IGNORECASE)
 
 def more_than_tensors(script: Script) -> SourceLine | None:
     """Where it saves an object of its own, if it also loads without saying that it may."""
+    lightning = _hyperparameters(script)
+    if lightning:
+        return lightning
     if not any(_loads_plainly(call) for source in script.sources for call in source.calls()):
         return None
     return _saved_objects(script)
+
+
+def _hyperparameters(script: Script) -> SourceLine | None:
+    """What Lightning saves beside the state: the arguments of a module, objects among them."""
+    kept = script_traits.uses(script, "save_hyperparameters")
+    made = script_traits.uses(script, "instantiate")
+    lightning = any(
+        "lightning" in module for source in script.sources for module in imported(source)
+    )
+    return (kept or made) if lightning else None
 
 
 def refused(script: Script, load: str) -> SourceLine | None:

@@ -182,6 +182,8 @@ class Flow:
             combined |= bits
         if any(OURS.fullmatch(text(argument)) for argument in call.args):
             return PATH  # os.environ.get("RABASKA_CHECKPOINT")
+        if word == "get" and call.args and text(call.args[0]).lower() in self._seeds:
+            return PATH  # cfg.get("ckpt_path")
         functions = self._program.called_by(call, scope)
         self.saved = self.saved or (PATH in given and word in ("save", "dump"))
         of_text = bool(on) and word in _OF_TEXT

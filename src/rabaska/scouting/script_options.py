@@ -211,6 +211,10 @@ def _of_dataclasses(call: ast.Call, source: Source) -> Iterator[Option]:
     if "TrainingArguments" in wanted or "Seq2SeqTrainingArguments" in wanted:
         yield Option("--output_dir", VALUE, source.place(call, "TrainingArguments"), required=True)
         yield Option("--do_train", FLAG, source.place(call, "TrainingArguments"))
+        read = (node for node in source.nodes if isinstance(node, ast.Attribute))
+        taken = next((node for node in read if node.attr == "resume_from_checkpoint"), None)
+        if taken is not None:
+            yield Option("--resume_from_checkpoint", VALUE, source.place(taken, taken.attr))
     for node in source.nodes:
         if isinstance(node, ast.ClassDef) and node.name in wanted:
             yield from _fields(node, source)
