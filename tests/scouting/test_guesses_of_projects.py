@@ -126,7 +126,7 @@ TABLE = {
     ),
     "config_template": Expected(
         "python train.py --config config.json --resume {checkpoint}", keep=("saved",),
-        patterns=("checkpoint-epoch*.pth",), progress="Train Epoch: 7 Loss: 0.1",
+        patterns=("checkpoint-epoch*.pth",), progress="Train Epoch: 7 Loss: 0.1", gpus="used",
     ),
     "torchrun_readme": Expected(
         "python multigpu.py 50 10", launch="torchrun", keep=("snapshot.pt",), gpus="several",

@@ -91,7 +91,7 @@ def gpus(script: Script) -> tuple[str, SourceLine] | None:
     if place is None:
         named = _named_device(script)
         return ("used", named) if named else None
-    asks_first = any("is_available" in name for name in calls)
+    asks_first = any(name.endswith(("is_available", "device_count")) for name in calls)
     return ("used" if asks_first else "needed"), place
 
 

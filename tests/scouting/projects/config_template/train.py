@@ -3,6 +3,7 @@ import argparse
 import json
 from pathlib import Path
 
+import torch
 from trainer import Trainer
 
 if __name__ == '__main__':
@@ -16,4 +17,6 @@ if __name__ == '__main__':
     else:
         resume = None
         config = json.loads(Path(args.config).read_text())
+    if config['n_gpu'] > torch.cuda.device_count():
+        print('Warning: there is no GPU available on this machine, training runs on CPU.')
     Trainer(config, resume).train()
