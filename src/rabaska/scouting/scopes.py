@@ -64,6 +64,12 @@ class Program:
         self._taken = {source.name: _taken_from_others(source, own) for source in sources}
         for source in sources:
             self._add(Scope(source, source.tree), source.tree)
+        self._calls = [
+            (scope, node)
+            for scope in self.scopes
+            for node in scope.nodes
+            if isinstance(node, ast.Call)
+        ]
 
     def is_of_others(self, node: ast.AST, scope: Scope) -> bool:
         """Whether a dotted name begins with a module that is none of the program's files."""
@@ -84,10 +90,9 @@ class Program:
         return [made] if made else self.functions.get(word, [])
 
     def calls_of(self, wanted: Scope) -> Iterator[tuple[Scope, ast.Call]]:
-        for scope in self.scopes:
-            for node in scope.nodes:
-                if isinstance(node, ast.Call) and wanted in self.called_by(node, scope):
-                    yield scope, node
+        for scope, call in self._calls:
+            if wanted in self.called_by(call, scope):
+                yield scope, call
 
     def _add(self, scope: Scope, node: ast.AST) -> None:
         self.scopes.append(scope)

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from rabaska.scouting.source import (
     UNKNOWN,
@@ -44,6 +45,7 @@ class Option:
         return self.spelled.lstrip("-+").replace("-", "_").replace(".", "_").lower()
 
 
+@lru_cache(maxsize=500)  # scripts share the files that they import
 def options(source: Source) -> tuple[Option, ...]:
     """Every option `source` declares, in the order of its lines, each name once."""
     declared = sorted(_declared(source), key=lambda option: option.place.line)

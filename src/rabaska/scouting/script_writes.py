@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rabaska.scouting.source import (
     UNKNOWN,
@@ -77,6 +78,7 @@ class Write:
     options: frozenset[str] = frozenset()  # the options its path comes from
 
 
+@lru_cache(maxsize=500)  # scripts share the files that they import
 def writes(source: Source) -> tuple[Write, ...]:
     return tuple(sorted(_writes(source), key=lambda write: write.place.line))
 

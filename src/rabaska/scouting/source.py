@@ -25,7 +25,7 @@ class SourceLine:
         return f"{where}: {self.shown}" if self.shown else where
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """A file and its tree; the tree is empty, and `problem` says why, when it cannot be read."""
 
