@@ -51,7 +51,7 @@ def verdict(
 
 def _refused(resumed: Resumption, saved: SourceLine) -> str:
     return (
-        f"{resumed.place} has weights_only=True and so refuses what {saved} holds beside the "
+        f"{resumed.place} has weights_only=True and so refuses what {saved} holds besides "
         f"tensors; each job would fail to load it: {_ALONE}; with weights_only=False there, set "
         "`jobs`"
     )
