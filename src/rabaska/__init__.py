@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         status,
         statuses,
         storage,
+        use,
         wait,
     )
 
@@ -64,6 +65,7 @@ __all__ = [
     "status",
     "statuses",
     "storage",
+    "use",
     "wait",
 ]
 

@@ -218,3 +218,54 @@ def test_clusters_are_listed_and_shown(project):
     assert names == [cluster.name for cluster in rabaska.clusters()]
     assert "here" in names
     assert (profile.scheduler, seen) == ("slurm", None)
+
+
+def test_a_run_is_repeated_noted_and_deleted(project):
+    first = rabaska.run(project, arguments=["--lr=1"], note="the first", tags=["old"]).run
+    rabaska.wait(first)
+
+    dry = rabaska.rerun(first, arguments=["--lr=2"], dry_run=True)
+    again = rabaska.rerun(first, arguments=["--lr=2"], walltime="50s")
+    second = again.submitted.run
+    rabaska.wait(second)
+
+    assert dry.submitted is None
+    assert [(one.what, one.before, one.after) for one in again.differences] == [
+        ("arguments", "--lr=1", "--lr=2"), ("walltime", "60 s", "50 s"),
+    ]  # fmt: skip
+    assert b"hello --lr=2" in b"".join(rabaska.logs(second))
+    assert rabaska.note(first).text == "the first"
+    assert rabaska.note(first, "no more", tags=["new"]).tags == ("old", "new")
+    assert rabaska.delete(first, second).deleted == ()
+    assert rabaska.delete(first, second, yes=True, fetch=True).deleted == (first, second)
+    with pytest.raises(NoSuchRun):
+        rabaska.status(first)
+
+
+def test_a_run_that_failed_is_resumed_with_other_requests(project):
+    (project / "train.py").write_text("import os\nos._exit(int(os.environ['RABASKA_JOB']) < 2)\n")
+    run = rabaska.run(project, doctor=False).run
+    assert rabaska.wait(run).state.value == "failed"
+
+    resumed = rabaska.resume(run, walltime="50s")
+
+    assert resumed.run == run
+    assert rabaska.wait(run).walltime.total_seconds() == 50
+
+
+def test_a_project_uses_a_cluster_and_profiles_are_edited_and_removed(
+    project, tmp_path, monkeypatch
+):
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho '# mine' >> \"$1\"\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+
+    file = rabaska.clusters.edit("narval")
+
+    assert rabaska.use(folder=project) == "here"
+    assert rabaska.use("narval", folder=project) == rabaska.use(folder=project) == "narval"
+    assert file.read_text().endswith("# mine\n")
+    assert rabaska.clusters.remove("narval").built_in
+    with pytest.raises(SettingsError):
+        rabaska.use("narva", folder=project)

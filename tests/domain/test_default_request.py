@@ -44,7 +44,7 @@ def test_a_short_default_queue_makes_short_jobs_of_a_program_that_continues():
     assert picked.project.resources.walltime == hours(1 / 3)
     assert picked.project.resources.cores == 4
     assert picked.project.resources.memory == 10 * GB
-    assert "jobs of 20 min (the limit of dev)" in picked.sentence
+    assert "jobs of 20 min (its limit)" in picked.sentence
 
 
 def test_a_program_that_begins_again_gets_a_queue_with_enough_time():
@@ -98,7 +98,7 @@ def test_this_computer_is_not_asked_for_anything():
 
 
 @pytest.mark.parametrize("gpus", [0, 1, 8])
-def test_no_cores_where_the_scheduler_has_no_plain_word(gpus):
+def test_no_cores_where_the_site_gives_enough(gpus):
     written = project(ALL - {"gpus"}, gpus=gpus)
 
     assert pick(written, SITE, USES_CUDA, frozenset({"memory"})).project.resources.cores is None

@@ -82,8 +82,8 @@ wheels = [{ url = "https://files.example/sextant-1.0-py3-none-any.whl", hash = "
 [[package]]
 name = "torch"
 version = "2.5.1+cpu"
-source = { registry = "https://wheels.example/whl/cpu" }
-wheels = [{ url = "https://wheels.example/torch-2.5.1+cpu-cp311.whl", hash = "sha256:t251" }]
+source = { registry = "https://download.pytorch.org/whl/cpu" }
+wheels = [{ url = "https://files.example/torch-2.5.1+cpu-cp311.whl", hash = "sha256:t251" }]
 """  # noqa: E501
 
 
@@ -110,7 +110,7 @@ def test_every_file_of_a_locked_package_is_allowed_and_no_other():
 def test_extras_and_groups_of_the_project_are_added_with_their_index():
     lines = plain(as_requirements("uv.lock", LOCK, ["cpu", "dev"]))
 
-    assert lines[0] == "--extra-index-url https://wheels.example/whl/cpu"
+    assert lines[0] == "--extra-index-url https://download.pytorch.org/whl/cpu"
     assert {"sextant==1.0", "torch==2.5.1+cpu"} <= set(lines)
 
 

@@ -92,7 +92,7 @@ def test_current_beside_requirements_is_a_contradiction_with_the_line_to_replace
     with pytest.raises(SettingsError) as refused:
         of(tmp_path, "narval", text)
 
-    assert '`kind = "current"` beside `requirements` in rabaska.toml, line 4' in str(refused.value)
+    assert '`kind = "current"` next to `requirements` in rabaska.toml, line 4' in str(refused.value)
     replaced = text.replace('kind = "current"', 'kind = "virtualenv"')
     assert 'write `kind = "virtualenv"` there instead' in str(refused.value)
     assert of(tmp_path, "narval", replaced).kind == "virtualenv"

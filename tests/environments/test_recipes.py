@@ -1,5 +1,6 @@
 """A recipe in, shell lines out; the lines are run by a real shell."""
 
+import os
 import re
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from tests.environments.small_wheels import make_wheel
 
 from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.environments.download import Target, download_command
-from rabaska.environments.recipes import FAILED, BuildSite, BuiltEnvironment, digest, environment
+from rabaska.environments.job_lines import FAILED, BuildSite
+from rabaska.environments.recipes import BuiltEnvironment, digest, environment
 from rabaska.node.environment import pack_environment
 
 NODE = (sys.executable, "-m", "rabaska.node")
@@ -228,7 +230,8 @@ def test_the_steps_are_those_of_the_tutorials():
         'export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&',
         'virtualenv --no-download "$RABASKA_ENV" &&',
         'source "$RABASKA_ENV/bin/activate" &&',
-        f"pip install --quiet --no-index -r /store/envs/{digest(recipe, site)}.txt ||",
+        'python3 /store/node/1.pyz install "$RABASKA_ENV" -- pip install --quiet --no-index '
+        f"-r /store/envs/{digest(recipe, site)}.txt ||",
         "  export RABASKA_SETUP_FAILED='its environment could not be made'",
     ]
 
@@ -244,3 +247,28 @@ def test_wheels_are_asked_for_the_nodes_python_and_every_platform_it_accepts(tmp
     assert "manylinux_2_28_aarch64" not in platforms
     assert command[command.index("--python-version") + 1] == "3.9"
     assert "--only-binary=:all:" in command
+
+
+@pytest.mark.slow
+def test_the_next_job_on_a_node_finds_the_environment_of_the_last(site, wheelhouse, tmp_path):
+    site = replace(site, wheelhouse=(str(wheelhouse),), local_is_shared=True)
+    recipe = EnvironmentRecipe(kind="virtualenv", requirements="paddle\n", python=sys.executable)
+    settled(site, recipe, "paddle==2.1\ncanoe==1.0\n")
+    lines = environment(recipe, site, BuiltEnvironment(maker="venv")).setup
+
+    def job():
+        done = subprocess.run(
+            ["bash", "-c", "\n".join([*lines, "paddle", ASK])], capture_output=True, text=True,
+            check=True, env={**os.environ, "LOCAL_SPACE": str(tmp_path / "local")},
+        )  # fmt: skip
+        return done.stdout, done.stderr
+
+    first, told = job()
+    second, again = job()
+
+    kept = tmp_path / "local" / f"rabaska-{os.getuid()}" / f"env-{digest(recipe, site)}"
+    assert first == second == f"paddle 2.1\n{kept}\n"
+    assert "2 of 2 packages" in told
+    assert "rabaska: the environment is on this node already" in again
+    assert "packages" not in again
+    assert kept.parent.stat().st_mode & 0o077 == 0

@@ -152,7 +152,7 @@ def test_the_workshop_that_builds_its_environment_in_the_job(tutorial):
             r"SLURM_TMPDIR",
             r"^virtualenv --no-download",
             r"^source .*bin/activate",
-            r"^pip install .*--no-index.* -r ",
+            r" pip install .*--no-index.* -r ",
             r"^exec python3 \S+ run \S+/runs/run-7f3a$",
         ],
     )

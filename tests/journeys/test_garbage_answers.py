@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rabaska.cli import render_status
 from rabaska.domain.clusters import Cluster
 from rabaska.errors import CommandFailed, RabaskaError
-from rabaska.journeys.data import _tiers
+from rabaska.journeys.data_advice import _tiers
 from rabaska.node.login import push_protocol
 from rabaska.node.login.run_report import report as real_report
 from rabaska.records.home import Home

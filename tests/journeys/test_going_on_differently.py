@@ -79,7 +79,7 @@ def test_what_resume_keeps_though_the_settings_changed_is_said_with_the_option(s
 
     said = someone.types("resume", stopped, both=True)
 
-    assert "walltime stays 40 s: rabaska.toml now says 2 h" in said
+    assert "walltime stays 40 s: rabaska.toml says 2 h" in said
     assert "`--walltime 2h` changes it" in said
     assert plan_of(someone, stopped)["walltime"] == 40
 
@@ -132,7 +132,7 @@ def test_a_rerun_from_a_checkpoint_trains_on_with_the_results_so_far(someone, st
 
 
 def test_a_dry_rerun_submits_nothing(someone, stopped):
-    said = someone.types("rerun", stopped, "--dry-run", "--", "--steps", "9")
+    said = someone.types("rerun", "--dry-run", "--", "--steps", "9")
 
     assert "arguments: none -> --steps 9" in said
     assert json.loads(someone.types("status", "--all", "--json"))[-1]["name"] == stopped
@@ -243,3 +243,15 @@ def test_notes_tags_and_the_commit_are_shown(someone):
     assert someone.status(run)["note"] == ""
     assert plan_of(someone, run)["about"]["note"] == "wide net"
     assert "wide net #paper #v2" in someone.types("show", run)
+
+
+def test_a_program_that_wrote_nothing_is_named_when_its_run_is_fetched(laptop):
+    run = laptop.types("run", "-q")
+    laptop.types("wait", run, "-q")
+
+    said = laptop.types("fetch", run, both=True)
+    told = json.loads(laptop.types("fetch", run, "--json"))
+
+    assert f"the program of {run} wrote nothing into its output folder" in said
+    assert f"0 new files of {run} in" in said
+    assert (told["written"], told["files"]) == (0, told["own_files"])

@@ -114,3 +114,17 @@ def test_only_real_choices_are_asked(tmp_path):
     ]
     answered = init(two, script=asked[0].choices[1])
     assert "python train_again.py" in answered.text
+
+
+def test_a_program_that_uses_cuda_is_proposed_one_gpu_with_the_line_it_is_from(tmp_path):
+    text = "import torch\ndevice = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+    (tmp_path / "train.py").write_text(f"{text}for epoch in range(3):\n    print(epoch)\n")
+
+    proposal = init(tmp_path)
+
+    (guess,) = (each for each in proposal.guesses if each.what == "gpus")
+    assert (guess.value, guess.evidence) == (
+        "1 on a cluster",
+        "train.py, line 2: torch.cuda.is_available",
+    )
+    assert "gpus = 1   # as `run` asks of a cluster: train.py, line 2" in proposal.text

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -167,3 +168,89 @@ def test_this_computer_stands_beside_a_cluster_with_what_it_has(project):
 
     assert printed[1].split()[:3] == ["here", "here", "0"]
     assert "it has no limit: one job is enough" in printed[1]
+
+
+def test_a_training_without_gpus_is_planned_with_its_cost_in_core_hours(project):
+    words = ["--on", "hades-like", "--total", "10h", "--gpus", "0"]
+    profile(
+        project, "hades-like", '[partitions.cpu]\nwalltime = "5h"\ncores = 24\nmemory = "64 GB"\n'
+    )
+
+    printed = types(project, "plan", "--offline", *words).stdout
+
+    assert "queue    cpu: its limit is 5 h: 3 jobs" in printed
+    assert "request  no GPU, 4 cores, 10 GB" in printed
+    assert "cost     40 core-hours" in printed
+
+
+def profile(project, name, more):
+    folder = project / "home" / "clusters"
+    folder.mkdir(parents=True)
+    text = f'title = "T"\nscheduler = "slurm"\n[reach]\nhost = "nowhere.invalid"\n{more}'
+    (folder / f"{name}.toml").write_text(text)
+
+
+LONG = '[partitions.gpu]\nwalltime = "7d"\ngpus = 4\ngpu_model = "v100"\ncores = 40\n'
+
+
+def test_a_long_training_becomes_jobs_of_a_day_and_says_why(project):
+    profile(project, "site", LONG)
+
+    printed = types(project, "plan", "--offline", "--on", "site", "--total", "60h").stdout
+
+    assert "jobs     3 of 24 h" in printed
+    assert "jobs of a day start sooner than longer ones" in printed
+
+
+def test_a_site_says_how_long_its_jobs_usually_are(project):
+    profile(project, "site", f'[jobs]\nusual = "12h"\n{LONG}')
+
+    printed = types(project, "plan", "--offline", "--on", "site", "--total", "60h").stdout
+
+    assert "jobs     6 of 12 h" in printed
+    assert "jobs of 12 h start sooner than longer ones" in printed
+
+
+def test_the_choice_is_written_where_it_holds_and_nothing_else_changes(project):
+    profile(project, "site", LONG)
+    file = project / "rabaska.toml"
+    before = file.read_text() + '[cluster.site]  # mine\naccount = "a"  # pays\n'
+    file.write_text(before)
+    file.chmod(0o640)
+
+    words = ["--on", "site", "--total", "60h", "--write"]
+    told = types(project, "plan", "--offline", *words).stderr
+
+    assert 'wrote to rabaska.toml under [cluster.site]: queue = "gpu"' in told
+    written = file.read_text()
+    assert written.startswith(before.rstrip())
+    own = tomllib.loads(written)["cluster"]["site"]
+    assert own["queue"] == "gpu"
+    assert own["account"] == "a"
+    assert own["resources"] == {"walltime": "1d", "gpus": 1, "cores": 10}
+    assert own["chain"] == {"jobs": 3}
+    assert file.stat().st_mode & 0o777 == 0o640
+    types(project, "plan", "--offline", *words)
+    assert file.read_text() == written
+
+
+def test_a_choice_is_written_for_one_cluster_only(project):
+    told = types(project, "plan", "--offline", "--total", "1h", "--write", code=2).stderr
+
+    assert "--write needs one cluster" in told
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"saving": {"epoch": 600.0, "code": "x", "command": []}, "speed": {}},
+        {"jobs": [{"epoch": 3, "begun": 0.0, "ended": 1800.0},
+                  {"epoch": 5, "begun": 2000.0, "ended": 3200.0}]},
+    ],
+)  # fmt: skip
+def test_epochs_are_known_from_a_run_that_is_over(project, report):
+    remembers(project, "here", **report)
+
+    told = types(project, "plan", "--offline", "--on", "narval", "--epochs", "12")
+
+    assert "12 epochs take 2 h at the pace of p-here on here" in told.stderr

@@ -33,7 +33,7 @@ def test_doctor_shows_the_job_to_slurm_and_tells_what_it_would_refuse(voyager):
     voyager.types("run", "--on", "lab")
     voyager.types("wait", code=2)  # train.py knows no such words, but it began
 
-    assert "time limit is invalid" in too_long["cluster.refused"]["why"]
+    assert "its limit is 20 min" in too_long["cluster.time"]["why"]
     assert "60 min" in too_long_for_its_queue["cluster.time"]["why"]
     assert "Invalid feature specification" in no_feature["cluster.refused"]["why"]
     assert "python3" in no_python["environment.program"]["fix"]

@@ -86,7 +86,7 @@ def test_five_commands_and_no_settings_bring_results(newcomer, kind):
     assert int(told["SLURM_MEM_PER_NODE"]) > 4000
     assert "finished" in waited.output
     picked = next(line for line in said.errors.splitlines() if line.startswith("picked for lab"))
-    assert "queue nvidia_dev (the default), jobs of 20 min (the limit of nvidia_dev)" in picked
+    assert "queue nvidia_dev (the default), jobs of 20 min (its limit)" in picked
     assert ("1 GPU (train.py, line 11" in picked) == (kind == "gpu")
     assert "note:" not in said.errors
 

@@ -77,6 +77,10 @@ def test_a_script_that_prints_no_counter_has_no_pattern(tmp_path):
         ("if torch.cuda.is_available(): model.cuda()", "used"),
         ("dist.init_process_group('nccl'); model.cuda()", "several"),
         ("device = args.cuda; run()", None),
+        ("model.to('cuda')", "used"),
+        ("parser.add_argument('--device', default='cuda:0')", "used"),
+        ("Trainer(accelerator='gpu')", "used"),
+        ("print('no cuda'); Trainer(accelerator='cpu')", None),
     ],
 )
 def test_how_gpus_are_used(tmp_path, text, expected):

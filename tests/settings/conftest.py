@@ -6,6 +6,7 @@ WHOLE = """\
 name = "digits"
 command = "python train.py --data {data} --output {output} --resume {checkpoint}"
 launch = "srun"
+on = "beluga"
 resume = "--resume"
 
 [data.digits]

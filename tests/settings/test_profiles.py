@@ -89,7 +89,10 @@ def test_an_unknown_cluster_offers_the_nearest(profiles):
     with pytest.raises(SettingsError) as refused:
         load_cluster("belgua", user_profiles=profiles)
 
-    assert str(refused.value) == "unknown cluster `belgua`\n  hint: did you mean `beluga`?"
+    assert str(refused.value) == (
+        "unknown cluster `belgua`\n  hint: did you mean `beluga`? "
+        "`rabaska clusters add belgua --host USER@LOGIN-NODE` adds a new one"
+    )
 
 
 def test_a_name_cannot_lead_out_of_the_folder(profiles):

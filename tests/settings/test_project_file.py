@@ -197,7 +197,7 @@ def test_data_is_looked_for_only_when_asked(write, whole):
     with pytest.raises(SettingsError) as refused:
         check_data(project)
     assert str(refused.value) == (
-        f"no folder {folder}/data/digits for dataset `digits` in rabaska.toml, line 7; "
+        f"no folder {folder}/data/digits for dataset `digits` in rabaska.toml, line 8; "
         "did you mean `digits2`?"
     )
 
@@ -220,7 +220,7 @@ def test_a_dataset_that_is_a_pipe_is_refused(write, whole):
 def test_a_dataset_that_cannot_be_there_is_refused(write, whole, path):
     folder = write(whole.replace("data/digits", path))
 
-    with pytest.raises(SettingsError, match=r"no folder .* line 7"):
+    with pytest.raises(SettingsError, match=r"no folder .* line 8"):
         check_data(load(folder))
 
 

@@ -102,6 +102,10 @@ def test_data_on_the_cluster_is_used_in_place_and_then_packed_there(campus, logi
     listed = json.loads(campus.types("data", "ls", "--on", "campus", "--json").output)
     assert [each["name"] for each in listed] == [again.output.strip(), "site:animals"]
     assert "cats and dogs; <class>/*.txt" in campus.types("clusters", "show", "campus").output
+    advice = json.loads(
+        campus.types("data", "advise", "animals", "--on", "campus", "--json").output
+    )
+    assert (advice["files"], advice["bytes"], advice["pack"]) == (3, 30, True)
 
 
 def test_a_job_packs_what_is_too_large_for_the_login_node(campus):
@@ -165,6 +169,49 @@ def test_on_this_computer_the_same_keys_work(user):
     user.types("run", "--wait")
 
     assert "read meow" in user.types("logs").output
+
+
+# Plays the command line of Globus: both endpoints are this computer, and `--recursive` is a copy.
+GLOBUS = """#!/bin/bash
+case "$1 $2" in
+  "endpoint local-id") echo 11111111-1111-1111-1111-111111111111 ;;
+  transfer*)
+    words=("$@"); from=${words[-4]#*:}; to=${words[-3]#*:}
+    mkdir -p "$to"; cp -r "$from". "$to"
+    echo '{"task_id": "22222222-2222-2222-2222-222222222222", "code": "Accepted"}' ;;
+esac
+"""
+
+
+def test_globus_brings_a_pack_and_what_arrived_is_taken_up(campus, login, monkeypatch, tmp_path):
+    program = tmp_path / "bin" / "globus"
+    program.parent.mkdir()
+    program.write_text(GLOBUS)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    data(campus, '[data.animals]\npath = "numbers"\n')
+    words = ("data", "globus", "animals", "--on", "campus")
+    assert "names no Globus endpoint" in campus.types(*words, code=3).errors
+    profile, endpoint = campus.home / "clusters" / "campus.toml", "33333333-aaaa"
+    profile.write_text(profile.read_text().replace("[reach]", f'[reach]\nglobus = "{endpoint}"'))
+
+    printed = campus.types(*words).output.split()
+    started = campus.types(*words, "--start")
+    (arrived,) = (login.home / "rabaska" / "arriving").iterdir()
+    (arrived / "shard-00000.tar").rename(tmp_path / "later")
+    under_way = campus.types(*words).errors
+    (tmp_path / "later").rename(arrived / "shard-00000.tar")
+    taken = campus.types(*words)
+    again = campus.types(*words, "--json")
+
+    assert printed[:3] == ["globus", "transfer", "--recursive"]
+    assert printed[-2].startswith("11111111-1111-1111-1111-111111111111:/")
+    assert printed[-1] == f"{endpoint}:{arrived}/"
+    assert started.output.startswith("22222222")
+    assert "is on its way to campus" in under_way
+    assert "has arrived on campus and is complete" in taken.errors
+    assert json.loads(again.output)["state"] == "there"
+    assert (login.home / "rabaska" / "packs" / arrived.name / "manifest.json").is_file()
 
 
 def _zip():

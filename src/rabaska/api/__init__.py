@@ -11,7 +11,7 @@ rabaska.fetch(ended.name)
 from rabaska.api import data
 from rabaska.api.again import delete, forget, note, rerun, resume
 from rabaska.api.cluster import clean, clusters, storage
-from rabaska.api.projects import doctor, init, pack, plan, preview, rehearse, run, shell
+from rabaska.api.projects import doctor, init, pack, plan, preview, rehearse, run, shell, use
 from rabaska.api.runs import (
     cancel,
     exec,  # noqa: A004 - the word of the command line
@@ -50,5 +50,6 @@ __all__ = [
     "status",
     "statuses",
     "storage",
+    "use",
     "wait",
 ]

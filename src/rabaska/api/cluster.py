@@ -1,22 +1,25 @@
 """Functions about a cluster: its profile, its storage, and what rabaska keeps there."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rabaska.domain.clusters import Cluster, Observations, ProfileFact
 from rabaska.journeys import clean as _clean
 from rabaska.journeys import clusters as _clusters
+from rabaska.journeys import edit_cluster as _edit
 from rabaska.journeys import storage as _storage
 from rabaska.journeys.clean import Cleaning
-from rabaska.journeys.clusters import Added
+from rabaska.journeys.clusters import Added, Removed
 from rabaska.journeys.storage import Storage
 from rabaska.records.home import home, made_home
+from rabaska.settings.default_cluster import default_cluster
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
 from rabaska.steps.connect import observations_of
 
 
 class Clusters:
-    """`rabaska clusters …`: list, show, add or check clusters; called itself, it lists them."""
+    """`rabaska clusters …`: list, show, add, check, edit, remove; called itself, it lists them."""
 
     def __call__(self) -> Sequence[Cluster]:
         return self.list()
@@ -51,15 +54,30 @@ class Clusters:
         """Compare a profile with its cluster, line by line."""
         return _clusters.check(name, made_home(), probe=probe, account=account)
 
+    def remove(self, name: str, *, force: bool = False) -> Removed:
+        """Delete a profile of yours; refused while runs there are active, unless `force`."""
+        return _clusters.remove(name, home(), force=force)
+
+    def edit(self, name: str) -> Path:
+        """Open a profile in $VISUAL or $EDITOR; replaced only if what comes back is valid."""
+        with _edit.Copy(name, made_home()) as copy:
+            copy.open_editor()
+            return copy.accept()
+
 
 clusters = Clusters()
 
 
-def storage(*, on: str = "here") -> Storage:
+def storage(*, on: str = "") -> Storage:
     """A cluster's storage, what rabaska keeps there, and when the site deletes it."""
-    return _storage.storage(on, made_home())
+    return _storage.storage(_cluster(on), made_home())
 
 
-def clean(*, on: str = "here", yes: bool = False) -> Cleaning:
+def clean(*, on: str = "", yes: bool = False) -> Cleaning:
     """What no run needs any more; it is deleted only with `yes`."""
+    on = _cluster(on)
     return _clean.clean(on, made_home()) if yes else _clean.preview(on, made_home())
+
+
+def _cluster(on: str) -> str:
+    return on or default_cluster(Path.cwd())

@@ -11,7 +11,12 @@ from typing import overload
 
 from rabaska.api.runs import Folder
 from rabaska.journeys import data as _data
+from rabaska.journeys import data_advice
+from rabaska.journeys import globus as _globus
 from rabaska.journeys.data import LocalPack, PackVerdict
+from rabaska.journeys.data_there import DataThere, data_there
+from rabaska.journeys.globus import GlobusTransfer
+from rabaska.journeys.pack_there import PackedThere, PackThereOptions, pack_there
 from rabaska.packing.pack_advice import Advice
 from rabaska.records.home import home, made_home
 from rabaska.steps.progress import SilentReporter
@@ -55,10 +60,19 @@ def ls(*, folder: Folder = ".") -> Sequence[LocalPack]: ...
 def ls(pack: str, below: str = "") -> Sequence[PackedFile]: ...
 
 
+@overload
+def ls(*, on: str) -> Sequence[DataThere]: ...
+
+
 def ls(
-    pack: str = "", below: str = "", *, folder: Folder = "."
-) -> Sequence[LocalPack] | Sequence[PackedFile]:
-    """The project's packs; or the files of one pack, or of one folder in it."""
+    pack: str = "", below: str = "", *, on: str = "", folder: Folder = "."
+) -> Sequence[LocalPack] | Sequence[PackedFile] | Sequence[DataThere]:
+    """The project's packs; or the files of one pack, or of one folder in it.
+
+    With `on`, what that cluster has: packs, downloads, and datasets of the site.
+    """
+    if on:
+        return data_there(on, home())
     if not pack:
         return _data.kept(Path(folder).absolute(), home())
     entries = _data.entries(_data.pack_called(pack, home()), below)
@@ -66,6 +80,30 @@ def ls(
         PackedFile(os.fsdecode(entry.name), entry.size, os.fsdecode(entry.target))
         for entry in entries
     ]
+
+
+def pack(
+    *datasets: str, on: str, again: bool = False, job: bool | None = None, folder: Folder = "."
+) -> Sequence[PackedThere]:
+    """Pack datasets where they are: on the cluster, if `at`, `url` or `fetch` names them.
+
+    `job` packs in a job, or, if it is false, at once; by default a job packs what is too large.
+    """
+    options = PackThereOptions(again, job)
+    return pack_there(Path(folder).absolute(), datasets, on, made_home(), SilentReporter(), options)
+
+
+def globus(
+    dataset: str, *, on: str, start: bool = False, endpoint: str = "", folder: Folder = "."
+) -> GlobusTransfer:
+    """Take up the pack of a dataset that Globus brought; else the command that brings it.
+
+    `start` begins the transfer. `endpoint` is this computer's, `--from` on the command line.
+    """
+    return _globus.globus(
+        Path(folder).absolute(), dataset, on, made_home(), SilentReporter(),
+        start=start, endpoint=endpoint,
+    )  # fmt: skip
 
 
 def cat(pack: str, name: str) -> bytes:
@@ -80,5 +118,10 @@ def extract(pack: str, *names: str, into: Folder = ".") -> int:
 
 
 def advise(folder: Folder, *, on: str = "") -> Advice:
-    """Measure a folder: whether packing it pays, and how the program should read it."""
-    return _data.advise(Path(folder), made_home(), on)
+    """Measure a folder: whether packing it pays, and how the program should read it.
+
+    With `on`, the name of a dataset that is on that cluster may be given instead.
+    """
+    if on and not Path(folder).is_dir():
+        return data_advice.advise_there(str(folder), Path.cwd(), made_home(), on)
+    return data_advice.advise(Path(folder), made_home(), on)

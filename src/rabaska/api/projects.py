@@ -1,4 +1,4 @@
-"""Functions about a project: init, pack, run, rehearse, shell, plan, doctor."""
+"""Functions about a project: init, pack, run, rehearse, shell, plan, doctor, use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,12 +15,14 @@ from rabaska.journeys import plan as _plan
 from rabaska.journeys import rehearse as _rehearse
 from rabaska.journeys import run as _run
 from rabaska.journeys import shell as _shell
+from rabaska.journeys import use as _use
 from rabaska.journeys.doctor import Diagnosis
 from rabaska.journeys.init import Proposal
 from rabaska.journeys.plan import PlanOptions, Plans
 from rabaska.journeys.rehearse import Rehearsal, RehearsalOptions
 from rabaska.packing.make_pack import Pack
 from rabaska.records.home import home, made_home
+from rabaska.settings.default_cluster import default_cluster
 from rabaska.settings.project_file import check_command, load
 from rabaska.steps.new_run import Submitted
 from rabaska.steps.plan_run import PlannedRun
@@ -44,7 +46,7 @@ def pack(folder: Folder = ".") -> tuple[Pack, ...]:
 def run(
     folder: Folder = ".",
     *,
-    on: str = "here",
+    on: str = "",
     arguments: Sequence[str] = (),
     overrides: Overrides | None = None,
     doctor: bool = True,
@@ -59,6 +61,7 @@ def run(
     `arguments` go to the program, as words after `--` do. `overrides` holds keys of
     rabaska.toml: `{"resources.walltime": "2h", "chain.jobs": 4}`.
     """
+    on = _cluster(folder, on)
     project = _project(folder, on, arguments, overrides)
     labels = Labels(note, tuple(tags))
     return _run.run(project, on, made_home(), advise=doctor, anyway=anyway, labels=labels)
@@ -67,12 +70,13 @@ def run(
 def preview(
     folder: Folder = ".",
     *,
-    on: str = "here",
+    on: str = "",
     arguments: Sequence[str] = (),
     overrides: Overrides | None = None,
     doctor: bool = True,
 ) -> PlannedRun:
     """What `run` would submit, with nothing sent or written: `rabaska run --dry-run`."""
+    on = _cluster(folder, on)
     project = _project(folder, on, arguments, overrides)
     return _run.preview(project, on, home(), advise=doctor)
 
@@ -80,7 +84,7 @@ def preview(
 def rehearse(
     folder: Folder = ".",
     *,
-    on: str = "here",
+    on: str = "",
     arguments: Sequence[str] = (),
     cuts: int = 4,
     minutes: float = 5.0,
@@ -90,6 +94,7 @@ def rehearse(
 
     `minutes` is the longest that a job may take: `--for` on the command line.
     """
+    on = _cluster(folder, on)
     options = RehearsalOptions(cuts=cuts, limit=timedelta(minutes=minutes), seed=seed)
     return _rehearse.rehearse(_project(folder, on, arguments), on, made_home(), options)
 
@@ -97,7 +102,7 @@ def rehearse(
 def shell(
     folder: Folder = ".",
     *,
-    on: str = "here",
+    on: str = "",
     command: Sequence[str] = (),
     overrides: Overrides | None = None,
 ) -> int:
@@ -105,6 +110,7 @@ def shell(
 
     It uses the terminal of this process: its input, its output and its errors.
     """
+    on = _cluster(folder, on)
     project = _project(folder, on, overrides=overrides)
     return _shell.shell(
         project, on, made_home(), SilentReporter(), words=command, terminal=has_terminal()
@@ -137,15 +143,26 @@ def plan(
 
 
 def doctor(
-    folder: Folder = ".", *, on: str = "here", fix: bool = False, offline: bool = False
+    folder: Folder = ".", *, on: str = "", fix: bool = False, offline: bool = False
 ) -> Diagnosis:
     """What would make a run of the project fail; with `fix`, what is left after safe repairs."""
+    on = _cluster(folder, on)
     project = _project(folder, on)
     diagnosis = _doctor.diagnose(project, on, made_home(), offline=offline)
     if not fix:
         return diagnosis
     _doctor.repair(project, diagnosis.found)
     return replace(diagnosis, found=tuple(one for one in diagnosis.found if not one.safe_fix))
+
+
+def use(name: str = "", *, folder: Folder = ".") -> str:
+    """The project's default cluster, after it was set to `name` where one is given."""
+    return _use.use(Path(folder).absolute(), home(), name)
+
+
+def _cluster(folder: Folder, on: str) -> str:
+    """The cluster that is meant; the project's own where nobody names one."""
+    return on or default_cluster(Path(folder).absolute())
 
 
 def _project(

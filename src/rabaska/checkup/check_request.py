@@ -86,7 +86,7 @@ def _queue(subject: Subject) -> Iterator[Finding]:
     near = difflib.get_close_matches(queue, names, n=1)
     yield Finding(
         "cluster.queue",
-        f"the profile has no queue `{queue}`",
+        f"{cluster.name} has no queue `{queue}`",
         _where(subject, "queue"),
         "sbatch and qsub refuse jobs for a queue that does not exist",
         f"did you mean {near[0]}? Write {own_line(subject, '', 'queue', near[0])}"

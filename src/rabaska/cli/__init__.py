@@ -47,7 +47,8 @@ GROUPS = {
         "clean": ("rabaska.cli.storage", "Delete what no run needs any more."),
     },
     "Clusters": {
-        "clusters": ("rabaska.cli.clusters", "List, show, add or check clusters."),
+        "clusters": ("rabaska.cli.clusters", "List, show, add, edit or remove clusters."),
+        "use": ("rabaska.cli.use", "Set the project's default cluster."),
     },
     "Shell": {
         "completion": ("rabaska.cli.commands", "Print the completion script for a shell."),

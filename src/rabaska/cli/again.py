@@ -9,6 +9,7 @@ from rabaska.cli import terminal
 from rabaska.cli.find_run import chosen_run, run_and_goal
 from rabaska.cli.options import (
     Command,
+    WithArguments,
     complete_cluster,
     jobs_option,
     json_option,
@@ -72,7 +73,7 @@ def resume(run: str, *, on: str, jobs: int | None, as_json: bool, **changes: Any
         terminal.note(f"run {record.name}: resumed, id {resumed.job_id}")
 
 
-@click.command()
+@click.command(cls=WithArguments)
 @run_argument
 @click.option(
     "--with-code",
@@ -84,7 +85,7 @@ def resume(run: str, *, on: str, jobs: int | None, as_json: bool, **changes: Any
 @click.option(
     "--from-checkpoint", is_flag=True, help="Start from its newest checkpoint, with its results."
 )
-@_goal_option("Run on this cluster instead.")
+@_goal_option("Run on this cluster; or where the run is, if this computer does not know it.")
 @jobs_option("How many jobs to submit; default: as many as before.")
 @_change_options
 @label_options
@@ -118,16 +119,16 @@ def rerun(
     from rabaska.journeys import rerun as journey
     from rabaska.steps.carry_like import RerunOptions
 
+    record, goal = run_and_goal(run, on) if run else (chosen_run(""), on)
     options = RerunOptions(
         arguments=extra,
         new_code=with_code == "new",
         from_checkpoint=from_checkpoint,
-        on=on,
+        on=goal,
         changes=read_changes(**changes),
         jobs=jobs,
         labels=Labels(note, tags),
     )
-    record = chosen_run(run)
     with terminal.steps(quiet=quiet or as_json) as reporter:
         if dry_run:
             found = journey.compare(record, home(), options, reporter)

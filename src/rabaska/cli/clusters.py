@@ -1,8 +1,9 @@
-"""Commands about clusters: list, show, add, check."""
+"""Commands about clusters: list, show, add, check, edit, remove."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +28,10 @@ from rabaska.views.clusters import (
     profile_view,
 )
 
+if TYPE_CHECKING:
+    from rabaska.errors import SettingsError
+    from rabaska.journeys.edit_cluster import Copy
+
 _account = click.option(
     "--account", default="", help="The account to charge for the job of --probe."
 )
@@ -35,7 +40,7 @@ _account = click.option(
 @click.group(invoke_without_command=True)
 @click.pass_context
 def clusters(ctx: click.Context) -> None:
-    """List the clusters that rabaska knows; show, add or check one."""
+    """List the clusters that rabaska knows; show, add, check, edit or remove one."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_clusters)
 
@@ -144,6 +149,72 @@ def check_cluster(name: str, *, probe: bool, account: str, as_json: bool) -> int
         colours = terminal.colours_wanted()
         terminal.data("\n".join(columns(rows, COMPARISON_HEADINGS, colours=colours)))
     return int(any(fact.verdict == "differs" for fact in facts))
+
+
+@clusters.command("edit")
+@_name
+def edit_cluster(name: str) -> None:
+    """Edit a cluster's profile in $VISUAL or $EDITOR.
+
+    A copy is edited. It replaces the profile only if it is valid; else its mistakes are shown, and
+    the editor can be opened again. Of a profile that comes with rabaska, you get one of your own.
+    """
+    from rabaska.errors import SettingsError
+    from rabaska.journeys.edit_cluster import Copy
+
+    with Copy(name, home()) as copy:
+        while True:
+            copy.open_editor()
+            if not copy.is_changed:
+                terminal.note("nothing was changed")
+                return
+            try:
+                file = copy.accept()
+            except SettingsError as problem:
+                _offer_again(copy, problem)
+            else:
+                terminal.note(f"wrote {file}; `rabaska clusters check {name}` compares it")
+                return
+
+
+def _offer_again(copy: "Copy", problem: "SettingsError") -> None:
+    """Show the mistake; raise it unless somebody wants the editor again."""
+    if sys.stdin.isatty():
+        terminal.error(problem)
+        if click.confirm("edit it again?", default=True, err=True):
+            return
+    kept = copy.set_aside()
+    problem.hint = f"the profile was not changed; what you wrote is in {kept}"
+    raise problem
+
+
+@clusters.command("remove")
+@_name
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+@click.option("--force", is_flag=True, help="Remove it though runs there are active.")
+@json_option
+def remove_cluster(name: str, *, yes: bool, force: bool, as_json: bool) -> None:
+    """Remove a cluster's profile; nothing on the cluster is deleted."""
+    from rabaska.errors import WrongUse
+    from rabaska.journeys.clusters import remove
+
+    if not yes:
+        if not sys.stdin.isatty():
+            raise WrongUse(
+                "nothing was removed",
+                why="nobody is there to agree",
+                hint="`--yes` removes it at once",
+            )
+        click.confirm(f"remove the profile of {name}?", abort=True, err=True)
+    removed = remove(name, home(), force=force)
+    if as_json:
+        terminal.json(removed)
+        return
+    more = "; the profile that comes with rabaska is used again" if removed.built_in else ""
+    terminal.note(f"removed {removed.file}{more}")
+    if removed.forgotten:
+        runs = f"dropped from the list, their folders stay there: {', '.join(removed.forgotten)}"
+        terminal.note(runs)
 
 
 def _comparison(row: ComparisonRow) -> tuple[object, ...]:

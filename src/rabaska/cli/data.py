@@ -13,9 +13,11 @@ from rabaska.cli.text import columns
 from rabaska.domain.amounts import say_seconds, say_size
 from rabaska.errors import DamagedPack
 from rabaska.journeys import data as journey
+from rabaska.journeys import data_advice
 from rabaska.node.data.pack_format import FOLDER, LINK
 from rabaska.packing.pack_advice import Advice
 from rabaska.records.home import home
+from rabaska.settings.project_file import is_in_project
 from rabaska.steps.progress import Reporter
 from rabaska.views.words import counted
 
@@ -28,6 +30,7 @@ def data() -> None:
 
 
 data.add_command(data_on_cluster.pack_data)
+data.add_command(data_on_cluster.globus_data)
 
 
 def _complete_pack(
@@ -164,7 +167,7 @@ def extract(pack: str, names: tuple[str, ...], *, into: Path, quiet: bool) -> No
 
 
 @data.command("advise")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", metavar="FOLDER | DATASET", type=click.Path(path_type=Path))
 @click.option(
     "--on", default="", metavar="CLUSTER", help="Also measure the storage of this cluster."
 )
@@ -173,22 +176,27 @@ def advise(folder: Path, *, on: str, as_json: bool) -> None:
     """Measure whether packing a folder is worth it.
 
     Also says how the program should read it. Disks are measured with a few megabytes, which are
-    deleted afterwards.
+    deleted afterwards. With --on, a dataset that is on that cluster (`at`) is measured there.
     """
-    advice = journey.advise(folder, home(), on)
+    if folder.is_dir():
+        advice = data_advice.advise(folder, home(), on)
+    elif on and is_in_project(Path.cwd()):
+        advice = data_advice.advise_there(str(folder), Path.cwd(), home(), on)
+    else:
+        raise click.BadParameter(f"there is no folder `{folder}`", param_hint="FOLDER")
     if as_json:
         terminal.json(advice)
         return
-    for line in _sentences(advice, on):
+    for line in _sentences(advice, on, there=not folder.is_dir()):
         terminal.data(line)
 
 
-def _sentences(advice: Advice, on: str) -> Iterator[str]:
-    mean = advice.bytes // advice.files
+def _sentences(advice: Advice, on: str, *, there: bool) -> Iterator[str]:
+    mean, where = advice.bytes // advice.files, f"on {on}" if there else "here"
     files = counted(advice.files, "file")
     yield f"{files}, about {say_size(advice.bytes)}, {say_size(mean)} each"
     yield (
-        f"reading them one by one takes {say_seconds(advice.read_as_files)} here, "
+        f"reading them one by one takes {say_seconds(advice.read_as_files)} {where}, "
         f"as shards about {say_seconds(advice.read_as_shards)}"
     )
     if advice.tiers:
@@ -198,6 +206,8 @@ def _sentences(advice: Advice, on: str) -> Iterator[str]:
         yield f'pack it, and use `as = "{advice.mode}"`'
     else:
         yield "do not pack it for speed: its files are few and large"
+    if there:
+        return  # nothing of it is sent
     if advice.compresses:
         yield f"it compresses to {advice.shrinks_to:.0%}: let ssh compress it during the transfer"
     else:

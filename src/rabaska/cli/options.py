@@ -1,6 +1,7 @@
 """Arguments and options that several commands share."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -33,12 +34,20 @@ def run_argument(command: Command) -> Command:
 def on_option(command: Command) -> Command:
     return click.option(
         "--on",
-        default="here",
-        show_default=True,
+        default="",
         metavar="CLUSTER",
         shell_complete=complete_cluster,
-        help="The cluster; `here` is this computer.",
+        callback=_project_cluster,
+        help="The cluster; `here` is this computer. Default: what `rabaska use` set, else here.",
     )(command)
+
+
+def _project_cluster(_ctx: click.Context, _param: click.Parameter, typed: str) -> str:
+    if typed:
+        return typed
+    from rabaska.settings.default_cluster import default_cluster
+
+    return default_cluster(Path.cwd())
 
 
 def found_on_option(command: Command) -> Command:
@@ -62,6 +71,16 @@ class Renamed(click.Option):
         super().add_to_parser(parser, ctx)
         flag = {"action": "store_const", "const": True} if self.is_flag else {}
         parser.add_option(obj=self, opts=[self._old], dest=self.name, **flag)
+
+
+class WithArguments(click.Command):
+    """A command whose words after `--` go to `extra`, also where no RUN is before them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        place = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(ctx, args[:place])
+        ctx.params["extra"] = (*ctx.params.get("extra", ()), *args[place + 1 :])
+        return rest
 
 
 def jobs_option(text: str) -> Callable[[Command], Command]:

@@ -170,9 +170,8 @@ def fetch(
     if as_json:
         terminal.json(fetched)
     else:
-        came = fetched.files - fetched.own_files
-        ours = counted(fetched.own_files, "record")
-        terminal.note(f"{counted(came, 'new file')} of {fetched.run}, and {ours} of rabaska, in")
+        came = fetched.files - fetched.own_files  # logs and records come too
+        terminal.note(f"{counted(came, 'new file')} of {fetched.run} in")
         terminal.data(str(fetched.folder))
     fetch_journey.refuse_incomplete(fetched)
 

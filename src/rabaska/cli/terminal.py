@@ -15,7 +15,7 @@ from rabaska.cli import render_status
 from rabaska.cli.text import HarmlessLog, harmless, painted, plain
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import RabaskaError
-from rabaska.node.record.phases import TRAINING
+from rabaska.node.record.phase_names import TRAINING
 from rabaska.views.runs import run_view
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rabaska.steps.plan_run import PlannedRun
 
 _WIDTH_WITHOUT_TERMINAL = 160
+_LONG_WAIT = 10.0  # seconds in the queue that are worth a line
 
 
 def console(*, errors: bool = False) -> "Console":
@@ -168,6 +169,7 @@ class Following:
     def __init__(self) -> None:
         self._spinner: Any = None
         self._printed: set[tuple[int, str]] = set()
+        self._phases = PhaseLines()
         self._trouble = ""
 
     def __call__(self, run: RunStatus) -> None:
@@ -176,6 +178,8 @@ class Following:
             if (event.job, event.event) not in self._printed:
                 self._printed.add((event.job, event.event))
                 note(event.text)
+        if run.waiting and run.now - (run.waiting.since or run.now) > _LONG_WAIT:
+            self._phases(run)
         if run.state is RunState.UNKNOWN and run.reason != self._trouble:
             note(f"note: {run.reason}; trying again")
         self._trouble = run.reason if run.state is RunState.UNKNOWN else ""

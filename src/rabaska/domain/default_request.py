@@ -36,11 +36,11 @@ BOTH = frozenset({"cores", "memory"})
 
 
 def pick(
-    project: Project, cluster: Cluster, needs: ProgramNeeds, plain: AbstractSet[str] = BOTH
+    project: Project, cluster: Cluster, needs: ProgramNeeds, shares: AbstractSet[str] = BOTH
 ) -> Picked:
     """What was left out, filled in so that the cluster grants it; what was written stays.
 
-    `plain` are those of cores and memory that its scheduler has a word of its own for.
+    Of cores and memory, `shares` are picked: where a job gets little unless it asks.
     """
     if cluster.is_here or not project.left_out:
         return Picked(project)
@@ -50,7 +50,7 @@ def pick(
         return _with_limit_of_usual(project, cluster, of_gpus)
     project, of_queue = _with_queue(project, cluster, queue)
     project, of_time = _with_time(project, cluster, queue)
-    project, of_node = _with_share(project, cluster, queue, plain)
+    project, of_node = _with_share(project, cluster, queue, shares)
     return Picked(project, (*of_queue, *of_time, *of_gpus, *of_node))
 
 
@@ -156,7 +156,7 @@ def _with_time(
     granted = max(granted, shortest) if shortest else granted
     why = ""
     if granted < wanted:
-        why = f" (the limit of {queue.name})"
+        why = " (its limit)" if cluster.names_queue else f" (the limit of {queue.name})"
     elif granted > wanted:
         why = " (the least that is accepted)"
     resources = replace(project.resources, walltime=granted)
@@ -164,28 +164,25 @@ def _with_time(
 
 
 def _with_share(
-    project: Project, cluster: Cluster, queue: Partition, plain: AbstractSet[str]
+    project: Project, cluster: Cluster, queue: Partition, shares: AbstractSet[str]
 ) -> tuple[Project, tuple[str, ...]]:
     """Cores and memory: what goes with the GPUs, or a small part of a node."""
     resources = project.resources
     if resources.exclusive or queue.whole_nodes or cluster.whole_nodes:
         return project, ()
     words = []
-    plain = plain & project.left_out
+    shares = shares & project.left_out
     of_node = share_of_cores(queue, resources.gpus, resources.tasks)
-    if "cores" in plain and cluster.names_cores and of_node >= resources.tasks:
+    if "cores" in shares and cluster.names_cores and of_node >= resources.tasks:
         resources = replace(resources, cores=of_node // resources.tasks)
         words.append(say_count(of_node, "core"))
-    if "memory" in plain and (memory := share_of_memory(queue, resources.gpus)):
+    if "memory" in shares and (memory := share_of_memory(queue, resources.gpus)):
         resources = replace(resources, memory=memory)
         words.append(say_size(memory))
     if not words:
         return project, ()
-    goes_with = say_count(resources.gpus, "GPU") if resources.gpus else ""
     why = (
-        f"what goes with {goes_with} of {queue.name}"
-        if goes_with
-        else f"part of a node of {queue.name}"
+        f"what goes with {say_count(resources.gpus, 'GPU')}" if resources.gpus else "part of a node"
     )
     picked = f"{' and '.join(words)} ({why})"
     return replace(project, resources=resources), (picked,)

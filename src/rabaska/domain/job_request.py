@@ -43,7 +43,11 @@ def meant_partition(project: Project, cluster: Cluster) -> Partition | None:
         alike = len({partition.called for partition in fitting}) == 1
         return next(iter(unnamed or (fitting if alike else ())), None)
     usual = cluster.partition("")
-    return usual if usual and usual.takes(resources.gpus) else None
+    if usual and usual.takes(resources.gpus):
+        return usual
+    # Where the site chooses by itself, the only kind of node that takes such jobs is meant.
+    of_kind = [each for each in cluster.partitions if each.takes(resources.gpus)]
+    return of_kind[0] if len(of_kind) == 1 and not cluster.names_queue else None
 
 
 def _gpu_names(partition: Partition) -> tuple[str, str]:

@@ -169,6 +169,8 @@ class Capabilities:
     # in the list, from 0. "" where nothing does.
     reach: str = ""
     dependency_over: str = ""  # said of a job that waits for one that is over or forgotten: pattern
+    # Of cores and memory, what a job gets little of unless it asks. Others leave it to the site.
+    shares: tuple[str, ...] = ()
     several_by: str = ""  # the native option without which a job has one node
     # Options by which a run's jobs, their ids and their logs are found, so that no user gives them.
     # `-N` stands for `-Nname` too, unless they are whole words.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-KINDS = ("packs", "code", "envs", "node", "downloads", "runs")
+KINDS = ("packs", "code", "envs", "node", "downloads", "arriving", "runs")
 _LEFT_OVER = timedelta(days=1)  # after which something half written, or unused, was given up
 _OLD = timedelta(days=30)  # for a run
 _DAYS = {"d": 1, "day": 1, "w": 7, "week": 7, "month": 30}
@@ -24,7 +24,7 @@ class StoredItem:
     @property
     def stem(self) -> str:
         """Its digest or name, as the plans and scripts of runs spell it."""
-        whole = self.kind in ("packs", "downloads")
+        whole = self.kind in ("packs", "downloads", "arriving")
         return self.name if whole else self.name.partition(".")[0]
 
     @property

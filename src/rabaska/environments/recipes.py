@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,27 +10,16 @@ from typing import Any
 from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.domain.shell_words import expanding
 from rabaska.environments import containers
+from rabaska.environments.job_lines import (
+    FAILED,
+    FOLDER,
+    BuildSite,
+    failure,
+    in_job,
+    kept_on_node,
+    or_failed,
+)
 from rabaska.node.environment.check_wheels import BY_HAND, NEEDS_PIP, VENV, VIRTUALENV
-
-# Read by the node side: a job whose environment failed ends at once and says so.
-FAILED = "RABASKA_SETUP_FAILED"
-FOLDER = "RABASKA_ENV"
-SPACE = "RABASKA_SPACE"  # the job's own folder on its node, which the agent uses and removes
-
-
-@dataclass(frozen=True)
-class BuildSite:
-    """What a recipe must know of the cluster it is used on."""
-
-    envs: str  # the folder where environments are kept
-    local: str = ""  # node-local space inside a job, as a shell expression
-    modules: tuple[str, ...] = ()  # loaded before every environment
-    wheelhouse: tuple[str, ...] = ()  # folders of wheels that the site keeps
-    every_node: str = ""  # words that run a command once on each node of a job; "": one node
-    program: tuple[str, ...] = ("rabaska",)  # the words that start our node side
-    local_is_shared: bool = False  # whether all jobs of a user find the same node-local folder
-    search_path: str = ""  # the folder of the submitting shell's `python`, where jobs can see it
-    here: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,9 +73,9 @@ def environment(
 def _environment(
     recipe: EnvironmentRecipe, site: BuildSite, built: BuiltEnvironment | None
 ) -> Environment:
-    before = [*_modules(recipe, site, _tell), *_variables(recipe)]
+    before = [*_modules(recipe, site, failure), *_variables(recipe)]
     if recipe.kind == "activate":
-        return Environment(setup=(*before, *_or_failed([activation(recipe.path)])))
+        return Environment(setup=(*before, *or_failed([activation(recipe.path)])))
     if recipe.kind == "virtualenv" and builds_once(recipe, site):
         folder = f"{site.envs}/{digest(recipe, site)}"
         setup = (*before, f"source {shlex.quote(folder + '/bin/activate')}")
@@ -95,15 +83,19 @@ def _environment(
         return Environment(setup=setup, build=build, folder=folder)
     if recipe.kind == "virtualenv":
         steps = _virtualenv_steps(recipe, site, built or BuiltEnvironment())
-        return Environment(setup=(*before, *_in_job(site, steps, _ACTIVATE)))
+        if site.local_is_shared and not site.every_node:
+            return Environment(
+                setup=(*before, *kept_on_node(digest(recipe, site), _ACTIVATE, site, steps))
+            )
+        return Environment(setup=(*before, *in_job(site, steps, _ACTIVATE)))
     if recipe.kind == "conda":
         usual = BuiltEnvironment(archive=f"{site.envs}/{digest(recipe, site)}.tar", relocate=True)
         steps, use = _unpacking_steps(built or usual, site), _use(built or usual)
-        return Environment(setup=(*before, *_in_job(site, steps, use)))
+        return Environment(setup=(*before, *in_job(site, steps, use)))
     if recipe.kind == "packed":
         built = built or BuiltEnvironment(archive=f"{site.envs}/PACKED.tar")
         return Environment(
-            setup=(*before, *_in_job(site, _unpacking_steps(built, site), _use(built)))
+            setup=(*before, *in_job(site, _unpacking_steps(built, site), _use(built)))
         )
     if recipe.kind == "container":
         image = built.archive if built else containers.place(recipe, site.envs)
@@ -149,10 +141,6 @@ def _all_modules(recipe: EnvironmentRecipe, site: BuildSite) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*site.modules, *recipe.modules)))
 
 
-def _tell(what: str) -> str:
-    return f"export {FAILED}={shlex.quote(what)}"
-
-
 def _modules(
     recipe: EnvironmentRecipe, site: BuildSite, when_refused: Callable[[str], str]
 ) -> list[str]:
@@ -193,7 +181,8 @@ def _virtualenv_steps(
         places.append(wheels)
     pins = shlex.quote(f"{site.envs}/{digest(recipe, site)}.txt")
     links = "".join(f" --find-links={place}" for place in places)
-    install = f"pip install --quiet --no-index{links} -r {pins}"
+    told = shlex.join([*site.program, "install"])
+    install = f'{told} "${FOLDER}" -- pip install --quiet --no-index{links} -r {pins}'
     return [f'{make} "${FOLDER}"', *unpack, _ACTIVATE, install]
 
 
@@ -232,34 +221,6 @@ def _use(built: BuiltEnvironment) -> str:
         return _ACTIVATE
     # Its own `activate` names the folder it was made in.
     return f'export VIRTUAL_ENV="${FOLDER}" PATH="${FOLDER}/bin:$PATH"'
-
-
-def _in_job(site: BuildSite, steps: list[str], use: str) -> list[str]:
-    """The steps as somebody would type them, on each node of the job where there are several."""
-    space = shlex.join([*site.program, "job-folder"])
-    agreed = " --all-nodes" if site.every_node and site.local_is_shared else ""
-    where = [
-        f'{SPACE}="$({space} --owner $${agreed} {_word(site.local)})" &&',
-        f'export {SPACE} {FOLDER}="${SPACE}/env" &&',
-    ]
-    if not site.every_node:
-        own = steps if use in steps else [*steps, use]
-        return [*where, *_or_failed(own)]
-    enter = f'{space} --at "${SPACE}"'
-    on_every_node = [f"{site.every_node} bash -e <<END &&", enter, *steps, "END"]
-    return [*where, *on_every_node, *_or_failed([use])]
-
-
-def _or_failed(steps: list[str]) -> list[str]:
-    """The steps one after another, up to the first that fails; the agent is told of it."""
-    joined = [f"{step} &&" for step in steps[:-1]]
-    return [*joined, f"{steps[-1]} ||", f"  {_tell('its environment could not be made')}"]
-
-
-def _word(local: str) -> str:
-    """Node-local space as a word; empty where a site names none, or leaves it empty."""
-    variable = re.fullmatch(r"\$\{(\w+)(?::-)?\}", local)
-    return expanding(f"${variable[1]}" if variable else local) if local else '""'
 
 
 def _build_script(

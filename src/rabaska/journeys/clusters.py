@@ -1,16 +1,19 @@
 """Explore: look at a cluster, write its profile, and hold a profile against the cluster."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rabaska import schedulers
 from rabaska.domain.clusters import Cluster, ProfileFact
-from rabaska.errors import WrongUse
+from rabaska.errors import RabaskaError, WrongUse
 from rabaska.node import files
 from rabaska.records.home import Home
-from rabaska.settings.profiles import load_cluster
+from rabaska.records.run_index import RunRecord, forget, remembered
+from rabaska.settings.profile_files import profile_files
+from rabaska.settings.profiles import load_cluster, unknown
 from rabaska.sites import profile_text, questions
 from rabaska.sites.questions import SiteAnswer
 from rabaska.sites.site_facts import Site
@@ -22,6 +25,7 @@ from rabaska.steps.probe_site import (
     profile_questions,
     read_site,
 )
+from rabaska.steps.query_status import statuses
 from rabaska.steps.trial_jobs import probe as run_probe
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
@@ -119,3 +123,61 @@ def check(name: str, home: Home, *, probe: bool = False, account: str = "") -> l
     if probe:
         answers |= run_probe(cluster, account)
     return list(keep_observations(cluster, answers, home).facts)
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A profile that was deleted."""
+
+    name: str
+    file: Path
+    built_in: bool  # whether a profile of that name that comes with rabaska holds now
+    forgotten: tuple[str, ...]  # runs there, which the list no longer has
+
+
+def remove(name: str, home: Home, *, force: bool = False) -> Removed:
+    """Delete a profile of the user's, and drop runs that nothing could reach any more.
+
+    WrongUse while a run there is not over, or nobody can tell; unless `force`.
+    """
+    file, built_in = _own_profile(name, home)
+    runs = [record for record in remembered(home.runs) if record.cluster == name]
+    if runs and not force:
+        _refuse_active(name, runs, home)
+    file.unlink()
+    if not built_in:
+        for record in runs:
+            forget(home.runs, record)
+    gone = () if built_in else tuple(record.name for record in runs)
+    return Removed(name, file, built_in, gone)
+
+
+def _own_profile(name: str, home: Home) -> tuple[Path, bool]:
+    """The user's own profile of that name, and whether rabaska brings one as well."""
+    known, built_in = profile_files(home.profiles), profile_files(None)
+    if name not in known:
+        raise unknown(name, known)
+    if known[name].parent != home.profiles:
+        raise WrongUse(
+            f"{name} cannot be removed",
+            why="its profile comes with rabaska",
+            hint=f"`rabaska clusters edit {name}` makes a copy of your own",
+        )
+    return known[name], name in built_in
+
+
+def _refuse_active(name: str, runs: Sequence[RunRecord], home: Home) -> None:
+    hint = f"`rabaska clusters remove {name} --force` removes the profile all the same"
+    try:
+        told = statuses(runs, home, explained=False)
+    except RabaskaError as problem:
+        raise WrongUse(
+            f"whether runs on {name} are over could not be found out", why=problem.what, hint=hint
+        ) from problem
+    active = [f"{run.name} ({run.state.value})" for run in told if not run.state.over]
+    if active:
+        raise WrongUse(
+            f"runs on {name} are not over: {', '.join(active)}",
+            why="nothing could follow, fetch or cancel them without its profile",
+            hint=f"`rabaska cancel` ends them; {hint}",
+        )

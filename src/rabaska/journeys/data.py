@@ -3,23 +3,20 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from rabaska.domain import untrusted
-from rabaska.domain.data_placement import TierSpeed, best_mode, place
 from rabaska.domain.projects import Dataset
 from rabaska.errors import DamagedPack, DatasetError, SettingsError, WrongUse
 from rabaska.journeys.pack import pack_dataset
 from rabaska.node import partial_folder, private_files
-from rabaska.node.data import pack_files, pack_format, storage_speed
+from rabaska.node.data import pack_files, pack_format
 from rabaska.node.data import verify as verify_pack
 from rabaska.node.data.pack_format import MANIFEST, Entry
 from rabaska.node.files import PARTIAL
-from rabaska.packing.pack_advice import Advice
-from rabaska.packing.pack_advice import advise as measured
 from rabaska.packing.pack_cache import complete_manifest
 from rabaska.records.home import Home
 from rabaska.remote.local_disk import unwritable
@@ -27,18 +24,6 @@ from rabaska.settings.project_file import find, load
 from rabaska.steps.carry import parcel_of
 from rabaska.steps.connect import ConnectedCluster, connect
 from rabaska.steps.progress import Reporter, progress_of
-
-# What the node side answers; see `measure` there.
-_MEASURED = {
-    "path?": str,
-    "free?": int,
-    "files?": (int, None),
-    "write?": float,
-    "read?": float,
-    "seconds_to_make?": untrusted.TIME,
-    "seconds_to_read?": untrusted.TIME,
-    "why?": str,
-}
 
 
 @dataclass(frozen=True)
@@ -127,7 +112,7 @@ def verify_on(packs: Sequence[Path], on: str, home: Home) -> list[PackVerdict]:
     """The same for the copies of these packs that a cluster has."""
     cluster = connect(on, home)
     copies = [f"{cluster.store}/packs/{pack.name}" for pack in packs]
-    answers = [_query(cluster, ([str], None), "verify", copy) for copy in copies]
+    answers = [query(cluster, ([str], None), "verify", copy) for copy in copies]
     if packs and all(problems is None for problems in answers):
         raise WrongUse(
             f"{on} has no copy of {' or '.join(pack.name for pack in packs)}",
@@ -211,44 +196,7 @@ def extract(pack: Path, names: Sequence[str], target: Path, reporter: Reporter) 
             raise unwritable(problem, target, "choose another one with `--into`") from problem
 
 
-def advise(folder: Path, home: Home, on: str = "") -> Advice:
-    """What was measured of a folder, of this disk and, with `on`, of a cluster's storage."""
-    home.store.mkdir(parents=True, exist_ok=True)
-    advice = measured(folder, storage_speed.measured(os.fspath(home.store))["read"])
-    return _for_cluster(advice, connect(on, home)) if on else advice
-
-
-def _for_cluster(advice: Advice, cluster: ConnectedCluster) -> Advice:
-    """The same with the figures of a cluster, whose storage decides there."""
-    tiers, queue = _tiers(cluster), cluster.cluster.partition("")
-    memory = queue.memory_per_gpu if queue else 0
-    (placed,) = place([("it", advice.bytes)], cluster.cluster, queue, memory)
-    speeds = {tier.path: tier for tier in tiers if not tier.why}
-    shared = speeds.get(cluster.store)
-    return replace(
-        advice,
-        pack=shared.packing_pays(advice.dataset) if shared else advice.pack,
-        mode=best_mode(advice.dataset, speeds.get(placed.read)),
-        tiers=tiers,
-        tier=placed.read,
-        why=placed.why,
-    )
-
-
-def _tiers(cluster: ConnectedCluster) -> tuple[TierSpeed, ...]:
-    """Every storage of a cluster that its login node can reach, measured in one round trip."""
-    local = cluster.cluster.local_space or cluster.scheduler.in_job().local_space
-    folders = {"store": cluster.store, "node": local, **cluster.cluster.tiers}
-    words = [f"{name}={path}" for name, path in folders.items() if path]
-    answer = _query(cluster, {str: _MEASURED}, "measure", *words)
-    names = {field.name for field in fields(TierSpeed)} - {"tier"}
-    return tuple(
-        TierSpeed(tier=name, **{key: figures[key] for key in names & figures.keys()})
-        for name, figures in answer.items()
-    )
-
-
-def _query(cluster: ConnectedCluster, shape: untrusted.Shape, *words: str) -> Any:
+def query(cluster: ConnectedCluster, shape: untrusted.Shape, *words: str) -> Any:
     try:
         return untrusted.read(cluster.ask(*words).output, shape)
     except untrusted.Unexpected as problem:

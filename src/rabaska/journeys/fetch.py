@@ -74,6 +74,7 @@ def _free(folder: Path, record: RunRecord) -> Path:
 
 _SHOWN = 5  # names in one sentence
 _NOT_BROUGHT = ("carried/*", "kept/*", "output", "*.partial", "secrets.json")
+_SAVE_LOG = "saved.jsonl"  # ours, though it is next to what the program wrote
 _TRIES = 5  # a chain seldom hands over twice during one fetch
 
 
@@ -82,7 +83,7 @@ class Fetched:
     run: str
     folder: Path
     files: int  # how many came now; what was here already is not brought again
-    own_files: int = 0  # of those, how many are logs and records of rabaska's, in `run/`
+    own_files: int = 0  # of those, how many are logs and records, not the program's
     written: int = 0  # how many files of the program are here, whenever they came
     kept: tuple[str, ...] = ()  # changed here since they came, so they were not replaced
     refused: tuple[str, ...] = ()  # links that lead out, and git repositories: they did not come
@@ -106,16 +107,18 @@ def fetch(
     refuse_others(folder, record, is_default=to is None)
     reporter = reporter or SilentReporter()
     moved = progress_of(f"fetching {record.name}", reporter)
+    log_before = read_record(folder).known.get(_SAVE_LOG)
     with private_files.AsUser():  # results are for whoever may see the project
         came = _bring_carried(record, cluster, folder, leave_out, moved)
         records = cluster.place.bring(
             record.path, folder / "run", cluster, leave_out=_NOT_BROUGHT, moved=moved
         )
+    save_log = int(read_record(folder).known.get(_SAVE_LOG) != log_before)
     fetched = Fetched(
         record.name,
         folder,
         came.files + records.files,
-        records.files,
+        records.files + save_log,
         _written(folder),
         (*came.kept, *records.kept),
         (*came.refused, *records.refused),

@@ -118,7 +118,9 @@ def plan(
     speeds = _speeds(project, options, home)
     total, basis = _total(project, options, speeds)
     sizes = [
-        (each.name, dataset_contents.read_contents(*each.paths).size) for each in project.datasets
+        (each.name, dataset_contents.read_contents(*each.paths).size)
+        for each in project.datasets
+        if each.paths  # what is on the cluster already is not measured from here
     ]
     stretch = longest_stretch(project, [each.name for each in chosen], home)
     need = replace(_need(project, options, total), stretch=stretch)

@@ -20,7 +20,7 @@ from rabaska.steps.carry import complete
 from rabaska.steps.carry_like import RerunOptions
 from rabaska.steps.connect import ConnectedCluster, connect_for
 from rabaska.steps.like_run import changed_plan, changed_spec, kept_though_changed, project_now
-from rabaska.steps.new_run import Submitted
+from rabaska.steps.new_run import Submitted, report_if_stopped
 from rabaska.steps.plan_run import MORE, more_script, script
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.query_status import status
@@ -61,30 +61,45 @@ def resume(
     _warn_of_beginning_again(now, reporter)
     if options.on and options.on != record.cluster:
         return _move(record, home, options, now, reporter)
-    cluster = connect_for(record, home)
-    plan = read_plan(record, cluster)
-    project = project_now(record, record.cluster)
-    jobs = options.jobs or plan.jobs
+    with report_if_stopped(f"nothing was submitted; run {record.name} is as it was", reporter):
+        cluster = connect_for(record, home)
+        plan = read_plan(record, cluster)
+        spec, changed = _next_jobs(record, plan, cluster, options, reporter)
+        complete(cluster, plan, home)
+    hint = f"`rabaska status {record.name}` shows what became of it"
+    with report_if_stopped(f"run {record.name} was being submitted; {hint}", reporter):
+        if changed != plan:
+            _write_plan(changed, cluster)
+        name, last = _write_script(changed, cluster, spec), now.submission
+        try:
+            job = submit(
+                spec, cluster, script_name=name, resume=True, since=last, reporter=reporter
+            )
+        except SubmissionRefused:
+            if changed != plan:
+                _write_plan(plan, cluster)  # what was refused is not what the run requests
+            raise
+    remember(home.runs, replace(record, job_id=job.native))
+    return Submitted(record.name, job, record.cluster, record.path)
+
+
+def _next_jobs(
+    record: RunRecord,
+    plan: Plan,
+    cluster: ConnectedCluster,
+    options: ResumeOptions,
+    reporter: Reporter,
+) -> tuple[JobSpec, Plan]:
+    """The jobs to submit and the plan they need; what changes, and what does not, is reported."""
+    project, jobs = project_now(record, record.cluster), options.jobs or plan.jobs
     spec = changed_spec(plan, cluster, options.changes, jobs=jobs, now=project)
     changed = changed_plan(plan, spec, cluster) if options.changes else plan
     _report(reporter, differences(plan, changed))
     for kept in kept_though_changed(changed, cluster, project):
         option = option_for(kept)
         how = f"; `{option}` changes it" if option else ""
-        reporter.step(f"{kept.what} stays {kept.before}: rabaska.toml now says {kept.after}{how}")
-    complete(cluster, plan, home)
-    if changed != plan:
-        _write_plan(changed, cluster)
-    name = _write_script(changed, cluster, spec)
-    last = now.submission
-    try:
-        job = submit(spec, cluster, script_name=name, resume=True, since=last, reporter=reporter)
-    except SubmissionRefused:
-        if changed != plan:
-            _write_plan(plan, cluster)  # what was refused is not what the run requests
-        raise
-    remember(home.runs, replace(record, job_id=job.native))
-    return Submitted(record.name, job, record.cluster, record.path)
+        reporter.step(f"{kept.what} stays {kept.before}: rabaska.toml says {kept.after}{how}")
+    return spec, changed
 
 
 def _refuse(record: RunRecord, now: RunStatus) -> None:

@@ -14,7 +14,9 @@ COMMANDS = {
     "tail": ".login.follow_log",
     "verify": ".data.verify",
     "measure": ".data.storage_speed",
+    "sample-folder": ".data.sample_folder",
     "prepare-data": ".login.prepare_data",
+    "take-up": ".login.take_up_pack",
     "task": ".job.program_task",
     "job-folder": ".job.job_folder",
     "other-nodes": ".job.other_nodes",
@@ -33,6 +35,8 @@ COMMANDS = {
     "wheels": ".environment.check_wheels",
     "freeze": ".environment.pack_environment",
     "venv": ".environment.make_venv",
+    "install": ".environment.install_packages",
+    "kept-env": ".job.kept_environment",
     "conda": ".environment.make_conda",
     "relocate": ".environment.relocation",
 }

@@ -61,16 +61,20 @@ def advise(source: Path, speed: float) -> Advice:
     mean = sum(sizes) / len(sizes)
     total = int(mean * len(names))
     per_file = spent / len(chosen)
-    few = len(names) < _FEW_FILES and mean >= _LARGE_FILE
     return Advice(
         files=len(names),
         bytes=total,
         seconds_per_file=per_file,
         speed=speed,
         shrinks_to=_shrinks_to(contents),
-        pack=not few,
+        pack=not few_large_files(len(names), total),
         mode=best_mode(DatasetSize(len(names), total), None),
     )
+
+
+def few_large_files(files: int, size: int) -> bool:
+    """Whether packing would not make reading quicker."""
+    return files < _FEW_FILES and size >= _LARGE_FILE * files
 
 
 def _read(source: bytes, names: Sequence[bytes]) -> tuple[list[bytes], float, list[int]]:

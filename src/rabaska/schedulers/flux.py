@@ -86,6 +86,7 @@ class Flux:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
+            shares=("cores",),
             dependency=True,
             dependency_over=r"dependency: afterany: id \S+: job not found",
             signal_before_limit=True,

@@ -18,8 +18,8 @@ from rabaska.domain.jobs import (
     Resources,
     TrialAnswer,
 )
+from rabaska.schedulers import accounted_usage, pbs_queues
 from rabaska.schedulers import pbs_family as family
-from rabaska.schedulers import pbs_queues
 from rabaska.schedulers.protocol import SiteQueries
 from rabaska.schedulers.spelling import (
     by_hand,
@@ -54,6 +54,7 @@ class Pbs:
     def capabilities(self) -> Capabilities:
         # Arrays could run one element at a time, but PBS refuses `-r n` for them.
         return Capabilities(
+            shares=("cores", "memory"),
             dependency=True,
             mail=True,
             features=True,
@@ -208,7 +209,9 @@ def _ended(job: Mapping[str, str], letter: str, comment: str) -> JobStatus | Non
     spelled = f"{letter}, Exit_status {code}"
     if code in _OUT_OF_MEMORY:
         comment = comment or "it used more memory than it asked for"
-    return JobStatus(_ending(code, comment), spelled, comment, family.plain_code(code))
+    used = accounted_usage.by_pbs(job)
+    exit_code = family.plain_code(code)
+    return JobStatus(_ending(code, comment), spelled, comment, exit_code, used=used)
 
 
 def _ending(code: int, comment: str) -> JobState:

@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 
 from rabaska.domain.jobs import (
@@ -15,7 +15,7 @@ from rabaska.domain.jobs import (
     JobStatus,
     TrialAnswer,
 )
-from rabaska.schedulers import sge_queues
+from rabaska.schedulers import accounted_usage, sge_queues
 from rabaska.schedulers.protocol import SiteQueries
 from rabaska.schedulers.spelling import (
     carried,
@@ -183,7 +183,8 @@ class Sge:
             # The last of these lines is there: the answer was not cut short before it.
             if job.get("jobnumber", "").isdecimal() and {"failed", "ru_wallclock"} <= job.keys():
                 for key in _keys(job["jobnumber"], job.get("taskid", "")):
-                    found[key] = _ended(job["failed"], job.get("exit_status", ""))
+                    ended = _ended(job["failed"], job.get("exit_status", ""))
+                    found[key] = replace(ended, used=accounted_usage.by_qacct(job))
         return found
 
     def cancel_command(self, jobs: Sequence[JobId]) -> list[str]:

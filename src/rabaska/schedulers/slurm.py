@@ -15,7 +15,7 @@ from rabaska.domain.jobs import (
     Resources,
     TrialAnswer,
 )
-from rabaska.schedulers import slurm_queues, slurm_usage
+from rabaska.schedulers import accounted_usage, slurm_queues
 from rabaska.schedulers.protocol import COMMENT, SiteQueries
 from rabaska.schedulers.slurm_queues import elements, status_of
 from rabaska.schedulers.spelling import carried
@@ -53,6 +53,7 @@ class Slurm:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
+            shares=("cores", "memory"),
             array=True,
             dependency=True,
             signal_before_limit=True,
@@ -175,7 +176,7 @@ class Slurm:
 
     def read_history(self, output: str) -> Mapping[str, JobStatus]:
         found: dict[str, JobStatus] = {}
-        used = slurm_usage.used(output)
+        used = accounted_usage.by_sacct(output)
         for line in output.splitlines():
             parts = line.strip().split("|")
             if len(parts) >= 4 and re.fullmatch(r"\d{1,3}:\d{1,3}", parts[2], re.ASCII):

@@ -124,7 +124,7 @@ class _Scouting:
             self._guess("launch", launch[0], str(launch[1]))
         gpus = script_traits.gpus(self.script)
         if gpus:
-            self._guess("gpus", gpus[0], str(gpus[1]))
+            self._guess("gpus", "1 on a cluster", str(gpus[1]))
         needs = requirements.find(self.project)
         if needs:
             self._guess("packages", needs.file, f"{needs.file} exists")

@@ -18,6 +18,7 @@ _PRINTS = ("print", "info", "write", "debug")
 _DEEPEST = 4  # functions that call functions
 _BETTER = ("global step", "global_step", "step", "iteration", "iter", "epoch")
 _ON_GPU = re.compile(r"\.cuda$|cuda\.is_available$|list_physical_devices$|cuda\.device_count$")
+_DEVICE = re.compile(r"cuda(:\d+)?")
 _MANY_GPUS = re.compile(
     r"DistributedDataParallel$|init_process_group$|MirroredStrategy$|FullyShardedDataParallel$"
 )
@@ -88,9 +89,23 @@ def gpus(script: Script) -> tuple[str, SourceLine] | None:
         return "several", several
     place = _first(calls, _ON_GPU)
     if place is None:
-        return None
+        named = _named_device(script)
+        return ("used", named) if named else None
     asks_first = any("is_available" in name for name in calls)
     return ("used" if asks_first else "needed"), place
+
+
+def _named_device(script: Script) -> SourceLine | None:
+    """Where a device is named: `.to("cuda")`, `--device` with the default `cuda:0`."""
+    for source in script.sources:
+        for node in source.nodes:
+            text = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(text, str) and _DEVICE.fullmatch(text):
+                return source.place(node, f'"{text}"')
+            keyword = node if isinstance(node, ast.keyword) else None
+            if keyword and keyword.arg == "accelerator" and literal(keyword.value) == "gpu":
+                return source.place(keyword.value, 'accelerator="gpu"')
+    return None
 
 
 def _first(calls: dict[str, SourceLine], wanted: re.Pattern[str]) -> SourceLine | None:

@@ -130,7 +130,7 @@ def _contradiction(resolved: Resolved) -> list[Mistake]:
     )
     advice = 'write `kind = "virtualenv"` there instead, or remove one of the two lines'
     return [
-        Mistake((*path, "kind"), '`kind = "current"` beside `requirements`', advice)
+        Mistake((*path, "kind"), '`kind = "current"` next to `requirements`', advice)
         for path, table in tables
         if table.kind == "current" and table.requirements
     ]

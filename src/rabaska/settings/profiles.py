@@ -1,5 +1,6 @@
 """Cluster profiles: one TOML file of facts for each place, the user's before the built-in."""
 
+from collections.abc import Iterable
 from pathlib import Path as File
 
 from rabaska.domain.clusters import Cluster, Partition, SiteDataset, Tier
@@ -15,10 +16,7 @@ def load_cluster(name: str, *, user_profiles: File | None = None) -> Cluster:
     """The cluster called `name`; SettingsError when no profile has that name or it is wrong."""
     files = profile_files(user_profiles)
     if name not in files:
-        names = ", ".join(f"`{profile}`" for profile in files)
-        raise SettingsError(
-            f"unknown cluster `{name}`", hint=nearest(name, files) or f"the clusters are {names}"
-        )
+        raise unknown(name, files)
     file = files[name]
     shown = str(file) if file.parent == user_profiles else f"the built-in {file.name}"
     written = document.read(file, shown)
@@ -26,6 +24,13 @@ def load_cluster(name: str, *, user_profiles: File | None = None) -> Cluster:
     if profile is None or mistakes:
         raise refusal(mistakes, written)
     return _cluster(name, profile)
+
+
+def unknown(name: str, known: Iterable[str]) -> SettingsError:
+    names = ", ".join(f"`{profile}`" for profile in known)
+    near = nearest(name, known) or f"the clusters are {names};"
+    adding = f"`rabaska clusters add {name} --host USER@LOGIN-NODE` adds a new one"
+    return SettingsError(f"unknown cluster `{name}`", hint=f"{near} {adding}")
 
 
 def _cluster(name: str, profile: Profile) -> Cluster:

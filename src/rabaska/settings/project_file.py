@@ -97,10 +97,22 @@ def load(
 def own_resources(folder: File, cluster: str) -> frozenset[str]:
     """The keys of `resources` that the cluster's own table sets."""
     values = document.read(find(folder), FILE).values
-    for key in ("cluster", cluster, "resources"):
+    return frozenset(_table(values, "cluster", cluster, "resources"))
+
+
+def written_requests(folder: File, cluster: str) -> frozenset[str]:
+    """The keys that say what a job requests, as far as the file has them for the cluster."""
+    values = document.read(find(folder), FILE).values
+    own = _table(values, "cluster", cluster)
+    return frozenset({*_table(values, "resources"), *_table(own, "resources"), *own})
+
+
+def _table(values: dict[str, Any], *path: str) -> dict[str, Any]:
+    """The table there; an empty one where there is none."""
+    for key in path:
         inner = values.get(key)
         values = inner if isinstance(inner, dict) else {}
-    return frozenset(values)
+    return values
 
 
 def _with_jobs(written: document.Document) -> tuple[document.Document, list[Mistake]]:

@@ -74,7 +74,7 @@ class EnvironmentTable(Table):
     `virtualenv` if `requirements` is, `activate` if `path` is; else `current` on this computer,
     and on a cluster `virtualenv` from the project's own list of packages, where it has one.
     `current` is for this computer: on a cluster it counts only under `[cluster.NAME.environment]`,
-    or beside `modules`, or where no packages are listed."""
+    or next to `modules`, or where no packages are listed."""
     path: Line = ""
     """For `activate`: the virtual or conda environment, as the cluster sees it. For `packed`: an
     archive, such as conda-pack makes, or the folder of a virtualenv; a relative path is one in the
@@ -224,6 +224,9 @@ class Settings(Table):
     """How the program is started: text split as a shell would, or a list of words.
     `{data}`, `{data.NAME}`, `{output}`, `{checkpoints}` and `{checkpoint}` are filled in; without
     a checkpoint, words with `{checkpoint}` are left out, with the option before them."""
+    on: Name | None = None
+    """The cluster that commands use where `--on` is not given; this computer when left out.
+    `rabaska use NAME` writes it."""
     launch: Literal["program", "torchrun", "srun", "mpi"] = "program"
     """How processes are started: `program` starts the command once, on the first node;
     `torchrun` starts one torchrun per node, with one worker per task; `srun` starts one process

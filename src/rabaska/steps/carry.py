@@ -226,7 +226,7 @@ def push(
     What was sent `before`, in bytes, counts too.
     """
     code = _code(snapshot.path, cluster)
-    data = [parcel_of(pack.folder, cluster) for pack in packs if _is_ours(pack, cluster)]
+    data = [parcel_of(pack.folder, cluster) for pack in packs if is_ours(pack, cluster)]
     moved = progress_of(f"sending to {cluster.name}", reporter)
     sent = cluster.place.deliver([code, *data], cluster, moved)
     total = sent.missing + before
@@ -235,7 +235,7 @@ def push(
         reporter.step(f"sent to {cluster.name}: {say_size(total)}{spread}")
 
 
-def _is_ours(pack: Pack, cluster: ConnectedCluster) -> bool:
+def is_ours(pack: Pack, cluster: ConnectedCluster) -> bool:
     """Whether it lies on this computer; what a cluster packed itself need not be sent."""
     there = pack.folder == Path(f"{cluster.store}/packs/{pack.identity}")
     return bool(pack.identity) and (cluster.cluster.is_here or not there)

@@ -12,16 +12,25 @@ from rabaska.domain.run_changes import Changes
 from rabaska.domain.runs import Labels
 from rabaska.domain.secrets import Secrets
 from rabaska.errors import SettingsError
-from rabaska.node.record.plan import Plan
+from rabaska.node.record.plan import Plan, StagedData
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.git_commit import Revision
 from rabaska.settings.project_file import check_command
-from rabaska.steps.carry import Carried, carry, complete, preview_carry
+from rabaska.steps.carry import (
+    Carried,
+    carry,
+    complete,
+    is_ours,
+    parcel_of,
+    preview_carry,
+    ready_dataset,
+)
 from rabaska.steps.carry_over import recover_inputs
 from rabaska.steps.connect import ConnectedCluster, connect
 from rabaska.steps.environment import collected, prepare, promised, resolve
 from rabaska.steps.like_run import changed_spec, elsewhere, elsewhere_spec, project_now, project_of
+from rabaska.steps.prepare_data import locate
 from rabaska.steps.progress import Reporter
 
 
@@ -71,7 +80,36 @@ def carry_like(
         recipe, nodes = like.project.environment, like.job.resources.nodes
         setup = prepare(recipe, like.cluster, reporter, nodes=nodes).setup
     complete(like.cluster, plan, home)
-    return _carried(earlier, like, setup, secrets)
+    carried = _carried(earlier, like, setup, secrets)
+    if like.now and like.cluster.name != earlier.cluster.name:
+        return replace(carried, datasets=_datasets_there(plan, like, like.now, home, reporter))
+    return carried
+
+
+def _datasets_there(
+    plan: Plan, like: _Like, now: Project, home: Home, reporter: Reporter
+) -> tuple[StagedData, ...]:
+    """The run's packs; what it used in place is where rabaska.toml says for the other cluster."""
+    if all(dataset.pack for dataset in plan.datasets):
+        return tuple(plan.datasets)
+    places, known = locate(now, like.cluster), {dataset.name: dataset for dataset in now.datasets}
+    found = []
+    for staged in plan.datasets:
+        if staged.pack:
+            found.append(staged)
+            continue
+        if staged.name not in known:
+            raise SettingsError(
+                f"data {staged.name} of {plan.run} is not in rabaska.toml any more",
+                hint=f"add [data.{staged.name}] with where it is on {like.cluster.name}",
+            )
+        dataset, place = known[staged.name], places.get(staged.name, "")
+        pack = ready_dataset(dataset, place, like.cluster, home, reporter)
+        if is_ours(pack, like.cluster):
+            like.cluster.place.deliver([parcel_of(pack.folder, like.cluster)], like.cluster)
+        path = "" if pack.identity else str(pack.folder)
+        found.append(StagedData(staged.name, pack.identity, dataset.mode, path))
+    return tuple(found)
 
 
 def preview_like(
@@ -104,7 +142,7 @@ def _like(earlier: EarlierRun, options: RerunOptions, home: Home, reporter: Repo
     plan = plan._replace(command=list(command), jobs=options.jobs or plan.jobs)
     if now is not None and on != record.cluster:
         project = elsewhere(plan, earlier.cluster, cluster, now)
-        job = elsewhere_spec(project, cluster, options.changes)
+        job = elsewhere_spec(project, cluster, options.changes, reporter)
     else:
         project = project_of(plan, cluster, now)
         job = changed_spec(plan, cluster, options.changes, jobs=plan.jobs, now=now)

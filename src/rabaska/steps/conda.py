@@ -6,7 +6,8 @@ import shlex
 from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.environments import recipes
-from rabaska.environments.recipes import BuildSite, BuiltEnvironment
+from rabaska.environments.job_lines import BuildSite
+from rabaska.environments.recipes import BuiltEnvironment
 from rabaska.errors import EnvironmentFailed
 from rabaska.node.environment.make_conda import NO_CONDA, CondaRequest
 from rabaska.remote.place import quoted

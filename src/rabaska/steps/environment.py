@@ -19,7 +19,8 @@ from rabaska.domain.secrets import Secrets, read_lines
 from rabaska.domain.shell_words import expanding
 from rabaska.environments import recipes
 from rabaska.environments.download import FACTS as PYTHON_FACTS
-from rabaska.environments.recipes import BuildSite, BuiltEnvironment, Environment
+from rabaska.environments.job_lines import BuildSite
+from rabaska.environments.recipes import BuiltEnvironment, Environment
 from rabaska.errors import EnvironmentFailed, SettingsError
 from rabaska.node.environment import pack_environment
 from rabaska.node.environment.check_wheels import BY_HAND, FACTS, NEEDS_PIP

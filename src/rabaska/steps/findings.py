@@ -22,9 +22,10 @@ from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import Project
 from rabaska.environments.recipes import Environment
 from rabaska.errors import CannotAdvance, SettingsError, StartsOver, SubmissionRefused, WouldFail
+from rabaska.schedulers import recognition
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer
 from rabaska.steps.connect import ConnectedCluster
-from rabaska.steps.probe_site import ask_site, node_questions, with_node_answers
+from rabaska.steps.probe_site import ask_site, node_questions, read_site, with_node_answers
 from rabaska.steps.progress import Reporter
 from rabaska.steps.trial_jobs import TRIAL, refuse_early, trial_question
 
@@ -67,13 +68,47 @@ def check_findings(
     missing = check_software.missing_program(subject, answers.get(_PROGRAM, NO_ANSWER).text)
     packages = answers.get(check_imports.QUESTION, NO_ANSWER).text
     lacking = check_imports.missing(subject, packages)
-    with reported_only(reporter, anyway=anyway):
-        refuse_early(answers.get(TRIAL, NO_ANSWER).text, cluster)
+    trial = answers.get(TRIAL, NO_ANSWER).text
     found = (*examine(subject), *missing, *lacking)
+    with reported_only(reporter, anyway=anyway):
+        _refuse_request(subject, found, cluster, trial)
+        refuse_early(trial, cluster)
     found = overruled(found) if TRIAL in answers else found
     told = [each for each in found if each.id != "cluster.gone"]
     report_findings(told, cluster, reporter, anyway=anyway)
     return subject
+
+
+# What no job gets, however long it waits: the scheduler refuses it, or lets it wait forever.
+_NEVER = ("queue", "model", "time", "gpus", "no-gpu", "gpu-count", "cores", "memory", "nodes")
+
+
+def _refuse_request(
+    subject: Subject, found: Sequence[Finding], cluster: ConnectedCluster, trial: str
+) -> None:
+    """SubmissionRefused where we know which limit the scheduler meant, and what to write."""
+    said = cluster.scheduler.read_prospect(trial).refusal
+    if not said:
+        return
+    if not cluster.cluster.partitions:
+        found = [*check_request.checks(_with_queues(subject, cluster))]
+    ids = {f"cluster.{word}" for word in _NEVER}
+    never = [each for each in found if each.serious and each.id in ids]
+    if never:
+        first, *others = never
+        more = "".join(f"; {each.what}: {each.fix}" for each in others)
+        raise SubmissionRefused(
+            f"{cluster.name} would refuse the job: {first.what}",
+            why=f"{first.why}; its scheduler, to which it was only shown, said: {said}",
+            hint=f"{first.fix}{more}; `--anyway` submits it all the same",
+        )
+
+
+def _with_queues(subject: Subject, cluster: ConnectedCluster) -> Subject:
+    """The same with the queues as they are today, for a profile that does not know them."""
+    answers = ask_site(cluster.place, {}, usual=recognition.questions_today())
+    queues = read_site(answers).partitions
+    return replace(subject, cluster=replace(subject.cluster, partitions=queues))
 
 
 def overruled(found: Iterable[Finding]) -> tuple[Finding, ...]:

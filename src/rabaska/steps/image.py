@@ -4,7 +4,8 @@ from pathlib import Path
 
 from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.environments import containers, recipes
-from rabaska.environments.recipes import BuildSite, BuiltEnvironment
+from rabaska.environments.job_lines import BuildSite
+from rabaska.environments.recipes import BuiltEnvironment
 from rabaska.errors import EnvironmentFailed
 from rabaska.remote.place import Outcome, Parcel, quoted
 from rabaska.steps.connect import ConnectedCluster

@@ -12,8 +12,9 @@ from rabaska.domain.run_changes import Changes, Difference, differences
 from rabaska.errors import SettingsError
 from rabaska.node.record.plan import Plan
 from rabaska.records.run_index import RunRecord
-from rabaska.settings.project_file import load, own_resources
+from rabaska.settings.project_file import load, own_resources, written_requests
 from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.pick_request import with_request
 from rabaska.steps.plan_run import (
     growth,
     job_spec,
@@ -22,7 +23,19 @@ from rabaska.steps.plan_run import (
     spec_of,
     usual_grace,
 )
+from rabaska.steps.progress import Reporter
 
+_KEYS = {  # of rabaska.toml, by the words of `run_changes.requested`
+    "walltime": {"walltime"},
+    "GPUs": {"gpus", "gpu_model"},
+    "nodes": {"nodes"},
+    "processes per node": {"tasks"},
+    "cores": {"cores"},
+    "memory": {"memory"},
+    "queue": {"queue"},
+    "account": {"account"},
+    "native": {"native"},
+}
 _REQUESTS = ("walltime", "gpus", "nodes", "tasks", "cores", "memory", "exclusive")
 
 
@@ -145,13 +158,16 @@ def changed_plan(plan: Plan, spec: JobSpec, cluster: ConnectedCluster) -> Plan:
 def elsewhere(plan: Plan, old: ConnectedCluster, new: ConnectedCluster, now: Project) -> Project:
     """The project for another cluster: account, queue and environment as rabaska.toml has them.
 
-    What a job requests stays as it was, but for what the cluster's own table says.
+    What a job requests stays as it was, but for what the cluster's own table says. What nobody ever
+    said is left out, and picked for that cluster.
     """
     own = own_resources(now.folder, new.name)
-    before = plan.request.resources
-    kept = {name: getattr(before, name) for name in _REQUESTS if name not in own}
-    if "walltime" in kept:
-        kept["walltime"] = timedelta(seconds=before.walltime)
+    before = spec_of(plan, old, jobs=plan.jobs).resources
+    kept = {
+        name: getattr(before, name)
+        for name in _REQUESTS
+        if name not in own and getattr(before, name) != getattr(now.resources, name)
+    }
     chain = replace(now.chain, jobs=plan.jobs, at_most=plan.growth.at_most, grace=None)
     return replace(
         project_of(plan, old, now),
@@ -162,17 +178,26 @@ def elsewhere(plan: Plan, old: ConnectedCluster, new: ConnectedCluster, now: Pro
         features=now.features,
         mail=now.mail,
         native=now.native,
+        left_out=now.left_out - {*kept},
+        written_in=now.written_in,
     )
 
 
-def elsewhere_spec(project: Project, cluster: ConnectedCluster, changes: Changes) -> JobSpec:
-    """Jobs for another cluster than the run's."""
+def elsewhere_spec(
+    project: Project, cluster: ConnectedCluster, changes: Changes, reporter: Reporter
+) -> JobSpec:
+    """Jobs for another cluster than the run's; what is left out is picked for it."""
+    given = {
+        name for name in (*_REQUESTS, "queue") if getattr(changes, name, None) not in (None, "")
+    }
     changed = replace(
         project,
         resources=changes.applied(project.resources, launch=project.launch),
         queue=changes.queue or project.queue,
         account=changes.account or project.account,
+        left_out=project.left_out - given,
     )
+    changed = with_request(changed, cluster.cluster, reporter)
     spec = job_spec(changed, cluster.cluster, cluster.store)
     check_launch(spec, cluster.cluster, cluster.scheduler.capabilities)
     return spec
@@ -181,9 +206,10 @@ def elsewhere_spec(project: Project, cluster: ConnectedCluster, changes: Changes
 def kept_though_changed(
     plan: Plan, cluster: ConnectedCluster, now: Project | None
 ) -> list[Difference]:
-    """What the run requests and rabaska.toml now says otherwise."""
+    """What the run requests and rabaska.toml, as it is now, says otherwise."""
     if now is None:
         return []
     spec = job_spec(now, cluster.cluster, cluster.store)
     said = plan._replace(request=request_of(spec, cluster, tuple(plan.request.setup)))
-    return differences(plan, said)
+    written = written_requests(now.folder, cluster.name)
+    return [one for one in differences(plan, said) if written & _KEYS.get(one.what, set())]

@@ -1,15 +1,11 @@
 """Pick what a project's jobs request and nobody wrote: by its source, its packages, the profile."""
 
-from datetime import timedelta
-
 from rabaska.checkup.pinned_packages import read as read_requirements
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.default_request import Picked, ProgramNeeds, pick
 from rabaska.domain.gpus import Gpu
-from rabaska.domain.jobs import JobSpec, Resources
 from rabaska.domain.projects import Project
 from rabaska.knowledge.gpu_facts import build_of, gpus
-from rabaska.schedulers.protocol import Scheduler
 from rabaska.steps.connect import scheduler_of
 from rabaska.steps.progress import Reporter
 
@@ -26,20 +22,7 @@ def pick_request(project: Project, cluster: Cluster) -> Picked:
     if cluster.is_here or not project.left_out:
         return Picked(project)
     needs = ProgramNeeds(gpu_line(project), unfit_gpus(project.environment.requirements))
-    return pick(project, cluster, needs, _plain_words(scheduler_of(cluster)))
-
-
-def _plain_words(scheduler: Scheduler) -> frozenset[str]:
-    """Of cores and memory, what the scheduler has a word of its own for.
-
-    Grid Engine asks for cores by a name that the site has given, which only its users know.
-    """
-    some = JobSpec("", Resources(timedelta(hours=1), memory=10**9), "")
-    asked = {
-        "cores": not scheduler.capabilities.several_by,
-        "memory": not scheduler.unmet(some),
-    }
-    return frozenset(key for key, is_so in asked.items() if is_so)
+    return pick(project, cluster, needs, frozenset(scheduler_of(cluster).capabilities.shares))
 
 
 def gpu_line(project: Project) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rabaska.domain.jobs import JobState, JobStatus, UsedResources
 from rabaska.domain.runs import Phase, Waiting
-from rabaska.node.record.phases import BUILDING
+from rabaska.node.record.phase_names import BUILDING
 from rabaska.records.caches import Report
 
 Queue = Mapping[str, JobStatus]

@@ -76,8 +76,13 @@ def state_of(
     held = {} if report.get("done") else _jobs_of(job, answer.queue)
     marks = [str(each.get("submission", "")) for each in report.get("submissions", [])]
     mine, strangers = _parted(held, carried(record.name, marks, report.get("about") or {}))
-    found = _read_run(record, report, mine, answer, job_id=str(job or ""), explained=explained)
-    found = replace(found, problems=(*found.problems, *dict.fromkeys(strangers)))
+    found = _read_run(record, report, mine, answer.now, job_id=str(job or ""), explained=explained)
+    found = replace(
+        found,
+        waiting=read_phases.waiting(report, mine, answer.offset),
+        starting=read_phases.starting(report, mine, answer.offset),
+        problems=(*found.problems, *dict.fromkeys(strangers)),
+    )
     if mine is None and answer.complaint and found.state is RunState.UNKNOWN:
         found = replace(found, problems=(*found.problems, f"it said: {answer.complaint}"))
     return found
@@ -130,12 +135,11 @@ def _read_run(
     record: RunRecord,
     report: Report,
     queue: Queue | None,
-    answer: SchedulerAnswer,
+    now: float,
     *,
     job_id: str,
     explained: bool,
 ) -> RunStatus:
-    now = answer.now
     stands = judged_state(_facts(report, queue, now))
     tail = report.get("tail", "")
     found = report.get("checkpoint")
@@ -149,8 +153,6 @@ def _read_run(
         walltime=timedelta(seconds=report.get("walltime") or 0),
         jobs=tuple(_job(each, queue, now, stands.state) for each in report.get("jobs", [])),
         data=tuple(one for each in report.get("data", ()) if (one := _noun(Staged, each))),
-        waiting=read_phases.waiting(report, queue, answer.offset),
-        starting=read_phases.starting(report, queue, answer.offset),
         restarts=tuple(report.get("restarts", ())),
         checkpoint=Checkpoint(**found) if found else None,
         metrics=report.get("metrics", {}),

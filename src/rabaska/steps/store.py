@@ -12,7 +12,18 @@ from rabaska.remote.place import Place, surely
 
 USUAL = "~/rabaska"  # where a profile names no better place
 _NO_PYTHON = 96  # exit code
-_STORED = ("runs", "packs", "code", "envs", "node", "queue", "shells", "downloads", "nodes.json")
+_STORED = (
+    "runs",
+    "packs",
+    "code",
+    "envs",
+    "node",
+    "queue",
+    "shells",
+    "downloads",
+    "arriving",
+    "nodes.json",
+)
 _ROOT = 0
 _STICKY, _GROUP_WRITES, _ALL_WRITE = 0o1000, 0o020, 0o002
 

@@ -19,7 +19,8 @@ from rabaska.domain.projects import EnvironmentRecipe
 from rabaska.environments import recipes
 from rabaska.environments.download import FACTS as PYTHON_FACTS
 from rabaska.environments.download import Target, download_command, find_pip, lacking, pip_command
-from rabaska.environments.recipes import BuildSite, BuiltEnvironment
+from rabaska.environments.job_lines import BuildSite
+from rabaska.environments.recipes import BuiltEnvironment
 from rabaska.errors import EnvironmentFailed
 from rabaska.node.environment.check_wheels import NEEDS_PIP, NOT_FOUND, WheelRequest
 from rabaska.node.environment.pip_queries import is_hashed

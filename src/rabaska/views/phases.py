@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 from rabaska.domain.amounts import say_duration, say_size
 from rabaska.domain.runs import Job, Phase, RunState, RunStatus, Waiting
 from rabaska.knowledge.queue_reasons import reason_for
-from rabaska.node.record.phases import BUILDING, KEEPING, LOADING, SAVING, STAGING, TRAINING
+from rabaska.node.record.phase_names import LOADING, ORDER
 from rabaska.views.words import WARNING, Remark, counted
 
-_ORDER = (BUILDING, STAGING, LOADING, TRAINING, SAVING, KEEPING)
 _WORTH_TELLING = 2.0  # seconds of a phase
 _LONG_LOADING = 300.0  # seconds after which a program that tells of no step seems to train
 _LIVE = (RunState.QUEUED, RunState.RUNNING, RunState.STOPPING, RunState.SUSPENDED)
@@ -33,9 +32,6 @@ def remarks(run: RunStatus) -> Iterator[Remark]:
     doing = now(run)
     if doing:
         yield Remark("", "now", doing)
-    last = run.jobs[-1] if run.jobs else None
-    if last and (took := _took(last)):
-        yield Remark("", f"phases of job {last.number}", took)
     if run.restarts and not run.state.over:
         times = counted(len(run.restarts), "time")
         text = f"its scheduler started this job again {times}; the last time, {run.restarts[-1]}"
@@ -43,6 +39,14 @@ def remarks(run: RunStatus) -> Iterator[Remark]:
             "if that happens again, `rabaska cancel` it and report its node to the site's support"
         )
         yield Remark(WARNING, "attempt " + str(len(run.restarts) + 1), text, hint)
+
+
+def took(run: RunStatus) -> Iterator[Remark]:
+    """How long each phase of the last job took, that is over."""
+    for job in run.jobs[-1:]:
+        parts = [f"{name} {_for(seconds)}" for name, seconds in _told(job).items()]
+        if parts:
+            yield Remark("", f"phases of job {job.number}", ", ".join(parts))
 
 
 def phases_seen(job: Job, now: float) -> Iterator[tuple[str, float | None]]:
@@ -56,14 +60,10 @@ def phases_seen(job: Job, now: float) -> Iterator[tuple[str, float | None]]:
         yield job.phase.phase, since
 
 
-def _took(job: Job) -> str:
-    return ", ".join(f"{name} {_for(seconds)}" for name, seconds in _told(job).items())
-
-
 def _told(job: Job) -> dict[str, float]:
     """Seconds in each phase that is over and lasted long enough, in the order of a job."""
     spent = job.phase.spent if job.phase else {}
-    names = sorted(spent, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+    names = sorted(spent, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
     return {name: spent[name] for name in names if spent[name] >= _WORTH_TELLING}
 
 

@@ -247,7 +247,6 @@ def _remarks(run: RunStatus) -> Iterator[Remark]:
         text = f"{run.checkpoint.path} ({size}, {age} old)"
         yield Remark("", "newest valid checkpoint", text)
     yield from forecast.remarks(run)
-    yield from used_resources.remarks(run)
     if run.metrics:
         values = ", ".join(_metric(name, value) for name, value in run.metrics.items())
         yield Remark("", "last reported", values)
@@ -256,6 +255,8 @@ def _remarks(run: RunStatus) -> Iterator[Remark]:
             yield Remark("", f"job {job.number}", job.reason)
         if job.beginning_not_known:
             yield Remark(NOTE, NOTE, job.beginning_not_known)
+    yield from phases.took(run)
+    yield from used_resources.remarks(run)
     yield from _problems(run)
 
 

@@ -24,10 +24,15 @@ umask 077
 
 # The environment
 RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ "/dev/shm")" &&
-export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
+export RABASKA_SPACE &&
+RABASKA_ENV="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' kept-env 67c83dce21a600b2 '$SCRATCH/rabaska/envs/67c83dce21a600b2.txt' "/dev/shm" <<'END'
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
-pip install --quiet --no-index -r '$SCRATCH/rabaska/envs/67c83dce21a600b2.txt' ||
+python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index -r '$SCRATCH/rabaska/envs/67c83dce21a600b2.txt'
+END
+)" &&
+export RABASKA_ENV &&
+source "$RABASKA_ENV/bin/activate" ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # Facts about this job for rabaska

@@ -29,7 +29,7 @@ python3 '$HOME/rabaska/node/0123456789abcdef.pyz' on-nodes '--reach=cat "$PBS_NO
 python3 '$HOME/rabaska/node/0123456789abcdef.pyz' job-folder --at "$RABASKA_SPACE"
 virtualenv --no-download "$RABASKA_ENV"
 source "$RABASKA_ENV/bin/activate"
-pip install --quiet --no-index -r '$HOME/rabaska/envs/baa219dec46cefcc.txt'
+python3 '$HOME/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index -r '$HOME/rabaska/envs/baa219dec46cefcc.txt'
 END
 source "$RABASKA_ENV/bin/activate" ||
   export RABASKA_SETUP_FAILED='its environment could not be made'

@@ -27,7 +27,7 @@ RABASKA_SPACE="$(python3 '$HOME/rabaska/node/0123456789abcdef.pyz' job-folder --
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
-pip install --quiet --no-index -r '$HOME/rabaska/envs/baa219dec46cefcc.txt' ||
+python3 '$HOME/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index -r '$HOME/rabaska/envs/baa219dec46cefcc.txt' ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # Facts about this job for rabaska

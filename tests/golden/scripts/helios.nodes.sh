@@ -29,7 +29,7 @@ python3 '$RAP/rabaska/node/0123456789abcdef.pyz' on-nodes '--reach=cat "$PBS_NOD
 python3 '$RAP/rabaska/node/0123456789abcdef.pyz' job-folder --at "$RABASKA_SPACE"
 virtualenv --no-download "$RABASKA_ENV"
 source "$RABASKA_ENV/bin/activate"
-pip install --quiet --no-index -r '$RAP/rabaska/envs/e307ea1b16615bf9.txt'
+python3 '$RAP/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index -r '$RAP/rabaska/envs/e307ea1b16615bf9.txt'
 END
 source "$RABASKA_ENV/bin/activate" ||
   export RABASKA_SETUP_FAILED='its environment could not be made'

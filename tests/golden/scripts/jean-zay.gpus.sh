@@ -31,7 +31,7 @@ RABASKA_SPACE="$(python3 '$WORK/rabaska/node/0123456789abcdef.pyz' job-folder --
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
-pip install --quiet --no-index -r '$WORK/rabaska/envs/08b84dd420590bf4.txt' ||
+python3 '$WORK/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index -r '$WORK/rabaska/envs/08b84dd420590bf4.txt' ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # Facts about this job for rabaska

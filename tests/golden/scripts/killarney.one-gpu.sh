@@ -27,7 +27,7 @@ RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' job-folder
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
-pip install --quiet --no-index --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/x86-64-v3" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/generic" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/generic" -r '$SCRATCH/rabaska/envs/437abdd879a174f3.txt' ||
+python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/x86-64-v3" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/generic" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/generic" -r '$SCRATCH/rabaska/envs/437abdd879a174f3.txt' ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # Facts about this job for rabaska

@@ -28,7 +28,7 @@ RABASKA_SPACE="$(python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' job-folder
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
-pip install --quiet --no-index -r '$SCRATCH/rabaska/envs/67c83dce21a600b2.txt' ||
+python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index -r '$SCRATCH/rabaska/envs/67c83dce21a600b2.txt' ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # Facts about this job for rabaska

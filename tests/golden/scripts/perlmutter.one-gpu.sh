@@ -23,10 +23,15 @@ umask 077
 
 # The environment
 RABASKA_SPACE="$(python3 '$PSCRATCH/rabaska/node/0123456789abcdef.pyz' job-folder --owner $$ "/tmp")" &&
-export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
+export RABASKA_SPACE &&
+RABASKA_ENV="$(python3 '$PSCRATCH/rabaska/node/0123456789abcdef.pyz' kept-env 67c83dce21a600b2 '$PSCRATCH/rabaska/envs/67c83dce21a600b2.txt' "/tmp" <<'END'
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
-pip install --quiet --no-index -r '$PSCRATCH/rabaska/envs/67c83dce21a600b2.txt' ||
+python3 '$PSCRATCH/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index -r '$PSCRATCH/rabaska/envs/67c83dce21a600b2.txt'
+END
+)" &&
+export RABASKA_ENV &&
+source "$RABASKA_ENV/bin/activate" ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # Facts about this job for rabaska

@@ -27,7 +27,7 @@ RABASKA_SPACE="$(python3 '$HOME/projects/def-sponsor00/$USER/rabaska/node/012345
 export RABASKA_SPACE RABASKA_ENV="$RABASKA_SPACE/env" &&
 virtualenv --no-download "$RABASKA_ENV" &&
 source "$RABASKA_ENV/bin/activate" &&
-pip install --quiet --no-index --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/x86-64-v3" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/generic" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/generic" -r '$HOME/projects/def-sponsor00/$USER/rabaska/envs/31f7a339af27c4aa.txt' ||
+python3 '$HOME/projects/def-sponsor00/$USER/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/x86-64-v3" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/generic" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/generic" -r '$HOME/projects/def-sponsor00/$USER/rabaska/envs/31f7a339af27c4aa.txt' ||
   export RABASKA_SETUP_FAILED='its environment could not be made'
 
 # Facts about this job for rabaska

@@ -29,7 +29,7 @@ srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 bash -e <<END &&
 python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' job-folder --at "$RABASKA_SPACE"
 virtualenv --no-download "$RABASKA_ENV"
 source "$RABASKA_ENV/bin/activate"
-pip install --quiet --no-index -r '$SCRATCH/rabaska/envs/67c83dce21a600b2.txt'
+python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index -r '$SCRATCH/rabaska/envs/67c83dce21a600b2.txt'
 END
 source "$RABASKA_ENV/bin/activate" ||
   export RABASKA_SETUP_FAILED='its environment could not be made'

@@ -31,7 +31,7 @@ srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 bash -e <<END &&
 python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' job-folder --at "$RABASKA_SPACE"
 virtualenv --no-download "$RABASKA_ENV"
 source "$RABASKA_ENV/bin/activate"
-pip install --quiet --no-index --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/x86-64-v3" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/generic" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/generic" -r '$SCRATCH/rabaska/envs/437abdd879a174f3.txt'
+python3 '$SCRATCH/rabaska/node/0123456789abcdef.pyz' install "$RABASKA_ENV" -- pip install --quiet --no-index --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/x86-64-v3" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/gentoo2023/generic" --find-links="/cvmfs/soft.computecanada.ca/custom/python/wheelhouse/generic" -r '$SCRATCH/rabaska/envs/437abdd879a174f3.txt'
 END
 source "$RABASKA_ENV/bin/activate" ||
   export RABASKA_SETUP_FAILED='its environment could not be made'

@@ -159,6 +159,24 @@ def test_the_group_with_the_lowest_limit_is_the_jobs(tmp_path: Path, version: in
     assert limited_cgroup(str(tmp_path), str(own)) == Cgroup(str(job), version, 4000)
 
 
+def test_a_group_is_found_where_only_the_end_of_its_path_is_mounted(tmp_path: Path) -> None:
+    job = tmp_path / "memory/slurm/job_7"
+    job.mkdir(parents=True)
+    (job / "memory.limit_in_bytes").write_text("4000\n")
+    own = tmp_path / "cgroup"
+    own.write_text("4:memory:/container-1/slurm/job_7\n")
+
+    assert limited_cgroup(str(tmp_path), str(own)) == Cgroup(str(job), 1, 4000)
+
+
+def test_a_container_whose_group_is_the_root_of_the_mount_has_its_limit(tmp_path: Path) -> None:
+    (tmp_path / "memory.max").write_text("4000\n")
+    own = tmp_path / "cgroup"
+    own.write_text("0::/docker/7f3a\n")
+
+    assert limited_cgroup(str(tmp_path), str(own)) == Cgroup(str(tmp_path), 2, 4000)
+
+
 def test_version_1_counts_kills_where_they_happened(tmp_path: Path) -> None:
     (tmp_path / "step_0").mkdir()
     (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 0\n")

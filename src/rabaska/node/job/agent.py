@@ -17,6 +17,7 @@ from . import (
     finish,
     interruptions,
     job_folder,
+    kept_environment,
     node_checks,
     other_nodes,
     prepare_program,
@@ -38,7 +39,7 @@ from .this_job import (
 HELD_BY_ANOTHER = 75  # "try again later", as sysexits.h spells it
 
 _BEGAN = time.monotonic()
-_WORTH_TELLING = 1.0  # seconds of the job's script before this program
+_WORTH_TELLING = 5.0  # seconds of the job's script; without an environment to build it is quick
 _ANOTHER_LOOK = 0.5  # seconds; this node may remember for a while what others changed
 _UNTIL_ENDED = 120.0  # seconds for a scheduler that said it would end the job
 _RESERVED = 16384  # bytes set aside, so that a full disk cannot swallow the record of the end
@@ -65,6 +66,7 @@ def main(argv: List[str]) -> int:
     keeper = os.environ.get("RABASKA_KEEPER", "")
     signals = Interrupts(int(keeper) if keeper.isdigit() else None)
     signals.install()
+    kept_environment.use(os.environ)
     try:
         return one_job(run, run_plan, this_job_from(os.environ, run_plan, time.time()), signals)
     except lease.LeaseDiskFull as problem:

@@ -189,7 +189,7 @@ def _more_local(plan: Plan) -> str:
     more = ""
     if plan.origin.scheduler == "slurm":
         more = 'add `native = ["--tmp=100G"]` to ask for more'
-    parts = [part for part in (fewer, more, "save to {output} instead of beside the code") if part]
+    parts = [part for part in (fewer, more, "save to {output} instead of next to the code") if part]
     return "{}; then `rabaska run`".format(", or ".join(parts))
 
 

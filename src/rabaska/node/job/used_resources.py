@@ -45,12 +45,22 @@ def _limited(root: str, own: str) -> Iterator[Cgroup]:
 
 
 def _above(root: str, path: str, version: int, name: str) -> Iterator[Cgroup]:
-    while path.strip("/"):
-        folder = os.path.join(root, path.strip("/"))
+    shown = _shown(root, path)
+    parts = shown.strip("/").split("/") if shown.strip("/") else []
+    # The root of a machine has no limit; that of a namespace is the group of a container, or a job.
+    for depth in range(len(parts), -1 if shown != path else 0, -1):
+        folder = os.path.join(root, *parts[:depth])
         text = _content(os.path.join(folder, name)).strip()
         if text.isdecimal() and int(text) < _UNLIMITED:
             yield Cgroup(folder, version, int(text))
-        path = os.path.dirname(path)
+
+
+def _shown(root: str, path: str) -> str:
+    """The path as it is mounted here: in a container the first names of it may be missing."""
+    left = path
+    while left.strip("/") and not os.path.isdir(os.path.join(root, left.strip("/"))):
+        left = "/" + left.strip("/").partition("/")[2]
+    return left
 
 
 def kills(group: Cgroup) -> int:

@@ -56,9 +56,12 @@ def _job(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
     told["used"] = getattr(ended, "used", None)
     if ended is None:
         told["how"] = chain_rule.LOST if alive is False else chain_rule.RUNNING
+    if ended is None:
         memory = ended_for_memory(run, number, alive)
-        if memory:
-            told.update(how=chain_rule.OUT_OF_MEMORY, reason=memory)
+    else:
+        memory = jobs.killed_for_memory(run, ended)
+    if memory:
+        told.update(how=chain_rule.OUT_OF_MEMORY, reason=memory)
     return told
 
 

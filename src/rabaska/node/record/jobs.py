@@ -9,6 +9,7 @@ from ..checkpoints.save_slots import Look
 from . import chain_rule, field_types, out_of_memory, scheduler_output
 from .run_folder import RunFolder
 
+_SIGKILL = 9
 _LOOKS = 5  # more jobs than may pass without a save
 
 Saved = Optional[files.Json]  # {"path", "size", "mtime_ns"} of a checkpoint, or None
@@ -142,6 +143,9 @@ def _begun_anew(job: chain_rule.Job, judged: Optional[files.Json]) -> chain_rule
 def _job(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool) -> chain_rule.Job:
     ended = read_ended(run, number)
     if ended is not None:
+        memory = killed_for_memory(run, ended)
+        if memory:
+            return _out_of_memory(run, number, memory)
         job = chain_rule.Job(
             number,
             ended.how,
@@ -158,14 +162,25 @@ def _job(run: RunFolder, number: int, newest: Callable[[], Saved], running: bool
     begun = read_begun(run, number)
     memory = scheduler_output.memory_line(run, begun.id) if begun is not None else ""
     if memory:
-        remedy = out_of_memory.remedy(run.name, out_of_memory.asked(run))
-        return chain_rule.Job(number, chain_rule.OUT_OF_MEMORY, False, memory, remedy=remedy)
+        return _out_of_memory(run, number, memory)
     reason = "it ended without a record"
     if begun is None or not begun.ready:
         return chain_rule.Job(number, chain_rule.LOST, False, reason)
     following = read_begun(run, number + 1)
     after = following.checkpoint_seen if following is not None and following.ready else newest()
     return chain_rule.Job(number, chain_rule.LOST, progressed(begun.checkpoint_seen, after), reason)
+
+
+def killed_for_memory(run: RunFolder, ended: Ended) -> str:
+    """What the scheduler said after a job whose program was killed, where it saw no cgroup."""
+    killed = ended.signal == _SIGKILL or ended.exit_code == 128 + _SIGKILL
+    killed = killed and ended.how == chain_rule.KILLED
+    return scheduler_output.memory_line(run, ended.id or "") if killed else ""
+
+
+def _out_of_memory(run: RunFolder, number: int, said: str) -> chain_rule.Job:
+    remedy = out_of_memory.remedy(run.name, out_of_memory.asked(run))
+    return chain_rule.Job(number, chain_rule.OUT_OF_MEMORY, False, said, remedy=remedy)
 
 
 def progressed(before: Saved, after: Saved) -> bool:

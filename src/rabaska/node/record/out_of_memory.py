@@ -2,7 +2,6 @@
 
 import math
 
-from . import plan
 from .run_folder import RunFolder
 
 _NICE = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # GB
@@ -32,6 +31,8 @@ def say_size(size: int) -> str:
 
 def asked(run: RunFolder) -> int:
     """Bytes that each job of the run asks for; 0 when it leaves that to the cluster."""
+    from . import plan  # `status` says the line to change, and has no time to import this
+
     try:
         run_plan = plan.load(run)
     except (plan.WrongFormat, ValueError):

@@ -14,14 +14,10 @@ from typing import Any, Callable, Dict, List, Optional
 
 from .. import files, processes
 from . import field_types, jobs, scheduler_output
+from .phase_names import BUILDING, KEEPING, LOADING, SAVING, STAGING, TRAINING
 from .run_folder import RunFolder
 
-BUILDING = "building the environment"
-STAGING = "staging"
-LOADING = "loading"  # the program started and has told of no step yet
-TRAINING = "training"
-SAVING = "saving"  # it was asked to stop, and saves
-KEEPING = "keeping results"
+__all__ = ["BUILDING", "KEEPING", "LOADING", "SAVING", "STAGING", "TRAINING", "PhaseLog"]
 
 _SELDOM = 1.0  # seconds between two notes of how far a phase is
 _LINES = 8 * 1024  # bytes

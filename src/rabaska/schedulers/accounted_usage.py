@@ -1,9 +1,7 @@
-"""What Slurm's accounting counted of a job: its time, its processors, its memory.
-
-`sacct` counts memory by step: the job's own line has none, `12.batch` and `12.0` have.
-"""
+"""What a scheduler's accounting counted of a job: its time, its processors, its memory."""
 
 import re
+from collections.abc import Mapping
 
 from rabaska.domain.jobs import UsedResources
 
@@ -11,8 +9,46 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _FIELDS = 9  # JobID,State,ExitCode,Reason,ElapsedRaw,TotalCPU,NCPUS,MaxRSS,ReqMem
 
 
-def used(output: str) -> dict[str, UsedResources]:
-    """By job, as sacct calls it."""
+def by_qacct(job: Mapping[str, str]) -> UsedResources:
+    """Of Grid Engine; `maxvmem` counts what was reserved, too, so that is the second choice."""
+    cores = job.get("slots", "")
+    resident = _amount(job.get("ru_maxrss", "")) or _amount(job.get("maxvmem", ""))
+    return UsedResources(
+        seconds=_plain_seconds(job.get("ru_wallclock", "")),
+        processor=_plain_seconds(job.get("cpu", "")),
+        cores=int(cores) if _is_count(cores) else None,
+        memory=resident or None,
+    )
+
+
+def by_pbs(job: Mapping[str, str]) -> UsedResources:
+    cores = job.get("resources_used.ncpus", "")
+    return UsedResources(
+        seconds=_seconds(job.get("resources_used.walltime", "")),
+        processor=_seconds(job.get("resources_used.cput", "")),
+        cores=int(cores) if _is_count(cores) else None,
+        memory=_amount(job.get("resources_used.mem", "")) or None,
+        memory_limit=_amount(job.get("Resource_List.mem", "")) or None,
+    )
+
+
+def _plain_seconds(text: str) -> float | None:
+    """`0.042s`, or without the letter in older versions."""
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)s?", text, re.ASCII)
+    return float(found[1]) if found else None
+
+
+def _amount(text: str) -> int:
+    """`7.715KB`, `12kb`, `1.5G`; 0 for anything else."""
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)([KMGT]?)B?", text.upper(), re.ASCII)
+    return round(float(found[1]) * _UNITS[found[2]]) if found else 0
+
+
+def by_sacct(output: str) -> dict[str, UsedResources]:
+    """By job, as sacct calls it.
+
+    Memory is counted by step: the job's own line has none, `12.batch` and `12.0` have.
+    """
     found: dict[str, UsedResources] = {}
     peaks: dict[str, int] = {}
     for line in output.splitlines():

@@ -1,0 +1,10 @@
+"""What the phases of a job are called, in their order."""
+
+BUILDING = "building the environment"
+STAGING = "staging"
+LOADING = "loading"  # the program started and has told of no step yet
+TRAINING = "training"
+SAVING = "saving"  # it was asked to stop, and saves
+KEEPING = "keeping results"
+
+ORDER = (BUILDING, STAGING, LOADING, TRAINING, SAVING, KEEPING)
