@@ -74,9 +74,8 @@ def check_findings(
         _refuse_request(subject, found, cluster, trial)
         refuse_early(trial, cluster)
     found = overruled(found) if TRIAL in answers else found
-    report_findings(
-        [each for each in found if each.id != "cluster.gone"], cluster, reporter, anyway=anyway
-    )
+    told = [each for each in found if each.id != "cluster.gone"]
+    report_findings(told, cluster, reporter, anyway=anyway)
     return subject
 
 
