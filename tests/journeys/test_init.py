@@ -157,3 +157,18 @@ def test_a_load_that_refuses_what_is_saved_is_told(tmp_path):
 
     assert "jobs = 1 " in told.text
     assert any("train.py, line 5" in each and "train.py, line 7" in each for each in told.warnings)
+
+
+def test_options_that_cannot_be_read_leave_it_open_whether_a_program_resumes(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import argparse\nimport torch as th\nfrom tools import add_dict_to_argparser, TrainLoop\n"
+        "parser = argparse.ArgumentParser()\n"
+        "add_dict_to_argparser(parser, dict(lr=1e-4, resume_checkpoint=''))\n"
+        "args = parser.parse_args()\n"
+        "TrainLoop(resume_checkpoint=args.resume_checkpoint).run_loop()\n"
+    )
+
+    told = init(tmp_path)
+
+    assert any("could not tell whether train.py resumes" in each for each in told.warnings)
+    assert not told.advice

@@ -1,5 +1,6 @@
 """Whether several jobs make sense for a program, and what to say where they do not."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -43,10 +44,15 @@ def verdict(
         if saved is None:
             return Verdict(SEVERAL, resumed, option=option)
         return Verdict(1, replace(resumed, kind=plan.NOT), _refused(resumed, saved), option=option)
-    if resumed.kind == plan.UNREAD:
+    if resumed.kind == plan.UNREAD or _has_unread_options(script):
         unknown = f"could not tell whether {script.name} resumes from a checkpoint"
         return Verdict(1, resumed, f"{unknown}: {_ALONE}; if you know that it does, set `jobs`")
     return Verdict(1, resumed, f"{_why(script, resumed)}: {_ALONE}", advice(script))
+
+
+def _has_unread_options(script: Script) -> bool:
+    """Whether its options are made of a dictionary by a function: `add_dict_to_argparser`."""
+    return any(re.search(r"dict\w*arg|arg\w*_from_dict", name) for name in script.calls)
 
 
 def _refused(resumed: Resumption, saved: SourceLine) -> str:

@@ -162,7 +162,7 @@ def _score(
         reasons.append("it takes options")
     if shown:
         score += 1
-        reasons.append(f"{shown[0].place.file} starts it")
+        reasons = reasons or [f"{shown[0].place.file} starts it"]
     return max(score, 1), ", ".join(reasons) or "it can be started"
 
 
