@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from tests.compiling import compile_for
-from tests.needs import pythons
+from tests.needs import apptainer, pythons
 
 TESTS = Path(__file__).parent
 NOBODY = 65534
@@ -49,6 +49,8 @@ LONG = (
 
 def pytest_collection_modifyitems(config, items):
     """What boots a cluster or waits for programs is no part of `make check`."""
+    if not apptainer.is_here():  # only Debian's newest packages have it, and not every mirror
+        items[:] = [item for item in items if not item.get_closest_marker("apptainer")]
     if not config.getoption("--thorough"):
         left_out = [item for item in items if item.get_closest_marker("thorough")]
         config.hook.pytest_deselected(items=left_out)
@@ -66,17 +68,18 @@ def pytest_terminal_summary(terminalreporter, config):
     skipped = len(terminalreporter.stats.get("skipped", []))
     if wanted and (passed < wanted or skipped):
         terminalreporter.write_line(f"{passed} passed, {skipped} skipped: fewer than {wanted}")
-    line = not_tested(terminalreporter.stats.get("skipped", []), pythons.absent())
+    absent = [f"Python {', '.join(pythons.absent())}"] if pythons.absent() else []
+    absent += [] if apptainer.is_here() else ["Apptainer, for containers"]
+    line = not_tested(terminalreporter.stats.get("skipped", []), absent)
     if line:
         terminalreporter.write_line(line)
 
 
-def not_tested(skipped, pythons_absent):
+def not_tested(skipped, absent):
     """One line for all that this computer could not test, and why; empty when it tested all."""
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
     parts = [f"{count} x {reason}" for reason, count in sorted(reasons.items())]
-    if pythons_absent:
-        parts.append(f"Python {', '.join(pythons_absent)}: not on this computer")
+    parts += [f"{program}: not on this computer" for program in absent]
     return f"not tested here: {'; '.join(parts)}" if parts else ""
 
 
@@ -87,7 +90,7 @@ def pytest_sessionfinish(session, exitstatus):
         return
     wanted = session.config.getoption("--at-least")
     passed, skipped = (len(reporter.stats.get(how, [])) for how in ("passed", "skipped"))
-    # Nobody reads what was skipped in CI; only Pythons may be missing there, which skip nothing.
+    # Nobody reads what was skipped in CI; only Pythons and Apptainer may be missing there.
     too_many = skipped and (wanted or os.environ.get("CI") == "true")
     if exitstatus == 0 and (passed < wanted or too_many):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

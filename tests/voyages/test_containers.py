@@ -13,10 +13,7 @@ from tests.needs import apptainer
 
 from rabaska.node.job.container import RUNTIMES
 
-pytestmark = [
-    pytest.mark.skipif(not apptainer.is_here(), reason="no Apptainer: `python -m tests.needs`"),
-    pytest.mark.slow,
-]
+pytestmark = [pytest.mark.apptainer, pytest.mark.slow]
 
 # Says where it runs and what it sees; the first job goes on until it is asked to stop.
 TRAIN = """
