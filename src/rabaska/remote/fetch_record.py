@@ -19,7 +19,6 @@ from typing import NamedTuple
 from rabaska.errors import CommandFailed
 from rabaska.node import files, private_files
 from rabaska.node.data.pack_safety import leads_out
-from rabaska.remote.local_disk import unwritable
 
 NOTE = ".fetched.json"
 
@@ -164,6 +163,8 @@ def alone_in(folder: Path) -> Iterator[None]:
         make_folder(folder, folder)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as problem:
+        from rabaska.remote.local_disk import unwritable
+
         raise unwritable(problem, folder) from problem
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 from rabaska.domain.amounts import say_duration, say_size
 from rabaska.domain.runs import Job, Phase, RunState, RunStatus, Waiting
-from rabaska.knowledge.queue_reasons import reason_for
 from rabaska.node.record.phase_names import LOADING, ORDER
 from rabaska.views.words import WARNING, Remark, counted
 
@@ -95,6 +94,8 @@ def _waiting(waiting: Waiting, now: float) -> str:
 
 def waiting_in_words(reason: str) -> str:
     """`other jobs come first (Priority)`; as it is, where nobody knows what it means."""
+    from rabaska.knowledge.queue_reasons import reason_for  # few commands show one
+
     known = reason_for(reason) if reason else None
     if known is None:
         return reason
