@@ -102,7 +102,7 @@ def test_a_bundle_that_cannot_be_written_is_told_without_a_traceback(tmp_path):
 def test_a_failed_run_is_explained_and_its_bundle_names_its_jobs(tmp_path):
     (tmp_path / "train.py").write_text("print('hello')\nimport torchvisoin\n")
     (tmp_path / "rabaska.toml").write_text('command = "python train.py"\n')
-    run = types(tmp_path, "run", "-q").stdout.strip()
+    run = types(tmp_path, "run", "-q", "--anyway").stdout.strip()
     types(tmp_path, "wait", run, "-q", code=1)
 
     printed = types(tmp_path, "explain", run, "--bundle", "for-support").stdout
