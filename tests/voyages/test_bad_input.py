@@ -46,7 +46,7 @@ def test_an_empty_dataset_is_refused(user):
     for file in (user.project / "numbers").iterdir():
         file.unlink()
 
-    assert "numbers" in user.types("run", code=4).errors
+    assert "numbers" in user.types("run", code=19).errors
 
 
 def test_an_unknown_placeholder_offers_the_nearest(user):
