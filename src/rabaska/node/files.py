@@ -22,6 +22,11 @@ def native(name: str) -> str:
     return os.fsdecode(name.encode("utf-8", "surrogateescape"))
 
 
+def native_value(value: Any) -> Any:
+    """`value` of JSON, every text in it as this Python spells it."""
+    return _respelled(value, native)
+
+
 def _respelled(value: Any, spell: Callable[[str], str]) -> Any:
     """`value` of JSON, with every text in it spelled so."""
     if isinstance(value, str):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rabaska.node.job import run_on_nodes
+from rabaska.node.job.key_file import key_file
 from rabaska.node.job.node_messages import WORK, HelperConnection
 from rabaska.packing.node_bundle import bundle
 from rabaska.schedulers.torque import Torque
@@ -340,7 +340,7 @@ def test_what_was_left_of_a_killed_meeting_goes_with_the_next(tmp_path, monkeypa
         (tmp_path / name).write_text("WANDB_API_KEY=…")
         os.utime(tmp_path / name, (time.time() - age,) * 2)
 
-    with run_on_nodes._key_file({"words": []}) as (path, _):
+    with key_file({"words": []}) as (path, _):
         there = {one.name for one in tmp_path.iterdir()} - {os.path.basename(path)}
 
     assert there == {"meeting-new", "other"}

@@ -16,16 +16,14 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-import uuid
-from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from .. import own_program
 from ..record.chain_rule import GO_ON_EXIT_CODE
 from ..record.events import say
 from . import node_list
+from .key_file import key_file
 from .node_list import JobNode, NotReached
 from .node_messages import (
     HELLO,
@@ -47,8 +45,6 @@ _LAST_WORDS = 10.0  # seconds for what was started to end
 _SAVING = 60.0  # seconds to end like one that asked to be started again: it may still be saving
 _LOOK = 0.1
 _FAILED = 1
-_MEETING = "meeting-"  # begins the name of a file
-_LONGEST_MEETING = 3600.0  # seconds; whoever waits for nodes gives up long before
 _MOST_UNPROVEN = 64  # ours say who they are at once; `select` cannot watch a thousand
 
 
@@ -97,7 +93,7 @@ class CommandOnNodes:
             signal.signal(getattr(signal, name), lambda *_: None)
         with _listener(self._others()) as listener:
             try:
-                with _key_file(self._work()) as (path, self._key):
+                with key_file(self._work()) as (path, self._key):
                     self._start_helpers(listener.getsockname(), path)
                     self._wait_for_helpers(listener)
                 self._relay()
@@ -269,41 +265,6 @@ def _address_for(host: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, 9))
         return str(probe.getsockname()[0])
-
-
-@contextmanager
-def _key_file(work: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
-    """The file with a key and the work, and the key.
-
-    All nodes see the file and only their user may read it: variables may be secrets, and the
-    network is not encrypted.
-    """
-    program = own_program.program_path()
-    folder = os.path.dirname(program) if os.path.isfile(program) else None
-    key = uuid.uuid4().hex + uuid.uuid4().hex
-    descriptor, path = tempfile.mkstemp(prefix=_MEETING, dir=folder)
-    try:
-        _remove_left(path)
-        with os.fdopen(descriptor, "w") as stream:
-            json.dump({"key": key, "work": work}, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        yield path, key
-    finally:
-        os.unlink(path)
-
-
-def _remove_left(path: str) -> None:
-    """Remove what those left beside `path` who were killed before all nodes had come: secrets,
-    perhaps. No clock but that of the storage tells how old it is."""
-    folder, now = os.path.dirname(path), os.stat(path).st_mtime
-    for name in os.listdir(folder):
-        other = os.path.join(folder, name)
-        try:
-            if name.startswith(_MEETING) and os.lstat(other).st_mtime < now - _LONGEST_MEETING:
-                os.unlink(other)
-        except OSError:
-            continue  # another was quicker, or it is somebody else's
 
 
 def _print(content: bytes) -> None:

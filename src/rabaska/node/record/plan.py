@@ -263,7 +263,7 @@ def from_json(value: Dict[str, Any]) -> Plan:
         raise WrongFormat("run.json has format {}, not {}".format(value.get("format"), FORMAT))
     named = [name for name in Plan._fields if name not in _IN_ABOUT]
     known = [name for name in named if name in value or name not in _ADDED_LATER]
-    fields = {name: _native(value[name]) for name in known}
+    fields = {name: files.native_value(value[name]) for name in known}
     if not isinstance(value["about"], dict):
         raise ValueError("`about` cannot be {!r}".format(value["about"]))
     fields["origin"], fields["request"] = _origin(value["about"]), _request(value["about"])
@@ -278,20 +278,6 @@ def from_json(value: Dict[str, Any]) -> Plan:
     if wrong:
         raise ValueError("`{}` cannot be {!r}".format(wrong, fields.get(wrong)))
     return Plan(**fields)
-
-
-def _native(value: Any) -> Any:
-    """Text as names and commands are spelled here.
-
-    Python 3.6 in a job whose locale is C could neither open nor start what has an accent.
-    """
-    if isinstance(value, str):
-        return os.fsdecode(value.encode("utf-8", "surrogateescape"))
-    if isinstance(value, list):
-        return [_native(one) for one in value]
-    if isinstance(value, dict):
-        return {_native(name): _native(one) for name, one in value.items()}
-    return value
 
 
 def load(run: RunFolder) -> Optional[Plan]:
