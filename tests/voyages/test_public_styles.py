@@ -166,9 +166,7 @@ def test_a_checkpoint_that_no_pattern_fits_is_found_and_named(somebody, patterns
     user = somebody("finds_its_own")
     user.types("init", "--yes")
     settings = user.project / "rabaska.toml"
-    lines = settings.read_text().splitlines()
-    kept = [f"patterns = [{patterns}]" if line.startswith("patterns") else line for line in lines]
-    settings.write_text("\n".join(kept))
+    settings.write_text(f"{settings.read_text()}\n[checkpoints]\npatterns = [{patterns}]\n")
 
     user.types("run", "--wait")
 
