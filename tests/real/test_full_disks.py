@@ -46,7 +46,7 @@ def test_storage_that_fills_up_while_a_run_goes_on_costs_no_checkpoint(make_lab,
     assert full["state"] == "interrupted"
     assert full["checkpoint"]["path"].startswith("output/checkpoint-")
     # Jobs that could not have written how they ended did not claim the run either.
-    assert [job["how"] for job in full["jobs"]] == ["crashed"]
+    assert [job["how"] for job in full["jobs"]] == ["disk full"]
     assert any("Free some space" in fix for _, fix in full["explanations"])
     after = voyager.status(run)
     assert after["state"] == "finished"

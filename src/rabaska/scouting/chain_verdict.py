@@ -17,6 +17,11 @@ from rabaska.scouting.source import SourceLine
 from rabaska.scouting.start_command import Words, given
 
 SEVERAL = 3
+IN_WORDS = {
+    plan.FULL: "state and counter",
+    plan.ITSELF: "by itself, state and counter",
+    plan.VARIABLE: "by rabaska's variables",
+}
 _ALONE = "`jobs` is 1, and `walltime` must be long enough for the whole training"
 
 

@@ -16,7 +16,7 @@ from rabaska.scouting import (
     script_writes,
     scripts,
 )
-from rabaska.scouting.chain_verdict import Verdict, verdict
+from rabaska.scouting.chain_verdict import IN_WORDS, Verdict, verdict
 from rabaska.scouting.checkpoint_contents import VARIABLE, more_than_tensors
 from rabaska.scouting.data_options import DataUse
 from rabaska.scouting.folders import ProjectFolder
@@ -273,7 +273,7 @@ class _Scouting:
         if judged.option:
             self._guess(RESUME, judged.option.spelled, str(judged.option.place))
         if judged.resumed.resumes:
-            self._guess("resumes", judged.resumed.kind, judged.resumed.place)
+            self._guess("resumes", IN_WORDS[judged.resumed.kind], judged.resumed.place)
         if judged.warning:
             self.warnings.append(judged.warning)
         return judged
