@@ -9,6 +9,7 @@ import pytest
 from rabaska.domain.jobs import Resources
 from rabaska.domain.projects import CHECKPOINT_PATTERNS, Chain, Dataset, EnvironmentRecipe
 from rabaska.errors import SettingsError
+from rabaska.packing.code_files import code_names, not_code
 from rabaska.settings.project_file import check_command, check_data, find, load
 from rabaska.settings.resolution import name_for
 
@@ -330,3 +331,17 @@ def test_a_dataset_named_for_another_cluster_alone_is_missed_only_by_a_run(write
     check_data(load(folder, cluster="beluga"))
     with pytest.raises(SettingsError, match="unknown placeholder"):
         check_data(load(folder))
+
+
+def test_a_dataset_that_one_cluster_has_itself_does_not_travel_there_as_code(tmp_path):
+    (tmp_path / "data" / "rings").mkdir(parents=True)
+    (tmp_path / "data" / "rings" / "a.npz").write_text("numbers")
+    (tmp_path / "train.py").write_text("print()")
+    (tmp_path / "rabaska.toml").write_text(
+        'command = "python train.py {data}"\n[data.rings]\npath = "data/rings"\n'
+        '[cluster.lab.data.rings]\nat = "/scratch/rings"\n'
+    )
+
+    project = load(tmp_path, cluster="lab")
+
+    assert sorted(code_names(tmp_path, exclude=not_code(project))) == ["rabaska.toml", "train.py"]

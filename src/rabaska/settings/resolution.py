@@ -1,5 +1,6 @@
 """Settings as they hold on one cluster, and the project they make."""
 
+import glob
 import os
 import re
 import unicodedata
@@ -176,7 +177,7 @@ def project(resolved: Resolved, folder: File) -> Project:
         chain=_chain(resolved.chain),
         checkpoints=CheckpointSettings(patterns=tuple(settings.checkpoints.patterns)),
         keep=tuple(settings.output.keep),
-        exclude=(*settings.code.exclude, *_packed_beside(resolved)),
+        exclude=(*settings.code.exclude, *_packed_beside(resolved), *_copies_here(resolved)),
         include=tuple(settings.code.include),
         progress=settings.progress.pattern,
         watch=settings.progress.watch,
@@ -208,6 +209,15 @@ def _packed_beside(resolved: Resolved) -> tuple[str, ...]:
     path = resolved.travels
     inside = path and not path.startswith("..")
     return ("/" + path.removeprefix("./").rstrip("/"),) if inside else ()
+
+
+def _copies_here(resolved: Resolved) -> tuple[str, ...]:
+    """Datasets in the project folder of which this cluster uses another copy: they are no code."""
+    tables = resolved.settings.data.items()
+    unused = [table for name, table in tables if resolved.data[name].path != table.path]
+    paths = [os.path.normpath(path) for table in unused for path in (table.path, *table.beside)]
+    inside = [path for path in paths if not path.startswith(("..", "/", "~"))]
+    return tuple(f"/{glob.escape(path)}" for path in inside)
 
 
 def _recipe(resolved: Resolved, folder: File) -> EnvironmentRecipe:
