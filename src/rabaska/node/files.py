@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import itertools
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ PARTIAL = ".partial"
 
 Json = Dict[str, Any]
 
+_numbers = itertools.count()
 _UTF_8 = sys.getfilesystemencoding().lower().replace("-", "") == "utf8"
 
 
@@ -124,10 +126,15 @@ def create(path: str) -> BinaryIO:
     return open(descriptor, "wb")
 
 
+def partial_name(path: str) -> str:
+    """A name beside `path` to write to first; no other thread or process has the same."""
+    return "{}.{}-{}{}".format(path, os.getpid(), next(_numbers), PARTIAL)
+
+
 def write_whole(path: str, content: Union[str, bytes]) -> None:
     """Write `content` to `path` so that it is there whole, durably, or not at all."""
     data = content.encode("utf-8") if isinstance(content, str) else content
-    partial = "{}.{}{}".format(path, os.getpid(), PARTIAL)
+    partial = partial_name(path)
     try:
         with create(partial) as stream:
             stream.write(data)
@@ -138,6 +145,15 @@ def write_whole(path: str, content: Union[str, bytes]) -> None:
         remove_if_there(partial)
         raise
     sync_folder(os.path.dirname(path) or ".")
+
+
+def write_program(path: str, text: str) -> None:
+    """A small program of its own, there whole or not at all; it is made again if it is lost."""
+    partial = partial_name(path)
+    with create(partial) as stream:
+        stream.write(text.encode("utf-8"))
+    os.chmod(partial, 0o700)
+    os.replace(partial, path)
 
 
 def write_json(path: str, value: Json) -> None:

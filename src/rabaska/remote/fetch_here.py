@@ -79,7 +79,7 @@ def _take(source: Path, entry: dict[str, Any], record: FetchRecord) -> None:
     path = entry["path"]
     goal = record.folder / path
     make_folder(goal.parent, record.folder)
-    partial = goal.with_name(f"{goal.name}.{os.getpid()}{files.PARTIAL}")
+    partial = Path(files.partial_name(str(goal)))
     try:
         if entry["link"] is None:
             size, mtime_ns = _copy(source / path, partial)

@@ -12,6 +12,7 @@ Neither subprocess nor json nor typing: importing those takes longer than to sta
 import fcntl
 import os
 from _io import BufferedReader, _RawIOBase
+from _thread import get_ident
 from time import monotonic
 
 from rabaska.remote.ssh_connection import is_listening, private_socket_folder
@@ -213,7 +214,7 @@ def note(occasion: str, words: list[str], script: str, sockets: str, question: b
     # What is said ahead must fit into the pipe: we do not listen while we import ourselves.
     kept = question if len(question) < _PIPE // 2 else b""
     path = _note_of(occasion)
-    partial = f"{path}.{os.getpid()}.partial"
+    partial = f"{path}.{os.getpid()}-{get_ident()}.partial"
     with open(partial, "w", encoding="utf-8") as file:
         file.write("\0".join([kept.decode(), _name(words, script, sockets)]))
     os.replace(partial, path)

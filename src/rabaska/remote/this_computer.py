@@ -97,7 +97,7 @@ class Here:
         if goal.exists():
             return  # named by its digest, so it is the same thing
         goal.parent.mkdir(parents=True, exist_ok=True)
-        partial = goal.with_name(f"{goal.name}.{os.getpid()}{files.PARTIAL}")
+        partial = Path(files.partial_name(str(goal)))
         try:
             if source.is_dir():
                 copy_tree(source, partial)
@@ -165,7 +165,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{target.name}.{os.getpid()}{files.PARTIAL}")
+    partial = Path(files.partial_name(str(target)))
     try:
         if source.is_symlink():
             partial.symlink_to(source.readlink())

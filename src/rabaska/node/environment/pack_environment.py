@@ -61,7 +61,7 @@ def pack(folder: str, archive: str) -> None:
     """The content of `folder` as a plain tar, whole or not at all."""
     if not os.path.exists(os.path.join(folder, "bin", "python")):
         raise NotAnEnvironment("{} has no bin/python, so it is not an environment".format(folder))
-    partial = "{}.{}{}".format(archive, os.getpid(), files.PARTIAL)
+    partial = files.partial_name(archive)
     try:
         with tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as tar:
             for path in below(folder):

@@ -113,7 +113,7 @@ def with_path(content: bytes, old: bytes, new: bytes) -> bytes:
 def _rewrite(path: str, change: Callable[[bytes], bytes]) -> None:
     with open(path, "rb") as stream:
         content = stream.read()
-    partial = path + files.PARTIAL
+    partial = files.partial_name(path)
     with open(partial, "wb") as stream:
         stream.write(change(content))
     shutil.copymode(path, partial)

@@ -10,7 +10,7 @@ import os
 import shutil
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from .. import own_program
+from .. import files, own_program
 from ..record.plan import RequestedResources
 from ..record.run_folder import RunFolder
 from .program_command import Places
@@ -118,12 +118,8 @@ def environment(
     folder = os.path.join(run.path, _BIN)
     try:
         os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, "python")
-        partial = "{}.{}.partial".format(path, os.getpid())
-        with open(partial, "w") as stream:
-            stream.write('#!/bin/sh\nexec python3 "$@"\n')
-        os.chmod(partial, 0o700)
-        os.replace(partial, path)
+        program = os.path.join(folder, "python")
+        files.write_program(program, '#!/bin/sh\nexec python3 "$@"\n')
     except OSError:
         pass  # a full disk; then the command itself says what is missing
     return changed

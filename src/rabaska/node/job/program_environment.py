@@ -39,7 +39,7 @@ def provide(environment: Dict[str, str], run: RunFolder) -> Dict[str, str]:
     try:
         os.makedirs(folder, exist_ok=True)
         for name, stand_in in lacking.items():
-            _write(os.path.join(folder, name), _WORD.format(shlex.quote(stand_in)))
+            files.write_program(os.path.join(folder, name), _WORD.format(shlex.quote(stand_in)))
     except OSError:
         return environment  # a full disk; then the command itself says what is missing
     path = environment.get("PATH", os.defpath)
@@ -53,15 +53,6 @@ def stand_in_note(words: List[str], environment: Mapping[str, str]) -> str:
             where = shutil.which(stand_in, path=environment.get("PATH", os.defpath)) or stand_in
             return "there is no `{}` here, so `{}` runs {}".format(name, name, where)
     return ""
-
-
-def _write(path: str, text: str) -> None:
-    """Jobs of one run may begin at the same time."""
-    partial = "{}.{}.partial".format(path, os.getpid())
-    with open(partial, "w") as stream:
-        stream.write(text)
-    os.chmod(partial, 0o700)
-    os.replace(partial, path)
 
 
 FIRST = os.path.join("rabaska", "training", "watching", "first")

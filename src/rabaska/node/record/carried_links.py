@@ -49,7 +49,7 @@ def _lead_on(folder: str) -> None:
 
 def _point(link: str, target: str) -> None:
     """A symbolic link to `target`, in place of the one that is there."""
-    fresh = "{}.{}{}".format(link, os.getpid(), files.PARTIAL)
+    fresh = files.partial_name(link)
     files.remove_if_there(fresh)
     os.symlink(target, fresh)
     os.replace(fresh, link)

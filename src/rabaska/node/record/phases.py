@@ -94,7 +94,7 @@ class PhaseLog:
         told = dict(more, phase=self._phase, since=round(self._since, 3), spent=spent)
         if not self._may_write():
             return
-        partial = self._path + files.PARTIAL
+        partial = files.partial_name(self._path)
         try:
             with open(partial, "w", encoding="utf-8") as stream:
                 stream.write(files.to_json(told) + "\n")
