@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rabaska.checkup.check_saving import chain, saves_at_every_step, writes_at_every_step
 from rabaska.checkup.code_context import Nesting
-from rabaska.checkup.subject import Finding, SafeFix, Subject
+from rabaska.checkup.finding import Finding, SafeFix
+from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_count
 from rabaska.domain.queue_limits import line
 from rabaska.scouting.certain_imports import certain_calls

@@ -6,7 +6,8 @@ import posixpath
 from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 
-from rabaska.checkup.subject import Finding, Subject
+from rabaska.checkup.finding import Finding
+from rabaska.checkup.subject import Subject
 from rabaska.domain.projects import Project
 from rabaska.domain.started_script import started_script
 

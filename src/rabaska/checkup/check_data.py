@@ -3,7 +3,8 @@
 import os
 from collections.abc import Iterator
 
-from rabaska.checkup.subject import Finding, Subject
+from rabaska.checkup.finding import Finding
+from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_count, say_size
 from rabaska.domain.projects import Dataset
 from rabaska.scouting.dataset_contents import Contents

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from rabaska.checkup.subject import Finding
+from rabaska.checkup.finding import Finding
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.data_places import SITE, data_place
 from rabaska.domain.projects import IN_PLACE, Dataset, Project

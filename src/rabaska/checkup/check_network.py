@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 
 from rabaska.checkup.code_context import Nesting
-from rabaska.checkup.subject import Finding, Subject
+from rabaska.checkup.finding import Finding
+from rabaska.checkup.subject import Subject
 from rabaska.scouting.source import Source, argument, called, last_word, literal, text
 
 _FETCHES = {

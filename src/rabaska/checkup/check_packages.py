@@ -5,7 +5,8 @@ import sys
 from collections.abc import Iterator
 
 from rabaska.checkup.check_imports import not_listed
-from rabaska.checkup.subject import Finding, Subject, virtualenv_advice
+from rabaska.checkup.finding import Finding
+from rabaska.checkup.subject import Subject, virtualenv_advice
 from rabaska.domain.gpus import parsed
 
 _OLDEST_IN_WHEELHOUSE = (3, 10)

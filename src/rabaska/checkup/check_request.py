@@ -4,7 +4,8 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from rabaska.checkup.subject import Finding, Subject, own_line
+from rabaska.checkup.finding import Finding
+from rabaska.checkup.subject import Subject, own_line
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Partition
 from rabaska.domain.queue_limits import line, other_queue, queue_line, write_size

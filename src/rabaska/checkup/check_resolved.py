@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from rabaska.checkup.check_builds import builds
 from rabaska.checkup.check_imports import ALSO_NEEDS, packages_with, unlisted, wanted_modules
 from rabaska.checkup.pinned_packages import plain_name, read
-from rabaska.checkup.subject import Finding, Subject
+from rabaska.checkup.finding import Finding
+from rabaska.checkup.subject import Subject
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 
 from rabaska.checkup.code_context import Nesting
-from rabaska.checkup.subject import Finding, Subject
+from rabaska.checkup.finding import Finding
+from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_count, say_duration
 from rabaska.node.record import plan
 from rabaska.scouting.source import Source, argument, called, last_word, text

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rabaska.checkup import check_imports, check_software
-from rabaska.checkup.subject import Finding, Subject
+from rabaska.checkup.finding import Finding
+from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_count, say_size
 from rabaska.domain.jobs import TrialAnswer
 from rabaska.domain.shell_words import expanding

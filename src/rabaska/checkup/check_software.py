@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 
 from rabaska.checkup.pinned_packages import plain_name, read
-from rabaska.checkup.subject import Finding, Subject, virtualenv_advice
+from rabaska.checkup.finding import Finding
+from rabaska.checkup.subject import Subject, virtualenv_advice
 from rabaska.domain import untrusted
 from rabaska.domain.amounts import say_count
 from rabaska.domain.gpus import parsed

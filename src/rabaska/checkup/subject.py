@@ -1,4 +1,4 @@
-"""What the checks look at, a project and its cluster, and what they find."""
+"""What the checks look at: a project and its cluster."""
 
 import fnmatch
 from collections.abc import Mapping
@@ -200,28 +200,3 @@ def virtualenv_advice(subject: Subject, file: str) -> str:
         f'write `kind = "virtualenv"` and `requirements = "{file}"` under '
         f"[cluster.{subject.cluster.name}.environment]"
     )
-
-
-@dataclass(frozen=True)
-class SafeFix:
-    """A change that cannot do harm: `line ends` of a file, or a `variable` of the environment."""
-
-    kind: str
-    target: str  # the file, relative to the project, or the variable's name
-    value: str = ""
-
-
-@dataclass(frozen=True)
-class Finding:
-    id: str
-    what: str
-    where: str  # a file and line, or a key of rabaska.toml
-    why: str
-    fix: str
-    serious: bool = True  # the run would certainly fail: `run` refuses it
-    likely: bool = False  # not certain, but `run` shows it
-    safe_fix: SafeFix | None = None
-
-    @property
-    def family(self) -> str:
-        return self.id.partition(".")[0]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rabaska.checkup import check_data_places, check_imports, check_site
-from rabaska.checkup.subject import Finding, SafeFix, Subject, read_subject
+from rabaska.checkup.finding import Finding, SafeFix
+from rabaska.checkup.subject import Subject, read_subject
 from rabaska.domain.projects import Project
 from rabaska.errors import SettingsError
 from rabaska.node import files

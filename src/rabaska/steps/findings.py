@@ -16,7 +16,8 @@ from rabaska.checkup import (
     check_resolved,
     check_software,
 )
-from rabaska.checkup.subject import Finding, Subject, read_subject, sent_names
+from rabaska.checkup.finding import Finding
+from rabaska.checkup.subject import Subject, read_subject, sent_names
 from rabaska.domain.amounts import say_count
 from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import Project

@@ -8,7 +8,7 @@ from rabaska.domain.amounts import say_duration, say_seconds, say_size
 from rabaska.views.words import ERROR, WARNING, counted
 
 if TYPE_CHECKING:
-    from rabaska.checkup.subject import Finding
+    from rabaska.checkup.finding import Finding
     from rabaska.journeys.explain import Explanation
     from rabaska.journeys.plan import OnePlan, Plans
     from rabaska.knowledge.failures import KnownFailure
