@@ -32,7 +32,7 @@ show rabaska run --walltime 15s --jobs 20
 say "5. Half-way through job 2, SIGKILL: what a failing node looks like"
 python "$examples/kill_job.py" 2
 
-say "6. The chain goes on from the newest whole checkpoint, to the end"
+say "6. The chain continues from the newest valid checkpoint, to the end"
 show rabaska wait
 
 say "7. Results come home"

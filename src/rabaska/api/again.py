@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 from rabaska.api.runs import record_of
-from rabaska.domain.run_changes import Difference, read_changes
+from rabaska.domain.run_changes import Difference, TypedChanges, read_changes
 from rabaska.domain.runs import Labels
 from rabaska.journeys import delete as _delete
 from rabaska.journeys import forget as _forget
@@ -33,13 +34,8 @@ def resume(
     run: str = "",
     *,
     jobs: int | None = None,
-    walltime: str | None = None,
-    memory: str | None = None,
-    gpus: int | None = None,
-    cores: int | None = None,
-    queue: str | None = None,
-    account: str | None = None,
     on: str = "",
+    **changes: Unpack[TypedChanges],
 ) -> Submitted:
     """Submit a stopped run again, from its newest valid checkpoint, with other requests.
 
@@ -48,10 +44,8 @@ def resume(
     known = meant(remembered(home().runs), run) if run else []
     elsewhere = bool(on and known) and not any(record.cluster == on for record in known)
     record = record_of(run, "" if elsewhere else on)
-    changes = read_changes(
-        walltime=walltime, memory=memory, gpus=gpus, cores=cores, queue=queue, account=account
-    )
-    return _resume.resume(record, home(), ResumeOptions(jobs, changes, on if elsewhere else ""))
+    options = ResumeOptions(jobs, read_changes(**changes), on if elsewhere else "")
+    return _resume.resume(record, home(), options)
 
 
 def rerun(
@@ -61,25 +55,22 @@ def rerun(
     with_code: str = "same",
     from_checkpoint: bool = False,
     jobs: int | None = None,
-    walltime: str | None = None,
-    memory: str | None = None,
-    gpus: int | None = None,
-    cores: int | None = None,
-    queue: str | None = None,
-    account: str | None = None,
     note: str = "",
     tags: Sequence[str] = (),
     dry_run: bool = False,
     on: str = "",
+    **changes: Unpack[TypedChanges],
 ) -> Rerun:
     """Start a new run like an earlier one; `arguments` replace those of the same name."""
-    changes = read_changes(
-        walltime=walltime, memory=memory, gpus=gpus, cores=cores, queue=queue, account=account
-    )
     options = RerunOptions(
-        tuple(arguments), with_code == "new", from_checkpoint, on, changes, jobs,
-        Labels(note, tuple(tags)),
-    )  # fmt: skip
+        arguments=tuple(arguments),
+        new_code=with_code == "new",
+        from_checkpoint=from_checkpoint,
+        on=on,
+        changes=read_changes(**changes),
+        jobs=jobs,
+        labels=Labels(note, tuple(tags)),
+    )
     record = record_of(run)
     if dry_run:
         return Rerun(None, tuple(_rerun.compare(record, home(), options)))

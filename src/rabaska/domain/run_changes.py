@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TypedDict, Unpack
 
 from rabaska.domain import amounts
 from rabaska.domain.arguments import changed_words
@@ -41,16 +42,20 @@ class Changes:
         return changed if changed.gpus else replace(changed, gpu_model="")
 
 
-def read_changes(
-    *,
-    walltime: str | None = None,
-    memory: str | None = None,
-    gpus: int | None = None,
-    cores: int | None = None,
-    queue: str | None = None,
-    account: str | None = None,
-) -> Changes:
-    """Changes as somebody types them; WrongUse for what is no time or size."""
+class TypedChanges(TypedDict, total=False):
+    """Changes as somebody types them: `walltime="3h"`, `memory="6GB"`; None keeps what was."""
+
+    walltime: str | None
+    memory: str | None
+    gpus: int | None
+    cores: int | None
+    queue: str | None
+    account: str | None
+
+
+def read_changes(**typed: Unpack[TypedChanges]) -> Changes:
+    """WrongUse for what is no time or size."""
+    walltime, memory = typed.get("walltime"), typed.get("memory")
     try:
         limit = amounts.duration(walltime) if walltime else None
         room = amounts.size(memory) if memory else None
@@ -58,7 +63,8 @@ def read_changes(
         raise WrongUse(str(problem)) from None
     if limit is not None and limit <= timedelta(0):
         raise WrongUse("a job needs a time limit above zero", hint="such as `--walltime 3h`")
-    return Changes(limit, room, gpus, cores, queue or "", account or "")
+    queue, account = typed.get("queue") or "", typed.get("account") or ""
+    return Changes(limit, room, typed.get("gpus"), typed.get("cores"), queue, account)
 
 
 @dataclass(frozen=True)
