@@ -174,7 +174,7 @@ def test_a_partition_of_several_kinds_of_node_is_as_large_as_the_largest():
 
     assert partition.nodes == 3
     assert (partition.cores, partition.gpus, partition.gpu_model) == (48, 4, "v100")
-    assert partition.memory == 64000 * 2**20
+    assert partition.memory == 64000 * 10**6
 
 
 @pytest.mark.parametrize(

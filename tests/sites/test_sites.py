@@ -47,7 +47,7 @@ def test_a_real_slurm_is_read(site):
     assert site.scheduler == "slurm"
     assert site.version == "slurm-wlm 22.05.8"
     assert site.default_partition == Partition(
-        "nvidia_dev", timedelta(minutes=20), 2, 24, 64000 * 2**20, 2, "k40", True, without_gpus=True
+        "nvidia_dev", timedelta(minutes=20), 2, 24, 64000 * 10**6, 2, "k40", True, without_gpus=True
     )
     assert site.partitions[6].gpus == 8
     assert site.accounts is None  # no database, so nobody can say

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rabaska.checkup.check_data import room_on_node
-from rabaska.checkup.pinned_packages import Requirement, read
 from rabaska.checkup.finding import Finding
+from rabaska.checkup.pinned_packages import Requirement, read
 from rabaska.checkup.subject import Subject, own_line
 from rabaska.domain.amounts import say_size
 from rabaska.domain.gpus import Gpu, parsed

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from rabaska.checkup.pinned_packages import Requirement, has_more, plain_name, read
 from rabaska.checkup.finding import Finding
+from rabaska.checkup.pinned_packages import Requirement, has_more, plain_name, read
 from rabaska.checkup.subject import Subject, virtualenv_advice
 from rabaska.domain.shell_words import expanding
 from rabaska.knowledge.packages import MORE, brought, packages, providers

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from rabaska.checkup.check_builds import builds
 from rabaska.checkup.check_imports import ALSO_NEEDS, packages_with, unlisted, wanted_modules
-from rabaska.checkup.pinned_packages import plain_name, read
 from rabaska.checkup.finding import Finding
+from rabaska.checkup.pinned_packages import plain_name, read
 from rabaska.checkup.subject import Subject
 
 

@@ -4,8 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from rabaska.checkup.pinned_packages import plain_name, read
 from rabaska.checkup.finding import Finding
+from rabaska.checkup.pinned_packages import plain_name, read
 from rabaska.checkup.subject import Subject, virtualenv_advice
 from rabaska.domain import untrusted
 from rabaska.domain.amounts import say_count

@@ -108,3 +108,8 @@ def say_size(count: int) -> str:
 def say_count(count: int, noun: str, plural: str = "") -> str:
     """`1 file`, `2 files`, `1,166 files`; `plural` where it is not the noun and an s."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def write_memory(size: int) -> str:
+    """`64000 MB`, `65536 MiB`: as it is written in a profile, in units that lose nothing."""
+    return f"{size // 10**6} MB" if size % 10**6 == 0 else f"{size // 2**20} MiB"

@@ -17,7 +17,7 @@ from rabaska.domain.jobs import (
 )
 from rabaska.schedulers import accounted_usage, slurm_queues
 from rabaska.schedulers.protocol import COMMENT, SiteQueries
-from rabaska.schedulers.slurm_queues import elements, status_of
+from rabaska.schedulers.slurm_queues import MEGABYTE, elements, status_of
 from rabaska.schedulers.spelling import carried
 
 _FOR_BATCH = ("--output", "--no-requeue", "--open-mode")  # options that salloc does not know
@@ -105,7 +105,7 @@ class Slurm:
             "--ntasks-per-node": str(asked.tasks) if several else "",
             option: _quoted(kind + gpus) if asked.gpus else "",
             "--cpus-per-task": str(asked.cores or ""),
-            "--mem": f"{asked.memory // 10**6}M" if asked.memory else "",
+            "--mem": f"{asked.memory // MEGABYTE}M" if asked.memory else "",
         }
 
     def unmet(self, spec: JobSpec) -> list[str]:

@@ -17,6 +17,10 @@ QUESTIONS = {
 }
 CONFIG = {"config": "scontrol show config"}
 
+# Slurm's own have 1024 x 1024 bytes, but people ask for 22000M of a node that has 22 GB: what it
+# tells and what it is asked for are read alike, so that all of a node can be asked for.
+MEGABYTE = 10**6
+
 _LIMITS = ("MaxArraySize", "MaxJobCount", "KillWait", "EnforcePartLimits", "PreemptMode")
 _CLOSED = {
     "down": "it starts no jobs: its state is down",
@@ -50,7 +54,7 @@ def _partition(
         walltime=walltime(limit),
         nodes=count(nodes),
         cores=count(cores),
-        memory=count(memory) * 2**20,  # Slurm counts megabytes of 1024 x 1024
+        memory=count(memory) * MEGABYTE,
         gpus=gpus,
         gpu_model=model,
         default=name.endswith("*"),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from rabaska.domain.amounts import write_duration
+from rabaska.domain.amounts import write_duration, write_memory
 from rabaska.domain.clusters import Cluster, Partition, ProfileFact
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer, pairs
 from rabaska.sites.site_facts import Site
@@ -131,7 +131,7 @@ def _facts(partition: Partition) -> dict[str, str]:
         "walltime": write_duration(partition.walltime) if partition.walltime else "",
         "nodes": str(partition.nodes or ""),
         "cores": str(partition.cores or ""),
-        "memory": f"{partition.memory // 2**20} MiB" if partition.memory else "",
+        "memory": write_memory(partition.memory) if partition.memory else "",
         "gpus": str(partition.gpus or ""),
         "gpu_model": partition.gpu_model,
         "default": "true" if partition.default else "",

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rabaska.domain.amounts import write_duration
+from rabaska.domain.amounts import write_duration, write_memory
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.toml_text import quoted
 from rabaska.sites.site_facts import Site
@@ -124,7 +124,7 @@ def _partition(partition: Partition) -> Iterator[str]:
         if count:
             yield f"{key} = {count}"
     if partition.memory >= 10**6:
-        yield f"memory = {quoted(f'{partition.memory // 2**20} MiB')}"
+        yield f"memory = {quoted(write_memory(partition.memory))}"
     if partition.gpus:
         yield f"gpus = {partition.gpus}"
     if partition.gpu_model:
