@@ -173,19 +173,12 @@ def _locked(path: str, how: int) -> int:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, how)
-            if _is_open_at(lock, path):
+            if files.is_open_at(lock, path):
                 return lock
         except OSError:
             os.close(lock)
             raise
         os.close(lock)  # it was removed while we waited, and others lock another one
-
-
-def _is_open_at(descriptor: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except FileNotFoundError:
-        return False
 
 
 def _home(root: str) -> Optional[str]:

@@ -103,8 +103,13 @@ class LogTeller(Teller):
 
 
 def _say(value: Dict[str, Any]) -> None:
-    sys.stdout.write(files.to_json(value) + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(files.to_json(value) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody listens any more. It is no failure of the download, which would be tried again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1)
 
 
 def prepare(request: Request, teller: Teller) -> Ready:
@@ -114,16 +119,32 @@ def prepare(request: Request, teller: Teller) -> Ready:
     if made is not None:
         return made
     what = "downloading {}".format(request.name)
-    folder, sha256 = downloaded_folder.bring(
-        _source(request), _folder(request), lambda done, total: teller.moved(what, done, total)
-    )
-    if not request.pack:
-        return Ready(path=folder, new=True, sha256=sha256)
-    whole = request._replace(most_files=None, most_bytes=None)  # it is here because of us
-    ready = _packed(whole, folder, teller)._replace(sha256=sha256)
-    _remember(request, _source(request).key, {"pack": ready.pack})
-    partial_folder.remove_tree(folder)  # the pack has all of it
-    return ready
+
+    def moved(done: int, total: int) -> None:
+        teller.moved(what, done, total)
+
+    if request.pack:
+        return _downloaded_pack(request, moved, teller)
+    folder, sha256 = downloaded_folder.bring(_source(request), _folder(request), moved)
+    return Ready(path=folder, new=True, sha256=sha256)
+
+
+def _downloaded_pack(request: Request, moved: downloaded_folder.Moved, teller: Teller) -> Ready:
+    """A pack of what is downloaded; a folder that programs read in place is left to them."""
+    source, folder = _source(request), _folder(request)
+    # However large it is: it is here because of us.
+    whole = request._replace(most_files=None, most_bytes=None)
+    with downloaded_folder.workshop(folder) as work:
+        made = _made_before(request)  # by whom we waited for
+        if made is not None:
+            return made
+        content, sha256 = folder, ""
+        if not os.path.isdir(folder):
+            content, sha256 = downloaded_folder.fill(source, work, moved)
+        manifest = _pack(whole, content, teller)
+        _remember(request, source.key, {"pack": manifest.identity})
+        downloaded_folder.discard(work)  # the pack has all of it
+    return _ready(manifest, new=True)._replace(sha256=sha256)
 
 
 def _source(request: Request) -> downloaded_folder.Source:
