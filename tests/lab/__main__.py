@@ -53,7 +53,8 @@ The lab is up ({lab.boot_seconds:.1f} s). It is a Slurm cluster with these nodes
 
   ssh -F {lab.ssh_config} lab
 
-logs in as {lab.user}; then `sinfo`, `sbatch`, `module avail` … as on a real one. To use it with rabaska:
+logs in as {lab.user}; then `sinfo`, `sbatch`, `module avail` … as on a real one.
+To use it with rabaska:
 
   rabaska clusters add lab --host lab --ssh-option "-F {lab.ssh_config}"
 
