@@ -15,6 +15,7 @@ import pytest
 from tests.http_server import file_server
 
 from rabaska.node.data.downloaded_folder import Source
+from rabaska.node.data.verify import verify
 
 
 @pytest.fixture
@@ -55,6 +56,42 @@ def tar_gz(*members):
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text))
     return content.getvalue()
+
+
+def damage(pack):
+    """As a disk does: other bytes, and nothing else is different."""
+    shard = pack / "shard-00000.tar"
+    times = (shard.stat().st_atime_ns, shard.stat().st_mtime_ns)
+    content = bytearray(shard.read_bytes())
+    content[513] ^= 255
+    shard.write_bytes(content)
+    os.utime(shard, ns=times)
+
+
+def test_a_damaged_pack_is_made_again_of_its_folder_when_asked(prepare, folder, tmp_path):
+    name = prepare(path=str(folder), pack=True)["ready"]["pack"]
+    pack = tmp_path / "store" / "packs" / name
+    damage(pack)
+
+    ready = prepare(path=str(folder), pack=True, again=True)["ready"]
+
+    assert (ready["pack"], ready["new"]) == (name, True)
+    assert verify(str(pack)) == []
+    assert [path.name for path in pack.parent.iterdir() if path.name != ".made-there"] == [name]
+
+
+def test_a_damaged_pack_is_downloaded_again_when_asked_and_only_then(prepare, server, tmp_path):
+    url = server.serves("/cats.tgz", tar_gz(("1.txt", b"one"), ("2.txt", b"two")))
+    name = prepare(url=url, pack=True)["ready"]["pack"]
+    pack = tmp_path / "store" / "packs" / name
+    assert prepare(url=url, pack=True, again=True)["ready"]["new"] is False
+    damage(pack)
+
+    ready = prepare(url=url, pack=True, again=True)["ready"]
+
+    assert (ready["pack"], ready["new"]) == (name, True)
+    assert verify(str(pack)) == []
+    assert len(server.ranges) == 2
 
 
 def test_a_folder_is_packed_once_and_again_when_it_changes(prepare, folder):

@@ -15,6 +15,7 @@ from .. import files, partial_folder
 from ..data import downloaded_folder, list_folder, pack_folder, pack_format, unpack_archive
 from ..data.download import CannotDownload
 from ..data.list_folder import CannotPack, Limits, TooLarge
+from ..data.verify import verify
 
 DOWNLOADS = "downloads"  # a folder of the store
 _MADE = ".made-there"  # a folder of <store>/packs: of which folder each pack was made
@@ -30,7 +31,7 @@ class Request(NamedTuple):
     unpack: bool = True
     pack: bool = False  # whether a pack is wanted; else the folder itself
     follow_links: bool = False
-    again: bool = False  # whether a pack that was made before is compared with its folder
+    again: bool = False  # whether a pack that was made before is compared with its folder, and read
     most_files: Optional[int] = None  # that may be packed here
     most_bytes: Optional[int] = None
 
@@ -116,7 +117,7 @@ def prepare(request: Request, teller: Teller) -> Ready:
     if request.path:
         return _packed(request, request.path, teller) if request.pack else Ready(request.path)
     made = _made_before(request)
-    if made is not None:
+    if made is not None and not _damaged(request, _source(request).key, teller):
         return made
     what = "downloading {}".format(request.name)
 
@@ -147,6 +148,20 @@ def _downloaded_pack(request: Request, moved: downloaded_folder.Moved, teller: T
     return _ready(manifest, new=True)._replace(sha256=sha256)
 
 
+def _damaged(request: Request, key: str, teller: Teller) -> str:
+    """The pack that was made before, if somebody doubts it and it is damaged."""
+    identity = _known(request, key).get("pack", "") if request.again and request.pack else ""
+    folder = os.path.join(_packs(request), identity)
+    if not identity or not files.is_still_there(folder):
+        return ""
+    manifest = _manifest(request, identity)
+    if manifest and manifest.bytes > (request.most_bytes or manifest.bytes):
+        return ""  # a job reads it
+    what = "reading {}".format(identity)
+    problems = verify(folder, lambda done, total: teller.moved(what, done, total))
+    return identity if problems else ""
+
+
 def _source(request: Request) -> downloaded_folder.Source:
     return downloaded_folder.Source(request.url, request.sha256, request.fetch, request.unpack)
 
@@ -175,21 +190,22 @@ def _packed(request: Request, source: str, teller: Teller) -> Ready:
         if manifest:
             return _ready(manifest, new=False)
     try:
-        manifest = _pack(request, source, teller)
+        manifest = _pack(request, source, teller, _damaged(request, key, teller))
     except TooLarge as seen:
         return Ready(files=seen.files, bytes=seen.bytes, too_large=True)
     _remember(request, key, {"version": version, "pack": manifest.identity, "path": source})
     return _ready(manifest, new=True)
 
 
-def _pack(request: Request, source: str, teller: Teller) -> pack_format.Manifest:
+def _pack(request: Request, source: str, teller: Teller, damaged: str) -> pack_format.Manifest:
     packs, what = _packs(request), "packing {}".format(request.name)
     limits = Limits(request.most_files, request.most_bytes)
     if not (request.unpack and unpack_archive.is_archive(source)):
         tree = list_folder.list_folder(source, follow_links=request.follow_links, limits=limits)
         return pack_folder.pack_folder(
-            source, tree, packs, request.name, lambda done, total: teller.moved(what, done, total)
-        )
+            source, tree, packs, request.name,
+            lambda done, total: teller.moved(what, done, total), damaged,
+        )  # fmt: skip
     if os.path.getsize(source) > (limits.bytes or os.path.getsize(source)):
         raise TooLarge(1, os.path.getsize(source))
     os.makedirs(packs, exist_ok=True)
@@ -199,7 +215,7 @@ def _pack(request: Request, source: str, teller: Teller) -> pack_format.Manifest
         tree = list_folder.list_folder(unpacked.path)
         return pack_folder.pack_folder(
             unpacked.path, tree, packs, request.name,
-            lambda done, total: teller.moved(what, done, total),
+            lambda done, total: teller.moved(what, done, total), damaged,
         )  # fmt: skip
     finally:
         partial_folder.abandon(unpacked)
