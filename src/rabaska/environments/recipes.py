@@ -45,6 +45,7 @@ class BuiltEnvironment:
     modules: tuple[str, ...] = ()  # that can be imported then
     unread: tuple[str, ...] = ()  # packages whose modules are not among them
     sent: int = 0  # bytes of wheels that this computer sent
+    room: int = 0  # bytes that it takes on the node's disk at least; 0: not known
 
     @classmethod
     def read(cls, record: Mapping[str, Any], envs: str) -> "BuiltEnvironment":
@@ -60,6 +61,7 @@ class BuiltEnvironment:
             packages=tuple(record.get("packages", ())),
             modules=tuple(record.get("modules", ())),
             unread=tuple(record.get("unread", ())),
+            room=record.get("room", 0),
         )
 
 

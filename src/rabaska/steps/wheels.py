@@ -37,6 +37,7 @@ RECORD = {
     "maker?": str,
     "conda?": (bool, None),
     "relocate?": (bool, None),
+    "room?": untrusted.SIZE,
 }
 _SOON = 2.0  # seconds; who has asked before gets the answer in less
 _NAMES = [re.compile("[0-9a-zA-Z_.-]{1,100}")]
