@@ -53,6 +53,21 @@ class TypedChanges(TypedDict, total=False):
     account: str | None
 
 
+_SETTINGS = {  # keys of rabaska.toml
+    "walltime": "resources.walltime",
+    "memory": "resources.memory",
+    "gpus": "resources.gpus",
+    "cores": "resources.cores",
+    "queue": "queue",
+    "account": "account",
+}
+
+
+def as_settings(**typed: Unpack[TypedChanges]) -> dict[str, object]:
+    """The same as values of rabaska.toml, which checks them itself."""
+    return {_SETTINGS[name]: value for name, value in typed.items()}
+
+
 def read_changes(**typed: Unpack[TypedChanges]) -> Changes:
     """WrongUse for what is no time or size."""
     walltime, memory = typed.get("walltime"), typed.get("memory")

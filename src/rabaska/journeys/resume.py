@@ -8,7 +8,7 @@ from functools import partial
 
 from rabaska.domain.jobs import JobSpec
 from rabaska.domain.run_changes import Changes, Difference, differences, option_for
-from rabaska.domain.runs import RunState, RunStatus
+from rabaska.domain.runs import Checks, RunState, RunStatus
 from rabaska.errors import CommandFailed, NoSuchRun, SubmissionRefused, Unreachable, WrongUse
 from rabaska.journeys.rerun import rerun
 from rabaska.node.record import plan as plans
@@ -42,6 +42,7 @@ class ResumeOptions:
     jobs: int | None = None  # None: as many as before
     changes: Changes = field(default_factory=Changes)
     on: str = ""  # another cluster
+    checks: Checks = field(default_factory=Checks)  # there
 
 
 def resume(
@@ -156,6 +157,7 @@ def _move(
         on=options.on,
         changes=options.changes,
         jobs=options.jobs,
+        checks=options.checks,
     )
     if now.checkpoint is None:
         reporter.warn("it has no checkpoint, so it starts from the beginning there")
