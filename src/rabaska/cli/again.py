@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from rabaska.cli import terminal
-from rabaska.cli.find_run import chosen_run, run_and_goal
+from rabaska.cli.find_run import chosen_run, project_folder, run_and_goal
 from rabaska.cli.options import (
     Command,
     WithArguments,
@@ -20,6 +20,7 @@ from rabaska.cli.options import (
 )
 from rabaska.domain.run_changes import Difference, TypedChanges, read_changes
 from rabaska.domain.runs import Checks, Draw, Labels
+from rabaska.records.attempts import attempt
 from rabaska.records.home import home
 
 
@@ -126,11 +127,13 @@ def rerun(
         labels=labels,
         checks=checks,
     )
-    with terminal.steps(quiet=quiet or as_json) as reporter:
-        if dry_run:
+    if dry_run:
+        with terminal.steps(quiet=quiet or as_json) as reporter:
             found = journey.compare(record, home(), options, reporter)
-            terminal.json(found) if as_json else _show(record.name, found, by=terminal.data)
-            return
+        terminal.json(found) if as_json else _show(record.name, found, by=terminal.data)
+        return
+    tried = attempt(home(), project_folder())
+    with tried, terminal.steps(quiet=quiet or as_json) as reporter:
         submitted = journey.rerun(
             record,
             home(),

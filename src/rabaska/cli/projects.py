@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from rabaska.cli import terminal
+from rabaska.cli.find_run import project_folder
 from rabaska.cli.options import (
     check_options,
     jobs_option,
@@ -23,6 +24,7 @@ from rabaska.errors import DatasetError, WrongUse
 from rabaska.journeys import pack as pack_journey
 from rabaska.journeys import run as run_journey
 from rabaska.journeys import wait as wait_journey
+from rabaska.records.attempts import attempt
 from rabaska.records.home import home
 from rabaska.records.run_index import find
 from rabaska.settings.project_file import FILE, check_command, check_data, is_in_project, load
@@ -154,16 +156,16 @@ def run(
     Packs the data that changed, takes a snapshot of the code, submits the jobs, prints the run's
     name and returns at once.
     """
-    project = project_for(on, requests, extra, **chain)
-    project = replace(project, native=(*project.native, *native))
     if dry_run:
+        project = project_for(on, requests, extra, native=native, **chain)
         with terminal.steps(quiet=quiet) as reporter:
             planned = run_journey.preview(project, on, home(), reporter, checks=checks)
         terminal.json(planned) if as_json else terminal.planned_run(planned)
         return 0
-    with terminal.steps(quiet=quiet or as_json) as reporter:
+    tried = attempt(home(), project_folder())
+    with tried, terminal.steps(quiet=quiet or as_json) as reporter:
         submitted = run_journey.run(
-            project,
+            project_for(on, requests, extra, native=native, **chain),
             on,
             home(),
             reporter,
@@ -186,11 +188,17 @@ def run(
 
 
 def project_for(
-    on: str, requests: TypedChanges, extra: tuple[str, ...] = (), **chain: int | None
+    on: str,
+    requests: TypedChanges,
+    extra: tuple[str, ...] = (),
+    *,
+    native: tuple[str, ...] = (),
+    **chain: int | None,
 ) -> Project:
     """The project as in rabaska.toml, changed by the options of the command line."""
     of_chain = {f"chain.{key}": value for key, value in chain.items()}
     project = load(Path.cwd(), cluster=on, overrides={**as_settings(**requests), **of_chain})
-    project = replace(project, command=(*project.command, *extra))
+    words, options = (*project.command, *extra), (*project.native, *native)
+    project = replace(project, command=words, native=options)
     check_command(project)
     return project
