@@ -117,7 +117,7 @@ def prepare(request: Request, teller: Teller) -> Ready:
     if request.path:
         return _packed(request, request.path, teller) if request.pack else Ready(request.path)
     made = _made_before(request)
-    if made is not None and not _damaged(request, _source(request).key, teller):
+    if made is not None and not (request.pack and request.again):
         return made
     what = "downloading {}".format(request.name)
 
@@ -136,13 +136,14 @@ def _downloaded_pack(request: Request, moved: downloaded_folder.Moved, teller: T
     # However large it is: it is here because of us.
     whole = request._replace(most_files=None, most_bytes=None)
     with downloaded_folder.workshop(folder) as work:
-        made = _made_before(request)  # by whom we waited for
-        if made is not None:
+        made = _made_before(request)  # perhaps by whom we waited for
+        damaged = _damaged(request, source.key, teller)
+        if made is not None and not damaged:
             return made
         content, sha256 = folder, ""
         if not os.path.isdir(folder):
             content, sha256 = downloaded_folder.fill(source, work, moved)
-        manifest = _pack(whole, content, teller)
+        manifest = _pack(whole, content, teller, damaged)
         _remember(request, source.key, {"pack": manifest.identity})
         downloaded_folder.discard(work)  # the pack has all of it
     return _ready(manifest, new=True)._replace(sha256=sha256)
