@@ -119,6 +119,22 @@ def sync_file(path: str) -> None:
         os.close(descriptor)
 
 
+def sync_file_system(path: str) -> None:
+    """Make all that was written where `path` lies durable: there may be a million files."""
+    try:
+        import ctypes
+
+        syncfs = ctypes.CDLL(None).syncfs
+    except (ImportError, OSError, AttributeError):
+        os.sync()  # on every disk, and for everybody
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        syncfs(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def create(path: str) -> BinaryIO:
     """A new file to write to: what lies there, such as a link that others left, is removed.
 

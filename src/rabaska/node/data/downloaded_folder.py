@@ -79,7 +79,7 @@ def fill(source: Source, work: str, moved: Moved) -> Tuple[str, str]:
     if known is not None and os.path.isdir(content):
         return content, known["sha256"]
     sha256 = _fetched(source, content) if source.fetch else _downloaded(source, work, moved)
-    os.sync()  # there may be a million files
+    files.sync_file_system(work)
     files.write_json(mark, {"sha256": sha256})
     return content, sha256
 
