@@ -167,6 +167,18 @@ def test_an_archive_that_was_cut_short_is_refused(source, tmp_path):
         packed(tmp_path, archive)
 
 
+def test_a_damaged_header_is_not_taken_for_the_end(tmp_path):
+    archive = forged(tmp_path / "x.tar", member("a", size=3), member("b", size=3))
+    content = bytearray(archive.read_bytes())
+    content[1024 + 5] ^= 0xFF
+    archive.write_bytes(content)
+
+    with pytest.raises(DatasetError, match=r"x\.tar") as refusal:
+        packed(tmp_path, archive)
+
+    assert "damaged or cut short" in refusal.value.why
+
+
 def test_a_size_that_lies_is_refused(tmp_path):
     with tarfile.open(tmp_path / "x.tar", "w") as archive:
         archive.addfile(member("liar", size=5), io.BytesIO(b"12345"))

@@ -87,7 +87,7 @@ def _entries(archive: Path) -> list[Entry]:
     """What the tar holds, with the folders that its names imply."""
     entries: dict[bytes, Entry] = {}
     try:
-        with tarfile.open(archive, "r:") as tar:
+        with unpack_archive.open_tar(str(archive), "r:") as tar:
             for member in tar:
                 name = os.fsencode(_cleaned(archive, member.name))
                 if name in entries and not member.isdir():

@@ -4,13 +4,21 @@ import os
 import shutil
 import tarfile
 import zipfile
+import zlib
 from typing import Dict, Set
 
 from .pack_safety import leads_out
 
+try:
+    from lzma import LZMAError
+except ImportError:  # a Python that was built without it
+    LZMAError = EOFError  # type: ignore[misc,assignment]
+
 COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zip")
 _MODE = 0o755  # permissions that a member may have
 _OWN = 0o600  # and those that it always gets: what cannot be read cannot be packed
+_PIECE = 2**20
+_WRONG = (tarfile.TarError, zipfile.BadZipFile, zlib.error, LZMAError, EOFError, RuntimeError)
 
 
 class BadArchive(Exception):
@@ -30,10 +38,44 @@ def unpack(archive: str, folder: str) -> None:
                     refuse_name(member.filename)
                 zipped.extractall(folder)  # every name was looked at
         else:
-            with tarfile.open(archive) as tar:
+            with open_tar(archive) as tar:
                 _Unpacking(folder).take(tar)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, RuntimeError, UnicodeError) as problem:
+                _read_to_end(tar)
+    except _WRONG + (UnicodeError,) as problem:
         raise BadArchive(str(problem)) from problem
+    except OSError as problem:
+        if problem.errno is None:  # gzip and bzip2 say so that what they read is damaged
+            raise BadArchive(str(problem)) from problem
+        if isinstance(problem, (NotADirectoryError, IsADirectoryError, FileExistsError)):
+            name = os.path.relpath(problem.filename or folder, folder)
+            raise BadArchive("{} is inside something that is not a folder".format(name))
+        raise
+
+
+def open_tar(archive: str, mode: str = "r") -> tarfile.TarFile:
+    """The archive to be read; ReadError where it is damaged or cut short, at the latest there."""
+    return tarfile.open(archive, mode, tarinfo=_Member)  # type: ignore[call-overload,no-any-return]
+
+
+class _Member(tarfile.TarInfo):
+    """Python takes a damaged header, or none, for the end; a tar really ends with zeros."""
+
+    @classmethod
+    def fromtarfile(cls, tar: tarfile.TarFile) -> "_Member":
+        try:
+            return super().fromtarfile(tar)
+        except tarfile.HeaderError as problem:
+            what = type(problem).__name__
+            if not tar.offset or what in ("EOFHeaderError", "SubsequentHeaderError"):
+                raise
+            told = "it is damaged or cut short after {} bytes: {}".format(tar.offset, problem)
+            raise tarfile.ReadError(told)
+
+
+def _read_to_end(tar: tarfile.TarFile) -> None:
+    """After its last member: what was compressed has its checksum there."""
+    while tar.fileobj is not None and tar.fileobj.read(_PIECE):
+        pass
 
 
 def cleaned(name: str) -> str:

@@ -1,0 +1,85 @@
+"""Archives that are damaged or cut short are refused, never unpacked in part."""
+
+import io
+import os
+import random
+import tarfile
+import zipfile
+
+import pytest
+
+from rabaska.node.data.unpack_archive import BadArchive, unpack
+
+SIZE = 20_000
+MEMBER = 512 + SIZE // 512 * 512 + 512  # bytes of a plain tar: its header, its content, zeros
+
+
+def made_tar(mode):
+    content, numbers = io.BytesIO(), random.Random(1)
+    with tarfile.open(fileobj=content, mode=mode) as tar:
+        for number in range(30):
+            entry = tarfile.TarInfo(f"{number}.bin")
+            entry.size = SIZE
+            tar.addfile(entry, io.BytesIO(bytes(numbers.choices(b"abcdefgh", k=SIZE))))
+    return content.getvalue()
+
+
+def flipped(content, place):
+    changed = bytearray(content)
+    changed[place] ^= 0xFF
+    return bytes(changed)
+
+
+def unpacked(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "out").mkdir()
+    unpack(str(tmp_path / name), str(tmp_path / "out"))
+    return len(os.listdir(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("kind", ["", "gz", "bz2", "xz"])
+def test_a_whole_one_is_unpacked(tmp_path, kind):
+    assert unpacked(tmp_path, f"x.tar.{kind}".rstrip("."), made_tar(f"w:{kind}")) == 30
+
+
+@pytest.mark.parametrize("cut", [MEMBER, MEMBER + 100, MEMBER + 512, MEMBER + 700])
+def test_a_tar_that_was_cut_short_is_refused(tmp_path, cut):
+    with pytest.raises(BadArchive):
+        unpacked(tmp_path, "x.tar", made_tar("w:")[:cut])
+
+
+def test_a_damaged_header_is_not_taken_for_the_end(tmp_path):
+    with pytest.raises(BadArchive, match="damaged"):
+        unpacked(tmp_path, "x.tar", flipped(made_tar("w:"), MEMBER + 5))
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
+def test_a_compressed_one_that_is_damaged_or_cut_is_refused(tmp_path, kind, part):
+    content = made_tar(f"w:{kind}")
+    place = int(len(content) * part)
+
+    for number, wrong in enumerate((flipped(content, place), content[:place])):
+        (tmp_path / str(number)).mkdir()
+        with pytest.raises(BadArchive):
+            unpacked(tmp_path / str(number), f"x.tar.{kind}", wrong)
+
+
+@pytest.mark.parametrize("place", [40, 60, 100])
+def test_a_damaged_zip_is_refused(tmp_path, place):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("a.txt", "cat " * 1000 + "".join(random.Random(1).choices("abcd", k=900)))
+
+    with pytest.raises(BadArchive):
+        unpacked(tmp_path, "x.zip", flipped(content.getvalue(), place))
+
+
+def test_a_zip_with_a_file_inside_a_file_is_refused(tmp_path):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as zipped:
+        zipped.writestr("a", "1")
+        zipped.writestr("a/b", "2")
+
+    with pytest.raises(BadArchive, match="a/b is inside something"):
+        unpacked(tmp_path, "x.zip", content.getvalue())
