@@ -13,6 +13,7 @@ class FileServer:
         self.files = {}
         self.tags = {}
         self.ranges = []  # of each request; None: all of the file
+        self.skips = 0  # bytes by which it resumes too late
         self.breaks_after = []  # bytes after which the next answers end too early
 
     def serves(self, path, content, tag="one"):
@@ -37,8 +38,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(416)
             return
         self.send_response(206 if begin else 200)
+        begin += served.skips if begin else 0
         self.send_header("Content-Length", str(len(content) - begin))
         self.send_header("ETag", tag)
+        if begin:
+            self.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
         self.end_headers()
         broken = served.breaks_after.pop(0) if served.breaks_after else None
         self.wfile.write(content[begin : None if broken is None else begin + broken])

@@ -145,6 +145,14 @@ MISTAKES = {
         "command = 'x'\n[data.d]\nurl = 'ftp://x.org/d'\n",
         "line 3; it must begin with `https://` or `http://`",
     ),
+    "an address with a password": (
+        "command = 'x'\n[data.d]\nurl = 'https://ada:pw@x.org/d'\n",
+        "line 3; it holds a user name; `fetch` runs a command that can log in",
+    ),
+    "an address with a port that is none": (
+        "command = 'x'\n[data.d]\nurl = 'https://x.org:one/d'\n",
+        "line 3; Port could not be cast to integer value as 'one'",
+    ),
     "a digest of another kind": (
         "command = 'x'\n[data.d]\nurl = 'https://x.org/d'\nsha256 = 'abc'\n",
         "line 4; it must be 64 hexadecimal digits",

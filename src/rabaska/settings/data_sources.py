@@ -27,8 +27,12 @@ def _place(value: str) -> str:
 
 
 def _address(value: str) -> str:
-    if value and (urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname):
+    parts = urlsplit(value)
+    if value and (parts.scheme not in ("http", "https") or not parts.hostname):
         raise ValueError("it must begin with `https://` or `http://`; `fetch` runs any command")
+    if parts.username is not None:
+        raise ValueError("it holds a user name; `fetch` runs a command that can log in")
+    _ = parts.port  # ValueError if it is no number
     return value
 
 

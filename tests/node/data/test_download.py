@@ -76,6 +76,47 @@ def test_a_file_that_changed_meanwhile_is_brought_from_its_beginning(server, tmp
     assert download(url, path, DIGEST, ignored).sha256 == DIGEST
 
 
+def test_a_kill_just_after_a_change_does_not_mix_the_two(server, tmp_path, monkeypatch):
+    url, path = server.serves("/cats.bin", b"old" * 100_000), str(tmp_path / "cats.bin")
+    server.breaks_after = [100_000, 0, 0, 0, 0, 0]
+    with pytest.raises(CannotDownload):
+        download(url, path, "", ignored)
+    server.serves("/cats.bin", CONTENT, tag="two")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(*_):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(downloads, "_receive", kill)
+        with pytest.raises(Killed):
+            download(url, path, "", ignored)
+
+    assert download(url, path, "", ignored).sha256 == DIGEST
+
+
+def test_a_server_that_resumes_elsewhere_is_asked_for_all_of_it(server, tmp_path):
+    url, path = server.serves("/cats.bin", CONTENT), str(tmp_path / "cats.bin")
+    server.breaks_after, server.skips = [300_000], 7
+
+    assert download(url, path, "", ignored).sha256 == DIGEST
+    assert server.ranges == [None, "bytes=300000-", None]
+
+
+def test_an_address_may_have_letters_of_any_language(server, tmp_path):
+    server.serves("/donn%C3%A9es%201.bin", CONTENT)
+    url = server.address + "/données 1.bin"
+
+    assert download(url, str(tmp_path / "cats.bin"), "", ignored).sha256 == DIGEST
+
+
+def test_an_impossible_address_is_told_at_once(tmp_path):
+    with pytest.raises(CannotDownload, match="cannot be downloaded"):
+        download(f"http://{'a' * 70}.org/x", str(tmp_path / "x"), "", ignored)
+
+
 def test_a_file_that_is_not_what_was_promised_is_not_kept(server, tmp_path):
     url = server.serves("/cats.bin", b"something else")
 

@@ -213,6 +213,30 @@ def test_it_ends_when_nobody_listens(server, tmp_path):
     assert len(server.ranges) == 1
 
 
+def test_an_archive_that_arrived_is_not_downloaded_again_to_be_unpacked(prepare, server, tmp_path):
+    content = tar_gz(("a/1.txt", b"1"))
+    url = server.serves("/cats.tar.gz", content)
+    work = tmp_path / "store" / "downloads" / f"cats-{Source(url=url).key}.partial"
+    (work / "arriving").mkdir(parents=True)
+    (work / "arriving" / "cats.tar.gz").write_bytes(content)
+    (work / "content" / "half").mkdir(parents=True)  # killed while it was unpacked
+
+    ready = prepare(url=url)["ready"]
+
+    assert (os.listdir(ready["path"]), server.ranges) == (["a"], [])
+    assert ready["sha256"] == hashlib.sha256(content).hexdigest()
+
+
+def test_a_damaged_archive_is_downloaded_again(prepare, server):
+    content = tar_gz(("a/1.txt", b"1"))
+    url = server.serves("/cats.tar.gz", content[:30])
+    problem = prepare(url=url)["problem"]
+    server.serves("/cats.tar.gz", content)
+
+    assert "cannot be unpacked" in problem["what"]
+    assert os.listdir(prepare(url=url)["ready"]["path"]) == ["a"]
+
+
 def test_an_archive_may_stay_one(prepare, server):
     url = server.serves("/cats.tar.gz", tar_gz(("1.txt", b"1")))
 

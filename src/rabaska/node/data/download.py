@@ -1,8 +1,8 @@
 """A file from an address: resumed where it stopped, and used only if it is what was promised."""
 
-import hashlib
 import http.client
 import os
+import re
 import time
 import urllib.error
 import urllib.parse
@@ -48,7 +48,12 @@ def file_name(url: str) -> str:
 
 
 def download(url: str, path: str, sha256: str, progress: Progress) -> Downloaded:
-    """Bring what is at `url` to `path`, where it appears whole and proven, or not at all."""
+    """Bring what is at `url` to `path`, where it appears whole and proven, or not at all.
+
+    What is there came from the same address before, with the same digest.
+    """
+    if os.path.isfile(path):
+        return Downloaded(path, os.path.getsize(path), files.sha256(path))
     partial, note = path + files.PARTIAL, path + ".from.json"
     pause, failures = _PAUSE, 0
     while True:
@@ -56,14 +61,15 @@ def download(url: str, path: str, sha256: str, progress: Progress) -> Downloaded
         try:
             _fetch(url, partial, note, progress)
             break
-        except (OSError, http.client.HTTPException) as problem:
+        except (OSError, http.client.HTTPException, ValueError) as problem:
             refused = isinstance(problem, urllib.error.HTTPError) and problem.code < 500
+            refused = refused or isinstance(problem, (ValueError, http.client.InvalidURL))
             failures = 0 if _size(partial) > before else failures + 1
             if refused or failures >= _TRIES:
                 raise _cannot(url, problem)
         time.sleep(pause)
         pause = _PAUSE if not failures else pause * 2
-    found = _digest(partial)
+    found = files.sha256(partial)
     if sha256 and found != sha256:
         files.remove_if_there(partial)
         files.remove_if_there(note)
@@ -81,7 +87,7 @@ def download(url: str, path: str, sha256: str, progress: Progress) -> Downloaded
 def _fetch(url: str, partial: str, note: str, progress: Progress) -> None:
     """Bring the rest of a file; OSError when the connection broke before its end."""
     have, known = _size(partial), _known(note)
-    asked = urllib.request.Request(url, headers={"User-Agent": "rabaska/" + __version__})
+    asked = urllib.request.Request(_spelled(url), headers={"User-Agent": "rabaska/" + __version__})
     if have and known.get("mark") and known.get("url") == url:
         asked.add_header("Range", "bytes={}-".format(have))
         # Only if it is still the same file: else the server sends all of the new one.
@@ -98,12 +104,27 @@ def _fetch(url: str, partial: str, note: str, progress: Progress) -> None:
             raise OSError("the server's file is shorter than what came before")
         raise
     with answer:
-        resumed = answer.getcode() == 206
+        begun = _begin_of(answer)
+        if begun not in (0, have):
+            files.remove_if_there(partial)
+            raise OSError("the server sent another part of the file than it was asked for")
         length = answer.headers.get("Content-Length")
-        begun = have if resumed else 0
         total = begun + int(length) if length and length.isdigit() else None
+        if not begun:
+            files.remove_if_there(partial)  # else the note would be that of another file
         _note(note, url, answer.headers, total)
         _receive(answer, partial, begun, total, progress)
+
+
+def _spelled(url: str) -> str:
+    """The address in ASCII, as it is sent: an `é` in it becomes `%C3%A9`."""
+    return urllib.parse.quote(url, safe="%/:=&?~#+!$,;'@()*[]")
+
+
+def _begin_of(answer: Any) -> int:
+    """Where in the file an answer begins."""
+    place = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
+    return int(place.group(1)) if place and answer.getcode() == 206 else 0
 
 
 def _receive(
@@ -142,14 +163,6 @@ def _size(path: str) -> int:
         return os.path.getsize(path)
     except OSError:
         return 0
-
-
-def _digest(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb", buffering=0) as stream:
-        for piece in iter(lambda: stream.read(_PIECE), b""):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def _cannot(url: str, problem: Exception) -> CannotDownload:

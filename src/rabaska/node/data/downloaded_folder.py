@@ -99,7 +99,11 @@ def _downloaded(source: Source, work: str, moved: Moved) -> str:
         partial_folder.remove_tree(content)  # half unpacked
     os.mkdir(content)
     if source.unpack and unpack_archive.is_archive(path):
-        unpack(path, content, shown(source.url))
+        try:
+            unpack(path, content, shown(source.url))
+        except CannotDownload:
+            os.unlink(path)  # the next try brings another one
+            raise
     else:
         os.rename(path, os.path.join(content, os.path.basename(path)))
     return arrived.sha256
