@@ -138,6 +138,8 @@ def test_what_comes_from_git_is_taken_at_its_commit_and_costs_the_hashes():
         ("version = 2", "only 1 is known"),
         ("version = 1", "names no project"),
         ("=", "not TOML"),
+        ("version = 1\n[[package]]\nsource = { virtual = '.' }", "not as uv writes it"),
+        ("version = 1\npackage = [{ name = 'a', source = 'x' }]", "not as uv writes it"),
         (LOCK.replace('name = "keel"\nversion', 'name = "kiel"\nversion'), "no package `keel`"),
     ],
 )
@@ -163,6 +165,26 @@ def test_a_pyproject_lists_what_it_depends_on():
     assert as_requirements("sub/pyproject.toml", PYPROJECT, ["plots", "train"]) == (
         "torch>=2\ntqdm\nmatplotlib\nwandb\nnumpy<3\n"
     )
+
+
+def test_a_list_may_name_others_by_the_projects_own_name():
+    own = PYPROJECT.replace("plots =", 'all = ["Demo[plots, train]", "rich"]\nplots =')
+
+    assert as_requirements("pyproject.toml", own, ["all"]) == (
+        "torch>=2\ntqdm\nmatplotlib\nwandb\nnumpy<3\nrich\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("dependencies = []\n[dependency-groups]\nA_b = [{include-group = 'A_b'}]", "itself"),
+        ("dependencies = 'numpy'\n[dependency-groups]\na-b = []", "is not a list"),
+    ],
+)
+def test_a_pyproject_that_cannot_be_read_is_refused_with_the_reason(text, why):
+    with pytest.raises(UnusableList, match=why):
+        as_requirements("pyproject.toml", f"[project]\nname = 'demo'\n{text}\n", ["A_b"])
 
 
 def test_poetrys_ranges_are_those_of_pip():
@@ -243,7 +265,11 @@ def test_versions_are_compared_as_numbers(version, sign):
     assert markers.holds(f"python_version {sign} '{spelled}'", facts) is expected
 
 
-@given(st.text(max_size=40))
+VALUES = st.sampled_from(["python_version", "os_name", "'x'", "'3.8'", "'3.*'", "nobody"])
+SIGNS = st.sampled_from(["and", "or", "in", "not in", "(", ")", "==", "<=", "~=", "==="])
+
+
+@given(st.text(max_size=40) | st.tuples(VALUES, SIGNS, VALUES).map(" ".join))
 def test_any_text_is_decided_or_unknown(text):
     with contextlib.suppress(markers.UnknownMarker):
         assert markers.holds(text, OLD) in (True, False)

@@ -120,6 +120,8 @@ def _compare(left: str, sign: str, right: str, by_version: bool) -> bool:
         return one >= other and one[:kept] == other[:kept]
     signs = {"==": one == other, "===": left == right, "!=": one != other, "<": one < other}
     signs.update({"<=": one <= other, ">": one > other, ">=": one >= other})
+    if sign not in signs:
+        raise UnknownMarker(sign)
     return signs[sign]
 
 

@@ -36,7 +36,7 @@ def _declared(text: str, extras: Sequence[str]) -> str:
         raise UnusableList(f"it is not TOML: {problem}") from problem
     project, poetry = _table(content, "project"), _table(content, "tool", "poetry")
     if "dependencies" in project:
-        lines = [str(line) for line in project["dependencies"]]
+        lines = list(_listed(content, project["dependencies"], ()))
     elif "dependencies" in poetry:
         lines = list(_from_poetry(_table(poetry, "dependencies")))
     else:
@@ -51,12 +51,31 @@ def _optional(content: Table, extra: str, seen: tuple[str, ...]) -> Iterator[str
     optional = _table(content, "project", "optional-dependencies")
     groups = _table(content, "dependency-groups")
     named = {normalised(name): listed for name, listed in {**groups, **optional}.items()}
-    if normalised(extra) not in named or normalised(extra) in seen:
+    name = normalised(extra)
+    if name not in named:
         known = ", ".join(sorted(named)) or "none"
         raise UnusableList(f"it has no optional list or group `{extra}`; it has: {known}")
-    for entry in named[normalised(extra)]:
+    if name in seen:
+        raise UnusableList(f"its optional list or group `{extra}` includes itself")
+    yield from _listed(content, named[name], (*seen, name))
+
+
+def _listed(content: Table, listed: object, seen: tuple[str, ...]) -> Iterator[str]:
+    """The entries of a list, without those that name other lists of the same project.
+
+    An extra may be spelled `demo[plots]`, by the project's own name, which an index knows, if at
+    all, for somebody else's project.
+    """
+    if not isinstance(listed, list):
+        raise UnusableList(f"{listed!r} is not a list of packages")
+    own = normalised(str(_table(content, "project").get("name", "")))
+    for entry in listed:
+        named = re.match(r"([\w.-]+)\s*\[([^\]]*)\]", entry) if isinstance(entry, str) else None
         if isinstance(entry, dict):
-            yield from _optional(content, str(entry.get("include-group")), (*seen, extra))
+            yield from _optional(content, str(entry.get("include-group")), seen)
+        elif named and own and normalised(named[1]) == own:
+            for extra in named[2].split(","):
+                yield from _optional(content, extra.strip(), seen)
         else:
             yield str(entry)
 

@@ -34,6 +34,13 @@ def requirements(text: str, extras: Sequence[str] = ()) -> str:
         raise UnusableList(f"it is not TOML: {problem}") from problem
     if lock.get("version") != _VERSION:
         raise UnusableList(f"its version is {lock.get('version')}, and only 1 is known")
+    try:
+        return _requirements(lock, extras)
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise UnusableList(f"it is not as uv writes it: {problem}") from problem
+
+
+def _requirements(lock: Mapping[str, Any], extras: Sequence[str]) -> str:
     packages = [package for package in lock.get("package", []) if isinstance(package, dict)]
     roots = _roots(packages, lock)
     wanted = _reached(packages, roots, extras)
