@@ -116,9 +116,13 @@ def test_a_change_further_down_is_found_when_asked_for(prepare, folder):
 
 def test_what_is_too_large_for_a_login_node_is_counted_and_not_packed(prepare, folder, tmp_path):
     told = prepare(path=str(folder), pack=True, most_files=2)["ready"]
+    assert not (tmp_path / "store" / "packs").exists()
+    one = prepare(path=str(folder / "0.txt"), pack=True, most_bytes=10)["ready"]
+    (folder / "0.txt").write_text("0" * 11)
+    large = prepare(path=str(folder / "0.txt"), pack=True, most_bytes=10)["ready"]
 
     assert (told["too_large"], told["files"], told["pack"]) == (True, 3, "")
-    assert not (tmp_path / "store" / "packs").exists()
+    assert (one["too_large"], large["too_large"], large["bytes"]) == (False, True, 11)
 
 
 @pytest.mark.parametrize("name", ["cats.tar.gz", "cats.zip"])

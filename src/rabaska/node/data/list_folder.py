@@ -53,6 +53,8 @@ def list_folder(source: str, *, follow_links: bool = False, limits: Limits = NO_
     """All that is in `source`; a single file is listed as if its folder held nothing else."""
     if os.path.isfile(source):
         status = os.stat(source)
+        if status.st_size > (limits.bytes or status.st_size):
+            raise TooLarge(1, status.st_size)
         name = os.path.basename(os.fsencode(source))
         return Tree([ListedFile(name, status.st_size, status.st_mode)], [], [])
     tree = Tree([], [], [])
