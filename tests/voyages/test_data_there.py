@@ -169,6 +169,8 @@ def test_an_archive_comes_from_an_address_once_and_is_proven(campus):
         read, _, said = run(campus)
         assert read == ANIMALS
         assert "packed before" in campus.types("data", "pack", "--on", "campus").errors
+        data(campus, f'[data.animals]\nurl = "{url}"\nas = "in place"\n')
+        assert campus.types("data", "pack", "--on", "campus").output.startswith("animals-")
         assert len(server.ranges) == 1
 
         digest = said.partition('`sha256 = "')[2].partition('"')[0]

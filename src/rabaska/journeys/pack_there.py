@@ -69,7 +69,10 @@ def _chosen(project: Project, names: Sequence[str]) -> tuple[Dataset, ...]:
             )
     chosen = [dataset for dataset in project.datasets if not names or dataset.name in names]
     # Who asks for a pack gets one, however the program reads the data now.
-    return tuple(replace(each, mode="files" if each.at else each.mode) for each in chosen)
+    return tuple(
+        replace(each, mode="files" if each.at or each.is_downloaded else each.mode)
+        for each in chosen
+    )
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ _READY = {
     "too_large": bool,
 }
 _ANSWER = {
-    "moved?": [(int, str)],
+    "moved?": [(int, str)],  # what is being done, how far it is, and of how much
     "problem?": {"what": str, "why": str, "hint": str},
     "ready?": _READY,
 }
@@ -163,9 +163,9 @@ def _ask(wanted: dict[str, Any], cluster: ConnectedCluster, reporter: Reporter) 
             answer = untrusted.read(line, _ANSWER)
         except untrusted.Unexpected as problem:
             raise untrusted.unusable(cluster.name, problem) from problem
-        if len(answer.get("moved", ())) == 3:
-            what, done, total = answer["moved"]
-            reporter.moved(str(what), int(done), int(total))
+        what, *amounts = answer.get("moved") or [""]
+        if len(amounts) == 2 and all(isinstance(amount, int) for amount in amounts):
+            reporter.moved(str(what), *amounts)
     if "problem" in answer:
         told = answer["problem"]
         raise DatasetError(told["what"], why=told["why"], hint=told["hint"])
