@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 
 import pytest
 from hypothesis import given
@@ -100,6 +101,21 @@ def test_what_lies_outside_of_an_environment_is_not_written_to(tmp_path):
 
     assert relocation.main([str(tmp_path / "env")]) == 1
     assert (tmp_path / "theirs").read_text() == "/old"
+
+
+def test_each_name_of_a_file_gets_the_new_path(tmp_path):
+    made, moved = tmp_path / "made", tmp_path / "moved"
+    (made / "bin").mkdir(parents=True)
+    (made / "bin" / "a").write_text(f"#!{made}/bin/python\n")
+    os.link(made / "bin" / "a", made / "bin" / "b")
+
+    relocation.pack(str(made), str(tmp_path / "packed.tar"))
+    moved.mkdir()
+    subprocess.run(["tar", "-xf", tmp_path / "packed.tar", "-C", moved], check=True)
+    assert relocation.main([str(moved)]) == 0
+
+    for name in "ab":
+        assert (moved / "bin" / name).read_text() == f"#!{moved}/bin/python\n"
 
 
 def test_a_path_that_does_not_fit_is_told(tmp_path, capsys):

@@ -87,8 +87,10 @@ def build(request: CondaRequest, tool: str, workshop: str) -> Optional[Dict[str,
         return None
     if by_pip and not _run([python, "-m", "pip", "install", "--no-deps"] + by_pip, environment):
         return None
-    count = relocation.pack(prefix, os.path.join(workshop, "packed.tar"))
-    os.replace(os.path.join(workshop, "packed.tar"), request.path("tar"))
+    packed = os.path.join(workshop, "packed.tar")
+    count = relocation.pack(prefix, packed)
+    files.sync_file(packed)  # the record that follows says that it is complete
+    os.replace(packed, request.path("tar"))
     record = {
         "digest": request.digest,
         "files": count,
@@ -120,6 +122,9 @@ def variables(request: CondaRequest, workshop: str) -> Dict[str, str]:
         PIP_USER="0",
         PIP_CACHE_DIR=os.path.join(workshop, "pip"),
     )
+    # Where a user's own settings send other packages is no place for these.
+    for name in ("PIP_TARGET", "PIP_PREFIX"):
+        own.pop(name, None)
     own.setdefault("MAMBA_ROOT_PREFIX", os.path.join(workshop, "root"))
     return own
 

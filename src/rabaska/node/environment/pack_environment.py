@@ -66,6 +66,7 @@ def pack(folder: str, archive: str) -> None:
         with tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as tar:
             for path in below(folder):
                 tar.add(path, os.path.relpath(path, folder), recursive=False)
+        files.sync_file(partial)
         os.replace(partial, archive)
     finally:
         files.remove_if_there(partial)

@@ -56,12 +56,13 @@ def pack(folder: str, archive: str) -> int:
             count += 1
             if entry.issym() and entry.linkname.startswith(folder + "/"):
                 entry.linkname = os.path.relpath(entry.linkname, os.path.dirname(path))
+            # Of hard links each is listed: a file that is written anew is no longer the other one.
+            kind = mention(path, os.fsencode(folder)) if entry.isreg() or entry.islnk() else ""
+            if kind:
+                mentions[kind].append(name)
             if not entry.isreg():
                 tar.addfile(entry)
                 continue
-            kind = mention(path, os.fsencode(folder))
-            if kind:
-                mentions[kind].append(name)
             with open(path, "rb") as stream:
                 tar.addfile(entry, stream)
         own = os.path.join(os.path.dirname(folder), LIST)
