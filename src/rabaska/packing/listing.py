@@ -13,6 +13,7 @@ from typing import NamedTuple
 from rabaska.errors import DatasetError
 from rabaska.node.data.pack_format import FOLDER, LINK
 from rabaska.node.data.pack_safety import leads_out
+from rabaska.node.data.pack_tail import ListedFolder
 from rabaska.node.data.read_ahead import ahead
 from rabaska.packing.compiled import leaf
 from rabaska.packing.name_columns import Names, names_of
@@ -21,14 +22,6 @@ from rabaska.packing.refusals import refuse_secrets
 _FEW, _FEW_NAMES = 4, 2000  # folders that one thread looks into at a time, and their files
 
 _Entry = os.DirEntry[bytes]
-
-
-class ListedFolder(NamedTuple):
-    """A link or a folder."""
-
-    name: bytes  # relative to the folder that is listed
-    kind: int
-    target: bytes
 
 
 class Listing:

@@ -13,18 +13,10 @@ from itertools import accumulate
 from mmap import ACCESS_READ, mmap
 from typing import BinaryIO
 
-from rabaska.node.data import tar_headers
-from rabaska.node.data.pack_format import (
-    FOLDER,
-    FOLDER_MODE,
-    LINK,
-    LINK_MODE,
-    NO_CLASS,
-    RECORD,
-    TIME,
-    IndexLayout,
-)
-from rabaska.packing.listing import ListedFolder, Listing
+from rabaska.node.data import pack_tail
+from rabaska.node.data.pack_format import IndexLayout
+from rabaska.node.data.pack_tail import ListedFolder
+from rabaska.packing.listing import Listing
 
 NAMES, ENDS, HASHES = "names", "ends", "hashes"
 
@@ -42,9 +34,7 @@ class Draft:
 
     @property
     def classes(self) -> dict[bytes, int]:
-        """The first folders, which image datasets call their classes, and their places."""
-        first = [folder.name for folder in self.folders if b"/" not in folder.name]
-        return {name: place for place, name in enumerate(first)}
+        return pack_tail.classes(self.folders)
 
 
 def write_draft(listing: Listing, folder: str) -> Draft:
@@ -123,48 +113,7 @@ def drop(draft: Draft, parts: Iterable[str]) -> None:
 
 
 def tail(draft: Draft) -> tuple[bytes, list[bytes]]:
-    """Links and folders as the end of the last shard, and as records of the index.
-
-    Folders come last, so that `tar xf` sets their times after it wrote what is in them. What the
-    disk says of their times and modes does not count.
-    """
-    place = draft.classes
+    """Links and folders as the end of the last shard, and as records of the index."""
     entries = (*draft.links, *draft.folders)
     at = draft.layout.names - sum(len(entry.name) + len(entry.target) for entry in entries)
-    blocks, records = [], []
-    for entry in entries:
-        blocks.append(_header(entry))
-        label = place.get(entry.name.partition(b"/")[0], NO_CLASS)
-        records.append(
-            RECORD.pack(
-                0,
-                0,
-                TIME * 10**9,
-                at,
-                len(entry.name),
-                len(entry.target),
-                0,
-                0,
-                _mode(entry),
-                entry.kind,
-                label,
-                0,
-            )
-        )
-        at += len(entry.name) + len(entry.target)
-    return b"".join(blocks), records
-
-
-def _header(entry: ListedFolder) -> bytes:
-    folder = entry.kind == FOLDER
-    return tar_headers.header(
-        entry.name + (b"/" if folder else b""),
-        kind=tar_headers.FOLDER if folder else tar_headers.LINK,
-        mode=_mode(entry),
-        mtime=TIME,
-        target=entry.target if entry.kind == LINK else b"",
-    )
-
-
-def _mode(entry: ListedFolder) -> int:
-    return FOLDER_MODE if entry.kind == FOLDER else LINK_MODE
+    return pack_tail.tail(draft.links, draft.folders, at)

@@ -4,7 +4,9 @@ import os
 import stat
 from typing import List, NamedTuple, Optional, Set, Tuple
 
+from .pack_format import FOLDER, LINK
 from .pack_safety import leads_out
+from .pack_tail import ListedFolder
 
 
 class CannotPack(Exception):
@@ -41,8 +43,8 @@ NO_LIMITS = Limits()
 
 class Tree(NamedTuple):
     files: List[ListedFile]  # in the order of their names, as a pack has them
-    links: List[Tuple[bytes, bytes]]  # name, target
-    folders: List[bytes]
+    links: List[ListedFolder]
+    folders: List[ListedFolder]
 
     @property
     def bytes(self) -> int:
@@ -98,7 +100,7 @@ class _Walk:
         except OSError as problem:
             raise unreadable(path, problem)
         for folder in folders:
-            self._tree.folders.append(folder)
+            self._tree.folders.append(ListedFolder(folder, FOLDER, b""))
             self.look_into(folder, above | {(status.st_dev, status.st_ino)})
 
     def _is_folder(self, prefix: bytes, entry: "os.DirEntry[bytes]") -> bool:
@@ -131,7 +133,7 @@ class _Walk:
                 "it points to {}, which is not packed".format(os.fsdecode(target)),
                 "set `follow_links = true` for this dataset to pack what the link points to",
             )
-        self._tree.links.append((name, target))
+        self._tree.links.append(ListedFolder(name, LINK, target))
 
 
 def unreadable(path: bytes, problem: OSError) -> CannotPack:

@@ -9,22 +9,9 @@ import zlib
 from typing import Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 from .. import files, partial_folder
-from . import pack_format, tar_headers, worker_pool
+from . import pack_format, pack_tail, tar_headers, worker_pool
 from .list_folder import CannotPack, ListedFile, Tree, unreadable
-from .pack_format import (
-    BLOCK,
-    FILE,
-    FOLDER,
-    FOLDER_MODE,
-    LINK,
-    LINK_MODE,
-    NO_CLASS,
-    RECORD,
-    TIME,
-    IndexLayout,
-    Manifest,
-    Shard,
-)
+from .pack_format import BLOCK, FILE, NO_CLASS, RECORD, TIME, IndexLayout, Manifest, Shard
 
 _SMALLEST, _LARGEST = 16 * 2**20, 2**30  # bytes of a shard
 _SHARDS_WANTED = 64
@@ -80,7 +67,7 @@ def pack_folder(
 def _write_shards(source: str, folder: str, tree: Tree, progress: Progress) -> List[_Written]:
     """Each worker writes the next shard that nobody has begun."""
     root = os.path.dirname(source) if os.path.isfile(source) else source
-    classes = _classes(tree)
+    classes = pack_tail.classes(tree.folders)
     done, total = 0, tree.bytes
     written = {}  # type: Dict[int, _Written]
 
@@ -121,11 +108,6 @@ def _stem(name: bytes) -> bytes:
     return folder + slash + base.partition(b".")[0]
 
 
-def _classes(tree: Tree) -> Dict[bytes, int]:
-    first = [name for name in tree.folders if b"/" not in name]
-    return {name: place for place, name in enumerate(first)}
-
-
 class _Writer:
     """Runs in a process of its own."""
 
@@ -152,7 +134,7 @@ class _Writer:
                 records.append(self._record(file, names_at, part.number))
                 names_at += len(file.name)
             if part.last:
-                self._add(_tail(self._tree))
+                self._add(_tail(self._tree)[0])
             self._add(tar_headers.END)
             self._stream.flush()
             os.fsync(self._stream.fileno())
@@ -206,28 +188,20 @@ class _Changed(CannotPack):
         super().__init__(what, "", "run the command again when no program writes into the folder")
 
 
-def _tail(tree: Tree) -> bytes:
-    """Links and folders as the end of the last shard."""
-    links = [
-        tar_headers.header(name, kind=tar_headers.LINK, mode=LINK_MODE, mtime=TIME, target=target)
-        for name, target in tree.links
-    ]
-    folders = [
-        tar_headers.header(name + b"/", kind=tar_headers.FOLDER, mode=FOLDER_MODE, mtime=TIME)
-        for name in tree.folders
-    ]
-    return b"".join(links + folders)
+def _tail(tree: Tree) -> Tuple[bytes, List[bytes]]:
+    """Links and folders, whose names come after those of the files."""
+    names_at = sum(len(file.name) for file in tree.files)
+    return pack_tail.tail(tree.links, tree.folders, names_at)
 
 
 def _describe(folder: str, name: str, tree: Tree, written: List[_Written]) -> Manifest:
     """Write the index and, last, the manifest."""
-    entries = [(link, target, LINK, LINK_MODE) for link, target in tree.links]
-    entries += [(below, b"", FOLDER, FOLDER_MODE) for below in tree.folders]
-    texts = [file.name for file in tree.files] + [entry[0] + entry[1] for entry in entries]
+    texts = [file.name for file in tree.files]
+    texts += [entry.name + entry.target for entry in tree.links + tree.folders]
     layout = IndexLayout(
         len(tree.files), len(tree.links), len(tree.folders), sum(len(text) for text in texts)
     )
-    records = [part.records for part in written] + _records(tree, entries, written[-1].number)
+    records = [part.records for part in written] + _tail(tree)[1]
     index = layout.header() + b"".join(records) + b"".join(texts)
     files.write_whole(os.path.join(folder, pack_format.INDEX), index)
     digest = hashlib.sha256(index).hexdigest()
@@ -236,15 +210,3 @@ def _describe(folder: str, name: str, tree: Tree, written: List[_Written]) -> Ma
     manifest = manifest._replace(digest=pack_format.digest_of(manifest))
     files.write_json(os.path.join(folder, pack_format.MANIFEST), pack_format.to_json(manifest))
     return manifest
-
-
-def _records(tree: Tree, entries: List[Tuple[bytes, bytes, int, int]], shard: int) -> List[bytes]:
-    """Of links and folders."""
-    classes, records = _classes(tree), []
-    at = sum(len(file.name) for file in tree.files)
-    for name, target, kind, mode in entries:
-        label = classes.get(name.partition(b"/")[0], NO_CLASS)
-        lengths = (at, len(name), len(target))
-        records.append(RECORD.pack(0, 0, TIME * 10**9, *lengths, shard, 0, mode, kind, label, 0))
-        at += len(name) + len(target)
-    return records
