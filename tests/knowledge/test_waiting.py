@@ -112,6 +112,27 @@ def test_every_reason_of_slurm_has_words_and_something_to_do(reason):
     assert known.fix
 
 
+@pytest.mark.parametrize(
+    "reason", ["AssocGrpBillingMinutes", "QOSGrpCPUMinutesLimit", "AssocGrpGRESMinutes"]
+)
+def test_time_that_is_used_up_does_not_come_back_when_other_jobs_end(reason):
+    known = reason_for(reason)
+
+    assert "used up" in known.meaning
+    assert "some of them end" not in known.fix
+
+
+def test_minutes_of_running_jobs_come_back_when_these_end():
+    assert "some of them end" in reason_for("AssocGrpCPURunMinutesLimit").fix
+
+
+def test_a_reason_that_slurm_itself_does_not_know_is_not_called_a_wrong_account():
+    known = reason_for("AccountingPolicy")
+
+    assert not known.never
+    assert "may not be used" not in known.meaning
+
+
 RECORDED = [
     (scheduler.name, path.name, status.reason)
     for scheduler in SCHEDULERS_RECORDED
@@ -140,3 +161,7 @@ SPECIAL_EXIT STAGE_OUT STOPPED UPDATE_DB"""
 @pytest.mark.parametrize("state", STATES.split())
 def test_every_state_of_slurm_is_a_state_of_ours(state):
     assert slurm_queues.status_of(state, "").state is not JobState.UNKNOWN
+
+
+def test_a_job_that_got_sigstop_is_not_said_to_be_ending():
+    assert slurm_queues.status_of("STOPPED", "").state is JobState.SUSPENDED

@@ -143,6 +143,10 @@ def test_queues_of_torque_have_the_nodes_that_they_need(needed, cores):
     [
         ("gpu:v100:4(S:0-1)", (4, "v100")),
         ("gpu:4", (4, "")),
+        ("gpu:4(S:0)", (4, "")),
+        ("gpu:2080ti:4", (4, "2080ti")),
+        ("gpu:3090:8(S:0-1),shard:32", (8, "3090")),
+        ("gpu:1g.5gb:7,gpu:v100:2", (7, "1g.5gb")),
         ("gpu:a100_1g.5gb:7,gpu:a100:3", (7, "a100_1g.5gb")),
         ("craynetwork:4,gpu:h100:4", (4, "h100")),
         ("(null)", (0, "")),

@@ -64,7 +64,8 @@ def _partition(
 
 def gpus_of(gres: str) -> tuple[int, str]:
     """`gpu:v100:4(S:0-1)` → 4 of v100; of several kinds the most numerous."""
-    kinds = re.findall(r"(?:^|,)gpu(?::([A-Za-z][\w.-]*))?:(\d{1,6})", gres)
+    # A model may begin with a digit, or be a number: `gpu:2080ti:4`, `gpu:3090:8`.
+    kinds = re.findall(r"(?:^|,)gpu(?::([\w.-]+))?:(\d{1,6})(?=$|[,(])", gres, re.ASCII)
     counted = [(int(count), model) for model, count in kinds]
     return max(counted, default=(0, ""))
 
@@ -125,7 +126,7 @@ _STATES = {
     "SIGNALING": JobState.RUNNING,
     "STAGE_OUT": JobState.STOPPING,
     "UPDATE_DB": JobState.STOPPING,
-    "STOPPED": JobState.STOPPING,
+    "STOPPED": JobState.SUSPENDED,  # by SIGSTOP; it keeps its cores
     "COMPLETING": JobState.STOPPING,
     "COMPLETED": JobState.DONE,
     "FAILED": JobState.FAILED,
