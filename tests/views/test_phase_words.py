@@ -98,6 +98,24 @@ def test_who_used_what_was_asked_for_reads_no_note():
     assert len(list(used_resources.remarks(finished(memory=2 * GB, peak=GB // 10)))) == 1
 
 
+def test_many_gpu_hours_are_a_plain_number():
+    job = replace(finished().jobs[0], ended=1000.0 + 617 * 3600)
+
+    (numbers, *_) = used_resources.remarks(replace(finished(), jobs=(job,)))
+
+    assert "1,234 GPU-hours" in numbers.text
+
+
+def test_the_memory_of_one_task_as_the_scheduler_counts_it_is_not_that_of_a_node():
+    run = finished(peak=5 * GB)
+    job = replace(run.jobs[0], how="lost")
+    asked = {"resources": {"memory": 64 * GB, "nodes": 1, "tasks": 8}}
+
+    (numbers,) = used_resources.remarks(replace(run, jobs=(job,), about=asked))
+
+    assert "of memory" not in numbers.text
+
+
 def test_while_a_run_goes_on_nothing_is_said_of_what_it_used():
     run = replace(finished(), state=RunState.RUNNING)
 

@@ -40,7 +40,10 @@ def use_of_run(run: RunStatus) -> UseOfRun | None:
     cores = max((one.cores or 0 for one in used), default=0)
     busy = [(one.processor, one.seconds) for one in used if one.processor and one.seconds]
     available = sum(seconds for _, seconds in busy) * cores
-    peaks = [one.memory for one in used if one.memory]
+    # Of a job that left no record its scheduler tells: the memory of one task, or of all nodes.
+    several = nodes * int(asked.get("tasks") or 1) > 1
+    own = [one for job, one in zip(jobs, used, strict=True) if not (several and job.how == "lost")]
+    peaks = [one.memory for one in own if one.memory]
     return UseOfRun(
         seconds=sum(spans),
         gpu_hours=sum(spans) / 3600 * int(asked.get("gpus") or 0) * nodes,
@@ -71,13 +74,18 @@ def _numbers(run: RunStatus, used: UseOfRun) -> str:
     if run.walltime and len(run.jobs) == 1:
         parts[0] += f" of {say_duration(run.walltime)}"
     if used.gpu_hours:
-        parts.append(f"{used.gpu_hours:.2g} GPU-hours")
+        parts.append(f"{_two_digits(used.gpu_hours)} GPU-hours")
     if used.memory:
         most = f" of {say_size(used.memory_asked)}" if used.memory_asked else ""
         parts.append(f"{say_size(used.memory)}{most} of memory")
     if used.processor_share is not None:
         parts.append(f"{min(1.0, used.processor_share):.0%} of its cores")
     return ", ".join(parts)
+
+
+def _two_digits(hours: float) -> str:
+    """`0.25`, `7.5`, `1,234`: two digits, or all that stand before the point."""
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
 
 
 def _asked(run: RunStatus) -> dict[str, Any]:

@@ -7,16 +7,19 @@ from typing import Any
 
 import pytest
 
+from rabaska.node.job import launch
 from rabaska.node.job.failure_cause import cause
 from rabaska.node.job.full_disk import Disks
 from rabaska.node.job.program_process import ProgramEnd
 from rabaska.node.job.used_resources import (
     Cgroup,
     MemoryUse,
+    UsedResources,
     highest,
     in_use,
     kills,
     limited_cgroup,
+    memory_in,
 )
 from rabaska.node.record import chain_rule, out_of_memory, plan
 
@@ -135,6 +138,44 @@ def test_memory_that_the_program_got_over_long_ago_is_not_the_cause() -> None:
     assert found(log) is None
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "E external/local_xla/xla/stream_executor/cuda/cuda_driver.cc:282] failed call to cuInit: "
+        "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
+        "/venv/torch/cuda/__init__.py:118: UserWarning: CUDA initialization: Found no NVIDIA "
+        "driver on your system. (Triggered internally at ../c10/cuda/CUDAFunctions.cpp:108.)",
+        "WARNING: ran out of memory with exception: CUDA out of memory. Tried to allocate 2 GiB",
+        "CUDA out of memory, trying a smaller batch",
+    ],
+)
+def test_what_a_program_only_warned_of_is_not_the_cause(line: str) -> None:
+    assert found(f"{line}\nTraceback (most recent call last):\nKeyError: 'label'\n") is None
+
+
+def test_the_last_of_several_causes_is_the_cause() -> None:
+    log = "CUDA out of memory: batch 64 does not fit\nOSError: [Errno 122] Disk quota exceeded\n"
+
+    assert found(log).how == chain_rule.OVER_QUOTA
+
+
+@pytest.mark.parametrize(
+    ("line", "gpus"),
+    [
+        ("ResourceExhaustedError: OOM when allocating tensor with shape[9,9] and type float on "
+         "/job:localhost/replica:0/task:0/device:CPU:0 by allocator cpu", 1),
+        ("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 9 "
+         "bytes.", 0),
+    ],
+)  # fmt: skip
+def test_memory_of_the_node_is_not_called_that_of_a_gpu(line: str, gpus: int) -> None:
+    told = found(line, gpus=gpus)
+
+    assert told.how == chain_rule.OUT_OF_MEMORY
+    assert "GPU" not in told.reason
+    assert "`memory = " in told.remedy
+
+
 def test_a_gpu_that_was_asked_for_and_is_missing_is_no_matter_of_asking() -> None:
     told = found("RuntimeError: No CUDA GPUs are available", gpus=2)
 
@@ -160,6 +201,48 @@ def test_the_group_with_the_lowest_limit_is_the_jobs(tmp_path: Path, version: in
     own.write_text(f"4:memory:{path}\n" if version == 1 else f"0::{path}\n")
 
     assert limited_cgroup(str(tmp_path), str(own)) == Cgroup(str(job), version, 4000)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_of_equal_limits_the_outermost_is_the_jobs(tmp_path: Path, version: int) -> None:
+    """Slurm limits each step as it limits the job; srun starts the program in another step."""
+    root = tmp_path / ("memory" if version == 1 else "")
+    job, step = root / "slurm/job_7", root / "slurm/job_7/step_batch"
+    step.mkdir(parents=True)
+    for folder in (job, step):
+        (folder / ("memory.limit_in_bytes" if version == 1 else "memory.max")).write_text("4000\n")
+    own = tmp_path / "cgroup"
+    path = "/slurm/job_7/step_batch"
+    own.write_text(f"4:memory:{path}\n" if version == 1 else f"0::{path}\n")
+
+    assert limited_cgroup(str(tmp_path), str(own)) == Cgroup(str(job), version, 4000)
+
+
+@pytest.mark.parametrize(
+    ("rss", "counts", "full"),
+    [(10, True, False), (90, True, False), (10, False, False), (90, False, True)],
+)
+def test_files_in_the_cache_do_not_fill_the_memory_of_a_job(
+    tmp_path: Path, rss: int, counts: bool, full: bool
+) -> None:
+    limit = 2**40
+    counted = "oom_kill 0\n" if counts else ""
+    (tmp_path / "memory.oom_control").write_text(f"under_oom 0\n{counted}")
+    (tmp_path / "memory.stat").write_text(f"total_rss {limit * rss // 100}\n")
+    (tmp_path / "memory.max_usage_in_bytes").write_text(f"{limit}\n")
+
+    assert (
+        memory_in(Cgroup(str(tmp_path), 1, limit), in_use(Cgroup(str(tmp_path), 1, limit)), 0).full
+        is full
+    )
+
+
+def test_a_program_that_srun_starts_is_not_counted_as_our_children() -> None:
+    assert "processor" not in UsedResources(elsewhere=True).to_json()
+    assert UsedResources(shared=True, elsewhere=True).memory() == MemoryUse()
+    assert launch.is_elsewhere(plan.Launch(form="srun", tasks=4))
+    assert not launch.is_elsewhere(plan.Launch(form="torchrun", tasks=4))
+    assert not launch.is_elsewhere(plan.Launch())
 
 
 def test_a_group_is_found_where_only_the_end_of_its_path_is_mounted(tmp_path: Path) -> None:

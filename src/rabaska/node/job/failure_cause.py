@@ -7,7 +7,7 @@ and `explain` say the same and no further job is spent on it.
 import os
 import re
 import signal
-from typing import List, NamedTuple, Optional, Pattern
+from typing import List, NamedTuple, Optional
 
 from ..record import chain_rule, out_of_memory
 from ..record.out_of_memory import say_size
@@ -39,6 +39,14 @@ _NO_GPU = re.compile(
     r"No CUDA GPUs are available|Found no NVIDIA driver|Torch not compiled with CUDA enabled"
     r"|no CUDA-capable device|torch\.cuda\.is_available\(\) is False|No HIP GPUs are available"
     r"|CUDA_ERROR_NO_DEVICE"
+)
+_ON_PROCESSOR = re.compile(r"device:CPU|by allocator cpu")
+_NAMES_GPU = re.compile(r"CUDA|HIP|GPU|CUBLAS", re.IGNORECASE)
+_ERROR = re.compile(r"Error\b|Exception\b|\berror:", re.IGNORECASE)
+# TensorFlow tells of a missing GPU on every start, as an error.
+_GOT_OVER = re.compile(
+    r"warning|\bretry|\btrying (again|a|with)\b|\bskipping\b|\breducing\b|failed call to cuInit",
+    re.IGNORECASE,
 )
 _GPU_SIZE = re.compile(r"(?:total capacity of|; )\s*([\d.]+ ?[GM]iB)(?: total capacity)?")
 _TRIED = re.compile(r"Tried to allocate ([\d.]+ ?[GMK]iB)")
@@ -75,32 +83,38 @@ def not_prepared(problem: OSError, plan: Plan, run: RunFolder) -> ProgramEnd:
 def cause(
     end: ProgramEnd, log: str, plan: Plan, memory: MemoryUse, disks: Disks
 ) -> Optional[FailureCause]:
-    """What the kernel counted first; then what the program printed last."""
+    """What the kernel counted first; then the last cause that the program printed."""
     killed = signal.SIGKILL in (end.signal, (end.exit_code or 0) - 128)
     if memory.kills or (killed and memory.full):
         return _out_of_memory(plan, memory, "")
-    lines = [line for line in log.splitlines() if line.strip()][-_LAST_LINES:]
-    line = _last(lines, _GPU_MEMORY)
-    if line:
+    lines = [line.strip() for line in log.splitlines() if line.strip()][-_LAST_LINES:]
+    for line in reversed(lines):
+        found = None if _GOT_OVER.search(line) else _printed(line, plan, memory, disks)
+        if found is not None:
+            return found
+    return None
+
+
+def _printed(line: str, plan: Plan, memory: MemoryUse, disks: Disks) -> Optional[FailureCause]:
+    """The cause that one line tells."""
+    if _GPU_MEMORY.search(line) and not _is_of_processor(line, plan):
         return _out_of_gpu_memory(plan, line)
-    line = _last(lines, _SHARED_MEMORY)
-    if line:
+    if _SHARED_MEMORY.search(line):
         return _out_of_shared_memory(line)
-    line = _last(lines, _MEMORY)
-    if line:
+    if _MEMORY.search(line) or _GPU_MEMORY.search(line):
         return _out_of_memory(plan, memory, line)
-    line = _last(lines, _QUOTA)
-    if line:
+    if _QUOTA.search(line):
         return _over_quota(plan, line)
-    line = _last(lines, full_disk.PATTERN)
-    if line:
+    if full_disk.PATTERN.search(line):
         return _disk_full(plan, line, disks)
-    line = _last(lines, _NO_GPU)
-    return _no_gpu(plan, line) if line else None
+    # A library may also tell that it found no GPU, and go on without.
+    return _no_gpu(plan, line) if _NO_GPU.search(line) and _ERROR.search(line) else None
 
 
-def _last(lines: List[str], pattern: "Pattern[str]") -> str:
-    return next((line.strip() for line in reversed(lines) if pattern.search(line.strip())), "")
+def _is_of_processor(line: str, plan: Plan) -> bool:
+    """Whether the memory of the node was full, in words that are used for GPUs as well."""
+    names_gpu = _NAMES_GPU.search(line) or plan.request.resources.gpus
+    return not names_gpu or _ON_PROCESSOR.search(line) is not None
 
 
 def _out_of_memory(plan: Plan, memory: MemoryUse, line: str) -> FailureCause:

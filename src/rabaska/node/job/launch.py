@@ -85,6 +85,12 @@ def by_starter(how: Launch) -> bool:
     return through_tasks(how) and (how.form != TORCHRUN or how.nodes > 1)
 
 
+def is_elsewhere(how: Launch) -> bool:
+    """Whether processes of the program may not be below the agent: srun has them started."""
+    by_srun = how.form == MPI or how.reach == SRUN
+    return by_starter(how) and (by_srun or how.nodes > 1)
+
+
 def on_all(how: Launch, tasks: int) -> List[str]:
     """What starts a command `tasks` times on every node."""
     return srun(how, tasks) if how.reach == SRUN else our_launcher(how, tasks)

@@ -133,7 +133,8 @@ def start_progress(work: Work) -> Optional[log_progress.LogProgress]:
 
 
 def start_counting(work: Work) -> Optional[UsedResources]:
-    used = UsedResources(shared=work.plan.origin.cluster == "here")
+    here = work.plan.origin.cluster == "here"
+    used = UsedResources(shared=here, elsewhere=launch.is_elsewhere(work.plan.launch))
     used.start()
     return used
 

@@ -19,6 +19,7 @@ _OWN = "/proc/self/cgroup"
 _UNLIMITED = 2**60  # version 1 writes about 2**63 where there is no limit
 _FIRST_LOOK, _LOOK = 0.2, 5.0  # seconds
 _FULL = 0.97  # of the limit: the kernel ends a process a few pages before it
+_MUCH = 0.5  # of the limit, held by processes: the rest may be files in the kernel's cache
 
 
 class Cgroup(NamedTuple):
@@ -30,9 +31,13 @@ class Cgroup(NamedTuple):
 
 
 def limited_cgroup(root: str = _CGROUPS, own: str = _OWN) -> Optional[Cgroup]:
-    """The group with the lowest memory limit above this process: its job's; None without one."""
+    """The group with the lowest memory limit above this process: its job's; None without one.
+
+    Of several with this limit the outermost: Slurm gives it to each step too, and the program may
+    be in another step than this process.
+    """
     found = list(_limited(root, own))
-    return min(found, key=lambda group: group.limit) if found else None
+    return min(found, key=lambda group: (group.limit, len(group.path))) if found else None
 
 
 def _limited(root: str, own: str) -> Iterator[Cgroup]:
@@ -63,13 +68,16 @@ def _shown(root: str, path: str) -> str:
     return left
 
 
-def kills(group: Cgroup) -> int:
-    """Processes that the kernel ended in the group, and in those below it, for want of memory."""
-    name = "memory.events" if group.version == 2 else "memory.oom_control"
+def kills(group: Cgroup) -> Optional[int]:
+    """Processes that the kernel ended in the group, and in those below it, for want of memory.
+
+    None where it does not count them: before Linux 4.13.
+    """
     if group.version == 2:  # counts those below as well
-        return _fields(os.path.join(group.path, name)).get("oom_kill", 0)
+        return _fields(os.path.join(group.path, "memory.events")).get("oom_kill")
     folders = [folder for folder, _, _ in os.walk(group.path)]
-    return sum(_fields(os.path.join(folder, name)).get("oom_kill", 0) for folder in folders)
+    counts = [_fields(os.path.join(folder, "memory.oom_control")) for folder in folders]
+    return sum(one.get("oom_kill", 0) for one in counts) if "oom_kill" in counts[0] else None
 
 
 def in_use(group: Cgroup) -> int:
@@ -105,19 +113,32 @@ class MemoryUse(NamedTuple):
     peak: int = 0  # bytes; 0: nobody knows
     limit: int = 0  # bytes; 0: none is known
     kills: int = 0  # processes that the kernel ended since the job began
-    full: bool = False  # the limit was reached
+    full: bool = False  # the limit was reached, where the kernel does not count whom it ended
+
+
+def memory_in(group: Cgroup, peak: int, kills_before: int) -> MemoryUse:
+    """What became of a group whose processes were seen to hold `peak` bytes."""
+    limit, counted = group.limit, kills(group)
+    # Files in the cache fill the group of any job that reads much, so they do not count alone.
+    full = counted is None and highest(group) >= _FULL * limit and peak >= _MUCH * limit
+    killed = max(0, (counted or 0) - kills_before)
+    # What was killed grew faster than anybody looks: it had reached the limit.
+    return MemoryUse(limit if killed else min(peak, limit), limit, killed, full)
 
 
 class UsedResources:
     """Looks at the memory of a job now and then, from the start of its program to its end.
 
     `shared` says that other jobs are in the same cgroup, as on this computer: then only the
-    processes below this one are looked at.
+    processes below this one are looked at. `elsewhere` says that the program's processes are not
+    below this one, because srun has them started: then only the cgroup tells.
     """
 
-    def __init__(self, shared: bool = False) -> None:
+    def __init__(self, shared: bool = False, elsewhere: bool = False) -> None:
         self._group = None if shared else limited_cgroup()
-        self._kills = kills(self._group) if self._group else 0
+        self._elsewhere = elsewhere
+        self._kills = kills(self._group) if self._group else None
+        self._processor = _processor_seconds()  # the job's script has built its environment
         self._peak = 0
         self._began = time.monotonic()
         self._over = threading.Event()
@@ -139,27 +160,26 @@ class UsedResources:
     def _now(self) -> int:
         if self._group is not None:
             return in_use(self._group)
+        if self._elsewhere:
+            return 0
         return sum(_resident(pid) for pid in processes.descendants(os.getpid()))
 
     def memory(self) -> MemoryUse:
         """What was seen until now; what is too short for a look shows in its largest process."""
-        peak = max(self._peak, _largest_process())
+        peak = self._peak if self._elsewhere else max(self._peak, _largest_process())
         if self._group is None:
             return MemoryUse(peak)
-        full = highest(self._group) >= _FULL * self._group.limit
-        killed = max(0, kills(self._group) - self._kills)
-        # What was killed grew faster than anybody looks: it had reached the limit.
-        peak = self._group.limit if killed else min(peak, self._group.limit)
-        return MemoryUse(peak, self._group.limit, killed, full)
+        return memory_in(self._group, peak, self._kills or 0)
 
     def to_json(self) -> Json:
         """For ended.json: seconds, and bytes where they are known."""
         memory = self.memory()
         told = {
             "seconds": round(time.monotonic() - self._began, 1),
-            "processor": round(_processor_seconds(), 1),
             "cores": available_cores(),
         }  # type: Json
+        if not self._elsewhere:
+            told["processor"] = round(_processor_seconds() - self._processor, 1)
         if memory.peak:
             told["memory"] = memory.peak
         if memory.limit:
