@@ -114,3 +114,15 @@ def test_the_remedy_for_a_program_that_is_not_there_is_another_word(tmp_path):
 
     assert apply(told.fix, folder)
     assert load(folder, cluster="sdumont").command[0] == "python3"
+
+
+@pytest.mark.parametrize(("jobs", "several"), [(1, False), (3, True)])
+def test_a_program_that_would_begin_again_is_not_told_to_take_more_jobs(jobs, several, tmp_path):
+    folder = Small(walltime="10d", command="python train.py --data {data.images}", jobs=jobs).write(
+        tmp_path
+    )
+
+    (told,) = (each for each in examine(subject(folder, Small.on)) if each.id == "cluster.time")
+
+    assert ("`jobs = " in told.fix) is several
+    assert ("begin again" in told.fix) is not several

@@ -47,6 +47,12 @@ def test_a_short_default_queue_makes_short_jobs_of_a_program_that_continues():
     assert "jobs of 20 min (its limit)" in picked.sentence
 
 
+def test_the_least_time_of_a_site_is_no_more_than_its_queue_allows():
+    site = replace(SITE, shortest=hours(1))
+
+    assert pick(project(), site, ProgramNeeds()).project.resources.walltime == DEV.walltime
+
+
 def test_a_program_that_begins_again_gets_a_queue_with_enough_time():
     picked = pick(project(command=("python", "t.py")), SITE, ProgramNeeds())
 

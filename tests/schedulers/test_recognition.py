@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from rabaska.domain.clusters import Cluster, Partition
+from rabaska.domain.queue_limits import share_of_cores, share_of_memory
 from rabaska.schedulers import (
     SCHEDULERS,
     named,
@@ -136,6 +137,33 @@ def test_queues_of_torque_have_the_nodes_that_they_need(needed, cores):
     (found,) = pbs_queues.partitions(queue, nodes)
 
     assert found.cores == cores
+
+
+@pytest.mark.parametrize("large_first", [True, False])
+def test_what_goes_with_a_gpu_is_of_the_nodes_that_have_gpus(large_first):
+    """A queue may hold nodes with GPUs and larger ones without."""
+    lines = [
+        "all*|1-00:00:00|2|128|3000000|(null)|up|.",
+        "all*|1-00:00:00|4|48|192000|gpu:a100:4|up|.",
+    ]
+    queue = slurm_queues.partitions("\n".join(lines if large_first else lines[::-1]))[0]
+
+    assert (queue.cores, queue.memory, queue.gpus) == (128, 3_000_000 * 10**6, 4)
+    assert share_of_cores(queue, 2) == 24
+    assert share_of_memory(queue, 4) <= 192_000 * 10**6
+
+
+def test_a_queue_of_pbs_is_no_larger_than_what_one_job_may_have():
+    nodes = "n1\n     resources_available.ncpus = 64\n     resources_available.mem = 512gb\n"
+    queue = (
+        "Queue: q\n    resources_max.ncpus = 2\n    resources_max.mem = 4gb\n    enabled = True\n"
+    )
+
+    (found,) = pbs_queues.partitions(queue, nodes)
+
+    assert (found.cores, found.memory) == (2, 4 * 2**30)
+    assert share_of_cores(found) == 2
+    assert share_of_memory(found) <= 4 * 2**30
 
 
 @pytest.mark.parametrize(

@@ -274,6 +274,8 @@ def _renewed(profile: Partition, observed: Partition) -> Partition:
         memory=profile.memory or observed.memory,
         gpus=profile.gpus or observed.gpus,
         gpu_model=profile.gpu_model or observed.gpu_model,
+        cores_per_gpu=profile.cores_per_gpu or observed.cores_per_gpu,
+        memory_per_gpu=profile.memory_per_gpu or observed.memory_per_gpu,
         without_gpus=profile.without_gpus or observed.without_gpus,
         closed=observed.closed,
     )

@@ -143,7 +143,8 @@ def _with_time(
     wanted = project.resources.walltime
     shortest = queue.shortest or cluster.shortest
     granted = min(wanted, queue.walltime or wanted)
-    granted = max(granted, shortest) if shortest else granted
+    if shortest:
+        granted = max(granted, min(shortest, queue.walltime or shortest))
     why = ""
     if granted < wanted:
         why = " (its limit)" if cluster.names_queue else f" (the limit of {queue.name})"

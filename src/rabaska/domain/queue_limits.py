@@ -131,7 +131,8 @@ def share_of_cores(queue: Partition, gpus: int = 0, tasks: int = 1) -> int:
 def share_of_memory(queue: Partition, gpus: int = 0) -> int:
     """The memory that goes with them, in whole GB; 0 where it is not known what a node has."""
     if gpus and queue.memory_per_gpu:
-        return queue.memory_per_gpu * gpus
+        share = queue.memory_per_gpu * gpus
+        return min(share, queue.memory or share)
     usable = int(queue.memory * _OF_NODE)
     if gpus:
         return _whole(usable * gpus // max(queue.gpus, gpus))

@@ -124,8 +124,13 @@ def _limited(queue: Partition, attributes: Attributes, mine: set[str]) -> Partit
         "resources_max.gpus", ""
     )
     gpus = min(queue.gpus, count(most_gpus)) if most_gpus else queue.gpus
+    # Of a whole job, and so of what it has of one node.
+    most_cores = count(attributes.get("resources_max.ncpus", ""))
+    most_memory = size(attributes.get("resources_max.mem", ""))
     return replace(
         queue,
+        cores=min(queue.cores, most_cores or queue.cores),
+        memory=min(queue.memory, most_memory or queue.memory),
         walltime=span(attributes.get("resources_max.walltime", "")),
         shortest=span(attributes.get("resources_min.walltime", "")),
         most_nodes=count(attributes.get("resources_max.nodect", "")),
@@ -180,6 +185,8 @@ def _routed(
         memory=best.memory,
         gpus=best.gpus,
         gpu_model=best.gpu_model,
+        cores_per_gpu=best.cores_per_gpu,
+        memory_per_gpu=best.memory_per_gpu,
         without_gpus=any(other.takes(0) for other in behind) and best.gpus > 0,
     )
 

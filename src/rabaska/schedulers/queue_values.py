@@ -5,21 +5,34 @@ from dataclasses import replace
 from datetime import timedelta
 
 from rabaska.domain.clusters import Partition
+from rabaska.domain.queue_limits import share_of_cores, share_of_memory
 
 _LONGEST = timedelta(days=366)  # more is no limit that anybody meets
 _SIZES = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
 
 
 def together(one: Partition, other: Partition) -> Partition:
-    """One queue with two kinds of node: as large as the larger."""
+    """One queue with two kinds of node: as large as the larger.
+
+    Where other nodes are larger than those with the GPUs, what goes with a GPU is theirs: nobody
+    gets a GPU together with the memory of a node that has none.
+    """
     better = max(one, other, key=lambda each: each.gpus)
+    cores, memory = max(one.cores, other.cores), max(one.memory, other.memory)
+    of_gpu = better
+    if better.gpus and cores > better.cores:
+        of_gpu = replace(of_gpu, cores_per_gpu=share_of_cores(better, 1))
+    if better.gpus and memory > better.memory:
+        of_gpu = replace(of_gpu, memory_per_gpu=share_of_memory(better, 1))
     return replace(
         one,
         nodes=one.nodes + other.nodes,
-        cores=max(one.cores, other.cores),
-        memory=max(one.memory, other.memory),
+        cores=cores,
+        memory=memory,
         gpus=better.gpus,
         gpu_model=better.gpu_model,
+        cores_per_gpu=of_gpu.cores_per_gpu,
+        memory_per_gpu=of_gpu.memory_per_gpu,
         default=one.default or other.default,
     )
 

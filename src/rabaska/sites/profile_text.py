@@ -127,6 +127,10 @@ def _partition(partition: Partition) -> Iterator[str]:
         yield f"memory = {quoted(write_memory(partition.memory))}"
     if partition.gpus:
         yield f"gpus = {partition.gpus}"
+    if partition.cores_per_gpu:
+        yield f"cores_per_gpu = {partition.cores_per_gpu}"
+    if partition.memory_per_gpu >= 10**6:
+        yield f"memory_per_gpu = {quoted(write_memory(partition.memory_per_gpu))}"
     if partition.gpu_model:
         yield f"gpu_model = {quoted(partition.gpu_model)}"
     if partition.on_request:
