@@ -427,3 +427,29 @@ def test_data_above_the_project_that_is_not_carried_is_told(tmp_path):
     assert [(each.id, each.what) for each in told] == [
         ("data.outside", "the program reads ../above, which is not sent")
     ]
+
+
+NOT_RESUMING = "for epoch in range(3):\n    print(epoch)\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "resumes"),
+    [
+        ("sh -c 'ln -sfn \\\"$RABASKA_DATA_IMAGES\\\" images && exec python train.py'", False),
+        ("sh -c 'exec python train.py $RABASKA_OUTPUT'", False),
+        ("sh -c 'exec python train.py $RABASKA_CHECKPOINT'", True),
+        ("bash run.sh", True),
+        ("python train.py", False),
+    ],
+)
+def test_only_what_gives_the_checkpoint_is_said_to_resume(command, resumes, tmp_path):
+    shell = {"run.sh": "python train.py --resume $RABASKA_CHECKPOINT\n"}
+    folder = Small(command=command, train=NOT_RESUMING, files=shell).write(tmp_path)
+
+    assert read_subject(load(folder), load_cluster("narval")).resumption.resumes is resumes
+
+
+def test_a_long_word_in_the_command_is_no_crash(tmp_path):
+    folder = Small(command=f"python train.py --note {'x' * 5000}").write(tmp_path)
+
+    examine(read_subject(load(folder), load_cluster("narval")))

@@ -28,6 +28,60 @@ def test_a_file_that_cannot_be_parsed_says_why(tmp_path, content, why):
     assert why in read(path, "train.py").problem
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = a" + ".b()" * 600,
+        "a" + ".b" * 1500 + "()",
+        "torch.save(m, " + "+".join(["y"] * 900) + ")",
+        "if x == 0:\n    pass\n" + "".join(f"elif x == {n}:\n    pass\n" for n in range(1200)),
+    ],
+    ids=["calls", "attributes", "sum", "elif"],
+)
+def test_what_is_nested_too_deep_is_named_and_passed_over(tmp_path, line):
+    (tmp_path / "train.py").write_text(f"import torch\n{line}\nfor epoch in range(3):\n    f()\n")
+    (tmp_path / "other.py").write_text("for epoch in range(3):\n    f()\n")
+
+    found = scout(tmp_path)
+
+    assert found.command == ("python", "other.py")
+    assert "train.py was skipped" in " ".join(found.warnings)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "x = a" + ".b()" * 90,
+        "if x:\n pass\n" + "elif x:\n pass\n" * 190,
+        "torch.save(m, " + "+".join(["y"] * 190) + ")",
+    ],
+)
+def test_what_is_nested_as_deep_as_is_read_is_no_crash(tmp_path, shape):
+    (tmp_path / "train.py").write_text(f"import torch\n{shape}\nfor epoch in range(3):\n    f()\n")
+
+    assert scout(tmp_path).command == ("python", "train.py")
+
+
+def test_words_that_are_too_long_for_a_path_are_no_crash(tmp_path):
+    long = "x" * 400
+    (tmp_path / "train.py").write_text(
+        "import argparse\np = argparse.ArgumentParser()\n"
+        f"p.add_argument('--config', default='{long}')\n"
+        f"p.add_argument('--data', default='{long}')\np.parse_args()\n"
+    )
+    (tmp_path / "README.md").write_text(f"    python train.py --config {long}y\n")
+
+    assert scout(tmp_path).command[:2] == ("python", "train.py")
+
+
+def test_a_link_to_itself_is_no_crash(tmp_path):
+    (tmp_path / "train.py").write_text("for epoch in range(3):\n    f()\n")
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    (tmp_path / "README.md").symlink_to("README.md")
+
+    assert scout(tmp_path).command == ("python", "train.py")
+
+
 def test_a_file_in_another_encoding_is_read(tmp_path):
     path = tmp_path / "train.py"
     path.write_bytes("# entraîné\nparser.add_argument('--data')\n".encode("latin-1"))

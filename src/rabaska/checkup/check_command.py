@@ -10,6 +10,7 @@ from rabaska.checkup.finding import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.projects import Project
 from rabaska.domain.started_script import started_script
+from rabaska.scouting.source import is_file
 
 
 def checks(subject: Subject) -> Iterator[Finding]:
@@ -30,7 +31,7 @@ def _left_out(project: Project, sent: Collection[str] | None) -> Iterator[Findin
         if sent is None or not word or "{" in word or posixpath.isabs(word):
             continue
         name = posixpath.normpath(word)
-        inside = not name.startswith("..") and (project.folder / name).is_file()
+        inside = not name.startswith("..") and is_file(project.folder / name)
         written = any(PurePosixPath(name).is_relative_to(kept) for kept in project.keep)
         is_sent = name in sent or _is_link_into_code(project, name, sent) or _is_data(project, name)
         if inside and not written and not is_sent:
@@ -55,7 +56,7 @@ def missing_script(project: Project, sent: Collection[str] | None) -> Finding | 
     name = posixpath.normpath(started.word)
     if name in sent or _is_link_into_code(project, name, sent) or _is_data(project, name):
         return None
-    if (project.folder / name).is_file():
+    if is_file(project.folder / name):
         return _finding(started.word, _how_to_send(project, name))
     return _finding(started.word, _nearest(name, sent))
 

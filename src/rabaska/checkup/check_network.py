@@ -1,6 +1,7 @@
 """Checks for downloads at run time, on clusters whose nodes have no internet access."""
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 
@@ -82,7 +83,7 @@ def _download(call: ast.Call, source: Source, subject: Subject) -> tuple[str, st
 
 def _is_on_a_hub(call: ast.Call, subject: Subject) -> bool:
     name = text(call.args[0]) if call.args else ""
-    is_path = name.startswith((".", "/", "~")) or (subject.project.folder / name).exists()
+    is_path = name.startswith((".", "/", "~")) or os.path.exists(subject.project.folder / name)  # noqa: PTH110
     return bool(re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name)) and not is_path
 
 

@@ -1,7 +1,8 @@
 """What the checks look at: a project and its cluster."""
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +31,7 @@ from rabaska.scouting.option_roles import roles
 from rabaska.scouting.requirements import Packages
 from rabaska.scouting.resume_support import Resumption, resumption
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.source import Source
+from rabaska.scouting.source import Source, is_file
 
 _SHELL = ("*.sh", "*.bash", "*.sbatch", "*.slurm", "*.srm", "*.pbs", "*.job")
 _LARGEST = 10**6  # bytes; no shell script is larger
@@ -118,7 +119,7 @@ def started_by(project: Project, project_scripts: scripts.Scripts) -> Script | N
 def resumption_of(project: Project, script: Script | None) -> Resumption:
     """How the project's command resumes from a checkpoint, as its source shows."""
     words = (*project.command, *project.resume)
-    if any("RABASKA_" in word for word in words) or _mentions_our_variables(project.folder):
+    if _gives_checkpoint_by_variable(words, project.folder):
         return Resumption(plan.VARIABLE)
     if script is None:
         return Resumption(plan.UNREAD)
@@ -126,20 +127,24 @@ def resumption_of(project: Project, script: Script | None) -> Resumption:
     return resumption(script, options, roles(options, scripts.usage(script)), words)
 
 
-def _mentions_our_variables(folder: Path) -> bool:
-    """In a shell script, say, that starts the program."""
-    return any(
-        b"RABASKA_CHECKPOINT" in text or b"RABASKA_RESUME" in text
-        for text in _shell_scripts(folder).values()
-    )
+def _gives_checkpoint_by_variable(words: Sequence[str], folder: Path) -> bool:
+    """Whether the command names one of our variables for that, or starts a shell script.
+
+    One that starts another script counts if any of the project's names the variable.
+    """
+    texts = _shell_scripts(folder)
+    starts = any(name.rpartition("/")[2] in word for name in texts for word in words)
+    told = [word.encode(errors="replace") for word in words] + [*texts.values()] * starts
+    return any(name in text for name in (b"RABASKA_CHECKPOINT", b"RABASKA_RESUME") for text in told)
 
 
 def _shell_scripts(folder: Path) -> dict[str, bytes]:
     contents = {}
     for pattern in _SHELL:
         for path in sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")]):
-            if path.is_file() and path.stat().st_size < _LARGEST:
-                contents[path.relative_to(folder).as_posix()] = path.read_bytes()
+            with suppress(OSError):
+                if is_file(path) and path.stat().st_size < _LARGEST:
+                    contents[path.relative_to(folder).as_posix()] = path.read_bytes()
     return contents
 
 

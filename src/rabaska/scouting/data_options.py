@@ -1,6 +1,7 @@
 """Which folder each data option is given, and what to do for a script that has none."""
 
 import ast
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from rabaska.domain.projects import FILL_IN
 from rabaska.scouting.folders import ProjectFolder, Survey, may_be_read_unnamed
 from rabaska.scouting.script_options import Option
 from rabaska.scouting.scripts import Script
-from rabaska.scouting.source import Source, SourceLine
+from rabaska.scouting.source import Source, SourceLine, is_file
 from rabaska.scouting.start_command import literal
 
 _SPLIT = re.compile(r"(train|val|valid|validation|test|eval)(?=_|$)")
@@ -53,9 +54,9 @@ def _by_default(option: Option, project: Path, script: Script) -> DataUse | None
         return None
     for base in (project, (project / script.name).parent):
         path = base / option.default
-        if path.is_dir() and path.resolve() != project.resolve():
+        if _is_folder(path) and path.resolve() != project.resolve():
             return DataUse(_within(path, project), str(option.place), option)
-        if path.is_file() and path.parent.resolve() != project.resolve():
+        if is_file(path) and path.parent.resolve() != project.resolve():
             inside = f"/{path.name}"
             return DataUse(_within(path.parent, project), str(option.place), option, inside)
     return None
@@ -122,9 +123,13 @@ def outside(project: Path, sources: Sequence[Source]) -> tuple[DataUse, ...]:
     return tuple(uses.values())
 
 
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112  (see `is_file`)
+
+
 def _holds_files(folder: Path) -> bool:
     try:
-        return folder.is_dir() and any(folder.iterdir())
+        return _is_folder(folder) and any(folder.iterdir())
     except OSError:
         return False
 

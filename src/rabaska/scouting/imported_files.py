@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rabaska.scouting.source import Source, as_module, read
+from rabaska.scouting.source import Source, as_module, is_file, read
 
 MOST_REACHED = 60  # files; a library beside a script may have hundreds
 _DEEPEST = 6  # packages that pass on what packages pass on
@@ -32,7 +32,7 @@ class Files:
         """The file with this name, relative to the project; None when there is none."""
         if name not in self._read:
             path = self._project / name
-            self._read[name] = read(path, name) if path.is_file() else None
+            self._read[name] = read(path, name) if is_file(path) else None
         return self._read[name]
 
     def module(self, source: Source) -> Source:
@@ -85,7 +85,7 @@ def _folders(wanted: Import, importer: str, main: str) -> list[str]:
     """Where Python would look: beside the importer, beside the script, at the project's top."""
     own = importer.rpartition("/")[0].split("/")
     if wanted.level:
-        return ["/".join(own[: len(own) - (wanted.level - 1)])]
+        return ["/".join(own[: max(0, len(own) - (wanted.level - 1))])]
     beside, script = "/".join(own), main.rpartition("/")[0]
     return list(dict.fromkeys((beside, script, "", "src")))
 

@@ -1,6 +1,7 @@
 """The scripts of a project: which can be started, and which of them trains."""
 
 import ast
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,12 +117,12 @@ def find(project: Path) -> Scripts:
 
 def _names(project: Path) -> list[str]:
     """The files that may be scripts, those at the top first."""
-    names: dict[Path, str] = {}  # by the file itself: links may lead to it, too
+    names: dict[str, str] = {}  # by the file itself: links may lead to it, too
     for pattern in _PLACES:
         for path in sorted(project.glob(pattern)):
             name = path.relative_to(project).as_posix()
             if not _skipped(name) and len(names) < MOST_SCRIPTS:
-                names.setdefault(path.resolve(), name)
+                names.setdefault(os.path.realpath(path), name)
     return list(names.values())
 
 

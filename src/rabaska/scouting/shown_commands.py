@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.scouting.source import Source, SourceLine
+from rabaska.scouting.source import Source, SourceLine, is_file
 
 TORCHRUN, MPI = "torchrun", "mpi"
 _TEXTS = ("README*", "*.md", "*.sh", "scripts/*.sh", "docs/*.md")
@@ -42,7 +42,7 @@ def in_texts(project: Path) -> tuple[ShownCommand, ...]:
     """Those in the project's own texts, the README's first."""
     paths: dict[Path, None] = {}
     for pattern in _TEXTS:
-        paths |= dict.fromkeys(path for path in sorted(project.glob(pattern)) if path.is_file())
+        paths |= dict.fromkeys(path for path in sorted(project.glob(pattern)) if is_file(path))
     found: list[ShownCommand] = []
     for path in list(paths)[:_MOST]:
         name = path.relative_to(project).as_posix()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rabaska.scouting.script_options import FLAG, POSITIONAL, Option
 from rabaska.scouting.shown_commands import ShownCommand, is_said
-from rabaska.scouting.source import SourceLine
+from rabaska.scouting.source import SourceLine, is_file
 
 _CONFIGURATION = (
     "config", "cfg", "conf", "configs", "config_file", "config_path", "config_name", "cfg_file",
@@ -58,9 +58,9 @@ def configuration(option: Option, shown: ShownValue | None, project: Path) -> Sh
     """The file for an option that takes the program's configuration, and has none by default."""
     if option.name not in _CONFIGURATION or option.kind == FLAG:
         return None
-    if option.default and (project / option.default).is_file():
+    if option.default and is_file(project / option.default):
         return None
-    if shown is not None and (project / shown.value).is_file():
+    if shown is not None and is_file(project / shown.value):
         return shown
     files = list(_configurations(project))
     only = files[0] if len(files) == 1 else ""
@@ -71,7 +71,7 @@ def _configurations(project: Path) -> Iterator[str]:
     for folder in _FOLDERS:
         for path in sorted((project / folder).glob("*")):
             named = not folder or path.suffix != ".py"
-            if path.suffix not in _SUFFIXES or not path.is_file():
+            if path.suffix not in _SUFFIXES or not is_file(path):
                 continue
             if (folder and named) or path.stem in ("config", "configs", "params", "hparams"):
                 yield path.relative_to(project).as_posix()

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import os
 import re
 import tokenize
 import warnings
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LARGEST = 2 * 10**6  # bytes; what is larger was not written by hand
+_DEEPEST_TREE = 200  # levels; functions that call themselves for each must not run out of stack
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,16 @@ def as_module(source: Source) -> Source:
     if len(body) == len(source.tree.body):
         return source
     tree = ast.Module(body=body, type_ignores=[])
-    return Source(source.name, tree, source.problem, tuple(ast.walk(tree)))
+    return Source(source.name, tree, source.problem, _nodes(tree))
 
 
 def is_main_guard(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; False too for a word that is no path, or that leads nowhere."""
+    return os.path.isfile(path)  # noqa: PTH113  (that of pathlib raises for a long name)
 
 
 def read(path: Path, name: str) -> Source:
@@ -60,12 +67,25 @@ def read(path: Path, name: str) -> Source:
         if path.stat().st_size > LARGEST:
             return _unread(name, "it is too large for a script")
         tree = _parsed(_text(path.read_bytes()))
+        nodes = _nodes(tree)
     except SyntaxError as problem:
         line = f", line {problem.lineno}" if problem.lineno else ""
         return _unread(name, f"Python 3 cannot parse it{line}: {problem.msg}")
     except (OSError, ValueError, RecursionError, MemoryError) as problem:
         return _unread(name, f"it cannot be read: {problem}")
-    return Source(name, tree, nodes=tuple(ast.walk(tree)))
+    return Source(name, tree, nodes=nodes)
+
+
+def _nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All nodes, those further out first; ValueError where they are nested too deep."""
+    found: list[ast.AST] = []
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST_TREE):
+        found += level
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return tuple(found)
+    raise ValueError("its expressions are nested too deep")
 
 
 def _unread(name: str, why: str) -> Source:
