@@ -33,9 +33,21 @@ def until_over(
 
     A cluster that cannot be reached for a while is asked again: a run does not depend on us.
     """
+    changes = WatchedFolder(record, home)
+    try:
+        return _followed(record, home, seen, changes)
+    finally:
+        changes.end()
+
+
+def _followed(
+    record: RunRecord,
+    home: Home,
+    seen: Callable[[RunStatus], None] | None,
+    changes: "WatchedFolder",
+) -> RunStatus:
     longest = _LONGEST_PAUSE_HERE if record.cluster == "here" else _LONGEST_PAUSE
     pause, unanswered, gone = _FIRST_PAUSE, 0, 0
-    changes = WatchedFolder(record, home)
     now: RunStatus | None = None
     while True:
         try:
@@ -50,7 +62,6 @@ def until_over(
         # A file system that comes back shows a folder that was not there a moment ago.
         gone = gone + 1 if now.state is RunState.GONE else 0
         if now.state.over and gone in (0, _SURE):
-            changes.end()
             return now
         changes.wait(pause)
         pause = min(pause * 1.3, longest)

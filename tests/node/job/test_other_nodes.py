@@ -1,5 +1,6 @@
 """What the other nodes of a job are made ready with, and what is said when they are cleaned."""
 
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +9,9 @@ from typing import Any
 import pytest
 from agents import make_run
 
-from rabaska.node.job import other_nodes
+from rabaska.node.data import pack_format
+from rabaska.node.job import other_nodes, run_program
+from rabaska.node.record import chain_rule
 from rabaska.node.record.run_folder import RunFolder
 
 
@@ -66,6 +69,39 @@ def test_what_the_nodes_say_as_they_are_cleaned_is_in_the_log(
         pass
 
     assert Path(run.log(1)).read_text().strip() == "rabaska: 1 file on n2 is not kept: a.pt"
+
+
+def test_staging_that_is_no_longer_wanted_is_ended() -> None:
+    step = subprocess.Popen(
+        ["sleep", "60"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+    other_nodes.break_off_staging(step)
+
+    assert step.poll() is not None
+
+
+def test_a_failure_on_the_first_node_ends_the_staging_of_the_others(
+    run: RunFolder, local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = []
+
+    def begin(*_: object) -> Any:
+        begun.append(subprocess.Popen(["sleep", "60"], stdout=subprocess.PIPE))
+        return begun[0]
+
+    def fail(*_: object) -> Any:
+        raise pack_format.BadPack("shard 3 is damaged")
+
+    monkeypatch.setattr(other_nodes, "begin_staging", begin)
+    monkeypatch.setattr(run_program.prepare_program, "unpack_code", lambda *_: {})
+    monkeypatch.setattr(run_program.stage_datasets, "stage_data", fail)
+    work: Any = SimpleNamespace(run=run, job=1, stop_reason=lambda: None)
+
+    end = run_program.run_program(work, str(local), None)
+
+    assert end.how == chain_rule.STAGING_FAILED
+    assert begun[0].returncode is not None
 
 
 def test_a_node_that_cannot_be_cleaned_ends_nothing(

@@ -21,6 +21,7 @@ from rabaska.node.record import (
     events,
     jobs,
     learned_patterns,
+    phases,
     plan,
     resume_evidence,
     step_tracks,
@@ -59,6 +60,10 @@ def run(tmp_path: Path) -> RunFolder:
     Path(run.output(job), "a.npz").write_bytes(b"1")
     checkpoint = {"path": "output/a.npz", "size": 1, "mtime_ns": 5}
     end_job(run, job, checkpoint=checkpoint, tracks=step_tracks.to_json(own), missing=["b"])
+    phase = phases.PhaseLog(run, job)
+    phase.spent(phases.BUILDING, 41.0)
+    phase.enter(phases.STAGING)
+    phase.moved("cats", 100, 100)
     code = Path(run.path, "code")
     code.mkdir()
     (code / "a.npz").write_bytes(b"2")
@@ -74,7 +79,8 @@ def damage(run: RunFolder, record: str, how: str) -> None:
 
 def is_damaged(path: str) -> bool:
     try:
-        return (files.read_json(path) or {}).get("run") != "digits-7f3a"
+        told = files.read_json(path) or {}
+        return (told.get("run"), told.get("walltime")) != ("digits-7f3a", PLAN.walltime)
     except ValueError:
         return True
 

@@ -49,6 +49,28 @@ def test_bytes_and_rate_of_what_is_staged_are_noted(run: RunFolder) -> None:
     assert told["rate"] > 0
 
 
+def test_the_rate_of_a_dataset_counts_from_the_end_of_the_one_before(run: RunFolder) -> None:
+    log = PhaseLog(run, 1)
+    log.enter(phases.STAGING)
+    time.sleep(0.4)
+    log.moved("cats", 1000, 1000)
+    time.sleep(0.1)
+
+    log.moved("dogs", 1000, 1000)
+
+    told = phases.read(run, 1)
+    assert told is not None
+    assert 5000 < told["rate"] < 10000
+
+
+def test_an_output_of_the_scheduler_that_vanishes_meanwhile_is_no_crash(run: RunFolder) -> None:
+    logs = Path(run.logs)
+    logs.mkdir(exist_ok=True)
+    (logs / "scheduler-7.out").symlink_to("gone")
+
+    assert phases.starting(run) == {"id": "7", "what": ""}
+
+
 def test_after_its_end_a_job_is_in_no_phase(run: RunFolder) -> None:
     log = PhaseLog(run, 1)
     log.enter(phases.TRAINING)

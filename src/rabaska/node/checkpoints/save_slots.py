@@ -40,7 +40,7 @@ def _save(line: bytes) -> Optional[LoggedSave]:
         told = json.loads(line.decode("utf-8"))
         moment = int(told["job"]), int(told["steps"])
         return LoggedSave(files.native(told["path"]), int(told["mtime_ns"]), moment)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None  # cut at the beginning of what was read, or half written
 
 

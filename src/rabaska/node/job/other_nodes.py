@@ -32,6 +32,7 @@ from . import (
 from .this_job import Work, say_in_log
 
 _PATIENCE = 60.0  # seconds with nodes that do not answer
+_TO_END = 10.0  # seconds for a step that is asked to end
 _BEFORE = "before.json"  # beside the code: what lay in it before the program started
 _OURS = "rabaska: "
 
@@ -127,6 +128,18 @@ def finish_staging(step: Step) -> None:
     said = step.communicate()[0].decode("utf-8", "replace").strip()
     if step.returncode != 0:
         raise OSError("staging failed on another node: {}".format(said or step.returncode))
+
+
+def break_off_staging(step: Step) -> None:
+    """Before the nodes are cleaned: what still stages would put its files there again."""
+    if step is None or step.poll() is not None:
+        return
+    step.terminate()  # srun and our own launcher end what they started
+    try:
+        step.communicate(timeout=_TO_END)
+    except subprocess.TimeoutExpired:
+        step.kill()
+        step.communicate()
 
 
 @contextmanager

@@ -45,6 +45,7 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
     """Make ready, start and watch the program: how it ended."""
     code = os.path.join(local, "code")
     began = time.monotonic()
+    elsewhere = None  # type: other_nodes.Step
     try:
         with stop_signals.stopped_early_when(work.stop_reason), free_space.named_when_full(local):
             before = prepare_program.unpack_code(work, code)
@@ -68,6 +69,8 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
         return ProgramEnd(
             chain_rule.STAGING_FAILED, str(wrong), remedy=getattr(wrong, "remedy", "")
         )
+    finally:
+        other_nodes.break_off_staging(elsewhere)
     return watch_program(work, process, code, before, data)
 
 

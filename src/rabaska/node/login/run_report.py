@@ -16,6 +16,7 @@ from ..checkpoints import checkpoint_names, validity
 from ..record import (
     chain_rule,
     events,
+    field_types,
     jobs,
     lease,
     metrics,
@@ -126,7 +127,12 @@ def _staged(run: RunFolder) -> List[Json]:
     placed: List[Json] = []
     for event in events.read(run):
         placed = event.get("placed") or placed
-    return [one for one in placed if {"name", "bytes", "where", "seconds"} <= set(one)]
+    shape = field_types.PLACED
+    return [
+        one
+        for one in placed
+        if isinstance(one, dict) and not field_types.misfit(one, shape, list(shape))
+    ]
 
 
 def _extended(run: RunFolder) -> Optional[Json]:

@@ -4,7 +4,7 @@ Records are files that somebody may edit, cut short or mix up. What has not the 
 gives it was damaged, and counts as missing: no reader further on has to doubt it again.
 """
 
-from typing import Any, Dict, Iterator, Sequence, Tuple, Type, Union
+from typing import Any, Dict, Iterator, List, Sequence, Tuple, Type, Union
 
 from .. import files
 from .run_folder import RunFolder
@@ -13,6 +13,7 @@ Kind = Union[Type[Any], Tuple[Type[Any], ...]]
 Shape = Dict[str, Kind]
 
 NUMBER = (int, float)
+_MOST = 2**63
 
 SAVED = {"path": str, "size": int, "mtime_ns": int}  # type: Shape
 BEGUN = {
@@ -73,6 +74,7 @@ SUBMISSION = {
     "resume": bool,
     "command": str,
 }  # type: Shape
+PLACED = {"name": str, "bytes": int, "where": str, "seconds": NUMBER}  # type: Shape
 EVENT = {
     "event": str,
     "time": NUMBER,
@@ -92,7 +94,11 @@ def misfit(value: files.Json, shape: Shape, needed: Sequence[str] = ()) -> str:
         if found is None:
             if name in needed:
                 return name
-        elif not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
+        elif (
+            not isinstance(found, kind)
+            or (isinstance(found, bool) and kind is not bool)
+            or (isinstance(found, NUMBER) and not is_sensible(found))
+        ):
             return name
     return ""
 
@@ -108,7 +114,20 @@ def fitting(value: files.Json, shape: Shape) -> files.Json:
 
 def numbers(value: Any) -> bool:
     """Whether it is a list of numbers."""
-    return isinstance(value, list) and all(type(one) in NUMBER for one in value)
+    return isinstance(value, list) and all(
+        type(one) in NUMBER and is_sensible(one) for one in value
+    )
+
+
+def pairs(value: Any) -> Dict[str, List[int]]:
+    """The pairs of numbers in an object: of files, what is known of each (see `step_tracks`)."""
+    known = value.items() if isinstance(value, dict) else []
+    return {path: pair for path, pair in known if numbers(pair) and len(pair) == 2}
+
+
+def is_sensible(number: float) -> bool:
+    """Whether a clock, a file system or a program counts so far; false of nan as well."""
+    return -_MOST < number < _MOST
 
 
 def submission_lines(run: RunFolder) -> Iterator[files.Json]:

@@ -241,4 +241,4 @@ def newest(
 def _looks(run: RunFolder, job: int) -> List[Look]:
     """What lay there before the programs of the last jobs started (see `tracks`)."""
     records = [_read(run.found(number)) for number in range(job, max(0, job - _LOOKS), -1)]
-    return [record.get("saves") or {} for record in records if record is not None]
+    return [field_types.pairs(record.get("saves")) for record in records if record is not None]

@@ -50,7 +50,8 @@ class PhaseLog:
         self._entered = time.monotonic()
         self._since = time.time()
         self._noted = 0.0
-        self._start: Optional[float] = None
+        self._moving = ""  # what is on its way
+        self._start = self._moved = 0.0  # when that began, and when it was last told of
         self._lock = threading.Lock()
 
     def spent(self, phase: str, seconds: float) -> None:
@@ -62,16 +63,19 @@ class PhaseLog:
             if phase == self._phase:
                 return
             self._close()
-            self._phase, self._since, self._start = phase, time.time(), None
+            self._phase, self._since = phase, time.time()
+            self._moving, self._moved = "", 0.0
             self._write(more)
 
     def moved(self, what: str, done: int, total: int) -> None:
         """How far the phase is, in bytes; noted once a second at most."""
         with self._lock:
             now = time.monotonic()
+            if what != self._moving:  # it began when the last one was there
+                self._moving, self._start = what, self._moved or self._entered
+            self._moved = now
             if now - self._noted < _SELDOM and done < total:
                 return
-            self._start = self._entered if self._start is None else self._start
             rate = done / max(now - self._start, 0.001)
             self._write({"what": what, "done": done, "total": total, "rate": round(rate, 1)})
 
@@ -122,7 +126,7 @@ def read(run: RunFolder, job: int) -> Optional[files.Json]:
     told = field_types.fitting(value, SHAPE)
     spent = told.get("spent") or {}
     told["spent"] = {
-        name: seconds for name, seconds in spent.items() if type(seconds) in (int, float)
+        name: seconds for name, seconds in spent.items() if field_types.numbers([seconds])
     }
     return told if "phase" in told else None
 
@@ -151,8 +155,15 @@ def _outputs(run: RunFolder) -> List[str]:
     except OSError:
         return []
     paths = [name for name in names if re.match(r"scheduler-.+\.out$", name)]
-    paths.sort(key=lambda name: os.stat(os.path.join(run.logs, name)).st_mtime)
+    paths.sort(key=lambda name: _changed(os.path.join(run.logs, name)))
     return [name[len("scheduler-") : -len(".out")] for name in paths]
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0  # removed a moment ago
 
 
 def _package(path: str) -> str:

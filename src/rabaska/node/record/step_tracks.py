@@ -69,12 +69,7 @@ def recall(run: RunFolder, job: int) -> Tracks:
         value = files.read_json(run.found(job)) or {}
     except ValueError:
         value = {}  # damaged; then all that is there counts as new
-    return Tracks(_pairs(value.get("texts")), _pairs(value.get("saves")))
-
-
-def _pairs(value: object) -> Dict[str, List[int]]:
-    known = value.items() if isinstance(value, dict) else []
-    return {path: pair for path, pair in known if field_types.numbers(pair) and len(pair) == 2}
+    return Tracks(field_types.pairs(value.get("texts")), field_types.pairs(value.get("saves")))
 
 
 def of_job(run: RunFolder, job: int, pattern: str, patterns: List[str]) -> List[Track]:
@@ -257,6 +252,8 @@ def _of_table(text: str, place: int, name: str, delimiter: str) -> Numbers:
             try:
                 number = float(row[place])
             except (IndexError, ValueError):
+                continue
+            if not field_types.is_sensible(number):
                 continue
             numbers.append((number, None) if name == "epoch" else (None, number))
     except csv.Error:
