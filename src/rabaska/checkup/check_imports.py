@@ -13,7 +13,8 @@ from rabaska.checkup.subject import Subject, virtualenv_advice
 from rabaska.domain.shell_words import expanding
 from rabaska.knowledge.packages import MORE, brought, packages, providers
 from rabaska.node.command_words import is_python
-from rabaska.scouting.certain_imports import Import, certain_imports
+from rabaska.scouting.certain_imports import certain_imports
+from rabaska.scouting.imported_files import Import
 from rabaska.scouting.local_modules import STANDARD, local_modules
 from rabaska.sites.questions import MODULE
 
@@ -185,7 +186,7 @@ def wanted_modules(subject: Subject) -> Mapping[str, Import]:
     own = local_modules(subject.project.folder)
     wanted: dict[str, Import] = {}
     for found in certain_imports(subject.sources):
-        if found.module.startswith(".") or found.top in own or found.top in STANDARD:
+        if found.level or found.top in own or found.top in STANDARD:
             continue
         for module in (*found.candidates, found.top):
             if module in ALSO_NEEDS:

@@ -4,26 +4,11 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rabaska.scouting.source import Source, SourceLine, called, last_word
+from rabaska.scouting.imported_files import Import, imports_of, own_modules
+from rabaska.scouting.source import Source, called, last_word
 
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 _SIMPLE = ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return
-
-
-@dataclass(frozen=True)
-class Import:
-    module: str  # dotted, with dots in front where it is relative
-    names: tuple[str, ...]  # what is taken from it
-    place: SourceLine
-
-    @property
-    def candidates(self) -> tuple[str, ...]:
-        """The modules that may be meant: `google.cloud.storage` by `from google.cloud import …`."""
-        return (*(f"{self.module}.{name}" for name in self.names), self.module)
-
-    @property
-    def top(self) -> str:
-        return self.module.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -42,7 +27,7 @@ def certain_imports(sources: Sequence[Source]) -> Iterator[Import]:
     function that nothing calls for certain.
     """
     for step in _steps(sources):
-        yield from _imports(step)
+        yield from imports_of(step.line, step.source)
 
 
 def certain_calls(sources: Sequence[Source]) -> Iterator[tuple[Source, ast.Call]]:
@@ -63,34 +48,18 @@ def _steps(sources: Sequence[Source]) -> Iterator[_Step]:
         done.add(name)
         for step in _of(by_name[name], is_main=name == sources[0].name):
             yield step
-            for found in _imports(step):
-                waiting += _own_files(found, name, by_name)
+            for found in imports_of(step.line, step.source):
+                waiting += _own_files(found, name, sources[0].name, by_name)
 
 
-def _imports(step: _Step) -> Iterator[Import]:
-    line, source = step.line, step.source
-    if isinstance(line, ast.Import):
-        for alias in line.names:
-            yield Import(alias.name, (), source.place(line, f"import {alias.name}"))
-    elif isinstance(line, ast.ImportFrom):
-        module = "." * line.level + (line.module or "")
-        names = tuple(alias.name for alias in line.names)
-        yield Import(module, names, source.place(line, f"import {module}"))
-
-
-def _own_files(found: Import, importer: str, by_name: Mapping[str, Source]) -> list[str]:
-    files = [file for module in found.candidates for file in _files_of(module, importer)]
-    return [file for file in files if file in by_name]
-
-
-def _files_of(module: str, importer: str) -> list[str]:
-    """The files of a project that an import may mean."""
-    folder = importer.rpartition("/")[0]
-    path = module.lstrip(".").replace(".", "/")
-    if not path:
-        return []
-    beside = f"{folder}/{path}.py".lstrip("/")
-    return [beside] if module.startswith(".") else [beside, f"{path}.py", f"src/{path}.py"]
+def _own_files(found: Import, importer: str, main: str, by_name: Mapping[str, Source]) -> list[str]:
+    """Those of `by_name` that Python runs for this import."""
+    return [
+        source.name
+        for name in found.names or ("",)
+        for source in own_modules(found, name, importer, main, by_name.get)
+        if source is not None
+    ]
 
 
 def _of(source: Source, *, is_main: bool) -> Iterator[_Step]:
