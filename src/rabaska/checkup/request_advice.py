@@ -54,6 +54,9 @@ def _less(subject: Subject, queue: Partition, key: str) -> str:
     project, resources = subject.project, subject.project.resources
     if key == "walltime":
         limit = queue.walltime or timedelta(0)
+        if not project.continues:
+            again = "if all of its work fits: it would begin again in a second job"
+            return f"{line('walltime', limit, project)} {again}"
         jobs = -(-resources.walltime // limit) * project.chain.jobs if limit else _MOST_JOBS + 1
         lines = f"{line('walltime', limit, project)} and {line('jobs', jobs, project)}"
         return lines if jobs <= _MOST_JOBS else ""
