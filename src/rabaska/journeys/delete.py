@@ -18,12 +18,11 @@ from rabaska.remote.place import quoted, surely
 from rabaska.steps.connect import ConnectedCluster, connect_for
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.query_status import statuses
-from rabaska.steps.run_identity import guarded, refuse_other
+from rabaska.steps.run_identity import guarded, guarded_since, refuse_other, refuse_submitted
 
 _FILE = {"path": str, "size": int, "mtime_ns": int, "link": (str, None), "problem?": str}
 _FILES_NAMED = 5
-_RESUMED = 95  # how the script ends where the run was submitted since it was seen to be over
-_NOT_OURS = 96  # and where the folder is no run folder of ours
+_NOT_OURS = 96  # how the script ends where the folder is no run folder of ours
 # By its place, its owner and what is in it; and never through a link. It is renamed first, so that
 # a run is there or not, whenever the connection breaks.
 _DELETE = """
@@ -32,9 +31,6 @@ cd {runs} || exit 1
 if [ -e {name} ] || [ -L {name} ]; then
   [ ! -L {name} ] && [ -d {name} ] && [ -O {name} ] || exit {not_ours}
   [ -f {name}/run.json ] && [ -d {name}/logs ] || exit {not_ours}
-  last=$(cat {name}/submissions.jsonl 2>/dev/null | grep -o '"submission": "[^"]*"' \\
-    | awk '!seen[$0]++' | tail -n 1 | cut -d '"' -f 4)
-  [ "$last" = {submission} ] || exit {resumed}
   remove && mv {name} {doomed} || exit 1
 fi
 remove
@@ -217,17 +213,12 @@ def _delete(one: Doomed, cluster: ConnectedCluster) -> None:
         runs=quoted([folder]),
         name=quoted([f"./{name}"]),
         doomed=quoted([_renamed(f"./{name}")]),
-        submission=quoted([one.submission]),
-        resumed=_RESUMED,
         not_ours=_NOT_OURS,
     )
-    outcome = surely(lambda: cluster.place.run(guarded(record, script)))
+    script = guarded_since(record, one.submission, script)
+    outcome = surely(lambda: cluster.place.run(script))
     refuse_other(record, outcome.exit_code)
-    if outcome.exit_code == _RESUMED:
-        raise WrongUse(
-            f"run {record.name} was submitted again meanwhile, and is not deleted",
-            hint=f"`rabaska status {record.name}` shows its status",
-        )
+    refuse_submitted(record, outcome.exit_code)
     if outcome.exit_code == _NOT_OURS:
         raise _not_ours(record, "it is a link, somebody else's, or has no run.json and logs")
     if outcome.exit_code != 0:

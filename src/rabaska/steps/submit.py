@@ -13,8 +13,9 @@ from rabaska.errors import CommandFailed, SubmissionRefused, Unreachable, WrongU
 from rabaska.node.here import queue
 from rabaska.node.job import program_process
 from rabaska.node.login.create_run import TAKEN
-from rabaska.node.login.submit_job import OTHERS
+from rabaska.node.login.submit_job import INCOMPLETE, OTHERS
 from rabaska.node.record import plan as plans
+from rabaska.node.record import run_folder
 from rabaska.node.record.submissions import NOT_KNOWN
 from rabaska.remote.place import Outcome, quoted, surely
 from rabaska.remote.ssh_errors import refuse_full_disk
@@ -30,9 +31,15 @@ class NameTaken(Exception):
     """Another run has this folder."""
 
 
-def create(planned: PlannedRun, cluster: ConnectedCluster, folder: str) -> None:
-    """Make the run folder, complete or not at all; NameTaken when another run has that name."""
-    script, content = quoted([*cluster.node, "create", folder]), _run_folder_tar(planned)
+def create(
+    planned: PlannedRun, cluster: ConnectedCluster, folder: str, *, incomplete: bool = False
+) -> None:
+    """Make the run folder, complete or not at all; NameTaken when another run has that name.
+
+    One that is `incomplete` is not submitted before `carry_results` has filled it.
+    """
+    script = quoted([*cluster.node, "create", folder])
+    content = _run_folder_tar(planned, incomplete=incomplete)
     outcome = surely(lambda: cluster.run(script, feed=content))
     if outcome.exit_code == TAKEN:
         raise NameTaken(folder)
@@ -43,13 +50,15 @@ def create(planned: PlannedRun, cluster: ConnectedCluster, folder: str) -> None:
         )
 
 
-def _run_folder_tar(planned: PlannedRun) -> bytes:
+def _run_folder_tar(planned: PlannedRun, *, incomplete: bool) -> bytes:
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         for name in ("logs", "jobs", "carried/000/output", "carried/000/checkpoints"):
             _add(archive, name, None)
         _add(archive, "run.json", plans.dumps(planned.plan).encode())
         _add(archive, SCRIPT, planned.script.encode())
+        if incomplete:
+            _add(archive, run_folder.INCOMPLETE, b"")
         if planned.secrets:
             # Its own mode: who shares a store with a group shares no secrets.
             values = json.dumps(planned.secrets.reveal()).encode()
@@ -167,6 +176,12 @@ def _refuse_unanswered(outcome: Outcome, run: str, cluster: ConnectedCluster) ->
         raise WrongUse(
             f"run {run} was submitted by another command meanwhile",
             hint=f"`rabaska status {run}` shows its status",
+        )
+    if outcome.exit_code == INCOMPLETE:
+        raise WrongUse(
+            f"run {run} cannot be submitted",
+            why=outcome.complaint,
+            hint=f"`rabaska delete {run}` removes it; then give the command that made it again",
         )
 
 

@@ -41,6 +41,7 @@ from .submit_errors import has_id, is_certain, no_answer
 
 MARK = "{submission}"
 OTHERS = 76  # somebody else submitted the run meanwhile
+INCOMPLETE = 74  # the results that the run starts from are not all there
 
 _STARTING = 60.0  # seconds in which a process writes down what it is about to submit
 _PAUSE = 0.2
@@ -60,6 +61,9 @@ def main(argv: List[str]) -> int:
     options = parser.parse_args(argv)
     options.find, options.mark = shlex.split(options.find), options.mark or uuid.uuid4().hex
     run = RunFolder(options.run)
+    if os.path.exists(run.incomplete):
+        sys.stderr.write("the results of the earlier run were not all copied\n")
+        return INCOMPLETE
     options.made = times_made(run, options.mark)  # before it is looked for: see `_is_first`
 
     answer = answered(run, options.mark)
