@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.journeys.test_going_on_differently import SETTINGS, TRAIN
 
-from rabaska.errors import CommandFailed, WrongUse
-from rabaska.journeys import rerun
+from rabaska.errors import CommandFailed, Unreachable, WrongUse
+from rabaska.journeys import rerun, resume
 from rabaska.journeys.resume import _say_where
 from rabaska.records.home import home
 from rabaska.records.run_index import find
@@ -87,3 +87,23 @@ def test_one_command_moves_a_run_and_only_if_it_was_not_resumed(laptop, stopped)
     assert "`rabaska delete tiny-0003`" in refused.value.hint
     assert json.loads((folder / "MOVED").read_text())["run"] == "tiny-0002"
     assert not list(folder.glob("MOVED.*"))
+
+
+def test_who_resumes_too_late_does_not_change_what_the_jobs_of_the_other_request(
+    laptop, stopped, monkeypatch
+):
+    run, folder = stopped
+    really = resume.submit
+
+    def submit(*given, **more):
+        submit_again(folder)
+        return really(*given, **more)
+
+    monkeypatch.setattr(resume, "submit", submit)
+    before = (folder / "run.json").read_bytes()
+
+    with pytest.raises((WrongUse, Unreachable)):
+        laptop.types("resume", run, "--walltime", "12h")
+
+    assert (folder / "run.json").read_bytes() == before
+    assert not list(folder.glob("*.partial"))

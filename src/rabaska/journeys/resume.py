@@ -2,6 +2,7 @@
 
 import json
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -68,17 +69,13 @@ def resume(
         complete(cluster, plan, home)
     hint = f"`rabaska status {record.name}` shows what became of it"
     with report_if_stopped(f"run {record.name} was being submitted; {hint}", reporter):
+        put = f".{uuid.uuid4().hex}.partial"
         if changed != plan:
-            _write_plan(changed, cluster)
-        name, last = _write_script(changed, cluster, spec), now.submission
-        try:
-            job = submit(
-                spec, cluster, script_name=name, resume=True, since=last, reporter=reporter
-            )
-        except SubmissionRefused:
-            if changed != plan:
-                _write_plan(plan, cluster)  # what was refused is not what the run requests
-            raise
+            _written(f"name=run.json{put}", plans.dumps(changed), plan, cluster)
+        name, last = _write_script(changed, cluster, spec, put), now.submission
+        job = submit(
+            spec, cluster, script_name=name, resume=True, since=last, put=put, reporter=reporter
+        )
     remember(home.runs, replace(record, job_id=job.native))
     return Submitted(record.name, job, record.cluster, record.path)
 
@@ -208,16 +205,11 @@ def _say_where(
         )
 
 
-def _write_plan(plan: Plan, cluster: ConnectedCluster) -> None:
-    """In the place of the one before: no job of the run is left that reads it meanwhile."""
-    _written("name=run.json", plans.dumps(plan), plan, cluster)
-
-
-def _write_script(plan: Plan, cluster: ConnectedCluster, spec: JobSpec) -> str:
+def _write_script(plan: Plan, cluster: ConnectedCluster, spec: JobSpec, put: str) -> str:
     """A script of its own for each round, so that the one that ran stays to be read."""
     setup = tuple(plan.request.setup)
     if plan.growth.words:
-        _written(f"name={MORE}", more_script(spec, cluster, setup), plan, cluster)
+        _written(f"name={MORE}{put}", more_script(spec, cluster, setup), plan, cluster)
     return _written(_NAMING, script(spec, cluster, setup), plan, cluster)
 
 

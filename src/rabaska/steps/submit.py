@@ -86,12 +86,14 @@ def submit(
     script_name: str = SCRIPT,
     resume: bool = False,
     since: str = "",
+    put: str = "",
     reporter: Reporter | None = None,
 ) -> JobId:
     """Hand the run's script to the scheduler: at once as an array, or each job after another.
 
     `since` is the last submission of the run that we know of; if it is not the last one any
-    more, somebody else submitted the run, and nothing is submitted.
+    more, somebody else submitted the run, and nothing is submitted. Else the plan and the script
+    whose names end in `put` become the run's.
     """
     reporter = reporter or SilentReporter()
     if cluster.cluster.is_here and any(name in os.environ for name in _IN_JOB):
@@ -100,6 +102,7 @@ def submit(
             "for it there (`--wait`), or submit it from another terminal"
         )
     words = ["--since", since, *(["--resume"] if resume else [])]
+    words += [f"--put={put}"] if put else []
     if spec.jobs == 1 or cluster.scheduler.capabilities.array:
         return _submitted(spec, cluster, script_name, ["--jobs", str(spec.jobs), *words], reporter)
     chain = [_submitted(spec, cluster, script_name, words, reporter)]
