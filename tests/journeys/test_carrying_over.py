@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from tests.journeys.test_going_on_differently import SETTINGS, TRAIN
@@ -10,9 +12,16 @@ from tests.journeys.test_going_on_differently import SETTINGS, TRAIN
 from rabaska.errors import CommandFailed, Unreachable, WrongUse
 from rabaska.journeys import rerun, resume
 from rabaska.journeys.resume import _say_where
-from rabaska.records.home import home
+from rabaska.node.record.plan import StagedData
+from rabaska.packing.dataset_sources import pack_origin
+from rabaska.packing.make_pack import PackOptions
+from rabaska.packing.pack_cache import complete_manifest
+from rabaska.records.home import Home, home
 from rabaska.records.run_index import find
+from rabaska.remote.fetch_record import FetchResult
+from rabaska.steps.carry_over import _recover_pack
 from rabaska.steps.connect import connect_for
+from rabaska.steps.progress import SilentReporter
 from rabaska.steps.query_status import status
 
 
@@ -107,3 +116,30 @@ def test_who_resumes_too_late_does_not_change_what_the_jobs_of_the_other_request
 
     assert (folder / "run.json").read_bytes() == before
     assert not list(folder.glob("*.partial"))
+
+
+@pytest.mark.parametrize("remnant", ["nothing", "a damaged pack", "another command was quicker"])
+def test_a_pack_that_is_not_complete_here_is_brought_from_the_run_s_cluster(tmp_path, remnant):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/sample").write_text("1")
+    pack = pack_origin((tmp_path / "data",), tmp_path / "far/packs", PackOptions("data"))
+    here = Home(tmp_path / "home")
+    mine = here.store / "packs" / pack.identity
+    if remnant == "a damaged pack":
+        mine.mkdir(parents=True)
+        (mine / "shard").write_text("torn")
+
+    def bring(source, target, _node, **_):
+        shutil.copytree(source, target)
+        if remnant == "another command was quicker":
+            shutil.copytree(source, mine)
+        return FetchResult(1)
+
+    source = SimpleNamespace(
+        name="far", store=str(tmp_path / "far"), place=SimpleNamespace(bring=bring)
+    )
+
+    _recover_pack(StagedData("data", pack.identity, "stage"), source, here, SilentReporter())
+
+    assert complete_manifest(mine)
+    assert [one.name for one in mine.parent.iterdir()] == [pack.identity]

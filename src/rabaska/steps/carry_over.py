@@ -75,7 +75,18 @@ def _recover_pack(
                 why=f"pack {dataset.pack} is neither on this computer nor complete there",
                 hint="`rabaska rerun --with-code new` packs the project's data as it is now",
             )
-        copy.replace(packs / dataset.pack)
+        _put_in_place(copy, packs / dataset.pack)
+
+
+def _put_in_place(pack: Path, target: Path) -> None:
+    """Rename a complete pack to `target`, unless another command brought it meanwhile."""
+    if target.exists() and not complete_manifest(target):
+        target.rename(pack.with_name("damaged"))
+    try:
+        pack.replace(target)
+    except OSError:
+        if not complete_manifest(target):
+            raise
 
 
 def complete_run(new: str, target: ConnectedCluster) -> None:
