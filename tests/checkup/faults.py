@@ -185,6 +185,11 @@ FAULTS = {
         Small(resources='gpus = 1\ngpu_model = "v100"\ncores = 4'),
     ),
     "too-long": ("cluster.time", Small(walltime="10d")),
+    "too-long-for-any-queue": (
+        "cluster.time",
+        Small(on="sdumont", cluster='queue = "nvidia_dev"', resources="gpus = 1\ncores = 4",
+              walltime="40d"),
+    ),
     "too-short": ("cluster.short", Small(walltime="2m")),
     "no-gpu-in-gpu-queue": (
         "cluster.no-gpu",
@@ -194,6 +199,11 @@ FAULTS = {
     "too-many-gpus": (
         "cluster.gpus",
         Small(more='launch = "torchrun"', resources="gpus = 8\ntasks = 1\ncores = 4"),
+    ),
+    "too-many-gpus-for-any-queue": (
+        "cluster.gpus",
+        Small(on="sdumont", cluster='queue = "nvidia_dev"', resources="gpus = 9\ncores = 4",
+              walltime="10m"),
     ),
     "number-of-gpus": (
         "cluster.gpu-count",

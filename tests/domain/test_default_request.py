@@ -12,7 +12,7 @@ from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.default_request import ProgramNeeds, pick
 from rabaska.domain.jobs import Resources
 from rabaska.domain.projects import Project
-from rabaska.domain.queue_limits import fits, line, queue_line
+from rabaska.domain.queue_limits import closest_queue, fits, line, queue_line
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
 
@@ -128,6 +128,27 @@ def test_a_line_names_the_table_in_which_the_key_stands():
     )
     assert line("gpus", 2, one) == "`--gpus 2`"
     assert line("memory", "3 GB", one) == '`memory = "3 GB"` under [resources]'
+
+
+@pytest.mark.parametrize(
+    ("asked", "closest"),
+    [
+        ({"walltime": hours(96)}, "long"),
+        ({"gpus": 9, "walltime": hours(96)}, "big"),
+        ({"gpus": 6, "walltime": hours(480)}, "big"),
+        ({"memory": 500 * GB}, "big"),
+        ({"gpus": 9, "gpu_model": "k40"}, "long"),
+    ],
+)
+def test_where_no_queue_grants_it_the_one_that_grants_most_is_named(asked, closest):
+    assert closest_queue(project(**asked), SITE).name == closest
+
+
+def test_no_more_cores_are_picked_than_a_node_has():
+    picked = pick(project(ALL - {"gpus"}, gpus=9), SITE, ProgramNeeds())
+
+    assert picked.project.queue == "big"
+    assert picked.project.resources.cores == 40
 
 
 def test_the_queue_that_would_fit_is_named():

@@ -73,6 +73,8 @@ def test_every_queue_is_chosen_kept_in_reserve_or_rejected_with_a_reason():
         (Need(hours(40), gpus=16, gpu="v100"), "gdl"),
         (Need(timedelta(days=60), gpu="v100", resumes=False), "sequana_gpu_shared"),
         (Need(timedelta(days=40), gpu="k40", resumes=False), "nvidia_long"),
+        (Need(timedelta(days=60), gpus=9), "gdl"),  # a chain makes up for its limit
+        (Need(timedelta(hours=40), gpus=3, gpu="k40", memory=500 * GB), "nvidia"),
     ],
 )
 def test_what_no_queue_can_do_is_refused_with_the_nearest_that_can(need, nearest):

@@ -5,7 +5,7 @@ import subprocess
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.domain.shell_words import expanding
+from rabaska.domain.shell_words import expanding, option_words
 
 
 def said(word):
@@ -26,3 +26,14 @@ def test_commands_inside_a_path_are_never_run():
 @given(st.text(st.characters(exclude_characters="$~\0", exclude_categories=["Cs"])))
 def test_text_without_variables_is_one_word_and_stays_as_it_is(text):
     assert said(expanding(text)) == text
+
+
+def test_an_option_with_its_value_in_one_word_is_split_as_a_shell_would():
+    assert option_words("-F /home/me/config") == ["-F", "/home/me/config"]
+    assert option_words("-o 'ProxyCommand=ssh -W %h:%p gate'") == [
+        "-o",
+        "ProxyCommand=ssh -W %h:%p gate",
+    ]
+    assert option_words("-4") == ["-4"]
+    assert option_words("/my files/config") == ["/my files/config"]
+    assert option_words("-o it's") == ["-o it's"]

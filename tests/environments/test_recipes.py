@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -122,6 +123,30 @@ def test_two_runs_that_need_the_same_virtualenv_do_not_take_it_from_each_other(t
     second = subprocess.run(["bash", "-c", build], stdin=subprocess.DEVNULL, check=False)
 
     assert (first.wait(), second.returncode) == (0, 0)
+
+
+@pytest.mark.slow
+def test_a_virtualenv_that_is_built_once_takes_the_wheels_that_were_sent(tmp_path, monkeypatch):
+    sent, site = make_wheel(tmp_path / "mine", "sextant"), BuildSite(str(tmp_path / "envs"))
+    recipe = EnvironmentRecipe(
+        kind="virtualenv", requirements="sextant\n", python=sys.executable, build="once"
+    )
+    name = digest(recipe, site)
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs" / f"{name}.txt").write_text("sextant==1.0\n")
+    with tarfile.open(tmp_path / "envs" / f"{name}.tar", "w") as archive:
+        archive.add(sent, sent.name)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # a node without internet
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    found = BuiltEnvironment.read(
+        {"digest": name, "maker": "venv", "archive": True, "packages": ["sextant==1.0"]}, site.envs
+    )
+
+    ready = environment(recipe, site, found)
+    subprocess.run(["bash", "-c", ready.build], input=b"sextant\n", check=True)
+
+    assert run([*ready.setup, "python -c 'import sextant; print(sextant.VERSION)'"]) == "1.0\n"
+    assert not (Path(ready.folder) / "wheels").exists()
 
 
 @pytest.mark.slow

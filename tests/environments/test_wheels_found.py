@@ -109,6 +109,7 @@ def test_wheels_that_were_sent_make_up_for_what_the_site_lacks(ask, tmp_path):
     assert code == 0
     assert answer["source"] == "this computer"
     assert answer["archive"]
+    assert answer["room"] > (tmp_path / "envs" / "d1.tar").stat().st_size  # both lie on the node
     assert "sextant==1.0\n" in (tmp_path / "envs" / "d1.txt").read_text()
 
 

@@ -259,3 +259,36 @@ def test_a_program_that_wrote_nothing_is_named_when_its_run_is_fetched(laptop):
     assert f"the program of {run} wrote nothing into its output folder" in said
     assert f"0 new files of {run} in" in said
     assert (told["written"], told["files"]) == (0, told["own_files"])
+
+
+def test_what_an_option_just_changed_is_not_said_to_stay(someone, stopped):
+    (someone.project / "rabaska.toml").write_text(SETTINGS.replace("40s", "2h"))
+
+    said = someone.types("resume", stopped, "--walltime", "50s", both=True)
+
+    assert "walltime: 40 s -> 50 s" in said
+    assert "stays" not in said
+
+
+def test_resume_says_which_changes_it_does_not_take_up_and_what_does(someone, stopped):
+    (someone.project / "train.py").write_text(TRAIN.replace("begins with", "now at"))
+    (someone.project / "rabaska.toml").write_text(
+        SETTINGS + '[environment]\nvariables = {GREETING = "hello"}\n'
+    )
+
+    said = someone.types("resume", stopped, both=True)
+    someone.types("wait", stopped, "-q")
+
+    remedy = f"rabaska rerun {stopped} --with-code new --from-checkpoint"
+    assert "though changed: [environment] in rabaska.toml, train.py changed;" in said
+    assert f"`{remedy}` uses what is there now" in said
+
+    someone.types(*remedy.split()[1:], draws=["0002"])
+    someone.types("wait", "tiny-0002", "-q")
+
+    assert "now at 4" in printed(someone, "tiny-0002")
+    assert plan_of(someone, "tiny-0002")["variables"]["GREETING"] == "hello"
+
+
+def test_resume_of_an_unchanged_project_says_nothing_of_its_code(someone, stopped):
+    assert "changed" not in someone.types("resume", stopped, both=True)

@@ -54,6 +54,10 @@ The lab is up ({lab.boot_seconds:.1f} s). It is a Slurm cluster with these nodes
   ssh -F {lab.ssh_config} lab
 
 logs in as {lab.user}; then `sinfo`, `sbatch`, `module avail` … as on a real one.
+To use it with rabaska:
+
+  rabaska clusters add lab --host lab --ssh-option "-F {lab.ssh_config}"
+
 Shared storage: {lab.shared}. Logs of the daemons: {lab.world.base}/log
 
 Ctrl-C ends it and leaves nothing behind."""

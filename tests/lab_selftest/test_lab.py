@@ -279,14 +279,15 @@ def test_a_job_outlives_the_controller_and_slurmd(lab: Lab) -> None:
 
 @pytest.mark.slow
 def test_an_urgent_job_sends_a_spare_one_back_to_the_queue(lab: Lab) -> None:
-    warned = "trap 'echo warned' USR1; sleep 1000 & wait; wait"
+    warned = "trap 'echo warned' USR1; echo ready; sleep 1000 & wait; wait"
     options = ["-p", "spare", "--exclusive", "--requeue", "--signal=B:USR1@60", "-o", "spare"]
     spare = sleeping(lab, *options, "--open-mode=append", script=warned)
+    lab.wait_until(lambda: "ready" in text(lab, "spare"))  # before its script runs, none is warned
 
     urgent = lab.sbatch("#!/bin/bash\nexit 0", "-p", "urgent", "--exclusive")
     lab.wait_for_state(urgent, "COMPLETED")
 
-    assert lab.job(spare)["Restarts"] == "1"
+    lab.wait_until(lambda: lab.job(spare)["Restarts"] == "1")
     assert "warned" in text(lab, "spare")
 
 

@@ -188,6 +188,20 @@ def test_once_builds_one_environment_in_the_store_and_counts_its_files(paddler, 
     assert "files in the store" in run.errors
 
 
+def test_once_takes_the_wheels_that_this_computer_sends(paddler, tmp_path, monkeypatch):
+    make_wheel(tmp_path / "mine", "paddle", "2.5")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "mine"))
+    paddler.add_settings('\n[environment]\nkind = "virtualenv"\nbuild = "once"\n')
+
+    run = paddler.types("run", "--on", "lab")
+
+    told = told_by(paddler, run.output.strip())
+    assert told["paddle"] == "2.5"
+    assert told["prefix"].startswith(f"{paddler.store}/envs/")
+    assert "this computer fetches them" in run.errors
+
+
 ON_EVERY_NODE = """
 import subprocess
 

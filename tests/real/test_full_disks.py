@@ -25,8 +25,9 @@ def test_a_full_disk_of_a_node_is_named_and_the_run_goes_on_when_it_is_free(make
 
     assert told["state"] == "failed"
     assert "No space left on device on sdumont3170: '/lscratch/" in told["reason"]
-    assert told["hint"] == "fix that, then `rabaska resume`"
-    assert any("ask for local space" in fix for _, fix in told["explanations"])
+    assert "the node's own disk is full: /lscratch" in told["reason"]
+    assert "on sdumont3170 has 537 MB in all" in told["reason"]
+    assert told["hint"].startswith(f"`rabaska resume {run}` tries again")
     lab.wait_until(lambda: not lab.shell("squeue --me --noheader").strip())
 
 

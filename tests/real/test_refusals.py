@@ -55,25 +55,23 @@ def test_an_account_that_is_not_yours_is_named_as_the_cause(make_lab, make_voyag
     assert "you are not a member of it" in refused.errors
 
 
-def test_a_refused_run_is_not_alive_and_says_so(voyager):
-    voyager.types("run", "--on", "lab", "--walltime", "3h", "--no-doctor", code=7)
+def test_a_refused_run_leaves_nothing_behind_here_or_there(voyager):
+    refused = voyager.types("run", "--on", "lab", "--walltime", "3h", "--no-doctor", code=7)
 
-    told = voyager.status()
-
-    assert told["state"] == "interrupted"
-    assert "refused it" in told["reason"]
-    assert "time limit is invalid" in told["reason"]
-    assert any("walltime" in fix for _, fix in told["explanations"])
+    assert "time limit is invalid" in refused.errors
+    assert "walltime" in refused.errors.partition("hint:")[2]
+    assert "no runs yet" in voyager.types("status", code=9).errors
+    assert "you have no runs on lab" in voyager.types("status", "--on", "lab").errors
 
 
-def test_a_run_refused_for_a_passing_reason_is_submitted_again_by_resume(lab, voyager):
+def test_a_run_refused_for_a_passing_reason_is_submitted_by_the_same_command(lab, voyager):
     partition = ["scontrol", "update", "partitionname=nvidia_dev"]
     lab.world.run([*partition, "state=inactive"])
     try:
         refused = voyager.types("run", "--on", "lab", code=7)
     finally:
         lab.world.run([*partition, "state=up"])
-    voyager.types("resume")
+    voyager.types("run", "--on", "lab")
 
     assert "Required partition not available" in refused.errors
     assert json.loads(voyager.types("wait", "--json").output)["state"] == "finished"

@@ -1,11 +1,15 @@
 """The table of all runs: its columns, and how it is sorted and filtered."""
 
+from dataclasses import replace
+
 import pytest
 
 from rabaska.cli.quick_status import Choice
 from rabaska.cli.render_status import many_runs
 from rabaska.domain.runs import Job, RunState, RunStatus
 from rabaska.errors import WrongUse
+from rabaska.views.run_table import fields_of
+from rabaska.views.runs import run_row
 
 ABOUT = {"project": "cats", "queue": "gpu"}
 
@@ -42,6 +46,23 @@ def test_a_row_says_what_differs_and_what_the_run_reached():
     assert "5 min" in lines[1]
     assert "the first #paper" in lines[1]
     assert "out of memory" in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "progress", "number"),
+    [
+        ((Job(1, first_step=20, last_step=260), Job(2, first_step=260, last_step=1000)),
+         "20-1000", 1000),
+        ((Job(1, first_step=20, last_step=260), Job(2)), "20-260", 260),
+        ((Job(1, epoch=3.0), Job(2)), "epoch 3", 3.0),
+        ((Job(1),), "", None),
+    ],
+)  # fmt: skip
+def test_progress_is_that_of_the_whole_chain(jobs, progress, number):
+    chain = replace(SMALL, jobs=jobs)
+
+    assert run_row(chain).progress == progress
+    assert fields_of(chain)["progress"] == number
 
 
 def test_a_column_that_says_nothing_of_any_run_is_left_out():

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -106,6 +107,34 @@ def test_data_on_the_cluster_is_used_in_place_and_then_packed_there(campus, logi
         campus.types("data", "advise", "animals", "--on", "campus", "--json").output
     )
     assert (advice["files"], advice["bytes"], advice["pack"]) == (3, 30, True)
+
+
+def damaged(folder):
+    """A pack after its disk changed a byte, and nothing else."""
+    shard = folder / "shard-00000.tar"
+    times = (shard.stat().st_atime_ns, shard.stat().st_mtime_ns)
+    content = bytearray(shard.read_bytes())
+    content[513] ^= 255
+    shard.write_bytes(content)
+    os.utime(shard, ns=times)
+
+
+def test_a_damaged_pack_that_was_made_there_is_repaired_as_the_hint_says(campus, login):
+    data(campus, '[data.animals]\nat = "site:animals"\nas = "files"\n')
+    pack = campus.types("data", "pack", "--on", "campus").output.strip()
+    damaged(login.home / "rabaska" / "packs" / pack)
+
+    told = campus.types("run", "--on", "campus", "--wait", code=10).output
+    (hint,) = re.findall(r"hint: `rabaska (.*?)`, then `rabaska resume", told)
+    for words in ([], ["animals"], [pack]):
+        refused = campus.types("data", "verify", *words, "--on", "campus", code=5).errors
+        assert f"rabaska {hint}" in refused
+    repaired = campus.types(*hint.split())
+    campus.types("resume")
+
+    assert f"repaired on campus: {pack}" in repaired.errors
+    assert "finished" in campus.types("wait").output
+    assert f"{pack} is complete" in campus.types("data", "verify", "--on", "campus").errors
 
 
 def test_a_job_packs_what_is_too_large_for_the_login_node(campus):

@@ -6,7 +6,7 @@ from typing import Unpack
 
 from rabaska.api.runs import record_of
 from rabaska.domain.run_changes import Difference, TypedChanges, read_changes
-from rabaska.domain.runs import Labels
+from rabaska.domain.runs import Checks, Labels
 from rabaska.journeys import delete as _delete
 from rabaska.journeys import forget as _forget
 from rabaska.journeys import note as _note
@@ -35,6 +35,8 @@ def resume(
     *,
     jobs: int | None = None,
     on: str = "",
+    doctor: bool = True,
+    anyway: bool = False,
     **changes: Unpack[TypedChanges],
 ) -> Submitted:
     """Submit a stopped run again, from its newest valid checkpoint, with other requests.
@@ -44,7 +46,8 @@ def resume(
     known = meant(remembered(home().runs), run) if run else []
     elsewhere = bool(on and known) and not any(record.cluster == on for record in known)
     record = record_of(run, "" if elsewhere else on)
-    options = ResumeOptions(jobs, read_changes(**changes), on if elsewhere else "")
+    goal, checks = on if elsewhere else "", Checks(doctor, anyway)
+    options = ResumeOptions(jobs, read_changes(**changes), goal, checks)
     return _resume.resume(record, home(), options)
 
 
@@ -59,6 +62,8 @@ def rerun(
     tags: Sequence[str] = (),
     dry_run: bool = False,
     on: str = "",
+    doctor: bool = True,
+    anyway: bool = False,
     **changes: Unpack[TypedChanges],
 ) -> Rerun:
     """Start a new run like an earlier one; `arguments` replace those of the same name."""
@@ -70,6 +75,7 @@ def rerun(
         changes=read_changes(**changes),
         jobs=jobs,
         labels=Labels(note, tuple(tags)),
+        checks=Checks(doctor, anyway),
     )
     record = record_of(run)
     if dry_run:

@@ -17,6 +17,7 @@ from rabaska.journeys.data import LocalPack, PackVerdict
 from rabaska.journeys.data_there import DataThere, data_there
 from rabaska.journeys.globus import GlobusTransfer
 from rabaska.journeys.pack_there import PackedThere, PackThereOptions, pack_there
+from rabaska.journeys.verify_there import repair_there, verify_there
 from rabaska.packing.pack_advice import Advice
 from rabaska.records.home import home, made_home
 from rabaska.steps.progress import SilentReporter
@@ -36,17 +37,19 @@ def verify(
 ) -> Sequence[PackVerdict]:
     """Compare every byte of packs with their manifests; without names, all the project's.
 
-    With `on`, the copies on that cluster. `repair` packs again what is damaged, or sends it.
+    With `on`, the packs on that cluster. `repair` packs again what is damaged, or sends it.
     The verdicts are those before the repair.
     """
     project = Path(folder).absolute()
-    paths = [_data.pack_called(pack, home()) for pack in packs]
-    paths = paths or _data.folders_of(project, home())
     silent = SilentReporter()
-    verdicts = _data.verify_on(paths, on, home()) if on else _data.verify(paths, silent)
+    if on:
+        verdicts = verify_there(packs, project, on, home())
+    else:
+        paths = [_data.pack_called(pack, home()) for pack in packs]
+        verdicts = _data.verify(paths or _data.folders_of(project, home()), silent)
     damaged = [verdict.folder for verdict in verdicts if verdict.problems]
     if repair and damaged and on not in ("", "here"):
-        _data.repair_on(damaged, on, home(), silent)
+        repair_there(damaged, project, on, home(), silent)
     elif repair and damaged:
         _data.repair(damaged, project, home(), silent)
     return verdicts

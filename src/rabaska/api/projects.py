@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Unpack
 
 from rabaska.api.runs import Folder, has_terminal
 from rabaska.domain.projects import Project
-from rabaska.domain.runs import Labels
+from rabaska.domain.run_changes import TypedChanges, as_settings
+from rabaska.domain.runs import Checks, Labels
 from rabaska.journeys import doctor as _doctor
 from rabaska.journeys import init as _init
 from rabaska.journeys import pack as _pack
@@ -55,21 +57,23 @@ def run(
     arguments: Sequence[str] = (),
     overrides: Overrides | None = None,
     doctor: bool = True,
+    anyway: bool = False,
     note: str = "",
     tags: Sequence[str] = (),
-    anyway: bool = False,
+    **requests: Unpack[TypedChanges],
 ) -> Submitted:
     """Send the project to a cluster and submit it; returns at once.
 
     WouldFail where a check says that it would; `anyway` submits it all the same.
 
     `arguments` go to the program, as words after `--` do. `overrides` holds keys of
-    rabaska.toml: `{"resources.walltime": "2h", "chain.jobs": 4}`.
+    rabaska.toml, `{"chain.jobs": 4}`; what each job requests has words of its own, such as
+    `walltime="2h"` and `memory="16GB"`.
     """
     on = _cluster(folder, on)
-    project = _project(folder, on, arguments, overrides)
-    labels = Labels(note, tuple(tags))
-    return _run.run(project, on, made_home(), advise=doctor, anyway=anyway, labels=labels)
+    project = _project(folder, on, arguments, {**as_settings(**requests), **(overrides or {})})
+    checks, labels = Checks(doctor, anyway), Labels(note, tuple(tags))
+    return _run.run(project, on, made_home(), checks=checks, labels=labels)
 
 
 def preview(
@@ -79,11 +83,12 @@ def preview(
     arguments: Sequence[str] = (),
     overrides: Overrides | None = None,
     doctor: bool = True,
+    **requests: Unpack[TypedChanges],
 ) -> PlannedRun:
     """What `run` would submit, with nothing sent or written: `rabaska run --dry-run`."""
     on = _cluster(folder, on)
-    project = _project(folder, on, arguments, overrides)
-    return _run.preview(project, on, home(), advise=doctor)
+    project = _project(folder, on, arguments, {**as_settings(**requests), **(overrides or {})})
+    return _run.preview(project, on, home(), checks=Checks(doctor))
 
 
 def rehearse(
@@ -110,13 +115,15 @@ def shell(
     on: str = "",
     command: Sequence[str] = (),
     overrides: Overrides | None = None,
+    **requests: Unpack[TypedChanges],
 ) -> int:
     """Open a shell on a compute node, or run `command` there; returns its exit code.
 
     It uses the terminal of this process: its input, its output and its errors.
     """
     on = _cluster(folder, on)
-    project = _project(folder, on, overrides=overrides)
+    settings = {**as_settings(**requests), **(overrides or {})}
+    project = _project(folder, on, overrides=settings)
     return _shell.shell(
         project, on, made_home(), SilentReporter(), words=command, terminal=has_terminal()
     )

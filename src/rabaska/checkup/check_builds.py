@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rabaska.checkup.check_data import room_on_node
+from rabaska.checkup.check_data import disk_on_node
 from rabaska.checkup.finding import Finding
 from rabaska.checkup.pinned_packages import Requirement, read
 from rabaska.checkup.subject import Subject, own_line
@@ -19,6 +19,7 @@ _INDEX = "--extra-index-url https://download.pytorch.org/whl/"
 _ROCM = "2.9.1+rocm6.4"  # of torch; it has code for the MI200 and MI300 series
 _CUDA = ("nvidia-", "cuda-", "triton")
 _WORTH_TELLING = 5 * 10**8  # bytes
+_FILLED = 0.9  # of a disk: data, code and what the program writes lie there too
 _INSTALLED = 3  # times the size of the wheels: they lie beside what they become
 
 
@@ -27,7 +28,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
     listed = read(text)
     yield from builds(subject, listed)
     yield from _without_gpu(subject, listed)
-    yield from _too_large(subject, listed)
+    yield from _estimated(subject, listed)
 
 
 def builds(subject: Subject, listed: tuple[Requirement, ...]) -> Iterator[Finding]:
@@ -125,21 +126,46 @@ def _without_gpu(subject: Subject, listed: tuple[Requirement, ...]) -> Iterator[
     )
 
 
-def _too_large(subject: Subject, listed: tuple[Requirement, ...]) -> Iterator[Finding]:
-    """An environment that is built in the job takes room on the node's own disk."""
-    size, room = size_of(listed), room_on_node(subject)
-    builds_in_job = subject.project.environment.build != "once" and not subject.cluster.is_here
-    if room and builds_in_job and size * _INSTALLED > room:
-        yield Finding(
-            "environment.room",
-            f"the environment needs about {say_size(size * _INSTALLED)} on the node",
-            subject.requirements_file,
-            f"the nodes' own space is {say_size(room)}, shared with other jobs",
-            f"write {own_line(subject, 'environment', 'build', 'once')}: then it is kept in the "
-            "store",
-            serious=False,
-            likely=True,
-        )
+def _estimated(subject: Subject, listed: tuple[Requirement, ...]) -> Iterator[Finding]:
+    """As the table of packages tells, where nobody has resolved them yet."""
+    for found in too_large(subject, size_of(listed) * _INSTALLED):
+        what = found.what.replace("at least", "about")
+        yield replace(found, what=what, serious=False, likely=True)
+
+
+def too_large(subject: Subject, size: int) -> Iterator[Finding]:
+    """An environment that is made in the job takes room on the node's own disk."""
+    recipe, disk = subject.project.environment, disk_on_node(subject)
+    in_job = recipe.build != "once" and recipe.kind in ("virtualenv", "packed", "conda")
+    if not disk or not in_job or subject.cluster.is_here or size <= _FILLED * disk.size:
+        return
+    fits = size <= disk.size
+    seen = (
+        "as an earlier job saw" if disk.host else f"as the profile of {subject.cluster.name} says"
+    )
+    yield Finding(
+        "environment.room",
+        f"the environment needs at least {say_size(size)} on the node's own disk",
+        subject.requirements_file if recipe.kind == "virtualenv" else "[environment]",
+        f"{disk} has {say_size(disk.size)} in all, {seen}{', shared with data' if fits else ''}",
+        _elsewhere(subject, size),
+        serious=not fits,
+        likely=True,
+    )
+
+
+def _elsewhere(subject: Subject, size: int) -> str:
+    """The line that keeps it in the store, and the queues whose disks would hold it."""
+    if subject.project.environment.kind == "virtualenv":
+        line = own_line(subject, "environment", "build", "once")
+        keep = f"write {line}: then it is kept in the store"
+    else:
+        table = f"[cluster.{subject.cluster.name}.environment]"
+        keep = f"unpack it on shared storage and name that folder as `path` under {table}"
+    larger = [each.called for each in subject.cluster.partitions if each.local > size]
+    larger += [name for name, disk in subject.cluster.disks.items() if name and disk.size > size]
+    queues = f" ({', '.join(dict.fromkeys(larger))})" if larger else ""
+    return f"{keep}; or use a queue whose nodes have a larger disk{queues}"
 
 
 def size_of(listed: tuple[Requirement, ...]) -> int:

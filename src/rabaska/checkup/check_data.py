@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from rabaska.checkup.finding import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_count, say_size
+from rabaska.domain.clusters import NodeDisk
 from rabaska.domain.projects import Dataset
 from rabaska.scouting.dataset_contents import Contents
 
@@ -130,11 +131,23 @@ def _roomier(size: int, subject: Subject) -> str:
 
 
 def room_on_node(subject: Subject) -> int:
-    if subject.partition and subject.partition.local:
-        return subject.partition.local
-    local = subject.cluster.local_space
-    fitting = [tier for tier in subject.cluster.storage if local and tier.path == local]
-    return next((tier.size for tier in fitting), 0)
+    disk = disk_on_node(subject)
+    return disk.size if disk else 0
+
+
+def disk_on_node(subject: Subject) -> NodeDisk | None:
+    """The nodes' own disk, as the profile says, or as jobs of the same queue saw it."""
+    cluster, queue = subject.cluster, subject.partition
+    if queue and queue.local:
+        return NodeDisk(queue.local)
+    local = cluster.local_space
+    sizes = [tier.size for tier in cluster.storage if local and tier.path == local and tier.size]
+    if sizes:
+        return NodeDisk(sizes[0])
+    # A job that names no queue goes to the default one.
+    names = [subject.project.queue, *([queue.called] if queue else [])]
+    names += [""] if queue and queue.default else []
+    return next((cluster.disks[name] for name in names if name in cluster.disks), None)
 
 
 def _loose(subject: Subject) -> Iterator[Finding]:

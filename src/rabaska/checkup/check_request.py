@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterator
 
 from rabaska.checkup.finding import Finding
+from rabaska.checkup.request_advice import what_to_write
 from rabaska.checkup.subject import Subject, own_line
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Partition
-from rabaska.domain.queue_limits import line, other_queue, queue_line, write_size
+from rabaska.domain.queue_limits import line, write_size
 from rabaska.domain.stored_items import purge_span
 
 
@@ -169,15 +170,12 @@ def _closed(subject: Subject, queue: Partition) -> Iterator[Finding]:
 def _time(subject: Subject, queue: Partition) -> Iterator[Finding]:
     requested = subject.project.resources.walltime
     if queue.walltime and requested > queue.walltime:
-        project = subject.project
-        jobs = -(-requested // queue.walltime) * project.chain.jobs
-        shorter = f"{line('walltime', queue.walltime, project)} and {line('jobs', jobs, project)}"
         yield Finding(
             "cluster.time",
             f"{say_duration(requested)} is longer than {queue.name} allows",
             _where(subject, "[resources] walltime"),
             f"its limit is {say_duration(queue.walltime)} (PartitionTimeLimit)",
-            _either(subject, shorter),
+            what_to_write(subject, queue, "walltime"),
         )
 
 
@@ -189,7 +187,7 @@ def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{queue.name} is a queue for GPUs, and the job requests none",
             where,
             "such a job waits forever (QOSMinGRES)",
-            _either(subject, line("gpus", 1, subject.project)),
+            what_to_write(subject, queue, "gpus"),
         )
     elif resources.gpus > queue.gpus:
         has = f"its nodes have {queue.gpus}" if queue.gpus else "it has none"
@@ -198,7 +196,7 @@ def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(resources.gpus, 'GPU')} per node: more than {queue.name} has",
             where,
             f"{has}; the job would never start",
-            _either(subject, _fewer_gpus(subject, queue)),
+            what_to_write(subject, queue, "gpus"),
         )
     elif resources.gpus and queue.gpu_counts and resources.gpus not in queue.gpu_counts:
         allowed = " or ".join(map(str, queue.gpu_counts))
@@ -207,31 +205,8 @@ def _gpus(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{queue.name} allows {allowed} GPUs per node, not {resources.gpus}",
             where,
             "the site refuses other numbers",
-            _either(subject, line("gpus", _nearest(resources.gpus, queue), subject.project)),
+            what_to_write(subject, queue, "gpus"),
         )
-
-
-def _either(subject: Subject, less: str) -> str:
-    """What to write: a queue that grants the whole request, or a request that this one grants."""
-    queue = other_queue(subject.project, subject.cluster)
-    other = queue_line(subject.project, subject.cluster) if queue else ""
-    if queue is None or not other:
-        return f"write {less}"
-    limit = f"up to {say_duration(queue.walltime)}" if queue.walltime else "no limit"
-    return f"write {other} (it grants all of it, {limit}), or {less}"
-
-
-def _nearest(wanted: int, queue: Partition) -> int:
-    return min(queue.gpu_counts, key=lambda count: (abs(count - wanted), count))
-
-
-def _fewer_gpus(subject: Subject, queue: Partition) -> str:
-    project, wanted = subject.project, subject.project.resources.gpus
-    fewer = line("gpus", queue.gpus, project)
-    if not queue.gpus or project.launch == "program":
-        return fewer
-    nodes = project.resources.nodes * -(-wanted // queue.gpus)
-    return f"{fewer} and {line('nodes', nodes, project)}"
 
 
 def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
@@ -243,7 +218,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(cores, 'core')} per node: more than {queue.name} has",
             _where(subject, "[resources] cores"),
             f"its nodes have {queue.cores}; the job would never start",
-            _either(subject, line("cores", queue.cores // resources.tasks or 1, subject.project)),
+            what_to_write(subject, queue, "cores"),
         )
     if queue.memory and (resources.memory or 0) > queue.memory:
         yield Finding(
@@ -251,7 +226,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_size(resources.memory or 0)} of memory: more than a node has",
             _where(subject, "[resources] memory"),
             f"the nodes of {queue.name} have {say_size(queue.memory)}; the job would never start",
-            _either(subject, line("memory", write_size(queue.memory), subject.project)),
+            what_to_write(subject, queue, "memory"),
         )
     if queue.most_nodes and resources.nodes > queue.most_nodes:
         yield Finding(
@@ -259,7 +234,7 @@ def _node(subject: Subject, queue: Partition) -> Iterator[Finding]:
             f"{say_count(resources.nodes, 'node')}: more than one job may have",
             _where(subject, "[resources] nodes"),
             f"{queue.name} allows {queue.most_nodes} (PartitionNodeLimit)",
-            _either(subject, line("nodes", queue.most_nodes, subject.project)),
+            what_to_write(subject, queue, "nodes"),
         )
 
 

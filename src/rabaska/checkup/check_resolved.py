@@ -3,8 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rabaska.checkup.check_builds import builds
-from rabaska.checkup.check_imports import ALSO_NEEDS, packages_with, unlisted, wanted_modules
+from rabaska.checkup.check_builds import builds, too_large
+from rabaska.checkup.check_imports import (
+    ALSO_NEEDS,
+    has_other_sources,
+    packages_with,
+    unlisted,
+    wanted_modules,
+)
 from rabaska.checkup.finding import Finding
 from rabaska.checkup.pinned_packages import plain_name, read
 from rabaska.checkup.subject import Subject
@@ -16,7 +22,8 @@ class Resolved:
 
     packages: Sequence[str]  # `torch==2.5.1`
     modules: Sequence[str]  # read from their wheels
-    unread: Sequence[str]  # packages whose wheels are not at hand
+    unread: Sequence[str] = ()  # packages whose wheels are not at hand
+    room: int = 0  # bytes that it takes on the node's disk at least; 0: not known
 
     @property
     def names(self) -> set[str]:
@@ -24,7 +31,8 @@ class Resolved:
 
 
 def checks(subject: Subject, resolved: Resolved) -> Iterator[Finding]:
-    if not resolved.packages:
+    yield from too_large(subject, resolved.room)
+    if not resolved.packages or has_other_sources(subject):
         return
     chosen = f"what pip chose for {subject.requirements_file}"
     for finding in builds(subject, read("\n".join(resolved.packages))):

@@ -1,40 +1,27 @@
 """Commands that submit a run again, or one like it: resume, rerun."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import click
 
 from rabaska.cli import terminal
-from rabaska.cli.find_run import chosen_run, run_and_goal
+from rabaska.cli.find_run import chosen_run, project_folder, run_and_goal
 from rabaska.cli.options import (
     Command,
     WithArguments,
+    check_options,
     complete_cluster,
     jobs_option,
     json_option,
     label_options,
     quiet_option,
+    request_options,
     run_argument,
 )
-from rabaska.domain.run_changes import Difference, read_changes
-from rabaska.domain.runs import Draw, Labels
+from rabaska.domain.run_changes import Difference, TypedChanges, read_changes
+from rabaska.domain.runs import Checks, Draw, Labels
+from rabaska.records.attempts import attempt
 from rabaska.records.home import home
-
-_CHANGES = (
-    click.option("--walltime", metavar="TIME", help="Time limit of one job: 90s, 3h, 1d."),
-    click.option("--memory", metavar="SIZE", help="Memory per node: 500MB, 64GB."),
-    click.option("--gpus", type=click.IntRange(0), metavar="N", help="GPUs per node."),
-    click.option("--cores", type=click.IntRange(1), metavar="N", help="Cores per process."),
-    click.option("--queue", metavar="NAME", help="The queue or partition."),
-    click.option("--account", metavar="NAME", help="The account that pays."),
-)
-
-
-def _change_options(command: Command) -> Command:
-    for option in reversed(_CHANGES):
-        command = option(command)
-    return command
 
 
 def _goal_option(text: str) -> Callable[[Command], Command]:
@@ -47,9 +34,18 @@ def _goal_option(text: str) -> Callable[[Command], Command]:
 @run_argument
 @_goal_option("Continue on this cluster; or where the run is, if this computer does not know it.")
 @jobs_option("How many jobs to add; default: as many as before.")
-@_change_options
+@request_options
+@check_options
 @json_option
-def resume(run: str, *, on: str, jobs: int | None, as_json: bool, **changes: Any) -> None:
+def resume(
+    run: str,
+    *,
+    on: str,
+    jobs: int | None,
+    requests: TypedChanges,
+    checks: Checks,
+    as_json: bool,
+) -> None:
     """Continue a stopped run from its newest valid checkpoint.
 
     Code and data stay as they were submitted. What its jobs request stays too, unless an option
@@ -60,7 +56,7 @@ def resume(run: str, *, on: str, jobs: int | None, as_json: bool, **changes: Any
     from rabaska.journeys.resume import resume as journey
 
     record, goal = run_and_goal(run, on)
-    options = ResumeOptions(jobs, read_changes(**changes), goal)
+    options = ResumeOptions(jobs, read_changes(**requests), goal, checks)
     with terminal.steps(quiet=as_json) as reporter:
         resumed = journey(record, home(), options, reporter=reporter)
     if as_json:
@@ -87,7 +83,8 @@ def resume(run: str, *, on: str, jobs: int | None, as_json: bool, **changes: Any
 )
 @_goal_option("Run on this cluster; or where the run is, if this computer does not know it.")
 @jobs_option("How many jobs to submit; default: as many as before.")
-@_change_options
+@request_options
+@check_options
 @label_options
 @click.option("--dry-run", is_flag=True, help="Only show what would be different.")
 @quiet_option
@@ -103,13 +100,13 @@ def rerun(
     from_checkpoint: bool,
     on: str,
     jobs: int | None,
-    note: str,
-    tags: tuple[str, ...],
+    requests: TypedChanges,
+    labels: Labels,
+    checks: Checks,
     dry_run: bool,
     quiet: bool,
     as_json: bool,
     extra: tuple[str, ...],
-    **changes: Any,
 ) -> None:
     """Start a new run like an earlier one; words after -- change its arguments.
 
@@ -125,15 +122,18 @@ def rerun(
         new_code=with_code == "new",
         from_checkpoint=from_checkpoint,
         on=goal,
-        changes=read_changes(**changes),
+        changes=read_changes(**requests),
         jobs=jobs,
-        labels=Labels(note, tags),
+        labels=labels,
+        checks=checks,
     )
-    with terminal.steps(quiet=quiet or as_json) as reporter:
-        if dry_run:
+    if dry_run:
+        with terminal.steps(quiet=quiet or as_json) as reporter:
             found = journey.compare(record, home(), options, reporter)
-            terminal.json(found) if as_json else _show(record.name, found, by=terminal.data)
-            return
+        terminal.json(found) if as_json else _show(record.name, found, by=terminal.data)
+        return
+    tried = attempt(home(), project_folder())
+    with tried, terminal.steps(quiet=quiet or as_json) as reporter:
         submitted = journey.rerun(
             record,
             home(),

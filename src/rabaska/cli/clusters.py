@@ -11,6 +11,7 @@ from rabaska.cli import terminal
 from rabaska.cli.options import complete_cluster, json_option
 from rabaska.cli.render_status import COLOURS
 from rabaska.cli.text import Painted, columns, plain
+from rabaska.domain.shell_words import option_words
 from rabaska.records.home import home
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
@@ -98,7 +99,12 @@ def _print_table(rows: Iterable[Any], headings: Sequence[str], *, right: Sequenc
 @clusters.command("add")
 @click.argument("name")
 @click.option("--host", required=True, help="user@login.site.org, or a Host of ~/.ssh/config.")
-@click.option("--ssh-option", "options", multiple=True, help="An option for ssh; repeatable.")
+@click.option(
+    "--ssh-option",
+    "options",
+    multiple=True,
+    help="An option for ssh, such as `-F FILE` or `-p 2222`; repeatable.",
+)
 @_probe
 @_account
 @click.option("--force", is_flag=True, help="Replace an existing profile.")
@@ -119,7 +125,8 @@ def add_cluster(
     """
     from rabaska.journeys.clusters import add
 
-    added = add(name, host, home(), options=options, account=account, probe=probe, force=force)
+    words = tuple(word for option in options for word in option_words(option))
+    added = add(name, host, home(), options=words, account=account, probe=probe, force=force)
     if as_json:
         terminal.json(added)
         return

@@ -14,6 +14,7 @@ from rabaska.domain.amounts import say_seconds, say_size
 from rabaska.errors import DamagedPack
 from rabaska.journeys import data as journey
 from rabaska.journeys import data_advice
+from rabaska.journeys.verify_there import repair_there, verify_there
 from rabaska.node.data.pack_format import FOLDER, LINK
 from rabaska.packing.pack_advice import Advice
 from rabaska.records.home import home
@@ -42,13 +43,13 @@ def _complete_pack(
 
 @data.command("verify")
 @click.argument("names", nargs=-1, metavar="[PACK]...", shell_complete=_complete_pack)
-@click.option("--on", default="", metavar="CLUSTER", help="Check the copies on this cluster.")
+@click.option("--on", default="", metavar="CLUSTER", help="Check the packs on this cluster.")
 @click.option(
     "--repair",
     cls=Renamed,
     old="--mend",
     is_flag=True,
-    help="Pack damaged packs again; with --on, send them again.",
+    help="Pack damaged packs again; with --on, send them again, or pack them again there.",
 )
 @quiet_option
 @json_option
@@ -57,10 +58,8 @@ def verify(names: tuple[str, ...], *, on: str, repair: bool, quiet: bool, as_jso
 
     By default all packs of the project are checked. Exit code 5 if a pack is damaged.
     """
-    packs = [journey.pack_called(name, home()) for name in names]
-    packs = packs or journey.folders_of(Path.cwd(), home())
     with terminal.steps(quiet=quiet or as_json) as reporter:
-        verdicts = journey.verify_on(packs, on, home()) if on else journey.verify(packs, reporter)
+        verdicts = _verdicts(names, on, reporter)
         for verdict in verdicts:
             if not verdict.problems:
                 reporter.step(f"{verdict.pack} is complete")
@@ -75,21 +74,30 @@ def verify(names: tuple[str, ...], *, on: str, repair: bool, quiet: bool, as_jso
         raise _damage(damaged, on)
 
 
+def _verdicts(names: tuple[str, ...], on: str, reporter: Reporter) -> list[journey.PackVerdict]:
+    if on:
+        return verify_there(names, Path.cwd(), on, home())
+    packs = [journey.pack_called(name, home()) for name in names]
+    return journey.verify(packs or journey.folders_of(Path.cwd(), home()), reporter)
+
+
 def _repair(packs: list[Path], on: str, reporter: Reporter) -> None:
     if on not in ("", "here"):
-        journey.repair_on(packs, on, home(), reporter)
+        packs = repair_there(packs, Path.cwd(), on, home(), reporter)
     else:
         journey.repair(packs, Path.cwd(), home(), reporter)
-    reporter.step(f"repaired{f' on {on}' if on else ''}: {', '.join(pack.name for pack in packs)}")
+    if packs:
+        names = ", ".join(pack.name for pack in packs)
+        reporter.step(f"repaired{f' on {on}' if on else ''}: {names}")
 
 
 def _damage(damaged: list[journey.PackVerdict], on: str) -> DamagedPack:
     first = damaged[0]
-    send_again = f"`rabaska data verify {first.pack} --on {on} --repair` sends it again"
+    with_on = f"`rabaska data verify {first.pack} --on {on} --repair` repairs it"
     return DamagedPack(
         " and ".join(f"{verdict.pack} is damaged" for verdict in damaged),
         why="; ".join(problem for verdict in damaged for problem in verdict.problems),
-        hint=send_again if on else journey.made_again(first.pack),
+        hint=with_on if on else journey.made_again(first.pack),
     )
 
 

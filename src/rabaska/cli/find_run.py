@@ -1,8 +1,11 @@
 """Which run a command is about. Without click: `status` must not wait for it."""
 
+import sys
+import time
 from pathlib import Path
 
 from rabaska.errors import NoSuchRun
+from rabaska.records.attempts import failed_attempt
 from rabaska.records.home import home
 from rabaska.records.run_index import RunRecord, find, meant, remembered
 
@@ -14,7 +17,10 @@ def chosen_run(name: str, on: str = "") -> RunRecord:
     """
     project = project_folder()
     try:
-        return find(home().runs, name, project=project, called=project_name, on=on)
+        record = find(home().runs, name, project=project, called=project_name, on=on)
+        if not name:
+            _mention_attempt(record, project)
+        return record
     except NoSuchRun:
         if not on:
             raise
@@ -24,6 +30,25 @@ def chosen_run(name: str, on: str = "") -> RunRecord:
         return adopt.adopt_one(name, on, home(), project)
     adopt.adopt_all(on, home(), project)
     return find(home().runs, project=project, on=on)
+
+
+def _mention_attempt(record: RunRecord, project: Path | None) -> None:
+    """Say which run is meant where somebody may believe that there is a newer one."""
+    tried = failed_attempt(home(), project)
+    if tried <= record.created:
+        return
+    from datetime import timedelta
+
+    from rabaska.domain.amounts import say_duration
+
+    now = time.time()
+    ago, age = (
+        say_duration(timedelta(seconds=max(0, int(now - then)))) for then in (tried, record.created)
+    )
+    sys.stderr.write(
+        f"note: no run came of the last `rabaska run`, {ago} ago; this is {record.name}, "
+        f"submitted {age} ago\n"
+    )
 
 
 def run_and_goal(name: str, on: str) -> tuple[RunRecord, str]:

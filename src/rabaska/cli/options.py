@@ -1,12 +1,14 @@
 """Arguments and options that several commands share."""
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from rabaska.domain.runs import Checks, Labels
 from rabaska.records.home import home
 from rabaska.records.run_index import remembered
 
@@ -89,10 +91,55 @@ def jobs_option(text: str) -> Callable[[Command], Command]:
     )
 
 
-def label_options(command: Command) -> Command:
-    tags = click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; repeatable.")
-    note = click.option("--note", default="", metavar="TEXT", help="What to remember of the run.")
-    return note(tags(command))
+Options = tuple[Callable[[Command], Command], ...]
+
+
+def _group(options: Options, name: str, made: Callable[..., Any], *keys: str) -> Command:
+    """A decorator: `options` reach the command together, as the one thing `made` of them."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def called(*words: Any, **given: Any) -> Any:
+            grouped = made(**{key: given.pop(key) for key in keys})
+            return command(*words, **given, **{name: grouped})
+
+        decorated: Command = called
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+request_options = _group(
+    (
+        click.option("--walltime", metavar="TIME", help="Time limit of one job: 90s, 3h, 1d."),
+        click.option("--memory", metavar="SIZE", help="Memory per node: 500MB, 64GB."),
+        click.option("--gpus", type=click.IntRange(0), metavar="N", help="GPUs per node."),
+        click.option("--cores", type=click.IntRange(1), metavar="N", help="Cores per process."),
+        click.option("--queue", metavar="NAME", help="The queue or partition."),
+        click.option("--account", metavar="NAME", help="The account that pays."),
+    ),
+    "requests", dict, "walltime", "memory", "gpus", "cores", "queue", "account",
+)  # fmt: skip
+
+label_options = _group(
+    (
+        click.option("--note", default="", metavar="TEXT", help="What to remember of the run."),
+        click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag; repeatable."),
+    ),
+    "labels", Labels, "note", "tags",
+)  # fmt: skip
+
+check_options = _group(
+    (
+        click.option("--no-doctor", is_flag=True, help="Do not check the project first."),
+        click.option(
+            "--anyway", is_flag=True, help="Submit it even if a check says that it would fail."
+        ),
+    ),
+    "checks", lambda no_doctor, anyway: Checks(not no_doctor, anyway), "no_doctor", "anyway",
+)  # fmt: skip
 
 
 def json_option(command: Command) -> Command:

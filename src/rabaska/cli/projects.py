@@ -2,30 +2,33 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from rabaska.cli import terminal
-from rabaska.cli.options import jobs_option, json_option, label_options, on_option, quiet_option
+from rabaska.cli.find_run import project_folder
+from rabaska.cli.options import (
+    check_options,
+    jobs_option,
+    json_option,
+    label_options,
+    on_option,
+    quiet_option,
+    request_options,
+)
 from rabaska.cli.render_status import run_json
 from rabaska.domain.projects import Dataset, Project
-from rabaska.domain.runs import Draw, Labels
+from rabaska.domain.run_changes import TypedChanges, as_settings
+from rabaska.domain.runs import Checks, Draw, Labels
 from rabaska.errors import DatasetError, WrongUse
 from rabaska.journeys import pack as pack_journey
 from rabaska.journeys import run as run_journey
 from rabaska.journeys import wait as wait_journey
+from rabaska.records.attempts import attempt
 from rabaska.records.home import home
 from rabaska.records.run_index import find
 from rabaska.settings.project_file import FILE, check_command, check_data, is_in_project, load
 from rabaska.settings.resolution import name_for
-
-_KEYS = {
-    "walltime": "resources.walltime",
-    "gpus": "resources.gpus",
-    "jobs": "chain.jobs",
-    "at_most": "chain.at_most",
-}
 
 
 @click.command()
@@ -109,12 +112,11 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
 @click.command()
 @on_option
 @click.option("--dry-run", is_flag=True, help="Print the plan and the job script; change nothing.")
-@click.option("--no-doctor", is_flag=True, help="Do not check the project first.")
-@click.option("--anyway", is_flag=True, help="Submit it even if a check says that it would fail.")
+@check_options
 @click.option(
     "--wait", is_flag=True, help="Wait until the run ends; exit with the program's exit code."
 )
-@click.option("--walltime", metavar="TIME", help="Time limit of one job: 90s, 3h, 1d.")
+@request_options
 @jobs_option("How many jobs to submit.")
 @click.option(
     "--at-most",
@@ -122,7 +124,6 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
     metavar="N",
     help="How many jobs the run may have in all, if it needs more.",
 )
-@click.option("--gpus", type=click.IntRange(0), metavar="N", help="GPUs per node.")
 @click.option(
     "--native",
     multiple=True,
@@ -140,39 +141,37 @@ def run(
     *,
     on: str,
     dry_run: bool,
-    no_doctor: bool,
-    anyway: bool,
     wait: bool,
     quiet: bool,
     as_json: bool,
     extra: tuple[str, ...],
     native: tuple[str, ...],
-    note: str,
-    tags: tuple[str, ...],
-    **options: Any,
+    checks: Checks,
+    labels: Labels,
+    requests: TypedChanges,
+    **chain: int | None,
 ) -> int:
     """Send the project to a cluster and start it; words after -- go to the program.
 
     Packs the data that changed, takes a snapshot of the code, submits the jobs, prints the run's
     name and returns at once.
     """
-    project = project_for(on, options, extra)
-    project = replace(project, native=(*project.native, *native))
     if dry_run:
+        project = project_for(on, requests, extra, native=native, **chain)
         with terminal.steps(quiet=quiet) as reporter:
-            planned = run_journey.preview(project, on, home(), reporter, advise=not no_doctor)
+            planned = run_journey.preview(project, on, home(), reporter, checks=checks)
         terminal.json(planned) if as_json else terminal.planned_run(planned)
         return 0
-    with terminal.steps(quiet=quiet or as_json) as reporter:
+    tried = attempt(home(), project_folder())
+    with tried, terminal.steps(quiet=quiet or as_json) as reporter:
         submitted = run_journey.run(
-            project,
+            project_for(on, requests, extra, native=native, **chain),
             on,
             home(),
             reporter,
-            advise=not no_doctor,
-            anyway=anyway,
+            checks=checks,
             draw=draw,
-            labels=Labels(note, tags),
+            labels=labels,
         )
     if not wait:
         terminal.json(submitted) if as_json else terminal.data(submitted.run)
@@ -188,10 +187,18 @@ def run(
     return ended.verdict
 
 
-def project_for(on: str, options: dict[str, Any], extra: tuple[str, ...] = ()) -> Project:
+def project_for(
+    on: str,
+    requests: TypedChanges,
+    extra: tuple[str, ...] = (),
+    *,
+    native: tuple[str, ...] = (),
+    **chain: int | None,
+) -> Project:
     """The project as in rabaska.toml, changed by the options of the command line."""
-    overrides = {_KEYS[option]: value for option, value in options.items()}
-    project = load(Path.cwd(), cluster=on, overrides=overrides)
-    project = replace(project, command=(*project.command, *extra))
+    of_chain = {f"chain.{key}": value for key, value in chain.items()}
+    project = load(Path.cwd(), cluster=on, overrides={**as_settings(**requests), **of_chain})
+    words, options = (*project.command, *extra), (*project.native, *native)
+    project = replace(project, command=words, native=options)
     check_command(project)
     return project

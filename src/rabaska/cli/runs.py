@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -15,9 +14,11 @@ from rabaska.cli.options import (
     json_option,
     on_option,
     quiet_option,
+    request_options,
     run_argument,
 )
 from rabaska.cli.render_status import remark_lines, run_json
+from rabaska.domain.run_changes import TypedChanges
 from rabaska.records.home import home
 from rabaska.views.runs import after_cancel
 from rabaska.views.words import counted
@@ -190,11 +191,10 @@ def show(run: str, *, on: str, as_json: bool) -> None:
 
 @click.command()
 @on_option
-@click.option("--walltime", metavar="TIME", help="Time limit of the shell: 30m, 2h.")
-@click.option("--gpus", type=click.IntRange(0), metavar="N", help="GPUs per node.")
+@request_options
 @quiet_option
 @click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
-def shell(*, on: str, quiet: bool, words: tuple[str, ...], **options: Any) -> int:
+def shell(*, on: str, quiet: bool, words: tuple[str, ...], requests: TypedChanges) -> int:
     """Open a shell on a compute node, set up as for a run.
 
     Modules are loaded, the environment is active, data is staged and the code is in place.
@@ -204,7 +204,7 @@ def shell(*, on: str, quiet: bool, words: tuple[str, ...], **options: Any) -> in
     from rabaska.cli.projects import project_for
     from rabaska.journeys.shell import shell as open_shell
 
-    project = project_for(on, options)
+    project = project_for(on, requests)
     with terminal.steps(quiet=quiet) as reporter:
         return open_shell(project, on, home(), reporter, words=words, terminal=_terminal())
 

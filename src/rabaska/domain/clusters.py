@@ -65,6 +65,19 @@ class Tier:
 
 
 @dataclass(frozen=True)
+class NodeDisk:
+    """The own disk of a node; "" where that is not known."""
+
+    size: int  # bytes
+    path: str = ""
+    host: str = ""  # where a job saw it; "": the profile says so
+
+    def __str__(self) -> str:
+        where = f"{self.path} on {self.host}" if self.path and self.host else self.path
+        return where or "the nodes' own disk"
+
+
+@dataclass(frozen=True)
 class SiteDataset:
     """A dataset that the site keeps for its users; 0 or "": not known."""
 
@@ -94,6 +107,7 @@ class Cluster:
     modules: tuple[str, ...] = ()  # loaded before every environment
     wheelhouse: tuple[str, ...] = ()  # folders of wheels that the site keeps
     find_wheel: str = ""  # the site's command that looks for one
+    disks: Mapping[str, NodeDisk] = field(default_factory=dict)  # of nodes, by queue, as jobs saw
     processor: str = ""  # of compute nodes, where wheels for x86-64 do not run
     internet: bool | None = None  # whether compute nodes reach it; None: not known
     accounts: tuple[str, ...] = ()  # that may pay for jobs

@@ -7,9 +7,14 @@ from dataclasses import dataclass, field, replace
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Cluster, Partition
 from rabaska.domain.job_request import meant_partition
-from rabaska.domain.jobs import Resources
 from rabaska.domain.projects import Project
-from rabaska.domain.queue_limits import exceeded, fits, open_queues, share_of_cores, share_of_memory
+from rabaska.domain.queue_limits import (
+    closest_queue,
+    fits,
+    open_queues,
+    share_of_cores,
+    share_of_memory,
+)
 
 
 @dataclass(frozen=True)
@@ -103,22 +108,7 @@ def _queue(project: Project, cluster: Cluster, needs: ProgramNeeds) -> Partition
         ]
         if fitting:
             return min(fitting, key=lambda queue: _order(queue, project))
-    return _closest(project, cluster)
-
-
-def _closest(project: Project, cluster: Cluster) -> Partition | None:
-    """Where nothing grants the request: the queue that grants most of it, so that it is named."""
-    resources = project.resources
-    queues = open_queues(cluster)
-    if not resources.gpus:
-        queues = [queue for queue in queues if queue.takes(0)]
-    return min(queues, key=lambda queue: _distance(resources, queue), default=None)
-
-
-def _distance(resources: Resources, queue: Partition) -> tuple[float, ...]:
-    limit = queue.walltime.total_seconds() if queue.walltime else float("inf")
-    broken = exceeded(resources, queue)
-    return len(broken), -queue.gpus if "gpus" in broken else 0, -queue.memory, -limit
+    return closest_queue(project, cluster)
 
 
 def _order(queue: Partition, project: Project) -> tuple[bool, bool, float]:

@@ -261,22 +261,29 @@ def _reasons(need: Need, queue: Partition, jobs: int, walltime: timedelta, nodes
 
 
 def _nearest(need: Need, cluster: Cluster) -> str:
-    """The queue that breaks fewest rules, and what would have to change."""
+    """The queue that grants most of what is wanted, and what would have to change."""
     ranked = [(broken_rules(need, queue, cluster), queue) for queue in cluster.partitions]
     if not ranked:
         return "its queues are not known"
-    broken, queue = min(
-        ranked,
-        key=lambda candidate: (
-            len(candidate[0]),
-            candidate[1].on_request,
-            _shortfall(need, candidate[1]),
-        ),
-    )
+
+    def order(candidate: tuple[list[str], Partition]) -> tuple[float, ...]:
+        broken, queue = candidate
+        return bool(_may_be_used(queue)), -_granted(need, queue, cluster), len(broken)
+
+    broken, queue = min(ranked, key=order)
     return f"{queue.name} is closest: {'; '.join(broken)}"
 
 
-def _shortfall(need: Need, queue: Partition) -> float:
-    """How many times more is wanted than the queue has, of GPUs and of time."""
-    times = max(need.total / queue.walltime, 1.0) if queue.walltime else 1.0
-    return times * max(need.gpus / max(queue.gpus, 0.1), 1.0)
+def _granted(need: Need, queue: Partition, cluster: Cluster) -> float:
+    """The part of what is wanted that the queue has; what a chain makes up for is not missing."""
+    if _right_gpu(need, queue):
+        return 0.0
+    granted = 1.0
+    if _enough_gpus(need, queue):
+        nodes = (queue.most_nodes or queue.nodes or 1) if need.spreads else 1
+        granted *= min(queue.gpus * nodes / need.gpus, 1.0)
+    if queue.walltime and _enough_time(need, queue, cluster):
+        granted *= min(queue.walltime / need.total, 1.0)
+    if _enough_memory(need, queue):
+        granted *= queue.memory / need.memory
+    return granted

@@ -2,6 +2,7 @@
 
 from collections.abc import Set as AbstractSet
 from datetime import timedelta
+from math import prod
 
 from rabaska.domain.amounts import write_duration
 from rabaska.domain.clusters import Cluster, Partition
@@ -54,6 +55,44 @@ def other_queue(project: Project, cluster: Cluster) -> Partition | None:
     return min(fitting, key=lambda queue: queue.walltime or endless, default=None)
 
 
+def closest_queue(project: Project, cluster: Cluster) -> Partition | None:
+    """Where no queue grants the request: the one that grants most of what was asked.
+
+    A chain makes up for a short limit, so that the rest counts more where the program resumes.
+    """
+
+    def order(queue: Partition) -> tuple[float, ...]:
+        parts = granted_parts(project.resources, queue)
+        time = parts.pop("walltime")
+        rest = prod(parts.values())
+        return (-rest, -time) if project.continues else (-rest * time,)
+
+    return min(open_queues(cluster), key=order, default=None)
+
+
+def granted_parts(resources: Resources, queue: Partition) -> dict[str, float]:
+    """Of each thing that is asked, the part that the queue grants: 1 all of it, 0 none."""
+    limit = queue.walltime or resources.walltime
+    pairs = {
+        "walltime": (resources.walltime.total_seconds(), limit.total_seconds()),
+        "cores": ((resources.cores or 0) * resources.tasks, queue.cores),
+        "memory": (resources.memory or 0, queue.memory),
+        "nodes": (resources.nodes, queue.most_nodes or queue.nodes),
+    }
+    parts = {
+        key: min(has / asked, 1.0) if asked and has else 1.0 for key, (asked, has) in pairs.items()
+    }
+    return {**parts, "gpus": _granted_gpus(resources, queue)}
+
+
+def _granted_gpus(resources: Resources, queue: Partition) -> float:
+    if not queue.takes(resources.gpus):
+        return 0.0
+    if resources.gpus and resources.gpu_model not in ("", queue.gpu_model, queue.kind):
+        return 0.0
+    return min(queue.gpus / resources.gpus, 1.0) if resources.gpus else 1.0
+
+
 def queue_line(project: Project, cluster: Cluster) -> str:
     """What to write to use a queue that grants the whole request; "" where there is none."""
     queue = other_queue(project, cluster)
@@ -85,7 +124,8 @@ def share_of_cores(queue: Partition, gpus: int = 0, tasks: int = 1) -> int:
     """The cores of a node that go with so many GPUs; few where there are none."""
     if not gpus:
         return min(max(_CORES, tasks), queue.cores)
-    return (queue.cores_per_gpu or queue.cores // max(queue.gpus, 1)) * gpus
+    of_gpus = (queue.cores_per_gpu or queue.cores // max(queue.gpus, 1)) * gpus
+    return min(of_gpus, queue.cores) if queue.cores else of_gpus
 
 
 def share_of_memory(queue: Partition, gpus: int = 0) -> int:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import TypedDict, Unpack
 
@@ -29,12 +29,17 @@ class Changes:
     def __bool__(self) -> bool:
         return self != Changes()
 
+    @property
+    def given(self) -> frozenset[str]:
+        """The names of those that change something."""
+        return frozenset(name for name, value in asdict(self).items() if value not in (None, ""))
+
     def applied(self, resources: Resources, *, launch: str) -> Resources:
         """The same with these values; who starts a process for each GPU still does."""
         given = {
-            name: value
+            name: getattr(self, name)
             for name in ("walltime", "memory", "gpus", "cores")
-            if (value := getattr(self, name)) is not None
+            if name in self.given
         }
         changed = replace(resources, **given)
         if launch != "program" and self.gpus and resources.tasks == max(1, resources.gpus):
@@ -51,6 +56,21 @@ class TypedChanges(TypedDict, total=False):
     cores: int | None
     queue: str | None
     account: str | None
+
+
+_SETTINGS = {  # keys of rabaska.toml
+    "walltime": "resources.walltime",
+    "memory": "resources.memory",
+    "gpus": "resources.gpus",
+    "cores": "resources.cores",
+    "queue": "queue",
+    "account": "account",
+}
+
+
+def as_settings(**typed: Unpack[TypedChanges]) -> dict[str, object]:
+    """The same as values of rabaska.toml, which checks them itself."""
+    return {_SETTINGS[name]: value for name, value in typed.items()}
 
 
 def read_changes(**typed: Unpack[TypedChanges]) -> Changes:

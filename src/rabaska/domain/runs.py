@@ -46,6 +46,14 @@ class Labels:
     like: str = ""  # the run that it continues or repeats, and its cluster
 
 
+@dataclass(frozen=True)
+class Checks:
+    """Whether a project is checked before it is sent, and what that may stop."""
+
+    wanted: bool = True
+    anyway: bool = False  # what a check refuses is only reported
+
+
 _DAMAGED = 5  # the exit code of `errors.DamagedPack`
 _UNFINISHED = 10  # and of `errors.RunFailed`
 _CANNOT_ADVANCE = 14  # and of `errors.CannotAdvance`

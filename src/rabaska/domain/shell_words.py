@@ -1,6 +1,7 @@
-"""Shell words in which the cluster's own variables are expanded, and nothing else is."""
+"""Words for a shell: the cluster's own variables expanded, and options split as a shell would."""
 
 import re
+import shlex
 
 
 def expanding(text: str) -> str:
@@ -13,3 +14,13 @@ def expanding(text: str) -> str:
     quoted = re.sub(r'([\\"`])', r"\\\1", text)
     quoted = re.sub(r"\$(?!\w|\{\w+\})", r"\\$", quoted)
     return f'"{quoted}"'
+
+
+def option_words(text: str) -> list[str]:
+    """`-F my/config` as the two words that a shell makes of it; what begins no option is one."""
+    if not text.startswith("-"):
+        return [text]
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quotation mark without its other half
+        return [text]

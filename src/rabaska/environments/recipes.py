@@ -45,6 +45,7 @@ class BuiltEnvironment:
     modules: tuple[str, ...] = ()  # that can be imported then
     unread: tuple[str, ...] = ()  # packages whose modules are not among them
     sent: int = 0  # bytes of wheels that this computer sent
+    room: int = 0  # bytes that it takes on the node's disk at least; 0: not known
 
     @classmethod
     def read(cls, record: Mapping[str, Any], envs: str) -> "BuiltEnvironment":
@@ -60,6 +61,7 @@ class BuiltEnvironment:
             packages=tuple(record.get("packages", ())),
             modules=tuple(record.get("modules", ())),
             unread=tuple(record.get("unread", ())),
+            room=record.get("room", 0),
         )
 
 
@@ -79,7 +81,7 @@ def _environment(
     if recipe.kind == "virtualenv" and builds_once(recipe, site):
         folder = f"{site.envs}/{digest(recipe, site)}"
         setup = (*before, f"source {shlex.quote(folder + '/bin/activate')}")
-        build = _build_script(recipe, site, folder, built or BuiltEnvironment(VENV))
+        build = _build_script(recipe, site, folder, built)
         return Environment(setup=setup, build=build, folder=folder)
     if recipe.kind == "virtualenv":
         steps = _virtualenv_steps(recipe, site, built or BuiltEnvironment())
@@ -224,7 +226,7 @@ def _use(built: BuiltEnvironment) -> str:
 
 
 def _build_script(
-    recipe: EnvironmentRecipe, site: BuildSite, folder: str, built: BuiltEnvironment
+    recipe: EnvironmentRecipe, site: BuildSite, folder: str, built: BuiltEnvironment | None
 ) -> str:
     """Build once: the mark `complete` is written last, so a killed build is begun again.
 
@@ -233,7 +235,6 @@ def _build_script(
     """
     where = shlex.quote(folder)
     lock = shlex.quote(f"{site.envs}/.{digest(recipe, site)}.lock")
-    links = "".join(f" --find-links={expanding(place)}" for place in site.wheelhouse)
     lines = [
         "set -e",
         f"mkdir -p {shlex.quote(site.envs)}",
@@ -244,13 +245,32 @@ def _build_script(
         f"rm -rf {where}",
         f"mkdir -p {where}",
         f"cat > {where}/requirements.txt",
-        f"{_maker(recipe, site, built)} {where} || exit {NEEDS_PIP}",
-        # Where a user's own settings send other packages is no place for these.
-        f"env -u PIP_TARGET -u PIP_PREFIX PIP_USER=0 "
-        f"{where}/bin/pip install --disable-pip-version-check --quiet{links}"
-        f" -r {where}/requirements.txt",
+        f"{_maker(recipe, site, built or BuiltEnvironment(VENV))} {where} || exit {NEEDS_PIP}",
+        *_install_once(recipe, site, folder, built),
         f"find {where} | wc -l > {where}/counted",
         f"mv {where}/counted {where}/complete",
         f"cat {where}/complete",
     ]
     return "\n".join(lines)
+
+
+def _install_once(
+    recipe: EnvironmentRecipe, site: BuildSite, folder: str, built: BuiltEnvironment | None
+) -> list[str]:
+    """pip installs what was found beforehand, from there alone; else what it finds by itself."""
+    where, places, before, after = shlex.quote(folder), [*site.wheelhouse], [], []
+    wanted = f"-r {where}/requirements.txt"
+    if built and built.packages:
+        wanted = f"--no-index -r {shlex.quote(f'{site.envs}/{digest(recipe, site)}.txt')}"
+    if built and built.archive:
+        places.append(f"{folder}/wheels")
+        archive = shlex.quote(built.archive)
+        before = [f"mkdir {where}/wheels", f"tar -xf {archive} -C {where}/wheels"]
+        after = [f"rm -rf {where}/wheels"]
+    links = "".join(f" --find-links={expanding(place)}" for place in places)
+    # Where a user's own settings send other packages is no place for these.
+    install = (
+        f"env -u PIP_TARGET -u PIP_PREFIX PIP_USER=0 "
+        f"{where}/bin/pip install --disable-pip-version-check --quiet{links} {wanted}"
+    )
+    return [*before, install, *after]

@@ -3,15 +3,14 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from rabaska.domain import untrusted
-from rabaska.domain.projects import Dataset
+from rabaska.domain.projects import Project
 from rabaska.errors import DamagedPack, DatasetError, SettingsError, WrongUse
-from rabaska.journeys.pack import pack_dataset
 from rabaska.node import partial_folder, private_files
 from rabaska.node.data import pack_files, pack_format
 from rabaska.node.data import verify as verify_pack
@@ -21,8 +20,9 @@ from rabaska.packing.pack_cache import complete_manifest
 from rabaska.records.home import Home
 from rabaska.remote.local_disk import unwritable
 from rabaska.settings.project_file import find, load
-from rabaska.steps.carry import parcel_of
+from rabaska.steps.carry import ready_dataset
 from rabaska.steps.connect import ConnectedCluster, connect
+from rabaska.steps.prepare_data import locate
 from rabaska.steps.progress import Reporter, progress_of
 
 
@@ -63,7 +63,7 @@ def kept(folder: Path, home: Home) -> list[LocalPack]:
 
 def folders_of(folder: Path, home: Home) -> list[Path]:
     """Where these packs lie, damaged ones included."""
-    names = _names(folder)
+    names = names_of(folder)
     folders = _packs_in(home.store / "packs")
     return [path for path in folders if names is None or path.name.rpartition("-")[0] in names]
 
@@ -74,7 +74,7 @@ def _packs_in(store: Path) -> list[Path]:
     return [path for path in folders if not path.name.endswith(PARTIAL)]
 
 
-def _names(folder: Path) -> set[str] | None:
+def names_of(folder: Path) -> set[str] | None:
     """The datasets of the project around `folder`; None where there is no project."""
     try:
         find(folder)
@@ -108,60 +108,38 @@ def verify(packs: Sequence[Path], reporter: Reporter) -> list[PackVerdict]:
     return verdicts
 
 
-def verify_on(packs: Sequence[Path], on: str, home: Home) -> list[PackVerdict]:
-    """The same for the copies of these packs that a cluster has."""
-    cluster = connect(on, home)
-    copies = [f"{cluster.store}/packs/{pack.name}" for pack in packs]
-    answers = [query(cluster, ([str], None), "verify", copy) for copy in copies]
-    if packs and all(problems is None for problems in answers):
-        raise WrongUse(
-            f"{on} has no copy of {' or '.join(pack.name for pack in packs)}",
-            hint=f"`rabaska run --on {on}` sends one",
-        )
-    return [
-        PackVerdict(pack.name, pack, problems)
-        for pack, problems in zip(packs, answers, strict=True)
-        if problems is not None
-    ]
-
-
-def repair_on(packs: Sequence[Path], on: str, home: Home, reporter: Reporter) -> None:
-    """Send what is damaged of these packs on a cluster again, if ours are complete."""
-    for ours in verify(packs, reporter):
-        if ours.problems:
-            raise DamagedPack(
-                f"{ours.pack} is damaged on this computer, too",
-                why="; ".join(ours.problems),
-                hint=made_again(ours.pack),
-            )
-    cluster = connect(on, home)
-    parcels = [parcel_of(pack, cluster, doubted=True) for pack in packs]
-    cluster.place.deliver(parcels, cluster, progress_of(f"sending to {on}", reporter))
-
-
 def made_again(pack: str) -> str:
     return f"`rabaska data verify {pack} --repair`, in the project's folder, packs it again"
 
 
 def repair(packs: Sequence[Path], folder: Path, home: Home, reporter: Reporter) -> None:
     """Pack the datasets of these packs again, from the project around `folder`."""
-    datasets = {dataset.name: dataset for dataset in load(folder).datasets}
+    project = load(folder)
     for pack in packs:
-        dataset = datasets.get(pack.name.rpartition("-")[0])
-        if dataset is None:
-            raise DamagedPack(
-                f"{pack.name} cannot be packed again",
-                why=f"the project in {folder} has no such dataset",
-                hint="run the command in the folder of its project",
-            )
-        _pack_again(pack, dataset, home, reporter)
+        _pack_again(pack, packed_from(pack.name, project), home, reporter)
 
 
-def _pack_again(pack: Path, dataset: Dataset, home: Home, reporter: Reporter) -> None:
+def packed_from(pack: str, project: Project) -> Project:
+    """The project with that dataset alone of which the pack was made."""
+    made = [dataset for dataset in project.datasets if dataset.name == pack.rpartition("-")[0]]
+    if not made:
+        raise DamagedPack(
+            f"{pack} cannot be packed again",
+            why=f"the project in {project.folder} has no such dataset",
+            hint="run the command in the folder of its project",
+        )
+    return replace(project, datasets=tuple(made))
+
+
+def _pack_again(pack: Path, project: Project, home: Home, reporter: Reporter) -> None:
+    (dataset,) = project.datasets
+    here = connect("here", home)
+    path = locate(project, here).get(dataset.name, "")
+    dataset = replace(dataset, mode="files" if dataset.at else dataset.mode)
     # What is damaged goes first, or its shards would be taken over as good.
     aside = pack.rename(pack.with_name(partial_folder.temporary_name(pack.name)))
     try:
-        packed = pack_dataset(dataset, home, reporter)
+        packed = ready_dataset(dataset, path, here, home, reporter)
     except BaseException:
         aside.rename(pack)
         raise

@@ -1,9 +1,7 @@
 """Delete: remove the folders of runs that are over, on their cluster."""
 
-import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from rabaska.domain import untrusted
 from rabaska.domain.runs import RunState, RunStatus
@@ -16,25 +14,13 @@ from rabaska.records.run_index import RunRecord
 from rabaska.remote.fetch_record import FetchRecord, read_record
 from rabaska.remote.place import quoted, surely
 from rabaska.steps.connect import ConnectedCluster, connect_for
+from rabaska.steps.delete_folder import delete_folder, refuse_path, renamed
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.query_status import statuses
-from rabaska.steps.run_identity import guarded, guarded_since, refuse_other, refuse_submitted
+from rabaska.steps.run_identity import guarded, refuse_other
 
 _FILE = {"path": str, "size": int, "mtime_ns": int, "link": (str, None), "problem?": str}
 _FILES_NAMED = 5
-_NOT_OURS = 96  # how the script ends where the folder is no run folder of ours
-# By its place, its owner and what is in it; and never through a link. It is renamed first, so that
-# a run is there or not, whenever the connection breaks.
-_DELETE = """
-remove() {{ rm -rf {doomed} 2>/dev/null || {{ chmod -R u+rwX {doomed}; rm -rf {doomed}; }}; }}
-cd {runs} || exit 1
-if [ -e {name} ] || [ -L {name} ]; then
-  [ ! -L {name} ] && [ -d {name} ] && [ -O {name} ] || exit {not_ours}
-  [ -f {name}/run.json ] && [ -d {name}/logs ] || exit {not_ours}
-  remove && mv {name} {doomed} || exit 1
-fi
-remove
-"""
 
 
 @dataclass(frozen=True)
@@ -77,7 +63,7 @@ def delete(
         if bring and one.is_there:
             fetched.append(_fetched(one.record, home, reporter))
         if one.is_there:
-            _delete(one, connect_for(one.record, home))
+            delete_folder(one.record, connect_for(one.record, home), since=one.submission)
         run_index.forget(home.runs, one.record)
         deleted.append(one.record.name)
     return Deletion(doomed, tuple(deleted), tuple(fetched))
@@ -122,8 +108,8 @@ def _over(records: Sequence[RunRecord], home: Home) -> list[tuple[RunRecord, Run
 def _doomed(run: tuple[RunRecord, RunStatus], home: Home) -> Doomed:
     record, now = run
     cluster = connect_for(record, home)
-    _refuse_path(record)
-    there = quoted([record.path, _renamed(record.path)])
+    refuse_path(record)
+    there = quoted([record.path, renamed(record.path)])
     script = guarded(record, f'for each in {there}; do [ ! -e "$each" ] || echo there; done')
     outcome = surely(lambda: cluster.place.run(script))
     refuse_other(record, outcome.exit_code)
@@ -140,11 +126,6 @@ def _doomed(run: tuple[RunRecord, RunStatus], home: Home) -> Doomed:
         size=sum(missing.values()),
         submission=now.submission,
     )
-
-
-def _renamed(path: str) -> str:
-    """What a run folder is called while it is deleted."""
-    return f"{path}.deleting.partial"
 
 
 def _not_fetched(record: RunRecord, cluster: ConnectedCluster) -> dict[str, int]:
@@ -190,48 +171,3 @@ def _listed(
     for one in found:
         if not one["link"]:
             yield str(one["path"]), int(one["size"]), int(one["mtime_ns"])
-
-
-def _refuse_path(record: RunRecord) -> None:
-    """Only `<store>/runs/<name>` is ever deleted, whatever a record says."""
-    folder, name = posixpath.split(record.path)
-    is_ours = (
-        record.path.startswith("/")
-        and posixpath.normpath(record.path) == record.path
-        and name == record.name
-        and posixpath.basename(folder) == "runs"
-        and len(Path(folder).parts) > 2
-    )
-    if not is_ours:
-        raise _not_ours(record, "a run folder is called <store>/runs/<run>")
-
-
-def _delete(one: Doomed, cluster: ConnectedCluster) -> None:
-    record = one.record
-    folder, name = posixpath.split(record.path)
-    script = _DELETE.format(
-        runs=quoted([folder]),
-        name=quoted([f"./{name}"]),
-        doomed=quoted([_renamed(f"./{name}")]),
-        not_ours=_NOT_OURS,
-    )
-    script = guarded_since(record, one.submission, script)
-    outcome = surely(lambda: cluster.place.run(script))
-    refuse_other(record, outcome.exit_code)
-    refuse_submitted(record, outcome.exit_code)
-    if outcome.exit_code == _NOT_OURS:
-        raise _not_ours(record, "it is a link, somebody else's, or has no run.json and logs")
-    if outcome.exit_code != 0:
-        raise CommandFailed(
-            f"the folder of {record.name} could not be deleted",
-            why=outcome.complaint,
-            hint="the same command can be given again",
-        )
-
-
-def _not_ours(record: RunRecord, why: str) -> WrongUse:
-    return WrongUse(
-        f"{record.path} on {record.cluster} is not deleted",
-        why=f"it is not certain that it is the folder of a run: {why}",
-        hint=f"`rabaska forget {record.name}` drops the run from the list",
-    )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rabaska.domain.data_places import NODE
 from rabaska.domain.projects import Chain, Dataset, EnvironmentRecipe, Project
+from rabaska.domain.runs import Checks
 from rabaska.errors import DatasetError, WrongUse
 from rabaska.journeys.run import run
 from rabaska.packing.make_pack import Pack
@@ -134,7 +135,8 @@ class _Packing:
             keep=(),
             resources=replace(self.project.resources, gpus=0, gpu_model="", nodes=1, tasks=1),
         )
-        submitted = run(packing, self.cluster.name, self.home, self.reporter, advise=False)
+        unchecked = Checks(wanted=False)
+        submitted = run(packing, self.cluster.name, self.home, self.reporter, checks=unchecked)
         self.reporter.step(
             f"data {dataset.name}: a job packs it; `rabaska wait {submitted.run}` waits for it"
         )

@@ -12,6 +12,7 @@ from rabaska.domain.data_placement import Placement, place
 from rabaska.domain.projects import Project
 from rabaska.domain.queue_choice import Choice, Need, Outlook, outlook
 from rabaska.domain.queue_limits import write_size
+from rabaska.domain.runs import Checks
 from rabaska.errors import RabaskaError, Unreachable, WrongUse
 from rabaska.journeys.run import run
 from rabaska.journeys.wait import wait
@@ -60,7 +61,7 @@ def _start_short_run(
     brief = {"resources.walltime": limit, "chain.jobs": 1}
     project = load(folder, cluster=name, overrides=brief)
     check_command(project)
-    return find(home.runs, run(project, name, home, reporter, advise=False).run)
+    return find(home.runs, run(project, name, home, reporter, checks=Checks(wanted=False)).run)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from rabaska.domain.jobs import JobSpec
+from rabaska.domain.projects import Project
 from rabaska.domain.run_changes import Changes, Difference, differences, option_for
-from rabaska.domain.runs import RunState, RunStatus
+from rabaska.domain.runs import Checks, RunState, RunStatus
 from rabaska.errors import CommandFailed, NoSuchRun, SubmissionRefused, Unreachable, WrongUse
 from rabaska.journeys.rerun import rerun
 from rabaska.node.record import plan as plans
@@ -19,6 +20,7 @@ from rabaska.records.run_index import RunRecord, remember
 from rabaska.remote.place import quoted
 from rabaska.steps.carry import complete
 from rabaska.steps.carry_like import RerunOptions
+from rabaska.steps.changed_since import changed_since
 from rabaska.steps.connect import ConnectedCluster, connect_for
 from rabaska.steps.like_run import changed_plan, changed_spec, kept_though_changed, project_now
 from rabaska.steps.new_run import Submitted, report_if_stopped
@@ -43,6 +45,7 @@ class ResumeOptions:
     jobs: int | None = None  # None: as many as before
     changes: Changes = field(default_factory=Changes)
     on: str = ""  # another cluster
+    checks: Checks = field(default_factory=Checks)  # there
 
 
 def resume(
@@ -65,7 +68,9 @@ def resume(
     with report_if_stopped(f"nothing was submitted; run {record.name} is as it was", reporter):
         cluster = connect_for(record, home)
         plan = read_plan(record, cluster)
-        spec, changed = _next_jobs(record, plan, cluster, options, reporter)
+        project = project_now(record, record.cluster)
+        spec, changed = _next_jobs(plan, project, cluster, options, reporter)
+        _report_unused(record, changed_since(plan, project, record.cluster, home), now, reporter)
         complete(cluster, plan, home)
     hint = f"`rabaska status {record.name}` shows what became of it"
     with report_if_stopped(f"run {record.name} was being submitted; {hint}", reporter):
@@ -81,22 +86,30 @@ def resume(
 
 
 def _next_jobs(
-    record: RunRecord,
     plan: Plan,
+    project: Project | None,
     cluster: ConnectedCluster,
     options: ResumeOptions,
     reporter: Reporter,
 ) -> tuple[JobSpec, Plan]:
     """The jobs to submit and the plan they need; what changes, and what does not, is reported."""
-    project, jobs = project_now(record, record.cluster), options.jobs or plan.jobs
-    spec = changed_spec(plan, cluster, options.changes, jobs=jobs, now=project)
-    changed = changed_plan(plan, spec, cluster) if options.changes else plan
+    changes, jobs = options.changes, options.jobs or plan.jobs
+    spec = changed_spec(plan, cluster, changes, jobs=jobs, now=project)
+    changed = changed_plan(plan, spec, cluster) if changes else plan
     _report(reporter, differences(plan, changed))
-    for kept in kept_though_changed(changed, cluster, project):
+    for kept in kept_though_changed(changed, cluster, project, changes):
         option = option_for(kept)
         how = f"; `{option}` changes it" if option else ""
         reporter.step(f"{kept.what} stays {kept.before}: rabaska.toml says {kept.after}{how}")
     return spec, changed
+
+
+def _report_unused(record: RunRecord, changed: str, now: RunStatus, reporter: Reporter) -> None:
+    """Say what of the project's changes the run does not take up, and what does."""
+    if changed:
+        again = f"rabaska rerun {record.name} --with-code new --from-checkpoint"
+        other = f"`{again if now.checkpoint else 'rabaska run'}` uses what is there now"
+        reporter.warn(f"code and environment stay as submitted, though changed: {changed}; {other}")
 
 
 def _refuse(record: RunRecord, now: RunStatus) -> None:
@@ -153,6 +166,7 @@ def _move(
         on=options.on,
         changes=options.changes,
         jobs=options.jobs,
+        checks=options.checks,
     )
     if now.checkpoint is None:
         reporter.warn("it has no checkpoint, so it starts from the beginning there")

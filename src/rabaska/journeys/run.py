@@ -4,12 +4,12 @@ import tempfile
 from pathlib import Path
 
 from rabaska.domain.projects import Project
-from rabaska.domain.runs import Draw, Labels, names_for, new_name
-from rabaska.environments.recipes import Environment
+from rabaska.domain.runs import Checks, Draw, Labels, names_for, new_name
 from rabaska.packing.node_bundle import bundle
 from rabaska.records.home import Home
 from rabaska.settings.project_file import check_filled
-from rabaska.steps.carry import Carried, carry, preview_carry
+from rabaska.steps.carry import Carried, preview_carry
+from rabaska.steps.carry_checked import carry_checked
 from rabaska.steps.connect import cluster_named, connect, connect_for_preview
 from rabaska.steps.new_run import Submitted, create_run, report_if_stopped, submit_run
 from rabaska.steps.pick_request import with_request
@@ -25,66 +25,49 @@ def run(
     home: Home,
     reporter: Reporter | None = None,
     *,
-    advise: bool = True,
-    anyway: bool = False,
+    checks: Checks | None = None,
     draw: Draw | None = None,
     labels: Labels | None = None,
 ) -> Submitted:
-    """Start a run; names are made of what `draw` gives.
-
-    WouldFail where a check of `advise` says so; with `anyway` that is only reported.
-    """
-    reporter = reporter or SilentReporter()
+    """Start a run; names are made of what `draw` gives. WouldFail where a check says so."""
+    reporter, checks = reporter or SilentReporter(), checks or Checks()
     with report_if_stopped("nothing was submitted, and no run was made", reporter):
-        carried = _carried(project, on, home, reporter, advise=advise, anyway=anyway)
+        carried = _carried(project, on, home, reporter, checks)
     names = names_for(project.name, draw)
     planned, record = create_run(carried, names, home, reporter, labels=labels)
-    if advise:
+    if checks.wanted:
         from rabaska.steps.earlier_runs import tell_if_alone
 
         tell_if_alone(carried.project, on, home, planned.plan, reporter)
     return submit_run(planned, record, carried.cluster, home, reporter)
 
 
-def _carried(
-    project: Project, on: str, home: Home, reporter: Reporter, *, advise: bool, anyway: bool
-) -> Carried:
+def _carried(project: Project, on: str, home: Home, reporter: Reporter, checks: Checks) -> Carried:
     """The project checked, and all of it on its cluster."""
     check_filled(project)
     profile = cluster_named(on, home)
     project = with_request(project, profile, reporter)
-    if advise:
-        from rabaska.steps.earlier_runs import check_advance
-        from rabaska.steps.findings import check_script, reported_only
+    if checks.wanted:
+        from rabaska.steps.check_project import check_offline
 
-        check_script(project)
-        with reported_only(reporter, anyway=anyway):
-            check_advance(project, on, home, reporter)
+        check_offline(project, on, home, reporter, checks)
     cluster = connect(on, home, reporter, profile=profile)
     job = job_spec(project, cluster.cluster, cluster.store)
-    resumes, check = "", None
-    if advise:
-        from rabaska.steps.findings import check_environment, check_findings
-
-        subject = check_findings(project, job, cluster, reporter, anyway=anyway)
-        resumes = subject.resumption.kind
-
-        def check(environment: Environment) -> None:
-            check_environment(subject, environment, cluster, reporter, anyway=anyway)
-
-    check_job(project, job, cluster, reporter)
-    what = "nothing was submitted; what arrived of code, data and environment is not sent again"
-    with report_if_stopped(what, reporter):
-        return carry(project, job, cluster, home, reporter, resumes=resumes, check=check)
+    return carry_checked(project, job, cluster, home, reporter, checks)
 
 
 def preview(
-    project: Project, on: str, home: Home, reporter: Reporter | None = None, *, advise: bool = True
+    project: Project,
+    on: str,
+    home: Home,
+    reporter: Reporter | None = None,
+    *,
+    checks: Checks | None = None,
 ) -> PlannedRun:
     """What `run` would submit, with nothing packed, sent or written outside a temporary folder."""
-    reporter = reporter or SilentReporter()
+    reporter, checks = reporter or SilentReporter(), checks or Checks()
     check_filled(project)
-    if advise:
+    if checks.wanted:
         from rabaska.steps.findings import check_script
 
         check_script(project)

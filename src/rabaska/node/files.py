@@ -89,6 +89,14 @@ def is_still_there(path: str) -> bool:
     return True
 
 
+def is_open_at(descriptor: int, path: str) -> bool:
+    """Whether `path` is still what was opened: a lock on what was removed keeps nobody out."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
 def sync_folder(path: str) -> None:
     """Make renames and new names inside `path` durable."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -3,8 +3,9 @@
 import hashlib
 import os
 import tarfile
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -136,6 +137,15 @@ def _contents(archive: Path) -> dict[str, str]:
 def _bytes(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     stream = tar.extractfile(member) if member.isfile() else None
     return stream.read() if stream else b""
+
+
+@contextmanager
+def unpacked(archive: Path) -> Iterator[Path]:
+    """A folder with the code of a snapshot, for as long as it is needed."""
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(archive) as tar:
+        plain = [member for member in tar if member.isfile() or member.isdir()]
+        tar.extractall(folder, plain, filter="data")
+        yield Path(folder)
 
 
 def is_as_named(archive: Path) -> bool:

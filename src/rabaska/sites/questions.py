@@ -50,6 +50,7 @@ QUESTIONS: Mapping[str, str] = {
 
 PROBE_NAME = "probe"
 NODES_NAME = "nodes"
+DISKS_NAME = "disks"
 OUTSIDE = "https://pypi.org/"  # what a job tries to reach, where nobody knows if it can
 
 
@@ -108,6 +109,11 @@ def job_question(names: Iterable[str] = ()) -> str:
 def nodes_question(store: str) -> str:
     """What a job found out about the nodes; `store` is a shell word."""
     return f"cat {store}/nodes.json"
+
+
+def disks_question(store: str) -> str:
+    """The nodes' own disks, as jobs found them."""
+    return f"cat {store}/disks.json"
 
 
 def usable_paths(paths: Iterable[tuple[str, str]]) -> str:

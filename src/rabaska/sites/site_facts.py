@@ -5,10 +5,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rabaska.domain.clusters import Partition, SiteScheduler
+from rabaska.domain import untrusted
+from rabaska.domain.clusters import NodeDisk, Partition, SiteScheduler
 from rabaska.sites.questions import NO_ANSWER, NODES_NAME, QUOTA_PROGRAMS, SiteAnswer, pairs
 
 _OLDEST = (3, 6)  # the Python that our own part needs there
+_PLAIN = re.compile(r"[\w./:@+-]{1,200}")
+_DISKS = {str: {"size": untrusted.SIZE, "path": _PLAIN, "host": _PLAIN}}  # see `note_disk`
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,17 @@ def internet(text: str) -> bool | None:
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return found if isinstance(found, bool) else None
+
+
+def disks(text: str) -> dict[str, NodeDisk]:
+    """The nodes' own disks by queue, as jobs wrote them down; none where nobody can read it."""
+    try:
+        found = untrusted.read(text, _DISKS)
+    except untrusted.Unexpected:
+        return {}
+    return {
+        queue: NodeDisk(told["size"], told["path"], told["host"]) for queue, told in found.items()
+    }
 
 
 def pythons(text: str) -> dict[str, str]:

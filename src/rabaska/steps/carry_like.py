@@ -9,24 +9,27 @@ from rabaska.domain.arguments import with_arguments
 from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import Project
 from rabaska.domain.run_changes import Changes
-from rabaska.domain.runs import Labels
+from rabaska.domain.runs import Checks, Labels
 from rabaska.domain.secrets import Secrets
+from rabaska.environments.recipes import Environment
 from rabaska.errors import SettingsError
 from rabaska.node.record.plan import Plan, StagedData
+from rabaska.packing.code_snapshot import is_as_named, unpacked
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.git_commit import Revision
 from rabaska.settings.project_file import check_command
 from rabaska.steps.carry import (
     Carried,
-    carry,
     complete,
     is_ours,
     parcel_of,
     preview_carry,
     ready_dataset,
 )
+from rabaska.steps.carry_checked import carry_checked
 from rabaska.steps.carry_over import recover_inputs
+from rabaska.steps.check_project import check_offline, check_there
 from rabaska.steps.connect import ConnectedCluster, connect
 from rabaska.steps.environment import collected, prepare, promised, resolve
 from rabaska.steps.like_run import changed_spec, elsewhere, elsewhere_spec, project_now, project_of
@@ -52,6 +55,7 @@ class RerunOptions:
     changes: Changes = field(default_factory=Changes)
     jobs: int | None = None
     labels: Labels = field(default_factory=Labels)
+    checks: Checks = field(default_factory=Checks)
 
 
 @dataclass(frozen=True)
@@ -70,20 +74,38 @@ def carry_like(
     """Prepare and send; nothing is submitted."""
     like = _like(earlier, options, home, reporter)
     if options.new_code:
-        return carry(like.project, like.job, like.cluster, home, reporter)
+        if options.checks.wanted:
+            check_offline(like.project, like.cluster.name, home, reporter, options.checks)
+        return carry_checked(like.project, like.job, like.cluster, home, reporter, options.checks)
     plan = earlier.plan
     if like.cluster.name != earlier.cluster.name:
         recover_inputs(plan, earlier.cluster, home, reporter)
     setup, secrets = tuple(plan.request.setup), Secrets()
     if like.now:
         secrets = collected(like.now.environment, os.environ, reporter)
-        recipe, nodes = like.project.environment, like.job.resources.nodes
-        setup = prepare(recipe, like.cluster, reporter, nodes=nodes).setup
+        setup = _prepared(plan, like, home, reporter, options.checks).setup
     complete(like.cluster, plan, home)
     carried = _carried(earlier, like, setup, secrets)
     if like.now and like.cluster.name != earlier.cluster.name:
         return replace(carried, datasets=_datasets_there(plan, like, like.now, home, reporter))
     return carried
+
+
+def _prepared(
+    plan: Plan, like: _Like, home: Home, reporter: Reporter, checks: Checks
+) -> Environment:
+    """The environment for code that was submitted before, which is checked as it was then."""
+    recipe, nodes = like.project.environment, like.job.resources.nodes
+    code = home.store / "code" / f"{plan.code}.tar"
+    if not checks.wanted or not is_as_named(code):
+        return prepare(recipe, like.cluster, reporter, nodes=nodes)
+    check_offline(like.project, like.cluster.name, home, reporter, checks, code=plan.code)
+    with unpacked(code) as folder:
+        there = replace(like.project, folder=folder)
+        checked = check_there(there, like.job, like.cluster, reporter, checks)
+        environment = prepare(recipe, like.cluster, reporter, nodes=nodes)
+        checked.check_environment(environment)
+    return environment
 
 
 def _datasets_there(

@@ -18,12 +18,15 @@ from rabaska.steps.plan_run import grace
 from rabaska.steps.progress import Reporter, SilentReporter
 
 
-def check_advance(project: Project, on: str, home: Home, reporter: Reporter) -> None:
+def check_advance(
+    project: Project, on: str, home: Home, reporter: Reporter, *, code: str = ""
+) -> None:
     """CannotAdvance when the same program, run there before, shows that no job would save.
 
     Where it may yet save within an epoch, for nobody has watched it so long, it is only told.
+    `code` is the snapshot that will be run; "" is the code as it is now.
     """
-    found = foreseen(project, on, home)
+    found = foreseen(project, on, home, code=code)
     if found and found.over:
         raise StartsOver(
             "each job of this run would begin the training again",
@@ -57,15 +60,15 @@ def _alone(project: Project) -> bool:
     return max(project.chain.jobs, project.chain.at_most or 1) == 1
 
 
-def foreseen(project: Project, on: str, home: Home) -> Standstill | None:
+def foreseen(project: Project, on: str, home: Home, *, code: str = "") -> Standstill | None:
     """By the newest run on that cluster of the same code and command that showed how it saves."""
     seen = newest_saving(project, on, home)
     found = standstill(seen, project.resources.walltime, grace(project)) if seen else None
     if seen is None or found is None or (found.over and _alone(project)):
         return None
     # Last, for it reads all of the code: what was changed since may save otherwise.
-    same = take_snapshot(project, home, SilentReporter()).digest == seen.code
-    return found if same else None
+    code = code or take_snapshot(project, home, SilentReporter()).digest
+    return found if code == seen.code else None
 
 
 def newest_saving(project: Project, on: str, home: Home) -> Saving | None:

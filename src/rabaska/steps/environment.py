@@ -67,8 +67,11 @@ def prepare(
 ) -> Environment:
     """The same, and everything made or checked that a job could fail on after a night's wait."""
     site = site_of(cluster, nodes=nodes)
-    if recipe.kind == "virtualenv" and not recipes.builds_once(recipe, site):
-        return recipes.environment(recipe, site, find_wheels(recipe, site, cluster, reporter))
+    # On this computer pip finds all it needs by itself, as its user is used to.
+    if recipe.kind == "virtualenv" and not (site.here and recipes.builds_once(recipe, site)):
+        found = find_wheels(recipe, site, cluster, reporter)
+        ready = recipes.environment(recipe, site, found)
+        return _build(ready, recipe, site, cluster, reporter) if ready.build else ready
     if recipe.kind == "packed":
         return recipes.environment(recipe, site, _packed(recipe, site, cluster, reporter))
     if recipe.kind == "conda":
@@ -123,7 +126,7 @@ def _build(
     name = posixpath.basename(ready.folder)
     reporter.step(f"environment {name}: built once on {cluster.name}")
     outcome = cluster.place.run(ready.build, feed=recipe.requirements.encode())
-    if outcome.exit_code == NEEDS_PIP:
+    if outcome.exit_code == NEEDS_PIP and ready.built is None:
         wanted = wanted_wheels(recipe, site)
         facts = ask(recipe, site, cluster, wanted, FACTS)
         if facts.exit_code != NEEDS_PIP:

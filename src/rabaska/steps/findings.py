@@ -179,10 +179,10 @@ def check_environment(
     *,
     anyway: bool,
 ) -> None:
-    """WouldFail where what pip chose lacks a module, or code for the GPU."""
+    """WouldFail where what pip chose lacks a module or code for the GPU, or is too large."""
     built = environment.built
-    if built and not check_imports.has_other_sources(subject):
-        resolved = check_resolved.Resolved(built.packages, built.modules, built.unread)
+    if built:
+        resolved = check_resolved.Resolved(built.packages, built.modules, built.unread, built.room)
         found = tuple(check_resolved.checks(subject, resolved))
         report_findings(found, cluster, reporter, anyway=anyway)
 

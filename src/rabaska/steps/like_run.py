@@ -187,15 +187,12 @@ def elsewhere_spec(
     project: Project, cluster: ConnectedCluster, changes: Changes, reporter: Reporter
 ) -> JobSpec:
     """Jobs for another cluster than the run's; what is left out is picked for it."""
-    given = {
-        name for name in (*_REQUESTS, "queue") if getattr(changes, name, None) not in (None, "")
-    }
     changed = replace(
         project,
         resources=changes.applied(project.resources, launch=project.launch),
         queue=changes.queue or project.queue,
         account=changes.account or project.account,
-        left_out=project.left_out - given,
+        left_out=project.left_out - changes.given,
     )
     changed = with_request(changed, cluster.cluster, reporter)
     spec = job_spec(changed, cluster.cluster, cluster.store)
@@ -204,12 +201,15 @@ def elsewhere_spec(
 
 
 def kept_though_changed(
-    plan: Plan, cluster: ConnectedCluster, now: Project | None
+    plan: Plan, cluster: ConnectedCluster, now: Project | None, changes: Changes
 ) -> list[Difference]:
-    """What the run requests and rabaska.toml, as it is now, says otherwise."""
+    """What the run requests and rabaska.toml, as it is now, says otherwise.
+
+    What somebody just changed by an option is as they want it.
+    """
     if now is None:
         return []
     spec = job_spec(now, cluster.cluster, cluster.store)
     said = plan._replace(request=request_of(spec, cluster, tuple(plan.request.setup)))
-    written = written_requests(now.folder, cluster.name)
+    written = written_requests(now.folder, cluster.name) - changes.given
     return [one for one in differences(plan, said) if written & _KEYS.get(one.what, set())]

@@ -2,19 +2,21 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import Labels
+from rabaska.errors import CommandFailed, NoSpace, RabaskaError
 from rabaska.node.record.plan import PlannedInterruption
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord, enter, forget, remember
 from rabaska.steps.carry import Carried
 from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.delete_folder import delete_folder
 from rabaska.steps.plan_run import PlannedRun, plan_run
 from rabaska.steps.progress import Reporter
-from rabaska.steps.submit import NameTaken, create, submit
+from rabaska.steps.submit import NameTaken, NothingTaken, create, submit
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ def create_run(
         except NameTaken:
             forget(home.runs, record)
             continue
+        except (CommandFailed, NoSpace):  # it is made completely or not at all
+            forget(home.runs, record)
+            raise
         return planned, record
     raise AssertionError("names never end")
 
@@ -94,10 +99,20 @@ def submit_run(
     home: Home,
     reporter: Reporter,
 ) -> Submitted:
-    """Submit a run whose folder is there, and remember the id of its job."""
+    """Submit a run whose folder is there, and remember the id of its job.
+
+    A run that the scheduler refuses never was one: nothing is left of it.
+    """
     hint = f"`rabaska status {record.name}` shows what became of it"
     with report_if_stopped(f"run {record.name} was being submitted; {hint}", reporter):
-        job = submit(planned.spec, cluster, reporter=reporter)
+        try:
+            job = submit(planned.spec, cluster, reporter=reporter)
+        except NothingTaken:
+            # Where it cannot be removed now, `status` says what became of it.
+            with suppress(RabaskaError):
+                delete_folder(record, cluster)
+                forget(home.runs, record)
+            raise
     remember(home.runs, replace(record, job_id=job.native))
     reporter.step(f"run {record.name}: submitted to {record.cluster}, id {job}")
     return Submitted(run=record.name, job_id=job, cluster=record.cluster, path=record.path)

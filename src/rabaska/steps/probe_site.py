@@ -52,7 +52,7 @@ def probe_site(
         return SiteProbe(updated(cluster, known), unasked=problem.what, problem=problem)
     today = read_site(answers)
     known = replace(known, partitions=today.partitions, accounts=today.accounts or ())
-    return SiteProbe(updated(cluster, known), answers)
+    return SiteProbe(_with_disks(updated(cluster, known), answers), answers)
 
 
 def compare_profile(
@@ -122,15 +122,25 @@ def profile_questions(cluster: Cluster) -> dict[str, str]:
 
 
 def node_questions(cluster: Cluster) -> dict[str, str]:
-    """The question for what a job found out, as long as that is not known."""
-    if not cluster.internet_is_unsure:
+    """The questions for what jobs found out of their nodes, as far as that is not known."""
+    if cluster.is_here:
         return {}
-    return {questions.NODES_NAME: questions.nodes_question(store_word(cluster))}
+    store = store_word(cluster)
+    asked = {questions.DISKS_NAME: questions.disks_question(store)}
+    if cluster.internet_is_unsure:
+        asked[questions.NODES_NAME] = questions.nodes_question(store)
+    return asked
 
 
 def with_node_answers(cluster: Cluster, answers: Mapping[str, SiteAnswer]) -> Cluster:
     found = read_site(answers).internet
-    return cluster if found is None else replace(cluster, internet=found)
+    cluster = cluster if found is None else replace(cluster, internet=found)
+    return _with_disks(cluster, answers)
+
+
+def _with_disks(cluster: Cluster, answers: Mapping[str, SiteAnswer]) -> Cluster:
+    found = site_facts.disks(site_facts.answered(answers, questions.DISKS_NAME))
+    return replace(cluster, disks=found) if found else cluster
 
 
 def _with_news(known: Observations, cluster: Cluster, site: Site, home: Home) -> Observations:

@@ -23,6 +23,7 @@ _STORED = (
     "downloads",
     "arriving",
     "nodes.json",
+    "disks.json",
 )
 _ROOT = 0
 _STICKY, _GROUP_WRITES, _ALL_WRITE = 0o1000, 0o020, 0o002

@@ -27,6 +27,10 @@ _IN_JOB = (queue.TAG, program_process.TAG)  # variables of whatever a job starts
 _PATIENCE = 5.0  # seconds with a scheduler, before it is said that it is waited for
 
 
+class NothingTaken(SubmissionRefused):
+    """The scheduler refused the run, and took no job of it."""
+
+
 class NameTaken(Exception):
     """Another run has this folder."""
 
@@ -157,7 +161,8 @@ def _submitted(
         outcome = surely(lambda: cluster.run(quoted([*submit, "--", *command])))
     _refuse_unanswered(outcome, run, cluster)
     if outcome.exit_code != 0:
-        raise refused(run, cluster, f"{command[0]} said: {outcome.complaint}")
+        said = f"{command[0]} said: {outcome.complaint}"
+        raise refused(run, cluster, said, new="--resume" not in words)
     job = cluster.scheduler.read_job_id(outcome.output)
     if job is None:
         raise SubmissionRefused(
@@ -188,15 +193,15 @@ def _refuse_unanswered(outcome: Outcome, run: str, cluster: ConnectedCluster) ->
         )
 
 
-def refused(run: str, cluster: ConnectedCluster, said: str) -> SubmissionRefused:
+def refused(run: str, cluster: ConnectedCluster, said: str, *, new: bool) -> NothingTaken:
     """The scheduler's own words, what they mean, and what to do about it."""
     from rabaska.knowledge.failures import explain
 
     known = explain(said, stage="submit", scheduler=cluster.scheduler.name)
     if not known:
-        hint = f"`rabaska show {run}` prints the script that was sent"
-        return SubmissionRefused(f"{cluster.name} refused run {run}", why=said, hint=hint)
-    return SubmissionRefused(
+        hint = f"`rabaska {'run --dry-run' if new else f'show {run}'}` prints the script"
+        return NothingTaken(f"{cluster.name} refused run {run}", why=said, hint=hint)
+    return NothingTaken(
         f"{cluster.name} refused run {run}: {known[0].meaning}",
         why=said,
         hint=f"{known[0].fix}",

@@ -37,6 +37,7 @@ RECORD = {
     "maker?": str,
     "conda?": (bool, None),
     "relocate?": (bool, None),
+    "room?": untrusted.SIZE,
 }
 _SOON = 2.0  # seconds; who has asked before gets the answer in less
 _NAMES = [re.compile("[0-9a-zA-Z_.-]{1,100}")]
@@ -72,7 +73,7 @@ def find_wheels(
         raise build_failed(cluster, outcome)
     record = read_answer(outcome, cluster, _WHEELS)
     found = replace(BuiltEnvironment.read(record, site.envs), sent=sent)
-    reporter.step(_bill(record, found))
+    reporter.step(_bill(record, found, in_job=not recipes.builds_once(recipe, site)))
     return found
 
 
@@ -132,12 +133,11 @@ def ask(
     return cluster.run("\n".join(lines), feed=json.dumps(wanted._asdict()).encode())
 
 
-def _bill(record: Mapping[str, Any], found: BuiltEnvironment) -> str:
+def _bill(record: Mapping[str, Any], found: BuiltEnvironment, *, in_job: bool) -> str:
     own, count = 3 if found.archive else 2, len(record["packages"])
-    return (
-        f"environment {record['digest']}: {count} package{'s' if count > 1 else ''} from "
-        f"{record['source']}; {own} files in the store, about {record['files']:,} per node"
-    )
+    made_of = f"{count} package{'s' if count > 1 else ''} from {record['source']}"
+    files = f"; {own} files in the store, about {record['files']:,} per node" if in_job else ""
+    return f"environment {record['digest']}: {made_of}{files}"
 
 
 def _send_wheels(

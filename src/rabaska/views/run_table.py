@@ -102,7 +102,11 @@ def shortened(text: str) -> str:
 
 def fields_of(run: RunStatus) -> dict[str, object]:
     """What `--sort` and `--filter` know of a run: its columns, its metrics, its arguments."""
-    last = run.jobs[-1] if run.jobs else None
+    counted = [
+        job.epoch if job.last_step is None else job.last_step
+        for job in run.jobs
+        if not (job.last_step is None and job.epoch is None)
+    ]
     return {
         **named_values(run.command),
         **run.metrics,
@@ -113,11 +117,7 @@ def fields_of(run: RunStatus) -> dict[str, object]:
         "on": run.cluster,
         "state": run.state.value,
         "jobs": len(run.jobs),
-        "progress": None
-        if last is None
-        else last.epoch
-        if last.last_step is None
-        else last.last_step,
+        "progress": counted[-1] if counted else None,
         "age": -run.created,
         "created": run.created,
         "project": str(run.about.get("project", "")),

@@ -1,7 +1,7 @@
 """A run as people see it: its state, its row, its jobs, its time line, its notes, its advice."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from rabaska.domain.amounts import say_duration, say_size
@@ -130,7 +130,7 @@ def run_row(run: RunStatus) -> RunRow:
         cluster=run.cluster,
         state=run.state.value,
         jobs=f"{len(run.jobs)}/{requested}",
-        progress=_steps(run.jobs[-1]) if run.jobs else "",
+        progress=steps_of_run(run.jobs),
         reason=run.reason,
     )
 
@@ -150,7 +150,7 @@ def after_cancel(run: RunStatus) -> tuple[Remark, ...]:
 
 
 def _summary(run: RunStatus) -> str:
-    steps = _steps(run.jobs[-1]) if run.jobs else ""
+    steps = steps_of_run(run.jobs)
     metrics = list(run.metrics.items())[:_METRICS_NAMED]
     parts = (
         f"{run.name} {run.state.value}",
@@ -208,6 +208,15 @@ def _job_state(job: Job) -> str:
     if job.signal:
         return f"{over}{job.how} (signal {job.signal})"
     return f"{over}{job.how} (exit code {job.exit_code})" if job.exit_code else over + job.how
+
+
+def steps_of_run(jobs: Sequence[Job]) -> str:
+    """From the first step of the first job to where the run is now; a job may not count yet."""
+    counting = [job for job in jobs if job.last_step is not None]
+    if not counting:
+        return next((_steps(job) for job in reversed(jobs) if job.epoch is not None), "")
+    firsts = [job.first_step for job in counting if job.first_step is not None]
+    return _steps(replace(counting[-1], first_step=min(firsts, default=None)))
 
 
 def _steps(job: Job) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rabaska.node.job.failure_cause import Disks, cause
+from rabaska.node.job.failure_cause import cause
+from rabaska.node.job.full_disk import Disks
 from rabaska.node.job.program_process import ProgramEnd
 from rabaska.node.job.used_resources import (
     Cgroup,
@@ -22,7 +23,9 @@ from rabaska.node.record import chain_rule, out_of_memory, plan
 GB = 10**9
 CRASH = ProgramEnd(chain_rule.CRASHED, "the program ended with exit code 1", 1)
 KILL = ProgramEnd(chain_rule.KILLED, "the program was killed", None, int(signal.SIGKILL))
-DISKS = Disks("/store/runs/digits-0", "/local/job", lambda folder: 10**12)
+DISKS = Disks(
+    "/store/runs/digits-0", "/local/job", lambda folder: 10**12, lambda folder: 512 * 10**6
+)
 
 
 def plan_of(command: list[str] | None = None, **resources: Any) -> plan.Plan:

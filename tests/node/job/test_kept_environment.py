@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -26,7 +27,11 @@ def builds(tmp_path, monkeypatch):
 
     class Builds:
         home = tmp_path / "node" / f"rabaska-{os.getuid()}"
-        folder = home / "env-d1"
+
+        @property
+        def folder(self):
+            (found,) = (path for path in self.home.glob("env-d1-*") if path.is_dir())
+            return found
 
         def job(self, digest="d1", local=None):
             words = [digest, str(tmp_path / "pins.txt"), str(local or tmp_path / "node")]
@@ -49,23 +54,25 @@ def _source():
 
 
 def test_it_is_built_once_for_each_content(builds, tmp_path):
-    assert builds.job() == builds.job() == str(builds.folder)
+    first = builds.job()
+    assert first == builds.job() == str(builds.folder)
     assert builds.count == 1
 
     (tmp_path / "pins.txt").write_text("numpy==2.1\n")
 
-    assert builds.job() == str(builds.folder)
+    assert builds.job() != first
     assert builds.count == 2
 
 
 def test_what_a_killed_build_left_is_built_again(builds):
-    (builds.folder / "bin").mkdir(parents=True)
-    builds.home.chmod(0o700)
+    builds.job()
+    (builds.folder / "complete").unlink()
+    (builds.folder / "half").touch()
 
     builds.job()
 
-    assert (builds.folder / "complete").exists()
-    assert builds.count == 1
+    assert sorted(os.listdir(builds.folder)) == ["bin", "complete"]
+    assert builds.count == 2
 
 
 def test_one_whose_python_is_gone_is_built_again(builds):
@@ -85,17 +92,49 @@ def test_where_others_could_write_nothing_is_shared(builds, tmp_path):
 
 
 def test_those_of_long_ago_are_removed_unless_a_job_uses_them(builds):
+    used = ""
     for name in ("old", "used"):
-        builds.job(name)
+        used = builds.job(name)
         long_ago = time.time() - 4 * 24 * 3600
-        os.utime(builds.home / f"env-{name}.in-use", (long_ago, long_ago))
-    with (builds.home / "env-used.in-use").open() as mark:
+        os.utime(f"{used}.in-use", (long_ago, long_ago))
+    with open(f"{used}.in-use") as mark:
         fcntl.flock(mark, fcntl.LOCK_SH)
 
-        builds.job("new")
+        new = builds.job("new")
 
-    left = {path.name for path in builds.home.iterdir() if path.is_dir()}
-    assert left == {"env-used", "env-new"}
+    assert {str(path) for path in builds.home.iterdir() if path.is_dir()} == {used, new}
+
+
+def test_of_two_that_begin_together_one_builds(builds):
+    with ThreadPoolExecutor(4) as jobs:
+        folders = set(jobs.map(lambda _: builds.job(), range(4)))
+
+    assert folders == {str(builds.folder)}
+    assert builds.count == 1
+
+
+def test_who_waited_for_a_mark_that_was_removed_locks_the_new_one(tmp_path):
+    mark = str(tmp_path / "env.in-use")
+    with open(mark, "w") as removed, ThreadPoolExecutor(1) as other:
+        fcntl.flock(removed, fcntl.LOCK_EX)
+        waiting = other.submit(kept_environment._locked, mark, fcntl.LOCK_EX)
+        time.sleep(0.2)
+        os.unlink(mark)
+        fcntl.flock(removed, fcntl.LOCK_UN)
+
+        lock = waiting.result(10)
+
+    assert os.path.samestat(os.fstat(lock), os.stat(mark))
+    os.close(lock)
+
+
+def test_a_second_job_uses_it_while_the_first_one_runs(builds):
+    builds.job()
+    lock = kept_environment.use({"RABASKA_ENV": str(builds.folder)})
+
+    assert builds.job() == str(builds.folder)
+    assert builds.count == 1
+    os.close(lock)
 
 
 def test_a_job_holds_its_environment_while_it_lives(builds):
@@ -104,7 +143,7 @@ def test_a_job_holds_its_environment_while_it_lives(builds):
     lock = kept_environment.use({"RABASKA_ENV": str(builds.folder)})
 
     assert lock is not None
-    with (builds.home / "env-d1.in-use").open() as mark, pytest.raises(BlockingIOError):
+    with open(f"{builds.folder}.in-use") as mark, pytest.raises(BlockingIOError):
         fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(lock)
     assert kept_environment.use({"RABASKA_ENV": "/job/env"}) is None

@@ -1,6 +1,7 @@
 """Whether nodes reach the internet, tried by a job; what it would reach stands on this machine."""
 
 import json
+import shutil
 import socket
 import sys
 import threading
@@ -73,3 +74,26 @@ def test_where_it_is_known_nothing_is_tried(agents_for, tmp_path, outside):
 
     assert not (tmp_path / "store" / "nodes.json").exists()
     assert outside.asked == 0
+
+
+def test_a_job_writes_down_how_large_its_nodes_disk_is(agents_for, tmp_path, monkeypatch):
+    (tmp_path / "local").mkdir()
+    monkeypatch.setenv("RABASKA_LOCAL", str(tmp_path / "local"))
+    seen = tmp_path / "store" / "disks.json"
+
+    agents_for("print('done')").start().wait(timeout=30)
+
+    (disk,) = json.loads(seen.read_bytes()).values()
+    assert disk["size"] == shutil.disk_usage(tmp_path).total
+    assert disk["host"] == socket.gethostname()
+
+
+def test_what_others_wrote_there_fails_no_job(agents_for, tmp_path, monkeypatch):
+    (tmp_path / "local").mkdir()
+    monkeypatch.setenv("RABASKA_LOCAL", str(tmp_path / "local"))
+    (tmp_path / "store").mkdir(exist_ok=True)
+    (tmp_path / "store" / "disks.json").write_text('{"": 3}')
+
+    code = agents_for("print('done')").start().wait(timeout=30)
+
+    assert code == 0

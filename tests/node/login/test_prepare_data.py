@@ -4,13 +4,18 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.http_server import file_server
+
+from rabaska.node.data.downloaded_folder import Source
+from rabaska.node.data.verify import verify
 
 
 @pytest.fixture
@@ -51,6 +56,42 @@ def tar_gz(*members):
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text))
     return content.getvalue()
+
+
+def damage(pack):
+    """As a disk does: other bytes, and nothing else is different."""
+    shard = pack / "shard-00000.tar"
+    times = (shard.stat().st_atime_ns, shard.stat().st_mtime_ns)
+    content = bytearray(shard.read_bytes())
+    content[513] ^= 255
+    shard.write_bytes(content)
+    os.utime(shard, ns=times)
+
+
+def test_a_damaged_pack_is_made_again_of_its_folder_when_asked(prepare, folder, tmp_path):
+    name = prepare(path=str(folder), pack=True)["ready"]["pack"]
+    pack = tmp_path / "store" / "packs" / name
+    damage(pack)
+
+    ready = prepare(path=str(folder), pack=True, again=True)["ready"]
+
+    assert (ready["pack"], ready["new"]) == (name, True)
+    assert verify(str(pack)) == []
+    assert [path.name for path in pack.parent.iterdir() if path.name != ".made-there"] == [name]
+
+
+def test_a_damaged_pack_is_downloaded_again_when_asked_and_only_then(prepare, server, tmp_path):
+    url = server.serves("/cats.tgz", tar_gz(("1.txt", b"one"), ("2.txt", b"two")))
+    name = prepare(url=url, pack=True)["ready"]["pack"]
+    pack = tmp_path / "store" / "packs" / name
+    assert prepare(url=url, pack=True, again=True)["ready"]["new"] is False
+    damage(pack)
+
+    ready = prepare(url=url, pack=True, again=True)["ready"]
+
+    assert (ready["pack"], ready["new"]) == (name, True)
+    assert verify(str(pack)) == []
+    assert len(server.ranges) == 2
 
 
 def test_a_folder_is_packed_once_and_again_when_it_changes(prepare, folder):
@@ -99,6 +140,77 @@ def test_an_archive_is_downloaded_unpacked_and_packed_once(prepare, server, tmp_
     assert (again["pack"], again["new"]) == (first["pack"], False)
     assert len(server.ranges) == 1
     assert os.listdir(tmp_path / "store" / "downloads") == []  # the pack has all of it
+
+
+def test_a_folder_that_programs_read_in_place_outlives_its_pack(prepare, server):
+    url = server.serves("/cats.tar.gz", tar_gz(("a/1.txt", b"1")))
+    used = prepare(url=url, pack=False)["ready"]["path"]
+
+    packed = prepare(url=url, pack=True)["ready"]
+
+    assert packed["files"] == 1
+    assert os.listdir(os.path.join(used, "a")) == ["1.txt"]
+    assert len(server.ranges) == 1
+
+
+def test_what_is_left_of_a_removed_download_is_not_used(prepare, server, tmp_path):
+    url = server.serves("/cats.tar.gz", tar_gz(("a/1.txt", b"1"), ("a/2.txt", b"2")))
+    packed = prepare(url=url, pack=True)["ready"]["pack"]
+    shutil.rmtree(tmp_path / "store" / "packs" / packed)
+    work = tmp_path / "store" / "downloads" / f"cats-{Source(url=url).key}.partial"
+    (work / "content" / "a").mkdir(parents=True)  # killed while it was removed
+    (work / "content" / "a" / "1.txt").write_text("1")
+
+    assert prepare(url=url, pack=True)["ready"]["files"] == 2
+
+
+def test_what_arrived_before_a_kill_is_packed_without_a_download(prepare, server, tmp_path):
+    url = server.serves("/cats.bin", b"x" * 1000)
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "packs").touch()  # packing fails
+    assert "problem" in prepare(url=url, pack=True)
+    (tmp_path / "store" / "packs").unlink()
+
+    ready = prepare(url=url, pack=True)["ready"]
+
+    assert (ready["bytes"], len(server.ranges)) == (1000, 1)
+    assert ready["sha256"] == hashlib.sha256(b"x" * 1000).hexdigest()
+
+
+def test_two_at_once_make_one_pack(prepare, tmp_path):
+    command = f"sleep 0.5; echo cat > 1.txt; echo once >> {tmp_path}/times"
+
+    with ThreadPoolExecutor(3) as both:
+        made = list(both.map(lambda _: prepare(fetch=command, pack=True)["ready"], range(3)))
+
+    assert len({ready["pack"] for ready in made}) == 1
+    assert sorted(ready["new"] for ready in made) == [False, False, True]
+    assert (tmp_path / "times").read_text() == "once\n"
+
+
+def test_a_file_may_have_any_name(prepare, server):
+    url = server.serves("/api/files/cats.zip/content", b"x")
+
+    ready = prepare(url=url, pack=False)["ready"]
+
+    assert os.listdir(ready["path"]) == ["content"]
+
+
+def test_it_ends_when_nobody_listens(server, tmp_path):
+    url = server.serves("/cats.bin", os.urandom(30_000_000))
+    request = {"store": str(tmp_path / "store"), "name": "cats", "url": url}
+    code = "from rabaska.node.login import prepare_data as p; p.Teller.every = 0; p.main([])"
+
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        process.stdin.write(json.dumps(request).encode())
+        process.stdin.close()
+        process.stdout.readline()
+        process.stdout.close()
+
+        assert process.wait(20) == 1
+    assert len(server.ranges) == 1
 
 
 def test_an_archive_may_stay_one(prepare, server):

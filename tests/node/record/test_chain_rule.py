@@ -1,5 +1,6 @@
 """The chain rule, over every history that could ever be written."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,3 +173,17 @@ def test_saving_more_often_is_no_remedy_for_a_program_that_begins_again() -> Non
         assert "save more often" not in chain_rule.verdict(jobs, again=again).hint
     assert "--walltime" in chain_rule.verdict(too_long, again=again).hint
     assert "`rabaska explain`" in chain_rule.verdict(killed).hint
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [Job(1, chain_rule.STAGING_FAILED, reason="pip found no torch==9")],
+        [Job(number, chain_rule.KILLED, reason="killed") for number in (1, 2, 3)],
+    ],
+)
+def test_resume_is_no_remedy_after_a_change_to_the_project(history):
+    hint = chain_rule.verdict(history).hint
+
+    assert "`rabaska resume`" in hint
+    assert hint.endswith("after a change to code, data or [environment], use `rabaska run`")

@@ -5,12 +5,14 @@ import hashlib
 import json
 import os
 import subprocess
-from typing import Callable, NamedTuple, Tuple
+from contextlib import contextmanager
+from typing import Callable, Iterator, NamedTuple, Tuple
 
 from .. import files, partial_folder
 from . import unpack_archive
 from .download import CannotDownload, download, file_name, shown
 
+_COMPLETE = "complete.json"  # in a workshop: all of it has arrived
 _LAST_LINES = 20  # of a command that failed
 
 Moved = Callable[[int, int], None]
@@ -32,35 +34,66 @@ class Source(NamedTuple):
 
 
 def bring(source: Source, target: str, moved: Moved) -> Tuple[str, str]:
-    """The folder `target` with what was downloaded, and its digest where it was one file.
-
-    What an interrupted command left is used by the next.
-    """
-    work = target + files.PARTIAL
-    os.makedirs(work, exist_ok=True)
-    lock = os.open(work, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # who came second waits, and finds it there
-        except OSError:
-            pass  # a file system without locks
+    """The folder `target` with what was downloaded, and its digest where it was one file."""
+    with workshop(target) as work:
         if os.path.isdir(target):
             return target, ""
-        sha256 = _fill(source, work, moved)
-        os.rename(os.path.join(work, "content"), target)
-        partial_folder.remove_tree(work)
-    finally:
-        os.close(lock)
+        content, sha256 = fill(source, work, moved)
+        os.rename(content, target)
+        discard(work)
     return target, sha256
 
 
-def _fill(source: Source, work: str, moved: Moved) -> str:
-    content = os.path.join(work, "content")
-    if source.fetch:
-        os.makedirs(content, exist_ok=True)
-        _run(source.fetch, content)
-        return ""
-    path = os.path.join(work, file_name(source.url))
+@contextmanager
+def workshop(target: str) -> Iterator[str]:
+    """The folder in which `target` is made, by one at a time: who came second waits.
+
+    What an interrupted command left there is used by the next.
+    """
+    work = target + files.PARTIAL
+    while True:
+        os.makedirs(work, exist_ok=True)
+        lock = os.open(work, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            except OSError:
+                pass  # a file system without locks
+            if files.is_open_at(lock, work):  # else who came first has removed it
+                yield work
+                return
+        finally:
+            os.close(lock)
+
+
+def discard(work: str) -> None:
+    """Remove all of it; what a killed removal leaves does not count as complete."""
+    files.remove_if_there(os.path.join(work, _COMPLETE))
+    partial_folder.remove_tree(work)
+
+
+def fill(source: Source, work: str, moved: Moved) -> Tuple[str, str]:
+    """The folder below `work` with what was downloaded, and its digest where it was one file."""
+    content, mark = os.path.join(work, "content"), os.path.join(work, _COMPLETE)
+    known = files.read_json(mark)
+    if known is not None and os.path.isdir(content):
+        return content, known["sha256"]
+    sha256 = _fetched(source, content) if source.fetch else _downloaded(source, work, moved)
+    os.sync()  # there may be a million files
+    files.write_json(mark, {"sha256": sha256})
+    return content, sha256
+
+
+def _fetched(source: Source, content: str) -> str:
+    os.makedirs(content, exist_ok=True)
+    _run(source.fetch, content)
+    return ""
+
+
+def _downloaded(source: Source, work: str, moved: Moved) -> str:
+    content, arriving = os.path.join(work, "content"), os.path.join(work, "arriving")
+    os.makedirs(arriving, exist_ok=True)
+    path = os.path.join(arriving, file_name(source.url))
     arrived = download(source.url, path, source.sha256, moved)
     if os.path.isdir(content):
         partial_folder.remove_tree(content)  # half unpacked

@@ -24,11 +24,11 @@ class Room(NamedTuple):
 
 def free_here(folder: str) -> List[Room]:
     """Every limit that holds for new files in `folder`, which need not exist yet."""
-    place = _nearest(folder)
+    place = nearest(folder)
     return list(_of_disk(place)) + list(_of_quotas(place))
 
 
-def _nearest(folder: str) -> str:
+def nearest(folder: str) -> str:
     """The folder itself, or the first above it that exists."""
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)

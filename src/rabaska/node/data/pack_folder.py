@@ -50,8 +50,13 @@ class _Written(NamedTuple):
     records: bytes
 
 
-def pack_folder(source: str, tree: Tree, store: str, name: str, progress: Progress) -> Manifest:
-    """Pack what was listed of `source` into `<store>/<name>-<digest>`, unless it is there."""
+def pack_folder(
+    source: str, tree: Tree, store: str, name: str, progress: Progress, damaged: str = ""
+) -> Manifest:
+    """Pack what was listed of `source` into `<store>/<name>-<digest>`, unless it is there.
+
+    A pack there that is known to be `damaged` is replaced.
+    """
     os.makedirs(store, exist_ok=True)
     partial_folder.sweep(store)
     folder = partial_folder.begin(store, name)
@@ -61,7 +66,14 @@ def pack_folder(source: str, tree: Tree, store: str, name: str, progress: Progre
     except BaseException:
         partial_folder.abandon(folder)
         raise
-    partial_folder.finish(folder, os.path.join(store, manifest.identity))
+    target = os.path.join(store, manifest.identity)
+    if manifest.identity == damaged:
+        aside = os.path.join(store, partial_folder.temporary_name(damaged))
+        os.rename(target, aside)
+        partial_folder.finish(folder, target)
+        partial_folder.remove_tree(aside)
+    else:
+        partial_folder.finish(folder, target)
     return manifest
 
 

@@ -166,13 +166,17 @@ def settle(request: WheelRequest, python: Python, packages: List[PipPackage], so
     files.write_whole(request.path("txt"), "".join(line + "\n" for line in lines))
     record = _facts(request, python)
     modules, unread = pip_queries.modules_inside(packages)
+    archive = os.path.exists(request.archive) and source != "the site"
+    # Wheels that were sent lie on the node's disk beside what they become.
+    beside = os.path.getsize(request.archive) if archive else 0
     record.update(
         source=source,
         modules=modules,
         unread=unread,
         packages=[package.pin for package in packages],
         files=pip_queries.files_inside(packages),
-        archive=os.path.exists(request.archive) and source != "the site",
+        archive=archive,
+        room=pip_queries.bytes_inside(packages) + beside,
     )
     files.write_json(request.path("json"), record)
     return _print(record)

@@ -96,6 +96,7 @@ def build(request: CondaRequest, tool: str, workshop: str) -> Optional[Dict[str,
         "relocate": True,
         "tool": os.path.basename(tool),
         "size": os.path.getsize(request.path("tar")),
+        "room": os.path.getsize(request.path("tar")),
     }
     files.write_json(request.path("json"), record)
     return record

@@ -81,16 +81,17 @@ def below(folder: str) -> Iterator[str]:
 
 
 def survey(archive: str) -> Dict[str, Any]:
-    """How many files are in there, and whether conda-pack made it."""
-    count, by_conda, python = 0, False, False
+    """How many files and bytes are in there, and whether conda-pack made it."""
+    count, room, by_conda, python = 0, 0, False, False
     with tarfile.open(archive, "r|*") as tar:
         for entry in tar:
             name = os.path.normpath(entry.name)
             count += 1
+            room += entry.size
             by_conda = by_conda or name == _UNPACKER
             python = python or name == "bin/python"
     if not python:
         raise NotAnEnvironment(
             "{} has no bin/python at its top, so it is not a packed environment".format(archive)
         )
-    return {"files": count, "conda": by_conda}
+    return {"files": count, "room": room, "conda": by_conda}

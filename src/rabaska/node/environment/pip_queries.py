@@ -274,6 +274,11 @@ def _entries(file: str) -> int:
     return len(_listed(file)) or 1
 
 
+def bytes_inside(packages: List[PipPackage]) -> int:
+    """How many bytes they come to once installed, by the headers of the wheels that are at hand."""
+    return sum(info.file_size for package in packages for info in _headers(package.file))
+
+
 def modules_inside(packages: List[PipPackage]) -> Tuple[List[str], List[str]]:
     """The names that can be imported once they are installed, and the packages nobody can read."""
     modules: Set[str] = set()
@@ -290,8 +295,12 @@ def modules_inside(packages: List[PipPackage]) -> Tuple[List[str], List[str]]:
 
 
 def _listed(file: str) -> List[str]:
+    return [info.filename for info in _headers(file)]
+
+
+def _headers(file: str) -> List[zipfile.ZipInfo]:
     try:
         with zipfile.ZipFile(file) as wheel:
-            return wheel.namelist()
+            return wheel.infolist()
     except (OSError, zipfile.BadZipFile):
         return []

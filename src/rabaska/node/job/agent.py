@@ -14,6 +14,7 @@ from ..record.phases import BUILDING, STAGING, PhaseLog, script_seconds
 from ..record.run_folder import RunFolder
 from . import (
     copy_files,
+    failure_cause,
     finish,
     interruptions,
     job_folder,
@@ -172,7 +173,8 @@ def carry(work: Work) -> int:
         copy_files.recover(work.carried)
         found, looked = prepare_program.choose_checkpoint(work), True
         announce(work, found)
-        node_checks.check(os.environ, work.run, work.job, work.this_job.id)
+        node_checks.note_disk(work)
+        node_checks.check(os.environ, work.run, work.job, work.this_job.id, work.plan)
         # A folder that every job finds could have been prepared by somebody on another node.
         agreed = work.plan.launch.nodes > 1 and bool(work.plan.nearby.shared)
         with local_space(work.this_job, agreed) as local, other_nodes.left_clean(work, local):
@@ -180,8 +182,7 @@ def carry(work: Work) -> int:
     except OSError as problem:
         if end is not None:  # the program did run, and only its folder is left to be cleaned
             say("cleaning up failed: {}".format(problem))
-        remedy = str(getattr(problem, "remedy", ""))
-        end = end or ProgramEnd(chain_rule.STAGING_FAILED, str(problem), remedy=remedy)
+        end = end or failure_cause.not_prepared(problem, work.plan, work.run)
         if not looked:  # it did nothing, so what can be read now is no progress of its own
             found = jobs.newest(work.run, work.job, work.plan.patterns)
     finish.despite_bugs(None, files.remove_if_there, reserve)

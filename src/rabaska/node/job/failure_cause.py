@@ -6,20 +6,20 @@ and `explain` say the same and no further job is spent on it.
 
 import os
 import re
-import shutil
 import signal
-from typing import Callable, List, NamedTuple, Optional, Pattern
+from typing import List, NamedTuple, Optional, Pattern
 
 from ..record import chain_rule, out_of_memory
 from ..record.out_of_memory import say_size
 from ..record.plan import Plan
 from ..record.run_folder import RunFolder
+from . import full_disk, node_checks
+from .full_disk import Disks
 from .program_process import ProgramEnd
 from .used_resources import MemoryUse
 
 _END_OF_LOG = 64 * 1024  # bytes
 _LAST_LINES = 100  # an error that a program survived stands further up
-_NO_ROOM = 2**24  # bytes left on a disk that counts as full
 
 _GPU_MEMORY = re.compile(
     r"(CUDA|HIP) out of memory|torch\.(cuda\.)?OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY"
@@ -35,7 +35,6 @@ _SHARED_MEMORY = re.compile(
     r"DataLoader worker .* killed by signal: Bus error|insufficient shared memory"
 )
 _QUOTA = re.compile(r"Disk quota exceeded|\[Errno 122\]|\(os error 122\)")
-_FULL = re.compile(r"No space left on device|\[Errno 28\]|\(os error 28\)")
 _NO_GPU = re.compile(
     r"No CUDA GPUs are available|Found no NVIDIA driver|Torch not compiled with CUDA enabled"
     r"|no CUDA-capable device|torch\.cuda\.is_available\(\) is False|No HIP GPUs are available"
@@ -43,7 +42,6 @@ _NO_GPU = re.compile(
 )
 _GPU_SIZE = re.compile(r"(?:total capacity of|; )\s*([\d.]+ ?[GM]iB)(?: total capacity)?")
 _TRIED = re.compile(r"Tried to allocate ([\d.]+ ?[GMK]iB)")
-_QUOTED_PATH = re.compile(r"No space left on device: '([^']+)'")
 _BATCH = re.compile(r"^(--?[\w.-]*batch[_-]?size|--?bs|[\w.]*batch_?size)(?:=(\d+))?$")
 
 
@@ -63,12 +61,15 @@ def with_cause(
     return end if found is None else end._replace(**dict(found._asdict()))
 
 
-class Disks(NamedTuple):
-    """The folders that a program may have filled."""
-
-    store: str
-    local: str
-    free: Callable[[str], int] = lambda folder: shutil.disk_usage(folder).free
+def not_prepared(problem: OSError, plan: Plan, run: RunFolder) -> ProgramEnd:
+    """The end of a job whose program could not be started."""
+    remedy = str(getattr(problem, "remedy", ""))
+    if isinstance(problem, node_checks.NoRoom):
+        return ProgramEnd(chain_rule.DISK_FULL, str(problem), remedy=remedy)
+    full = None if remedy else full_disk.of_preparation(plan, problem, Disks(run.path, ""))
+    if full is not None:
+        return ProgramEnd(chain_rule.DISK_FULL, full.said, remedy=full.remedy)
+    return ProgramEnd(chain_rule.STAGING_FAILED, str(problem), remedy=remedy)
 
 
 def cause(
@@ -91,7 +92,7 @@ def cause(
     line = _last(lines, _QUOTA)
     if line:
         return _over_quota(plan, line)
-    line = _last(lines, _FULL)
+    line = _last(lines, full_disk.PATTERN)
     if line:
         return _disk_full(plan, line, disks)
     line = _last(lines, _NO_GPU)
@@ -163,45 +164,10 @@ def _over_quota(plan: Plan, line: str) -> FailureCause:
 
 
 def _disk_full(plan: Plan, line: str, disks: Disks) -> FailureCause:
-    named = _QUOTED_PATH.search(line)
-    path = named.group(1) if named else ""
-    if path.startswith("/dev/shm/"):
+    if full_disk.path_in(line).startswith("/dev/shm/"):
         return _out_of_shared_memory(line)
-    if _is_on(path, disks.store) or (not path and _is_full(disks.store, disks)):
-        on = plan.origin.cluster or "here"
-        said = "the storage of {} is full ({})".format(on, line)
-        remedy = (
-            "make room (`rabaska storage --on {0}`, `rabaska clean --on {0}`), then "
-            "`rabaska resume {1}`"
-        )
-        return FailureCause(chain_rule.DISK_FULL, said, remedy.format(on, plan.run))
-    if _is_on(path, disks.local) or (not path and _is_full(disks.local, disks)):
-        said = "the node's own disk is full ({})".format(line)
-        return FailureCause(chain_rule.DISK_FULL, said, _more_local(plan))
-    said = "a disk is full ({})".format(line)
-    remedy = "write to {output}, or make room there; then `rabaska run`"
-    return FailureCause(chain_rule.DISK_FULL, said, remedy)
-
-
-def _more_local(plan: Plan) -> str:
-    files = [dataset.name for dataset in plan.datasets if dataset.mode == "files"]
-    fewer = 'set `as = "shards"` in [data.{}] to stage less'.format(files[0]) if files else ""
-    more = ""
-    if plan.origin.scheduler == "slurm":
-        more = 'add `native = ["--tmp=100G"]` to ask for more'
-    parts = [part for part in (fewer, more, "save to {output} instead of next to the code") if part]
-    return "{}; then `rabaska run`".format(", or ".join(parts))
-
-
-def _is_on(path: str, folder: str) -> bool:
-    return bool(path and folder) and (path + "/").startswith(folder.rstrip("/") + "/")
-
-
-def _is_full(folder: str, disks: Disks) -> bool:
-    try:
-        return bool(folder) and disks.free(folder) < _NO_ROOM
-    except OSError:
-        return False
+    found = full_disk.of_program(plan, line, disks)
+    return FailureCause(chain_rule.DISK_FULL, found.said, found.remedy)
 
 
 def _no_gpu(plan: Plan, line: str) -> FailureCause:

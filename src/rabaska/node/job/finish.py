@@ -190,4 +190,6 @@ def exit_code(end: ProgramEnd) -> int:
         return NOT_READY
     if end.how not in _FAILED:
         return 0
+    if end.exit_code is None and end.signal is None:
+        return NOT_READY  # its environment found no room, say
     return end.exit_code if end.exit_code is not None else 128 + (end.signal or 0)

@@ -3,8 +3,9 @@
 `kept-env DIGEST PINS [LOCAL]` reads the lines that build it from standard input and prints the
 folder. It builds once for each content; where nothing can be shared, in the job's own folder.
 
-<LOCAL>/rabaska-<uid>/env-<digest>/         the environment; `complete`, written last, says of what
-<LOCAL>/rabaska-<uid>/env-<digest>.in-use   locked by its builder, and by every job that uses it
+<LOCAL>/rabaska-<uid>/env-<digest>-<content>/         the environment; `complete` is written last
+<LOCAL>/rabaska-<uid>/env-<digest>-<content>.in-use   locked: by its builder alone, or by the jobs
+                                                      that use it, together
 """
 
 import argparse
@@ -15,7 +16,8 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import List, Mapping, Optional
+from contextlib import contextmanager
+from typing import Iterator, List, Mapping, Optional
 
 from .. import files, partial_folder, private_files
 from ..data import free_space, tier_choice
@@ -43,8 +45,9 @@ def main(argv: List[str]) -> int:
             folder = os.path.join(os.environ[SPACE], "env")
             code = build(folder, lines)
         else:
-            folder = os.path.join(home, "env-" + options.digest)
-            code = provide(folder, content_of(options.pins, lines), lines)
+            name = "env-{}-{}".format(options.digest, content_of(options.pins, lines))
+            folder = os.path.join(home, name)
+            code = provide(folder, lines)
     except OSError as problem:
         sys.stderr.write("{}\n".format(problem))
         return 1
@@ -54,32 +57,47 @@ def main(argv: List[str]) -> int:
 
 
 def content_of(pins: str, lines: str) -> str:
-    """One name for what it is made of: its packages, how it is built, and by which Python."""
+    """One name for what it is made of: its packages, how it is built, and by which Python.
+
+    And since which start of the node: what was not yet on the disk when its power failed is lost,
+    though `complete` may be there.
+    """
     with open(pins, "rb") as stream:
         text = stream.read()
     maker = shutil.which(lines.split()[0]) or ""
     facts = [lines, os.path.realpath(maker), str(os.stat(maker).st_mtime_ns) if maker else ""]
-    return hashlib.sha256(text + b"\0" + os.fsencode("\0".join(facts))).hexdigest()
+    facts.append(_this_start())
+    return hashlib.sha256(text + b"\0" + os.fsencode("\0".join(facts))).hexdigest()[:16]
 
 
-def provide(folder: str, content: str, lines: str) -> int:
-    """The environment in `folder`, built unless it is there already; the exit code of the build."""
-    lock = _locked(folder + _IN_USE, fcntl.LOCK_EX)
+def _this_start() -> str:
     try:
-        os.utime(folder + _IN_USE)
-        if _is_usable(folder, content):
+        with open("/proc/sys/kernel/random/boot_id") as stream:
+            return stream.read()
+    except OSError:
+        return ""
+
+
+def provide(folder: str, lines: str) -> int:
+    """The environment in `folder`, built unless it is there already; the exit code of the build."""
+    # A job that uses it shares the lock, and may run for days: only who builds must be alone.
+    with _holding(folder + _IN_USE, fcntl.LOCK_SH):
+        if _is_usable(folder):
             _say("the environment is on this node already")
             return 0
-        make_room(os.path.dirname(folder))
+    with _holding(folder + _IN_USE, fcntl.LOCK_EX):
+        return 0 if _is_usable(folder) else _rebuild(folder, lines)
+
+
+def _rebuild(folder: str, lines: str) -> int:
+    make_room(os.path.dirname(folder))
+    partial_folder.remove_tree(folder)
+    code = build(folder, lines)
+    if code == 0:
+        files.write_whole(os.path.join(folder, _COMPLETE), "")
+    else:
         partial_folder.remove_tree(folder)
-        code = build(folder, lines)
-        if code == 0:
-            files.write_whole(os.path.join(folder, _COMPLETE), content)
-        else:
-            partial_folder.remove_tree(folder)
-        return code
-    finally:
-        os.close(lock)
+    return code
 
 
 def build(folder: str, lines: str) -> int:
@@ -89,12 +107,11 @@ def build(folder: str, lines: str) -> int:
     return subprocess.call(words, stdin=subprocess.DEVNULL, stdout=2, env=environment)
 
 
-def _is_usable(folder: str, content: str) -> bool:
-    """Whether it was built to its end, of the same, and its Python still starts."""
+def _is_usable(folder: str) -> bool:
+    """Whether it was built to its end, and its Python still starts."""
+    if not os.path.exists(os.path.join(folder, _COMPLETE)):
+        return False
     try:
-        with open(os.path.join(folder, _COMPLETE), encoding="utf-8") as stream:
-            if stream.read() != content:
-                return False
         return subprocess.call([os.path.join(folder, "bin", "python"), "-c", ""]) == 0
     except OSError:
         return False
@@ -103,11 +120,18 @@ def _is_usable(folder: str, content: str) -> bool:
 def make_room(home: str) -> None:
     """Remove environments that nobody uses: those of long ago, and for want of room the oldest."""
     marks = [os.path.join(home, name) for name in os.listdir(home) if name.endswith(_IN_USE)]
-    for touched, mark in sorted((os.stat(mark).st_mtime, mark) for mark in marks):
+    for touched, mark in sorted((_touched(mark), mark) for mark in marks):
         age = time.time() - touched
         lacks = age > _YOUNG and free_space.disk_room(home)[0] < _ROOM
         if age > _KEPT or lacks:
             _remove_unused(mark)
+
+
+def _touched(mark: str) -> float:
+    try:
+        return os.stat(mark).st_mtime
+    except FileNotFoundError:  # another job has just removed it
+        return time.time()
 
 
 def _remove_unused(mark: str) -> None:
@@ -134,14 +158,27 @@ def use(environment: Mapping[str, str]) -> Optional[int]:
         return None
 
 
-def _locked(path: str, how: int) -> int:
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+@contextmanager
+def _holding(mark: str, how: int) -> Iterator[None]:
+    lock = _locked(mark, how)
     try:
-        fcntl.flock(lock, how)
-    except OSError:
+        os.utime(mark)
+        yield
+    finally:
         os.close(lock)
-        raise
-    return lock
+
+
+def _locked(path: str, how: int) -> int:
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, how)
+            if files.is_open_at(lock, path):
+                return lock
+        except OSError:
+            os.close(lock)
+            raise
+        os.close(lock)  # it was removed while we waited, and others lock another one
 
 
 def _home(root: str) -> Optional[str]:

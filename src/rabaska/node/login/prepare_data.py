@@ -15,6 +15,7 @@ from .. import files, partial_folder
 from ..data import downloaded_folder, list_folder, pack_folder, pack_format, unpack_archive
 from ..data.download import CannotDownload
 from ..data.list_folder import CannotPack, Limits, TooLarge
+from ..data.verify import verify
 
 DOWNLOADS = "downloads"  # a folder of the store
 _MADE = ".made-there"  # a folder of <store>/packs: of which folder each pack was made
@@ -30,7 +31,7 @@ class Request(NamedTuple):
     unpack: bool = True
     pack: bool = False  # whether a pack is wanted; else the folder itself
     follow_links: bool = False
-    again: bool = False  # whether a pack that was made before is compared with its folder
+    again: bool = False  # whether a pack that was made before is compared with its folder, and read
     most_files: Optional[int] = None  # that may be packed here
     most_bytes: Optional[int] = None
 
@@ -103,27 +104,63 @@ class LogTeller(Teller):
 
 
 def _say(value: Dict[str, Any]) -> None:
-    sys.stdout.write(files.to_json(value) + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(files.to_json(value) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody listens any more. It is no failure of the download, which would be tried again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1)
 
 
 def prepare(request: Request, teller: Teller) -> Ready:
     if request.path:
         return _packed(request, request.path, teller) if request.pack else Ready(request.path)
     made = _made_before(request)
-    if made is not None:
+    if made is not None and not (request.pack and request.again):
         return made
     what = "downloading {}".format(request.name)
-    folder, sha256 = downloaded_folder.bring(
-        _source(request), _folder(request), lambda done, total: teller.moved(what, done, total)
-    )
-    if not request.pack:
-        return Ready(path=folder, new=True, sha256=sha256)
-    whole = request._replace(most_files=None, most_bytes=None)  # it is here because of us
-    ready = _packed(whole, folder, teller)._replace(sha256=sha256)
-    _remember(request, _source(request).key, {"pack": ready.pack})
-    partial_folder.remove_tree(folder)  # the pack has all of it
-    return ready
+
+    def moved(done: int, total: int) -> None:
+        teller.moved(what, done, total)
+
+    if request.pack:
+        return _downloaded_pack(request, moved, teller)
+    folder, sha256 = downloaded_folder.bring(_source(request), _folder(request), moved)
+    return Ready(path=folder, new=True, sha256=sha256)
+
+
+def _downloaded_pack(request: Request, moved: downloaded_folder.Moved, teller: Teller) -> Ready:
+    """A pack of what is downloaded; a folder that programs read in place is left to them."""
+    source, folder = _source(request), _folder(request)
+    # However large it is: it is here because of us.
+    whole = request._replace(most_files=None, most_bytes=None)
+    with downloaded_folder.workshop(folder) as work:
+        made = _made_before(request)  # perhaps by whom we waited for
+        damaged = _damaged(request, source.key, teller)
+        if made is not None and not damaged:
+            return made
+        content, sha256 = folder, ""
+        if not os.path.isdir(folder):
+            content, sha256 = downloaded_folder.fill(source, work, moved)
+        manifest = _pack(whole, content, teller, damaged)
+        _remember(request, source.key, {"pack": manifest.identity})
+        downloaded_folder.discard(work)  # the pack has all of it
+    return _ready(manifest, new=True)._replace(sha256=sha256)
+
+
+def _damaged(request: Request, key: str, teller: Teller) -> str:
+    """The pack that was made before, if somebody doubts it and it is damaged."""
+    identity = _known(request, key).get("pack", "") if request.again and request.pack else ""
+    folder = os.path.join(_packs(request), identity)
+    if not identity or not files.is_still_there(folder):
+        return ""
+    manifest = _manifest(request, identity)
+    if manifest and manifest.bytes > (request.most_bytes or manifest.bytes):
+        return ""  # a job reads it
+    what = "reading {}".format(identity)
+    problems = verify(folder, lambda done, total: teller.moved(what, done, total))
+    return identity if problems else ""
 
 
 def _source(request: Request) -> downloaded_folder.Source:
@@ -154,21 +191,22 @@ def _packed(request: Request, source: str, teller: Teller) -> Ready:
         if manifest:
             return _ready(manifest, new=False)
     try:
-        manifest = _pack(request, source, teller)
+        manifest = _pack(request, source, teller, _damaged(request, key, teller))
     except TooLarge as seen:
         return Ready(files=seen.files, bytes=seen.bytes, too_large=True)
     _remember(request, key, {"version": version, "pack": manifest.identity, "path": source})
     return _ready(manifest, new=True)
 
 
-def _pack(request: Request, source: str, teller: Teller) -> pack_format.Manifest:
+def _pack(request: Request, source: str, teller: Teller, damaged: str) -> pack_format.Manifest:
     packs, what = _packs(request), "packing {}".format(request.name)
     limits = Limits(request.most_files, request.most_bytes)
     if not (request.unpack and unpack_archive.is_archive(source)):
         tree = list_folder.list_folder(source, follow_links=request.follow_links, limits=limits)
         return pack_folder.pack_folder(
-            source, tree, packs, request.name, lambda done, total: teller.moved(what, done, total)
-        )
+            source, tree, packs, request.name,
+            lambda done, total: teller.moved(what, done, total), damaged,
+        )  # fmt: skip
     if os.path.getsize(source) > (limits.bytes or os.path.getsize(source)):
         raise TooLarge(1, os.path.getsize(source))
     os.makedirs(packs, exist_ok=True)
@@ -178,7 +216,7 @@ def _pack(request: Request, source: str, teller: Teller) -> pack_format.Manifest
         tree = list_folder.list_folder(unpacked.path)
         return pack_folder.pack_folder(
             unpacked.path, tree, packs, request.name,
-            lambda done, total: teller.moved(what, done, total),
+            lambda done, total: teller.moved(what, done, total), damaged,
         )  # fmt: skip
     finally:
         partial_folder.abandon(unpacked)

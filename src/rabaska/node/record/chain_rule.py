@@ -85,6 +85,7 @@ _STANDS_STILL = (
     "find out why it stops there (`rabaska logs` shows its last output, `rabaska explain` may "
     "know); `rabaska run` after a change, or `rabaska resume` to try again"
 )
+_AFTER_A_CHANGE = "after a change to code, data or [environment], use `rabaska run`"
 # What ends a run whose jobs all begin with the first step; of `rabaska resume` it is not one.
 ALL_IN_ONE = (
     "give it a longer `--walltime`, enough for all of it in one job, or make the program load "
@@ -190,7 +191,7 @@ def _after_many(again: Again) -> str:
     found_out = "find out why the jobs end (`rabaska explain` may know)"
     if again.why and again.certain:
         return "{}; `rabaska resume` {}".format(found_out, again)
-    return "save more often, or {}; then `rabaska resume`".format(found_out)
+    return "{}, then `rabaska resume`; or save more often: {}".format(found_out, _AFTER_A_CHANGE)
 
 
 def _give_up(last: Job, again: Again) -> ChainVerdict:
@@ -224,7 +225,7 @@ def _give_up(last: Job, again: Again) -> ChainVerdict:
         return ChainVerdict(
             GIVE_UP,
             "job {} could not be prepared: {}".format(last.number, said),
-            last.remedy or "fix that, then `rabaska resume`",
+            last.remedy or "fix that, then `rabaska resume`; {}".format(_AFTER_A_CHANGE),
         )
     return ChainVerdict(
         GIVE_UP,

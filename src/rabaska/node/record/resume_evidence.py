@@ -29,7 +29,12 @@ STARTED_OVER = chain_rule.STARTED_OVER
 UNKNOWN = repeated_steps.UNKNOWN
 
 # The program was not at work, or was given what it could not work with.
-_NO_FAULT = (chain_rule.STAGING_FAILED, chain_rule.NO_TIME_LEFT, chain_rule.DAMAGED_DATA)
+_NO_FAULT = (
+    chain_rule.STAGING_FAILED,
+    chain_rule.DISK_FULL,
+    chain_rule.NO_TIME_LEFT,
+    chain_rule.DAMAGED_DATA,
+)
 # Printed or not.
 _AT_WORK = (
     chain_rule.FINISHED,

@@ -2,6 +2,7 @@
 
 <store>/packs/<name>-<digest>/   code/<digest>.tar   envs/<digest>/   node/<digest>.pyz
 <store>/nodes.json     what a job found out about the nodes, for the laptop
+<store>/disks.json     the nodes' own disks, by queue, as jobs found them
 <store>/runs/<run>/
   run.json             the resolved plan; `resume` may write it anew, with other requests
   secrets.json         variables that nobody else may see (see `secrets`), while there is work left
@@ -46,6 +47,10 @@ class RunFolder(NamedTuple):
     @property
     def nodes(self) -> str:
         return os.path.join(self.store, "nodes.json")
+
+    @property
+    def disks(self) -> str:
+        return os.path.join(self.store, "disks.json")
 
     @property
     def plan(self) -> str:

@@ -1,0 +1,83 @@
+"""Attempts at a run that come to nothing, and programs that never start."""
+
+import json
+
+import pytest
+
+from rabaska.errors import NoSuchRun, SettingsError, SubmissionRefused
+
+REFUSED = ("run", "-q", "--no-doctor", "--gpus", "9000")
+
+
+def test_a_run_that_was_refused_leaves_nothing_behind(laptop):
+    with pytest.raises(SubmissionRefused):
+        laptop.types(*REFUSED)
+
+    assert list((laptop.user.home / "store/runs").glob("tiny*")) == []
+    with pytest.raises(NoSuchRun, match="no runs yet"):
+        laptop.types("status")
+
+
+def test_a_run_whose_folder_cannot_be_made_leaves_nothing_behind(laptop):
+    laptop.user.home.joinpath("store").mkdir(parents=True)
+    laptop.user.home.joinpath("store/runs").write_text("no folder")
+
+    with pytest.raises(Exception, match="could not be made"):
+        laptop.types("run", "-q", "--no-doctor")
+
+    assert json.loads(laptop.types("status", "--all", "--json")) == []
+
+
+@pytest.mark.parametrize("command", ["status", "wait", "fetch", "logs", "show"])
+def test_after_a_failed_attempt_it_is_said_which_run_is_meant(laptop, command):
+    run = laptop.types("run", "-q", "--no-doctor")
+    laptop.types("wait", "-q")
+    with pytest.raises(SubmissionRefused):
+        laptop.types(*REFUSED)
+
+    said, named = laptop.types(command, both=True), laptop.types(command, run, both=True)
+
+    assert "no run came of the last `rabaska run`" in said
+    assert f"this is {run}, submitted" in said
+    assert "no run came" not in named
+
+
+def test_a_mistake_in_the_settings_counts_as_an_attempt_until_a_run_succeeds(laptop):
+    laptop.types("run", "-q", "--no-doctor")
+    laptop.says("first {nonsense}")
+    with pytest.raises(SettingsError):
+        laptop.types("run", "-q", "--no-doctor")
+    laptop.says("first")
+
+    after_mistake = laptop.types("status", both=True)
+    second = laptop.types("run", "-q", "--no-doctor")
+    laptop.types("wait", "-q")
+    laptop.types("forget", second)
+
+    assert "no run came" in after_mistake
+    assert "no run came" not in laptop.types("status", both=True)
+
+
+def test_fetch_does_not_blame_a_program_that_never_started(laptop):
+    laptop.says("first")
+    run = laptop.types("run", "-q", "--no-doctor")
+    laptop.types("wait", "-q")
+    code = next((laptop.user.home / "store/code").glob("*.tar"))
+    code.write_bytes(b"damaged")
+    run = laptop.types("rerun", run, "-q", "--no-doctor")
+    laptop.types("wait", "-q")
+
+    said = laptop.types("fetch", both=True)
+
+    assert f"the program of {run} never started: job 1 could not be prepared: the code" in said
+    assert "`command`" not in said
+
+
+def test_fetch_gives_the_reason_of_a_program_that_failed(laptop):
+    laptop.says("", command="sh -c 'exit 3'")
+    laptop.types("run", "-q", "--no-doctor")
+    laptop.types("wait", "-q")
+
+    said = laptop.types("fetch", both=True)
+
+    assert "wrote nothing before it ended: job 1 crashed before anything was saved" in said
