@@ -100,3 +100,37 @@ def test_a_cluster_with_an_active_run_stays_unless_forced(laptop, campus):
     assert f"dropped from the list, their folders stay there: {run}" in said
     assert not campus.exists()
     assert "no runs" in str(CliRunner().invoke(rabaska, ["status"]).exception)
+
+
+def test_a_profile_behind_a_link_is_edited_where_it_is(laptop, campus, monkeypatch):
+    kept = campus.with_name("dotfiles.txt")
+    campus.rename(kept)
+    campus.symlink_to(kept)
+    edit_with(laptop, monkeypatch, "open(path, 'a').write('# mine\\n')")
+
+    laptop.types("clusters", "edit", "campus")
+
+    assert campus.is_symlink()
+    assert kept.read_text().endswith("# mine\n")
+
+
+def test_a_profile_that_changed_while_it_was_edited_is_not_overwritten(laptop, campus, monkeypatch):
+    edit_with(
+        laptop,
+        monkeypatch,
+        f"open(path, 'a').write('# mine\\n'); open({str(campus)!r}, 'a').write('# theirs\\n')",
+    )
+
+    with pytest.raises(WrongUse, match="was changed meanwhile") as refused:
+        laptop.types("clusters", "edit", "campus")
+
+    assert campus.read_text().endswith("# theirs\n")
+    assert "campus.toml.rejected" in refused.value.hint
+    assert campus.with_name("campus.toml.rejected").read_text().endswith("# mine\n")
+
+
+def test_an_editor_that_removes_the_file_is_no_traceback(laptop, campus, monkeypatch):
+    edit_with(laptop, monkeypatch, "import os; os.remove(path)")
+
+    assert "nothing was changed" in laptop.types("clusters", "edit", "campus", both=True)
+    assert campus.read_text() == PROFILE

@@ -168,7 +168,11 @@ def test_what_would_be_lost_is_said_and_what_was_fetched_is_not(someone, stopped
     someone.types("fetch", stopped)
     after = rabaska_delete(someone, stopped)
 
-    assert before.not_fetched == ("output/checkpoint-001.json", "output/checkpoint-002.json")
+    assert before.not_fetched == (
+        "logs/job-001.log",
+        "output/checkpoint-001.json",
+        "output/checkpoint-002.json",
+    )
     assert after.not_fetched == ()
     assert (someone.user.home / "store/runs" / stopped).exists()
 

@@ -77,3 +77,27 @@ def test_a_project_below_the_top_is_compared_with_its_own_files(project):
     (project / "train.py").write_text("print(4)\n")
 
     assert revision(project / "below").tree == "clean"
+
+
+def test_what_a_filter_stores_otherwise_is_no_change(project):
+    (project / ".gitattributes").write_text("*.bin filter=lfs\n*.py -filter\n")
+    git(project, "config", "filter.lfs.clean", "echo pointer")
+    (project / "model.bin").write_text("weights")
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "second")
+
+    assert revision(project).tree == "clean"
+
+    (project / "train.py").write_text("print(2)\n")
+    assert revision(project).tree == "changed"
+
+
+def test_a_project_in_a_folder_that_git_ignores_is_of_no_commit(project):
+    (project / ".gitignore").write_text("inner/\n")
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "second")
+    inner = project / "inner"
+    inner.mkdir()
+    (inner / "train.py").touch()
+
+    assert revision(inner) == Revision()

@@ -64,3 +64,13 @@ def test_a_file_is_changed_to_what_it_should_be_or_not_at_all(tmp_path_factory, 
     set_default_cluster(folder, "campus")
 
     assert tomllib.loads(file.read_bytes().decode()) == {**before, "on": "campus"}
+
+
+def test_who_may_read_the_file_may_read_it_afterwards(tmp_path):
+    file = tmp_path / "rabaska.toml"
+    file.write_text(FILES[0])
+    file.chmod(0o664)
+
+    set_default_cluster(tmp_path, "campus")
+
+    assert file.stat().st_mode & 0o777 == 0o664

@@ -70,7 +70,7 @@ def _line(one: "Doomed") -> str:
     if not one.is_there:
         return f"{run}: its folder is not there; it is dropped from the list"
     if not one.not_fetched:
-        return f"{run}: all that its program wrote is on this computer"
+        return f"{run}: all that its program wrote and printed is on this computer"
     names = ", ".join(one.not_fetched[:_FILES_NAMED])
     more = ", …" if len(one.not_fetched) > _FILES_NAMED else ""
     files = f"{counted(len(one.not_fetched), 'file')}, {say_size(one.size)}"

@@ -50,6 +50,7 @@ class Facts:
     hint: str = ""  # the chain rule's, what to do about its reason, or how to get further
     submission: Submission | None = None  # the last one, while it has no answer
     run: str = ""  # its name
+    incomplete: bool = False  # the results that it starts from are not all there
     memory: int = 0  # bytes that each job asks for; 0: left to the cluster
 
 
@@ -137,6 +138,13 @@ def _running(facts: Facts) -> JudgedState:
 
 def _idle(facts: Facts) -> JudgedState:
     """Nothing runs and nothing waits, as far as anybody knows."""
+    if facts.incomplete:
+        return JudgedState(
+            RunState.INTERRUPTED,
+            "the results of the earlier run were not all copied, and it was never submitted",
+            f"if no command is still copying them: `rabaska delete {facts.run}`, and give the "
+            "command that made it again",
+        )
     if facts.queue is None:
         return JudgedState(RunState.UNKNOWN, "the queue did not answer", "try again in a moment")
     if JobState.UNKNOWN in _states(facts):

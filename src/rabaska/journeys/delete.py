@@ -1,24 +1,26 @@
 """Delete: remove the folders of runs that are over, on their cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rabaska.domain import untrusted
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import CommandFailed, Unreachable, WrongUse
-from rabaska.journeys.fetch import fetch, refuse_incomplete, results_folder
+from rabaska.journeys.fetch import fetch, refuse_incomplete, refuse_others, results_folder
+from rabaska.node.login.send_results import GONE
 from rabaska.records import run_index
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
-from rabaska.remote.fetch_record import read_record
+from rabaska.remote.fetch_record import FetchRecord, read_record
 from rabaska.remote.place import quoted, surely
 from rabaska.steps.connect import ConnectedCluster, connect_for
-from rabaska.steps.delete_folder import delete_folder, refuse_path
+from rabaska.steps.delete_folder import delete_folder, refuse_path, renamed
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.query_status import statuses
 from rabaska.steps.run_identity import guarded, refuse_other
 
 _FILE = {"path": str, "size": int, "mtime_ns": int, "link": (str, None), "problem?": str}
+_FILES_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,9 @@ class Doomed:
     record: RunRecord
     state: RunState
     is_there: bool  # else only this computer's list still has it
-    not_fetched: tuple[str, ...] = ()  # files of the program that are nowhere else
+    not_fetched: tuple[str, ...] = ()  # the program's files and logs that are nowhere else
     size: int = 0  # of those, in bytes
+    submission: str = ""  # the last one, when it was seen to be over
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,29 @@ def delete(
     doomed, deleted, fetched = preview(records, home).doomed, [], []
     for one in doomed:
         if bring and one.is_there:
-            came = fetch(one.record, home, reporter=reporter)
-            refuse_incomplete(came)
-            fetched.append(str(came.folder))
+            fetched.append(_fetched(one.record, home, reporter))
         if one.is_there:
-            delete_folder(one.record, connect_for(one.record, home))
+            delete_folder(one.record, connect_for(one.record, home), since=one.submission)
         run_index.forget(home.runs, one.record)
         deleted.append(one.record.name)
     return Deletion(doomed, tuple(deleted), tuple(fetched))
+
+
+def _fetched(record: RunRecord, home: Home, reporter: Reporter) -> str:
+    """Fetch the run; CommandFailed where something of it is still nowhere else."""
+    came = fetch(record, home, reporter=reporter)
+    refuse_incomplete(came)
+    left = sorted(_not_fetched(record, connect_for(record, home)))
+    if left:
+        more = f" and {len(left) - _FILES_NAMED} more" if len(left) > _FILES_NAMED else ""
+        named = ", ".join(left[:_FILES_NAMED])
+        raise CommandFailed(
+            f"run {record.name} was fetched and not deleted",
+            why=f"these files are not here as they are there: {named}{more}",
+            hint=f"copy them yourself; `rabaska delete {record.name}` without `--fetch` deletes "
+            "them too",
+        )
+    return str(came.folder)
 
 
 def _over(records: Sequence[RunRecord], home: Home) -> list[tuple[RunRecord, RunStatus]]:
@@ -91,7 +109,8 @@ def _doomed(run: tuple[RunRecord, RunStatus], home: Home) -> Doomed:
     record, now = run
     cluster = connect_for(record, home)
     refuse_path(record)
-    script = guarded(record, f"[ -e {quoted([record.path])} ] && echo there; true")
+    there = quoted([record.path, renamed(record.path)])
+    script = guarded(record, f'for each in {there}; do [ ! -e "$each" ] || echo there; done')
     outcome = surely(lambda: cluster.place.run(script))
     refuse_other(record, outcome.exit_code)
     if outcome.exit_code != 0:
@@ -99,32 +118,56 @@ def _doomed(run: tuple[RunRecord, RunStatus], home: Home) -> Doomed:
     if "there" not in outcome.output.split():
         return Doomed(record, now.state, is_there=False)
     missing = _not_fetched(record, cluster)
-    names = tuple(sorted(missing))
-    size = sum(missing.values())
-    return Doomed(record, now.state, is_there=True, not_fetched=names, size=size)
+    return Doomed(
+        record,
+        now.state,
+        is_there=True,
+        not_fetched=tuple(sorted(missing)),
+        size=sum(missing.values()),
+        submission=now.submission,
+    )
 
 
 def _not_fetched(record: RunRecord, cluster: ConnectedCluster) -> dict[str, int]:
-    """The sizes of the program's files that are not on this computer as they are there."""
-    known = read_record(results_folder(record))
+    """The sizes of what the program wrote and printed that is not here as it is there."""
+    folder = results_folder(record)
+    results, records = read_record(folder), read_record(folder / "run")
+    try:
+        refuse_others(folder, record, is_default=True)
+    except WrongUse:  # what came is of another run
+        results, records = FetchRecord(folder, {}), FetchRecord(folder, {})
     run = quoted([record.path])
-    finding = f"newest=$(ls {run}/carried | grep -E '^[0-9]+$' | sort -n | tail -n 1)\n"
-    lines: list[dict[str, object]] = []
+    newest = f"$(ls {run}/carried | grep -E '^[0-9]+$' | sort -n | tail -n 1)"
+    missing = {}
     for part in ("output", "checkpoints"):
-        listing = (
-            f'{quoted([*cluster.node, "send-results", "list"])} {run}/carried/"$newest"/{part}'
+        for path, size, time in _listed(record, cluster, f'{run}/carried/"{newest}"/{part}'):
+            if not results.has(f"{part}/{path}", size, time):
+                missing[f"{part}/{path}"] = size
+    for path, size, time in _listed(record, cluster, f"{run}/logs"):
+        if path.startswith("job-") and not records.has(f"logs/{path}", size, time):
+            missing[f"logs/{path}"] = size
+    return missing
+
+
+def _listed(
+    record: RunRecord, cluster: ConnectedCluster, folder: str
+) -> Iterator[tuple[str, int, int]]:
+    """Path, size and time of each file below `folder`, a shell word; none where it is not there."""
+    listing = f"{quoted([*cluster.node, 'send-results', 'list'])} {folder}"
+    said = surely(lambda: cluster.run(guarded(record, listing)))
+    refuse_other(record, said.exit_code)
+    if said.exit_code == GONE:
+        return
+    if said.exit_code != 0:
+        raise CommandFailed(
+            f"what {record.name} wrote could not be listed, and nothing was deleted",
+            why=said.complaint,
+            hint=f"`rabaska forget {record.name}` only drops it from the list",
         )
-        said = cluster.run(guarded(record, finding + listing))
-        if said.exit_code != 0:
-            continue  # nothing was ever written there
-        try:
-            found = untrusted.read_lines(said.output, _FILE)
-        except untrusted.Unexpected as problem:
-            raise untrusted.unusable(cluster.name, problem) from problem
-        lines += [{**one, "path": f"{part}/{one['path']}"} for one in found]
-    return {
-        str(one["path"]): int(str(one["size"]))
-        for one in lines
-        if not one["link"]
-        and known.wants(str(one["path"]), int(str(one["size"])), int(str(one["mtime_ns"])))
-    }
+    try:
+        found = untrusted.read_lines(said.output, _FILE)
+    except untrusted.Unexpected as problem:
+        raise untrusted.unusable(cluster.name, problem) from problem
+    for one in found:
+        if not one["link"]:
+            yield str(one["path"]), int(one["size"]), int(one["mtime_ns"])

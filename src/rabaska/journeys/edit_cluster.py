@@ -27,7 +27,8 @@ class Copy:
         if name == "here":
             raise WrongUse("`here` has nothing to edit", why="it is this computer as it is")
         self.file = home.profiles / f"{name}.toml"
-        self._name, self._before = name, known[name].read_bytes()
+        self._name, self._origin = name, known[name]
+        self._before = self._origin.read_bytes()
         self._folder = Path(tempfile.mkdtemp(prefix="rabaska-"))
         self.path = self._folder / f"{name}.toml"
         self.path.write_bytes(self._before)
@@ -45,7 +46,7 @@ class Copy:
 
     @property
     def is_changed(self) -> bool:
-        return self.path.read_bytes() != self._before
+        return self.path.exists() and self.path.read_bytes() != self._before
 
     def open_editor(self) -> None:
         words = editor_words()
@@ -63,10 +64,21 @@ class Copy:
     def accept(self) -> Path:
         """Put it in the place of the profile, if it is valid; else SettingsError."""
         self.check()
+        self._refuse_changed()
         self.file.parent.mkdir(parents=True, exist_ok=True)
         if self.is_changed:
-            files.write_whole(str(self.file), self.path.read_text("utf-8"))
+            # Through a link, as an editor would write.
+            files.write_whole(os.path.realpath(self.file), self.path.read_bytes())
         return self.file
+
+    def _refuse_changed(self) -> None:
+        """WrongUse when another command wrote the profile while it was edited."""
+        now = self.file if self.file.exists() else self._origin
+        if not now.exists() or now.read_bytes() != self._before:
+            raise WrongUse(
+                f"{self.file} was changed meanwhile, and is not overwritten",
+                hint=f"what you wrote is in {self.set_aside()}",
+            )
 
     def set_aside(self) -> Path:
         """Keep what was typed and cannot be used, for another try."""

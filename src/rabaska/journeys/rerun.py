@@ -4,24 +4,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rabaska.domain.run_changes import Difference, differences
-from rabaska.domain.runs import Draw, RunState, names_for
+from rabaska.domain.runs import Draw, RunState, RunStatus, names_for
 from rabaska.errors import WrongUse
 from rabaska.node.record.plan import Plan
 from rabaska.packing.code_snapshot import changed_files
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
+from rabaska.remote.place import surely
 from rabaska.steps.carry_like import EarlierRun, RerunOptions, carry_like, preview_like
-from rabaska.steps.carry_over import carry_results
-from rabaska.steps.connect import connect_for
+from rabaska.steps.carry_over import carry_results, complete_run
+from rabaska.steps.connect import ConnectedCluster, connect_for
 from rabaska.steps.new_run import Submitted, create_run, report_if_stopped, submit_run
 from rabaska.steps.plan_run import plan_run
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.query_status import status
 from rabaska.steps.read_plan import read_plan
+from rabaska.steps.run_identity import guarded_since, refuse_other, refuse_submitted
 
 _FILES_NAMED = 5
 
 Shown = Callable[[Sequence[Difference]], None]  # what is different, before anything is submitted
+Ready = Callable[[RunRecord], None]  # the new run, complete, just before it is submitted
 
 
 def rerun(
@@ -31,6 +34,7 @@ def rerun(
     reporter: Reporter | None = None,
     *,
     shown: Shown = lambda _differences: None,
+    ready: Ready = lambda _made: None,
     draw: Draw | None = None,
 ) -> Submitted:
     """Submit a run like `record`; what is different is `shown` before it is submitted."""
@@ -38,19 +42,21 @@ def rerun(
     with report_if_stopped("nothing was submitted, and no run was made", reporter):
         source = connect_for(record, home)
         earlier = EarlierRun(record, read_plan(record, source), source)
-        if options.from_checkpoint:
-            _refuse_without_checkpoint(record, home)
+        seen = _with_checkpoint(record, home) if options.from_checkpoint else None
         carried = carry_like(earlier, options, home, reporter)
         shown(_differences(earlier.plan, plan_run(carried, record.name).plan, home))
     labels = options.labels
     if not labels.like:
         labels = replace(labels, like=f"{record.name} on {record.cluster}")
     names = names_for(carried.project.name, draw)
-    planned, made = create_run(carried, names, home, reporter, labels=labels)
-    if options.from_checkpoint:
-        there = f"run {made.name} was made and is not submitted; `rabaska delete {made.name}`"
-        with report_if_stopped(f"{there} removes it", reporter):
+    planned, made = create_run(carried, names, home, reporter, labels=labels, incomplete=bool(seen))
+    there = f"run {made.name} was made and is not submitted; `rabaska delete {made.name}`"
+    with report_if_stopped(f"{there} removes it", reporter):
+        if seen:
             carry_results(record, source, carried.cluster, made.name, home, reporter)
+            _refuse_resumed(record, source, seen)
+            complete_run(made.name, carried.cluster)
+        ready(made)
     return submit_run(planned, made, carried.cluster, home, reporter)
 
 
@@ -64,7 +70,8 @@ def compare(
     return _differences(earlier.plan, plan_run(carried, record.name).plan, home)
 
 
-def _refuse_without_checkpoint(record: RunRecord, home: Home) -> None:
+def _with_checkpoint(record: RunRecord, home: Home) -> RunStatus:
+    """The status of a run that is over and has a checkpoint; WrongUse for any other."""
     now = status(record, home)
     if not now.state.over:
         raise WrongUse(
@@ -78,6 +85,15 @@ def _refuse_without_checkpoint(record: RunRecord, home: Home) -> None:
             why=why,
             hint="without `--from-checkpoint`, the new run starts from the beginning",
         )
+    return now
+
+
+def _refuse_resumed(record: RunRecord, source: ConnectedCluster, seen: RunStatus) -> None:
+    """WrongUse when its jobs may have written while its results were copied."""
+    script = guarded_since(record, seen.submission, "true")
+    outcome = surely(lambda: source.place.run(script))
+    refuse_other(record, outcome.exit_code)
+    refuse_submitted(record, outcome.exit_code)
 
 
 def _differences(before: Plan, after: Plan, home: Home) -> list[Difference]:

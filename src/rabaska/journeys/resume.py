@@ -2,6 +2,7 @@
 
 import json
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,7 +28,7 @@ from rabaska.steps.plan_run import MORE, more_script, script
 from rabaska.steps.progress import Reporter, SilentReporter
 from rabaska.steps.query_status import status
 from rabaska.steps.read_plan import read_plan
-from rabaska.steps.run_identity import guarded
+from rabaska.steps.run_identity import guarded, guarded_since, refuse_other, refuse_submitted
 from rabaska.steps.submit import submit
 
 # The code of a run stays as it was submitted.
@@ -73,17 +74,13 @@ def resume(
         complete(cluster, plan, home)
     hint = f"`rabaska status {record.name}` shows what became of it"
     with report_if_stopped(f"run {record.name} was being submitted; {hint}", reporter):
+        put = f".{uuid.uuid4().hex}.partial"
         if changed != plan:
-            _write_plan(changed, cluster)
-        name, last = _write_script(changed, cluster, spec), now.submission
-        try:
-            job = submit(
-                spec, cluster, script_name=name, resume=True, since=last, reporter=reporter
-            )
-        except SubmissionRefused:
-            if changed != plan:
-                _write_plan(plan, cluster)  # what was refused is not what the run requests
-            raise
+            _written(f"name=run.json{put}", plans.dumps(changed), plan, cluster)
+        name, last = _write_script(changed, cluster, spec, put), now.submission
+        job = submit(
+            spec, cluster, script_name=name, resume=True, since=last, put=put, reporter=reporter
+        )
     remember(home.runs, replace(record, job_id=job.native))
     return Submitted(record.name, job, record.cluster, record.path)
 
@@ -173,34 +170,60 @@ def _move(
     )
     if now.checkpoint is None:
         reporter.warn("it has no checkpoint, so it starts from the beginning there")
-    submitted = rerun(record, home, like, reporter, shown=partial(_report, reporter))
-    _say_where(record, submitted, connect_for(record, home))
-    return submitted
+    cluster, marked = connect_for(record, home), False
+
+    def say_where(made: RunRecord) -> None:
+        nonlocal marked
+        _say_where(record, now, made, cluster)
+        marked = True
+
+    shown = partial(_report, reporter)
+    try:
+        return rerun(record, home, like, reporter, shown=shown, ready=say_where)
+    except SubmissionRefused:
+        if marked:  # by us, and nothing went on elsewhere
+            cluster.place.run(guarded(record, f"rm -f {quoted([f'{record.path}/MOVED'])}"))
+        raise
 
 
-def _say_where(record: RunRecord, went: Submitted, cluster: ConnectedCluster) -> None:
-    """Leave a note in the old run's folder, for `status` from any computer."""
-    content = json.dumps({"run": went.run, "cluster": went.cluster, "time": time.time()})
-    partial, final = (quoted([f"{record.path}/MOVED{end}"]) for end in (".partial", ""))
-    writing = f"printf '%s\\n' {quoted([content])} > {partial} && mv -f {partial} {final}"
-    outcome = cluster.place.run(guarded(record, writing))
+_MOVED = 94  # how the script ends where another command was quicker
+# By a link, which only one command can make, and which is there complete or not at all.
+_MARK = """cd {run} && printf '%s\\n' {content} > {partial} || exit 1
+ln {partial} MOVED; made=$?; rm -f {partial}
+[ $made = 0 ] || {{ [ -e MOVED ] && exit {moved}; exit 1; }}"""
+
+
+def _say_where(
+    record: RunRecord, now: RunStatus, made: RunRecord, cluster: ConnectedCluster
+) -> None:
+    """Leave a note in the old run's folder, for `status` from any computer.
+
+    Before the new run is submitted: whoever is killed meanwhile has one run to resume, not two.
+    """
+    content = json.dumps({"run": made.name, "cluster": made.cluster, "time": time.time()})
+    script = _MARK.format(
+        run=quoted([record.path]),
+        content=quoted([content]),
+        partial=quoted([f"MOVED.{made.id}.partial"]),
+        moved=_MOVED,
+    )
+    outcome = cluster.place.run(guarded_since(record, now.submission, script))
+    refuse_other(record, outcome.exit_code)
+    refuse_submitted(record, outcome.exit_code)
+    hint = f"`rabaska delete {made.name}` removes the copy, which was not submitted"
+    if outcome.exit_code == _MOVED:
+        raise WrongUse(f"another command continues {record.name} elsewhere", hint=hint)
     if outcome.exit_code != 0:
         raise CommandFailed(
-            f"run {went.run} was submitted, but {record.name} could not be marked as continued",
-            why=outcome.complaint,
+            f"{record.name} could not be marked as continued", why=outcome.complaint, hint=hint
         )
 
 
-def _write_plan(plan: Plan, cluster: ConnectedCluster) -> None:
-    """In the place of the one before: no job of the run is left that reads it meanwhile."""
-    _written("name=run.json", plans.dumps(plan), plan, cluster)
-
-
-def _write_script(plan: Plan, cluster: ConnectedCluster, spec: JobSpec) -> str:
+def _write_script(plan: Plan, cluster: ConnectedCluster, spec: JobSpec, put: str) -> str:
     """A script of its own for each round, so that the one that ran stays to be read."""
     setup = tuple(plan.request.setup)
     if plan.growth.words:
-        _written(f"name={MORE}", more_script(spec, cluster, setup), plan, cluster)
+        _written(f"name={MORE}{put}", more_script(spec, cluster, setup), plan, cluster)
     return _written(_NAMING, script(spec, cluster, setup), plan, cluster)
 
 

@@ -84,6 +84,11 @@ class FetchRecord:
         self.kept[path] = None
         return False
 
+    def has(self, path: str, size: int, mtime_ns: int) -> bool:
+        """Whether a file as it is there is here, or came and was changed here since."""
+        local, (remote_then, _) = self._local_facts(path), self.known.get(path, ([], []))
+        return local is not None and [size, mtime_ns] in (remote_then, local)
+
     def make_way(self, path: str) -> None:
         """Rename what is not as it came, or did not come: a newer one is about to take its place.
 

@@ -29,9 +29,11 @@ def revision(folder: Path) -> Revision:
     if not is_there("git"):
         return Revision()
     commit = (git_prints(folder, "rev-parse", "--verify", "HEAD") or b"").decode().strip()
-    if not commit:
+    listed = git_prints(folder, "ls-tree", "-r", "-z", "-l", "HEAD") if commit else None
+    if not listed:  # none of it is in the commit: it may lie in a folder that git ignores
         return Revision()
-    return Revision(commit, CHANGED if _has_new_files(folder) or _is_changed(folder) else CLEAN)
+    is_other = _has_new_files(folder) or _is_changed(folder, listed)
+    return Revision(commit, CHANGED if is_other else CLEAN)
 
 
 def _has_new_files(folder: Path) -> bool:
@@ -39,13 +41,11 @@ def _has_new_files(folder: Path) -> bool:
     return any(name and not name.startswith(_RESULTS) for name in listed.split(b"\0"))
 
 
-def _is_changed(folder: Path) -> bool:
-    listed = git_prints(folder, "ls-tree", "-r", "-z", "-l", "HEAD")
+def _is_changed(folder: Path, listed: bytes) -> bool:
     filtered = _filtered(folder)
-    entries = _entries(listed or b"")
-    return listed is None or any(
+    return any(
         not _is_same(folder / os.fsdecode(name), mode, digest, size)
-        for mode, digest, size, name in entries
+        for mode, digest, size, name in _entries(listed)
         if mode != _MODULE and name not in filtered
     )
 
@@ -60,7 +60,9 @@ def _entries(listed: bytes) -> Iterator[tuple[str, str, int, bytes]]:
 
 def _filtered(folder: Path) -> set[bytes]:
     """Files that a filter, such as that of git-lfs, writes otherwise than they are stored."""
-    said = git_prints(folder, "ls-files", "-z", ":(attr:filter)")
+    # All but those without one: `attr:filter` alone does not mean `filter=lfs`.
+    without = (":(exclude,attr:!filter)", ":(exclude,attr:-filter)")
+    said = git_prints(folder, "ls-files", "-z", *without)
     return set((said or b"").split(b"\0"))
 
 

@@ -5,9 +5,9 @@ import tomllib
 from pathlib import Path as File
 
 from rabaska.errors import RabaskaError
-from rabaska.node import files
 from rabaska.settings import document
 from rabaska.settings.project_file import FILE, find
+from rabaska.settings.write_choice import rewrite
 
 HERE = "here"
 _KEY = "on"
@@ -41,8 +41,7 @@ def set_default_cluster(folder: File, name: str) -> File:
         lines.insert(first + 1 if _is_name(lines[first]) else first, f"{line}{end}")
     changed = "\n".join(lines)
     document.parse(changed, FILE)
-    # Through a link, as an editor would write.
-    files.write_whole(str(file.resolve()), changed)
+    rewrite(file, changed)
     return file
 
 

@@ -22,8 +22,8 @@ def write_choice(file: File, cluster: str, choice: Mapping[str, Any]) -> None:
     from tomlkit.exceptions import TOMLKitError
 
     text = file.read_bytes().decode("utf-8-sig")
-    written = tomlkit.parse(text)
     try:
+        written = tomlkit.parse(text)
         own = _table(_table(written, "cluster", tomlkit.table(is_super_table=True)), cluster)
         for key, value in choice.items():
             _put(own, key, value)
@@ -37,10 +37,17 @@ def write_choice(file: File, cluster: str, choice: Mapping[str, Any]) -> None:
             why=f"its table for {cluster} is written in a way that rabaska cannot add to",
             hint=f"write it by hand under [cluster.{cluster}]: {shown(choice)}",
         )
-    target = os.path.realpath(file)  # a link stays a link
-    mode = file.stat().st_mode
+    rewrite(file, changed)
+
+
+def rewrite(file: File, text: str) -> None:
+    """Write a file of the user's again, complete or not at all.
+
+    Its mode stays, and a link stays a link.
+    """
+    target, mode = os.path.realpath(file), file.stat().st_mode
     with private_files.AsUser():
-        files.write_whole(target, changed)
+        files.write_whole(target, text)
     File(target).chmod(mode)
 
 

@@ -8,17 +8,19 @@ from pathlib import Path
 from rabaska.domain.amounts import say_size
 from rabaska.errors import CommandFailed
 from rabaska.node.record.plan import Plan, StagedData
+from rabaska.node.record.run_folder import INCOMPLETE
 from rabaska.packing.code_snapshot import is_as_named
 from rabaska.packing.pack_cache import complete_manifest
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.fetch_record import NOTE
-from rabaska.remote.place import Parcel, SourceGone, quoted
+from rabaska.remote.place import Parcel, SourceGone, quoted, surely
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.progress import Reporter, progress_of
 from rabaska.steps.run_identity import guarded, refuse_other
 
 _TRIES = 3
+_NAMED = 5  # files in one sentence
 # `carried/<n>` leads to what the program wrote; there is one, but while a job begins.
 _NEWEST = """cd {run}/carried || exit 1
 newest=$(ls | grep -E '^[0-9]+$' | sort -n | tail -n 1); [ -n "$newest" ] || exit 1
@@ -73,7 +75,26 @@ def _recover_pack(
                 why=f"pack {dataset.pack} is neither on this computer nor complete there",
                 hint="`rabaska rerun --with-code new` packs the project's data as it is now",
             )
-        copy.replace(packs / dataset.pack)
+        _put_in_place(copy, packs / dataset.pack)
+
+
+def _put_in_place(pack: Path, target: Path) -> None:
+    """Rename a complete pack to `target`, unless another command brought it meanwhile."""
+    if target.exists() and not complete_manifest(target):
+        target.rename(pack.with_name("damaged"))
+    try:
+        pack.replace(target)
+    except OSError:
+        if not complete_manifest(target):
+            raise
+
+
+def complete_run(new: str, target: ConnectedCluster) -> None:
+    """Say that all that the run `new` starts from is there: it may be submitted."""
+    mark = quoted([f"{target.run_folder(new)}/{INCOMPLETE}"])
+    outcome = surely(lambda: target.place.run(f"rm -f {mark}"))
+    if outcome.exit_code != 0:
+        raise CommandFailed(f"run {new} cannot be submitted", why=outcome.complaint)
 
 
 def carry_results(
@@ -84,7 +105,10 @@ def carry_results(
     home: Home,
     reporter: Reporter,
 ) -> None:
-    """Copy what the run wrote into the folder of the new run `new`, before its first job."""
+    """Copy what the run wrote into the folder of the new run `new`, before its first job.
+
+    `complete_run` says that it is there.
+    """
     folder = target.run_folder(new)
     if source.name == target.name:
         size = _copy_there(record, source, folder)
@@ -125,7 +149,7 @@ def _send(
         moved = progress_of(f"sending to {target.name}", reporter)
         target.place.deliver([Parcel(archive, there)], target, moved)
     # Which files are checkpoints, where its jobs found that out.
-    learned = source.place.run(quoted(["cat", f"{record.path}/patterns.json"]))
+    learned = source.place.run(guarded(record, quoted(["cat", f"{record.path}/patterns.json"])))
     unpacking = f"cd {quoted([new])} && tar -xf carried-over.tar -C kept/000 && rm carried-over.tar"
     keeping = " && cat > patterns.json" if learned.exit_code == 0 else ""
     outcome = target.place.run(unpacking + keeping, feed=learned.output.encode())
@@ -154,7 +178,9 @@ def _bring(record: RunRecord, source: ConnectedCluster, folder: Path, reporter: 
             )
         except SourceGone:
             continue
-        _refuse_unread(record, came.unread)
+        _refuse_unread(record, (*came.unread, *came.unfinished))
+        if came.refused:
+            reporter.warn(f"not carried over: {', '.join(came.refused[:_NAMED])}")
         return
     raise CommandFailed(f"the results of {record.name} could not be read")
 
@@ -162,7 +188,7 @@ def _bring(record: RunRecord, source: ConnectedCluster, folder: Path, reporter: 
 def _refuse_unread(record: RunRecord, unread: Sequence[str]) -> None:
     if unread:
         raise CommandFailed(
-            f"not everything of {record.name} could be read", why=", ".join(unread[:5])
+            f"not everything of {record.name} could be read", why=", ".join(unread[:_NAMED])
         )
 
 

@@ -50,8 +50,13 @@ def create_run(
     reporter: Reporter,
     interruptions: Sequence[PlannedInterruption] = (),
     labels: Labels | None = None,
+    *,
+    incomplete: bool = False,
 ) -> tuple[PlannedRun, RunRecord]:
-    """Plan a run under the first name that no other run has, here or there, and make its folder."""
+    """Plan a run under the first name that no other run has, here or there, and make its folder.
+
+    For `incomplete` see `submit.create`.
+    """
     for name in names:
         planned = plan_run(carried, name, interruptions, labels)
         # Remembered first: whatever happens to this computer, no job runs that it does not know.
@@ -61,7 +66,7 @@ def create_run(
         made = f"run {name} was being made and is not submitted; `rabaska delete {name}` removes it"
         try:
             with report_if_stopped(made, reporter):
-                create(planned, carried.cluster, record.path)
+                create(planned, carried.cluster, record.path, incomplete=incomplete)
         except NameTaken:
             forget(home.runs, record)
             continue

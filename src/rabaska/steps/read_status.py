@@ -224,6 +224,7 @@ def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
         hint=verdict.get("hint", ""),
         submission=_unanswered(report.get("submitting"), now),
         run=str(report.get("run") or ""),
+        incomplete=bool(report.get("incomplete")),
         memory=read_phases.memory_asked(report),
         heard=is_open and now - (last.get("heartbeat") or 0) < _SIGN_OF_LIFE,
         silent=now - last["heartbeat"] if is_open and last.get("heartbeat") else 0.0,

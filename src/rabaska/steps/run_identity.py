@@ -1,11 +1,12 @@
 """Whose folder a run folder is: two runs may have had one name, and only one of them is meant."""
 
-from rabaska.errors import NoSuchRun
+from rabaska.errors import NoSuchRun, WrongUse
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import quoted, surely
 from rabaska.steps.connect import ConnectedCluster
 
 OTHER = 98  # how a guarded script ends where the folder is another run's
+SUBMITTED = 95  # and where the run was submitted meanwhile
 
 
 def guarded(record: RunRecord, script: str) -> str:
@@ -16,6 +17,17 @@ def guarded(record: RunRecord, script: str) -> str:
     any_id, ours = (f"grep -q {quoted([_line(each)])} {plan}" for each in ("", record.id))
     others = f"{any_id} && ! {ours}" if record.id else any_id
     return f"[ ! -e {plan} ] || ! {{ {others}; }} || exit {OTHER}\n{script}"
+
+
+def guarded_since(record: RunRecord, submission: str, script: str) -> str:
+    """The same; it does nothing either where the run was submitted after `submission`, a mark."""
+    file, mark = quoted([f"{record.path}/submissions.jsonl"]), f'"submission": "{submission}"'
+    # Of the last one that began: an older one may be answered later. A torn line is none.
+    last = (
+        f"grep '}}$' {file} | grep -o '\"submission\": \"[^\"]*\"' | awk '!seen[$0]++' | tail -n 1"
+    )
+    same = f'[ "$({last})" = {quoted([mark if submission else ""])} ]'
+    return guarded(record, f"[ ! -e {file} ] || {same} || exit {SUBMITTED}\n{script}")
 
 
 def _line(identity: str) -> str:
@@ -34,6 +46,14 @@ def refuse_other(record: RunRecord, exit_code: int) -> None:
             why=f"{record.path} {IS_ANOTHERS}",
             hint=f"`rabaska forget {record.name}` drops it from the list, and "
             f"`rabaska status --all --on {record.cluster}` lists what is there",
+        )
+
+
+def refuse_submitted(record: RunRecord, exit_code: int) -> None:
+    if exit_code == SUBMITTED:
+        raise WrongUse(
+            f"run {record.name} was submitted again meanwhile",
+            hint=f"`rabaska status {record.name}` shows its status",
         )
 
 

@@ -86,6 +86,7 @@ _REPORT = {
     "not_watched?": str,
     "begins_again?": str,
     "moved?": str,
+    "incomplete?": bool,
     "command?": [str],
     "left_running?": int,
     "starting?": ({"id?": str, "what?": str}, None),

@@ -13,8 +13,9 @@ from rabaska.errors import CommandFailed, SubmissionRefused, Unreachable, WrongU
 from rabaska.node.here import queue
 from rabaska.node.job import program_process
 from rabaska.node.login.create_run import TAKEN
-from rabaska.node.login.submit_job import OTHERS
+from rabaska.node.login.submit_job import INCOMPLETE, OTHERS
 from rabaska.node.record import plan as plans
+from rabaska.node.record import run_folder
 from rabaska.node.record.submissions import NOT_KNOWN
 from rabaska.remote.place import Outcome, quoted, surely
 from rabaska.remote.ssh_errors import refuse_full_disk
@@ -34,9 +35,15 @@ class NameTaken(Exception):
     """Another run has this folder."""
 
 
-def create(planned: PlannedRun, cluster: ConnectedCluster, folder: str) -> None:
-    """Make the run folder, complete or not at all; NameTaken when another run has that name."""
-    script, content = quoted([*cluster.node, "create", folder]), _run_folder_tar(planned)
+def create(
+    planned: PlannedRun, cluster: ConnectedCluster, folder: str, *, incomplete: bool = False
+) -> None:
+    """Make the run folder, complete or not at all; NameTaken when another run has that name.
+
+    One that is `incomplete` is not submitted before `carry_results` has filled it.
+    """
+    script = quoted([*cluster.node, "create", folder])
+    content = _run_folder_tar(planned, incomplete=incomplete)
     outcome = surely(lambda: cluster.run(script, feed=content))
     if outcome.exit_code == TAKEN:
         raise NameTaken(folder)
@@ -47,13 +54,15 @@ def create(planned: PlannedRun, cluster: ConnectedCluster, folder: str) -> None:
         )
 
 
-def _run_folder_tar(planned: PlannedRun) -> bytes:
+def _run_folder_tar(planned: PlannedRun, *, incomplete: bool) -> bytes:
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         for name in ("logs", "jobs", "carried/000/output", "carried/000/checkpoints"):
             _add(archive, name, None)
         _add(archive, "run.json", plans.dumps(planned.plan).encode())
         _add(archive, SCRIPT, planned.script.encode())
+        if incomplete:
+            _add(archive, run_folder.INCOMPLETE, b"")
         if planned.secrets:
             # Its own mode: who shares a store with a group shares no secrets.
             values = json.dumps(planned.secrets.reveal()).encode()
@@ -81,12 +90,14 @@ def submit(
     script_name: str = SCRIPT,
     resume: bool = False,
     since: str = "",
+    put: str = "",
     reporter: Reporter | None = None,
 ) -> JobId:
     """Hand the run's script to the scheduler: at once as an array, or each job after another.
 
     `since` is the last submission of the run that we know of; if it is not the last one any
-    more, somebody else submitted the run, and nothing is submitted.
+    more, somebody else submitted the run, and nothing is submitted. Else the plan and the script
+    whose names end in `put` become the run's.
     """
     reporter = reporter or SilentReporter()
     if cluster.cluster.is_here and any(name in os.environ for name in _IN_JOB):
@@ -95,6 +106,7 @@ def submit(
             "for it there (`--wait`), or submit it from another terminal"
         )
     words = ["--since", since, *(["--resume"] if resume else [])]
+    words += [f"--put={put}"] if put else []
     if spec.jobs == 1 or cluster.scheduler.capabilities.array:
         return _submitted(spec, cluster, script_name, ["--jobs", str(spec.jobs), *words], reporter)
     chain = [_submitted(spec, cluster, script_name, words, reporter)]
@@ -172,6 +184,12 @@ def _refuse_unanswered(outcome: Outcome, run: str, cluster: ConnectedCluster) ->
         raise WrongUse(
             f"run {run} was submitted by another command meanwhile",
             hint=f"`rabaska status {run}` shows its status",
+        )
+    if outcome.exit_code == INCOMPLETE:
+        raise WrongUse(
+            f"run {run} cannot be submitted",
+            why=outcome.complaint,
+            hint=f"`rabaska delete {run}` removes it; then give the command that made it again",
         )
 
 

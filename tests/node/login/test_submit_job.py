@@ -466,6 +466,49 @@ def test_of_two_that_submit_at_once_one_does(cluster):
     assert "41\n" in said
 
 
+def stage(cluster, end: str) -> list[str]:
+    for name in ("run.json", "job-more.sh"):
+        Path(cluster.run.path, f"{name}.{end}.partial").write_text(f"of {end}")
+    return ["--resume", "--since", "", "--mark", end, "--put", f".{end}.partial"]
+
+
+def names(cluster) -> list[str]:
+    return sorted(path.name for path in Path(cluster.run.path).glob("*.*"))
+
+
+def test_of_two_that_resume_at_once_the_plan_is_that_of_who_submits(cluster):
+    Path(cluster.run.plan).write_text("of old")
+    cluster.behaves("cat {folder}/run/run.json > {folder}/seen; sleep 0.5\n" + TAKEN, ANSWERED)
+
+    begun = [subprocess.Popen(cluster.words(*stage(cluster, end))) for end in "abcd"]
+    for process in begun:
+        process.wait()
+
+    seen = (cluster.folder / "seen").read_text()
+    assert seen != "of old"
+    assert Path(cluster.run.plan).read_text() == seen
+    assert Path(cluster.run.path, "job-more.sh").read_text() == seen
+    assert names(cluster) == ["job-more.sh", "run.json", "submissions.jsonl"]
+
+
+def test_the_plan_of_a_submission_that_is_refused_is_not_the_run_s(cluster):
+    Path(cluster.run.plan).write_text("of old")
+    cluster.behaves("", REFUSED)
+
+    assert cluster.submit(*stage(cluster, "a")).returncode == 1
+
+    assert Path(cluster.run.plan).read_text() == "of old"
+    assert names(cluster) == ["run.json", "submissions.jsonl"]
+
+
+def test_a_run_that_went_on_elsewhere_is_not_resumed(cluster):
+    cluster.behaves(TAKEN, ANSWERED)
+    Path(cluster.run.moved).write_text("{}")
+
+    assert cluster.submit("--resume", "--since", "").returncode == OTHERS
+    assert cluster.tries == 0
+
+
 def test_the_same_words_said_again_before_the_first_wrote_anything_submit_once(cluster):
     """The connection broke while the first Python was still starting on a busy login node."""
     cluster.behaves(TAKEN, "sleep 1\n" + ANSWERED)

@@ -85,6 +85,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "done": os.path.exists(run.done),
         "stop": os.path.exists(run.stop),
         "moved": _attempt(problems, "MOVED", "", _moved, run),
+        "incomplete": os.path.exists(run.incomplete),
         "command": list(run_plan.command) if run_plan else [],
         "verdict": _attempt(problems, "the chain", None, _verdict, run, run_plan, alive, saved),
         "begins_again": _attempt(problems, "the chain", "", _begins_again, run, run_plan),

@@ -34,7 +34,7 @@ def report_untouched(run: RunFolder) -> Optional[JsonObject]:
     """What `report` would say of the run; None when there is more to tell than this."""
     if run.holder() != 0 or run.jobs() or os.listdir(run.logs):
         return None
-    if os.path.exists(run.stop) or os.path.exists(run.moved):
+    if any(os.path.exists(mark) for mark in (run.stop, run.moved, run.incomplete)):
         return None
     try:
         run_plan = plan.load(run)
@@ -53,6 +53,7 @@ def report_untouched(run: RunFolder) -> Optional[JsonObject]:
         "done": False,
         "stop": False,
         "moved": "",
+        "incomplete": False,
         "command": list(run_plan.command),
         "verdict": dict(chain_rule.verdict([])._asdict()),
         "begins_again": "",

@@ -1,9 +1,9 @@
 """Submit a job and remember it in the run folder, whatever becomes of the laptop meanwhile.
 
 `submit RUNFOLDER --jobs N [--resume] [--after ID] [--mark MARK] [--since MARK] [--once]
-[--find WORDS] -- …` runs the scheduler's own submit command. With `--after` it is one more job of
-the chain in which a job has that id. The intention is written before it and the answer after it,
-by a process of its own that no Ctrl-C and no lost connection ends.
+[--find WORDS] [--put END] -- …` runs the scheduler's own submit command. With `--after` it is one
+more job of the chain in which a job has that id. The intention is written before it and the answer
+after it, by a process of its own that no Ctrl-C and no lost connection ends.
 
 A submission that nobody answered may have been taken all the same (see `unanswered`): it is
 waited for, or looked for in the queue, and not made again before a queue had time to show it.
@@ -11,7 +11,8 @@ Each carries a mark (`{submission}` in the command becomes it). Who lost the con
 were at it says the same words with the same MARK again, and gets the answer. With `--once` nothing
 is submitted under a MARK for which that may have happened before. With `--since` nothing is
 submitted if somebody else was quicker: the last submission that the asker knows of is not the last
-one any more.
+one any more, or the run went on elsewhere. With `--put`, the files `run.json` and `job-more.sh`
+whose names have this END take the place of the run's own, if this submission is made and taken.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import sys
 import time
 import traceback
 import uuid
-from typing import Callable, List, Optional
+from typing import Callable, Dict, List, Optional
 
 from .. import files, processes
 from ..record import jobs
@@ -41,7 +42,9 @@ from .submit_errors import has_id, is_certain, no_answer
 
 MARK = "{submission}"
 OTHERS = 76  # somebody else submitted the run meanwhile
+INCOMPLETE = 74  # the results that the run starts from are not all there
 
+_PUT = ("run.json", "job-more.sh")
 _STARTING = 60.0  # seconds in which a process writes down what it is about to submit
 _PAUSE = 0.2
 
@@ -56,10 +59,14 @@ def main(argv: List[str]) -> int:
     parser.add_argument("--since", metavar="MARK")
     parser.add_argument("--once", action="store_true")
     parser.add_argument("--find", default="", metavar="WORDS")
+    parser.add_argument("--put", default="", metavar="END")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args(argv)
     options.find, options.mark = shlex.split(options.find), options.mark or uuid.uuid4().hex
     run = RunFolder(options.run)
+    if os.path.exists(run.incomplete):
+        sys.stderr.write("the results of the earlier run were not all copied\n")
+        return INCOMPLETE
     options.made = times_made(run, options.mark)  # before it is looked for: see `_is_first`
 
     answer = answered(run, options.mark)
@@ -76,6 +83,8 @@ def main(argv: List[str]) -> int:
             answer = SubmitAnswer(1, "", complaint)
     if answer is None:  # the process was killed
         answer = _found(run, settled(run, options.mark)) or SubmitAnswer(1, "", _KILLED)
+    for name in _PUT if options.put else ():
+        files.remove_if_there(os.path.join(run.path, name + options.put))  # it was not needed
     sys.stdout.write(answer.said)
     sys.stderr.write(answer.complained)
     return answer.exit_code
@@ -123,11 +132,43 @@ def _submit(run: RunFolder, options: argparse.Namespace) -> None:
         if options.resume:
             files.remove_if_there(run.stop)  # by who submits it, never by who comes too late
         command = [word.replace(MARK, options.mark) for word in options.command]
+        before = _put(run, options.put) if options.put else {}
         answer = submitted(run, command, options.find, options.mark)
+        if answer.exit_code not in (0, NOT_KNOWN):
+            _put_back(before)
     remember(run, options.mark, answer, after=options.after)
     recorded = [one["submission"] for one in submissions(run) if one.get("exit_code") is not None]
     if options.mark in recorded:  # else what was noted remains
         clear(run, options.mark)
+
+
+def _put(run: RunFolder, end: str) -> Dict[str, Optional[bytes]]:
+    """Put the files with this end into the place of those of the run; what was there, by path."""
+    before = {}  # type: Dict[str, Optional[bytes]]
+    for name in _PUT:
+        path = os.path.join(run.path, name)
+        if os.path.exists(path + end):
+            before[path] = _content(path)
+            os.replace(path + end, path)
+    files.sync_folder(run.path)
+    return before
+
+
+def _content(path: str) -> Optional[bytes]:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+
+
+def _put_back(before: Dict[str, Optional[bytes]]) -> None:
+    """What was refused is not what the run requests."""
+    for path, content in before.items():
+        if content is None:
+            files.remove_if_there(path)
+        else:
+            files.write_whole(path, content)
 
 
 def _is_first(run: RunFolder, mark: str, made: int) -> bool:
@@ -167,6 +208,8 @@ def _quicker(run: RunFolder, options: argparse.Namespace) -> bool:
     """Whether another one was made, or may have been, since the last that the asker knew."""
     if options.since is None:
         return False
+    if options.resume and os.path.exists(run.moved):
+        return True
     possible = (0, None, NOT_KNOWN)
     marks = [
         each["submission"]

@@ -24,10 +24,13 @@
   DONE                 the run finished
   STOP                 somebody asked the run to stop
   MOVED                the run went on elsewhere: {"run", "cluster", "time"}
+  INCOMPLETE           the results of an earlier run are still being copied into it
 """
 
 import os
 from typing import List, NamedTuple
+
+INCOMPLETE = "INCOMPLETE"
 
 
 class RunFolder(NamedTuple):
@@ -96,6 +99,10 @@ class RunFolder(NamedTuple):
     @property
     def moved(self) -> str:
         return os.path.join(self.path, "MOVED")
+
+    @property
+    def incomplete(self) -> str:
+        return os.path.join(self.path, INCOMPLETE)
 
     @property
     def output_link(self) -> str:
