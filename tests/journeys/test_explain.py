@@ -10,8 +10,9 @@ import pytest
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import NoSpace, WrongUse
 from rabaska.journeys.explain import explain_text, in_words, support_bundle
-from rabaska.knowledge.failures import facts, nearest
+from rabaska.knowledge.failures import explain, facts, nearest
 from rabaska.records.home import Home
+from rabaska.steps.explain_failure import of_run
 
 
 def types(tmp_path, *words, feed="", code=0):
@@ -114,6 +115,57 @@ def test_a_failed_run_is_explained_and_its_bundle_names_its_jobs(tmp_path):
     assert "- Jobs: " in request
     assert (tmp_path / "for-support" / "job.sh").read_text().startswith("#!/bin/bash")
     assert types(tmp_path, "explain").stdout == printed
+
+
+def failed_for(tmp_path, settings):
+    """Two sentences on a run whose program lacks a module: of `status` and of `explain`."""
+    (tmp_path / "train.py").write_text("import cv2_of_nobody, cv2\n")
+    (tmp_path / "cv2_of_nobody.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'cv2'\")"
+    )
+    (tmp_path / "rabaska.toml").write_text(f'command = "python train.py"\n{settings}')
+    run = types(tmp_path, "run", "-q", "--anyway").stdout.strip()
+    types(tmp_path, "wait", run, "-q", code=1)
+    return types(tmp_path, "status", run).stdout, types(tmp_path, "explain", run).stdout
+
+
+def test_a_missing_module_names_the_package_and_what_to_do_next(tmp_path):
+    for told in failed_for(tmp_path, ""):
+        words = " ".join(told.split())
+        assert "The program imports `cv2`, which its environment does not have" in words
+        assert "Install `opencv-python` with the `pip` of the shell in which you type" in words
+        assert "then `rabaska run`" in words
+
+
+@pytest.mark.parametrize(("settings", "said"), [
+    ('[environment]\nkind = "virtualenv"\nrequirements = "packages.txt"\n',
+     "Add `opencv-python` to packages.txt, then `rabaska run`"),
+    ('[environment]\nkind = "conda"\nfile = "environment.yml"\n',
+     "Add `opencv-python` to environment.yml, then `rabaska run`"),
+    ('[environment]\npath = "~/envs/vision"\n',
+     "Install `opencv-python` in the environment ~/envs/vision"),
+    ('[cluster.there.environment]\nkind = "current"\n',
+     'Write `kind = "virtualenv"` and `requirements = "requirements.txt"` under '
+     "[cluster.there.environment], with `opencv-python` in that file, then `rabaska run`"),
+])  # fmt: skip
+def test_where_a_missing_package_goes_depends_on_the_environment(tmp_path, settings, said):
+    (tmp_path / "packages.txt").write_text("numpy\n")
+    (tmp_path / "environment.yml").write_text("dependencies: [numpy]\n")
+    (tmp_path / "rabaska.toml").write_text(f'command = "python train.py"\n{settings}')
+    known = explain("ModuleNotFoundError: No module named 'cv2'", stage="run")
+
+    (failure,) = of_run(known, "digits-0", "there", {"folder": str(tmp_path)})
+
+    assert said in failure.fix
+
+
+def test_a_module_in_a_folder_of_the_project_is_no_missing_package(tmp_path):
+    (tmp_path / "src" / "ours").mkdir(parents=True)
+    known = explain("ModuleNotFoundError: No module named 'ours.data'", stage="run")
+
+    (failure,) = of_run(known, "digits-0", "there", {"folder": str(tmp_path)})
+
+    assert '`PYTHONPATH = "src"` under [environment.variables]' in failure.fix
 
 
 def test_a_run_without_troubles_is_given_none(tmp_path):

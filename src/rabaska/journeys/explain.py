@@ -18,6 +18,7 @@ from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord, find, remembered
 from rabaska.remote.place import quoted
 from rabaska.steps.connect import cluster_named, connect_for
+from rabaska.steps.explain_failure import of_run
 from rabaska.steps.query_status import status
 from rabaska.steps.run_identity import confirm
 
@@ -86,8 +87,8 @@ def explain_run(record: RunRecord, home: Home) -> Explanation:
     if stands.state in _TROUBLE:
         scheduler = cluster_named(record.cluster, home).scheduler
         found = explain_text(found.text, stage="run", scheduler=scheduler)
-    known = _as_status_says(stands, found.known)
-    known = tuple(replace(each, fix=_named(each.fix, record)) for each in known)
+    known = of_run(found.known, record.name, record.cluster, stands.about)
+    known = _as_status_says(stands, known)
     standing = "" if known or _is_unforeseen(stands) else in_words(stands)
     return replace(
         found,
@@ -130,11 +131,6 @@ def _is_unforeseen(stands: RunStatus) -> bool:
     last = stands.jobs[-1].how if stands.jobs else ""
     refused = stands.reason.startswith("the cluster refused it")
     return stands.state in _TROUBLE and (last in _SAID_SOMETHING or refused)
-
-
-def _named(fix: str, record: RunRecord) -> str:
-    """What to do, with the names of this run and its cluster in the commands."""
-    return re.sub(r"\bRUN\b", record.name, re.sub(r"\bCLUSTER\b", record.cluster, fix))
 
 
 def _told(stands: RunStatus) -> str:

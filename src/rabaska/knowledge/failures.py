@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
@@ -48,6 +48,9 @@ _STOP_WORDS = frozenset(
     }
 )
 
+MODULE_MISSING = "py-module-missing"
+_MODULE = re.compile(r"No module named '?([\w.]+)")
+
 _OWN_ERROR = "The program stopped with an error of its own."
 _OWN_FIX = "The lines above it in the log (`rabaska logs`) show where it happened."
 
@@ -62,6 +65,7 @@ class KnownFailure:
     fix: str
     line: str = ""
     ours: str = ""  # what rabaska itself does about it
+    module: str = ""  # that could not be imported
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,17 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _failure(fact: Fact, line: str = "") -> KnownFailure:
-    return KnownFailure(fact.id, fact.stage, fact.meaning, fact.fix, line, fact.ours)
+    known = KnownFailure(fact.id, fact.stage, fact.meaning, fact.fix, line, fact.ours)
+    found = _MODULE.search(line) if fact.id == MODULE_MISSING else None
+    if found is None:
+        return known
+    from rabaska.knowledge.packages import package_for  # a long table
+
+    words = {"a package": f"`{found[1]}`", "it to": f"{package_for(found[1])} to"}
+    meaning, fix = fact.meaning, fact.fix
+    for general, special in words.items():
+        meaning, fix = meaning.replace(general, special), fix.replace(general, special)
+    return replace(known, meaning=meaning, fix=fix, module=found[1])
 
 
 def _applies(fact: Fact, stage: str | None, scheduler: str | None) -> bool:

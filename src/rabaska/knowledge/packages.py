@@ -80,6 +80,12 @@ def providers(module: str) -> tuple[str, ...]:
     return ()
 
 
+def package_for(module: str) -> str:
+    """The package to install for a module, in words; a name between backticks where it is known."""
+    names = providers(module)
+    return f"`{names[0]}`" if names else f"the package that has `{module.partition('.')[0]}`"
+
+
 def brought(names: Iterable[str]) -> set[str]:
     """`names` and all that pip installs along with them."""
     found: set[str] = set()

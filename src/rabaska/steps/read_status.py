@@ -181,11 +181,9 @@ def _with_meaning(told: RunStatus, stands: JudgedState, tail: str, *, explained:
     if told.is_recognised:
         return told
     if explained and stands.state in (RunState.FAILED, RunState.INTERRUPTED):
-        from rabaska.knowledge.failures import explain
+        from rabaska.steps.explain_failure import explanations
 
-        stage = "run" if told.jobs else None  # what was refused never ran
-        known = explain(f"{tail}\n{stands.reason}", stage=stage)
-        return replace(told, explanations=tuple((each.meaning, each.fix) for each in known[:2]))
+        return replace(told, explanations=explanations(told, f"{tail}\n{stands.reason}"))
     if stands.state is RunState.QUEUED and stands.reason:
         from rabaska.knowledge.queue_reasons import reason_for
 
