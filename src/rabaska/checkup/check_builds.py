@@ -1,6 +1,6 @@
 """Checks of the builds of frameworks: for the GPU of a cluster, or for none, and their size."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rabaska.checkup.check_data import disk_on_node
@@ -17,18 +17,52 @@ _FRAMEWORKS = {"torch": "torch", "tensorflow": "tensorflow", "tensorflow-gpu": "
 _NEWEST_GPU_NEEDS = (2, 5, 1)  # of torch in the Alliance's wheelhouse, for H100
 _INDEX = "--extra-index-url https://download.pytorch.org/whl/"
 _ROCM = "2.9.1+rocm6.4"  # of torch; it has code for the MI200 and MI300 series
-_CUDA = ("nvidia-", "cuda-", "triton")
+_LARGE = ("torch",)  # packages whose builds differ by gigabytes
+CUDA = ("nvidia-", "cuda-", "triton")
 _WORTH_TELLING = 5 * 10**8  # bytes
 _FILLED = 0.9  # of a disk: data, code and what the program writes lie there too
 _INSTALLED = 3  # times the size of the wheels: they lie beside what they become
 
 
 def checks(subject: Subject) -> Iterator[Finding]:
-    text = subject.project.environment.requirements
-    listed = read(text)
+    listed = read(subject.project.environment.requirements)
     yield from builds(subject, listed)
-    yield from _without_gpu(subject, listed)
-    yield from _estimated(subject, listed)
+    chosen = as_chosen(listed, subject.chosen)
+    yield from _without_gpu(subject, chosen)
+    yield from _estimated(subject, chosen)
+
+
+def as_chosen(listed: tuple[Requirement, ...], pins: Sequence[str]) -> tuple[Requirement, ...]:
+    """The same packages, with the version and the build that pip would take, where it was asked."""
+    chosen = {each.name: each for each in read("\n".join(pins))}
+    named = {each.name for each in listed}
+    pinned = [
+        replace(each, version=chosen[each.name].version, cuda=chosen[each.name].cuda or each.cuda)
+        if each.name in chosen
+        else each
+        for each in listed
+    ]
+    brought_along = [name for name in _LARGE if name in chosen and name not in named]
+    along = [replace(chosen[name], line=0) for name in brought_along]
+    return (*pinned, *along)
+
+
+def framework_lines(requirements: str) -> tuple[str, ...]:
+    """The lines of large frameworks, also of those that others bring along."""
+    listed = read(requirements)
+    own = {each.name: each for each in listed if not each.elsewhere}
+    texts = requirements.splitlines()
+    return tuple(
+        texts[own[name].line - 1].strip() if name in own else name
+        for name in _LARGE
+        if name in brought(own)
+    )
+
+
+def is_in_doubt(subject: Subject) -> bool:
+    """Whether something would be said that the build of a framework decides."""
+    listed = read(subject.project.environment.requirements)
+    return any((*_without_gpu(subject, listed), *_estimated(subject, listed)))
 
 
 def builds(subject: Subject, listed: tuple[Requirement, ...]) -> Iterator[Finding]:
@@ -110,10 +144,10 @@ def _without_gpu(subject: Subject, listed: tuple[Requirement, ...]) -> Iterator[
     names = {each.name for each in listed if not each.elsewhere}
     if "torch" not in brought(names) or any(each.cuda == "cpu" for each in listed):
         return
-    cuda = [name for name in brought(names) if name.startswith(_CUDA)]
+    cuda = [name for name in brought(names) if name.startswith(CUDA)]
     size = sum(packages()[name].size for name in cuda if name in packages())
     torch = next((each for each in listed if each.name == "torch"), None)
-    where = f", line {torch.line}" if torch else ""
+    where = f", line {torch.line}" if torch and torch.line else ""
     yield Finding(
         "environment.cuda",
         f"torch brings about {say_size(size)} of CUDA along, and the job requests no GPU",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rabaska.checkup import check_builds
 from rabaska.checkup.check_builds import builds, too_large
 from rabaska.checkup.check_imports import (
     ALSO_NEEDS,
@@ -14,6 +15,8 @@ from rabaska.checkup.check_imports import (
 from rabaska.checkup.finding import Finding
 from rabaska.checkup.pinned_packages import plain_name, read
 from rabaska.checkup.subject import Subject
+
+_CUDA = "environment.cuda"
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ def checks(subject: Subject, resolved: Resolved) -> Iterator[Finding]:
     yield from too_large(subject, resolved.room)
     if not resolved.packages or has_other_sources(subject):
         return
+    yield from _without_gpu(subject, resolved)
     chosen = f"what pip chose for {subject.requirements_file}"
     for finding in builds(subject, read("\n".join(resolved.packages))):
         yield replace(finding, where=chosen)
@@ -42,6 +46,15 @@ def checks(subject: Subject, resolved: Resolved) -> Iterator[Finding]:
             # A wheel that nobody has read may have any module; but not one of another package.
             certain = not resolved.unread or bool(packages_with(module))
             yield unlisted(subject, module, found, certain=certain)
+
+
+def _without_gpu(subject: Subject, resolved: Resolved) -> Iterator[Finding]:
+    """CUDA that pip chose though nobody expected it; once told, it is not told again."""
+    told = [*check_builds.checks(subject)]
+    if any(name.startswith(check_builds.CUDA) for name in resolved.names):
+        subject = replace(subject, chosen=tuple(resolved.packages))
+        now = [*check_builds.checks(subject)]
+        yield from (each for each in now if each.id == _CUDA and each not in told)
 
 
 def _has(resolved: Resolved, module: str) -> bool:

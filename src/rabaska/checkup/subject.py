@@ -47,6 +47,7 @@ class Subject:
     contents: Mapping[str, Contents] = field(default_factory=dict)  # by dataset
     loose: tuple[ProjectFolder, ...] = ()  # folders of data that are no dataset of the project
     outside: tuple[DataUse, ...] = ()  # folders above the project that its program reads
+    chosen: tuple[str, ...] = ()  # `torch==2.5.1+cpu`: what pip would take, where it was asked
     sent: frozenset[str] | None = None  # the names of the code's files; None: they are not known
 
     @property

@@ -167,10 +167,10 @@ def lacking(requirements: str, named: Sequence[str]) -> str:
     own = set(lines(requirements))
     if not named or not own.issuperset(named):
         return requirements
-    return "\n".join([*_sources(requirements), *dict.fromkeys(named)])
+    return "\n".join([*sources(requirements), *dict.fromkeys(named)])
 
 
-def _sources(requirements: str) -> list[str]:
+def sources(requirements: str) -> list[str]:
     """The lines that say where packages come from: an index of builds without CUDA, say."""
     found = (line.strip() for line in requirements.splitlines())
     return [
@@ -185,20 +185,26 @@ def download_command(
 
     `alone` fetches what is named and nothing that it needs: a lock names everything.
     """
-    words = [*pip_words(), "download", "--quiet", "--disable-pip-version-check"]
+    words = [*pip_words(), "download", *_for_there(target, requirements, alone=alone)]
+    return [*words, "--dest", str(wheels)]
+
+
+def choice_command(target: Target, requirements: Path, report: Path) -> list[str]:
+    """pip's words that fetch nothing: they write down what would be, alone, to `report`."""
+    words = [*pip_words(), "install", "--dry-run", "--ignore-installed", "--retries", "1"]
+    # pip wants a folder to install into where the platform is another; it writes nothing there.
+    words += ["--target", str(report.parent / "none"), "--report", str(report)]
+    return [*words, *_for_there(target, requirements, alone=True)]
+
+
+def _for_there(target: Target, requirements: Path, *, alone: bool) -> list[str]:
+    words = ["--quiet", "--disable-pip-version-check"]
     for platform in target.platforms:
         words += ["--platform", platform]
     words += ["--python-version", target.python, "--implementation", "cp"]
     words += ["--abi", f"cp{target.python.replace('.', '')}", "--abi", "abi3", "--abi", "none"]
-    return [
-        *words,
-        "--only-binary=:all:",
-        *(["--no-deps"] if alone else []),
-        "--requirement",
-        str(requirements),
-        "--dest",
-        str(wheels),
-    ]
+    words += ["--only-binary=:all:", *(["--no-deps"] if alone else [])]
+    return [*words, "--requirement", str(requirements)]
 
 
 def pip_command(python: str, folder: Path) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rabaska.checkup import check_data_places, check_imports, check_site
+from rabaska.checkup import check_data_places, check_imports, check_resolved, check_site
 from rabaska.checkup.finding import Finding, SafeFix
 from rabaska.checkup.subject import Subject, read_subject
 from rabaska.domain.projects import Project
@@ -13,6 +13,7 @@ from rabaska.errors import SettingsError
 from rabaska.node import files
 from rabaska.records.home import Home
 from rabaska.sites.questions import NO_ANSWER
+from rabaska.steps import chosen_packages
 from rabaska.steps.connect import cluster_named, place_of, scheduler_of
 from rabaska.steps.earlier_runs import foreseen
 from rabaska.steps.environment import collected
@@ -43,13 +44,18 @@ def diagnose(project: Project, on: str, home: Home, *, offline: bool = False) ->
     job = job_spec(project, cluster, cluster.store or USUAL)
     trial = trial_question(job, scheduler_of(cluster))
     places = check_data_places.question(project, cluster)
-    asked = {**check_site.questions(subject), **trial, **places}
+    packages = chosen_packages.question(project, cluster)
+    asked = {**check_site.questions(subject), **trial, **places, **packages}
     site = probe_site(cluster, home, asked, offline=offline)
     subject = replace(subject, cluster=site.cluster)
-    by_site = (*_data(subject, site, places), *_of_site(subject, site))
+    subject = subject if offline else chosen_packages.with_chosen(subject, site.answers)
+    resolved = tuple(_resolved(subject, site))
+    by_site = (*_data(subject, site, places), *_of_site(subject, site), *resolved)
     shown = site.answers.get(TRIAL, NO_ANSWER)
     accepted = shown.ok and not scheduler_of(cluster).read_prospect(shown.text).refusal
     own = overruled(examine(subject)) if accepted else examine(subject)
+    # What pip chose says more than what we guessed of it.
+    own = tuple(each for each in own if each.id not in {better.id for better in resolved})
     found = (*own, *by_site, *_secrets(project), *_advance(project, on, home))
     return Diagnosis(_once(found), site.unasked)
 
@@ -74,6 +80,13 @@ def _of_site(subject: Subject, site: SiteProbe) -> Iterator[Finding]:
     if site.answers:
         trial = scheduler_of(subject.cluster).read_prospect(site.answers.get(TRIAL, NO_ANSWER).text)
         yield from check_site.checks(subject, check_site.SiteAnswers(site.answers, trial))
+
+
+def _resolved(subject: Subject, site: SiteProbe) -> Iterator[Finding]:
+    """What is wrong with the packages that an earlier run was given."""
+    resolved = chosen_packages.read(site.answers)
+    if resolved:
+        yield from check_resolved.checks(subject, resolved)
 
 
 def _secrets(project: Project) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from rabaska.environments.recipes import Environment
 from rabaska.errors import CannotAdvance, SettingsError, StartsOver, SubmissionRefused, WouldFail
 from rabaska.schedulers import recognition
 from rabaska.sites.questions import NO_ANSWER, SiteAnswer
+from rabaska.steps import chosen_packages
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.probe_site import ask_site, node_questions, read_site, with_node_answers
 from rabaska.steps.progress import Reporter
@@ -66,6 +67,7 @@ def check_findings(
     subject = read_subject(project, cluster.cluster, thorough=False)
     answers = _before_sending(subject, job, cluster)
     subject = replace(subject, cluster=with_node_answers(cluster.cluster, answers))
+    subject = chosen_packages.with_chosen(subject, answers)
     missing = check_software.missing_program(subject, answers.get(_PROGRAM, NO_ANSWER).text)
     packages = answers.get(check_imports.QUESTION, NO_ANSWER).text
     lacking = check_imports.missing(subject, packages)
@@ -194,6 +196,7 @@ def _before_sending(
     if subject.project.environment.kind == "current" and not cluster.cluster.is_here:
         questions[_PROGRAM] = check_software.program_question(subject)
     questions.update(check_imports.question(subject))
+    questions.update(chosen_packages.question(subject.project, subject.cluster))
     return ask_site(cluster.place, questions, usual={}) if questions else {}
 
 

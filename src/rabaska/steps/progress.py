@@ -41,12 +41,22 @@ def progress_of(what: str, reporter: Reporter) -> Callable[[int, int], None]:
 
 
 @contextmanager
-def report_if_slow(seconds: float, text: str, reporter: Reporter) -> Iterator[None]:
-    """Tell `text` if what is done meanwhile takes longer than that."""
-    timer = threading.Timer(seconds, reporter.step, [text])
+def report_if_slow(
+    seconds: float, text: str | Callable[[], str], reporter: Reporter
+) -> Iterator[None]:
+    """Tell `text` if what is done meanwhile takes longer than that; it may take time to find."""
+    over = threading.Event()
+
+    def tell() -> None:
+        said = text if isinstance(text, str) else text()
+        if said and not over.is_set():
+            reporter.step(said)
+
+    timer = threading.Timer(seconds, tell)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
+        over.set()
         timer.cancel()

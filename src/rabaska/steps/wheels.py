@@ -6,12 +6,12 @@ import shlex
 import tarfile
 import tempfile
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rabaska.checkup.check_builds import size_of
+from rabaska.checkup.check_builds import as_chosen, framework_lines, size_of
 from rabaska.checkup.pinned_packages import read
 from rabaska.domain import markers, untrusted
 from rabaska.domain.amounts import say_size
@@ -23,10 +23,11 @@ from rabaska.environments.job_lines import BuildSite
 from rabaska.environments.recipes import BuiltEnvironment
 from rabaska.errors import EnvironmentFailed
 from rabaska.node.environment.check_wheels import NEEDS_PIP, NOT_FOUND, WheelRequest
-from rabaska.node.environment.pip_queries import is_hashed
+from rabaska.node.environment.pip_queries import is_hashed, lines
 from rabaska.remote.place import Outcome, Parcel, quoted
 from rabaska.remote.this_computer import Here
 from rabaska.steps.connect import ConnectedCluster
+from rabaska.steps.pip_here import chosen_here, nowhere, usual_target
 from rabaska.steps.progress import Reporter, progress_of, report_if_slow
 
 # What the node side answers; see `check_wheels` and `pack_environment` there.
@@ -41,7 +42,8 @@ RECORD = {
 }
 _SOON = 2.0  # seconds; who has asked before gets the answer in less
 _NAMES = [re.compile("[0-9a-zA-Z_.-]{1,100}")]
-_WHEELS = {**RECORD, "packages": [str], "source": str, "modules?": _NAMES, "unread?": _NAMES}
+WHEELS = {**RECORD, "packages": [str], "source": str, "modules?": _NAMES, "unread?": _NAMES}
+_NO_WHEEL = re.compile(r"No matching distribution found for (\S+)")
 _MISSING = {**PYTHON_FACTS, "missing": [str], "said": str}
 
 
@@ -50,31 +52,41 @@ def find_wheels(
 ) -> BuiltEnvironment:
     """Make sure of every wheel that the job will install; EnvironmentFailed names what lacks."""
     wanted, sent = wanted_wheels(recipe, site), 0
-    size = size_of(read(recipe.requirements))
-    amount = f"about {say_size(size)}" if size else ""
-    with (
-        report_if_slow(
-            _SOON, f"packages: {amount} to fetch, unless {cluster.name} has them", reporter
-        )
-        if size
-        else nullcontext()
-    ):
+    amount = cache(lambda: amount_of(recipe.requirements))
+
+    def large() -> str:
+        return amount() and f"packages: {amount()} to fetch, unless {cluster.name} has them"
+
+    with report_if_slow(_SOON, large, reporter):
         outcome = _ask_for_wheels(recipe, site, cluster, wanted)
     if outcome.exit_code == NEEDS_PIP:
         send_pip(read_answer(outcome, cluster, PYTHON_FACTS), wanted, cluster, reporter)
         outcome = _ask_for_wheels(recipe, site, cluster, wanted)
     if outcome.exit_code == NOT_FOUND:
         answer = read_answer(outcome, cluster, _MISSING)
-        sent = _send_wheels(answer, wanted, cluster, reporter, amount)
+        sent = _send_wheels(answer, wanted, cluster, reporter, amount())
         outcome = _ask_for_wheels(recipe, site, cluster, wanted._replace(online=False))
     if outcome.exit_code == NOT_FOUND:
         raise _missing(read_answer(outcome, cluster, _MISSING), cluster)
     if outcome.exit_code != 0:
         raise build_failed(cluster, outcome)
-    record = read_answer(outcome, cluster, _WHEELS)
+    record = read_answer(outcome, cluster, WHEELS)
     found = replace(BuiltEnvironment.read(record, site.envs), sent=sent)
     reporter.step(_bill(record, found, in_job=not recipes.builds_once(recipe, site)))
     return found
+
+
+def amount_of(requirements: str) -> str:
+    """About how much pip would fetch, in words; "" where that is little.
+
+    The build of a framework decides it, so pip is asked which one it would take.
+    """
+    listed = read(requirements)
+    if not size_of(listed):
+        return ""
+    pins = chosen_here(requirements, framework_lines(requirements), usual_target())
+    size = size_of(as_chosen(listed, pins))
+    return f"about {say_size(size)}" if size else ""
 
 
 def wanted_wheels(recipe: EnvironmentRecipe, site: BuildSite) -> WheelRequest:
@@ -161,7 +173,7 @@ def _send_wheels(
         command = download_command(target, requirements, wheels, alone=is_hashed(text))
         outcome = Here().run(quoted(command))
         if outcome.exit_code != 0:
-            raise _missing(answer, cluster, here=outcome.complaint)
+            raise _nowhere(answer, wanted.requirements, target, cluster, outcome.complaint)
         archive = Path(folder) / "wheels.tar"
         with tarfile.open(archive, "w") as packed:
             for wheel in sorted(wheels.iterdir()):
@@ -170,13 +182,30 @@ def _send_wheels(
         return cluster.place.deliver([parcel], cluster, progress_of("wheels", reporter)).missing
 
 
+def _nowhere(
+    answer: Mapping[str, Any],
+    requirements: str,
+    target: Target,
+    cluster: ConnectedCluster,
+    here: str,
+) -> EnvironmentFailed:
+    """Names only what has no wheel here either: a cluster without internet lacks everything."""
+    own = [line for line in lines(requirements) if line in answer["missing"]]
+    lacking = nowhere(requirements, own, target) if _NO_WHEEL.search(here) else ()
+    if not lacking and (found := _NO_WHEEL.search(here)):
+        lacking = (f"{found[1]}, which another package needs",)
+    if lacking:
+        return _missing({**answer, "missing": lacking, "said": ""}, cluster, here=here)
+    return _missing(answer, cluster, here=here)
+
+
 def _missing(
     answer: Mapping[str, Any], cluster: ConnectedCluster, here: str = ""
 ) -> EnvironmentFailed:
     names = ", ".join(answer["missing"]) or "a package that another one needs"
-    why = f"pip on {cluster.name} said: {answer['said']}"
-    if here:
-        why += f"\n  and pip on this computer said: {_last_error(here)}"
+    said = [f"pip on {cluster.name} said: {answer['said']}"] if answer["said"] else []
+    said += [f"pip on this computer said: {_last_error(here)}"] if here else []
+    why = "\n  and ".join(said)
     return EnvironmentFailed(
         f"no wheel for Python {answer['python']} on {cluster.name}: {names}",
         why=why,
