@@ -10,6 +10,7 @@ from rabaska.checkup.subject import read_subject
 from rabaska.errors import EnvironmentFailed
 from rabaska.settings.profiles import load_cluster
 from rabaska.settings.project_file import load
+from rabaska.sites.questions import SiteAnswer
 from rabaska.steps.chosen_packages import with_chosen
 from rabaska.steps.findings import examine
 from rabaska.steps.pip_here import chosen_here, nowhere, usual_target
@@ -66,6 +67,14 @@ def test_the_usual_build_brings_cuda_as_before(tmp_path, own_wheels):
 
 def test_where_pip_cannot_tell_the_table_of_packages_speaks(tmp_path, own_wheels):
     assert told(without_gpu(tmp_path)) == ["environment.cuda"]
+
+
+def test_what_is_installed_on_this_computer_is_not_asked_for_again(tmp_path, own_wheels):
+    listed = SiteAnswer(0, "numpy\ntorch\ntorch-2.9.1+cpu.dist-info\n")
+
+    subject = with_chosen(without_gpu(tmp_path), {"installed": listed})
+
+    assert subject.chosen == ("torch==2.9.1+cpu",)
 
 
 def test_nothing_is_fetched_to_find_out(own_wheels, tmp_path):

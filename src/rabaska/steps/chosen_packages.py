@@ -1,5 +1,6 @@
 """The packages that pip chose or would choose for a project, before they are fetched."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -18,15 +19,19 @@ from rabaska.steps.store import store_word
 from rabaska.steps.wheels import WHEELS
 
 _QUESTION = "packages"
+_INSTALLED = "installed"
 
 
 def question(project: Project, cluster: Cluster) -> dict[str, str]:
     """What an earlier run with the same list of packages was given."""
-    if project.environment.kind != "virtualenv" or cluster.is_here:
+    if project.environment.kind != "virtualenv":
         return {}
-    site = BuildSite("", modules=cluster.modules, wheelhouse=cluster.wheelhouse)
-    name = recipes.digest(project.environment, site)
-    return {_QUESTION: f"cat {store_word(cluster)}/envs/{name}.json"}
+    here = cluster.is_here
+    site = BuildSite("", modules=cluster.modules, wheelhouse=cluster.wheelhouse, here=here)
+    found = f"{store_word(cluster)}/envs/{recipes.digest(project.environment, site)}"
+    if here:  # where nobody writes down what pip chose, but it is installed
+        return {_INSTALLED: f"ls {found}/lib/python*/site-packages"}
+    return {_QUESTION: f"cat {found}.json"}
 
 
 def read(answers: Mapping[str, SiteAnswer]) -> Resolved | None:
@@ -50,6 +55,10 @@ def with_chosen(subject: Subject, answers: Mapping[str, SiteAnswer]) -> Subject:
     resolved = read(answers)
     if resolved is not None:
         return replace(subject, chosen=tuple(resolved.packages))
+    installed = answers.get(_INSTALLED, NO_ANSWER).text
+    pins = re.findall(r"^([\w.]+)-([\w.+!]+)\.dist-info$", installed, re.MULTILINE)
+    if pins:
+        return replace(subject, chosen=tuple(f"{name}=={version}" for name, version in pins))
     if not is_in_doubt(subject):
         return subject
     text = subject.project.environment.requirements
