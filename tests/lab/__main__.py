@@ -39,14 +39,17 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make lab", description=__doc__)
     parser.add_argument("--warp", type=int, default=1, help="how many times too fast limits pass")
     parser.add_argument("--accounting", action="store_true", help="with a database, for sacct")
-    parser.add_argument("--local", default="512m", help="size of each node's local disk")
+    parser.add_argument(
+        "--local", default="512m", help="size of each node's local disk; PyTorch needs 2G"
+    )
     parser.add_argument("--without", action="append", default=[], help="a program to leave out")
     parser.add_argument("--banner", default="", help="what every shell prints")
     return parser.parse_args()
 
 
 def introduction(lab: Lab) -> str:
-    nodes = "\n".join(f"  {node.name}: {node.gpus} x {node.gpu}" for node in lab.site.nodes)
+    disk = f"a local disk of {lab.site.local.size}" if lab.site.local.size else "a local disk"
+    nodes = "\n".join(f"  {node.name}: {node.gpus} x {node.gpu}, {disk}" for node in lab.site.nodes)
     return f"""\
 The lab is up ({lab.boot_seconds:.1f} s). It is a Slurm cluster with these nodes:
 {nodes}
