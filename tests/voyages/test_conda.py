@@ -102,3 +102,44 @@ def test_a_conda_file_that_is_not_there_is_a_mistake_in_the_settings(condor):
     said = condor.types("run", code=3).errors
 
     assert "no readable conda environment file `environment.yml`" in said
+
+
+# What `conda shell.bash hook` and `conda env list` print, as far as a name needs it.
+CONDA = """#!/bin/bash
+case "$1 $2" in
+  "shell.bash hook") cat <<'END'
+conda() { [ "$2" = vision ] && return; echo "EnvironmentNameNotFound: no $2" >&2; return 1; }
+END
+  ;;
+  "env list") printf '# conda\\nbase  *  /opt/c\\nvision    /opt/c/envs/vision\\n';;
+esac
+"""
+
+
+def named(user, name):
+    user.write("train.py", "print('trained')\n")
+    user.write("rabaska.toml", f'command = "python3 train.py"\n[environment]\npath = "{name}"\n')
+    return user
+
+
+def test_a_conda_name_that_is_absent_is_answered_with_those_that_are_there(
+    user, tmp_path, monkeypatch
+):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "conda").write_text(CONDA)
+    (tools / "conda").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+
+    said = named(user, "visoin").types("run", code=11).errors
+    named(user, "vision").types("run", "--wait")
+
+    assert "EnvironmentNameNotFound: no visoin" in said
+    assert 'write `path = "vision"` under [environment]; conda on here has base, vision' in said
+
+
+def test_a_conda_name_without_conda_is_answered_with_where_conda_comes_from(user):
+    said = named(user, "vision").types("run", code=11).errors
+
+    assert "there is no conda" in said
+    assert '`modules = ["miniforge"]` under [environment]' in said

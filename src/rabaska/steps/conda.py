@@ -1,6 +1,8 @@
 """A conda environment, solved and built on the cluster before its first job is submitted."""
 
+import difflib
 import json
+import re
 import shlex
 
 from rabaska.domain.amounts import say_size
@@ -60,4 +62,24 @@ def _no_conda(cluster: ConnectedCluster) -> EnvironmentFailed:
         hint='name the module that has it, as in `modules = ["miniforge"]` under [environment], or '
         "put micromamba, which is one file, into a folder of your PATH there; nothing was "
         "submitted",
+    )
+
+
+def conda_hint(recipe: EnvironmentRecipe, site: BuildSite, cluster: ConnectedCluster) -> str:
+    """What to do about the name of a conda environment that cannot be activated."""
+    lines = [*recipes.on_login(recipe, site), "command -v conda >&2 || exit 3", "conda env list"]
+    listed = cluster.place.run("\n".join(lines))
+    if listed.exit_code != 0:
+        return (
+            f"`{recipe.path}` is taken for the name of a conda environment, and there is no conda: "
+            'name the module that brings it, as in `modules = ["miniforge"]` under [environment], '
+            "or write the folder of the environment as `path`; nothing was submitted"
+        )
+    names = re.findall(r"^([\w.-]+)\s+(?:\*\s+)?/", listed.output, re.MULTILINE)
+    known = f"conda on {cluster.name} has {', '.join(names)}" if names else "conda has none there"
+    near = difflib.get_close_matches(recipe.path, names, n=1)
+    first = f'write `path = "{near[0]}"` under [environment]; ' if near else ""
+    return (
+        f'{first}{known}; or write `kind = "conda"` and `file = "environment.yml"` there, and '
+        "it is built; nothing was submitted"
     )

@@ -25,7 +25,7 @@ from rabaska.errors import EnvironmentFailed, SettingsError
 from rabaska.node.environment import pack_environment
 from rabaska.node.environment.check_wheels import BY_HAND, FACTS, NEEDS_PIP
 from rabaska.remote.place import Parcel, quoted
-from rabaska.steps.conda import build_conda
+from rabaska.steps.conda import build_conda, conda_hint
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.image import bring_image
 from rabaska.steps.progress import Reporter, progress_of
@@ -148,11 +148,14 @@ def _try(recipe: EnvironmentRecipe, site: BuildSite, cluster: ConnectedCluster) 
     lines = [*recipes.on_login(recipe, site), f"{recipes.activation(recipe.path)} || exit 1"]
     outcome = cluster.place.run("\n".join([*lines, "python --version"]))
     if outcome.exit_code != 0:
+        hint = (
+            "`path` under [environment] is as the cluster sees it; modules it needs go into "
+            "`modules`"
+        )
         raise EnvironmentFailed(
             f"the environment `{recipe.path}` cannot be activated on {cluster.name}",
             why=outcome.complaint,
-            hint="`path` under [environment] is as the cluster sees it; modules it needs go into "
-            "`modules`",
+            hint=hint if "/" in recipe.path else conda_hint(recipe, site, cluster),
         )
 
 
