@@ -173,6 +173,11 @@ FAULTS = {
         "environment.python",
         Small(environment='requirements = "requirements.txt"\npython = "python3.6"'),
     ),
+    "cuda-without-a-gpu": (
+        "code.needs-gpu",
+        Small(on="mila", cluster="", resources="cores = 4", epoch="model.cuda()",
+              requirements=WITHOUT_CUDA),
+    ),
     # ---- cluster
     "gone": ("cluster.gone", Small(on="beluga")),
     "no-account": ("cluster.account", Small(cluster="")),
@@ -185,11 +190,6 @@ FAULTS = {
         Small(resources='gpus = 1\ngpu_model = "v100"\ncores = 4'),
     ),
     "too-long": ("cluster.time", Small(walltime="10d")),
-    "too-long-for-any-queue": (
-        "cluster.time",
-        Small(on="sdumont", cluster='queue = "nvidia_dev"', resources="gpus = 1\ncores = 4",
-              walltime="40d"),
-    ),
     "too-short": ("cluster.short", Small(walltime="2m")),
     "no-gpu-in-gpu-queue": (
         "cluster.no-gpu",
@@ -199,11 +199,6 @@ FAULTS = {
     "too-many-gpus": (
         "cluster.gpus",
         Small(more='launch = "torchrun"', resources="gpus = 8\ntasks = 1\ncores = 4"),
-    ),
-    "too-many-gpus-for-any-queue": (
-        "cluster.gpus",
-        Small(on="sdumont", cluster='queue = "nvidia_dev"', resources="gpus = 9\ncores = 4",
-              walltime="10m"),
     ),
     "number-of-gpus": (
         "cluster.gpu-count",

@@ -44,6 +44,24 @@ def test_a_remedy_that_is_a_line_removes_the_finding(name, tmp_path):
         assert left == []
 
 
+@pytest.mark.parametrize(
+    ("walltime", "gpus", "wanted", "queue"),
+    [("40d", 1, "cluster.time", "nvidia_long"), ("10m", 9, "cluster.gpus", "gdl")],
+)
+def test_where_no_queue_grants_it_the_remedy_names_the_one_that_grants_most(
+    walltime, gpus, wanted, queue, tmp_path
+):
+    dev, asked = 'queue = "nvidia_dev"', f"gpus = {gpus}\ncores = 4"
+    folder = Small(on="sdumont", cluster=dev, resources=asked, walltime=walltime).write(tmp_path)
+    (told,) = [each for each in examine(subject(folder, "sdumont")) if each.id == wanted]
+
+    assert apply(told.fix, folder)
+
+    after = subject(folder, "sdumont")
+    assert after.project.queue == queue
+    assert not [each for each in examine(after) if each.serious and each.family == "cluster"]
+
+
 def on_gpu(folder, gpu):
     read = subject(folder, "mila")
     resources = replace(read.project.resources, gpus=1, gpu_model=gpu)

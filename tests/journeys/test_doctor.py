@@ -75,7 +75,7 @@ def test_an_error_stops_run_unless_it_is_told_to_go_on(project):
 
     assert "error: this run would fail: it waits for keyboard input" in refused
     assert "train.py, line 1" in refused
-    assert "hint: make it an option of the program; `--anyway` submits" in refused
+    assert "hint: make it an option of the program, with its value in `command`" in refused
     assert nothing
     assert "note: it waits for keyboard input" in gone_on
     assert "keyboard" not in unchecked

@@ -10,6 +10,7 @@ from rabaska.checkup.finding import Finding, SafeFix
 from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_count
 from rabaska.domain.queue_limits import line
+from rabaska.scouting import script_traits
 from rabaska.scouting.certain_imports import certain_calls
 from rabaska.scouting.source import Source, argument, called, last_word, literal, text
 
@@ -42,6 +43,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
         yield from _bf16(source, subject)
     yield from chain(subject)
     yield from _idle_gpus(subject)
+    yield from _missing_gpu(subject)
     yield from _line_ends(subject)
     yield from _interactive_jobs(subject)
 
@@ -57,7 +59,7 @@ def _windows(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Fin
                 "code.window",
                 "it shows a plot",
                 str(source.place(call, name)),
-                why,
+                "compute nodes have no screen: nobody sees it, and it is lost unless it is saved",
                 'write `MPLBACKEND = "Agg"` under [environment.variables]: then `show` does '
                 "nothing; `plt.savefig` saves the plot",
                 safe_fix=SafeFix("variable", "MPLBACKEND", "Agg"),
@@ -94,7 +96,7 @@ def _waits_for_input(source: Source, nesting: Nesting, certain: set[int]) -> Ite
                 "it waits for keyboard input",
                 str(source.place(call, called(call))),
                 "a job has no keyboard",
-                "make it an option of the program",
+                "make it an option of the program, with its value in `command` or after `--`",
                 serious=id(call) in certain,
                 likely=True,
             )
@@ -237,6 +239,26 @@ def _idle_gpus(subject: Subject) -> Iterator[Finding]:
         "PyTorch and TensorFlow use one GPU unless the program asks for more",
         f"write {line('gpus', 1, subject.project)}, or use DistributedDataParallel and "
         "set `launch`",
+        serious=False,
+        likely=True,
+    )
+
+
+def _missing_gpu(subject: Subject) -> Iterator[Finding]:
+    """A program that never asks whether there is a GPU; an option may tell it to do without."""
+    script, project = subject.script, subject.project
+    if script is None or project.resources.gpus or subject.cluster.is_here:
+        return
+    found = script_traits.gpus(script)
+    does_without = any("cpu" in word.lower() for word in project.command)
+    if found is None or does_without or script_traits.asks_for_gpu(script):
+        return
+    yield Finding(
+        "code.needs-gpu",
+        "it uses a GPU, and the job requests none",
+        str(found[1]),
+        "without one such a program stops at that line",
+        f"write {line('gpus', 1, project)}",
         serious=False,
         likely=True,
     )

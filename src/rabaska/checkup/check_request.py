@@ -9,6 +9,7 @@ from rabaska.checkup.request_advice import what_to_write
 from rabaska.checkup.subject import Subject, own_line
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Partition
+from rabaska.domain.job_request import plain_accounts
 from rabaska.domain.queue_limits import line, write_size
 from rabaska.domain.stored_items import purge_span
 
@@ -58,7 +59,7 @@ def _account(subject: Subject) -> Iterator[Finding]:
             "the job names no account",
             _where(subject, "account"),
             looks,
-            f"write {own_line(subject, '', 'account', '…')}",
+            _account_line(subject),
         )
     elif not re.match(cluster.account_form, account):
         yield Finding(
@@ -68,6 +69,12 @@ def _account(subject: Subject) -> Iterator[Finding]:
             looks,
             "correct it, or ask the site for your accounts",
         )
+
+
+def _account_line(subject: Subject) -> str:
+    yours = plain_accounts(subject.cluster.accounts)
+    others = f"; yours are {', '.join(yours)}" if len(yours) > 1 else ""
+    return f"write {own_line(subject, '', 'account', yours[0] if yours else '…')}{others}"
 
 
 def _queue(subject: Subject) -> Iterator[Finding]:

@@ -1,13 +1,13 @@
 """Checks of what a cluster itself said when it was asked: accounts, queues, room, groups."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rabaska.checkup import check_imports, check_software
 from rabaska.checkup.finding import Finding
-from rabaska.checkup.subject import Subject
+from rabaska.checkup.subject import Subject, own_line
 from rabaska.domain.amounts import say_count, say_size
+from rabaska.domain.job_request import plain_accounts
 from rabaska.domain.jobs import TrialAnswer
 from rabaska.domain.shell_words import expanding
 from rabaska.domain.untrusted import count
@@ -101,7 +101,7 @@ def _refused(subject: Subject, trial: TrialAnswer) -> Iterator[Finding]:
     if not trial.refusal:
         return
     scheduler, name = subject.cluster.scheduler, subject.cluster.name
-    explanations = explain(trial.refusal, stage="submit", scheduler=scheduler)
+    explanations = explain(trial.refusal, stage="submit", scheduler=scheduler, cluster=name)
     meaning = f": {explanations[0].meaning.rstrip('.')}" if explanations else ""
     yield Finding(
         "cluster.refused",
@@ -115,16 +115,14 @@ def _refused(subject: Subject, trial: TrialAnswer) -> Iterator[Finding]:
 
 
 def _accounts(subject: Subject, theirs: list[str]) -> Iterator[Finding]:
-    # The Alliance keeps each account twice, as def-prof_cpu and def-prof_gpu.
-    plain = {re.sub(r"_(cpu|gpu)$", "", name) for name in theirs}
-    account = subject.project.account
-    if account and theirs and account not in plain | set(theirs):
+    plain, account = plain_accounts(theirs), subject.project.account
+    if account and theirs and account not in (*plain, *theirs):
         yield Finding(
             "cluster.account",
             f"you have no account `{account}` on {subject.cluster.name}",
             f"account for {subject.cluster.name}",
             "jobs for other accounts are refused",
-            f"yours are {', '.join(sorted(plain))}",
+            f"yours are {', '.join(plain)}: write {own_line(subject, '', 'account', plain[0])}",
         )
 
 

@@ -1,5 +1,7 @@
 """What a job requests: completed by what its cluster demands, checked before anything is sent."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from rabaska.domain.clusters import Cluster, Partition
@@ -60,6 +62,11 @@ def _spelled(project: Project, meant: Partition, cluster: Cluster) -> str:
     if resources.gpu_model:
         return meant.gpu_model if resources.gpu_model == meant.kind else resources.gpu_model
     return meant.gpu_model if resources.gpus and cluster.names_model else ""
+
+
+def plain_accounts(names: Iterable[str]) -> tuple[str, ...]:
+    """As a job names them: the Alliance keeps each twice, as def-prof_cpu and def-prof_gpu."""
+    return tuple(dict.fromkeys(re.sub(r"_(cpu|gpu)$", "", name) for name in sorted(names)))
 
 
 MPIRUN = "mpirun"

@@ -99,9 +99,9 @@ def facts() -> tuple[Fact, ...]:
 
 
 def explain(
-    text: str, *, stage: str | None = None, scheduler: str | None = None
+    text: str, *, stage: str | None = None, scheduler: str | None = None, cluster: str = "NAME"
 ) -> tuple[KnownFailure, ...]:
-    """The known failures that `text` speaks of, the likeliest cause first.
+    """The known failures that `text` speaks of on a cluster, the likeliest cause first.
 
     What has few causes goes before what has many, and what was said last before what was said
     first. A Python traceback that nobody foresaw is quoted by its last line.
@@ -114,7 +114,10 @@ def explain(
             failure = _failure(fact, lines[place])
             ranked.append((fact.vague, -place, failure))
     ranked.sort(key=lambda entry: entry[:2])
-    known = tuple(failure for _, _, failure in ranked)
+    known = tuple(
+        replace(failure, fix=failure.fix.replace("[cluster.NAME]", f"[cluster.{cluster}]"))
+        for _, _, failure in ranked
+    )
     return known or (_own_error(lines) if stage in (None, "run") else ())
 
 
@@ -186,7 +189,8 @@ def _last_place(fact: Fact, lines: list[str]) -> int:
 
 
 def _own_error(lines: list[str]) -> tuple[KnownFailure, ...]:
-    if not any(line.startswith("Traceback (most recent call last)") for line in lines):
+    # It may stand behind what the program printed without an end of line.
+    if not any("Traceback (most recent call last)" in line for line in lines):
         return ()
     errors = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit)\b", line)]
     if not errors:

@@ -91,8 +91,12 @@ def gpus(script: Script) -> tuple[str, SourceLine] | None:
     if place is None:
         named = _named_device(script)
         return ("used", named) if named else None
-    asks_first = any(name.endswith(("is_available", "device_count")) for name in calls)
-    return ("used" if asks_first else "needed"), place
+    return ("used" if asks_for_gpu(script) else "needed"), place
+
+
+def asks_for_gpu(script: Script) -> bool:
+    """Whether it asks if there is a GPU, so that it may do without."""
+    return any(name.endswith(("is_available", "device_count")) for name in script.calls)
 
 
 def _named_device(script: Script) -> SourceLine | None:

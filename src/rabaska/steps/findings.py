@@ -29,6 +29,7 @@ from rabaska.steps import chosen_packages
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.probe_site import ask_site, node_questions, read_site, with_node_answers
 from rabaska.steps.progress import Reporter
+from rabaska.steps.refused_account import refuse_account
 from rabaska.steps.trial_jobs import TRIAL, refuse_early, trial_question
 
 _SHOWN = 4  # findings; who wants more asks `doctor`
@@ -75,6 +76,7 @@ def check_findings(
     found = (*examine(subject), *missing, *lacking)
     with reported_only(reporter, anyway=anyway):
         _refuse_request(subject, found, cluster, trial)
+        refuse_account(subject, job, cluster, trial)
         refuse_early(trial, cluster)
     found = overruled(found) if TRIAL in answers else found
     told = [each for each in found if each.id != "cluster.gone"]

@@ -197,7 +197,7 @@ def refused(run: str, cluster: ConnectedCluster, said: str, *, new: bool) -> Not
     """The scheduler's own words, what they mean, and what to do about it."""
     from rabaska.knowledge.failures import explain
 
-    known = explain(said, stage="submit", scheduler=cluster.scheduler.name)
+    known = explain(said, stage="submit", scheduler=cluster.scheduler.name, cluster=cluster.name)
     if not known:
         hint = f"`rabaska {'run --dry-run' if new else f'show {run}'}` prints the script"
         return NothingTaken(f"{cluster.name} refused run {run}", why=said, hint=hint)

@@ -43,12 +43,12 @@ def refuse_early(answer: str, cluster: ConnectedCluster) -> None:
         return
     from rabaska.knowledge.failures import explain
 
-    known = explain(refusal, stage="submit", scheduler=cluster.scheduler.name)
+    known = explain(refusal, stage="submit", scheduler=cluster.scheduler.name, cluster=cluster.name)
     if known:
         raise SubmissionRefused(
             f"{cluster.name} would refuse the job: {known[0].meaning}",
             why=f"its scheduler, to which it was only shown, said: {refusal}",
-            hint=f"{known[0].fix}; `--anyway` submits it all the same",
+            hint=f"{known[0].fix.rstrip('.')}; `--anyway` submits it all the same",
         )
 
 

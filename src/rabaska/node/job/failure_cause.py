@@ -188,9 +188,8 @@ def _no_gpu(plan: Plan, line: str) -> FailureCause:
     gpus = plan.request.resources.gpus
     if not gpus:
         said = "the program needs a GPU, and the job asked for none ({})".format(line)
-        return FailureCause(
-            chain_rule.NO_GPU, said, "set `gpus = 1` in [resources], then `rabaska run`"
-        )
+        remedy = "set `gpus = 1` in [resources] and `rabaska run`, or `rabaska resume {} --gpus 1`"
+        return FailureCause(chain_rule.NO_GPU, said, remedy.format(plan.run))
     said = "the job asked for {} GPU{}, and the program found none ({})".format(
         gpus, "s" if gpus > 1 else "", line
     )

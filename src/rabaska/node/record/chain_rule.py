@@ -230,7 +230,7 @@ def _give_up(last: Job, again: Again) -> ChainVerdict:
     return ChainVerdict(
         GIVE_UP,
         "job {} crashed before anything was saved: {}".format(last.number, said),
-        "`rabaska logs` shows the program's last output",
+        "`rabaska logs` shows the program's last output; correct the program, then `rabaska run`",
     )
 
 
