@@ -45,16 +45,6 @@ def test_a_refusal_quotes_slurm_says_what_it_means_and_what_to_do(
     assert "no runs yet" in voyager.types("status", code=9).errors
 
 
-def test_an_account_that_is_not_yours_is_named_as_the_cause(make_lab, make_voyager):
-    voyager = make_voyager(make_lab(accounting=True))
-    voyager.write("rabaska.toml", SETTINGS + '[cluster.lab]\naccount = "theirs"\n')
-
-    refused = voyager.types("run", "--on", "lab", code=7)
-
-    assert "Invalid account" in refused.errors
-    assert "you are not a member of it" in refused.errors
-
-
 def test_a_refused_run_leaves_nothing_behind_here_or_there(voyager):
     refused = voyager.types("run", "--on", "lab", "--walltime", "3h", "--no-doctor", code=7)
 

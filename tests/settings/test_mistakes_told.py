@@ -313,6 +313,15 @@ def test_text_that_is_not_toml_is_told_with_its_line(write):
     assert told.startswith("rabaska.toml, line 3, is not valid TOML\n  because invalid value")
 
 
+def test_a_table_or_a_key_that_is_there_twice_is_named(write):
+    table = refusal(write("command = 'x'\n[resources]\ngpus = 1\n[resources]\ncores = 2\n"))
+    key = refusal(write("command = 'x'\n[resources]\ngpus = 1\ngpus = 2\n"))
+
+    assert table.startswith("rabaska.toml, line 4: the table [resources] is there twice")
+    assert "put its lines under the first [resources]" in table
+    assert key.startswith("rabaska.toml, line 4: this key is there already")
+
+
 def test_toml_cut_short_is_told_with_its_last_line(write):
     folder = write("command = 'x'\n[data.d")
 

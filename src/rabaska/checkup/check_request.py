@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from rabaska.checkup.finding import Finding
 from rabaska.checkup.request_advice import what_to_write
-from rabaska.checkup.subject import Subject, own_line
+from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_count, say_duration, say_size
 from rabaska.domain.clusters import Partition
 from rabaska.domain.job_request import plain_accounts
-from rabaska.domain.queue_limits import line, write_size
+from rabaska.domain.queue_limits import cluster_line, line, write_size
 from rabaska.domain.stored_items import purge_span
 
 
@@ -74,7 +74,10 @@ def _account(subject: Subject) -> Iterator[Finding]:
 def _account_line(subject: Subject) -> str:
     yours = plain_accounts(subject.cluster.accounts)
     others = f"; yours are {', '.join(yours)}" if len(yours) > 1 else ""
-    return f"write {own_line(subject, '', 'account', yours[0] if yours else '…')}{others}"
+    account = yours[0] if yours else "…"
+    return (
+        f"write {cluster_line('account', account, subject.project, subject.cluster.name)}{others}"
+    )
 
 
 def _queue(subject: Subject) -> Iterator[Finding]:
@@ -98,7 +101,8 @@ def _queue(subject: Subject) -> Iterator[Finding]:
         f"{cluster.name} has no queue `{queue}`",
         _where(subject, "queue"),
         "sbatch and qsub refuse jobs for a queue that does not exist",
-        f"did you mean {near[0]}? Write {own_line(subject, '', 'queue', near[0])}"
+        f"did you mean {near[0]}? Write "
+        + cluster_line("queue", near[0], subject.project, cluster.name)
         if near
         else f"the queues are {', '.join(dict.fromkeys(names))}",
     )

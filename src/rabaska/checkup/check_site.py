@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from rabaska.checkup import check_imports, check_software
 from rabaska.checkup.finding import Finding
-from rabaska.checkup.subject import Subject, own_line
+from rabaska.checkup.subject import Subject
 from rabaska.domain.amounts import say_count, say_size
 from rabaska.domain.job_request import plain_accounts
 from rabaska.domain.jobs import TrialAnswer
+from rabaska.domain.queue_limits import cluster_line
 from rabaska.domain.shell_words import expanding
 from rabaska.domain.untrusted import count
 from rabaska.knowledge.failures import explain
@@ -122,8 +123,12 @@ def _accounts(subject: Subject, theirs: list[str]) -> Iterator[Finding]:
             f"you have no account `{account}` on {subject.cluster.name}",
             f"account for {subject.cluster.name}",
             "jobs for other accounts are refused",
-            f"yours are {', '.join(plain)}: write {own_line(subject, '', 'account', plain[0])}",
+            f"yours are {', '.join(plain)}: write {_account_line(subject, plain[0])}",
         )
+
+
+def _account_line(subject: Subject, account: str) -> str:
+    return cluster_line("account", account, subject.project, subject.cluster.name)
 
 
 def _queue(subject: Subject, words: list[str]) -> Iterator[Finding]:

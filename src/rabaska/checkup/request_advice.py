@@ -7,6 +7,7 @@ from rabaska.domain.amounts import say_duration
 from rabaska.domain.clusters import Partition
 from rabaska.domain.queue_limits import (
     closest_queue,
+    cluster_line,
     exceeded,
     granted_parts,
     line,
@@ -45,7 +46,7 @@ def _most(subject: Subject, queue: Partition) -> str:
     less = [_less(subject, closest, key) for key in sorted(exceeded(project.resources, closest))]
     if not all(less):
         return ""
-    named = f'`queue = "{closest.called}"` under [cluster.{cluster.name}]'
+    named = cluster_line("queue", closest.called, project, cluster.name)
     return f"{' and '.join([named, *less])} (it grants the most)"
 
 

@@ -14,7 +14,7 @@ _CORES = 4  # of a job without GPUs
 _GB = 10**9
 _LEAST_MEMORY, _MOST_MEMORY = 4 * _GB, 16 * _GB  # of a job without GPUs
 _OF_NODE = 0.95  # of its memory: the system keeps some
-_OPTIONS = {"walltime": "--walltime", "gpus": "--gpus", "jobs": "--jobs"}
+_OPTIONS = ("walltime", "memory", "gpus", "cores", "queue", "account", "jobs")
 
 
 def open_queues(cluster: Cluster) -> list[Partition]:
@@ -99,7 +99,7 @@ def queue_line(project: Project, cluster: Cluster) -> str:
     if queue is None:
         return ""
     if cluster.names_queue and queue.called:
-        return f'`queue = "{queue.called}"` under [cluster.{cluster.name}]'
+        return cluster_line("queue", queue.called, project, cluster.name)
     model = queue.gpu_model if project.resources.gpus else ""
     return line("gpu_model", model, project) if model else ""
 
@@ -109,10 +109,17 @@ def line(key: str, value: str | int | timedelta, project: Project) -> str:
     place = project.written_in.get(key)
     written = write_duration(value) if isinstance(value, timedelta) else str(value)
     if place == "" and key in _OPTIONS:
-        return f"`{_OPTIONS[key]} {written}`"
+        return f"`--{key} {written.replace(' ', '')}`"
     usual = "[chain]" if key == "jobs" else "[resources]"
     shown = written if isinstance(value, int) else f'"{written}"'
     return f"`{key} = {shown}` under {place or usual}"
+
+
+def cluster_line(key: str, value: str, project: Project, cluster: str) -> str:
+    """The same for a key of the cluster's own table."""
+    if project.written_in.get(key) == "":
+        return f"`--{key} {value}`"
+    return f'`{key} = "{value}"` under [cluster.{cluster}]'
 
 
 def write_size(most: int) -> str:

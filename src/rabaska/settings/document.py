@@ -77,6 +77,20 @@ def _not_toml(complaint: str, text: str, shown: str) -> SettingsError:
     reason = re.sub(r" \(at [^()]*\)$", "", complaint)
     position = re.search(r"\(at line (\d+), column \d+\)$", complaint)
     line = int(position[1]) if position else text.count("\n") + 1
+    twice = re.fullmatch(r"[Cc]annot declare \((.*?),?\) twice", reason)
+    if twice:
+        table = ".".join(re.findall(r"'([^']*)'", twice[1]))
+        return SettingsError(
+            f"{shown}, line {line}: the table [{table}] is there twice",
+            why="a table may be there only once",
+            hint=f"put its lines under the first [{table}], and delete this one",
+        )
+    if reason == "Cannot overwrite a value":
+        return SettingsError(
+            f"{shown}, line {line}: this key is there already",
+            why="a key may be there only once in its table",
+            hint="keep one of the two lines",
+        )
     return SettingsError(
         f"{shown}, line {line}, is not valid TOML",
         why=reason[:1].lower() + reason[1:],

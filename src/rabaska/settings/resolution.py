@@ -145,9 +145,10 @@ def requested_in(resolved: Resolved, given: AbstractSet[Path]) -> dict[str, str]
             path = resolved.where(table, key)
             place = f"[{'.'.join(map(str, path[:-1]))}]"
             found[key] = "" if (table, key) in given else place
-    if resolved.own.queue:
-        of_cluster = ("cluster", resolved.cluster, "queue")
-        found["queue"] = "" if of_cluster in given else f"[cluster.{resolved.cluster}]"
+    for key in ("queue", "account"):
+        if getattr(resolved.own, key):
+            of_cluster = ("cluster", resolved.cluster, key)
+            found[key] = "" if of_cluster in given else f"[cluster.{resolved.cluster}]"
     return found
 
 

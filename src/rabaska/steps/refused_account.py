@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rabaska.checkup.subject import Subject, own_line
+from rabaska.checkup.subject import Subject
 from rabaska.domain.job_request import plain_accounts
 from rabaska.domain.jobs import JobSpec
+from rabaska.domain.queue_limits import cluster_line
 from rabaska.errors import SubmissionRefused
 from rabaska.schedulers import recognition
 from rabaska.sites.questions import NO_ANSWER
@@ -76,4 +77,5 @@ def _remedy(known: Sequence[str], accepted: Sequence[str], subject: Subject) -> 
         yours = f"yours are {', '.join(known)}, and none of them is accepted"
         return f"{yours}: name another `queue`, or ask the site"
     others = f", or another of yours: {', '.join(accepted[1:])}" if accepted[1:] else ""
-    return f"write {own_line(subject, '', 'account', accepted[0])}{others}"
+    line = cluster_line("account", accepted[0], subject.project, subject.cluster.name)
+    return f"write {line}{others}"

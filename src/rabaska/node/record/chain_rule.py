@@ -88,8 +88,8 @@ _STANDS_STILL = (
 _AFTER_A_CHANGE = "after a change to code, data or [environment], use `rabaska run`"
 # What ends a run whose jobs all begin with the first step; of `rabaska resume` it is not one.
 ALL_IN_ONE = (
-    "give it a longer `--walltime`, enough for all of it in one job, or make the program load "
-    "model, optimizer and counter from its checkpoint; then `rabaska run`"
+    "give it a longer `--walltime`, enough for all of it in one job, or make the program save "
+    "model, optimizer and counter and load them from its checkpoint; then `rabaska run`"
 )
 
 
