@@ -76,6 +76,6 @@ def _remedy(known: Sequence[str], accepted: Sequence[str], subject: Subject) -> 
     if not accepted:
         yours = f"yours are {', '.join(known)}, and none of them is accepted"
         return f"{yours}: name another `queue`, or ask the site"
-    others = f", or another of yours: {', '.join(accepted[1:])}" if accepted[1:] else ""
+    others = f" (or {', '.join(accepted[1:])})" if accepted[1:] else ""
     line = cluster_line("account", accepted[0], subject.project, subject.cluster.name)
     return f"write {line}{others}"
