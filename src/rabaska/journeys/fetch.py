@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.domain import untrusted
-from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import CommandFailed, NoSuchRun, ResultsMissing, WrongUse
 from rabaska.node import files, private_files
 from rabaska.node.record.jobs import not_kept
@@ -17,9 +16,10 @@ from rabaska.remote.fetch_record import FetchResult, read_record
 from rabaska.remote.local_disk import unwritable
 from rabaska.remote.place import Moved, SourceGone, quoted, surely
 from rabaska.steps.connect import ConnectedCluster, connect_for
+from rabaska.steps.nothing_written import why_nothing
 from rabaska.steps.progress import Reporter, SilentReporter, progress_of
 from rabaska.steps.query_status import status
-from rabaska.steps.run_identity import guarded, refuse_other
+from rabaska.steps.run_identity import in_folder, refuse_other
 
 
 def refuse_others(folder: Path, record: RunRecord, *, is_default: bool) -> None:
@@ -130,27 +130,9 @@ def fetch(
         (*came.aside, *records.aside),
     )
     if not fetched.written and not fetched.unread and not fetched.unfinished:
-        reporter.warn(f"{_why_nothing(status(record, home))}; its logs and records came")
+        reporter.warn(f"{why_nothing(status(record, home), folder)}; its logs and records came")
     _tell_of_what_did_not_come(fetched, reporter)
     return fetched
-
-
-_BEFORE_THE_PROGRAM = ("staging failed", "no time left", "superseded")  # ends of jobs
-
-
-def _why_nothing(now: RunStatus) -> str:
-    """Why there is nothing that the program wrote; it is blamed only if it had its chance."""
-    program, why = f"the program of {now.name}", f": {now.reason}" if now.reason else ""
-    if all(job.how in _BEFORE_THE_PROGRAM for job in now.jobs):
-        return f"{program} {'never started' if now.state.over else 'has not started'}{why}"
-    if not now.state.over:
-        return f"{program} has written nothing so far"
-    if now.state is not RunState.FINISHED:
-        return f"{program} wrote nothing before it ended{why}"
-    return (
-        f"{program} wrote nothing into its output folder; give it the folder as {{output}} in "
-        "`command`, or name what it writes elsewhere in `[output] keep`"
-    )
 
 
 def _written(folder: Path) -> int:
@@ -239,7 +221,7 @@ def _bring_carried(
 
 def _carried(record: RunRecord, cluster: ConnectedCluster) -> list[str]:
     """The jobs that hold something; there is one, but for the moment in which it is renamed."""
-    script = guarded(record, f"ls {quoted([record.path + '/carried'])}")
+    script = in_folder(record, f"ls {quoted([record.path + '/carried'])}")
     outcome = surely(lambda: cluster.place.run(script))
     refuse_other(record, outcome.exit_code)
     return [name for name in outcome.output.split() if untrusted.count(name) is not None]

@@ -8,7 +8,7 @@ from rabaska.node.record.plan import Plan, WrongFormat, from_json
 from rabaska.records.run_index import NAME, RunRecord
 from rabaska.remote.place import quoted, surely
 from rabaska.steps.connect import ConnectedCluster
-from rabaska.steps.run_identity import guarded, refuse_other
+from rabaska.steps.run_identity import gone, guarded, refuse_other
 
 _NUMBER = (int, None)
 _PLAN = {
@@ -44,6 +44,8 @@ def read_plan(record: RunRecord, cluster: ConnectedCluster) -> Plan:
     reading = guarded(record, f"[ -e {file} ] || exit {_NO_PLAN}\ncat {file}")
     outcome = surely(lambda: cluster.place.run(reading))
     refuse_other(record, outcome.exit_code)
+    if outcome.exit_code == _NO_PLAN and record.job_id:
+        raise gone(record)
     if outcome.exit_code == _NO_PLAN:
         raise NoSuchRun(
             f"run {record.name} was never created on {record.cluster}",

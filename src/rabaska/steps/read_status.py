@@ -29,7 +29,7 @@ from rabaska.schedulers.protocol import COMMENT
 from rabaska.schedulers.spelling import job_name
 from rabaska.steps import read_phases
 from rabaska.steps.connect import ConnectedCluster
-from rabaska.steps.run_identity import IS_ANOTHERS
+from rabaska.steps.run_identity import IS_ANOTHERS, after_deletion
 
 Noun = TypeVar("Noun", Speed, RunForecast, Staged, Extension)
 Queue = Mapping[str, JobStatus]
@@ -124,7 +124,7 @@ def _missing(record: RunRecord, now: float, gone: str) -> RunStatus:
         cluster=record.cluster,
         state=RunState.GONE if record.job_id else RunState.INTERRUPTED,
         reason=gone if record.job_id else "it was never submitted",
-        hint=f"`rabaska forget {record.name}` drops it from the list",
+        hint=after_deletion(record),
         path=record.path,
         job_id=record.job_id,
         now=now,

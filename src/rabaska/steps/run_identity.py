@@ -1,5 +1,7 @@
 """Whose folder a run folder is: two runs may have had one name, and only one of them is meant."""
 
+from pathlib import Path
+
 from rabaska.errors import NoSuchRun, WrongUse
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import quoted, surely
@@ -7,6 +9,7 @@ from rabaska.steps.connect import ConnectedCluster
 
 OTHER = 98  # how a guarded script ends where the folder is another run's
 SUBMITTED = 95  # and where the run was submitted meanwhile
+_GONE = 96  # and one that needs the folder, where there is none
 
 
 def guarded(record: RunRecord, script: str) -> str:
@@ -34,9 +37,19 @@ def _line(identity: str) -> str:
     return f'^ "id": "{identity}"' if identity else '^ "id": "[0-9a-f]'
 
 
+def in_folder(record: RunRecord, script: str) -> str:
+    """A guarded script that does nothing, either, where there is no folder."""
+    return guarded(record, f"[ -d {quoted([record.path])} ] || exit {_GONE}\n{script}")
+
+
 def confirm(record: RunRecord, cluster: ConnectedCluster) -> None:
     """NoSuchRun when the folder at the run's path is another run's."""
     refuse_other(record, surely(lambda: cluster.place.run(guarded(record, "true"))).exit_code)
+
+
+def confirm_present(record: RunRecord, cluster: ConnectedCluster) -> None:
+    """NoSuchRun when the folder is another run's, or was deleted."""
+    refuse_other(record, surely(lambda: cluster.place.run(in_folder(record, "true"))).exit_code)
 
 
 def refuse_other(record: RunRecord, exit_code: int) -> None:
@@ -47,6 +60,25 @@ def refuse_other(record: RunRecord, exit_code: int) -> None:
             hint=f"`rabaska forget {record.name}` drops it from the list, and "
             f"`rabaska status --all --on {record.cluster}` lists what is there",
         )
+
+    if exit_code == _GONE:
+        raise gone(record)
+
+
+def gone(record: RunRecord) -> NoSuchRun:
+    return NoSuchRun(
+        f"run {record.name} is not on {record.cluster}",
+        why=f"its folder {record.path} is not there",
+        hint=after_deletion(record),
+    )
+
+
+def after_deletion(record: RunRecord) -> str:
+    """What is left to do with a run whose folder somebody deleted."""
+    fetched = Path(record.project or ".", "results", record.name)
+    stays = f"what was fetched of it stays in {fetched}; " if fetched.is_dir() else ""
+    drop = f"`rabaska forget {record.name}` drops it from the list"
+    return f"{stays}{drop}; `rabaska run` starts another one"
 
 
 def refuse_submitted(record: RunRecord, exit_code: int) -> None:
