@@ -231,6 +231,23 @@ _TRAINED = "python train.py --data {data} --output {output}"
 
 CLEAN = {
     "plain": Small(),
+    "data-by-our-variable": Small(
+        command="python train.py --data images --output {output} --resume {checkpoint}",
+        top="DATA = os.environ.get('RABASKA_DATA')",
+    ),
+    "data-linked-to-its-place": Small(
+        command="bash -c 'ln -s {data} images; python train.py --data images --resume "
+        "{checkpoint} --output {output}'",
+    ),
+    "tables-of-other-clusters": Small(
+        environment='requirements = "requirements.txt"\n[cluster.narval2]\nmail = "a@b.org"\n'
+        '[cluster.narval-gpu]\nmail = "a@b.org"\n[cluster.beluga]\nmail = "a@b.org"'
+    ),
+    "package-named-like-data-there": Small(
+        data='[data.rings]\nat = "/scratch/rings"', top="import rings",
+        command="python train.py --data {data.images} --output {output} --resume {checkpoint}",
+        files={"rings/__init__.py": "", "rings/table.csv": "x"},
+    ),
     "mnist": Small(train=MNIST, jobs=1, command="python train.py --data {data} --save-model"),
     "imagenet": Small(
         train=IMAGENET, command="python train.py {data} --resume {checkpoint}",

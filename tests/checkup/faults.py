@@ -1,12 +1,16 @@
 """Projects with one fault each, by the finding that must tell it."""
 
-from small_projects import REQUIREMENTS, WITHOUT_CUDA, Small
+from small_projects import REQUIREMENTS, TRAIN, WITHOUT_CUDA, Small
 
 CRLF = b"#!/bin/bash\r\n#SBATCH --time=1:00:00\r\npython train.py\r\n"
 SALLOC = "#!/bin/bash\n#SBATCH --gres=gpu:1\nsalloc --time=1:00:00\npython train.py\n"
 ONLY_PRINTS = "import torch\nfor epoch in range(9):\n    print(torch.rand(1))\n"
 PLOTS = REQUIREMENTS + "matplotlib\n"
 COPIES = {f"images/c/{n}.jpg": "the same picture " * 100 for n in range(20)}
+
+BY_DEFAULT = TRAIN.format(step="pass", epoch="pass", end="pass", top="").replace(
+    '"--data", required=True', '"--data", default="./images"'
+)
 
 FAULTS = {
     # ---- code
@@ -125,6 +129,37 @@ FAULTS = {
     "archive": ("data.archive", Small(files={"images/all.zip": b"x" * 100_000})),
     "hollow": ("data.hollow", Small(files={"images/a/cut-short.jpg": ""})),
     "copies": ("data.twice", Small(files=COPIES)),
+    "data-by-its-path": (
+        "code.data",
+        Small(command="python train.py --data images --output {output} --resume {checkpoint}"),
+    ),
+    "data-by-a-path-inside": (
+        "code.data",
+        Small(command="python train.py --data=./images/a --output {output} --resume {checkpoint}"),
+    ),
+    "data-by-default": (
+        "code.data",
+        Small(train=BY_DEFAULT,
+              command="python train.py --output {output} --resume {checkpoint}"),
+    ),
+    "copy-of-data-there": (
+        "data.copy",
+        Small(data='[data.rings]\nat = "/scratch/rings"',
+              command="python train.py --data {data.images} --output {output} "
+              "--resume {checkpoint}",
+              files={"data/rings/1.npy": "x", "data/rings/2.npy": "x"}),
+    ),
+    "copy-of-data-there-beside-others": (
+        "data.copy",
+        Small(data='[data.rings]\nat = "/scratch/old/Circles"\n[code]\nexclude = ["notes"]',
+              command="python train.py --data {data.images} --output {output} "
+              "--resume {checkpoint}",
+              files={"circles/1.npy": "x", "notes/1.md": "x"}),
+    ),
+    "loose-data-inside": (
+        "data.loose",
+        Small(files={f"more/faces/{n}.png": "x" for n in range(150)}),
+    ),
     "loose-data": ("data.loose", Small(files={f"faces/{n}.png": "x" for n in range(150)})),
     # ---- environment
     "unused-requirements": (
@@ -179,6 +214,11 @@ FAULTS = {
               requirements=WITHOUT_CUDA),
     ),
     # ---- cluster
+    "misspelt-table": (
+        "cluster.table",
+        Small(on="mila", cluster="", requirements="torch\ntorchvision\n",
+              environment='requirements = "requirements.txt"\n[cluster.mlia]\nmail = "a@b.org"'),
+    ),
     "gone": ("cluster.gone", Small(on="beluga")),
     "no-account": ("cluster.account", Small(cluster="")),
     "wrong-account": ("cluster.account", Small(on="tamia", resources="gpus = 4\ncores = 4",

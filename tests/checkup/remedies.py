@@ -13,15 +13,42 @@ _KEY = re.compile(r"`([\w.]+) = ([^`]+)`[^`\[]*under \[([\w.-]+)\]")
 def apply(fix: str, folder) -> bool:
     """Whether it was one that can be applied: the first of several."""
     first = re.split(r"; or |, or ", fix)[0]
-    done = _settings(first, folder) or _requirements(first, folder) or _command(first, folder)
-    return done or _deletion(first, folder)
+    ways = (_replaced, _added, _settings, _requirements, _command, _deletion)
+    return any(way(first, folder) for way in ways)
+
+
+def _replaced(fix, folder):
+    """``write `this` in place of `that` `` in rabaska.toml, in the command or anywhere."""
+    found = re.match(r"write `([^`]+)` in place of `([^`]+)`( in the command)?", fix)
+    if found:
+        file = folder / "rabaska.toml"
+        lines = file.read_text().splitlines()
+        at = [n for n, line in enumerate(lines) if not found[3] or line.startswith("command = ")]
+        for number in at:
+            lines[number] = lines[number].replace(found[2], found[1])
+        file.write_text("\n".join(lines))
+    return bool(found)
+
+
+def _added(fix, folder):
+    """``add `--option {data}` to the command``, or a name to `exclude`."""
+    file = folder / "rabaska.toml"
+    command = re.match(r"add `([^`]+)` to the command", fix)
+    pattern = re.match(r"add `\"([^`]+)\"` to `exclude` under \[code\]", fix)
+    document = tomlkit.parse(file.read_text())
+    if command:
+        document["command"] = f"{document['command']} {command[1]}"
+    elif pattern:
+        document.setdefault("code", tomlkit.table()).setdefault("exclude", []).append(pattern[1])
+    file.write_text(tomlkit.dumps(document))
+    return bool(command or pattern)
 
 
 def _settings(fix, folder):
     file = folder / "rabaska.toml"
     # Two lines may share one table: `a` and `b` under [t].
     fix = re.sub(r"(`[^`]+`) and (`[^`]+` under (\[[\w.-]+\]))", r"\1 under \3 and \2", fix)
-    found = [each for each in _KEY.findall(fix) if "…" not in each[1]]
+    found = [each for each in _KEY.findall(fix) if "…" not in each[1] and "NAME" not in each[2]]
     for key, value, table in found:
         document = tomlkit.parse(file.read_text())
         place = document

@@ -62,6 +62,29 @@ def test_where_no_queue_grants_it_the_remedy_names_the_one_that_grants_most(
     assert not [each for each in examine(after) if each.serious and each.family == "cluster"]
 
 
+def test_data_that_is_there_and_given_to_the_program_is_not_downloaded(tmp_path):
+    command = "python train.py --output {output} --resume {checkpoint}"
+    downloads = Small(end="datasets.MNIST(os.path.join(args.data, 'x'), download=True)")
+    folder = replace(downloads, command=command).write(tmp_path)
+    (told,) = (each for each in examine(subject(folder, "narval")) if each.id == "code.download")
+
+    assert "name the folder under [data], and give it to the program as `{data}`" in told.fix
+    downloads.write(tmp_path)  # with --data {data}
+    assert examine(subject(folder, "narval")) == ()
+
+
+def test_a_file_with_an_address_is_downloaded_by_a_line_and_not_by_the_program(tmp_path):
+    fetch = "import urllib.request\nurllib.request.urlretrieve('https://x.org/y.zip', 'y')"
+    folder = Small(top=fetch).write(tmp_path)
+    (told,) = examine(subject(folder, "narval"))
+
+    assert 'write `url = "https://x.org/y.zip"` under [data.NAME]' in told.fix
+    Small(data='[data.y]\nurl = "https://x.org/y.zip"',
+          command="python train.py --data {data.y} --output {output} --resume {checkpoint}"
+          ).write(tmp_path)  # fmt: skip
+    assert [each.id for each in examine(subject(folder, "narval"))] == []
+
+
 def on_gpu(folder, gpu):
     read = subject(folder, "mila")
     resources = replace(read.project.resources, gpus=1, gpu_model=gpu)

@@ -1,16 +1,20 @@
 """Checks of the command: whether the files that it names are among those that are sent."""
 
+import ast
 import difflib
 import os
 import posixpath
-from collections.abc import Collection, Iterator
-from pathlib import PurePosixPath
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from rabaska.checkup.finding import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.projects import Project
 from rabaska.domain.started_script import started_script
 from rabaska.scouting.source import is_file
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 def checks(subject: Subject) -> Iterator[Finding]:
@@ -19,6 +23,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
         yield missing
         return
     yield from _left_out(subject.project, subject.sent)
+    yield from _paths_of_data(subject)
 
 
 def _left_out(project: Project, sent: Collection[str] | None) -> Iterator[Finding]:
@@ -41,6 +46,76 @@ def _left_out(project: Project, sent: Collection[str] | None) -> Iterator[Findin
                 "`command`",
                 "the program would stop, or train without it",
                 f"{_how_to_send(project, name)}; a large one goes under [data]",
+                serious=False,
+                likely=True,
+            )
+
+
+def _paths_of_data(subject: Subject) -> Iterator[Finding]:
+    """A dataset that the program is to find at its path here: jobs have it at another one."""
+    project = subject.project
+    several = len(project.datasets) > 1
+    words = (*project.command, *project.resume)
+    for dataset in () if _finds_data_itself(subject) else project.datasets:
+        placeholder = f"{{data.{dataset.name}}}" if several else "{data}"
+        if any("{data}" in word or f"{{data.{dataset.name}}}" in word for word in words):
+            continue
+        for folder in dataset.paths:
+            yield from _given_path(project, words, folder, placeholder)
+            yield from _default_path(subject, words, folder, placeholder)
+
+
+def _finds_data_itself(subject: Subject) -> bool:
+    """By our variables, or by our package."""
+    if any(b"RABASKA_" in text for text in subject.shell_scripts.values()):
+        return True
+    words = (*subject.project.command, *subject.project.resume)
+    names = [getattr(node, "module", "") or "" for node in _nodes(subject, ast.ImportFrom)]
+    names += [each.name for node in _nodes(subject, ast.Import) for each in node.names]
+    texts = [str(node.value) for node in _nodes(subject, ast.Constant)]
+    return any("RABASKA_" in text for text in (*words, *texts)) or any(
+        name.partition(".")[0] == "rabaska" for name in names
+    )
+
+
+def _nodes(subject: Subject, kind: type[Node]) -> Iterator[Node]:
+    return (node for source in subject.sources for node in source.nodes if isinstance(node, kind))
+
+
+def _given_path(
+    project: Project, words: Sequence[str], folder: Path, placeholder: str
+) -> Iterator[Finding]:
+    for word in dict.fromkeys(word.partition("=")[2] or word for word in words):
+        if "{" in word or posixpath.isabs(word) or not word:
+            continue
+        path = project.folder / posixpath.normpath(word)
+        if not path.is_relative_to(folder) or not path.exists():
+            continue
+        below = path.relative_to(folder).as_posix()
+        meant = placeholder if below == "." else f"{placeholder}/{below}"
+        yield Finding(
+            "code.data",
+            f"the command names `{word}`, which a job does not have there",
+            "`command`",
+            "a dataset is not sent with the code: each job gets it in a folder of its own",
+            f"write `{meant}` in place of `{word}` in the command",
+        )
+
+
+def _default_path(
+    subject: Subject, words: Sequence[str], folder: Path, placeholder: str
+) -> Iterator[Finding]:
+    script = subject.script
+    for option in script.options if script else ():
+        given = any(word.partition("=")[0] == option.spelled for word in words)
+        path = subject.project.folder / posixpath.normpath(option.default or ".")
+        if option.default and not given and path == folder:
+            yield Finding(
+                "code.data",
+                f"the program reads its data from {option.default}, which a job does not have",
+                str(option.place),
+                "a dataset is not sent with the code: each job gets it in a folder of its own",
+                f"add `{option.spelled} {placeholder}` to the command",
                 serious=False,
                 likely=True,
             )

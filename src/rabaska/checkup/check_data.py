@@ -1,10 +1,11 @@
 """Checks of the datasets: what they are made of, and whether they fit."""
 
 import os
+import posixpath
 from collections.abc import Iterator
 
 from rabaska.checkup.finding import Finding
-from rabaska.checkup.subject import Subject
+from rabaska.checkup.subject import Subject, leave_out
 from rabaska.domain.amounts import say_count, say_size
 from rabaska.domain.clusters import NodeDisk
 from rabaska.domain.projects import Dataset
@@ -14,6 +15,7 @@ _MANY_FILES = 1_000_000  # a day's work for a node's disk
 _MOSTLY = 0.5  # of a dataset's bytes
 _WORTH_TELLING = 0.1  # of a dataset's bytes are there twice
 _FEW_TWICE = 10
+_SOURCES = (".py", ".ipynb", ".sh", ".c", ".cpp", ".cu", ".h", ".toml", ".yaml", ".yml")
 _NODES_SHARE = 0.8  # of a node's disk: others use it too
 
 
@@ -151,16 +153,47 @@ def disk_on_node(subject: Subject) -> NodeDisk | None:
 
 
 def _loose(subject: Subject) -> Iterator[Finding]:
+    copies = {name: dataset for dataset, name in _copies(subject)}
+    for name, dataset in copies.items():
+        yield Finding(
+            "data.copy",
+            f"{name} looks like a copy of dataset {dataset.name}, and is sent as code",
+            name,
+            f"jobs read {dataset.at or 'what is downloaded'}, not this folder",
+            leave_out(subject.project, name),
+            serious=False,
+            likely=True,
+        )
     for folder in subject.loose:
+        if folder.name in copies:
+            continue
         yield Finding(
             "data.loose",
             f"{folder.name} looks like data ({say_count(folder.files, 'file')}, "
             f"{say_size(folder.size)}) and is sent as code",
             folder.name,
             "code is sent again with every change, and unpacked by every job",
-            f'write `exclude = ["{folder.name}"]` under [code], or name it under [data]',
+            f"{leave_out(subject.project, folder.name)}, or name it under [data]",
             serious=False,
         )
+
+
+def _copies(subject: Subject) -> Iterator[tuple[Dataset, str]]:
+    """Folders of the project that are sent, and named like a dataset that is elsewhere."""
+    for dataset in subject.project.datasets:
+        if dataset.path or subject.sent is None:
+            continue
+        names = {dataset.name.lower(), posixpath.basename(dataset.at.rstrip("/")).lower()}
+        folders = {
+            posixpath.join(*parts[: place + 1])
+            for parts in (file.split("/") for file in subject.sent)
+            for place, part in enumerate(parts[:-1])
+            if part.lower() in names
+        }
+        for folder in sorted(folders):
+            inside = [file for file in subject.sent if file.startswith(f"{folder}/")]
+            if not any(file.endswith(_SOURCES) for file in inside):
+                yield dataset, folder
 
 
 def _outside(subject: Subject) -> Iterator[Finding]:

@@ -65,9 +65,15 @@ def _download(call: ast.Call, source: Source, subject: Subject) -> tuple[str, st
     """What it would fetch, and what to do instead."""
     name, word = called(call), last_word(call)
     if literal(argument(call, "download")) is True:
-        return "it downloads its data", "download it here, and name the folder under [data]"
+        if _is_given_data(call, subject):
+            return None  # what is there is not downloaded
+        return (
+            "it downloads its data",
+            "download it here, name the folder under [data], and give it to the program as "
+            "`{data}` in `command`",
+        )
     if name in _FETCHES:
-        return "it downloads a file", "download it here, and name its folder under [data]"
+        return "it downloads a file", _instead(call)
     if word in _HUB and _is_on_a_hub(call, subject):
         return (
             f"it downloads {text(call.args[0])!r} from a hub",
@@ -79,6 +85,33 @@ def _download(call: ast.Call, source: Source, subject: Subject) -> tuple[str, st
             "save them here with `torch.save(model.state_dict(), …)` and load that file",
         )
     return None
+
+
+def _is_given_data(call: ast.Call, subject: Subject) -> bool:
+    """Whether the folder into which it would download is an option that is given a dataset."""
+    root = argument(call, "root", 0)
+    used = {node.attr for node in ast.walk(root) if isinstance(node, ast.Attribute)} if root else ()
+    words = subject.project.command
+    given = {option.name for option in subject.script.options} if subject.script else set()
+    return any(
+        word.lstrip("-").partition("=")[0].replace("-", "_") == name
+        and "{data" in (word.partition("=")[2] or following)
+        for name in given & {*used}
+        for word, following in zip(words, (*words[1:], ""), strict=True)
+    )
+
+
+def _instead(call: ast.Call) -> str:
+    address = text(call.args[0]) if call.args else ""
+    if address.startswith(("https://", "http://")):
+        return (
+            f'write `url = "{address}"` under [data.NAME], which downloads it before the job; '
+            "read it from `{data}`, and leave this call out"
+        )
+    return (
+        "download it here, name its folder under [data], and let the program do it only where "
+        "the file does not exist"
+    )
 
 
 def _is_on_a_hub(call: ast.Call, subject: Subject) -> bool:

@@ -1,6 +1,5 @@
 """What the checks look at: a project and its cluster."""
 
-import fnmatch
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -85,6 +84,7 @@ class Subject:
 def read_subject(project: Project, cluster: Cluster, *, thorough: bool = True) -> Subject:
     """Read what the checks need; nothing is run. Without `thorough`, data is only counted."""
     script = started_by(project, scripts.find(project.folder))
+    sent = sent_names(project)
     return Subject(
         project=project,
         cluster=cluster,
@@ -95,9 +95,9 @@ def read_subject(project: Project, cluster: Cluster, *, thorough: bool = True) -
             dataset.name: dataset_contents.read_contents(*dataset.paths, compare=thorough)
             for dataset in project.datasets
         },
-        loose=_loose(project) if thorough else (),
+        loose=_loose(project, sent) if thorough else (),
         outside=_outside(project, script),
-        sent=sent_names(project),
+        sent=sent,
     )
 
 
@@ -149,11 +149,16 @@ def _shell_scripts(folder: Path) -> dict[str, bytes]:
     return contents
 
 
-def _loose(project: Project) -> tuple[ProjectFolder, ...]:
+def _loose(project: Project, sent: frozenset[str] | None) -> tuple[ProjectFolder, ...]:
     survey = folders.survey(project.folder)
     written = {*project.keep, "results"}
     candidates = folders.data_folders(survey, written=written)
-    return tuple(folder for folder in candidates if not _is_sent_otherwise(folder, project))
+    return tuple(
+        folder
+        for folder in candidates
+        if not _is_around_data(folder, project)
+        and (sent is None or any(name.startswith(f"{folder.name}/") for name in sent))
+    )
 
 
 def _outside(project: Project, script: Script | None) -> tuple[DataUse, ...]:
@@ -172,25 +177,21 @@ def _outside(project: Project, script: Script | None) -> tuple[DataUse, ...]:
     )
 
 
-def _is_sent_otherwise(folder: ProjectFolder, project: Project) -> bool:
-    """A dataset, part of one, or around one; or left behind by `exclude` or .gitignore."""
+def _is_around_data(folder: ProjectFolder, project: Project) -> bool:
+    """A dataset, part of one, or around one."""
     path = project.folder / folder.name
-    for dataset in project.datasets:
-        if any(path.is_relative_to(own) or own.is_relative_to(path) for own in dataset.paths):
-            return True
-    ignored = [*(pattern.strip("/") for pattern in project.exclude), *_ignored(project.folder)]
     return any(
-        fnmatch.fnmatch(part, pattern) for part in folder.name.split("/") for pattern in ignored
+        path.is_relative_to(own) or own.is_relative_to(path)
+        for dataset in project.datasets
+        for own in dataset.paths
     )
 
 
-def _ignored(folder: Path) -> list[str]:
-    try:
-        lines = (folder / ".gitignore").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return []
-    plain = [line.strip().strip("/").removesuffix("/*") for line in lines]
-    return [line for line in plain if line and not line.startswith(("#", "!"))]
+def leave_out(project: Project, name: str) -> str:
+    """The line by which a folder of the project is not sent as code."""
+    if project.exclude:
+        return f'add `"{name}"` to `exclude` under [code]'
+    return f'write `exclude = ["{name}"]` under [code]'
 
 
 def own_line(subject: Subject, table: str, key: str, value: str | int) -> str:

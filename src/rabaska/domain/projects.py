@@ -112,6 +112,7 @@ class Project:
     features: tuple[str, ...] = ()
     mail: str = ""
     native: tuple[str, ...] = ()
+    cluster_tables: tuple[str, ...] = ()  # the clusters that have a table of their own
     # Keys of what a job requests that nobody wrote: `queue`, `walltime`, `gpus`, ….
     left_out: frozenset[str] = frozenset()
     # And where the others stand: a table of rabaska.toml, or "" for the command line.

@@ -180,6 +180,7 @@ def project(resolved: Resolved, folder: File) -> Project:
         keep=tuple(settings.output.keep),
         exclude=(*settings.code.exclude, *_packed_beside(resolved), *_copies_here(resolved)),
         include=tuple(settings.code.include),
+        cluster_tables=tuple(settings.cluster),
         progress=settings.progress.pattern,
         watch=settings.progress.watch,
         account=own.account,

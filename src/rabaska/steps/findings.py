@@ -15,6 +15,7 @@ from rabaska.checkup import (
     check_request,
     check_resolved,
     check_software,
+    check_tables,
 )
 from rabaska.checkup.finding import Finding
 from rabaska.checkup.subject import Subject, read_subject, sent_names
@@ -42,6 +43,7 @@ _FAMILIES = (
     check_packages,
     check_builds,
     check_request,
+    check_tables,
 )
 
 

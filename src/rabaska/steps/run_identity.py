@@ -9,7 +9,7 @@ from rabaska.steps.connect import ConnectedCluster
 
 OTHER = 98  # how a guarded script ends where the folder is another run's
 SUBMITTED = 95  # and where the run was submitted meanwhile
-_GONE = 96  # and one that needs the folder, where there is none
+_GONE = 93  # and one that needs the folder, where there is none
 
 
 def guarded(record: RunRecord, script: str) -> str:
