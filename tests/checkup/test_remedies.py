@@ -1,16 +1,20 @@
 """No hint leads to the same error again: each remedy that is a line is applied, and it is gone."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from faults import FAULTS
 from remedies import apply
-from small_projects import Small
+from small_projects import COMMAND, Small
 
+from rabaska.checkup import check_imports
 from rabaska.checkup.check_imports import missing
 from rabaska.checkup.check_software import missing_program
 from rabaska.checkup.subject import read_subject
 from rabaska.knowledge.gpu_facts import gpus
+from rabaska.scouting.dataset_contents import Contents
 from rabaska.settings.profiles import load_cluster
 from rabaska.settings.project_file import load
 from rabaska.steps.findings import examine
@@ -60,6 +64,64 @@ def test_where_no_queue_grants_it_the_remedy_names_the_one_that_grants_most(
     after = subject(folder, "sdumont")
     assert after.project.queue == queue
     assert not [each for each in examine(after) if each.serious and each.family == "cluster"]
+
+
+MANY = Contents(files=3_000_000, size=10**9)
+LARGE = Contents(files=10, size=10**15)
+
+
+@pytest.mark.parametrize(("wanted", "contents"), [("data.many", MANY), ("data.node", LARGE)])
+def test_data_that_a_node_cannot_take_is_read_in_shards(wanted, contents, tmp_path):
+    folder = Small().write(tmp_path)
+
+    def found():
+        read = replace(subject(folder, "narval"), contents={"images": contents})
+        return [each for each in examine(read) if each.id == wanted]
+
+    (told,) = found()
+
+    assert apply(told.fix, folder), told.fix
+    assert found() == []
+
+
+LEFT_OUT = Small(
+    command=f"{COMMAND} --weights start.pt", more='[code]\nexclude = ["*.pt"]',
+    files={"start.pt": "x"},
+)  # fmt: skip
+
+
+def test_a_file_that_is_left_out_is_sent_once_the_pattern_is_gone(tmp_path):
+    folder = LEFT_OUT.write(tmp_path)
+    (told,) = examine(subject(folder, "narval"))
+
+    assert told.id == "code.left-out"
+    assert "out of `exclude` under [code]" in told.fix
+    replace(LEFT_OUT, more="").write(tmp_path)
+    assert examine(subject(folder, "narval")) == ()
+
+
+# Found only by asking a cluster: elsewhere in these tests, and in tests/real.
+ASKED = {
+    "cluster.closed", "cluster.down", "cluster.files", "cluster.group", "cluster.leftover",
+    "cluster.logs", "cluster.purge", "cluster.quota", "cluster.refused", "cluster.room",
+    "cluster.ssh", "cluster.store", "data.absent", "data.closed", "data.download", "data.quota",
+    "environment.files", "environment.module", "environment.program", "environment.room",
+    "environment.secrets", "environment.wheelhouse",
+}  # fmt: skip
+# No line does it; see test_checkup.py and test_doctor.py.
+READ = {
+    "code.unread-resume", "code.weights-only", "data.outside", "environment.processor",
+    "code.left-out", "data.many", "data.node",
+}  # fmt: skip
+
+
+def test_every_finding_has_a_fault_in_the_table_or_a_reason():
+    room = Path(check_imports.__file__).parent
+    sources = [*room.glob("*.py"), room.parent / "journeys" / "doctor.py"]
+    ids = re.compile(r'Finding\(\s*"((?:code|data|environment|cluster)\.[a-z0-9-]+)"')
+    known = {name for file in sources for name in ids.findall(file.read_text())}
+
+    assert known - {wanted for wanted, _ in FAULTS.values()} - ASKED - READ == set()
 
 
 def test_data_that_is_there_and_given_to_the_program_is_not_downloaded(tmp_path):

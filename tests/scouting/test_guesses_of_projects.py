@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -335,3 +336,35 @@ def test_what_lightning_saves_of_a_modules_arguments_can_be_loaded(tmp_path):
 
     assert found.jobs == 3
     assert dict(found.variables) == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("    pip install tqdm numpy>=1.20\n", "tqdm 'numpy>=1.20'"),
+        ("run `pip install torch --index-url https://x.org/cu118` first\npip3 install -U six\n",
+         "torch six"),
+        ("pip install -r requirements/dev.txt\npip install -e .\n", ""),
+        ("Type pip install foo to get it, then pip install .\n", ""),
+        ("pip install git+https://x.org/y.git\n", ""),
+    ],
+)  # fmt: skip
+def test_packages_that_only_a_readme_names_are_told_with_a_command_that_lists_them(
+    text, names, tmp_path
+):
+    (tmp_path / "train.py").write_text("for epoch in range(3):\n    print(epoch)\n")
+    (tmp_path / "README.md").write_text(f"# Rings\n{text}")
+
+    told = [each for each in scout(tmp_path).warnings if "requirements.txt" in each]
+
+    if not names:
+        assert told == []
+        return
+    (warning,) = told
+    assert warning.startswith("README.md, line 2 installs packages")
+    (command,) = re.findall(r"`(printf .*)`", warning)
+    assert command == f"printf '%s\\n' {names} > requirements.txt"
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    found = scout(tmp_path)
+    assert found.packages.file == "requirements.txt"
+    assert not any("requirements.txt" in each for each in found.warnings)

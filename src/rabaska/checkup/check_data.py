@@ -5,7 +5,7 @@ import posixpath
 from collections.abc import Iterator
 
 from rabaska.checkup.finding import Finding
-from rabaska.checkup.subject import Subject, leave_out
+from rabaska.checkup.subject import Subject, leave_out, own_line
 from rabaska.domain.amounts import say_count, say_size
 from rabaska.domain.clusters import NodeDisk
 from rabaska.domain.projects import Dataset
@@ -96,7 +96,8 @@ def _many_files(dataset: Dataset, contents: Contents) -> Iterator[Finding]:
             f"dataset {dataset.name} has {say_count(contents.files, 'file')}",
             _key(dataset),
             "unpacking so many on the node slows the start of every job",
-            'set `as = "shards"` and read them with `rabaska.training.PackedDataset`',
+            f'write `as = "shards"` under [data.{dataset.name}], and read them with '
+            "`rabaska.training.PackedDataset`",
             serious=False,
         )
 
@@ -120,7 +121,8 @@ def _too_large(dataset: Dataset, contents: Contents, subject: Subject) -> Iterat
             f"dataset {dataset.name} ({say_size(contents.size)}) is too large for a node",
             _key(dataset),
             f"the nodes' own space is {say_size(room)}, shared with other jobs",
-            'set `as = "shards"`: shards are read in place when there is no room',
+            f"write {own_line(subject, f'data.{dataset.name}', 'as', 'shards')}: shards are read "
+            "in place when there is no room",
             serious=False,
         )
 

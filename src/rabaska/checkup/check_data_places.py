@@ -193,7 +193,7 @@ def _not_downloaded(dataset: Dataset, cluster: Cluster) -> Finding:
         f"dataset {dataset.name} cannot be used in place on {cluster.name}",
         f"[data.{dataset.name}]",
         f"nothing is downloaded on {cluster.name}, so this computer sends a pack",
-        'write `as = "files"` or `as = "shards"`',
+        f'write `as = "files"` under [data.{dataset.name}], or `as = "shards"`',
     )
 
 

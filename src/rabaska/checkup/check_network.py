@@ -2,6 +2,7 @@
 
 import ast
 import os
+import posixpath
 import re
 from collections.abc import Iterator
 
@@ -92,6 +93,8 @@ def _is_given_data(call: ast.Call, subject: Subject) -> bool:
     root = argument(call, "root", 0)
     used = {node.attr for node in ast.walk(root) if isinstance(node, ast.Attribute)} if root else ()
     words = subject.project.command
+    if any("RABASKA_DATA" in word for word in words) and _holds_data(text(root), subject):
+        return True  # it is linked to its place
     given = {option.name for option in subject.script.options} if subject.script else set()
     return any(
         word.lstrip("-").partition("=")[0].replace("-", "_") == name
@@ -99,6 +102,12 @@ def _is_given_data(call: ast.Call, subject: Subject) -> bool:
         for name in given & {*used}
         for word, following in zip(words, (*words[1:], ""), strict=True)
     )
+
+
+def _holds_data(folder: str, subject: Subject) -> bool:
+    place = subject.project.folder / posixpath.normpath(folder)
+    paths = [path for dataset in subject.project.datasets for path in dataset.paths]
+    return bool(folder) and any(path.is_relative_to(place) for path in paths)
 
 
 def _instead(call: ast.Call) -> str:

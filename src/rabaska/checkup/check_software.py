@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rabaska.checkup.finding import Finding
 from rabaska.checkup.pinned_packages import plain_name, read
-from rabaska.checkup.subject import Subject, virtualenv_advice
+from rabaska.checkup.subject import Subject, own_line, virtualenv_advice
 from rabaska.domain import untrusted
 from rabaska.domain.amounts import say_count
 from rabaska.domain.gpus import parsed
@@ -129,6 +129,8 @@ def many_files(subject: Subject, output: str) -> Iterator[Finding]:
             f"the environment there has {say_count(count, 'file')}",
             "[environment] path",
             "every job reads them from shared storage, and they count against your quota",
-            'write `kind = "packed"`: one file, unpacked on the node\'s own disk',
+            "pack it into one file, as `conda-pack` and `venv-pack` do, and write "
+            f"{own_line(subject, 'environment', 'kind', 'packed')} with its `path`: it is unpacked "
+            "on the node's own disk",
             serious=False,
         )

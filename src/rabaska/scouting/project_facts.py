@@ -1,6 +1,7 @@
 """Everything that a project's files say about it: the values for rabaska.toml."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +132,8 @@ class _Scouting:
         needs = requirements.find(self.project)
         if needs:
             self._guess("packages", needs.file, f"{needs.file} exists")
+        else:
+            self._warn_of_packages_in_readme()
         self.warnings += _unread(self.read)
         variables = self._variables() if judged.jobs > 1 else ()
         return Findings(
@@ -177,6 +180,15 @@ class _Scouting:
             )
         if not self.survey.complete:
             self.warnings.append("the project has so many files that some were not read")
+
+    def _warn_of_packages_in_readme(self) -> None:
+        names, place = requirements.in_readme(self.project)
+        if names:
+            words = " ".join(map(shlex.quote, names))
+            self.warnings.append(
+                f"{place} installs packages, and a cluster reads them from a file: "
+                f"`printf '%s\\n' {words} > requirements.txt` writes it"
+            )
 
     def _data(self) -> tuple[DataUse, ...]:
         taken = [role.option for role in self.roles if role.what == DATA]
