@@ -1,7 +1,6 @@
 """Everything that a project's files say about it: the values for rabaska.toml."""
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +132,7 @@ class _Scouting:
         if needs:
             self._guess("packages", needs.file, f"{needs.file} exists")
         else:
-            self._warn_of_packages_in_readme()
+            self.warnings += requirements.readme_advice(self.project)
         self.warnings += _unread(self.read)
         variables = self._variables() if judged.jobs > 1 else ()
         return Findings(
@@ -180,15 +179,6 @@ class _Scouting:
             )
         if not self.survey.complete:
             self.warnings.append("the project has so many files that some were not read")
-
-    def _warn_of_packages_in_readme(self) -> None:
-        names, place = requirements.in_readme(self.project)
-        if names:
-            words = " ".join(map(shlex.quote, names))
-            self.warnings.append(
-                f"{place} installs packages, and a cluster reads them from a file: "
-                f"`printf '%s\\n' {words} > requirements.txt` writes it"
-            )
 
     def _data(self) -> tuple[DataUse, ...]:
         taken = [role.option for role in self.roles if role.what == DATA]

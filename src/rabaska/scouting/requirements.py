@@ -57,7 +57,18 @@ def _declares_dependencies(path: Path) -> bool:
     return any(isinstance(table, dict) and "dependencies" in table for table in (declared, poetry))
 
 
-def in_readme(project: Path) -> tuple[tuple[str, ...], SourceLine | None]:
+def readme_advice(project: Path) -> list[str]:
+    """What to do with packages that only a README names."""
+    names, place = _in_readme(project)
+    words = " ".join(map(shlex.quote, names))
+    advice = (
+        f"{place} installs packages, and a cluster reads them from a file: "
+        f"`printf '%s\\n' {words} > requirements.txt` writes it"
+    )
+    return [advice] if names else []
+
+
+def _in_readme(project: Path) -> tuple[tuple[str, ...], SourceLine | None]:
     """The packages that a README's text tells to install by pip, and the first such line."""
     names: dict[str, None] = {}
     place = None
