@@ -89,7 +89,7 @@ def _given_path(
         if "{" in word or posixpath.isabs(word) or not word:
             continue
         path = project.folder / posixpath.normpath(word)
-        if not path.is_relative_to(folder) or not path.exists():
+        if not path.is_relative_to(folder) or not os.path.exists(path):  # noqa: PTH110 - no error
             continue
         below = path.relative_to(folder).as_posix()
         meant = placeholder if below == "." else f"{placeholder}/{below}"
