@@ -257,6 +257,20 @@ def test_only_the_first_rank_writes(tmp_path):
     assert not path.exists()
 
 
+def test_a_save_says_that_it_begins_unless_the_last_one_was_quick(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    watcher = Watcher({"RABASKA_METRICS": str(path)})
+    watcher.count.steps = 3
+
+    for seconds in (0.01, 0.01, 2.0, 2.0, 0.01):
+        watcher.save_begins()
+        watcher.saved(seconds)
+
+    told = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line.get("save", "over") for line in told] == ["begins", "over"] * 3
+    assert [line.get("saving") for line in told] == [None, 0.01, 2.02, 4.02, 4.02, 4.03]
+
+
 def dump(content, path):
     with open(path, "wb") as stream:
         pickle.dump(content, stream)

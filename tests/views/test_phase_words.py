@@ -127,3 +127,18 @@ def test_a_script_reads_the_same_numbers():
 
     assert used is not None
     assert (used.gpu_hours, used.core_hours, used.memory) == (2.0, 4.0, 5 * GB)
+
+
+def test_a_place_in_the_line_and_restarts_come_from_the_queue():
+    waits = JobStatus(JobState.QUEUED, reason="Priority", starts="@5000", place=3, again=2)
+    found = read_phases.waiting({}, {"7": waits}, 3600)
+
+    assert found == Waiting("Priority", None, 5000.0, 3)
+    assert read_phases.restarts({}, {"7": waits}) == ("it did not say why",) * 2
+    assert read_phases.restarts({"restarts": ["its node failed"]}, {"7": waits}) == (
+        "its node failed",
+    )
+    told = replace(QUEUED, waiting=found, restarts=read_phases.restarts({}, {"7": waits}))
+    said = [remark.text for remark in phases.remarks(told)]
+    assert said[0].startswith("in the queue; place 3 in the line; other jobs come first")
+    assert said[1].startswith("its scheduler started this job again 2 times; the last time, it did")

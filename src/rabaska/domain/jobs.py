@@ -122,7 +122,10 @@ class JobStatus:
     exit_code: int | None = None
     # Its name first, then its mark where it has one; nothing where the cluster does not tell.
     carries: tuple[str, ...] = ()
-    starts: str = ""  # when it started or should, by the clock of the cluster: ISO 8601
+    # When it started or should: ISO 8601 by the cluster's clock, or `@` and seconds since 1970.
+    starts: str = ""
+    place: int | None = None  # in the line, 1 is next; None where the cluster does not tell
+    again: int = 0  # how often its scheduler ended it and queued it again
     used: UsedResources | None = None  # of a job that is over, as its scheduler counted
 
     def is_anothers(self, ours: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ computer, or on a workstation at the other end of ssh.
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rabaska.domain.jobs import (
     Capabilities,
@@ -33,6 +33,7 @@ _STATES = {
 }
 
 # here|<job>_<element>|STATE|exit|reason|started|ended|name|.   (`elements.line_of` on the node)
+_TURN = "waits for its turn"
 _LINE = re.compile(
     r"here\|(?P<id>\d+(?:_\d+)?)\|(?P<state>[^|]+)\|(?P<exit>\d*)\|(?P<reason>[^|]*)"
     r"\|(?P<started>[\d.]*)\|(?P<ended>[\d.]*)\|(?P<name>[^|]*)\|\.",
@@ -111,7 +112,14 @@ class Local:
 
     def read_status(self, output: str) -> Mapping[str, JobStatus]:
         lines = (_LINE.fullmatch(line.strip()) for line in output.split("\n"))
-        return {found["id"]: _status(found) for found in lines if found}
+        found = {line["id"]: _status(line) for line in lines if line}
+        turns = sorted({_number(key) for key, each in found.items() if each.reason == _TURN})
+        return {
+            key: replace(each, place=turns.index(_number(key)) + 1)
+            if each.reason == _TURN
+            else each
+            for key, each in found.items()
+        }
 
     def history_command(self, jobs: Sequence[JobId]) -> list[str]:
         return []  # status remembers every job
@@ -150,6 +158,10 @@ def _status(found: re.Match[str]) -> JobStatus:
         exit_code=int(found["exit"]) if found["exit"] else None,
         carries=tuple(filter(None, [_unescaped(found["name"])])),
     )
+
+
+def _number(element: str) -> int:
+    return int(element.partition("_")[0])
 
 
 def _unescaped(text: str) -> str:

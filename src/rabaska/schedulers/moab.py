@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 
@@ -65,12 +65,20 @@ _CALLED = (
     'told=$(showq --xml -w "user=${USER:-$(id -un)}") || exit; printf "%s" "$told" | tr "<" "\\n"'
     ' | sed -n "/ JobName=\\"$0\\"/s/.* JobID=\\"\\([^\\"]*\\)\\".*/\\1/p"'
 )
-# Two answers: what waits or runs, and what is over; an old Moab may refuse the second.
+# What waits or runs; what is over, which an old Moab may refuse; when the next ones might start.
 _SHOWQ = """\
 who=${USER:-$(id -un)}
-showq --xml -w "user=$who" || exit
-showq -c --xml -w "user=$who" 2>/dev/null || true
+told=$(showq --xml -w "user=$who") || exit
+printf "%s\\n" "$told"
+showq -c --xml -w "user=$who" 2>/dev/null
+id='/ State="Idle"/s/.* JobID="\\([^"]*\\)".*/\\1/p'
+for job in $(printf "%s" "$told" | tr "<" "\\n" | sed -n "$id" | head -n 3); do
+    echo "asked for $job at $(date +%s)"
+    timeout 5 showstart "$job" 2>/dev/null
+done
+true
 """
+_ASKED = re.compile(rf"^asked for ({_ID} at \d+)[ \t\r]*$", re.MULTILINE | re.ASCII)
 _CHECKJOB = 'for job; do checkjob "$job" 2>/dev/null; echo; done; true'
 
 
@@ -152,6 +160,9 @@ class Moab:
                 key = JobId(job["JobID"].rstrip("*+-_")).key
                 status = _status(job["State"], job.get("CompletionCode", ""), _why(job))
                 found[key] = replace(status, carries=tuple(filter(None, [job.get("JobName")])))
+        for key, starts in _expected(output):
+            if key in found:
+                found[key] = replace(found[key], starts=starts)
         return found
 
     def history_command(self, jobs: Sequence[JobId]) -> list[str]:
@@ -185,6 +196,15 @@ class Moab:
             local_space="${TMPDIR:-}",
             spooled=True,
         )
+
+
+def _expected(output: str) -> Iterator[tuple[str, str]]:
+    """When jobs that wait might start. The date is told without its year, so not used."""
+    for asked, text in family.parts(output, _ASKED):
+        job, _, now = asked.partition(" at ")
+        guess = _START.search(text)
+        if guess and (wait := family.seconds(guess[1])):
+            yield JobId(job).key, f"@{int(now) + wait}"
 
 
 def _why(job: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from rabaska.domain.jobs import (
     Capabilities,
@@ -118,7 +119,9 @@ class Pbs:
         told = family.told_in_full(output)
         found = ((JobId(name).key, job, _status(job)) for name, job in told)
         return {
-            key: replace(status, carries=family.named(job)) for key, job, status in found if status
+            key: replace(status, carries=family.named(job), starts=_starts(job, status))
+            for key, job, status in found
+            if status
         }
 
     def history_command(self, jobs: Sequence[JobId]) -> list[str]:
@@ -182,7 +185,18 @@ def _status(job: Mapping[str, str]) -> JobStatus | None:
         return _held(job)
     if letter in _SUSPENDED:
         comment = "its scheduler suspended it, and will let it go on"
-    return JobStatus(_STATES.get(letter, JobState.UNKNOWN), letter, comment) if letter else None
+    state = _STATES.get(letter, JobState.UNKNOWN)
+    again = family.again(state, job.get("run_count", ""))
+    return JobStatus(state, letter, comment, again=again) if letter else None
+
+
+def _starts(job: Mapping[str, str], status: JobStatus) -> str:
+    """When it began, or when PBS expects it to: `Tue Feb 14 02:10:01 2023`."""
+    told = job.get("estimated.start_time" if status.state is JobState.QUEUED else "stime", "")
+    try:
+        return datetime.strptime(" ".join(told.split()), "%a %b %d %H:%M:%S %Y").isoformat()
+    except ValueError:
+        return ""
 
 
 def _held(job: Mapping[str, str]) -> JobStatus | None:

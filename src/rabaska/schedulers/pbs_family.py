@@ -113,14 +113,14 @@ def read_queue(said: str) -> TrialAnswer:
     if told.get("enabled") == "False":
         return TrialAnswer(refusal="the queue takes no jobs: enabled = False")
     most, asked = told.get("resources_max.walltime", ""), told.get("asked.walltime", "")
-    if _seconds(most) and _seconds(most) < _seconds(asked):
+    if seconds(most) and seconds(most) < seconds(asked):
         return TrialAnswer(refusal=f"the queue allows {most} and the job asks for {asked}")
     if told.get("started") == "False":
         return TrialAnswer(refusal="the queue starts no jobs: started = False")
     return TrialAnswer()
 
 
-def _seconds(duration: str) -> int:
+def seconds(duration: str) -> int:
     """Of `HH:MM:SS`, or fewer of its parts; 0 for anything else."""
     if not re.fullmatch(r"\d{1,9}(:\d{1,2}){0,3}", duration, re.ASCII):
         return 0
@@ -163,6 +163,13 @@ def unfinished(
     if letter == "H" and depends:
         return JobStatus(JobState.QUEUED, letter, comment or f"waits: {depends}")
     return JobStatus(states.get(letter, JobState.UNKNOWN), letter, comment)
+
+
+def again(state: JobState, begun: str) -> int:
+    """How often a job was queued again, by how often it began."""
+    if not re.fullmatch(r"\d{1,6}", begun, re.ASCII):
+        return 0
+    return max(0, int(begun) - (state not in (JobState.QUEUED, JobState.HELD)))
 
 
 def ending(code: int, *, walltime: int) -> JobState:

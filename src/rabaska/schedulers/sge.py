@@ -44,9 +44,8 @@ _LINE = re.compile(r"^(\w+)[ \t]+(.*?)[ \t\r]*$", re.MULTILINE)
 
 _CAN_RUN = re.compile(r"verification: found (suitable|possible)")
 
-_QSTAT = 'qstat -xml -u "${USER:-$(id -un)}"'
 _CALLED = (
-    f"told=$({_QSTAT}) || exit; "
+    f"told=$({sge_queues.QSTAT}) || exit; "
     """printf '%s\n' "$told" | awk -F '[<>]' -v name="$0" """
     """'$2 == "JB_job_number" {job = $3} $2 == "JB_name" && $3 == name {print job}'"""
 )
@@ -159,16 +158,25 @@ class Sge:
 
     def status_command(self, jobs: Sequence[JobId]) -> list[str]:
         """All jobs of the user: of those asked for alone, qstat would not tell the state."""
-        return ["sh", "-c", _QSTAT, "qstat", *map(str, jobs)]
+        return ["sh", "-c", sge_queues.STATUS, "qstat", *map(str, jobs)]
 
     def read_status(self, output: str) -> Mapping[str, JobStatus]:
         found: dict[str, JobStatus] = {}
+        line = sge_queues.line(output)
         for text in _JOB.findall(output):
             job = {name: unescape(value).strip() for name, value in _XML_FIELD.findall(text)}
             number, state = job.get("JB_job_number", ""), job.get("state", "")
             if number.isdecimal() and state:
                 name = tuple(filter(None, [job.get("JB_name")]))
-                status = JobStatus(_state(state), state, _reason(state), carries=name)
+                status = JobStatus(
+                    _state(state),
+                    state,
+                    _reason(state),
+                    carries=name,
+                    starts=job.get("JAT_start_time", ""),
+                    place=line.get(number) if state == "qw" else None,
+                    again=int("R" in state),  # it does not say how often
+                )
                 found.update((key, status) for key in _keys(number, job.get("tasks", "")))
         return found
 

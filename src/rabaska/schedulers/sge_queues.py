@@ -1,4 +1,4 @@
-"""What `qconf` and `qhost` say of Grid Engine's queues and hosts."""
+"""What `qconf`, `qhost` and `qstat` say of Grid Engine's queues, hosts and those who wait."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,6 +14,17 @@ QUESTIONS = {
     'qconf -sel | while read -r each; do qconf -se "$each" && echo; done',
 }
 
+QSTAT = 'qstat -xml -u "${USER:-$(id -un)}"'
+# Everybody's jobs that wait, in their order, are asked for if one of the user's waits.
+STATUS = (
+    f"told=$({QSTAT}) || exit; "
+    """printf '%s\n' "$told"; """
+    """case $told in *'<state>qw<'*) qstat -s p -u '*' """
+    """| awk '$5 == "qw" {print "next " $1}';; esac"""
+    "; true"
+)
+_NEXT = re.compile(r"^next (\d+)$", re.MULTILINE | re.ASCII)
+
 _HOST = re.compile(r"<host name='([^']+)'>(.*?)</host>", re.DOTALL)
 _VALUE = re.compile(r"<hostvalue name='(\w+)'>([^<]*)</hostvalue>")
 _QUEUE = re.compile(r"<queue name='([^']+)'>(.*?)</queue>", re.DOTALL)
@@ -21,6 +32,12 @@ _OF_QUEUE = re.compile(r"name='(\w+)'>([^<]*)<")
 # Counted resources that sites define for cards; Grid Engine has none of its own.
 _GPUS = re.compile(r"(?:^|,)(?:gpu|gpus|ngpus|gpu_card|cuda)=(\d{1,4})", re.IGNORECASE)
 _SIZES = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def line(output: str) -> dict[str, int]:
+    """The place in the line of each job that waits, by its number."""
+    jobs = dict.fromkeys(_NEXT.findall(output))
+    return {job: place for place, job in enumerate(jobs, 1)}
 
 
 def partitions(queues: str, hosts: str) -> tuple[Partition, ...]:

@@ -202,7 +202,8 @@ def _status(job: Mapping[str, str]) -> JobStatus:
         return _ended(job, comment)
     if letter == "H":
         return _held(job)
-    return family.unfinished(letter, comment, "")
+    status = family.unfinished(letter, comment, "")
+    return replace(status, again=family.again(status.state, job.get("start_count", "")))
 
 
 def _held(job: Mapping[str, str]) -> JobStatus:

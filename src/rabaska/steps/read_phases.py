@@ -1,6 +1,7 @@
 """What a run is doing now, from its own records and from its jobs in the queue."""
 
 import calendar
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import fields
@@ -13,6 +14,7 @@ from rabaska.records.caches import Report
 
 Queue = Mapping[str, JobStatus]
 
+_NOT_TOLD = "it did not say why"
 _WAITS = (JobState.QUEUED, JobState.HELD)
 
 
@@ -22,7 +24,15 @@ def waiting(report: Report, queue: Queue | None, offset: int) -> Waiting | None:
     first = next((one for one in statuses if one.state in _WAITS), None)
     if first is None or any(one.state is JobState.RUNNING for one in statuses):
         return None
-    return Waiting(first.reason, _queued_since(report), moment(first.starts, offset))
+    starts = moment(first.starts, offset)
+    return Waiting(first.reason, _queued_since(report), starts, first.place)
+
+
+def restarts(report: Report, queue: Queue | None) -> tuple[str, ...]:
+    """Why the scheduler queued the newest job again, each time; it may count and not say why."""
+    told = tuple(report.get("restarts", ()))
+    counted = max((one.again for one in (queue or {}).values() if not one.state.over), default=0)
+    return told or (_NOT_TOLD,) * counted
 
 
 def _queued_since(report: Report) -> float | None:
@@ -68,7 +78,9 @@ def memory_asked(report: Report) -> int:
 
 
 def moment(text: str, offset: int) -> float | None:
-    """Seconds since 1970; `text` is local time of a cluster that is `offset` seconds east."""
+    """Seconds since 1970; `text` is local time of a cluster `offset` seconds east, or `@…`."""
+    if re.fullmatch(r"@\d{1,12}", text, re.ASCII):
+        return float(text[1:])
     try:
         return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%S")) - offset
     except ValueError:

@@ -153,7 +153,7 @@ def _read_run(
         walltime=timedelta(seconds=report.get("walltime") or 0),
         jobs=tuple(_job(each, queue, now, stands.state) for each in report.get("jobs", [])),
         data=tuple(one for each in report.get("data", ()) if (one := _noun(Staged, each))),
-        restarts=tuple(report.get("restarts", ())),
+        restarts=read_phases.restarts(report, queue),
         checkpoint=Checkpoint(**found) if found else None,
         metrics=report.get("metrics", {}),
         speed=_noun(Speed, report.get("speed")),

@@ -187,3 +187,42 @@ def test_a_folder_that_is_watched_tells_of_an_event_within_two_seconds(
         assert watching.stdout.readline() == "changed\n"
         assert time.monotonic() - began < 2
         watching.terminate()
+
+
+def metrics_line(run: RunFolder, **told: object) -> None:
+    with open(run.metrics, "a", encoding="utf-8") as stream:
+        line = {"job": 1, "pid": 7, "time": 50.0, "began": 1.0, "steps": 3, "batches": 3}
+        stream.write(json.dumps(dict(line, **told)) + "\n")
+
+
+def test_a_program_that_writes_a_checkpoint_is_saving_until_its_next_line(run: RunFolder) -> None:
+    PhaseLog(run, 1).enter(phases.TRAINING)
+    metrics_line(run)
+    assert (phases.now(run, 1) or {})["phase"] == phases.TRAINING
+
+    metrics_line(run, time=60.0, save="begins")
+    told = phases.now(run, 1) or {}
+    assert (told["phase"], told["since"]) == (phases.SAVING, 60.0)
+
+    metrics_line(run, time=70.0, saves=1, saving=10.0)
+    assert (phases.now(run, 1) or {})["phase"] == phases.TRAINING
+
+
+def test_a_job_that_is_over_is_not_saving_though_it_was_killed_in_a_save(run: RunFolder) -> None:
+    log = PhaseLog(run, 1)
+    log.enter(phases.TRAINING)
+    metrics_line(run, save="begins")
+    log.end()
+
+    assert (phases.now(run, 1) or {})["phase"] == ""
+
+
+def test_the_time_of_saves_is_told_apart_from_that_of_training(run: RunFolder) -> None:
+    log = PhaseLog(run, 1)
+    log.spent(phases.TRAINING, 100.0)
+
+    log.of_these(phases.TRAINING, phases.SAVING, 30.0)
+    log.end()
+
+    told = phases.read(run, 1) or {}
+    assert told["spent"] == {phases.TRAINING: 70.0, phases.SAVING: 30.0}

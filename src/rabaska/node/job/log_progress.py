@@ -132,6 +132,12 @@ class LogProgress:
         return begun is not None and jobs.progressed(begun.checkpoint_seen, found)
 
 
+def count_saving(work: Work) -> None:
+    """What the program spent on saves while it trained."""
+    seconds = metrics.saving_seconds(metrics.tail(work.run, work.job))
+    work.phases.of_these(phases.TRAINING, phases.SAVING, seconds)
+
+
 def _pause(lasted: float) -> float:
     return min(LATEST, max(SOONEST, lasted * _SHARE))
 

@@ -113,6 +113,7 @@ def watch_program(
     end = finish.despite_bugs(end, with_used, used, end)
     until = stops.ends(end.stop)
     work.phases.enter(phases.KEEPING)
+    finish.despite_bugs(None, log_progress.count_saving, work)
     finish.despite_bugs(None, end_left_processes, work, process, end)
     return keep_results.keep_results(work, code, before, lambda: clock() < until, end)
 

@@ -52,7 +52,7 @@ def _job(run: RunFolder, number: int, alive: Optional[bool]) -> Json:
         told[name] = getattr(begun, name, None)
     for name in ("ended", "how", "reason", "exit_code", "signal"):
         told[name] = getattr(ended, name, None)
-    told["phase"] = phases.read(run, number)
+    told["phase"] = phases.now(run, number)
     told["used"] = getattr(ended, "used", None)
     if ended is None:
         told["how"] = chain_rule.LOST if alive is False else chain_rule.RUNNING

@@ -4,7 +4,8 @@ A watched program tells it itself, all numbers since the job began (`rabaska.tra
 
     {"job", "time", "began", "steps", "batches", "epochs", "batch", "length", "waiting", …}
 
-`each` are the seconds for a batch, all that comes between batches included.
+`each` are the seconds for a batch, all that comes between batches included. A line with
+`"save": "begins"` holds until the next one.
 
 For others the agent notes what they print, and since when:
 
@@ -53,6 +54,19 @@ def watched(lines: List[Json]) -> List[Json]:
     """The lines that the newest process of the program wrote itself."""
     own = [line for line in lines if "steps" in line]
     return [line for line in own if line.get("pid") == own[-1].get("pid")]
+
+
+def saving_since(lines: List[Json]) -> Optional[float]:
+    """When the save began that the program is busy with; None when it is not."""
+    own = watched(lines)
+    return own[-1]["time"] if own and own[-1].get("save") == "begins" else None
+
+
+def saving_seconds(lines: List[Json]) -> float:
+    """What all saves took so far."""
+    own = watched(lines)
+    seconds = own[-1].get("saving", 0.0) if own else 0.0
+    return float(seconds) if isinstance(seconds, (int, float)) else 0.0
 
 
 def off(lines: List[Json]) -> str:

@@ -4,7 +4,7 @@ BUILDING = "building the environment"
 STAGING = "staging"
 LOADING = "loading"  # the program started and has told of no step yet
 TRAINING = "training"
-SAVING = "saving"  # it was asked to stop, and saves
+SAVING = "saving"  # it writes a checkpoint, or was asked to stop
 KEEPING = "keeping results"
 
 ORDER = (BUILDING, STAGING, LOADING, TRAINING, SAVING, KEEPING)

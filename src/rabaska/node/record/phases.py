@@ -13,7 +13,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from .. import files, processes
-from . import field_types, jobs, scheduler_output
+from . import field_types, jobs, metrics, scheduler_output
 from .phase_names import BUILDING, KEEPING, LOADING, SAVING, STAGING, TRAINING
 from .run_folder import RunFolder
 
@@ -79,6 +79,14 @@ class PhaseLog:
             rate = done / max(now - self._start, 0.001)
             self._write({"what": what, "done": done, "total": total, "rate": round(rate, 1)})
 
+    def of_these(self, phase: str, part: str, seconds: float) -> None:
+        """So much of the time of a phase that is over was spent on another one."""
+        with self._lock:
+            seconds = min(seconds, self._spent.get(phase, 0.0))
+            if seconds > 0:
+                self._spent[phase] -= seconds
+                self.spent(part, seconds)
+
     def end(self) -> None:
         """After the last phase; what each took stays."""
         with self._lock:
@@ -129,6 +137,16 @@ def read(run: RunFolder, job: int) -> Optional[files.Json]:
         name: seconds for name, seconds in spent.items() if field_types.numbers([seconds])
     }
     return told if "phase" in told else None
+
+
+def now(run: RunFolder, job: int) -> Optional[files.Json]:
+    """As `read`; a program that trains, and saves just now, is saving."""
+    told = read(run, job)
+    if told is not None and told["phase"] in (LOADING, TRAINING):
+        since = metrics.saving_since(metrics.tail(run, job))
+        if since is not None:
+            return dict(told, phase=SAVING, since=since)
+    return told
 
 
 def starting(run: RunFolder) -> Optional[files.Json]:

@@ -185,6 +185,11 @@ class Lines:
         if count.steps:
             self.append(count.line(time.time()))
 
+    def save_begins(self, count: Count) -> None:
+        """The next line says that it is over."""
+        if count.steps:
+            self.append(dict(count.line(time.time()), save="begins"))
+
     def append(self, told: Dict[str, Any]) -> None:
         if not self._path or rank(self._environment):
             return

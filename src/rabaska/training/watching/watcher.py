@@ -10,6 +10,7 @@ from rabaska.training.watching.counting import Count
 
 from .counting import Lines
 
+_SLOW = 1.0  # seconds
 _MOST = 10_000  # lines of one process; a program that saves more often is known by its names
 
 
@@ -78,6 +79,7 @@ class Watcher:
         self.hook: Any = None  # on the optimizers, as long as nothing is compiled
         self._lines = Lines(environment)
         self._files = SavedFiles(environment)
+        self._slow = True  # as the last save was; nobody knows how the first one is
         os.register_at_fork(after_in_child=self.count.begin)
         atexit.register(self.tell)
 
@@ -104,9 +106,17 @@ class Watcher:
         except Exception:
             return
 
+    def save_begins(self) -> None:
+        """Say so, unless the last one was quick: nobody would see it."""
+        if self._slow:
+            self.safely(self._lines.save_begins, self.count)
+
     def saved(self, seconds: float, path: Any = None) -> None:
         """A save is over; `path` is where, if it may be the state of the training."""
         self.safely(self.count.save, seconds)
+        if self._slow:
+            self.tell()
+        self._slow = seconds >= _SLOW
         if path is not None:
             self.safely(self._files.note, path, self.count.steps)
 

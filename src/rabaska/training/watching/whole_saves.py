@@ -21,9 +21,17 @@ _PER_SECOND = 1.0  # small files that are saved steadily
 
 Save = Callable[..., Any]
 Told = Callable[[float, Any], None]  # seconds that a save took, and where to; None: it failed
+Begins = Callable[[], None]
 
 
-def whole(save: Save, place: int, keyword: str, told: Told, endings: Sequence[str] = ()) -> Save:
+def whole(
+    save: Save,
+    place: int,
+    keyword: str,
+    told: Told,
+    endings: Sequence[str] = (),
+    begins: Begins = lambda: None,
+) -> Save:
     """`save`, whose path is its argument `keyword`, or the one in that `place`."""
     sparing = Sparing()
 
@@ -31,6 +39,7 @@ def whole(save: Save, place: int, keyword: str, told: Told, endings: Sequence[st
     def saved(*given: Any, **named: Any) -> Any:
         began, written = time.perf_counter(), None
         path = named.get(keyword) if keyword in named or len(given) <= place else given[place]
+        begins()
         room = _room(path, tuple(endings))
         try:
             if room is None:
@@ -183,7 +192,8 @@ def _make_whole(
     owner: Any, name: str, place: int, keyword: str, watcher: Watcher, *endings: str
 ) -> None:
     if hasattr(owner, name):
-        save = whole(getattr(owner, name), place, keyword, watcher.saved, endings)
+        save = getattr(owner, name)
+        save = whole(save, place, keyword, watcher.saved, endings, watcher.save_begins)
         setattr(owner, name, save)
 
 
@@ -195,7 +205,14 @@ def _numpy(module: Any, watcher: Watcher) -> None:
     for name in ("save", "savez", "savez_compressed"):
         if hasattr(module, name):
             # Data, for all that can be told; a state in this format is known by its name.
-            save = whole(getattr(module, name), 0, "file", lambda took, _: watcher.saved(took))
+            save = getattr(module, name)
+            save = whole(
+                save,
+                0,
+                "file",
+                lambda took, _: watcher.saved(took),
+                begins=watcher.save_begins,
+            )
             setattr(module, name, save)
 
 
