@@ -10,6 +10,9 @@ from rabaska.settings.profiles import load_cluster
 RUNS = [
     ("torch", "1.2.0", "", "k40", True),
     ("torch", "1.13.1", "", "k40", False),
+    ("torch", "1.13.1", "cu117", "k40", False),
+    ("torch", "1.13.1", "cu117", "k80", True),
+    ("torch", "1.2.0", "cu92", "k40", True),
     ("torch", "1.13.1", "", "k80", True),
     ("torch", "2.5.1", "", "v100", True),
     ("torch", "2.5.1", "", "h100", True),

@@ -165,3 +165,10 @@ def test_every_state_of_slurm_is_a_state_of_ours(state):
 
 def test_a_job_that_got_sigstop_is_not_said_to_be_ending():
     assert slurm_queues.status_of("STOPPED", "").state is JobState.SUSPENDED
+
+
+@pytest.mark.parametrize("state", ["PD", "R", "CG", "qw", "hqw", "*Q", "H", "TO"])
+def test_the_letters_of_the_queues_lists_are_told_in_words(state):
+    found = reason_for(state)
+    assert found is not None
+    assert found.ordinary

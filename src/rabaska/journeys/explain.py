@@ -63,7 +63,7 @@ def explain_text(text: str, *, stage: str | None = None, scheduler: str = "") ->
 def _waiting(text: str) -> tuple[KnownFailure, ...]:
     """A single word is often what a queue gives as the reason of a job that waits."""
     word = text.strip().strip("()")
-    reason = reason_for(word) if re.fullmatch(r"\w+", word) else None
+    reason = reason_for(word) if re.fullmatch(r"\*?\w+", word) else None
     if reason is None:
         return ()
     meaning = f"The job will never start. {reason.meaning}" if reason.never else reason.meaning

@@ -1,5 +1,6 @@
 """What is known of GPUs and of the builds of frameworks: facts in gpus.toml."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -8,6 +9,10 @@ from typing import Any
 
 from rabaska.domain.amounts import size
 from rabaska.domain.gpus import Build, Gpu, Version, parsed
+
+
+# Builds for these were made beside the default one, with code for the same old GPUs.
+_SAME_CODE = r"cu(9|10|11)\d"
 
 
 @cache
@@ -23,6 +28,8 @@ def builds() -> tuple[Build, ...]:
 def build_of(framework: str, version: Version, cuda: str = "") -> Build | None:
     """The build that was pinned; None when nothing is known of it, which is no bad sign."""
     fitting = [build for build in builds() if build.is_meant(framework, version, cuda)]
+    if not fitting and re.fullmatch(_SAME_CODE, cuda) and version < (2, 1):
+        fitting = [build for build in builds() if build.is_meant(framework, version, "")]
     return fitting[-1] if fitting else None
 
 
