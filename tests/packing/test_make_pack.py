@@ -239,7 +239,7 @@ def test_links_inside_the_dataset_stay_links(source, store, tmp_path):
 def test_on_lustre_large_shards_are_spread_and_it_is_said(source, store, tmp_path, monkeypatch):
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name, script in (("stat", "echo lustre"), ("lfs", f'echo "$@" > {tools}/asked')):
+    for name, script in (("stat", "echo lustre"), ("lfs", f'echo "$@" >> {tools}/asked')):
         (tools / name).write_text(f"#!/bin/sh\n{script}\n")
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")

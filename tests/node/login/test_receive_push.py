@@ -227,6 +227,16 @@ def test_large_files_are_spread_over_the_servers_of_lustre(tmp_path, size, strip
     assert answer["room"]["stripes"] == int(stripes)
 
 
+def test_the_stripes_that_are_told_are_those_that_lustre_has(tmp_path):
+    """A site may forbid users to set them; a stand-in for `lfs` does."""
+    tools = tmp_path / "tools"
+    fake(tools, "stat", "echo lustre")
+    fake(tools, "lfs", 'case "$1" in getstripe) echo 1;; *) exit 1;; esac')
+    parcel = {"target": str(tmp_path / "packs" / "pack"), "files": [["shard", 1 << 30]]}
+
+    assert ask([parcel], path=tools)["room"]["stripes"] == 1
+
+
 def test_elsewhere_no_stripes_are_set(tmp_path):
     tools = tmp_path / "tools"
     fake(tools, "lfs", f"touch {tmp_path}/called")

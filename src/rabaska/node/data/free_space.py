@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import socket
 from contextlib import contextmanager
 from typing import Iterator, List, NamedTuple, Optional, Tuple
@@ -94,9 +95,10 @@ def prepare_stripes(folder: str, largest: int) -> Optional[int]:
     if not is_lustre(folder):
         return None
     stripes = min(max(1, largest // _BYTES_PER_STRIPE), _MOST_STRIPES)
-    # A site may forbid it; then its own setting holds, and only speed is lost.
     _output_of(["lfs", "setstripe", "-c", str(stripes), folder])
-    return stripes
+    # A site may forbid it; then its own setting holds, and only speed is lost.
+    told = _output_of(["lfs", "getstripe", "-c", "-d", folder]).strip()
+    return int(told) if re.match(r"[0-9]{1,6}$", told) else stripes
 
 
 def _output_of(command: List[str]) -> str:
