@@ -10,7 +10,6 @@ from typing import Any
 from rabaska.domain.amounts import size
 from rabaska.domain.gpus import Build, Gpu, Version, parsed
 
-
 # Builds for these were made beside the default one, with code for the same old GPUs.
 _SAME_CODE = r"cu(9|10|11)\d"
 
