@@ -36,8 +36,10 @@ def progress(script: Script) -> tuple[str, SourceLine] | None:
             if not is_repeated(call, scope, program):
                 continue
             for match in _COUNTED.finditer(_printed(call)):
-                pattern = _pattern(match[0].removesuffix("\x00")) + r"(?P<step>\d+)"
-                rank = (_BETTER.index(match["word"].lower()), not match["before"])
+                word = match["word"].lower()
+                unit = "epoch" if word == "epoch" else "step"
+                pattern = _pattern(match[0].removesuffix("\x00")) + rf"(?P<{unit}>\d+)"
+                rank = (_BETTER.index(word), not match["before"])
                 candidates.setdefault(rank, (pattern, source.place(call, called(call))))
     return candidates[min(candidates)] if candidates else None
 
