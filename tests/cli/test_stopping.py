@@ -3,6 +3,8 @@
 import pytest
 
 from rabaska import cli
+from rabaska.steps.new_run import report_if_stopped
+from rabaska.steps.progress import SilentReporter
 
 
 def interrupted():
@@ -35,3 +37,16 @@ def test_other_errors_of_ours_keep_their_traceback(monkeypatch):
 
     with pytest.raises(RuntimeError, match="a bug"):
         cli.main(["pack"])
+
+
+def test_who_was_told_what_a_ctrl_c_interrupted_is_told_no_more(monkeypatch, capfd):
+    def told(_words):
+        with report_if_stopped("nothing was submitted", SilentReporter()):
+            interrupted()
+
+    monkeypatch.setattr(cli, "_any_command", told)
+
+    with pytest.raises(SystemExit):
+        cli.main(["run"])
+
+    assert capfd.readouterr().err.splitlines()[-1] == "stopped"

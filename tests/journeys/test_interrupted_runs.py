@@ -47,6 +47,7 @@ def test_ctrl_c_during_the_submission_names_the_run(laptop, monkeypatch):
     [
         (run_journey, "connect", "nothing was submitted, and no run was made"),
         (carry_checked, "carry", "nothing was submitted; what arrived of code"),
+        (new_run, "enter", "run tiny-7f3a was being made and is not submitted"),
         (new_run, "create", "run tiny-7f3a was being made and is not submitted"),
     ],
 )
@@ -82,3 +83,16 @@ def test_resumes_at_one_moment_write_scripts_of_their_own(tmp_path):
     names = {process.communicate()[0].decode().strip() for process in crowd}
 
     assert names == {f"job-{number}.sh" for number in range(2, 14)}
+
+
+@pytest.mark.parametrize("command", ["fetch", "logs", "show", "rerun", "resume"])
+def test_what_was_deleted_on_the_cluster_is_said_to_be_gone(laptop, command):
+    run = laptop.types("run", "-q")
+    laptop.types("wait", run, "-q")
+    shutil.rmtree(laptop.user.home / "store" / "runs" / run)
+
+    with pytest.raises(NoSuchRun, match=f"run {run} is not on here") as refused:
+        laptop.types(command, run)
+
+    assert f"`rabaska forget {run}` drops it" in refused.value.hint
+    assert "never created" not in str(refused.value)

@@ -104,13 +104,13 @@ def _exit_code(words: list[str]) -> int:
         if words[:1] == ["status"] and set(words[1:]) <= {"-a", "--all"}:
             return _status(words[1:])
         return _any_command(words)
-    except KeyboardInterrupt:
-        return _stopped()
+    except KeyboardInterrupt as problem:
+        return _stopped(problem)
     except RuntimeError as problem:
         # What Python before 3.12 makes of a Ctrl-C that comes while a class is being made.
         if not isinstance(problem.__cause__, KeyboardInterrupt):
             raise
-        return _stopped()
+        return _stopped(problem.__cause__)
     except RabaskaError as problem:
         return _refused(problem)
     except OSError as problem:
@@ -155,15 +155,17 @@ def _any_command(words: list[str]) -> int:
     try:
         outcome = rabaska.main(words, prog_name="rabaska", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
-    except click.exceptions.Abort:
-        return _stopped()
+    except click.exceptions.Abort as problem:
+        return _stopped(problem.__cause__)
     except click.ClickException as problem:
         problem.show()
         return problem.exit_code
 
 
-def _stopped() -> int:
+def _stopped(problem: BaseException | None) -> int:
     from rabaska.cli import terminal
 
-    terminal.note("stopped; submitted jobs keep running")
+    # Whoever was interrupted may have said better what was submitted: `report_if_stopped`.
+    told = getattr(problem, "told", False)
+    terminal.note("stopped" if told else "stopped; submitted jobs keep running")
     return 130

@@ -11,7 +11,7 @@ from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import quoted
 from rabaska.remote.ssh_errors import ConnectionLost
 from rabaska.steps.connect import connect_for
-from rabaska.steps.run_identity import confirm_present
+from rabaska.steps.run_identity import confirm
 
 _TRIES = 5  # in a row that brought nothing, before the connection is believed to be gone
 
@@ -21,7 +21,7 @@ def logs(
 ) -> Iterator[bytes]:
     """The bytes of the log; where the connection breaks, it goes on with the next byte."""
     cluster = connect_for(record, home)
-    confirm_present(record, cluster)
+    confirm(record, cluster)
     words = ["tail", record.path]
     if follow:
         words.append("--follow")

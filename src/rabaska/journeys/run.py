@@ -33,12 +33,13 @@ def run(
     reporter, checks = reporter or SilentReporter(), checks or Checks()
     with report_if_stopped("nothing was submitted, and no run was made", reporter):
         carried = _carried(project, on, home, reporter, checks)
+        if checks.wanted:
+            from rabaska.steps.earlier_runs import tell_if_alone
+
+            plan = plan_run(carried, project.name).plan
+            tell_if_alone(carried.project, on, home, plan, reporter)
     names = names_for(project.name, draw)
     planned, record = create_run(carried, names, home, reporter, labels=labels)
-    if checks.wanted:
-        from rabaska.steps.earlier_runs import tell_if_alone
-
-        tell_if_alone(carried.project, on, home, planned.plan, reporter)
     return submit_run(planned, record, carried.cluster, home, reporter)
 
 

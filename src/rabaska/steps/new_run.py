@@ -30,6 +30,8 @@ class Submitted:
 class _Told(KeyboardInterrupt):
     """A Ctrl-C of which was told what it interrupted."""
 
+    told = True  # for whoever catches it, and need not say more
+
 
 @contextmanager
 def report_if_stopped(what: str, reporter: Reporter) -> Iterator[None]:
@@ -59,22 +61,31 @@ def create_run(
     """
     for name in names:
         planned = plan_run(carried, name, interruptions, labels)
-        # Remembered first: whatever happens to this computer, no job runs that it does not know.
-        record = enter(home.runs, _record(planned, carried))
-        if record is None:
-            continue  # another run of this computer is called so
         made = f"run {name} was being made and is not submitted; `rabaska delete {name}` removes it"
-        try:
-            with report_if_stopped(made, reporter):
-                create(planned, carried.cluster, record.path, incomplete=incomplete)
-        except NameTaken:
-            forget(home.runs, record)
-            continue
-        except (CommandFailed, NoSpace):  # it is made completely or not at all
-            forget(home.runs, record)
-            raise
-        return planned, record
+        with report_if_stopped(made, reporter):
+            record = _made(planned, carried, home, incomplete=incomplete)
+        if record:
+            return planned, record
     raise AssertionError("names never end")
+
+
+def _made(
+    planned: PlannedRun, carried: Carried, home: Home, *, incomplete: bool
+) -> RunRecord | None:
+    """The record of a run whose folder is there; None where another run has its name."""
+    # Remembered first: whatever happens to this computer, no job runs that it does not know.
+    record = enter(home.runs, _record(planned, carried))
+    if record is None:
+        return None  # another run of this computer is called so
+    try:
+        create(planned, carried.cluster, record.path, incomplete=incomplete)
+    except NameTaken:
+        forget(home.runs, record)
+        return None
+    except (CommandFailed, NoSpace):  # it is made completely or not at all
+        forget(home.runs, record)
+        raise
+    return record
 
 
 def _record(planned: PlannedRun, carried: Carried) -> RunRecord:

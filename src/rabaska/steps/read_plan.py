@@ -3,7 +3,7 @@
 import re
 
 from rabaska.domain import untrusted
-from rabaska.errors import CommandFailed, NoSuchRun
+from rabaska.errors import CommandFailed
 from rabaska.node.record.plan import Plan, WrongFormat, from_json
 from rabaska.records.run_index import NAME, RunRecord
 from rabaska.remote.place import quoted, surely
@@ -44,16 +44,8 @@ def read_plan(record: RunRecord, cluster: ConnectedCluster) -> Plan:
     reading = guarded(record, f"[ -e {file} ] || exit {_NO_PLAN}\ncat {file}")
     outcome = surely(lambda: cluster.place.run(reading))
     refuse_other(record, outcome.exit_code)
-    if outcome.exit_code == _NO_PLAN and record.job_id:
-        raise gone(record)
     if outcome.exit_code == _NO_PLAN:
-        raise NoSuchRun(
-            f"run {record.name} was never created on {record.cluster}",
-            why=f"{record.path} has no run.json: the command that made the run was interrupted, "
-            "or somebody deleted it",
-            hint=f"`rabaska forget {record.name}` drops it from the list; `rabaska run` begins "
-            "another one",
-        )
+        raise gone(record)
     if outcome.exit_code != 0:
         raise CommandFailed(f"the plan of {record.name} cannot be read", why=outcome.complaint)
     try:

@@ -43,12 +43,7 @@ def in_folder(record: RunRecord, script: str) -> str:
 
 
 def confirm(record: RunRecord, cluster: ConnectedCluster) -> None:
-    """NoSuchRun when the folder at the run's path is another run's."""
-    refuse_other(record, surely(lambda: cluster.place.run(guarded(record, "true"))).exit_code)
-
-
-def confirm_present(record: RunRecord, cluster: ConnectedCluster) -> None:
-    """NoSuchRun when the folder is another run's, or was deleted."""
+    """NoSuchRun when the folder at the run's path is not there, or another run's."""
     refuse_other(record, surely(lambda: cluster.place.run(in_folder(record, "true"))).exit_code)
 
 
@@ -60,15 +55,21 @@ def refuse_other(record: RunRecord, exit_code: int) -> None:
             hint=f"`rabaska forget {record.name}` drops it from the list, and "
             f"`rabaska status --all --on {record.cluster}` lists what is there",
         )
-
     if exit_code == _GONE:
         raise gone(record)
 
 
 def gone(record: RunRecord) -> NoSuchRun:
+    """What to say of a run whose folder, or the plan in it, is not there."""
+    if record.job_id:
+        return NoSuchRun(
+            f"run {record.name} is not on {record.cluster} any more",
+            why=f"somebody deleted its folder {record.path}, or what is in it",
+            hint=after_deletion(record),
+        )
     return NoSuchRun(
-        f"run {record.name} is not on {record.cluster}",
-        why=f"its folder {record.path} is not there",
+        f"run {record.name} was never created on {record.cluster}",
+        why=f"there is no run in {record.path}: the command that made it was interrupted",
         hint=after_deletion(record),
     )
 
