@@ -81,3 +81,17 @@ def test_fetch_gives_the_reason_of_a_program_that_failed(laptop):
     said = laptop.types("fetch", both=True)
 
     assert "wrote nothing before it ended: job 1 crashed before anything was saved" in said
+
+
+def test_who_types_run_twice_is_told_of_the_first(laptop):
+    laptop.says("20", command="sleep")
+    first = laptop.types("run", both=True, draws=["0001"])
+    second = laptop.types("run", both=True, draws=["0002"])
+    other = laptop.types("run", "--", "1", both=True, draws=["0003"])
+    laptop.types("cancel", "tiny-0001")
+
+    assert "the same code, data and arguments" not in first + other
+    assert "run tiny-0001 is" in second
+    assert "`rabaska cancel tiny-0002` ends this one" in second
+    for run in ("tiny-0002", "tiny-0003"):
+        laptop.types("cancel", run)

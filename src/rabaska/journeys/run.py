@@ -40,7 +40,12 @@ def run(
             tell_if_alone(carried.project, on, home, plan, reporter)
     names = names_for(project.name, draw)
     planned, record = create_run(carried, names, home, reporter, labels=labels)
-    return submit_run(planned, record, carried.cluster, home, reporter)
+    submitted = submit_run(planned, record, carried.cluster, home, reporter)
+    if checks.wanted:
+        from rabaska.steps.earlier_runs import tell_if_twice
+
+        tell_if_twice(record, home, reporter)
+    return submitted
 
 
 def _carried(project: Project, on: str, home: Home, reporter: Reporter, checks: Checks) -> Carried:

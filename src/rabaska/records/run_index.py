@@ -33,6 +33,7 @@ class RunRecord:
     called: str = ""  # the project's name; its folder may be moved
     note: str | None = None  # what its user says of it; None: what run.json has
     tags: tuple[str, ...] | None = None
+    work: str = ""  # a digest of code, command and data: what is the same is done twice
 
     def __post_init__(self) -> None:
         """ValueError for what cannot be a run: no path is ever made of such a name."""

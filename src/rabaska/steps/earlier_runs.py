@@ -1,12 +1,13 @@
 """Advancing: what earlier runs of a project say of jobs that are over before anything is saved."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from rabaska.domain.amounts import say_duration
 from rabaska.domain.projects import Project
 from rabaska.domain.save_interval import Saving, Standstill, standstill
-from rabaska.errors import CannotAdvance, StartsOver
+from rabaska.errors import CannotAdvance, RabaskaError, StartsOver
 from rabaska.node.record.chain_rule import Again
 from rabaska.node.record.plan import Plan
 from rabaska.node.record.resume_evidence import by_source
@@ -16,6 +17,7 @@ from rabaska.records.run_index import RunRecord, remembered
 from rabaska.steps.carry import take_snapshot
 from rabaska.steps.plan_run import grace
 from rabaska.steps.progress import Reporter, SilentReporter
+from rabaska.steps.query_status import status
 
 
 def check_advance(
@@ -53,6 +55,23 @@ def tell_if_alone(project: Project, on: str, home: Home, asked: Plan, reporter: 
     if again.why and again.certain:
         limit = say_duration(project.resources.walltime)
         reporter.warn(f"{again.why}: all of it must fit into one job of {limit}")
+
+
+def tell_if_twice(record: RunRecord, home: Home, reporter: Reporter) -> None:
+    """Tell of a run that does the same on that cluster and is not over."""
+    others = [
+        each
+        for each in remembered(home.runs)
+        if each.work and each.work == record.work and each.cluster == record.cluster
+        if not each.is_same(record)
+    ]
+    with suppress(RabaskaError):  # nothing depends on the answer
+        now = status(others[-1], home) if others else None
+        if now and not now.state.over:
+            reporter.warn(
+                f"run {now.name} is {now.state.value}, with the same code, data and arguments; "
+                f"`rabaska cancel {record.name}` ends this one if one is enough"
+            )
 
 
 def _alone(project: Project) -> bool:

@@ -1,5 +1,6 @@
 """A new run: its folder made under a name that no other run has, its jobs submitted."""
 
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -8,7 +9,7 @@ from dataclasses import dataclass, replace
 from rabaska.domain.jobs import JobId
 from rabaska.domain.runs import Labels
 from rabaska.errors import CommandFailed, NoSpace, RabaskaError
-from rabaska.node.record.plan import PlannedInterruption
+from rabaska.node.record.plan import Plan, PlannedInterruption
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord, enter, forget, remember
 from rabaska.steps.carry import Carried
@@ -100,7 +101,17 @@ def _record(planned: PlannedRun, carried: Carried) -> RunRecord:
         called=project.name,
         note=planned.plan.origin.note,
         tags=tuple(planned.plan.origin.tags),
+        work=_work(planned.plan),
     )
+
+
+def _work(plan: Plan) -> str:
+    done = [
+        plan.code,
+        *plan.command,
+        *(f"{one.name} {one.pack} {one.path}" for one in plan.datasets),
+    ]
+    return hashlib.sha256("\0".join(done).encode()).hexdigest()[:16]
 
 
 def submit_run(
