@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rabaska.domain.jobs import JobState, JobStatus, UsedResources
-from rabaska.domain.run_state import Facts, judged_state
+from rabaska.domain.run_state import Facts, judged_state, with_names
 from rabaska.domain.runs import RunState
 
 LOST = Facts(
@@ -88,3 +88,15 @@ def test_a_running_job_that_is_silent_is_told(silent, said):
     assert stands.state is RunState.RUNNING
     assert stands.reason.startswith(said)
     assert bool(stands.reason) == bool(said)
+
+
+def test_a_command_without_a_name_gets_that_of_the_run():
+    advice = "fix that, then `rabaska resume`; `rabaska fetch --to x`; `rabaska clean --on CLUSTER`"
+
+    assert with_names(advice, "cats-7f3a", "narval") == (
+        "fix that, then `rabaska resume cats-7f3a`; `rabaska fetch cats-7f3a --to x`; "
+        "`rabaska clean --on narval`"
+    )
+    assert with_names("`rabaska resume RUN`, or `rabaska run`", "a-1", "x") == (
+        "`rabaska resume a-1`, or `rabaska run`"
+    )

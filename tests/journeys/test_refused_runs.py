@@ -95,3 +95,12 @@ def test_who_types_run_twice_is_told_of_the_first(laptop):
     assert "`rabaska cancel tiny-0002` ends this one" in second
     for run in ("tiny-0002", "tiny-0003"):
         laptop.types("cancel", run)
+
+
+def test_the_commands_of_a_hint_name_the_run_which_need_not_be_the_newest(laptop):
+    laptop.says("60", command="sleep")
+    first = laptop.types("run", "-q", "--no-doctor")
+    laptop.says("done")
+    laptop.types("run", "-q", "--no-doctor")
+
+    assert f"`rabaska resume {first}`" in laptop.types("cancel", first, both=True)

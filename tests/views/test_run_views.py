@@ -115,7 +115,7 @@ def test_a_job_that_may_or_may_not_have_resumed_is_shown_as_such():
 
 @pytest.mark.parametrize(("state", "text"), [
     (RunState.FINISHED, "cats-7f3a is already finished"),
-    (RunState.STOPPING, "cats-7f3a is stopping; `rabaska resume` continues it"),
+    (RunState.STOPPING, "cats-7f3a is stopping; `rabaska resume cats-7f3a` continues it"),
 ])  # fmt: skip
 def test_what_cancel_reports(state, text):
     assert str(after_cancel(replace(RUN, state=state))[0]) == text

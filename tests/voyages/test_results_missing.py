@@ -44,7 +44,7 @@ def test_a_run_whose_results_found_no_room_is_not_finished_and_can_be_resumed(us
     assert told["state"] == "failed"
     assert told["reason"].startswith("the program finished, but 1 file could not be kept")
     assert "model_final.bin: No space left on device" in told["reason"]
-    assert "`rabaska resume`" in told["hint"]
+    assert "`rabaska resume " in told["hint"]
     assert "model_final.bin" in waited
     assert "model_final.bin" in fetched
     assert after["state"] == "finished"

@@ -1,5 +1,6 @@
 """The state of a run, decided from its own records first and the queue last."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -61,6 +62,15 @@ class JudgedState:
     state: RunState
     reason: str = ""
     hint: str = ""
+
+
+_OF_A_RUN = re.compile(r"`rabaska (resume|wait|cancel|logs|fetch|explain|rerun)(?=`| --)")
+
+
+def with_names(advice: str, run: str, cluster: str) -> str:
+    """The same for one run: without a name, its commands would mean the newest one."""
+    named = re.sub(r"\bRUN\b", run, re.sub(r"\bCLUSTER\b", cluster, advice))
+    return _OF_A_RUN.sub(rf"`rabaska \1 {run}", named)
 
 
 def judged_state(facts: Facts) -> JudgedState:

@@ -99,7 +99,7 @@ def facts() -> tuple[Fact, ...]:
 
 
 def explain(
-    text: str, *, stage: str | None = None, scheduler: str | None = None, cluster: str = "NAME"
+    text: str, *, stage: str | None = None, scheduler: str | None = None, cluster: str = "CLUSTER"
 ) -> tuple[KnownFailure, ...]:
     """The known failures that `text` speaks of on a cluster, the likeliest cause first.
 
@@ -115,7 +115,7 @@ def explain(
             ranked.append((fact.vague, -place, failure))
     ranked.sort(key=lambda entry: entry[:2])
     known = tuple(
-        replace(failure, fix=failure.fix.replace("[cluster.NAME]", f"[cluster.{cluster}]"))
+        replace(failure, fix=failure.fix.replace("CLUSTER", cluster))
         for _, _, failure in ranked
     )
     return known or (_own_error(lines) if stage in (None, "run") else ())

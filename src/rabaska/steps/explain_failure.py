@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rabaska.domain.projects import EnvironmentRecipe
+from rabaska.domain.run_state import with_names
 from rabaska.domain.runs import RunStatus
 from rabaska.errors import RabaskaError
 from rabaska.knowledge.failures import MODULE_MISSING, KnownFailure, explain
@@ -20,7 +21,7 @@ _MOST = 2
 def explanations(told: RunStatus, text: str) -> tuple[tuple[str, str], ...]:
     """What the end of its log means, and what to do about it."""
     stage = "run" if told.jobs else None  # what was refused never ran
-    known = of_run(explain(text, stage=stage, cluster=told.cluster)[:_MOST], told.name, told.cluster, told.about)
+    known = of_run(explain(text, stage=stage)[:_MOST], told.name, told.cluster, told.about)
     return tuple((failure.meaning, failure.fix) for failure in known)
 
 
@@ -38,8 +39,7 @@ def _of_run(
     known = failure.id == MODULE_MISSING and failure.module and folder
     if known and (fix := _add_package(failure.module, Path(folder), cluster)):
         return replace(failure, fix=fix)
-    fix = re.sub(r"\bRUN\b", run, re.sub(r"\bCLUSTER\b", cluster, failure.fix))
-    return replace(failure, fix=fix)
+    return replace(failure, fix=with_names(failure.fix, run, cluster))
 
 
 def _add_package(module: str, folder: Path, cluster: str) -> str:

@@ -214,10 +214,14 @@ def _standing(
 
 
 def _labelled(record: RunRecord, told: "RunStatus") -> "RunStatus":
-    """With its note and tags: as this computer has them, else as the run was submitted."""
-    note, tags = record.note, record.tags
+    """With its names in what to do, and its note and tags: ours, else as it was submitted."""
+    from rabaska.domain.run_state import with_names
+
+    note, tags, names = record.note, record.tags, (record.name, record.cluster)
     return replace(
         told,
+        hint=with_names(told.hint, *names),
+        explanations=tuple((why, with_names(fix, *names)) for why, fix in told.explanations),
         note=told.about.get("note", "") if note is None else note,
         tags=tuple(told.about.get("tags", ())) if tags is None else tags,
         created=record.created,

@@ -142,9 +142,10 @@ def after_cancel(run: RunStatus) -> tuple[Remark, ...]:
         return (Remark("", "", f"{run.name} is already {state}"),)
     if run.state is RunState.GONE:
         return (Remark("", "", f"{run.name} is gone: {run.reason}; its jobs were cancelled"),)
-    resuming = f"`rabaska resume` {run.begins_again or 'continues it'}"
+    resume = f"`rabaska resume {run.name}`"
+    resuming = f"{resume} {run.begins_again or 'continues it'}"
     if run.starts_over:
-        resuming = f"it starts over, so `rabaska resume` would begin again: {run.starts_over}"
+        resuming = f"it starts over, so {resume} would begin again: {run.starts_over}"
     problems = (Remark(NOTE, NOTE, problem) for problem in run.problems)
     return (Remark("", "", f"{run.name} is {state}; {resuming}"), *problems)
 
