@@ -130,14 +130,14 @@ def _refuse(record: RunRecord, now: RunStatus) -> None:
     if now.state is RunState.FINISHED:
         raise WrongUse(
             f"run {record.name} is finished",
-            hint="`rabaska fetch` brings its results; `rabaska rerun "
+            hint=f"`rabaska fetch {record.name}` brings its results; `rabaska rerun "
             f"{record.name} --from-checkpoint -- ARGS` trains further, with other arguments",
         )
     if now.state is RunState.UNKNOWN and now.job_id:
         raise Unreachable(
             f"whether run {record.name} is still at work could not be found out",
             why=now.reason,
-            hint="ask again in a moment; `rabaska cancel` first, if nothing of it should go on",
+            hint=f"ask again in a moment; `rabaska cancel {record.name}` ends it for certain",
         )
     if not now.state.over and now.state is not RunState.UNKNOWN:
         raise WrongUse(f"run {record.name} is {now.state.value}; there is nothing to resume")

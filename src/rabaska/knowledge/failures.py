@@ -115,8 +115,7 @@ def explain(
             ranked.append((fact.vague, -place, failure))
     ranked.sort(key=lambda entry: entry[:2])
     known = tuple(
-        replace(failure, fix=failure.fix.replace("CLUSTER", cluster))
-        for _, _, failure in ranked
+        replace(failure, fix=failure.fix.replace("CLUSTER", cluster)) for _, _, failure in ranked
     )
     return known or (_own_error(lines) if stage in (None, "run") else ())
 

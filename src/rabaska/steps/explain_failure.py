@@ -1,6 +1,5 @@
 """Known failures of one run: what they mean, with its names and its files in what to do."""
 
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace

@@ -20,7 +20,8 @@ def why_nothing(now: RunStatus, fetched: Path) -> str:
             f"`rabaska rerun {now.name}` makes it again"
         )
     if all(job.how in _BEFORE_THE_PROGRAM for job in now.jobs):
-        return f"{program} {'never started' if now.state.over else 'has not started'}{why}"
+        started = "never started" if now.state.over else "has not started"
+        return f"{program} {started}{why}; `rabaska status {now.name}` says more"
     if not now.state.over:
         return f"{program} has written nothing so far"
     if now.state is not RunState.FINISHED:
