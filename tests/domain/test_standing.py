@@ -58,6 +58,14 @@ def test_a_run_that_was_never_submitted_says_so():
     assert "never submitted" in stands.reason
 
 
+def test_no_scheduler_is_said_to_be_silent_that_was_not_asked():
+    made = replace(
+        FRESH, decision="not begun", submitted=False, submission=Submission("under way", 1.0)
+    )
+
+    assert judged_state(made).reason == "it was made 1 s ago, and is not submitted yet"
+
+
 @pytest.mark.parametrize(
     ("known", "state", "words"),
     [

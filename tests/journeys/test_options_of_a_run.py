@@ -78,3 +78,13 @@ def test_the_code_that_was_submitted_is_checked_not_that_of_today(someone):
     said = someone.types("rerun", first, draws=["0002"], both=True)
 
     assert "tiny-0002: submitted" in said
+
+
+def test_a_rerun_of_code_that_would_fail_is_refused_whatever_it_is_now(someone):
+    (someone.project / "train.py").write_text("import nobody_wrote_this\n" + TRAIN)
+    first = someone.types("run", "-q", "--no-doctor", draws=["0001"])
+    someone.types("wait", first, "-q")
+    (someone.project / "train.py").write_text(TRAIN)
+
+    with pytest.raises(WouldFail, match="nobody_wrote_this"):
+        someone.types("rerun", first)

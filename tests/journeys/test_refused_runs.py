@@ -37,7 +37,7 @@ def test_after_a_failed_attempt_it_is_said_which_run_is_meant(laptop, command):
 
     said, named = laptop.types(command, both=True), laptop.types(command, run, both=True)
 
-    assert "no run came of the last `rabaska run`" in said
+    assert "no run came of the last `run` or `rerun`" in said
     assert f"this is {run}, submitted" in said
     assert "no run came" not in named
 

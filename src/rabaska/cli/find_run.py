@@ -46,7 +46,7 @@ def _mention_attempt(record: RunRecord, project: Path | None) -> None:
         say_duration(timedelta(seconds=max(0, int(now - then)))) for then in (tried, record.created)
     )
     sys.stderr.write(
-        f"note: no run came of the last `rabaska run`, {ago} ago; this is {record.name}, "
+        f"note: no run came of the last `run` or `rerun`, {ago} ago; this is {record.name}, "
         f"submitted {age} ago\n"
     )
 

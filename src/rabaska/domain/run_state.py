@@ -111,6 +111,8 @@ def _submitting(submission: Submission | None) -> JudgedState | None:
 
 def _awaited(submission: Submission) -> str:
     command = submission.command.rpartition("/")[2] or "the scheduler"
+    if submission.state == "under way" and not submission.command:
+        return f"it was made {submission.ago:.0f} s ago, and is not submitted yet"
     if submission.state == "under way":
         where = f" on {submission.host}" if submission.host else ""
         return f"{command} has not answered for {submission.ago:.0f} s{where}"

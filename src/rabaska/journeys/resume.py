@@ -137,7 +137,7 @@ def _refuse(record: RunRecord, now: RunStatus) -> None:
         raise Unreachable(
             f"whether run {record.name} is still at work could not be found out",
             why=now.reason,
-            hint=f"ask again in a moment; `rabaska cancel {record.name}` ends it for certain",
+            hint=f"ask again in a moment; `rabaska cancel {record.name}` ends what is left of it",
         )
     if not now.state.over and now.state is not RunState.UNKNOWN:
         raise WrongUse(f"run {record.name} is {now.state.value}; there is nothing to resume")
