@@ -1,17 +1,17 @@
 """What holds for every test: none is counted that did not run."""
 
-import importlib.util
 import os
 import signal
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.compiling import compile_for
 from tests.needs import apptainer, pythons
+
+from rabaska.node.native import calls
+from rabaska.node.native.library import file_name, library
 
 TESTS = Path(__file__).parent
 NOBODY = 65534
@@ -114,14 +114,7 @@ def ordinary_folder():
 
 
 @pytest.fixture(scope="session")
-def compiled_part(tmp_path_factory):
-    """What `pip install rabaska[speed]` brings, as a file that can be imported."""
-    return compile_for(sys.executable, tmp_path_factory.mktemp("speed"))
-
-
-@pytest.fixture(scope="session")
-def compiled(compiled_part):
-    spec = importlib.util.spec_from_file_location("rabaska_speed", compiled_part)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def compiled():
+    """What is compiled, which every installation has."""
+    assert library is not None, f"{file_name()} was not made, or cannot be loaded"
+    return calls

@@ -49,15 +49,9 @@ def vermin(minimum: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
-def faster_with(path: Path) -> set[str]:
-    """What a module may be faster with, and must do without."""
-    faster = {"node/data/blocks.py", "node/data/write_files.py", "training/pack_source.py"}
-    return {"rabaska_speed"} if name(path) in faster else set()
-
-
 @pytest.mark.parametrize("path", NODE, ids=name)
 def test_the_node_side_imports_the_standard_library_only(path: Path) -> None:
-    assert modules(path) <= sys.stdlib_module_names | faster_with(path)
+    assert modules(path) <= sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("path", NODE, ids=name)
@@ -67,7 +61,7 @@ def test_the_node_side_imports_nothing_else_of_ours(path: Path) -> None:
 
 @pytest.mark.parametrize("path", TRAINING, ids=name)
 def test_what_the_program_imports_needs_no_more_than_it_has(path: Path) -> None:
-    assert modules(path) <= sys.stdlib_module_names | OPTIONAL | {"rabaska"} | faster_with(path)
+    assert modules(path) <= sys.stdlib_module_names | OPTIONAL | {"rabaska"}
 
 
 @pytest.mark.parametrize("path", NODE + TRAINING, ids=name)

@@ -42,7 +42,7 @@ def asked(made, compiled):
     opened = array("i", [os.open(path, os.O_RDONLY) for path in shards])
 
     def asked(positions, files=COUNT, most=10**9, opened=opened, proven=b"", compared=()):
-        return compiled.compared_samples(
+        return compiled.samples(
             index.map, files, positions, opened, most, proven, bytearray(compared)
         )
 
@@ -99,7 +99,7 @@ def test_what_makes_no_sense_is_an_error(asked, odd):
 
 
 def test_a_shard_that_was_cut_short_is_named_as_without_it(made, tmp_path, compiled, monkeypatch):
-    monkeypatch.setattr(pack_source, "compiled_samples", compiled.compared_samples)
+    monkeypatch.setattr(pack_source, "compiled_samples", compiled.samples)
     for path in made.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     data = PackedDataset(tmp_path)
@@ -120,7 +120,7 @@ def test_a_changed_byte_is_left_to_python_unless_the_shard_was_proven(made, tmp_
     def asked(proven, compared=b"", positions=(place,)):
         noted = bytearray(compared)
         words = (index.map, COUNT, positions, opened, 10**9, proven, noted)
-        return compiled.compared_samples(*words), bytes(noted)
+        return compiled.samples(*words), bytes(noted)
 
     nothing = bytes(COUNT)
     assert asked(b"")[0] is asked(bytes(len(shards)))[0] is None
@@ -154,9 +154,7 @@ def damaged_copy(made, folder) -> int:
 def test_a_changed_byte_is_named_and_noted_where_it_was_staged(
     made, tmp_path, compiled, monkeypatch, way
 ):
-    monkeypatch.setattr(
-        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
-    )
+    monkeypatch.setattr(pack_source, "compiled_samples", compiled.samples if way == "C" else None)
     place = damaged_copy(made, tmp_path)
     data = PackedDataset(tmp_path)
 
@@ -176,9 +174,7 @@ def test_a_changed_byte_is_named_and_noted_where_it_was_staged(
 def test_a_shard_that_was_changed_after_it_was_proven_is_compared_again(
     made, tmp_path, compiled, monkeypatch, way
 ):
-    monkeypatch.setattr(
-        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
-    )
+    monkeypatch.setattr(pack_source, "compiled_samples", compiled.samples if way == "C" else None)
     pack_proof.begin(str(tmp_path), load_manifest(str(made)), proven=True)
     time.sleep(0.02)
     place = damaged_copy(made, tmp_path)
@@ -189,9 +185,7 @@ def test_a_shard_that_was_changed_after_it_was_proven_is_compared_again(
 
 @pytest.mark.parametrize("way", ["C", "Python"])
 def test_what_was_wrong_only_in_memory_is_read_again(made, tmp_path, compiled, monkeypatch, way):
-    monkeypatch.setattr(
-        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
-    )
+    monkeypatch.setattr(pack_source, "compiled_samples", compiled.samples if way == "C" else None)
     place = damaged_copy(made, tmp_path)
     expected = PackedDataset(made)[place]
     data = PackedDataset(tmp_path)
@@ -213,7 +207,7 @@ def test_a_dataset_gives_the_same_with_it(made, plain, compiled, monkeypatch):
     calls = []
 
     def noted(*words):
-        calls.append(compiled.compared_samples(*words))
+        calls.append(compiled.samples(*words))
         return calls[-1]
 
     monkeypatch.setattr(pack_source, "compiled_samples", noted)
@@ -247,9 +241,7 @@ def copy(made, folder) -> int:
 def test_what_does_not_stay_in_memory_is_compared_in_every_epoch(
     made, tmp_path, compiled, monkeypatch, way, how
 ):
-    monkeypatch.setattr(
-        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
-    )
+    monkeypatch.setattr(pack_source, "compiled_samples", compiled.samples if way == "C" else None)
     place = copy(made, tmp_path)
     positions = {"alone": [place], "in order": range(COUNT), "anyhow": [3, place, 9]}[how]
     data = PackedDataset(tmp_path, ahead=False)
@@ -273,9 +265,7 @@ def test_what_stays_in_memory_is_compared_once_by_whichever_worker(
     made, tmp_path, compiled, monkeypatch, way
 ):
     torch = pytest.importorskip("torch")
-    monkeypatch.setattr(
-        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
-    )
+    monkeypatch.setattr(pack_source, "compiled_samples", compiled.samples if way == "C" else None)
     place = copy(made, tmp_path)
     data = PackedDataset(tmp_path)
     loader = torch.utils.data.DataLoader(data, 16, num_workers=2, collate_fn=len)
@@ -291,9 +281,7 @@ def test_what_stays_in_memory_is_compared_once_by_whichever_worker(
 
 @pytest.mark.parametrize("way", ["C", "Python"])
 def test_a_shard_that_is_opened_anew_is_compared_anew(made, tmp_path, compiled, monkeypatch, way):
-    monkeypatch.setattr(
-        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
-    )
+    monkeypatch.setattr(pack_source, "compiled_samples", compiled.samples if way == "C" else None)
     place = copy(made, tmp_path)
     data = PackedDataset(tmp_path)
     data.__getitems__(range(COUNT))
@@ -310,9 +298,7 @@ def test_a_shard_that_is_opened_anew_is_compared_anew(made, tmp_path, compiled, 
 def test_a_shard_whose_copy_is_gone_is_compared_where_it_comes_from(
     made, tmp_path, compiled, monkeypatch, way
 ):
-    monkeypatch.setattr(
-        pack_source, "compiled_samples", compiled.compared_samples if way == "C" else None
-    )
+    monkeypatch.setattr(pack_source, "compiled_samples", compiled.samples if way == "C" else None)
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir(), there.mkdir()
     place = copy(made, here)

@@ -171,11 +171,11 @@ def write_whole(path: str, content: Union[str, bytes]) -> None:
     sync_folder(os.path.dirname(path) or ".")
 
 
-def write_program(path: str, text: str) -> None:
-    """A small program of its own, there whole or not at all; it is made again if it is lost."""
+def write_program(path: str, content: Union[str, bytes]) -> None:
+    """A small program of our own, there whole or not at all; it is made again if it is lost."""
     partial = partial_name(path)
     with create(partial) as stream:
-        stream.write(text.encode("utf-8"))
+        stream.write(content.encode("utf-8") if isinstance(content, str) else content)
     os.chmod(partial, 0o700)
     os.replace(partial, path)
 

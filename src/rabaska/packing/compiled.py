@@ -1,11 +1,12 @@
-"""The quickest way that is here: C where the package `rabaska-speed` is installed, else Python."""
+"""The quickest way that is here: C where the library could be loaded, else Python."""
 
 import zlib
 from array import array
 from functools import lru_cache
 from typing import Any
 
-from rabaska.node.data.pack_format import FORMAT
+from rabaska.node.native import calls
+from rabaska.node.native.library import library
 from rabaska.packing import tar_batches
 from rabaska.packing.name_columns import Names, leaf_of
 from rabaska.packing.tar_batches import SMALL, Portion
@@ -51,38 +52,29 @@ def _product(factor: int, other: int) -> int:
     return product
 
 
-try:
-    import rabaska_speed
-except ImportError:  # it is optional: only speed is lost
-    rabaska_speed = None
-if getattr(rabaska_speed, "FORMAT", None) != FORMAT:
-    rabaska_speed = None  # installed with another rabaska, it would make other packs
-
 _ROOM = 2 * SMALL  # of one portion; what is read should still be in the cache when it is summed
 
 
 def _take(names: list[bytes], flags: int) -> Portion:
-    tar, used, facts, crcs = rabaska_speed.take(names, flags, SMALL, _ROOM)
-    sums = array("I", crcs)
-    return Portion(names[: len(sums)], memoryview(tar)[:used], array("q", facts), sums)
+    tar, used, facts, sums = calls.take(names, flags, SMALL, _ROOM)
+    return Portion(names[: len(sums)], memoryview(tar)[:used], facts, sums)
 
 
 def _records(portion: Portion, labels: "array[int]", offset: int, names_at: int) -> bytes:
     lengths = array("I", map(len, portion.names))
-    records: bytes = rabaska_speed.records(
+    return calls.records(
         lengths, portion.facts, portion.crcs, labels, portion.header, offset, names_at
     )
-    return records
 
 
 def _leaf(path: bytes, prefix: bytes) -> Names | None:
-    columns = rabaska_speed.leaf(path, prefix)
-    return Names(columns[0], array("I", columns[1]), array("I", columns[2])) if columns else None
+    columns = calls.leaf(path, prefix)
+    return Names(*columns) if columns else None
 
 
-leaf = _leaf if hasattr(rabaska_speed, "leaf") else leaf_of
-take = _take if rabaska_speed else tar_batches.take
-records = _records if rabaska_speed else tar_batches.records
-crc32 = rabaska_speed.crc32 if rabaska_speed else zlib.crc32
-digest: Any = getattr(rabaska_speed, "digest", None)  # the processor may not have what it takes
-joined = rabaska_speed.joined if rabaska_speed else joined_crc
+leaf = _leaf if library else leaf_of
+take = _take if library else tar_batches.take
+records = _records if library else tar_batches.records
+crc32 = calls.crc32
+digest: Any = calls.digest if library and library.can_digest() else None
+joined = calls.joined_crc32 if library else joined_crc

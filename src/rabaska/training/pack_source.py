@@ -12,7 +12,6 @@ from rabaska.node.data.background_copy import SOURCE
 from rabaska.node.data.blocks import crc32, forget
 from rabaska.node.data.pack_format import (
     FOLDER,
-    FORMAT,
     HEADER,
     INDEX,
     MANIFEST,
@@ -21,21 +20,15 @@ from rabaska.node.data.pack_format import (
     shard_name,
 )
 from rabaska.node.data.read_ahead import ahead, read_at
+from rabaska.node.native.calls import samples
+from rabaska.node.native.library import library
 
 from .errors import DamagedData
 from .folder_source import Columns, Sample
 from .index_fields import IndexFields
 from .prefetch import warm
 
-compiled_samples = None  # reads a batch in one call, where this Python has the compiled part
-try:
-    import rabaska_speed
-
-    # One that was installed with another rabaska would check nothing, or not remember what it did.
-    if getattr(rabaska_speed, "FORMAT", None) == FORMAT:
-        compiled_samples = getattr(rabaska_speed, "compared_samples", None)
-except ImportError:  # it is optional: only speed is lost
-    pass
+compiled_samples = samples if library else None  # reads a batch in one call
 
 _LARGE_BATCH = 8 * 2**20  # bytes from which on several reads at once pay, on slow storage above all
 _BETWEEN = 1024  # bytes between two neighbours: the end of a block, and a header of tar
@@ -104,10 +97,10 @@ class PackSource:
         return content, label
 
     def at_once(self, positions: Sequence[int]) -> Optional[Columns]:
-        """A batch by the compiled part, if it is here and nothing is odd, such as a position."""
+        """A batch by C, if it is here and nothing is odd, such as a position."""
         if compiled_samples is None or self._looked:
             return None
-        columns: Optional[Columns] = compiled_samples(
+        return compiled_samples(
             self._index.map,
             len(self),
             positions,
@@ -116,7 +109,6 @@ class PackSource:
             self._proven,
             self._compared,
         )
-        return columns
 
     def columns(self, positions: List[int]) -> Columns:
         """A batch, in the order in which it was asked for."""

@@ -155,20 +155,6 @@ def test_a_damaged_shard_is_named_and_nothing_is_left(copy, tmp_path, mode, name
 
 
 @MODES
-def test_the_compiled_part_checks_where_this_python_has_it(made, tmp_path, mode):
-    (tmp_path / "rabaska_speed.py").write_text("def crc32(data, value=0):\n    return 7\n")
-    program = "import sys; from rabaska.node.data.stage import stage; print(stage(*sys.argv[1:]))"
-
-    ended = subprocess.run(
-        [sys.executable, "-c", program, made[1], tmp_path / "node", mode],
-        check=False, capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
-
-    assert ended.returncode == 1
-    assert "is damaged: it was read twice" in ended.stderr
-
-
-@MODES
 def test_a_shard_cut_short_is_refused_before_anything_is_written(copy, tmp_path, mode):
     os.truncate(copy / "shard-00001.tar", 1000)
 

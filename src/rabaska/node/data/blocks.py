@@ -4,13 +4,9 @@ import io
 import os
 from typing import Iterable, Iterator, List, NamedTuple, Union
 
+from ..native.calls import crc32 as crc32
 from .pack_format import BLOCK, BadPack, Manifest
 from .read_ahead import Watch, ahead
-
-try:
-    from rabaska_speed import crc32 as crc32
-except ImportError:  # it is optional: only speed is lost
-    from zlib import crc32 as crc32
 
 STREAMS = 16
 _PIECE = 2**20

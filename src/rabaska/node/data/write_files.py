@@ -1,4 +1,4 @@
-"""Small files written many at a time, by the compiled part of rabaska where it is installed."""
+"""Small files written many at a time, by C where it is here."""
 
 import os
 from bisect import bisect_right
@@ -6,6 +6,8 @@ from itertools import groupby, repeat
 from operator import add
 from typing import Iterator, List, Tuple
 
+from ..native.calls import unpack
+from ..native.library import library
 from .blocks import write_at
 from .index_columns import OFFSET, SIZE, WINDOW, Files, FileSpan, Group, column
 from .pack_format import Index
@@ -75,18 +77,12 @@ def _close(opened: List[int]) -> None:
             os.close(target)
 
 
-try:
-    from rabaska_speed import unpack as _unpack
-except ImportError:  # it is optional: only speed is lost
-    _unpack = None
-
-
 def write(index: Index, span: FileSpan, path: str, size: int, top: int) -> int:
     """Write files below the open folder `top`; how many of the first were written.
 
     Their shard lies at `path` and has so many bytes.
     """
-    if _unpack is None:
+    if library is None:
         return 0
     layout, begin = index.layout, span.begin
     offsets = column(index, OFFSET, begin, span.end)
@@ -98,7 +94,7 @@ def write(index: Index, span: FileSpan, path: str, size: int, top: int) -> int:
     parts = [(offsets[a], max(0, ends[b - 1] - offsets[a])) for a, b in together]
     done = begin
     for (first, last), part, window in zip(together, parts, windows(path, parts)):
-        done += _unpack(
+        done += unpack(
             index.map,
             layout.files,
             layout.names_at,

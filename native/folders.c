@@ -1,6 +1,6 @@
 /* The names of the files in a folder that holds nothing else. */
 
-#include "speed.h"
+#include "native.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -82,53 +82,40 @@ static int read_leaf(const char *path, folder *into)
     return plain;
 }
 
-PyDoc_STRVAR(leaf_doc,
-"leaf(path, prefix) -> (text, lengths, crcs) or None\n\n"
-"The names of the files in a folder in the order of their bytes, each after `prefix`: one text,\n"
-"and the length and crc32 (uint32) of each. None if it holds anything else or cannot be read.");
-
-static PyObject *leaf(PyObject *module, PyObject *arguments)
+/* The names of the files in a folder, in the order of their bytes, for `rabaska_names`; how many they
+   are, and how long all together. NULL if it holds anything else or cannot be read. */
+EXPORTED folder *rabaska_folder(const char *path, uint64_t *count, uint64_t *length)
 {
-    PyObject *text = NULL, *lengths = NULL, *crcs = NULL, *answer = NULL;
-    const char *path, *prefix;
-    Py_ssize_t before;
-    folder found = {0};
-    int plain;
+    folder *found = calloc(1, sizeof *found);
 
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "yy#:leaf", &path, &prefix, &before))
+    if (found == NULL)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    plain = read_leaf(path, &found);
-    Py_END_ALLOW_THREADS
-    if (plain) {
-        Py_ssize_t count = (Py_ssize_t)found.count;
-        text = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)found.used + count * before);
-        lengths = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(uint32_t));
-        crcs = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(uint32_t));
+    if (!read_leaf(path, found)) {
+        free(found->text);
+        free(found->names);
+        free(found);
+        return NULL;
     }
-    if (text != NULL && lengths != NULL && crcs != NULL) {
-        char *at = PyBytes_AS_STRING(text);
-        for (size_t place = 0; place < found.count; place++) {
-            const name *one = found.names + place;
-            size_t length = (size_t)before + one->length;
-            memcpy(at, prefix, (size_t)before);
-            memcpy(at + before, one->text, one->length);
-            ((uint32_t *)PyBytes_AS_STRING(lengths))[place] = (uint32_t)length;
-            ((uint32_t *)PyBytes_AS_STRING(crcs))[place] = crc_of(0, (unsigned char *)at, length);
-            at += length;
-        }
-        answer = PyTuple_Pack(3, text, lengths, crcs);
-    }
-    Py_XDECREF(text);
-    Py_XDECREF(lengths);
-    Py_XDECREF(crcs);
-    free(found.text);
-    free(found.names);
-    return plain ? answer : Py_BuildValue("");
+    *count = found->count;
+    *length = found->used;
+    return found;
 }
 
-PyMethodDef of_folders[] = {
-    {"leaf", leaf, METH_VARARGS, leaf_doc},
-    {NULL, NULL, 0, NULL},
-};
+/* One text of all names, each after `prefix`, and the length and crc32 of each. The folder is freed. */
+EXPORTED void rabaska_names(folder *found, const char *prefix, uint64_t before, char *text,
+                            uint32_t *lengths, uint32_t *crcs)
+{
+    for (size_t place = 0; place < found->count; place++) {
+        const name *one = found->names + place;
+        size_t length = (size_t)before + one->length;
+
+        memcpy(text, prefix, (size_t)before);
+        memcpy(text + before, one->text, one->length);
+        lengths[place] = (uint32_t)length;
+        crcs[place] = crc_of(0, (unsigned char *)text, length);
+        text += length;
+    }
+    free(found->text);
+    free(found->names);
+    free(found);
+}

@@ -1,9 +1,9 @@
 /* sha256 of two at once: each of its steps waits for the one before, so there is time for two. */
 
-#include "speed.h"
+#include "native.h"
 
 #ifdef INTRINSICS
-enum { DIGEST_BLOCK = 64, STATE = 32 };
+enum { DIGEST_BLOCK = 64 };
 
 static const uint32_t ROUNDS[64] __attribute__((aligned(16))) = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -88,55 +88,29 @@ __attribute__((target("sha,sse4.1"))) static void digest_two(char *const *states
 {
     digest_lanes(states, data, blocks, 2);
 }
-
-PyDoc_STRVAR(digest_doc,
-"digest(state, data[, other_state, other_data])\n\n"
-"Carry sha256 on by whole blocks of 64 bytes: a state is eight words that change. Two of equal\n"
-"length take little longer than one.");
-
-static PyObject *digest(PyObject *module, PyObject *arguments)
-{
-    Py_buffer states[2] = {{0}}, data[2] = {{0}};
-    PyObject *answer = NULL;
-
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "w*y*|w*y*:digest", states, data, states + 1, data + 1))
-        return NULL;
-    int both = data[1].obj != NULL;
-    if (states[0].len != STATE || data[0].len % DIGEST_BLOCK ||
-        (both && (states[1].len != STATE || data[1].len != data[0].len)))
-        PyErr_SetString(PyExc_ValueError, "no state, no whole blocks, or not equally many");
-    else {
-        char *const words[2] = {states[0].buf, states[1].buf};
-        const char *const bytes[2] = {data[0].buf, data[1].buf};
-        Py_BEGIN_ALLOW_THREADS
-        (both ? digest_two : digest_one)(words, bytes, (size_t)data[0].len / DIGEST_BLOCK);
-        Py_END_ALLOW_THREADS
-        answer = Py_BuildValue("");
-    }
-    for (int lane = 0; lane < 2; lane++) {
-        PyBuffer_Release(states + lane);
-        PyBuffer_Release(data + lane);
-    }
-    return answer;
-}
-
-int can_digest(void)
-{
-    unsigned a, b, c, d;
-    return __builtin_cpu_supports("sse4.1") && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
-           b & bit_SHA;
-}
-
-PyMethodDef of_digests[] = {
-    {"digest", digest, METH_VARARGS, digest_doc},
-    {NULL, NULL, 0, NULL},
-};
-#else
-int can_digest(void)
-{
-    return 0;
-}
-
-PyMethodDef of_digests[] = {{NULL, NULL, 0, NULL}};
 #endif
+
+/* Whether this processor has instructions for sha256, so that the next one may be called. */
+EXPORTED int rabaska_can_digest(void)
+{
+#ifdef INTRINSICS
+    return can_digest();
+#else
+    return 0;
+#endif
+}
+
+/* Carry sha256 on by so many blocks of 64 bytes: a state is eight words that change. Two take little
+   longer than one; the second may be NULL. */
+EXPORTED void rabaska_digest(char *state, const char *data, char *other_state,
+                             const char *other_data, uint64_t blocks)
+{
+#ifdef INTRINSICS
+    char *const states[2] = {state, other_state};
+    const char *const bytes[2] = {data, other_data};
+
+    (other_state ? digest_two : digest_one)(states, bytes, (size_t)blocks);
+#else
+    (void)state, (void)data, (void)other_state, (void)other_data, (void)blocks;
+#endif
+}

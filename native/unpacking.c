@@ -1,6 +1,6 @@
 /* Small files out of a shard into the folders they came from, many at once. */
 
-#include "speed.h"
+#include "native.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -66,7 +66,7 @@ static size_t base_of(const char *name, size_t length)
 }
 
 /* The entry at `position`; 0 if it is not an ordinary file with an ordinary name. */
-static int read_entry(const Source *source, Py_ssize_t position, Entry *entry)
+static int read_entry(const Source *source, int64_t position, Entry *entry)
 {
     const unsigned char *record = source->records + position * RECORD;
     uint64_t length = number(record + 32, 4), target = number(record + 36, 4);
@@ -202,7 +202,7 @@ static int write_here(int folder, const Portion *portion)
 }
 
 /* The next files from `position` on that lie in one folder and are ordinary. */
-static void gather(const Source *source, Py_ssize_t position, Py_ssize_t end, Portion *portion)
+static void gather(const Source *source, int64_t position, int64_t end, Portion *portion)
 {
     Entry before = {.name = ""}, *entry = portion->entries;
 
@@ -219,9 +219,9 @@ static void gather(const Source *source, Py_ssize_t position, Py_ssize_t end, Po
     }
 }
 
-static Py_ssize_t write_all(const Source *source, Py_ssize_t begin, Py_ssize_t end, int top)
+static int64_t write_all(const Source *source, int64_t begin, int64_t end, int top)
 {
-    Py_ssize_t position = begin;
+    int64_t position = begin;
     Portion *portion = malloc(sizeof *portion);
     int folder, written;
 
@@ -240,44 +240,21 @@ static Py_ssize_t write_all(const Source *source, Py_ssize_t begin, Py_ssize_t e
     return position - begin;
 }
 
-PyDoc_STRVAR(unpack_doc,
-"unpack(index, files, names_at, begin, end, shard, window, offset, top) -> int\n\n"
-"Write the files from `begin` to `end` of an index, which has so many, below the open folder `top`.\n"
-"They lie in `window`, which is what the shard holds from `offset` on. How many were written: up to\n"
-"the first that is not ordinary, not what was packed, or could not be written.");
-
-static PyObject *unpack(PyObject *module, PyObject *arguments)
+/* Write the files from `begin` to `end` of an index, which has so many, below the open folder `top`.
+   They lie in `window`, which is what the shard holds from `offset` on. How many were written: up to
+   the first that is not ordinary, not what was packed, or could not be written. */
+EXPORTED int64_t rabaska_unpack(const unsigned char *index, int64_t index_size, int64_t files,
+                                int64_t names_at, int64_t begin, int64_t end, uint32_t shard,
+                                const unsigned char *window, uint64_t size, uint64_t offset,
+                                int top)
 {
-    Py_buffer index, window;
-    Py_ssize_t files, names_at, begin, end, written = -1;
-    unsigned long long offset;
-    unsigned int shard;
-    int top;
-
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "y*nnnnIy*Ki:unpack", &index, &files, &names_at, &begin, &end,
-                          &shard, &window, &offset, &top))
-        return NULL;
-    if (begin < 0 || begin > end || end > files || names_at > index.len || names_at < HEADER ||
+    if (begin < 0 || begin > end || end > files || names_at > index_size || names_at < HEADER ||
         files > (names_at - HEADER) / RECORD)
-        PyErr_SetString(PyExc_ValueError, "the index is shorter than that");
-    else {
-        const unsigned char *start = index.buf;
-        Source source = {
-            .records = start + HEADER, .names = (const char *)start + names_at,
-            .names_size = (uint64_t)(index.len - names_at), .window = window.buf,
-            .offset = offset, .size = (uint64_t)window.len, .shard = shard,
-        };
-        Py_BEGIN_ALLOW_THREADS
-        written = write_all(&source, begin, end, top);
-        Py_END_ALLOW_THREADS
-    }
-    PyBuffer_Release(&index);
-    PyBuffer_Release(&window);
-    return written < 0 ? NULL : PyLong_FromSsize_t(written);
+        return 0; /* the index is shorter than that */
+    Source source = {
+        .records = index + HEADER, .names = (const char *)index + names_at,
+        .names_size = (uint64_t)(index_size - names_at), .window = window,
+        .offset = offset, .size = size, .shard = shard,
+    };
+    return write_all(&source, begin, end, top);
 }
-
-PyMethodDef of_unpacking[] = {
-    {"unpack", unpack, METH_VARARGS, unpack_doc},
-    {NULL, NULL, 0, NULL},
-};

@@ -1,6 +1,7 @@
-/* crc32: eight bytes at a time by tables, or 64 and 128 by the multiplication of polynomials. */
+/* crc32: eight bytes at a time by tables, or 64 and 128 by the multiplication of polynomials, or by
+   the instructions that ARM has for it. */
 
-#include "speed.h"
+#include "native.h"
 
 static uint32_t tables[8][256];
 
@@ -109,17 +110,37 @@ __attribute__((FOLDING_WIDE)) static uint32_t by_folding_wide(uint32_t crc,
 
 enum { WIDE_FROM = 1024 }; /* bytes; for fewer, bringing eight lanes together costs what it saves */
 
-static int can_fold, can_fold_wide;
+static int folds, folds_wide;
+#elif defined(__aarch64__) && defined(__linux__)
+#define SUMMING 1
+
+__attribute__((target("+crc"))) static uint32_t by_summing(uint32_t crc, const unsigned char *data,
+                                                           size_t size)
+{
+    for (; size >= 8; data += 8, size -= 8) {
+        uint64_t word;
+        memcpy(&word, data, 8);
+        crc = __builtin_arm_crc32d(crc, word);
+    }
+    while (size--)
+        crc = __builtin_arm_crc32b(crc, *data++);
+    return crc;
+}
+
+static int sums;
 #endif
 
 uint32_t crc_of(uint32_t crc, const unsigned char *data, size_t size)
 {
     crc = ~crc;
 #ifdef INTRINSICS
-    if (can_fold_wide && size >= WIDE_FROM)
+    if (folds_wide && size >= WIDE_FROM)
         return ~by_folding_wide(crc, data, size);
-    if (can_fold && size >= 64)
+    if (folds && size >= 64)
         return ~by_folding(crc, data, size);
+#elif defined(SUMMING)
+    if (sums)
+        return ~by_summing(crc, data, size);
 #endif
     return ~by_tables(crc, data, size);
 }
@@ -135,54 +156,30 @@ static uint32_t product(uint32_t one, uint32_t other)
     return found;
 }
 
-PyDoc_STRVAR(joined_doc,
-"joined(first, second, length) -> int\n\n"
-"The crc32 of two parts one after the other, of which the second has `length` bytes.");
-
-static PyObject *joined(PyObject *module, PyObject *arguments)
+/* The crc32 of two parts one after the other, of which the second has `length` bytes. */
+EXPORTED uint32_t rabaska_joined_crc32(uint32_t first, uint32_t second, uint64_t length)
 {
-    unsigned int first, second;
-    unsigned long long length;
-
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "IIK:joined", &first, &second, &length))
-        return NULL;
     /* `first` times x to the power of the bits that follow it. */
     for (uint32_t square = 0x00800000; length; length >>= 1, square = product(square, square))
         if (length & 1)
             first = product(square, first);
-    return PyLong_FromUnsignedLong(first ^ second);
+    return first ^ second;
 }
 
-PyDoc_STRVAR(crc32_doc, "crc32(data, value=0) -> int\n\nAs zlib.crc32 gives it.");
-
-static PyObject *crc32(PyObject *module, PyObject *arguments)
+/* As zlib gives it. */
+EXPORTED uint32_t rabaska_crc32(uint32_t crc, const unsigned char *data, uint64_t size)
 {
-    Py_buffer data;
-    unsigned int crc = 0;
-
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "y*|I:crc32", &data, &crc))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    crc = crc_of(crc, data.buf, (size_t)data.len);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&data);
-    return PyLong_FromUnsignedLong(crc);
+    return crc_of(crc, data, (size_t)size);
 }
 
-void prepare_crc(void)
+/* When the library is loaded, before anybody can call it. */
+__attribute__((constructor)) static void prepare_crc(void)
 {
     make_tables();
 #ifdef INTRINSICS
-    can_fold = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
-    can_fold_wide =
-        can_fold && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq");
+    folds = can_fold();
+    folds_wide = can_fold_wide();
+#elif defined(SUMMING)
+    sums = can_sum();
 #endif
 }
-
-PyMethodDef of_sums[] = {
-    {"crc32", crc32, METH_VARARGS, crc32_doc},
-    {"joined", joined, METH_VARARGS, joined_doc},
-    {NULL, NULL, 0, NULL},
-};

@@ -1,0 +1,113 @@
+"""The library, loaded where it can be.
+
+It is the same for every Python. Where it cannot be loaded (another libc, a folder that may not hold
+programs), `library` is None and Python does the work. `RABASKA_NATIVE=0` does without it.
+"""
+
+import ctypes
+import os
+import platform
+import sys
+import tempfile
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_uint32, c_uint64, c_void_p
+from typing import Any
+
+from .. import files, own_program
+
+SWITCH = "RABASKA_NATIVE"
+
+
+class Pack(ctypes.Structure):
+    """Where samples come from: `Pack` of reading.c."""
+
+    _fields_ = [
+        ("index", c_void_p),
+        ("index_size", c_int64),
+        ("files", c_int64),
+        ("shards", c_void_p),
+        ("shard_count", c_int64),
+        ("proven", c_void_p),
+        ("proven_count", c_int64),
+        ("compared", c_void_p),
+        ("compared_count", c_int64),
+    ]
+
+
+def file_name() -> str:
+    return "librabaska-{}-{}.so".format(sys.platform, platform.machine())
+
+
+def _load() -> Any:
+    """The library for this computer, or None."""
+    if os.environ.get(SWITCH) == "0" or sys.implementation.name != "cpython":
+        return None
+    name = file_name()
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    try:
+        if not os.path.isfile(own_program.own_path()):
+            return _declared(ctypes.CDLL(path)) if os.path.exists(path) else None
+        content = __loader__.get_data(path)  # type: ignore[name-defined]
+        return _declared(_from_program(content, name))
+    except (OSError, AttributeError):
+        return None
+
+
+def _from_program(content: bytes, name: str) -> Any:
+    """The library that travels inside of our program; it is loaded from a copy beside it."""
+    path = "{}.{}".format(own_program.program_path(), name)
+    try:
+        if not _holds(path, content):
+            files.write_program(path, content)
+        return ctypes.CDLL(path)
+    except OSError:  # the store is read-only here, or holds no programs
+        folder = tempfile.mkdtemp(prefix="rabaska-")
+        path = os.path.join(folder, name)
+        try:
+            files.write_program(path, content)
+            return ctypes.CDLL(path)
+        finally:
+            files.remove_if_there(path)
+            os.rmdir(folder)
+
+
+def _holds(path: str, content: bytes) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read() == content
+    except FileNotFoundError:
+        return False
+
+
+def _declared(loaded: Any) -> Any:
+    """`loaded`, knowing the types of what it takes and gives."""
+    pack = POINTER(Pack)
+    for name, result, arguments in (
+        ("crc32", c_uint32, [c_uint32, c_void_p, c_uint64]),
+        ("joined_crc32", c_uint32, [c_uint32, c_uint32, c_uint64]),
+        ("can_digest", c_int, []),
+        ("digest", None, [c_void_p, c_void_p, c_void_p, c_void_p, c_uint64]),
+        ("folder", c_void_p, [c_char_p, POINTER(c_uint64), POINTER(c_uint64)]),
+        ("names", None, [c_void_p, c_char_p, c_uint64, c_void_p, c_void_p, c_void_p]),
+        (
+            "take",
+            c_int64,
+            [c_char_p, c_int64, c_int, c_int64, c_void_p, c_int64]
+            + [c_void_p, c_void_p, POINTER(c_int64)],
+        ),
+        ("records", None, [c_int64] + [c_void_p] * 4 + [c_uint64] * 3 + [c_void_p]),
+        (
+            "unpack",
+            c_int64,
+            [c_void_p, c_int64, c_int64, c_int64, c_int64, c_int64, c_uint32]
+            + [c_void_p, c_uint64, c_uint64, c_int],
+        ),
+        ("places", c_int64, [pack, c_void_p, c_int64, c_int64, c_void_p, c_void_p]),
+        ("samples", c_int, [pack, c_void_p, c_int64, c_void_p, c_int64]),
+    ):
+        function = getattr(loaded, "rabaska_" + name)
+        function.restype, function.argtypes = result, arguments
+        setattr(loaded, name, function)
+    return loaded
+
+
+library = _load()
