@@ -10,8 +10,7 @@ import pytest
 from hypothesis import settings
 from tests.needs import apptainer, pythons
 
-from rabaska.node.native import calls
-from rabaska.node.native.library import file_name, library
+from rabaska.node import native
 
 TESTS = Path(__file__).parent
 NOBODY = 65534
@@ -116,5 +115,5 @@ def ordinary_folder():
 @pytest.fixture(scope="session")
 def compiled():
     """What is compiled, which every installation has."""
-    assert library is not None, f"{file_name()} was not made, or cannot be loaded"
-    return calls
+    assert native.compiled is not None, "the library was not made, or cannot be loaded"
+    return native.compiled

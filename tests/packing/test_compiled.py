@@ -93,7 +93,7 @@ def test_crc32_is_that_of_zlib(compiled, piece, times, begin):
     ended=st.sets(st.integers(0, 29)),
 )
 def test_digests_that_go_on_together_are_sha256(compiled, pieces, ended):
-    if not compiled.library.can_digest():
+    if not compiled.can_digest():
         assert " sha_ni " not in Path("/proc/cpuinfo").read_text().replace("\n", " ")
         return
     lanes = ShardDigests(compiled.digest)
@@ -154,7 +154,7 @@ def test_a_pack_is_the_same_with_and_without_it(tmp_path):
         "import sys; from pathlib import Path; from rabaska.packing import compiled, make_pack\n"
         "options = make_pack.PackOptions('x', shard_size=300_000)\n"
         "print(make_pack.pack(Path(sys.argv[1]), Path(sys.argv[2]), options).identity)\n"
-        "print(bool(compiled.library))"
+        "print(bool(compiled.compiled))"
     )
 
     def packed(store: str, switch: str) -> list[str]:

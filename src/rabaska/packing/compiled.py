@@ -5,8 +5,7 @@ from array import array
 from functools import lru_cache
 from typing import Any
 
-from rabaska.node.native import calls
-from rabaska.node.native.library import library
+from rabaska.node.native import compiled
 from rabaska.packing import tar_batches
 from rabaska.packing.name_columns import Names, leaf_of
 from rabaska.packing.tar_batches import SMALL, Portion
@@ -56,25 +55,26 @@ _ROOM = 2 * SMALL  # of one portion; what is read should still be in the cache w
 
 
 def _take(names: list[bytes], flags: int) -> Portion:
-    tar, used, facts, sums = calls.take(names, flags, SMALL, _ROOM)
+    tar, used, facts, sums = compiled.take(names, flags, SMALL, _ROOM)
     return Portion(names[: len(sums)], memoryview(tar)[:used], facts, sums)
 
 
 def _records(portion: Portion, labels: "array[int]", offset: int, names_at: int) -> bytes:
     lengths = array("I", map(len, portion.names))
-    return calls.records(
+    made: bytes = compiled.records(
         lengths, portion.facts, portion.crcs, labels, portion.header, offset, names_at
     )
+    return made
 
 
 def _leaf(path: bytes, prefix: bytes) -> Names | None:
-    columns = calls.leaf(path, prefix)
+    columns = compiled.leaf(path, prefix)
     return Names(*columns) if columns else None
 
 
-leaf = _leaf if library else leaf_of
-take = _take if library else tar_batches.take
-records = _records if library else tar_batches.records
-crc32 = calls.crc32
-digest: Any = calls.digest if library and library.can_digest() else None
-joined = calls.joined_crc32 if library else joined_crc
+leaf = _leaf if compiled else leaf_of
+take = _take if compiled else tar_batches.take
+records = _records if compiled else tar_batches.records
+crc32 = compiled.crc32 if compiled else zlib.crc32
+digest: Any = compiled.digest if compiled and compiled.can_digest() else None
+joined = compiled.joined_crc32 if compiled else joined_crc

@@ -20,15 +20,14 @@ from rabaska.node.data.pack_format import (
     shard_name,
 )
 from rabaska.node.data.read_ahead import ahead, read_at
-from rabaska.node.native.calls import samples
-from rabaska.node.native.library import library
+from rabaska.node.native import compiled
 
 from .errors import DamagedData
 from .folder_source import Columns, Sample
 from .index_fields import IndexFields
 from .prefetch import warm
 
-compiled_samples = samples if library else None  # reads a batch in one call
+compiled_samples = compiled.samples if compiled else None  # reads a batch in one call
 
 _LARGE_BATCH = 8 * 2**20  # bytes from which on several reads at once pay, on slow storage above all
 _BETWEEN = 1024  # bytes between two neighbours: the end of a block, and a header of tar
@@ -100,7 +99,7 @@ class PackSource:
         """A batch by C, if it is here and nothing is odd, such as a position."""
         if compiled_samples is None or self._looked:
             return None
-        return compiled_samples(
+        columns: Optional[Columns] = compiled_samples(
             self._index.map,
             len(self),
             positions,
@@ -109,6 +108,7 @@ class PackSource:
             self._proven,
             self._compared,
         )
+        return columns
 
     def columns(self, positions: List[int]) -> Columns:
         """A batch, in the order in which it was asked for."""

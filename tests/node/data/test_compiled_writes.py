@@ -131,8 +131,8 @@ def test_every_python_on_a_node_uses_it_too(python, tmp_path, zipapp):
     pack = forge(tmp_path / "pack", [*three(), entry(b"cats", FOLDER)], shard())
     program = (
         "import sys; from rabaska.node.data.stage import stage; stage(*sys.argv[1:])\n"
-        "from rabaska.node.native.library import library\n"
-        "assert library is not None"
+        "from rabaska.node.native import compiled\n"
+        "assert compiled is not None"
     )
 
     subprocess.run(

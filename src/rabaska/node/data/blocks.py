@@ -2,11 +2,14 @@
 
 import io
 import os
-from typing import Iterable, Iterator, List, NamedTuple, Union
+import zlib
+from typing import Callable, Iterable, Iterator, List, NamedTuple, Union
 
-from ..native.calls import crc32 as crc32
+from ..native import compiled
 from .pack_format import BLOCK, BadPack, Manifest
 from .read_ahead import Watch, ahead
+
+crc32: Callable[..., int] = compiled.crc32 if compiled else zlib.crc32
 
 STREAMS = 16
 _PIECE = 2**20

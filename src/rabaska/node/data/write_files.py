@@ -6,8 +6,7 @@ from itertools import groupby, repeat
 from operator import add
 from typing import Iterator, List, Tuple
 
-from ..native.calls import unpack
-from ..native.library import library
+from ..native import compiled
 from .blocks import write_at
 from .index_columns import OFFSET, SIZE, WINDOW, Files, FileSpan, Group, column
 from .pack_format import Index
@@ -82,7 +81,7 @@ def write(index: Index, span: FileSpan, path: str, size: int, top: int) -> int:
 
     Their shard lies at `path` and has so many bytes.
     """
-    if library is None:
+    if compiled is None:
         return 0
     layout, begin = index.layout, span.begin
     offsets = column(index, OFFSET, begin, span.end)
@@ -94,7 +93,7 @@ def write(index: Index, span: FileSpan, path: str, size: int, top: int) -> int:
     parts = [(offsets[a], max(0, ends[b - 1] - offsets[a])) for a, b in together]
     done = begin
     for (first, last), part, window in zip(together, parts, windows(path, parts)):
-        done += unpack(
+        done += compiled.unpack(
             index.map,
             layout.files,
             layout.names_at,

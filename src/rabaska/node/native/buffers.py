@@ -39,10 +39,14 @@ class Pinned:
         self._buffers = []  # type: List[Buffer]
 
     def __enter__(self) -> List[Buffer]:
-        for value in self._objects:
-            buffer = Buffer()
-            _get(value, ctypes.byref(buffer), 0)
-            self._buffers.append(buffer)
+        try:
+            for value in self._objects:
+                buffer = Buffer()
+                _get(value, ctypes.byref(buffer), 0)
+                self._buffers.append(buffer)
+        except BaseException:  # it has no bytes
+            self.__exit__()
+            raise
         return self._buffers
 
     def __exit__(self, *_: object) -> None:

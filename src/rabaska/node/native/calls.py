@@ -1,7 +1,4 @@
-"""What the library does, as Python functions: for many small files at once, to the same bytes.
-
-Only `crc32` may be called where there is no library.
-"""
+"""What the library does, as Python functions: for many small files at once, to the same bytes."""
 
 import zlib
 from array import array
@@ -18,7 +15,7 @@ _SHORT = 4096  # bytes that zlib sums sooner than C can be called
 
 def crc32(data: Any, value: int = 0) -> int:
     """As zlib gives it."""
-    if library is None or len(data) < _SHORT:
+    if len(data) < _SHORT:
         return zlib.crc32(data, value)
     with Pinned(data) as (buffer,):
         return int(library.crc32(value, buffer.address, buffer.size))
@@ -27,6 +24,11 @@ def crc32(data: Any, value: int = 0) -> int:
 def joined_crc32(first: int, second: int, length: int) -> int:
     """The crc32 of two parts one after the other, of which the second has `length` bytes."""
     return int(library.joined_crc32(first, second, length))
+
+
+def can_digest() -> bool:
+    """Whether this processor has instructions for sha256; else `digest` may not be called."""
+    return bool(library.can_digest())
 
 
 def digest(state: bytearray, data: Any, other_state: Any = b"", other_data: Any = b"") -> None:

@@ -1,8 +1,4 @@
-"""The library, loaded where it can be.
-
-It is the same for every Python. Where it cannot be loaded (another libc, a folder that may not hold
-programs), `library` is None and Python does the work. `RABASKA_NATIVE=0` does without it.
-"""
+"""The library for this computer, loaded; an ImportError where that cannot be."""
 
 import ctypes
 import os
@@ -38,18 +34,17 @@ def file_name() -> str:
 
 
 def _load() -> Any:
-    """The library for this computer, or None."""
     if os.environ.get(SWITCH) == "0" or sys.implementation.name != "cpython":
-        return None
+        raise ImportError("it is switched off, or this Python has objects of another form")
     name = file_name()
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
     try:
         if not os.path.isfile(own_program.own_path()):
-            return _declared(ctypes.CDLL(path)) if os.path.exists(path) else None
+            return _declared(ctypes.CDLL(path))
         content = __loader__.get_data(path)  # type: ignore[name-defined]
         return _declared(_from_program(content, name))
-    except (OSError, AttributeError):
-        return None
+    except (OSError, AttributeError) as problem:
+        raise ImportError(str(problem))
 
 
 def _from_program(content: bytes, name: str) -> Any:
