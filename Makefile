@@ -75,7 +75,7 @@ parsers: $(VENV)/.installed
 frameworks: $(VENV)-frameworks/.installed $(VENV)/.installed
 	$(BIN)/python -m pytest tests/training/test_frameworks.py
 
-bench: $(VENV)/.with-torch $(VENV)/.with-speed
+bench: $(VENV)/.with-torch
 	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
 
 docs: $(VENV)/.installed
@@ -85,7 +85,7 @@ docs: $(VENV)/.installed
 golden: $(VENV)/.installed
 	$(BIN)/python tests/golden/render.py
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml $(wildcard native/*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group dev
@@ -94,11 +94,6 @@ $(VENV)/.installed: pyproject.toml
 # The CPU build is enough for the tests; a plain `torch` would bring gigabytes of CUDA.
 $(VENV)/.with-torch: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group torch
-	@touch $@
-
-# The compiled part of packing, which is optional.
-$(VENV)/.with-speed: $(VENV)/.installed $(wildcard speed/*.c) speed/speed.h speed/pyproject.toml
-	$(BIN)/python -m pip install --quiet ./speed
 	@touch $@
 
 $(VENV)-frameworks/.installed:

@@ -6,7 +6,6 @@ peer that cannot be had is an error, never a missing line.
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import random
@@ -23,6 +22,8 @@ from measuring import Work, medians
 from rows import Row
 from slow_disk.mount import slow_disk, unavailable
 
+from rabaska.node.native import compiled
+
 NAME = "data"
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parent / ".venv-bench"
@@ -35,8 +36,8 @@ INSTALL = (
 )  # fmt: skip
 PACK = "import sys; from pathlib import Path; from rabaska.packing.make_pack import PackOptions, pack; pack(Path(sys.argv[1]), Path(sys.argv[2]), PackOptions('data'))"  # noqa: E501
 STAGE = "import sys; from rabaska.node.data.stage import stage; stage(*sys.argv[1:])"
-# Before either of them: as if the compiled part were not installed.
-PLAIN = "import sys; sys.modules['rabaska_speed'] = None; "
+# Before either of them: as if the library could not be loaded.
+PLAIN = "import os; os.environ['RABASKA_NATIVE'] = '0'; "
 REST = 1  # seconds in which the system frees what was removed, which it does on both processors
 PARTS = (
     "packing", "packing_slowly", "staging", "staging_slowly",
@@ -59,8 +60,8 @@ def run(quick: bool, parts: Sequence[str] = PARTS) -> list[Row]:
     if why:
         raise RuntimeError(why)
     install_peers()
-    if importlib.util.find_spec("rabaska_speed") is None:
-        raise RuntimeError("rabaska-speed is missing; `pip install ./speed` brings it")
+    if compiled is None:
+        raise RuntimeError("the library was not compiled; `pip install .` does it")
     repeats, scale = (1, 20) if quick else (7, 1)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as disk, memory_disk() as memory:
         bench = Bench(Path(disk), memory, repeats, scale)
@@ -83,8 +84,6 @@ def install_peers() -> None:
         for words in INSTALL:
             subprocess.run([python, "-m", "pip", "install", "--quiet", *words], check=True)
         subprocess.run([python, "-c", wanted], check=True)
-    # The environment in which a training would have it.
-    subprocess.run([python, "-m", "pip", "install", "--quiet", HERE.parent / "speed"], check=True)
     for program in ("tar", "cp"):
         if shutil.which(program) is None:
             raise RuntimeError(f"{program} is missing")

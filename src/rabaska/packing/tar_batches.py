@@ -1,7 +1,7 @@
 """Small files into tar form, many at a time: headers, contents and padding in one piece.
 
 A line of Python for each file would cost as much as reading it, so files are taken as columns.
-Where the package `rabaska-speed` is installed, C does the same: the same bytes, sooner.
+Where the compiled library can be loaded, C does the same: the same bytes, sooner.
 """
 
 import os
