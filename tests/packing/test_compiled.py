@@ -82,9 +82,11 @@ def test_the_files_of_a_folder_are_listed_in_the_same_order(compiled, names, pre
 
 @given(st.binary(max_size=2000), st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_crc32_is_that_of_zlib(compiled, piece, times, begin):
-    data = piece * times  # from 4096 bytes on there is another way
+    data = piece * times  # from some length on there is another way
 
     assert compiled.crc32(data, begin) == zlib.crc32(data, begin)
+    assert compiled.crc32(memoryview(data * 9), begin) == zlib.crc32(data * 9, begin)
+    assert compiled.library.crc32(begin, data, len(data)) == zlib.crc32(data, begin)
     assert compiled.joined_crc32(begin, zlib.crc32(data), len(data)) == zlib.crc32(data, begin)
 
 

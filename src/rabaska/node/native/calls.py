@@ -10,13 +10,15 @@ from .library import Pack, library
 
 NUMBERS = 5  # told of each file that is taken
 _HEADER, _RECORD = 64, 64  # bytes of an index, before all files and for each of them
-_SHORT = 4096  # bytes that zlib sums sooner than C can be called
+_SHORT, _SHORT_VIEW = 2048, 16384  # bytes that zlib sums sooner than C can be called
 
 
 def crc32(data: Any, value: int = 0) -> int:
     """As zlib gives it."""
-    if len(data) < _SHORT:
+    if len(data) < (_SHORT if type(data) is bytes else _SHORT_VIEW):
         return zlib.crc32(data, value)
+    if type(data) is bytes:
+        return int(library.crc32(value, data, len(data)))
     with Pinned(data) as (buffer,):
         return int(library.crc32(value, buffer.address, buffer.size))
 
