@@ -61,6 +61,17 @@ def test_what_pip_chose_is_pinned_for_every_job(ask, tmp_path):
     assert answer["files"] == 8  # a module and three records in each wheel
 
 
+def test_a_wheel_with_a_plus_in_its_name_is_read_as_well(ask, wheelhouse):
+    make_wheel(wheelhouse, "torch", "2.5.1+cpu")
+
+    code, answer = ask("torch\n")
+
+    assert (code, answer["packages"]) == (0, ["torch==2.5.1+cpu"])
+    assert answer["unread"] == []
+    assert answer["modules"] == ["torch"]
+    assert answer["room"] > 300
+
+
 @pytest.mark.parametrize("told", ["PIP_REQUIRE_VIRTUALENV=1", "PIP_TARGET=/nowhere", "PIP_USER=1"])
 def test_what_pip_was_told_for_other_occasions_does_not_count(ask, monkeypatch, told):
     name, _, value = told.partition("=")

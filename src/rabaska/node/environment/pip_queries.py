@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+from urllib.parse import unquote
 
 # Debian's own Python has a `venv` that does not work, for want of `ensurepip`. Fedora keeps the
 # wheels of ensurepip elsewhere.
@@ -156,7 +157,8 @@ def _located(package: PipPackage, places: List[str]) -> PipPackage:
 
 def _reported(entry: Dict[str, Any]) -> PipPackage:
     url = str(entry.get("download_info", {}).get("url", ""))
-    file = url[len("file://") :] if url.startswith("file://") else ""
+    # `torch-2.5.1%2Bcpu-….whl`: its name has a plus.
+    file = unquote(url[len("file://") :]) if url.startswith("file://") else ""
     return PipPackage(str(entry["metadata"]["name"]), str(entry["metadata"]["version"]), file)
 
 
