@@ -14,6 +14,8 @@ from tests.real.conftest import Voyager
 from tests.voyages.conftest import user
 from tests.voyages.slow_to_save import SLOW_TO_SAVE
 
+from rabaska.schedulers.sge import Sge
+
 __all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.xdist_group("grid engine")]
@@ -137,3 +139,14 @@ def test_a_job_that_is_cancelled_saves_before_it_is_deleted(grid_engine, passeng
     told = passenger.until(lambda status: status["state"] == "cancelled", run)
     assert told["checkpoint"]["path"].endswith("checkpoint-0001.json")
     passenger.until(lambda _: grid_engine.queued() == "", run)
+
+
+def test_the_place_in_the_line_is_that_of_grid_engine(grid_engine):
+    """Both ask for 500 slots, and wait; nothing puts the second before the first."""
+    never = ["qsub", "-terse", "-b", "y", "-w", "n", "-pe", "smp", "500", "true"]
+    first, second = (grid_engine.run_as_user(never).stdout.strip() for _ in range(2))
+    said = grid_engine.run_as_user(Sge().status_command([])).stdout
+    grid_engine.run_as_user(["qdel", first, second], check=False)
+
+    told = Sge().read_status(said)
+    assert (told[first].place, told[second].place) == (1, 2)
