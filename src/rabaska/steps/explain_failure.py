@@ -20,12 +20,7 @@ _MOST = 2
 def explanations(told: RunStatus, text: str) -> tuple[tuple[str, str], ...]:
     """What the end of its log means, and what to do about it."""
     stage = "run" if told.jobs else None  # what was refused never ran
-    known = of_run(
-        explain(text, stage=stage, cluster=told.cluster)[:_MOST],
-        told.name,
-        told.cluster,
-        told.about,
-    )
+    known = of_run(explain(text, stage=stage)[:_MOST], told.name, told.cluster, told.about)
     return tuple((failure.meaning, failure.fix) for failure in known)
 
 
