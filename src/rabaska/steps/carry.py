@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rabaska.domain.amounts import say_size
+from rabaska.domain.amounts import say_count, say_size
 from rabaska.domain.jobs import JobSpec
 from rabaska.domain.projects import IN_PLACE, Dataset, Project
 from rabaska.domain.secrets import Secrets
@@ -80,7 +80,7 @@ def pack_dataset(dataset: Dataset, home: Home, reporter: Reporter) -> Pack:
         reporter.warn(f"pack {packed.identity} was damaged; packed again")
     did = "packed" if packed.new else "unchanged since it was packed"
     reporter.step(
-        f"data {dataset.name}: {packed.files:,} files, {say_size(packed.bytes)}, {did} "
+        f"data {dataset.name}: {say_count(packed.files, 'file')}, {say_size(packed.bytes)}, {did} "
         f"as {packed.identity} ({packed.shards} shard{'s' if packed.shards != 1 else ''})"
     )
     if packed.new and packed.bytes >= _WORTH_REPORTING:
@@ -270,7 +270,7 @@ def parcel_of(pack: Path, cluster: ConnectedCluster, *, doubted: bool = False) -
 
 def take_snapshot(project: Project, home: Home, reporter: Reporter) -> CodeSnapshot:
     code = taken(project, home, home.store / "code", reporter)
-    reporter.step(f"code: {code.files} files, snapshot {code.digest[:12]}")
+    reporter.step(f"code: {say_count(code.files, 'file')}, snapshot {code.digest[:12]}")
     return code
 
 
