@@ -41,7 +41,7 @@ def digest(state: bytearray, data: Any, other_state: Any = b"", other_data: Any 
     with Pinned(state, data, other_state, other_data) as (mine, piece, other, theirs):
         both = theirs.size > 0
         if mine.size != 32 or piece.size % 64 or (both and theirs.size != piece.size):
-            raise ValueError("no state, no whole blocks, or not equally many")
+            raise ValueError("no state, a part of a block, or not equally many")
         library.digest(
             mine.address,
             piece.address,
