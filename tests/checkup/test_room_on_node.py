@@ -10,7 +10,8 @@ from tests.environments.small_wheels import make_wheel
 from rabaska.checkup.check_resolved import Resolved, checks
 from rabaska.checkup.subject import read_subject
 from rabaska.domain.clusters import NodeDisk
-from rabaska.node.environment.pip_queries import PipPackage, bytes_inside
+from rabaska.node.environment.pip_queries import PipPackage
+from rabaska.node.environment.wheel_contents import bytes_inside
 from rabaska.settings.profiles import load_cluster
 from rabaska.settings.project_file import load
 from rabaska.sites.site_facts import disks

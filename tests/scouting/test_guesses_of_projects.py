@@ -342,7 +342,7 @@ def test_what_lightning_saves_of_a_modules_arguments_can_be_loaded(tmp_path):
     ("text", "names"),
     [
         ("    pip install tqdm numpy>=1.20\n", "tqdm 'numpy>=1.20'"),
-        ("run `pip install torch --index-url https://download.pytorch.org/whl/cu118` first\npip3 install -U six\n",
+        ("`pip install torch --index-url https://pypi.org/x` first\npip3 install -U six\n",
          "torch six"),
         ("pip install -r requirements/dev.txt\npip install -e .\n", ""),
         ("Type pip install foo to get it, then pip install .\n", ""),

@@ -12,7 +12,7 @@ import tarfile
 from typing import Any, Dict, List, NamedTuple
 
 from .. import files, partial_folder
-from . import pip_queries
+from . import pip_queries, wheel_contents
 from .pip_queries import PipAnswer, PipPackage, Python
 
 NOT_FOUND = 3  # exit code: some packages are nowhere; standard output says which
@@ -165,7 +165,7 @@ def settle(request: WheelRequest, python: Python, packages: List[PipPackage], so
     lines = [_locked_pin(package) if checked else package.pin for package in packages]
     files.write_whole(request.path("txt"), "".join(line + "\n" for line in lines))
     record = _facts(request, python)
-    modules, unread = pip_queries.modules_inside(packages)
+    modules, unread = wheel_contents.modules_inside(packages)
     archive = os.path.exists(request.archive) and source != "the site"
     # Wheels that were sent lie on the node's disk beside what they become.
     beside = os.path.getsize(request.archive) if archive else 0
@@ -174,9 +174,9 @@ def settle(request: WheelRequest, python: Python, packages: List[PipPackage], so
         modules=modules,
         unread=unread,
         packages=[package.pin for package in packages],
-        files=pip_queries.files_inside(packages),
+        files=wheel_contents.files_inside(packages),
         archive=archive,
-        room=pip_queries.bytes_inside(packages) + beside,
+        room=wheel_contents.bytes_inside(packages) + beside,
     )
     files.write_json(request.path("json"), record)
     return _print(record)

@@ -23,12 +23,13 @@ import sys
 import time
 import traceback
 import uuid
-from typing import Callable, Dict, List, Optional
+from typing import Callable, List, Optional
 
 from .. import files, processes
 from ..record import jobs
 from ..record.run_folder import RunFolder
 from ..record.submissions import NO_ANSWER, NOT_KNOWN, lines, submissions
+from . import replaced_files
 from .pending_submissions import (
     SubmitAnswer,
     begun_note,
@@ -44,7 +45,6 @@ MARK = "{submission}"
 OTHERS = 76  # somebody else submitted the run meanwhile
 INCOMPLETE = 74  # the results that the run starts from are not all there
 
-_PUT = ("run.json", "job-more.sh")
 _STARTING = 60.0  # seconds in which a process writes down what it is about to submit
 _PAUSE = 0.2
 
@@ -83,8 +83,8 @@ def main(argv: List[str]) -> int:
             answer = SubmitAnswer(1, "", complaint)
     if answer is None:  # the process was killed
         answer = _found(run, settled(run, options.mark)) or SubmitAnswer(1, "", _KILLED)
-    for name in _PUT if options.put else ():
-        files.remove_if_there(os.path.join(run.path, name + options.put))  # it was not needed
+    if options.put:
+        replaced_files.discard(run, options.put)  # where they were not needed
     sys.stdout.write(answer.said)
     sys.stderr.write(answer.complained)
     return answer.exit_code
@@ -132,43 +132,14 @@ def _submit(run: RunFolder, options: argparse.Namespace) -> None:
         if options.resume:
             files.remove_if_there(run.stop)  # by who submits it, never by who comes too late
         command = [word.replace(MARK, options.mark) for word in options.command]
-        before = _put(run, options.put) if options.put else {}
+        before = replaced_files.put(run, options.put) if options.put else {}
         answer = submitted(run, command, options.find, options.mark)
         if answer.exit_code not in (0, NOT_KNOWN):
-            _put_back(before)
+            replaced_files.put_back(before)
     remember(run, options.mark, answer, after=options.after)
     recorded = [one["submission"] for one in submissions(run) if one.get("exit_code") is not None]
     if options.mark in recorded:  # else what was noted remains
         clear(run, options.mark)
-
-
-def _put(run: RunFolder, end: str) -> Dict[str, Optional[bytes]]:
-    """Put the files with this end into the place of those of the run; what was there, by path."""
-    before = {}  # type: Dict[str, Optional[bytes]]
-    for name in _PUT:
-        path = os.path.join(run.path, name)
-        if os.path.exists(path + end):
-            before[path] = _content(path)
-            os.replace(path + end, path)
-    files.sync_folder(run.path)
-    return before
-
-
-def _content(path: str) -> Optional[bytes]:
-    try:
-        with open(path, "rb") as stream:
-            return stream.read()
-    except FileNotFoundError:
-        return None
-
-
-def _put_back(before: Dict[str, Optional[bytes]]) -> None:
-    """What was refused is not what the run requests."""
-    for path, content in before.items():
-        if content is None:
-            files.remove_if_there(path)
-        else:
-            files.write_whole(path, content)
 
 
 def _is_first(run: RunFolder, mark: str, made: int) -> bool:
