@@ -17,7 +17,6 @@ from rabaska.packing.make_pack import Pack
 from rabaska.remote.place import Nowhere, quoted
 from rabaska.sites.questions import NO_ANSWER
 from rabaska.steps.connect import ConnectedCluster
-from rabaska.steps.probe_site import ask_site
 from rabaska.steps.progress import Reporter
 
 # What a login node may be asked to pack: it is shared by all users of the cluster.
@@ -54,6 +53,8 @@ def _told(project: Project, cluster: ConnectedCluster) -> str:
     question = check_data_places.question(project, cluster.cluster)
     if not question or isinstance(cluster.place, Nowhere):
         return ""
+    from rabaska.steps.probe_site import ask_site
+
     answers = ask_site(cluster.place, question, usual={})
     return answers.get(check_data_places.QUESTION, NO_ANSWER).text
 

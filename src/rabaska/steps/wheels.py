@@ -11,8 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rabaska.checkup.check_builds import as_chosen, framework_lines, size_of
-from rabaska.checkup.pinned_packages import read
 from rabaska.domain import markers, untrusted
 from rabaska.domain.amounts import say_size
 from rabaska.domain.projects import EnvironmentRecipe
@@ -81,6 +79,10 @@ def amount_of(requirements: str) -> str:
 
     The build of a framework decides it, so pip is asked which one it would take.
     """
+    # Thirty modules, for those who send wheels.
+    from rabaska.checkup.check_builds import as_chosen, framework_lines, size_of
+    from rabaska.checkup.pinned_packages import read
+
     listed = read(requirements)
     if not size_of(listed):
         return ""
