@@ -7,7 +7,8 @@ from pathlib import Path
 from rabaska.errors import NoSpace, WrongUse
 from rabaska.node import files, private_files
 from rabaska.scouting import settings_draft
-from rabaska.scouting.project_facts import Guess, scout
+from rabaska.scouting.guesses import Guess
+from rabaska.scouting.project_facts import scout
 
 FILE = "rabaska.toml"
 

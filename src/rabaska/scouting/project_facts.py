@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.domain.amounts import say_size
@@ -20,46 +19,13 @@ from rabaska.scouting.chain_verdict import IN_WORDS, Verdict, verdict
 from rabaska.scouting.checkpoint_contents import VARIABLE, more_than_tensors
 from rabaska.scouting.data_options import DataUse
 from rabaska.scouting.folders import ProjectFolder
+from rabaska.scouting.guesses import Findings, Guess
 from rabaska.scouting.launch_needed import launch_needed
 from rabaska.scouting.option_roles import DATA, RESUME, roles
-from rabaska.scouting.requirements import Packages
 from rabaska.scouting.script_options import Option
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.shown_values import configuration, shown_values
 from rabaska.scouting.start_command import Words, with_links, words
-
-
-@dataclass(frozen=True)
-class Guess:
-    """One answer, and what in the project's files it was read from."""
-
-    what: str
-    value: str
-    evidence: str
-
-
-@dataclass(frozen=True)
-class Findings:
-    name: str
-    command: tuple[str, ...]
-    resume: tuple[str, ...] = ()
-    datasets: tuple[tuple[str, str], ...] = ()  # name, path
-    jobs: int = 3
-    keep: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
-    progress: str = ""
-    gpus: str = ""  # "", used, needed or several
-    packages: Packages | None = None
-    guesses: tuple[Guess, ...] = ()
-    warnings: tuple[str, ...] = ()
-    scripts: tuple[str, ...] = ()  # the likeliest first
-    data_folders: tuple[str, ...] = ()
-    advice: tuple[str, ...] = ()  # the lines that would let it resume
-    launch: str = ""  # torchrun, where the program needs it
-    variables: tuple[tuple[str, str], ...] = ()
-
-    def evidence(self, what: str) -> str:
-        return next((guess.evidence for guess in self.guesses if guess.what == what), "")
 
 
 def scout(project: Path, *, script: str = "", data: str = "") -> Findings:

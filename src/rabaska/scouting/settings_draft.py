@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rabaska.domain.projects import FILL_IN
 from rabaska.domain.toml_text import quoted
-from rabaska.scouting.project_facts import Findings
+from rabaska.scouting.guesses import Findings
 
 _WIDTH = 96
 
