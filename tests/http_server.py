@@ -15,6 +15,7 @@ class FileServer:
         self.ranges = []  # of each request; None: all of the file
         self.skips = 0  # bytes by which it resumes too late
         self.breaks_after = []  # bytes after which the next answers end too early
+        self.when_asked = lambda: None
 
     def serves(self, path, content, tag="one"):
         self.files[path], self.tags[path] = content, f'"{tag}"'
@@ -27,6 +28,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         served, path = self.server.served, self.path.partition("?")[0]
         served.ranges.append(self.headers.get("Range"))
+        served.when_asked()
         if path not in served.files:
             self.send_error(404)
             return

@@ -7,6 +7,8 @@ import re
 import shutil
 import tempfile
 import zipfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 from tests.http_server import file_server
@@ -191,6 +193,51 @@ def test_where_nothing_may_be_downloaded_this_computer_sends_it(campus, login):
 
     assert "downloaded on this computer" in packed.errors
     assert (login.home / "rabaska" / "packs" / packed.output.strip()).is_dir()
+
+
+def command_lines():
+    """What every user of this computer can read of the programs that run on it."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            yield path.read_bytes()
+
+
+@contextmanager
+def signed_address():
+    """An address that lets whoever knows it read, and what others saw while it was asked."""
+    with file_server() as server:
+        seen = []
+        server.when_asked = lambda: seen.extend(command_lines())
+        yield server.serves("/animals.zip", _zip()) + "?signature=s1gned", seen
+
+
+def test_a_signed_address_is_in_no_command_line_and_no_record_of_the_job_that_packs(campus, login):
+    with signed_address() as (url, seen):
+        data(campus, f'[data.animals]\nurl = "{url}"\n')
+
+        packing = campus.types("data", "pack", "--on", "campus", "--job")
+        run = packing.output.strip()
+        campus.types("wait", run)
+
+    assert "packed as animals-" in campus.types("logs", run).output
+    assert "secret" not in packing.errors
+    assert seen
+    assert not [words for words in seen if b"s1gned" in words]
+    folder = login.home / "rabaska" / "runs" / run
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert folder / "run.json" in files
+    assert not [path for path in files if b"s1gned" in path.read_bytes()]
+
+
+def test_a_signed_address_is_in_no_command_line_of_this_computer(user):
+    user.write("train.py", TRAIN)
+    with signed_address() as (url, seen):
+        data(user, f'[data.animals]\nurl = "{url}"\n')
+
+        user.types("run", "--wait")
+
+    assert seen
+    assert not [words for words in seen if b"s1gned" in words]
 
 
 def test_on_this_computer_the_same_keys_work(user):

@@ -68,6 +68,7 @@ class EnvironmentRecipe:
     modules: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     hidden: Secrets = field(default_factory=Secrets)  # variables that are likely to be secrets
+    handed: Secrets = field(default_factory=Secrets)  # what a job of our own needs to know
     secrets: tuple[str, ...] = ()  # names whose values are found when a run needs them
     secrets_from: Path | None = None  # a file that holds them
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from rabaska.domain.data_places import NODE
 from rabaska.domain.projects import Chain, Dataset, EnvironmentRecipe, Project
 from rabaska.domain.runs import Checks
+from rabaska.domain.secrets import Secrets
 from rabaska.errors import DatasetError, WrongUse
 from rabaska.journeys.run import run
+from rabaska.node.login.prepare_data import IN_JOB, REQUEST
 from rabaska.packing.make_pack import Pack
 from rabaska.records.home import Home
 from rabaska.settings.project_file import check_data, load
@@ -125,15 +127,16 @@ class _Packing:
     def _job(self, dataset: Dataset, path: str) -> PackedThere:
         """A run of one job whose program is our own: it is followed and cancelled like any."""
         wanted = json.dumps(request(dataset, path, self.cluster, again=self.options.again))
-        literal = wanted.replace("{", "{{").replace("}", "}}")
+        # An address may be signed, and a command may hold a token: neither is for a command line.
+        handed = Secrets({REQUEST: wanted})
         packing = replace(
             self.project,
             name=f"pack-{dataset.name}"[:_LONGEST_NAME],
-            command=(*self.cluster.node, "prepare-data", literal),
+            command=(*self.cluster.node, "prepare-data", IN_JOB),
             resume=(),
             launch="program",
             datasets=(),
-            environment=EnvironmentRecipe(),
+            environment=EnvironmentRecipe(handed=handed),
             chain=Chain(at_most=1),
             keep=(),
             resources=replace(self.project.resources, gpus=0, gpu_model="", nodes=1, tasks=1),

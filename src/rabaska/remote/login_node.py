@@ -29,9 +29,11 @@ class Ssh:
     def attach(self, script: str, *, terminal: bool) -> int:
         return Shell(self.connection).attach(script, terminal=terminal)
 
-    def stream(self, script: str, *, by_transfer: bool = False) -> Iterator[bytes]:
+    def stream(
+        self, script: str, *, feed: bytes = b"", by_transfer: bool = False
+    ) -> Iterator[bytes]:
         host = self.transfer if by_transfer and self.transfer else self.connection
-        return Shell(host).stream(script)
+        return Shell(host).stream(script, feed=feed)
 
     def send(self, source: Path, target: str) -> None:
         import hashlib  # `status` sends nothing

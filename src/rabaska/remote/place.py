@@ -78,7 +78,11 @@ class NodeSide(Protocol):
 
 
 class Place(Protocol):
-    """Where a cluster's commands run. Scripts are text for bash; callers quote what they insert."""
+    """Where a cluster's commands run. Scripts are text for bash; callers quote what they insert.
+
+    Everybody on a computer can read a script, for it may be part of a command line. What may hold
+    a secret is fed.
+    """
 
     def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
         """Run `script` to its end, `feed` on its standard input.
@@ -86,7 +90,9 @@ class Place(Protocol):
         A script that only asks may name the occasion on which it will be asked `again`.
         """
 
-    def stream(self, script: str, *, by_transfer: bool = False) -> Iterator[bytes]:
+    def stream(
+        self, script: str, *, feed: bytes = b"", by_transfer: bool = False
+    ) -> Iterator[bytes]:
         """What `script` prints, as it prints it; closing the iterator ends the command.
 
         `by_transfer` runs it on the site's host for large transfers, if it has one.
@@ -149,7 +155,9 @@ class Nowhere:
     def run(self, script: str, *, feed: bytes = b"", again: str = "") -> Outcome:
         return Outcome(exit_code=255, output="", errors=self.why)
 
-    def stream(self, script: str, *, by_transfer: bool = False) -> Iterator[bytes]:
+    def stream(
+        self, script: str, *, feed: bytes = b"", by_transfer: bool = False
+    ) -> Iterator[bytes]:
         raise self._refusal()
 
     def attach(self, script: str, *, terminal: bool) -> int:

@@ -124,9 +124,10 @@ class Shell:
         command = self.connection.command("-tt" if terminal else "-T", self.connection.host)
         return programs.run([*command, reading]).returncode
 
-    def stream(self, script: str) -> Iterator[bytes]:
+    def stream(self, script: str, *, feed: bytes = b"") -> Iterator[bytes]:
         with self.started(script) as command:
-            command.feed.close()
+            command.write(feed)
+            command.call.hang_up()
             while chunk := command.output.read1(65536):
                 yield chunk
             command.expect_success("what was being read")

@@ -3,8 +3,9 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, BufferedWriter
 from pathlib import Path
 from subprocess import PIPE
 from typing import cast
@@ -81,11 +82,16 @@ class Here:
         bash = Bash.running(script)
         return bash.ended(programs.run(bash.words, env=bash.environment).returncode)
 
-    def stream(self, script: str, *, by_transfer: bool = False) -> Iterator[bytes]:
+    def stream(
+        self, script: str, *, feed: bytes = b"", by_transfer: bool = False
+    ) -> Iterator[bytes]:
         bash = Bash.running(script)
-        with programs.started(bash.words, stdout=PIPE, env=bash.environment) as process:
+        words, variables = bash.words, bash.environment
+        with programs.started(words, stdin=PIPE, stdout=PIPE, env=variables) as process:
             printed = cast(BufferedReader, process.stdout)
             try:
+                with suppress(BrokenPipeError), cast(BufferedWriter, process.stdin) as feeding:
+                    feeding.write(feed)
                 while chunk := printed.read1(65536):
                     yield chunk
                 bash.ended(process.wait())

@@ -230,12 +230,12 @@ def collected(
             hint=f"`export {missing[0]}=…` before `rabaska run`, or name a file with the line "
             f"`{missing[0]}=…` as `secrets_from` under [environment]",
         )
-    return recipe.hidden | Secrets(found)
+    return recipe.hidden | recipe.handed | Secrets(found)
 
 
 def promised(recipe: EnvironmentRecipe) -> Secrets:
     """The same without their values, for a plan that is only shown."""
-    return recipe.hidden | Secrets(dict.fromkeys(recipe.secrets, ""))
+    return recipe.hidden | recipe.handed | Secrets(dict.fromkeys(recipe.secrets, ""))
 
 
 def known(recipe: EnvironmentRecipe, environment: Mapping[str, str]) -> Secrets:

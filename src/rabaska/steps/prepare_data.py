@@ -156,10 +156,10 @@ def _by_transfer(cluster: ConnectedCluster) -> bool:
 def _ask(wanted: dict[str, Any], cluster: ConnectedCluster, reporter: Reporter) -> dict[str, Any]:
     """Have our node side do it, and report how far it is."""
     cluster.run("true")  # sends our program, if it is missing
-    feed = f"printf %s {quoted([json.dumps(wanted)])}"
-    script = cluster.guarded(f"{feed} | {quoted([*cluster.node, 'prepare-data'])}")
+    script = cluster.guarded(quoted([*cluster.node, "prepare-data"]))
+    asked, by_transfer = json.dumps(wanted).encode(), _by_transfer(cluster)
     answer: dict[str, Any] = {}
-    for line in _lines(cluster.place.stream(script, by_transfer=_by_transfer(cluster))):
+    for line in _lines(cluster.place.stream(script, feed=asked, by_transfer=by_transfer)):
         try:
             answer = untrusted.read(line, _ANSWER)
         except untrusted.Unexpected as problem:

@@ -292,13 +292,17 @@ def test_a_command_that_leaves_nothing_is_told(prepare):
     assert "left no files" in prepare(fetch="true")["problem"]["what"]
 
 
-def test_in_a_job_the_request_is_an_argument_and_people_read_the_log(folder, tmp_path):
+def test_in_a_job_the_request_is_a_variable_and_people_read_the_log(folder, tmp_path):
     request = {"store": str(tmp_path / "store"), "name": "cats", "path": str(folder), "pack": True}
-    words = [sys.executable, "-m", "rabaska.node", "prepare-data"]
+    words = [sys.executable, "-m", "rabaska.node", "prepare-data", "--in-job"]
 
-    done = subprocess.run([*words, json.dumps(request)], capture_output=True, text=True, check=True)
+    def prepared():
+        variables = {**os.environ, "RABASKA_REQUEST": json.dumps(request)}
+        return subprocess.run(words, env=variables, stdout=subprocess.PIPE, text=True, check=False)
+
+    done = prepared()
     request["path"] = str(folder / "nothing")
-    failed = subprocess.run([*words, json.dumps(request)], stdout=subprocess.PIPE, check=False)
+    failed = prepared()
 
     assert done.stdout.startswith("packed as cats-")
     assert failed.returncode == 1

@@ -1,7 +1,7 @@
 """`prepare-data`: data that is on this cluster, or that is downloaded to it, made ready for jobs.
 
-Reads a request as JSON from its input. Prints one JSON object a line: how far it is, and at the end
-what became of it.
+Reads a request as JSON from its input, which nobody else sees: addresses may be signed. Prints one
+JSON object a line: how far it is, and at the end what became of it.
 """
 
 import hashlib
@@ -17,6 +17,8 @@ from ..data.download import CannotDownload
 from ..data.list_folder import CannotPack, Limits, TooLarge
 from ..data.verify import verify
 
+IN_JOB = "--in-job"
+REQUEST = "RABASKA_REQUEST"  # the variable of a job; everybody could read an argument
 DOWNLOADS = "downloads"  # a folder of the store
 _MADE = ".made-there"  # a folder of <store>/packs: of which folder each pack was made
 
@@ -48,9 +50,10 @@ class Ready(NamedTuple):
 
 
 def main(argv: List[str]) -> int:
-    """The request is the input, and the answer for a program; or an argument, in a job."""
-    teller = Teller() if not argv else LogTeller()
-    request = Request(**(json.loads(argv[0]) if argv else json.load(sys.stdin)))
+    """The request is the input, and the answer for a program; or a variable, in a job."""
+    in_job = argv == [IN_JOB]
+    teller = LogTeller() if in_job else Teller()
+    request = Request(**(json.loads(os.environ[REQUEST]) if in_job else json.load(sys.stdin)))
     try:
         teller.ready(prepare(request, teller))
     except (CannotPack, CannotDownload) as problem:
