@@ -50,6 +50,35 @@ def test_a_missing_folder_is_made_and_closed(open_place):
     assert mode(open_place / "ada") == 0o700
 
 
+DANGER = "import sys; from rabaska.node.private_files import danger; print(danger(sys.argv[1]))"
+
+
+def danger_in_container(path):
+    """Why the folder is not safe, asked where the system's owner is one of many without a name."""
+    words = ["unshare", "--user", "--map-root-user", sys.executable, "-c", DANGER, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr:
+        pytest.skip("this computer allows no containers of users")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@root
+def test_in_a_container_of_a_user_what_everybody_could_have_made_is_refused(open_place):
+    prepared = as_bob(open_place / "ada", mode=0o755)
+
+    assert f"{prepared} belongs to " in danger_in_container(prepared)
+    (open_place / "ours").mkdir()
+    assert danger_in_container(open_place / "ours") == ""
+
+
+@root
+def test_in_a_container_of_a_user_the_owner_of_the_system_is_trusted(tmp_path):
+    os.chown(tmp_path, BOB, BOB)
+
+    assert danger_in_container(tmp_path) == ""
+
+
 @root
 @pytest.mark.parametrize("mode", [0o700, 0o777, 0o1777], ids=oct)
 def test_a_folder_that_somebody_else_prepared_is_refused(open_place, mode):

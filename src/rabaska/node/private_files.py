@@ -33,7 +33,7 @@ def danger(path: str) -> str:
             info = os.lstat(step)
         except FileNotFoundError:
             return ""
-        if info.st_uid not in trusted():
+        if not has_trusted_owner(step):
             return "{} belongs to {}".format(step, _name_of(info.st_uid))
         if not stat.S_ISLNK(info.st_mode):
             done = step
@@ -68,19 +68,27 @@ def others_write(info: os.stat_result) -> bool:
     return bool(written_by_others)
 
 
-def trusted() -> "List[int]":
-    """Who may own the folders above ours."""
-    users = [_ROOT, os.getuid()]
+def has_trusted_owner(path: str) -> bool:
+    """Whether what lies at `path`, a link itself, is ours or that of the system's owner."""
+    owner = os.lstat(path).st_uid
+    if owner in (_ROOT, os.getuid()):
+        return True
+    # Inside a container made by a user, the owner of the system has no name of its own. Nor has
+    # any other user: what everybody could have made may be anybody's.
+    return owner == _nameless() and not others_write(os.stat(os.path.dirname(path) or "."))
+
+
+def _nameless() -> "Optional[int]":
+    """The number that stands for all other users inside such a container; None outside."""
     try:
         with open("/proc/self/uid_map") as stream:
             mapped = stream.read().split()
         if mapped[:3] != ["0", "0", "4294967295"]:
-            # Inside a container made by a user, the owner of the system has no name of its own.
             with open("/proc/sys/kernel/overflowuid") as stream:
-                users.append(int(stream.read()))
+                return int(stream.read())
     except (OSError, ValueError):
         pass  # not Linux
-    return users
+    return None
 
 
 def _is_own_group(number: int) -> bool:

@@ -194,7 +194,7 @@ def make_folder(folder: Path, target: Path) -> None:
     The results may lie behind a link that the user made, but behind nobody else's.
     """
     for step in (target, *target.parents):
-        if step.is_symlink() and step.lstat().st_uid not in private_files.trusted():
+        if step.is_symlink() and not private_files.has_trusted_owner(str(step)):
             raise _behind_link(folder, step)
     target.mkdir(parents=True, exist_ok=True)
     step = target

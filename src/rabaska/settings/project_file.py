@@ -41,9 +41,9 @@ def _refuse_foreign_file(file: File, start: File) -> None:
     Who stands in its folder, or in one of its owner's, means that project; but not in a folder
     such as /tmp, where everybody may put things.
     """
-    owner = file.lstat().st_uid
-    if owner in private_files.trusted():
+    if private_files.has_trusted_owner(str(file)):
         return
+    owner = file.lstat().st_uid
     is_meant = file.parent == start or start.stat().st_uid == owner
     if is_meant and not file.parent.stat().st_mode & stat.S_IWOTH:
         return
