@@ -26,6 +26,7 @@ from rabaska.node.data.tar_headers import PERMISSIONS
 from rabaska.node.data.unpack_archive import COMPRESSED, link_or_copy
 
 _PIECE = 2**20
+_END_OF_TIME = 2**63  # nanoseconds from 1970 on, as an index has room for them
 
 
 class NeedsUnpacking(Exception):
@@ -95,7 +96,7 @@ def _entries(archive: Path) -> list[Entry]:
                 if name:
                     entries[name] = _entry(archive, name, member)
                 tar.members = []  # type: ignore[attr-defined]  # it would keep every header
-    except (tarfile.TarError, EOFError, UnicodeError) as problem:
+    except unpack_archive.DAMAGED as problem:
         raise unfit(archive, str(problem)) from problem
     if not any(entry.kind == FILE for entry in entries.values()):
         raise unfit(archive, "it contains no files")
@@ -113,6 +114,8 @@ def _entries(archive: Path) -> list[Entry]:
 
 def _entry(archive: Path, name: bytes, member: tarfile.TarInfo) -> Entry:
     time, mode = int(member.mtime) * 10**9, member.mode & PERMISSIONS
+    if abs(time) >= _END_OF_TIME:
+        raise unfit(archive, f"{member.name} has an impossible modification time ({member.mtime})")
     if member.isdir():
         return Entry(name, FOLDER, 0, 0, time, mode, 0, 0, NO_CLASS, b"")
     if member.issym():

@@ -8,7 +8,9 @@ import zipfile
 
 import pytest
 
+from rabaska.errors import DatasetError
 from rabaska.node.data.unpack_archive import BadArchive, unpack
+from rabaska.packing.archives import NeedsUnpacking, index_in_place
 
 SIZE = 20_000
 MEMBER = 512 + SIZE // 512 * 512 + 512  # bytes of a plain tar: its header, its content, zeros
@@ -51,6 +53,71 @@ def test_a_tar_that_was_cut_short_is_refused(tmp_path, cut):
 def test_a_damaged_header_is_not_taken_for_the_end(tmp_path):
     with pytest.raises(BadArchive, match="damaged"):
         unpacked(tmp_path, "x.tar", flipped(made_tar("w:"), MEMBER + 5))
+
+
+def tar_with(size=b"", **pax):
+    """A tar of one file, whose size is written so, and with such words before it."""
+    content, entry = io.BytesIO(), tarfile.TarInfo("cats/1.txt")
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        entry.pax_headers = {name.replace("_", "."): text for name, text in pax.items()}
+        tar.addfile(entry)
+    changed = bytearray(content.getvalue())
+    if size:
+        changed[124:136] = size
+        changed[148:156] = b" " * 8
+        changed[148:156] = b"%06o\0 " % sum(changed[:512])
+    return bytes(changed)
+
+
+LYING_TARS = {
+    "back to the beginning": tar_with(b"\xff" * 10 + b"\xfe\0"),
+    "back to its own header": tar_with()[:512] + tar_with(b"\xff" * 10 + b"\xfe\0") + bytes(SIZE),
+    "words before their own header": tar_with(b"\xff" * 10 + b"\xfe\0", comment="meow"),
+    "longer than memory": tar_with(b"\x80" + b"\x7f" * 11, comment="this header is the one"),
+    "beyond every file": tar_with(b"\x80" + b"\x7f" * 11),
+    "no number": tar_with(GNU_sparse_map="0,5,9,x", GNU_sparse_size="5"),
+    "a list that is not there": tar_with(GNU_sparse_major="1", GNU_sparse_minor="0"),
+    "a time that never comes": tar_with(mtime="1e300"),
+    "no time": tar_with(mtime="nan"),
+}
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("lie", LYING_TARS)
+def test_a_tar_whose_numbers_lie_is_refused(tmp_path, lie):
+    with pytest.raises(BadArchive):
+        unpacked(tmp_path, "x.tar", LYING_TARS[lie])
+
+
+def zip_with(name="cats/1.txt", place=None):
+    """A zip of one file that is called so, and lies somewhere else."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(name or "a", "meow")
+    changed = bytearray(content.getvalue())
+    at = changed.index(b"PK\1\2")
+    if not name:
+        changed[30], changed[at + 46] = 0, 0  # a zero ends it
+    if place is not None:
+        changed[at + 42 : at + 46] = place.to_bytes(4, "little")
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("content", [zip_with(name=""), zip_with(place=2**31)])
+def test_a_zip_whose_numbers_lie_is_refused(tmp_path, content):
+    with pytest.raises(BadArchive):
+        unpacked(tmp_path, "x.zip", content)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("lie", LYING_TARS)
+def test_a_tar_whose_numbers_lie_is_not_indexed_in_place(tmp_path, lie):
+    archive = tmp_path / "x.tar"
+    archive.write_bytes(LYING_TARS[lie])
+    (tmp_path / "pack").mkdir()
+
+    with pytest.raises((DatasetError, NeedsUnpacking)):
+        index_in_place(archive, "cats", tmp_path / "pack")
 
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])

@@ -1,7 +1,9 @@
 """An archive that somebody made, unpacked so that nothing leaves the folder it is unpacked into."""
 
+import errno
 import os
 import shutil
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -18,7 +20,20 @@ COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zip")
 _MODE = 0o755  # permissions that a member may have
 _OWN = 0o600  # and those that it always gets: what cannot be read cannot be packed
 _PIECE = 2**20
-_WRONG = (tarfile.TarError, zipfile.BadZipFile, zlib.error, LZMAError, EOFError, RuntimeError)
+# What reading one raises that is damaged: beside their own, whatever a number that lies leads to.
+DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    LZMAError,
+    struct.error,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    MemoryError,
+)
 
 
 class BadArchive(Exception):
@@ -41,10 +56,12 @@ def unpack(archive: str, folder: str) -> None:
             with open_tar(archive) as tar:
                 _Unpacking(folder).take(tar)
                 _read_to_end(tar)
-    except _WRONG + (UnicodeError,) as problem:
+    except DAMAGED as problem:
         raise BadArchive(str(problem)) from problem
     except OSError as problem:
-        if problem.errno is None:  # gzip and bzip2 say so that what they read is damaged
+        # So gzip and bzip2 say that what they read is damaged; a place before the beginning of a
+        # file, and a name that no file can have, are lies, too.
+        if problem.errno in (None, errno.EINVAL, errno.ENAMETOOLONG):
             raise BadArchive(str(problem)) from problem
         if isinstance(problem, (NotADirectoryError, IsADirectoryError, FileExistsError)):
             name = os.path.relpath(problem.filename or folder, folder)
@@ -70,6 +87,12 @@ class _Member(tarfile.TarInfo):
                 raise
             told = "it is damaged or cut short after {} bytes: {}".format(tar.offset, problem)
             raise tarfile.ReadError(told)
+
+    def _block(self, count: int) -> int:
+        """Python before 3.14 takes a size below zero, and reads the same header for ever."""
+        if count < 0:
+            raise tarfile.ReadError("{} has a size below zero".format(self.name))
+        return int(super()._block(count))  # type: ignore[misc]
 
 
 def _read_to_end(tar: tarfile.TarFile) -> None:
