@@ -39,13 +39,16 @@ static int find(const Pack *pack, int64_t position, size_t most, Sample *sample)
     if (position < 0 || position >= pack->files)
         return 0;
     const unsigned char *record = pack->index + HEADER + position * RECORD;
-    uint64_t size = number(record + 8, 8), shard = number(record + 40, 4);
+    uint64_t offset = number(record, 8), size = number(record + 8, 8);
+    uint64_t shard = number(record + 40, 4);
 
-    if (size > most || shard >= (uint64_t)pack->shard_count || pack->shards[shard] < 0)
+    /* No file reaches further than 63 bits, so that sums of what is left cannot overflow. */
+    if (size > most || size > INT64_MAX || offset > INT64_MAX - size ||
+        shard >= (uint64_t)pack->shard_count || pack->shards[shard] < 0)
         return 0;
     sample->shard = pack->shards[shard];
     sample->size = (size_t)size;
-    sample->offset = (off_t)number(record, 8);
+    sample->offset = (off_t)offset;
     sample->crc = (uint32_t)number(record + 44, 4);
     sample->label = (int32_t)(uint32_t)number(record + 56, 4);
     sample->compared = position < pack->compared_count ? pack->compared + position : NULL;
