@@ -13,6 +13,7 @@ from rabaska.cli import render_status
 from rabaska.domain.clusters import Cluster
 from rabaska.errors import CommandFailed, RabaskaError
 from rabaska.journeys.data_advice import _tiers
+from rabaska.journeys.globus import _take_up
 from rabaska.node.login import push_protocol
 from rabaska.node.login.run_report import report as real_report
 from rabaska.records.home import Home
@@ -148,3 +149,11 @@ def test_no_answer_to_a_push_ends_in_a_traceback(name, value):
     node = SimpleNamespace(guarded=str, quickly=lambda *_: "")
     with suppress(RabaskaError), open_push([], shell, node):
         pass
+
+
+@pytest.mark.parametrize("state", ["started", "there or so", ""])
+def test_a_pack_that_arrives_is_in_a_state_that_we_know(state):
+    told = json.dumps({"state": state, "have": 0, "problems": []})
+
+    with pytest.raises(CommandFailed, match="campus gave an answer"):
+        _take_up(SimpleNamespace(identity="cats-1"), station(told))

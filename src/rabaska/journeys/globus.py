@@ -1,5 +1,6 @@
 """Globus: a pack goes to a cluster by the site's own service, and is taken up when it is there."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from posixpath import relpath
@@ -20,7 +21,8 @@ from rabaska.steps.progress import Reporter
 
 ARRIVING = "arriving"  # the folder of the store into which others bring packs
 YOUR_ENDPOINT = "YOUR-ENDPOINT"
-_ANSWER = {"state": str, "have": untrusted.SIZE, "problems": [str]}
+_STATES = (THERE, ABSENT, ON_ITS_WAY, DAMAGED, TAKEN)
+_ANSWER = {"state": re.compile("|".join(_STATES)), "have": untrusted.SIZE, "problems": [str]}
 
 
 @dataclass(frozen=True)
