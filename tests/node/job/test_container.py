@@ -1,7 +1,5 @@
 """The words that start a program in a container; real ones are run in tests/voyages."""
 
-import json
-
 import pytest
 
 from rabaska.node.job import container, launch
@@ -103,7 +101,20 @@ def test_an_image_without_python_finds_python3_under_that_name(tmp_path):
 
     assert variables["APPTAINERENV_APPEND_PATH"] == f"{tmp_path}/bin"
     assert 'exec python3 "$@"' in (tmp_path / "bin" / "python").read_text()
-    beside = json.loads(variables[container.WORDS])
-    assert beside[0] == "/usr/bin/env"
-    assert {"PATH=/bin", "APPTAINER_X=1"} <= set(beside)
-    assert beside[-len(INSIDE) + 1 :] == INSIDE[1:]
+
+
+def test_what_is_started_beside_a_program_has_its_settings_and_no_secret_among_its_words(tmp_path):
+    given = {"PATH": "/bin", "APPTAINERENV_WANDB_API_KEY": "s3cret", "APPTAINER_X": "1"}
+    told = container.environment(given, BOX, RunFolder(str(tmp_path)), INSIDE)[container.BESIDE]
+    inside = {"PATH": "/image/bin", "APPTAINER_BIND": "/x", container.BESIDE: told}
+
+    words, variables = container.beside(inside, ["nvidia-smi"])
+
+    assert words[1:] == [*INSIDE[1:], "nvidia-smi"]
+    assert variables.items() >= given.items()
+    assert "APPTAINER_BIND" not in variables
+    assert not [word for word in words if "s3cret" in word]
+
+
+def test_without_a_container_it_is_started_as_it_is():
+    assert container.beside({"A": "1"}, ["ls"]) == (["ls"], {"A": "1"})

@@ -8,7 +8,7 @@ what it runs and ends as that ended (1.4, and Singularity since 3.6), so nothing
 import json
 import os
 import shutil
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .. import files, own_program
 from ..record.plan import RequestedResources
@@ -17,7 +17,7 @@ from .program_command import Places
 
 IMAGE = "RABASKA_CONTAINER"
 BINDS = "RABASKA_BINDS"
-WORDS = "RABASKA_INSIDE"  # told to the program: the words that start something beside it
+BESIDE = "RABASKA_INSIDE"  # told to the program: how something is started beside it
 RUNTIMES = ("apptainer", "singularity")
 
 _AMD = "/dev/kfd"
@@ -114,7 +114,7 @@ def environment(
     spelled = spelled or "SINGULARITYENV_"
     changed = dict(variables)
     changed[spelled + "APPEND_PATH"] = os.path.join(run.path, _BIN)
-    changed[WORDS] = json.dumps(_from_inside(changed, words))
+    changed[BESIDE] = json.dumps(_from_inside(changed, words))
     folder = os.path.join(run.path, _BIN)
     try:
         os.makedirs(folder, exist_ok=True)
@@ -125,13 +125,28 @@ def environment(
     return changed
 
 
-def _from_inside(variables: Mapping[str, str], words: List[str]) -> List[str]:
+def _from_inside(variables: Mapping[str, str], words: List[str]) -> Dict[str, Any]:
     """`words` for somebody with the environment of the program: its PATH is that of the image."""
     path = variables.get("PATH", os.defpath)
-    again = ["/usr/bin/env"]
-    for name in _SET_INSIDE:
-        again += ["-u", "APPTAINER_" + name, "-u", "SINGULARITY_" + name]
     own = {name: text for name, text in variables.items() if name.startswith(_SETTINGS)}
     own["PATH"] = path
-    again += ["{}={}".format(name, text) for name, text in sorted(own.items())]
-    return again + [shutil.which(words[0], path=path) or words[0]] + words[1:]
+    return {
+        "words": [shutil.which(words[0], path=path) or words[0]] + words[1:],
+        "variables": own,
+    }
+
+
+def beside(variables: Mapping[str, str], words: List[str]) -> Tuple[List[str], Dict[str, str]]:
+    """The words and the environment that start `words` beside a program that has `variables`.
+
+    Its settings may hold secrets, so they are never among the words, which everybody can read.
+    """
+    changed = dict(variables)
+    told = json.loads(changed.get(BESIDE) or "{}")
+    if not told:
+        return words, changed
+    for name in _SET_INSIDE:
+        for begin in _SETTINGS:
+            changed.pop("{}_{}".format(begin, name), None)
+    changed.update(told["variables"])
+    return told["words"] + words, changed

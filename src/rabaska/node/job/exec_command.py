@@ -3,7 +3,6 @@
 `exec FOLDER JOB -- COMMAND…`
 """
 
-import json
 import os
 from typing import Dict, List, Optional
 
@@ -22,7 +21,7 @@ def main(argv: List[str]) -> int:
     environment = _environment(found)
     # What carries the tag is ended with the program; a command beside it has its own end.
     environment.pop(program_process.TAG, None)
-    words = json.loads(environment.get(container.WORDS) or "[]") + words
+    words, environment = container.beside(environment, words)
     os.chdir(os.readlink("/proc/{}/cwd".format(found)))
     try:
         os.execvpe(words[0], words, environment)
