@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rabaska.checkup import check_data_places
 from rabaska.cli import render_status
 from rabaska.domain.clusters import Cluster
 from rabaska.errors import CommandFailed, RabaskaError
@@ -20,7 +21,12 @@ from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.place import Outcome
 from rabaska.remote.push_over_ssh import open_push
+from rabaska.remote.ssh_calls import END, find_end
+from rabaska.schedulers import local, slurm_queues
+from rabaska.sites import comparison, questions, site_facts
+from rabaska.sites.questions import SiteAnswer
 from rabaska.steps import query_status as asking
+from rabaska.steps import store
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.read_plan import read_plan
 from rabaska.steps.status_report import report
@@ -149,6 +155,31 @@ def test_no_answer_to_a_push_ends_in_a_traceback(name, value):
     node = SimpleNamespace(guarded=str, quickly=lambda *_: "")
     with suppress(RabaskaError), open_push([], shell, node):
         pass
+
+
+LONG = "1" * 5000  # digits: Python refuses to make a number of so many
+KEPT = "rabaska-kept 0 700 ada/ada/store\n"
+SLURM = Cluster("campus", "", "slurm")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: find_end(f"hello\n{END} {LONG}\n".encode()),
+        lambda: questions.answers(f"@@asked who\nme\n@@exit {LONG}\n"),
+        lambda: list(store._dangers(f"rabaska-user {LONG} ada\n{KEPT}", shared=False)),
+        lambda: store._said(f"rabaska-kept {LONG} 700 ada/ada/store\n", "kept"),
+        lambda: comparison._python("python3", SiteAnswer(0, f"Python 3.{LONG}")),
+        lambda: site_facts._numbers(f"3.{LONG}"),
+        lambda: list(slurm_queues.how_gpus_are_requested(SLURM, f"slurm 22.{LONG}")),
+        lambda: check_data_places.read_answers(SimpleNamespace(datasets=[]), f"near\t{LONG}\t/x"),
+        lambda: local.Local(("n",), "q").read_status(f"here|1|ended|{LONG}||1|2|a|.\n"),
+    ],
+    ids=range(9),
+)
+def test_no_number_is_too_long_for_us(read):
+    with suppress(RabaskaError):
+        read()
 
 
 @pytest.mark.parametrize("state", ["started", "there or so", ""])

@@ -11,6 +11,7 @@ from rabaska.domain.clusters import Cluster
 from rabaska.domain.data_places import SITE, data_place
 from rabaska.domain.projects import IN_PLACE, Dataset, Project
 from rabaska.domain.shell_words import expanding
+from rabaska.domain.untrusted import count
 
 QUESTION = "data-places"
 _MOST_NAMES = 200  # of a folder that are looked through for one like it
@@ -79,9 +80,9 @@ def read_answers(project: Project, text: str) -> dict[str, PlaceAnswer]:
     names: dict[int, list[str]] = {}
     for line in text.splitlines():
         cells = line.split("\t", 3)
-        if len(cells) < 3 or not cells[1].isdecimal():
+        number = count(cells[1]) if len(cells) > 2 else None
+        if number is None:
             continue
-        number = int(cells[1])
         if cells[0] == "place" and len(cells) == 4 and cells[3].startswith("/"):
             found[number] = PlaceAnswer(cells[2], cells[3])
         elif cells[0] == "near":

@@ -26,6 +26,7 @@ _TERM = 15  # the module that knows it as SIGTERM imports enum
 _PAUSE = 0.5  # seconds of silence, after which we look whether the far end said that it ended
 _PAUSES = 4  # of them, where that came on standard error: the last output may still be on its way
 
+_DIGITS = 3  # of an exit code
 _TAIL = 64  # bytes that the mark of the end fits into
 END = "--rabaska-ends--"  # said at the end of a script, with its exit code
 
@@ -34,7 +35,8 @@ def find_end(printed: bytes) -> tuple[bytes, int | None]:
     """What was said before the last mark of the end, and the exit code that stands there."""
     text, mark, code = printed.rpartition(f"\n{END} ".encode())
     number, ends, _ = code.partition(b"\n")
-    return (text, int(number)) if mark and ends and number.isdigit() else (printed, None)
+    is_code = number.isdigit() and len(number) <= _DIGITS
+    return (text, int(number)) if mark and ends and is_code else (printed, None)
 
 
 class Call:

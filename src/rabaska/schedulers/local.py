@@ -35,7 +35,7 @@ _STATES = {
 # here|<job>_<element>|STATE|exit|reason|started|ended|name|.   (`elements.line_of` on the node)
 _TURN = "waits for its turn"
 _LINE = re.compile(
-    r"here\|(?P<id>\d+(?:_\d+)?)\|(?P<state>[^|]+)\|(?P<exit>\d*)\|(?P<reason>[^|]*)"
+    r"here\|(?P<id>\d{1,18}(?:_\d{1,18})?)\|(?P<state>[^|]+)\|(?P<exit>\d{0,9})\|(?P<reason>[^|]*)"
     r"\|(?P<started>[\d.]*)\|(?P<ended>[\d.]*)\|(?P<name>[^|]*)\|\.",
     re.ASCII,
 )

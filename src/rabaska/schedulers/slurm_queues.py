@@ -83,7 +83,7 @@ def limits(text: str) -> dict[str, str]:
 
 def how_gpus_are_requested(cluster: Cluster, version: str) -> Iterator[ProfileFact]:
     """`--gpus-per-node` came with 19.05."""
-    number = re.search(r"(\d+)\.(\d+)", version)
+    number = re.search(r"(\d{1,9})\.(\d{1,9})", version)
     if not number:
         return
     old = (int(number[1]), int(number[2])) < (19, 5)

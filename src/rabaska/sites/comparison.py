@@ -40,7 +40,7 @@ def _same(key: str, says: str, answer: str) -> ProfileFact:
 
 
 def _python(command: str, answer: SiteAnswer) -> ProfileFact:
-    version = re.search(r"Python (\d+)\.(\d+)\S*", answer.text)
+    version = re.search(r"Python (\d{1,9})\.(\d{1,9})\S*", answer.text)
     if not version:
         return ProfileFact("python", command, DIFFERS, answer.text.strip() or "it does not start")
     able = (int(version[1]), int(version[2])) >= (3, 6)

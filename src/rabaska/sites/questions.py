@@ -27,7 +27,7 @@ PYTHONS = ("python3", *(f"python3.{minor}" for minor in range(6, 16)))
 
 _PATIENCE = 20  # seconds for each question; a hung file system must not hang us
 _PATIENCE_FOR_JOBS = 300
-_BEGIN = re.compile(r"@@asked (\S+)\n(.*?)\n@@exit (\d+)$", re.DOTALL | re.MULTILINE)
+_BEGIN = re.compile(r"@@asked (\S+)\n(.*?)\n@@exit (\d{1,9})$", re.DOTALL | re.MULTILINE)
 
 _ASK = """\
 ask() {

@@ -119,4 +119,4 @@ def wheelhouse(text: str) -> tuple[str, ...]:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    return tuple(int(part) for part in re.findall(r"\d{1,9}", version)[:2])

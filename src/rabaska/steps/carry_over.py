@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rabaska.domain.amounts import say_size
+from rabaska.domain.untrusted import count
 from rabaska.errors import CommandFailed
 from rabaska.node.record.plan import Plan, StagedData
 from rabaska.node.record.run_folder import INCOMPLETE
@@ -126,7 +127,7 @@ def _copy_there(record: RunRecord, cluster: ConnectedCluster, new: str) -> int:
             f"the results of {record.name} could not be copied", why=outcome.complaint
         )
     kilobytes = outcome.output.split()
-    return int(kilobytes[-1]) * 1024 if kilobytes and kilobytes[-1].isdigit() else 0
+    return (count(kilobytes[-1]) or 0) * 1024 if kilobytes else 0
 
 
 def _send(
@@ -168,7 +169,7 @@ def _bring(record: RunRecord, source: ConnectedCluster, folder: Path, reporter: 
         found = source.place.run(finding)
         refuse_other(record, found.exit_code)
         number = found.output.split()
-        if found.exit_code != 0 or not number or not number[-1].isdigit():
+        if found.exit_code != 0 or not number or count(number[-1]) is None:
             raise CommandFailed(
                 f"run {record.name} has no results to carry over", why=found.complaint
             )

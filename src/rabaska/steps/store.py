@@ -138,7 +138,7 @@ class _User:
 
 
 def _said(output: str, about: str) -> list[_Folder]:
-    line = rf"^rabaska-{about} (\d+) ([0-7]+) ([^/]*)/([^/]*)(/.*)$"
+    line = rf"^rabaska-{about} (\d{{1,10}}) ([0-7]{{1,6}}) ([^/]*)/([^/]*)(/.*)$"
     return [
         _Folder(int(owner), name, group, int(mode, 8), path)
         for owner, mode, name, group, path in re.findall(line, output, re.MULTILINE)
@@ -158,7 +158,7 @@ def _refuse_others(cluster: Cluster, output: str) -> None:
 
 def _dangers(output: str, *, shared: bool) -> Iterator[tuple[str, str]]:
     """Why others could change the store, and what to do about it."""
-    user = re.search(r"^rabaska-user (\d+) ?(.*)$", output, re.MULTILINE)
+    user = re.search(r"^rabaska-user (\d{1,10}) ?(.*)$", output, re.MULTILINE)
     kept = _said(output, "kept")
     if not user or not kept:
         raise CommandFailed("nothing is known about who may write to the store", why=output.strip())
