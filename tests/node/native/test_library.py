@@ -59,6 +59,14 @@ def test_where_nothing_can_be_written_it_is_loaded_from_a_folder_of_its_own(prog
     assert os.listdir(tmp_path / "temporary") == []
 
 
+def test_it_is_not_loaded_from_where_others_could_replace_it(program, tmp_path):
+    os.mkdir(f"{program}.{NAME}")
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "temporary").chmod(0o777)  # not as /tmp, where only its owner renames a folder
+
+    assert printed(program, IS_THERE, TMPDIR=str(tmp_path / "temporary")) == "False"
+
+
 @pytest.mark.parametrize(
     ("first", "variables"),
     [

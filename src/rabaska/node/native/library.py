@@ -8,7 +8,7 @@ import tempfile
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_uint32, c_uint64, c_void_p
 from typing import Any
 
-from .. import files, own_program
+from .. import files, own_program, private_files
 
 SWITCH = "RABASKA_NATIVE"
 
@@ -55,7 +55,7 @@ def _from_program(content: bytes, name: str) -> Any:
             files.write_program(path, content)
         return ctypes.CDLL(path)
     except OSError:  # the store is read-only here, or holds no programs
-        folder = tempfile.mkdtemp(prefix="rabaska-")
+        folder = private_files.new_folder(tempfile.gettempdir())
         path = os.path.join(folder, name)
         try:
             files.write_program(path, content)
