@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.http_server import file_server
 
-from rabaska.node.data.downloaded_folder import Source
+from rabaska.node.data.downloaded_folder import Source, bring
 from rabaska.node.data.verify import verify
 
 
@@ -306,3 +306,14 @@ def test_in_a_job_the_request_is_a_variable_and_people_read_the_log(folder, tmp_
 
     assert done.stdout.startswith("packed as cats-")
     assert failed.returncode == 1
+
+
+def test_the_command_of_fetch_is_on_no_command_line(tmp_path):
+    fetch = "cat /proc/$$/cmdline > words; env > variables; : t0ken"
+    target = tmp_path / "cats"
+
+    bring(Source(fetch=fetch), str(target), lambda *_: None)
+
+    assert (target / "words").read_bytes().startswith(b"bash")
+    assert b"t0ken" not in (target / "words").read_bytes()
+    assert "t0ken" not in (target / "variables").read_text()

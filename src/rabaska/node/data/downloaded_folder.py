@@ -14,6 +14,9 @@ from .download import CannotDownload, download, file_name, shown
 
 _COMPLETE = "complete.json"  # in a workshop: all of it has arrived
 _LAST_LINES = 20  # of a command that failed
+_FETCH = "RABASKA_FETCH"
+# The command may hold a token, and everybody can read a command line.
+_EVALUATE = 'command=${0}; unset {0}; eval "$command"'.format(_FETCH)
 
 Moved = Callable[[int, int], None]
 
@@ -123,7 +126,8 @@ def unpack(archive: str, folder: str, called: str) -> None:
 def _run(command: str, folder: str) -> None:
     """Run the command of `fetch` in `folder`, where it leaves what it downloads."""
     done = subprocess.run(
-        ["bash", "-c", command],
+        ["bash", "-c", _EVALUATE],
+        env=dict(os.environ, **{_FETCH: command}),
         cwd=folder,
         check=False,
         stdin=subprocess.DEVNULL,
