@@ -12,13 +12,14 @@ from pathlib import Path
 
 # Two workers: the suite is built for two cores, and its jobs take time limits in seconds.
 PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup"]
+LONGEST = ["--durations=40", "--durations-min=8"]  # told at the end: what to make shorter first
 FAILED = 1  # pytest's exit code when tests failed; all others mean that it did not run to its end
 ALLOWED_IN_CI = 2
 NAMES = Path(".pytest_cache/v/cache/lastfailed")
 
 
 def main(words: list[str]) -> int:
-    first = subprocess.run([*PYTEST, "--cache-clear", *words], check=False).returncode
+    first = subprocess.run([*PYTEST, "--cache-clear", *LONGEST, *words], check=False).returncode
     if first != FAILED:
         return first
     names = failed_tests(NAMES.read_text()) if NAMES.exists() else []
