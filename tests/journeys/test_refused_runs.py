@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from rabaska.errors import NoSuchRun, SettingsError, SubmissionRefused
+from rabaska.errors import NoSuchRun, SettingsError, SubmissionRefused, Unreachable
+from rabaska.remote.place import Outcome
+from rabaska.steps.connect import ConnectedCluster
 
 REFUSED = ("run", "-q", "--no-doctor", "--gpus", "9000")
 
@@ -16,6 +18,24 @@ def test_a_run_that_was_refused_leaves_nothing_behind(laptop):
     assert list((laptop.user.home / "store/runs").glob("tiny*")) == []
     with pytest.raises(NoSuchRun, match="no runs yet"):
         laptop.types("status")
+
+
+@pytest.mark.parametrize("code", [1, 137, 143])
+def test_a_submission_whose_process_died_is_no_refusal(laptop, monkeypatch, code):
+    """What it had started goes on: the run's folder must be there when its job begins."""
+    really = ConnectedCluster.run
+
+    def dies(cluster, script, **given):
+        outcome = really(cluster, script, **given)
+        return Outcome(code, "", "Killed") if " submit " in script else outcome
+
+    with monkeypatch.context() as meanwhile, pytest.raises(Unreachable, match="did not answer"):
+        meanwhile.setattr(ConnectedCluster, "run", dies)
+        laptop.types("run", "-q", "--no-doctor")
+    laptop.types("wait", "-q")
+
+    (run,) = json.loads(laptop.types("status", "--all", "--json"))
+    assert run["state"] == "finished"
 
 
 def test_a_run_whose_folder_cannot_be_made_leaves_nothing_behind(laptop):

@@ -13,10 +13,9 @@ from rabaska.errors import CommandFailed, SubmissionRefused, Unreachable, WrongU
 from rabaska.node.here import queue
 from rabaska.node.job import program_process
 from rabaska.node.login.create_run import TAKEN
-from rabaska.node.login.submit_job import INCOMPLETE, OTHERS
+from rabaska.node.login.submit_job import INCOMPLETE, OTHERS, REFUSED
 from rabaska.node.record import plan as plans
 from rabaska.node.record import run_folder
-from rabaska.node.record.submissions import NOT_KNOWN
 from rabaska.remote.place import Outcome, quoted, surely
 from rabaska.remote.ssh_errors import refuse_full_disk
 from rabaska.steps.connect import ConnectedCluster
@@ -174,12 +173,6 @@ def _submitted(
 
 
 def _refuse_unanswered(outcome: Outcome, run: str, cluster: ConnectedCluster) -> None:
-    if outcome.exit_code == NOT_KNOWN:
-        raise Unreachable(
-            f"{cluster.name} did not answer whether it took run {run}",
-            why=outcome.complaint,
-            hint=f"`rabaska wait {run}` goes on asking; nothing is submitted twice",
-        )
     if outcome.exit_code == OTHERS:
         raise WrongUse(
             f"run {run} was submitted by another command meanwhile",
@@ -190,6 +183,13 @@ def _refuse_unanswered(outcome: Outcome, run: str, cluster: ConnectedCluster) ->
             f"run {run} cannot be submitted",
             why=outcome.complaint,
             hint=f"`rabaska delete {run}` removes it; then give the command that made it again",
+        )
+    # Who was killed, or failed otherwise, may have left the scheduler's command at work.
+    if outcome.exit_code not in (0, REFUSED):
+        raise Unreachable(
+            f"{cluster.name} did not answer whether it took run {run}",
+            why=outcome.complaint,
+            hint=f"`rabaska wait {run}` goes on asking; nothing is submitted twice",
         )
 
 

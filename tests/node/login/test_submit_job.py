@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rabaska.node import files, processes
 from rabaska.node.login.pending_submissions import SubmitAnswer, evidence, waiting
 from rabaska.node.login.submit_errors import is_certain
+from rabaska.node.login import submit_job
 from rabaska.node.login.submit_job import OTHERS
 from rabaska.node.record import jobs
 from rabaska.node.record.run_folder import RunFolder
@@ -127,7 +128,7 @@ def test_a_refusal_in_words_that_nobody_knows_is_one_when_the_queue_has_no_job(c
 
     done = cluster.submit()
 
-    assert (done.returncode, done.stderr) == (3, "charge: no hours are left\n")
+    assert (done.returncode, done.stderr) == (submit_job.REFUSED, "charge: no hours are left\n")
     assert cluster.tries == 1
 
 
@@ -311,7 +312,7 @@ def test_a_plain_refusal_is_not_tried_again(cluster):
 
     done = cluster.submit()
 
-    assert done.returncode == 1
+    assert done.returncode == submit_job.REFUSED
     assert "Invalid account" in done.stderr
     assert cluster.tries == 1
     assert not os.listdir(cluster.run.answers)  # an answer leaves nothing behind
@@ -495,7 +496,7 @@ def test_the_plan_of_a_submission_that_is_refused_is_not_the_run_s(cluster):
     Path(cluster.run.plan).write_text("of old")
     cluster.behaves("", REFUSED)
 
-    assert cluster.submit(*stage(cluster, "a")).returncode == 1
+    assert cluster.submit(*stage(cluster, "a")).returncode == submit_job.REFUSED
 
     assert Path(cluster.run.plan).read_text() == "of old"
     assert names(cluster) == ["run.json", "submissions.jsonl"]
@@ -533,7 +534,8 @@ def test_who_died_before_it_wrote_anything_keeps_nobody_waiting_for_ever(cluster
     again = cluster.submit("--since", "", "--mark", "m")
     anew = cluster.submit("--since", "")
 
-    assert (again.returncode, anew.returncode, anew.stdout) == (1, 0, "41\n")
+    assert (again.returncode, anew.returncode) == (submit_job.REFUSED, 0)
+    assert anew.stdout == "41\n"
     assert "no job was submitted" in again.stderr
     assert cluster.tries == 1
 
@@ -617,6 +619,18 @@ def descendants(pid):
     except FileNotFoundError:
         return []
     return [each for child in map(int, children) for each in (child, *descendants(child))]
+
+
+def test_a_job_whose_answer_found_no_room_is_no_refusal(cluster):
+    """A quota that ends between the scheduler's answer and the record of it."""
+    warns = "; head -c 5000 /dev/zero | tr '\\0' x >&2"
+    cluster.behaves(TAKEN, ANSWERED + warns + "; exit 0")
+    in_little_room = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *cluster.words()]
+
+    done = subprocess.run(in_little_room, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, cluster.tries) == (0, "41\n", 1)
+    assert waiting(cluster.run)["state"] == "found"  # now there is room to write it down
 
 
 def test_a_line_that_a_full_disk_cut_short_is_an_error(tmp_path):

@@ -44,6 +44,7 @@ from .submit_errors import has_id, is_certain, no_answer
 MARK = "{submission}"
 OTHERS = 76  # somebody else submitted the run meanwhile
 INCOMPLETE = 74  # the results that the run starts from are not all there
+REFUSED = 77  # no job was taken; never the code of a process that a signal or a bug ended
 
 _STARTING = 60.0  # seconds in which a process writes down what it is about to submit
 _PAUSE = 0.2
@@ -79,15 +80,15 @@ def main(argv: List[str]) -> int:
     if answer is None:
         complaint = _in_a_process_of_its_own(lambda: _submit(run, options))
         answer = answered(run, options.mark)
-        if answer is None and complaint:
-            answer = SubmitAnswer(1, "", complaint)
-    if answer is None:  # the process was killed
-        answer = _found(run, settled(run, options.mark)) or SubmitAnswer(1, "", _KILLED)
+        if answer is None:  # the process was killed, or could not write down what it was told
+            last = settled(run, options.mark)
+            last.setdefault("complained", complaint)
+            answer = _found(run, last) or SubmitAnswer(REFUSED, "", complaint or _KILLED)
     if options.put:
         replaced_files.discard(run, options.put)  # where they were not needed
     sys.stdout.write(answer.said)
     sys.stderr.write(answer.complained)
-    return answer.exit_code
+    return answer.exit_code if answer.exit_code in (0, NOT_KNOWN, OTHERS) else REFUSED
 
 
 _KILLED = "the submitting process was killed; no job was submitted\n"
@@ -273,7 +274,11 @@ def _found(run: RunFolder, last: files.Json) -> Optional[SubmitAnswer]:
     if not job_id:
         return None
     answer = SubmitAnswer(0, job_id + "\n", "")
-    remember(run, mark, answer, str(last.get("after", "")))
+    try:
+        remember(run, mark, answer, str(last.get("after", "")))
+    except OSError as problem:
+        # A full disk; `status` finds the job again when there is room to write it down.
+        return answer._replace(complained="the answer could not be recorded: {}\n".format(problem))
     return answer
 
 
