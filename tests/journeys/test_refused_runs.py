@@ -29,9 +29,10 @@ def test_a_submission_whose_process_died_is_no_refusal(laptop, monkeypatch, code
         outcome = really(cluster, script, **given)
         return Outcome(code, "", "Killed") if " submit " in script else outcome
 
-    with monkeypatch.context() as meanwhile, pytest.raises(Unreachable, match="did not answer"):
-        meanwhile.setattr(ConnectedCluster, "run", dies)
+    monkeypatch.setattr(ConnectedCluster, "run", dies)
+    with pytest.raises(Unreachable, match="did not answer"):
         laptop.types("run", "-q", "--no-doctor")
+    monkeypatch.setattr(ConnectedCluster, "run", really)
     laptop.types("wait", "-q")
 
     (run,) = json.loads(laptop.types("status", "--all", "--json"))

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rabaska.node import files, processes
+from rabaska.node.login import submit_job
 from rabaska.node.login.pending_submissions import SubmitAnswer, evidence, waiting
 from rabaska.node.login.submit_errors import is_certain
-from rabaska.node.login import submit_job
 from rabaska.node.login.submit_job import OTHERS
 from rabaska.node.record import jobs
 from rabaska.node.record.run_folder import RunFolder
@@ -500,6 +500,26 @@ def test_the_plan_of_a_submission_that_is_refused_is_not_the_run_s(cluster):
 
     assert Path(cluster.run.plan).read_text() == "of old"
     assert names(cluster) == ["run.json", "submissions.jsonl"]
+
+
+def test_a_resume_that_is_refused_leaves_the_run_as_it_was(cluster):
+    """What its last job could not keep is still missing, and who cancelled it has cancelled it."""
+    left = {"how": "results missing", "reason": "no room", "missing": ["model.pt"]}
+    Path(cluster.run.job(1)).mkdir(parents=True)
+    files.write_json(cluster.run.ended(1), left)
+    Path(cluster.run.carried(0)).rename(cluster.run.carried(1))
+    files.write_json(cluster.run.stop, {"reason": "cancelled by its user"})
+    cluster.behaves(":", REFUSED)
+
+    refused = cluster.submit("--resume", "--since", "")
+
+    assert refused.returncode == submit_job.REFUSED
+    assert jobs.not_kept(cluster.run, cluster.run.output(1)) == ["model.pt"]
+    assert files.read_json(cluster.run.stop) == {"reason": "cancelled by its user"}
+    cluster.behaves(TAKEN, ANSWERED)
+    assert cluster.submit("--resume").returncode == 0
+    assert jobs.not_kept(cluster.run, cluster.run.output(1)) == []
+    assert not Path(cluster.run.stop).exists()
 
 
 def test_a_run_that_went_on_elsewhere_is_not_resumed(cluster):

@@ -21,6 +21,13 @@ def put(run: RunFolder, end: str) -> Dict[str, Optional[bytes]]:
     return before
 
 
+def take_away(path: str) -> Dict[str, Optional[bytes]]:
+    """Remove a file; what was there, by path."""
+    content = _content(path)
+    files.remove_if_there(path)
+    return {} if content is None else {path: content}
+
+
 def _content(path: str) -> Optional[bytes]:
     try:
         with open(path, "rb") as stream:

@@ -130,10 +130,10 @@ def _submit(run: RunFolder, options: argparse.Namespace) -> None:
     if quicker:
         answer = SubmitAnswer(OTHERS, "", "somebody else submitted it meanwhile\n")
     else:
-        if options.resume:
-            files.remove_if_there(run.stop)  # by who submits it, never by who comes too late
-        command = [word.replace(MARK, options.mark) for word in options.command]
         before = replaced_files.put(run, options.put) if options.put else {}
+        if options.resume:  # by who submits it, never by who comes too late
+            before.update(replaced_files.take_away(run.stop))
+        command = [word.replace(MARK, options.mark) for word in options.command]
         answer = submitted(run, command, options.find, options.mark)
         if answer.exit_code not in (0, NOT_KNOWN):
             replaced_files.put_back(before)

@@ -6,7 +6,7 @@ from typing import Any, Callable, List, NamedTuple, Optional
 from .. import files
 from ..checkpoints import newest_checkpoint
 from ..checkpoints.save_slots import Look
-from . import chain_rule, field_types, out_of_memory, scheduler_output
+from . import chain_rule, field_types, out_of_memory, scheduler_output, submissions
 from .run_folder import RunFolder
 
 _SIGKILL = 9
@@ -189,12 +189,16 @@ def progressed(before: Saved, after: Saved) -> bool:
 
 
 def forgiven(run: RunFolder) -> int:
-    """The last job before somebody took the run up again; what it did counts no more."""
+    """The last job before somebody took the run up again; what it did counts no more.
+
+    A resume that the scheduler refused took nothing up.
+    """
+    possible = (0, None, submissions.NOT_KNOWN)
     return max(
         (
-            int(line.get("after_job") or 0)
-            for line in field_types.submission_lines(run)
-            if line.get("resume")
+            int(each.get("after_job") or 0)
+            for each in submissions.submissions(run)
+            if each.get("resume") and each.get("exit_code") in possible
         ),
         default=0,
     )
