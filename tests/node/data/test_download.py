@@ -76,6 +76,17 @@ def test_a_file_that_changed_meanwhile_is_brought_from_its_beginning(server, tmp
     assert download(url, path, DIGEST, ignored).sha256 == DIGEST
 
 
+def test_a_server_that_resumes_a_file_that_changed_does_not_mix_the_two(server, tmp_path):
+    """Not all servers know `If-Range`; all of them tell which file they send."""
+    url, path = server.serves("/cats.bin", b"old" * 100_000), str(tmp_path / "cats.bin")
+    server.breaks_after, server.compares = [100_000, 0, 0, 0, 0, 0], False
+    with pytest.raises(CannotDownload):
+        download(url, path, "", ignored)
+    server.serves("/cats.bin", CONTENT, tag="two")
+
+    assert download(url, path, "", ignored).sha256 == DIGEST
+
+
 def test_a_kill_just_after_a_change_does_not_mix_the_two(server, tmp_path, monkeypatch):
     url, path = server.serves("/cats.bin", b"old" * 100_000), str(tmp_path / "cats.bin")
     server.breaks_after = [100_000, 0, 0, 0, 0, 0]

@@ -108,6 +108,9 @@ def _fetch(url: str, partial: str, note: str, progress: Progress) -> None:
         if begun not in (0, have):
             files.remove_if_there(partial)
             raise OSError("the server sent another part of the file than it was asked for")
+        if begun and _mark(answer.headers) != known.get("mark"):  # it does not know `If-Range`
+            files.remove_if_there(partial)
+            raise OSError("the server's file changed since a part of it came")
         length = answer.headers.get("Content-Length")
         total = begun + int(length) if length and length.isdigit() else None
         if not begun:
@@ -144,11 +147,13 @@ def _receive(
 
 
 def _note(note: str, url: str, headers: Any, total: Optional[int]) -> None:
+    files.write_json(note, {"url": url, "mark": _mark(headers), "total": total})
+
+
+def _mark(headers: Any) -> str:
     """What shows that it is still the same file when it is asked for again."""
-    tag = headers.get("ETag", "")
-    mark = "" if tag.startswith("W/") else tag
-    mark = mark or headers.get("Last-Modified", "")
-    files.write_json(note, {"url": url, "mark": mark, "total": total})
+    tag = str(headers.get("ETag", ""))
+    return ("" if tag.startswith("W/") else tag) or str(headers.get("Last-Modified", ""))
 
 
 def _known(note: str) -> Dict[str, Any]:
