@@ -45,3 +45,18 @@ def test_any_number_of_workers_and_an_interruption_give_the_same(tmp_path, progr
         assert train(program, folder, "--workers", workers) == 0
 
         assert left_by(folder) == left_by(tmp_path / "undisturbed"), workers
+
+
+@pytest.mark.parametrize("program", ["with_lightning.py", "with_huggingface.py", "with_keras.py"])
+@pytest.mark.parametrize("told", [True, False], ids=["finished", "killed after its last step"])
+def test_a_job_after_the_last_step_has_the_trained_weights(tmp_path, program, told):
+    """It has still to evaluate and to export them."""
+    assert train(program, tmp_path) == 0
+    trained = left_by(tmp_path)
+    (tmp_path / "weights").unlink()
+    if not told:
+        (tmp_path / "DONE.json").unlink()
+
+    assert train(program, tmp_path) == 0
+
+    assert left_by(tmp_path) == trained

@@ -34,7 +34,9 @@ def fit(
             fit or {}, shuffle=False, callbacks=[_Exact(own_session, state), *(callbacks or [])]
         )
         history = None
-        if _in_mid_epoch(own_session, dataset, options):
+        if _is_over(own_session, dataset, options, epochs):
+            return state.restore_ended(dataset, options.get("collate"))
+        if own_session.batch > 0:
             # Keras believes the first epoch it sees when it says how long they all are.
             history = _fit_epochs(
                 model,
@@ -48,9 +50,11 @@ def fit(
     return history
 
 
-def _in_mid_epoch(own_session: Session, dataset: Any, options: Dict[str, Any]) -> bool:
+def _is_over(own_session: Session, dataset: Any, options: Dict[str, Any], epochs: int) -> bool:
+    """Whether an earlier job made the last of the epochs."""
     own_session.next_epoch(len(own_session.loader(dataset, **options)))
-    return own_session.batch > 0
+    (epoch, _), last = own_session.begin_loader(epochs)
+    return epoch >= last
 
 
 def _fit_epochs(model: Any, batches: "_Batches", epochs: int, more: Dict[str, Any]) -> Any:
@@ -98,6 +102,17 @@ class _ModelState:
                 for variable, value in zip(variables, self._saved[kind]):
                     variable.assign(value)
             self._saved = None
+
+    def restore_ended(self, dataset: Any, collate: Any) -> Any:
+        """Where no epoch is left in which Keras would build everything; an empty history."""
+        model = self._model
+        if not model.built:
+            model((collate or torch.utils.data.default_collate)([dataset[0]])[0])
+        model.optimizer.build(model.trainable_variables)
+        self.restore()
+        history = keras.callbacks.History()
+        history.on_train_begin()
+        return history
 
 
 class _Exact(keras.callbacks.Callback):  # type: ignore[misc,unused-ignore]
