@@ -60,3 +60,14 @@ def test_a_job_after_the_last_step_has_the_trained_weights(tmp_path, program, to
     assert train(program, tmp_path) == 0
 
     assert left_by(tmp_path) == trained
+
+
+@pytest.mark.parametrize("program", ["with_lightning.py", "with_huggingface.py", "with_keras.py"])
+def test_a_training_that_had_ended_goes_on_with_more_epochs(tmp_path, program):
+    assert train(program, tmp_path) == 0
+    ended = left_by(tmp_path)[1].splitlines()
+
+    assert train(program, tmp_path, "--epochs", "6") == 0
+
+    more = left_by(tmp_path)[1].splitlines()
+    assert (more[: len(ended)], len(more)) == (ended, len(ended) * 6 // 4)

@@ -5,6 +5,7 @@ own record of its progress. The trainer's own checkpoints are not needed (`save_
 """
 
 import dataclasses
+import math
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 import transformers
@@ -30,7 +31,19 @@ def train(trainer: Any, **settings: Any) -> Any:
     trainer.get_train_dataloader = lambda: exact.batches
     trainer._init_training_state = exact.init_training_state(trainer._init_training_state)
     with exact.session:
+        # One that had ended with fewer epochs goes on.
+        exact.session.begin_loader(_epochs(trainer.args, max(1, len(exact.batches) // steps)))
         return trainer.train()
+
+
+def _epochs(wanted: Any, steps: int) -> int:
+    """How many are asked for, of so many steps each."""
+    if wanted.max_steps > 0:
+        return -(-int(wanted.max_steps) // steps)
+    return math.ceil(float(wanted.num_train_epochs))
+
+
+_ASKED = ("max_steps", "num_train_epochs")  # in its progress, what this job is asked for
 
 
 class _TrainerState:
@@ -56,7 +69,8 @@ class _TrainerState:
     def restore_progress(self) -> None:
         if self.saved is not None:
             for name, value in self.saved["progress"].items():
-                setattr(self._trainer.state, name, value)
+                if name not in _ASKED:
+                    setattr(self._trainer.state, name, value)
 
     def restore(self) -> None:
         if self.saved is None:

@@ -39,6 +39,8 @@ class Exact(lightning.Callback):  # type: ignore[misc,unused-ignore]
             self.session.__enter__()
             self._left = False
             self._optimized = self.session.steps
+            # One that had ended with fewer epochs goes on.
+            self.session.begin_loader(_epochs(trainer, len(self.batches)))
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -59,6 +61,14 @@ class Exact(lightning.Callback):  # type: ignore[misc,unused-ignore]
         if self.session is not None and not self._left:
             self._left = True
             self.session.__exit__(type(problem) if problem else None, problem, None)
+
+
+def _epochs(trainer: Any, batches: int) -> int:
+    """How many are asked for, of so many batches each."""
+    if trainer.max_steps > 0:
+        steps = max(1, batches // max(1, trainer.accumulate_grad_batches))
+        return -(-int(trainer.max_steps) // int(steps))
+    return int(trainer.max_epochs)
 
 
 class _TrainerState:
