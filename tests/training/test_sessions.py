@@ -129,6 +129,18 @@ def test_one_that_was_stopped_early_stays_stopped(tmp_path: Path) -> None:
         assert used(session, epochs=3) == []
 
 
+def test_more_epochs_of_a_loop_around_the_loader_go_on_too(tmp_path: Path) -> None:
+    def trained(count: int) -> list[int]:
+        begun = []
+        with training.session(tmp_path) as session:
+            for epoch in session.epochs(count):
+                begun.append(epoch)
+                used(session)
+        return begun
+
+    assert (trained(2), trained(2), trained(3), trained(3)) == ([0, 1], [], [2], [])
+
+
 def test_more_epochs_go_on_where_the_old_ones_ended(tmp_path: Path) -> None:
     with training.session(tmp_path / "long") as session:
         everything = used(session, epochs=2)

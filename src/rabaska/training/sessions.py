@@ -134,6 +134,7 @@ class Session:
 
     def epochs(self, count: int) -> Iterator[int]:
         """The numbers of the epochs that are not over, for a loop around one of `loader`."""
+        self.finished = self.finished and count == self._epochs
         self._epochs = count
         while self.epoch < count and not self.finished:
             epoch = self.epoch
