@@ -114,7 +114,9 @@ def submit(
             chain.append(_job_after(chain[-1], spec, cluster, script_name, reporter))
         except (SubmissionRefused, Unreachable) as refusal:
             # What was taken runs, and goes as far as it goes; `resume` adds jobs later.
-            reporter.warn(f"job {number} of {spec.jobs} was not taken: {refusal.why}")
+            sure = isinstance(refusal, SubmissionRefused)
+            taken = "was not taken" if sure else "may not have been taken"
+            reporter.warn(f"job {number} of {spec.jobs} {taken}: {refusal.why}")
             break
         except KeyboardInterrupt:
             taken = f"{number - 1} of {spec.jobs} jobs were submitted, and the next one may be"
