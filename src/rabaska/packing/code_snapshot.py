@@ -21,6 +21,7 @@ from rabaska.domain.secrets import (
 from rabaska.errors import DatasetError
 from rabaska.node import files, partial_folder
 from rabaska.node.data import pack_format, tar_headers
+from rabaska.node.job import unpacked_code
 from rabaska.packing.code_files import CodeFile, Listed, code_files, patterns_in
 from rabaska.packing.refusals import space_needed
 
@@ -142,9 +143,8 @@ def _bytes(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 @contextmanager
 def unpacked(archive: Path) -> Iterator[Path]:
     """A folder with the code of a snapshot, for as long as it is needed."""
-    with tempfile.TemporaryDirectory() as folder, tarfile.open(archive) as tar:
-        plain = [member for member in tar if member.isfile() or member.isdir()]
-        tar.extractall(folder, plain, filter="data")
+    with tempfile.TemporaryDirectory() as folder:
+        unpacked_code.unpack(str(archive), folder)
         yield Path(folder)
 
 
