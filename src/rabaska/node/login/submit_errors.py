@@ -23,7 +23,7 @@ _REFUSAL = (
     r"invalid|illegal|unknown|unrecognized|unauthorized|denied|rejected|violates|exceed|"
     r"not (?:be )?(?:permitted|allowed|enabled|available|satisfied)|cannot (?:be|satisfy|locate)|"
     r"specification|mutually exclusive|more processors requested|bad [ug]id|no such file|"
-    r"maximum number|limit reached|submit ?(?:jobs?)? ?limit|multiple|must |does not look like|"
+    r"maximum number|limit reached|submit(?: ?jobs?)?\w* ?limit|multiple|must |does not look like|"
     r"dos line breaks|script is empty|unable to open|submitting jobs from"
 )
 _REFUSED = re.compile(
