@@ -37,6 +37,14 @@ PROGRAMS = {
         while state["step"] < args.epochs:
             state["step"] += 1
             pickle.dump(state, open(os.path.join(args.out, "state.pkl"), "wb"))"""),
+    "all of it is text": (plan.FULL, """
+        state = {"step": 0}
+        if args.resume:
+            with open(args.resume) as stream:
+                state = json.load(stream)
+        for step in range(state["step"], args.epochs):
+            with open(os.path.join(args.out, f"checkpoint-{step}.json"), "w") as stream:
+                json.dump({"step": step + 1}, stream)"""),
     "by a class that loads": (plan.FULL, """
         class Trainer:
             def __init__(self, args):

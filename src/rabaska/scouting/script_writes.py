@@ -65,6 +65,7 @@ _LOADERS = {
 _HUGGING_FACE = {"TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig"}
 _FOLDER = "checkpoint-*"  # its Trainer makes one for each save
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,10}(\.tar|\.gz)?$")
+_STATE_AS_TEXT = re.compile(r"(?:^|/)(?:checkpoint|ckpt)[^/]*\.json$")
 _NOT_FOR_CONTINUING = re.compile(r"best|final|export|pred|embed|feature", re.I)
 
 
@@ -98,9 +99,12 @@ def _writes(source: Source) -> Iterator[Write]:
         elif name in ("pl.Trainer", "L.Trainer", "lightning.Trainer", "pytorch_lightning.Trainer"):
             yield from _lightning(call, source)
         elif name == "open" and _opened_to_write(call):
-            path = path_of(argument(call, "file", 0), source)
-            if "/" in path:
-                yield Write(path, source.place(call, "open"), checkpoint=False)
+            given = argument(call, "file", 0)
+            path, place = path_of(given, source), source.place(call, "open")
+            if _STATE_AS_TEXT.search(path):
+                yield Write(path, place, checkpoint=True, options=used(given, source))
+            elif "/" in path:
+                yield Write(path, place, checkpoint=False)
         elif name == "Trainer" and _imports(source, "lightning"):
             yield from _lightning(call, source)
         elif word in _HUGGING_FACE and _imports(source, "transformers"):

@@ -42,7 +42,23 @@ def test_what_the_job_wrote_corrects_the_patterns(job, name, pattern):
     assert plan.load(job).patterns == ["epoch*.pt", pattern]
 
 
-@pytest.mark.parametrize("name", ["embeddings.npz", "features_cache.pkl", "notes.txt", "epoch1.pt"])
+def test_a_state_as_text_is_known_by_its_name(job):
+    write(job, "checkpoint-7.json", b'{"step": 7}')
+    write(job, "checkpoint-8.json", b'{"step": 8, "weight')
+
+    found = learned_patterns.learn(job, 1, ["epoch*.pt"])
+
+    assert found is not None
+    assert (found.path, found.pattern) == ("output/checkpoint-7.json", "checkpoint-*.json")
+
+
+NO_CHECKPOINTS = [
+    "embeddings.npz", "features_cache.pkl", "notes.txt", "epoch1.pt", "metrics.json",
+    "checkpoint_options.json",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_CHECKPOINTS)
 def test_what_is_no_checkpoint_or_fits_already_does_not(job, name):
     write(job, name)
 

@@ -7,6 +7,7 @@ How much can be told depends on the format:
     .safetensors .npy .h5        cut short → always; bits changed → no (they hold no checksum)
     pickles                      cut short → nearly always (see `pickles`); bits changed → no
     PyTorch's old format         cut short → not in the raw numbers that follow the pickles
+    .json                        cut short → nearly always; bits changed → no
     gzip, bzip2, xz              cut short or bits changed → with `deep`
     a folder with COMMIT.json    cut short or missing → always; bits changed → with `deep`
     ckpt-5.index (TensorFlow)    the index cut short, or data missing → always
@@ -101,6 +102,17 @@ def _check_zeros(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
             return None
         content = stream.read(CHUNK)
     return "it contains only zeros"
+
+
+def _check_json(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
+    """By how it ends: it may be one value, or one on each line."""
+    begins = stream.read(64).lstrip()[:1]
+    stream.seek(max(0, size - 64))
+    ends = stream.read().rstrip()[-1:]
+    if begins in (b"{", b"[") and ends not in (b"}", b"]"):
+        return "it is cut short"
+    stream.seek(0)
+    return _check_zeros(stream, size, deep)
 
 
 def _check_zip(stream: BinaryIO, size: int, deep: bool) -> Optional[str]:
@@ -252,6 +264,7 @@ def _superblock(stream: BinaryIO, size: int) -> Optional[int]:
 
 
 _BY_NAME = {
+    ".json": _check_json,
     ".npz": _check_zip,
     ".keras": _check_zip,
     ".safetensors": _check_safetensors,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # What is seldom anything but a checkpoint, whoever wrote it.
 _SURELY = ["*.pt", "*.pth", "*.pth.tar", "*.ckpt", "*.safetensors", "*.keras"]
+# Text, which is a checkpoint by its name alone.
+_AS_TEXT = ["checkpoint.json", "checkpoint*[0-9].json", "ckpt.json", "ckpt*[0-9].json"]
 _HARDLY = re.compile(r"best|final|export|pred|embed|feature|cache|dataset|vocab|token", re.I)
 
 
@@ -58,7 +60,7 @@ def _unfitting(run: RunFolder, job: int, known: List[str]) -> "Optional[Candidat
     carried, before = run.carried(run.holder()), step_tracks.recall(run, job).saves
     saves = save_slots.read(carried)
     told = [save.path for save in saves if save.moment[0] == job]
-    for wanted in (_SURELY + told, newest_checkpoint.DEFAULT_PATTERNS):
+    for wanted in (_SURELY + told, newest_checkpoint.DEFAULT_PATTERNS, _AS_TEXT):
         for one in order.in_order(newest_checkpoint.everything(carried, wanted), saves):
             fresh = before.get(one.path) != [one.size, one.mtime_ns]
             hardly = _HARDLY.search(os.path.basename(one.path)) and one.path not in told
