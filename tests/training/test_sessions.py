@@ -20,6 +20,7 @@ from tests import disks  # noqa: E402
 
 import rabaska.training as training  # noqa: E402
 from rabaska.node.checkpoints import commit  # noqa: E402
+from rabaska.training import session_folders  # noqa: E402
 
 
 class Numbers:
@@ -33,6 +34,11 @@ class Numbers:
 
     def __getitem__(self, place: int) -> int:
         return place
+
+
+def ended() -> None:
+    """The program has ended: what follows is another process."""
+    session_folders.ENDED_HERE.clear()
 
 
 def used(session: Any, steps: int | None = None, **loader: Any) -> list[list[int]]:
@@ -100,11 +106,16 @@ def test_losses_of_a_training_whose_checkpoints_are_gone_are_kept(tmp_path: Path
 def test_a_training_that_is_over_stays_over(tmp_path: Path) -> None:
     with training.session(tmp_path) as session:
         used(session, epochs=1)
+    ended()
 
     with training.session(tmp_path) as session:
         assert session.finished
         assert used(session, epochs=1) == []
-    assert json.loads((tmp_path / "DONE.json").read_text()) == {"step": 5, "epochs": 1}
+    assert json.loads((tmp_path / "DONE.json").read_text()) == {
+        "step": 5,
+        "epochs": 1,
+        "max_steps": None,
+    }
 
 
 def test_the_end_of_an_earlier_training_in_the_folder_is_not_that_of_another(
@@ -124,6 +135,7 @@ def test_the_end_of_an_earlier_training_in_the_folder_is_not_that_of_another(
 def test_one_that_was_stopped_early_stays_stopped(tmp_path: Path) -> None:
     with training.session(tmp_path) as session:
         used(session, 2, epochs=3)
+    ended()
 
     with training.session(tmp_path) as session:
         assert used(session, epochs=3) == []
@@ -136,6 +148,7 @@ def test_more_epochs_of_a_loop_around_the_loader_go_on_too(tmp_path: Path) -> No
             for epoch in session.epochs(count):
                 begun.append(epoch)
                 used(session)
+        ended()
         return begun
 
     assert (trained(2), trained(2), trained(3), trained(3)) == ([0, 1], [], [2], [])
@@ -146,6 +159,7 @@ def test_more_epochs_go_on_where_the_old_ones_ended(tmp_path: Path) -> None:
         everything = used(session, epochs=2)
     with training.session(tmp_path / "short") as session:
         first = used(session, epochs=1)
+    ended()
 
     with training.session(tmp_path / "short") as session:
         rest = used(session, epochs=2)
@@ -279,6 +293,7 @@ def test_sessions_in_turn_keep_each_others_losses(
             folder = os.path.join(where, "folds", fold, "saves")
             with training.session(folder, state={"x": 1}) as session:
                 used(session, epochs=1)
+        ended()
 
     logs = sorted((tmp_path / "output").rglob("metrics.jsonl"))
     assert [len(log.read_text().splitlines()) for log in logs] == [5, 5]

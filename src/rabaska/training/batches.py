@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
 from . import lazy_imports, random_state, save_timing
+from .progress import Place
 from .sample_order import EpochOrder, EpochOrders, OrderRecipe
 
 Collate = Callable[[List[Any]], Any]
@@ -96,7 +97,7 @@ if TYPE_CHECKING:
 
 
 class Batches:
-    """Each time it is gone over, it begins where the session stands.
+    """Each time it is gone over, it gives what is left of all epochs, or of one epoch more.
 
     The session saves when the next batch is asked for: then everything the program does with a
     batch, evaluation included, is over.
@@ -126,8 +127,15 @@ class Batches:
         return self._recipe.batches() * (1 if self._epochs is None else self._epochs)
 
     def __iter__(self) -> Iterator[Any]:
+        yield from self._between(*self._session.begin_pass(self._epochs, self._recipe.batches()))
+        self._session.end_pass()
+
+    def rest_of_epoch(self) -> Iterator[Any]:
+        """For a trainer that counts epochs itself: as far as the session was asked to go."""
+        return self._between(*self._session.rest_of_epoch(self._recipe.batches()))
+
+    def _between(self, first: Place, last: int) -> Iterator[Any]:
         session = self._session
-        first, last = session.begin_loader(self._epochs)
         turns = EpochOrders(self._recipe, first, last)
         batches = iter(
             data_loader(

@@ -4,6 +4,7 @@ The session makes the batches and carries the model, the optimizer, the schedule
 own record of its progress. The trainer's own checkpoints are not needed (`save_strategy="no"`).
 """
 
+import contextlib
 import dataclasses
 import math
 from typing import Any, Dict, Iterator, Optional, Tuple
@@ -17,6 +18,7 @@ from .errors import WrongUse
 
 def train(trainer: Any, **settings: Any) -> Any:
     """Train, from the newest checkpoint on; `settings` are those of a session."""
+    _refuse_another_order(trainer)
     exact = _Exact(trainer, session(trainer=_TrainerState(trainer), **settings))
     steps = trainer.args.gradient_accumulation_steps
     if steps > 1 and len(exact.batches) % steps:
@@ -27,20 +29,49 @@ def train(trainer: Any, **settings: Any) -> Any:
             ),
             hint="set dataloader_drop_last, or choose another batch size",
         )
-    trainer.add_callback(exact)
-    trainer.get_train_dataloader = lambda: exact.batches
-    trainer._init_training_state = exact.init_training_state(trainer._init_training_state)
-    with exact.session:
-        # One that had ended with fewer epochs goes on.
-        exact.session.begin_loader(_epochs(trainer.args, max(1, len(exact.batches) // steps)))
+    with exact.session, exact.in_charge_of(trainer):
+        exact.session.ask(max_steps=_steps(trainer.args, max(1, len(exact.batches) // steps)))
         return trainer.train()
 
 
-def _epochs(wanted: Any, steps: int) -> int:
-    """How many are asked for, of so many steps each."""
+def _steps(wanted: Any, of_epoch: int) -> int:
+    """How many are asked for, as the trainer counts them."""
     if wanted.max_steps > 0:
-        return -(-int(wanted.max_steps) // steps)
-    return math.ceil(float(wanted.num_train_epochs))
+        return int(wanted.max_steps)
+    return math.ceil(float(wanted.num_train_epochs) * of_epoch)
+
+
+_OF_ITS_OWN = ("get_train_dataloader", "_get_train_sampler")
+_ORDERS = {"random": True, "sequential": False}  # whether to shuffle
+
+
+def _refuse_another_order(trainer: Any) -> None:
+    """The session makes the batches: an order of the trainer's own would be lost silently."""
+    own = [
+        name + "()"
+        for name in _OF_ITS_OWN
+        if name in vars(trainer)
+        or getattr(type(trainer), name, None) is not getattr(transformers.Trainer, name, None)
+    ]
+    if _order_of(trainer.args) not in _ORDERS:
+        own.append(_order_of(trainer.args))
+    if own:
+        raise WrongUse(
+            "this trainer chooses the order of samples itself, and would lose it here",
+            why="{} has {}, and an exact training makes the batches".format(
+                type(trainer).__name__, " and ".join(own)
+            ),
+            hint="give it a dataset that has the samples wanted, such as torch.utils.data.Subset("
+            "dataset, numbers) with the numbers drawn once from a seed; or use trainer.train() and "
+            "its own checkpoints, which is not exact",
+        )
+
+
+def _order_of(wanted: Any) -> str:
+    """By its name in Transformers 5; before, there was a switch."""
+    if getattr(wanted, "group_by_length", False):
+        return "group_by_length"
+    return str(getattr(wanted, "train_sampling_strategy", "random"))
 
 
 _ASKED = ("max_steps", "num_train_epochs")  # in its progress, what this job is asked for
@@ -90,6 +121,18 @@ class _Exact(transformers.TrainerCallback):  # type: ignore[misc,unused-ignore]
         self.session = own_session
         self.batches = _Batches(trainer, own_session)
 
+    @contextlib.contextmanager
+    def in_charge_of(self, trainer: Any) -> Iterator[None]:
+        """For as long as it trains; afterwards the trainer is as it was."""
+        begin = self.init_training_state(trainer._init_training_state)
+        trainer.get_train_dataloader, trainer._init_training_state = lambda: self.batches, begin
+        trainer.add_callback(self)
+        try:
+            yield
+        finally:
+            trainer.remove_callback(self)
+            del trainer.get_train_dataloader, trainer._init_training_state
+
     def init_training_state(self, original: Any) -> Any:
         """The trainer's own beginning, from the epoch on in which the session stands."""
 
@@ -97,7 +140,7 @@ class _Exact(transformers.TrainerCallback):  # type: ignore[misc,unused-ignore]
             original(*words, **named)
             self._state.restore_progress()
             self.session.next_epoch(len(self.batches))
-            return self.session.epoch, 0
+            return self.session.place.epoch, 0
 
         return begin
 
@@ -112,7 +155,8 @@ class _Exact(transformers.TrainerCallback):  # type: ignore[misc,unused-ignore]
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.session.step()
         # The trainer counts the batches of this job; the epoch it logs must count them all.
-        state.epoch = self.session.epoch + self.session.batch / len(self.batches)
+        epoch, batch = self.session.place
+        state.epoch = epoch + batch / len(self.batches)
 
 
 class _Batches:
@@ -131,6 +175,7 @@ class _Batches:
             "collate": collate,
             "workers": trainer.args.dataloader_num_workers,
             "drop_last": trainer.args.dataloader_drop_last,
+            "shuffle": _ORDERS[_order_of(trainer.args)],
             "pin_memory": trainer.args.dataloader_pin_memory and trainer.args.device.type == "cuda",
         }
         self._ranks = max(1, trainer.args.world_size)
@@ -142,5 +187,4 @@ class _Batches:
         return int(-(-mine // self.batch_size))
 
     def __iter__(self) -> Iterator[Any]:
-        self._session.next_epoch(len(self))
-        return iter(self._session.loader(self.dataset, **self._wanted))
+        return self._session.loader(self.dataset, **self._wanted).rest_of_epoch()

@@ -36,12 +36,12 @@ def fit(
         history = None
         if _is_over(own_session, dataset, options, epochs):
             return state.restore_ended(dataset, options.get("collate"))
-        if own_session.batch > 0:
+        if own_session.place.batch > 0:
             # Keras believes the first epoch it sees when it says how long they all are.
             history = _fit_epochs(
                 model,
                 _Batches(own_session, dataset, options),
-                own_session.epoch + 1,
+                own_session.place.epoch + 1,
                 more,
             )
         if history is None or not model.stop_training:
@@ -53,12 +53,11 @@ def fit(
 def _is_over(own_session: Session, dataset: Any, options: Dict[str, Any], epochs: int) -> bool:
     """Whether an earlier job made the last of the epochs."""
     own_session.next_epoch(len(own_session.loader(dataset, **options)))
-    (epoch, _), last = own_session.begin_loader(epochs)
-    return epoch >= last
+    return not own_session.ask(epochs=epochs)
 
 
 def _fit_epochs(model: Any, batches: "_Batches", epochs: int, more: Dict[str, Any]) -> Any:
-    first = batches.session.epoch
+    first = batches.session.place.epoch
     return model.fit(batches, epochs=epochs, initial_epoch=first, **more)
 
 
@@ -138,8 +137,7 @@ class _Batches(torch.utils.data.DataLoader):  # type: ignore[misc,type-arg,unuse
         self.session.next_epoch(len(self._loader))
 
     def __len__(self) -> int:
-        return len(self._loader) - self.session.batch
+        return len(self._loader) - self.session.place.batch
 
     def __iter__(self) -> Any:
-        self.session.next_epoch(len(self._loader))
-        return iter(self._loader)
+        return self._loader.rest_of_epoch()

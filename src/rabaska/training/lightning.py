@@ -39,8 +39,7 @@ class Exact(lightning.Callback):  # type: ignore[misc,unused-ignore]
             self.session.__enter__()
             self._left = False
             self._optimized = self.session.steps
-            # One that had ended with fewer epochs goes on.
-            self.session.begin_loader(_epochs(trainer, len(self.batches)))
+            self.session.ask(_limit(trainer.max_epochs), _limit(trainer.max_steps))
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -63,12 +62,9 @@ class Exact(lightning.Callback):  # type: ignore[misc,unused-ignore]
             self.session.__exit__(type(problem) if problem else None, problem, None)
 
 
-def _epochs(trainer: Any, batches: int) -> int:
-    """How many are asked for, of so many batches each."""
-    if trainer.max_steps > 0:
-        steps = max(1, batches // max(1, trainer.accumulate_grad_batches))
-        return -(-int(trainer.max_steps) // int(steps))
-    return int(trainer.max_epochs)
+def _limit(number: Optional[int]) -> Optional[int]:
+    """Lightning says -1 where there is none."""
+    return None if number is None or number < 0 else int(number)
 
 
 class _TrainerState:
@@ -98,13 +94,14 @@ class _Batches:
         return self._exact.session.loader(self.dataset, **self.settings)
 
     def __len__(self) -> int:
-        return len(self._loader())
-
-    def __iter__(self) -> Iterator[Any]:
+        """Nothing once it had ended: else Lightning would begin empty epochs for ever."""
         loader = self._loader()
         assert self._exact.session is not None
-        self._exact.session.next_epoch(len(loader))
-        return iter(loader)
+        return 0 if self._exact.session.finished else len(loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        rest: Iterator[Any] = self._loader().rest_of_epoch()
+        return rest
 
     # Lightning takes a loader with these for one that can be resumed, which it is.
     def state_dict(self) -> Dict[str, Any]:

@@ -1,6 +1,7 @@
 """When a session saves and when it stops: decided by all ranks together, after the same step."""
 
 import math
+import operator
 import os
 import signal
 import threading
@@ -9,6 +10,7 @@ from datetime import timedelta
 from types import FrameType
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
+from .errors import WrongUse
 from .process_group import ProcessGroup
 
 # Slurm and rabaska send TERM or USR1; where NCCL has taken USR1, sites send USR2.
@@ -106,6 +108,21 @@ _LOOK_EVERY = 1.0  # seconds between two questions to the other ranks
 SaveEvery = Union[None, int, timedelta]
 
 
+def checked_interval(save_every: Any) -> SaveEvery:
+    """`save_every`, if it is one."""
+    if save_every is None or (isinstance(save_every, timedelta) and save_every > timedelta(0)):
+        return save_every
+    if not isinstance(save_every, (bool, timedelta)) and hasattr(save_every, "__index__"):
+        steps = operator.index(save_every)
+        if steps > 0:
+            return steps
+    raise WrongUse(
+        "`save_every` cannot be {!r}".format(save_every),
+        why="it is a number of steps from 1 on, or a time",
+        hint="use save_every=100, save_every=datetime.timedelta(minutes=10), or leave it out",
+    )
+
+
 class SaveTiming:
     def __init__(self, save_every: SaveEvery, ranks: ProcessGroup) -> None:
         self._save_every = save_every
@@ -116,13 +133,19 @@ class SaveTiming:
         self._step_took = 0.0  # seconds
         self._cost = 0.0  # seconds that the last save took from the training
         self._look_at = 0  # the step at which all ranks compare notes again
+        self._requested = False  # a save, by the program
         self._asked.listen()
 
     def stepped(self) -> None:
         now = time.monotonic()
         self._step_took, self._stepped_at = now - self._stepped_at, now
 
+    def request(self) -> None:
+        """A save, as soon as all ranks compare notes."""
+        self._requested = True
+
     def saved(self, began: float) -> None:
+        self._requested = False
         self._saved_at = time.monotonic()
         self._cost = self._saved_at - began
 
@@ -142,9 +165,11 @@ class SaveTiming:
 
     def _own(self, writing: float, busy: bool, pause: int) -> List[int]:
         """What this rank wishes; the first one has the clock."""
+        stop = int(self._must_stop(writing))
         if not self._ranks.first:
-            return [0, int(self._must_stop(writing)), 0]
-        return [int(not busy and self._by_clock(writing)), int(self._must_stop(writing)), pause]
+            return [int(self._requested), stop, 0]
+        save = self._requested or (not busy and self._by_clock(writing))
+        return [int(save), stop, pause]
 
     def _by_clock(self, writing: float) -> bool:
         every = self._save_every

@@ -1,5 +1,6 @@
 """The checkpoints and the log of a session: written in the background, read at its beginning."""
 
+import contextlib
 import json
 import os
 import threading
@@ -21,6 +22,7 @@ from . import (
 from .checkpoint_writer import BackgroundSave, CheckpointWriter
 from .errors import NotSaveable, SaveFailed
 from .process_group import ProcessGroup
+from .progress import Asked
 from .snapshot_memory import SnapshotMemory
 
 NAME = "metrics.jsonl"
@@ -268,19 +270,20 @@ class SessionCheckpoints:
     def newest_step(self) -> int:
         return max((checkpoint.step for checkpoint in commit.newest_first(self.folder)), default=0)
 
-    def finish(self, step: int, epochs: Optional[int]) -> None:
+    def finish(self, step: int, asked: Asked) -> None:
         """The training is over: say so for good, if its last step was saved."""
         last = os.path.join(self.folder, commit.folder_name(step))
         if self._ranks.first and os.path.isdir(last):
-            files.write_json(os.path.join(self.folder, DONE), {"step": step, "epochs": epochs})
+            files.write_json(os.path.join(self.folder, DONE), dict(asked._asdict(), step=step))
 
-    def is_done(self, step: int) -> bool:
-        """Whether the training was over after `step`; for every rank what the first one finds."""
-        try:
+    def asked_at_end(self, step: int) -> Optional[Asked]:
+        """What the training was asked for, if it was over after `step`; the first rank looks."""
+        record: Dict[str, Any] = {}
+        with contextlib.suppress(ValueError):
             record = files.read_json(os.path.join(self.folder, DONE)) or {}
-        except ValueError:
-            record = {}
-        return bool(self._ranks.from_first(record.get("step") == step))
+        asked = (record.get("epochs"), record.get("max_steps"))
+        found = self._ranks.from_first(asked if record.get("step") == step else None)
+        return Asked(*found) if found else None
 
     def close(self) -> None:
         self._writer.close()

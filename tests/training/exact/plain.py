@@ -97,6 +97,8 @@ def parsed(argv=None):
     parser.add_argument("--samples", type=int, default=400)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--max-steps", type=int, default=-1, help="where a framework has them")
+    parser.add_argument("--end-after", type=int, help="where a framework is told to end early")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--save-every", type=int, default=5)
     parser.add_argument("--stop-after", type=int, default=None)

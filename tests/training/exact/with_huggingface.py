@@ -39,6 +39,8 @@ class Stop(transformers.TrainerCallback):
     def on_step_end(self, args, state, control, **_):
         if state.global_step == self.words.stop_after:
             plain.interrupt(self.words)
+        if state.global_step == self.words.end_after:
+            control.should_training_stop = True
 
 
 def main():
@@ -50,6 +52,7 @@ def main():
             output, num_train_epochs=words.epochs, per_device_train_batch_size=words.batch_size,
             dataloader_num_workers=words.workers, save_strategy="no", logging_steps=1,
             report_to="none", use_cpu=True, disable_tqdm=True, learning_rate=1e-2,
+            max_steps=words.max_steps,
         )  # fmt: skip
         trainer = transformers.Trainer(
             model, arguments, train_dataset=Named(words.samples, words.pause),

@@ -29,6 +29,8 @@ class Module(LightningModule):
     def on_train_batch_end(self, *_):
         if self.global_step == self.words.stop_after:
             plain.interrupt(self.words)
+        if self.global_step == self.words.end_after:
+            self.trainer.should_stop = True
 
     def configure_optimizers(self):
         optimizer = torch.optim.AdamW(self.parameters(), lr=1e-2)
@@ -46,7 +48,8 @@ def main():
         folder=words.folder, save_every=words.save_every,
     )  # fmt: skip
     trainer = Trainer(
-        callbacks=[exact], max_epochs=words.epochs, accelerator="cpu", logger=False,
+        callbacks=[exact], max_epochs=words.epochs if words.max_steps < 0 else -1,
+        max_steps=words.max_steps, accelerator="cpu", logger=False,
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     )  # fmt: skip
     held_out = torch.utils.data.DataLoader(plain.Blobs(20, 0), batch_size=10)

@@ -1,4 +1,4 @@
-"""What one process of the program did so far: steps, epochs, time spent waiting for data, saves.
+"""What one process of the program did so far: steps, epochs, saves, and where its time went.
 
 Called at every step of a program that did not ask for it: a microsecond each, and nothing kept
 alive. A step is one of the optimizer; what a second optimizer does with the same batch is the same
@@ -17,9 +17,11 @@ _NO_END = 10**9  # samples: who asks a sampler for more wants to be asked to sto
 class Sweep:
     """One iteration over a loader; it stays with the iterator, which is the program's own."""
 
-    __slots__ = ("first", "handed_out", "length", "sampler", "then")
+    __slots__ = ("began", "first", "handed_out", "length", "sampler", "then", "waited")
 
-    def __init__(self, iterator: Any, steps: int) -> None:
+    def __init__(self, iterator: Any, steps: int, began: float, waited: float) -> None:
+        self.began = began  # by the clock, the start of its workers included
+        self.waited = waited  # seconds
         self.sampler: Any = getattr(iterator, "_index_sampler", None)
         self.length = _length(iterator, self.sampler)  # batches
         self.handed_out: int = iterator._num_yielded
@@ -45,6 +47,14 @@ class Count:
         self.length: Optional[int] = None  # batches in an epoch
         self.batch_size: Optional[int] = None
         self.waiting = 0.0  # seconds
+        self.starting = 0.0  # seconds of it in which workers were started
+        self.fetching = 0.0  # seconds of it, without workers, that this thread had the processor
+        self.validating = 0.0  # seconds, what it waited for included
+        self.logging = 0.0  # seconds
+        self.forward = 0.0  # seconds from a batch to the backward pass, of several processes
+        self.workers: Optional[int] = None  # of the loader that was last begun
+        self.handed = 0.0  # by the clock, when the last batch was
+        self.begun = (0, 0.0)  # an iterator that was just made, and the seconds that took
         self.aside = self.off  # what comes now is not to be counted
         self.saves = 0
         self.saving = 0.0  # seconds
@@ -55,6 +65,7 @@ class Count:
         self.fresh = True  # no step was made with the batch that was handed out last
         self.optimizer = 0  # the one that stepped last
         self._sweep: Optional[Sweep] = None  # the one that trains
+        self._newest: Optional[Sweep] = None  # the one that was last begun, until it is over
         self._before = 0  # batches of sweeps that are over
         self._warm: Optional[Tuple[float, int]] = None  # when a line was first told, and batches
         self._saved_steps = -1
@@ -63,7 +74,14 @@ class Count:
         """The sweep of an iterator that hands out its first batch."""
         if self.began is None:
             self.began = began
-        iterator._rabaska = found = Sweep(iterator, self.steps)
+        made, took = self.begun
+        waited = took if made == id(iterator) else 0.0
+        self.workers = getattr(iterator, "_num_workers", None)
+        first = self.handed - began
+        if self.workers and first > 0:
+            self.starting += first  # they come to life while their first batch is waited for
+        iterator._rabaska = found = Sweep(iterator, self.steps, began - waited, waited + first)
+        self._newest = found
         return found
 
     def trains(self, sweep: Sweep) -> None:
@@ -98,6 +116,10 @@ class Count:
                 self.epochs += 1
                 self.batch = 0
             self._sweep = None
+        elif self.steps:  # what was handed out was not trained with
+            self.validating += self.clock() - sweep.began
+            self.waiting -= sweep.waited
+        self._newest = None
         del iterator._rabaska  # workers that persist are iterated anew
 
     def _place(self) -> None:
@@ -116,6 +138,15 @@ class Count:
             self.epochs = epoch - self.first_epoch
             self.anywhere = True
 
+    def _apart(self, clock: float) -> Tuple[float, float]:
+        """Seconds of waiting and of validating, with a validation that is under way."""
+        now = self._newest
+        if now is None or now.first or not self.steps or now.then != self.steps:
+            return self.waiting, self.validating
+        if now.handed_out < 2:
+            return self.waiting, self.validating
+        return self.waiting - now.waited, self.validating + clock - now.began
+
     def save(self, seconds: float) -> None:
         """Files that are written without a step between them are one save."""
         self.saving += seconds
@@ -130,6 +161,7 @@ class Count:
         clock = self.clock()
         began = clock if self.began is None else self.began
         over = self._complete()
+        waiting, validating = self._apart(clock)
         if self._warm is None:
             self._warm = clock, self.batches
         told: Dict[str, Any] = {
@@ -139,13 +171,20 @@ class Count:
             "batches": self.batches,
             "epochs": self.epochs + (1 if over else 0),
             "batch": 0 if over else self.batch,
-            "waiting": round(self.waiting, 4),
+            "waiting": round(max(0.0, waiting), 4),
         }
+        if validating:
+            told["validating"] = round(validating, 4)
         if self.batches > self._warm[1]:
             told["each"] = round((clock - self._warm[0]) / (self.batches - self._warm[1]), 6)
         if self.saves and self.saved is not None:
             told.update(saves=self.saves, saving=round(self.saving, 4))
             told["saved"] = round(now - (clock - self.saved), 3)
+        for name in ("logging", "starting", "fetching", "forward"):
+            if getattr(self, name):
+                told[name] = round(getattr(self, name), 4)
+        if self.workers is not None:
+            told["workers"] = self.workers
         for name in ("length", "batch_size", "total", "first_epoch", "anywhere"):
             if getattr(self, name) not in (None, False):
                 told[name] = getattr(self, name)
@@ -164,16 +203,20 @@ def _length(iterator: Any, sampler: Any) -> Optional[int]:
 
 SOONEST, LATEST = 0.25, 15.0  # seconds from one line to the next
 _SHARE = 1 / 50  # of the time that the training has lasted
+_SELDOM = 60.0  # seconds from one line of a rank to the next
+_SIZES = ("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "PMI_SIZE")
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "LOCAL_RANK")
 
 
 class Lines:
-    """Appended by the first rank only. A line that cannot be written is left out."""
+    """Appended by the first rank; others tell seldom. A line that cannot be written is left out."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._path = environment.get("RABASKA_METRICS", "")
         self._job = int(environment.get("RABASKA_JOB") or 0)
+        self.several = several(environment)
+        self._next = 0.0  # the time of day of the next line of a rank
 
     def write(self, count: Count) -> None:
         """A line, and the time of the next one."""
@@ -191,12 +234,31 @@ class Lines:
             self.append(dict(count.line(time.time()), save="begins"))
 
     def append(self, told: Dict[str, Any]) -> None:
-        if not self._path or rank(self._environment):
+        own = rank(self._environment)
+        if not self._path:
             return
-        line = json.dumps(dict(told, job=self._job, pid=os.getpid())) + "\n"
+        if self.several:
+            self._append_rank(own, told)
+        if own == 0:
+            self._append(self._path, dict(told, job=self._job, pid=os.getpid()))
+
+    def _append_rank(self, own: int, told: Dict[str, Any]) -> None:
+        """All ranks tell how long they took until they met the others, once in a while."""
+        if told.get("time", 0.0) < self._next:
+            return
+        self._next = told["time"] + min(_SELDOM, (told["time"] - told.get("began", 0.0)) / 10)
+        names = ("time", "began", "steps", "waiting", "forward")
+        found = {name: told[name] for name in names if name in told}
+        folder = os.path.join(os.path.dirname(self._path), "jobs", "{:03d}".format(self._job))
+        self._append(
+            os.path.join(folder, "ranks.jsonl"), dict(found, rank=own, host=os.uname().nodename)
+        )
+
+    def _append(self, path: str, told: Dict[str, Any]) -> None:
+        line = json.dumps(told) + "\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         try:
-            descriptor = os.open(self._path, flags, 0o644)
+            descriptor = os.open(path, flags, 0o644)
         except OSError:
             return
         try:
@@ -205,6 +267,12 @@ class Lines:
             pass  # no space: the counts go on, and the next line tells all of them
         finally:
             os.close(descriptor)
+
+
+def several(environment: Mapping[str, str]) -> bool:
+    """Whether the program was started as several processes that train together."""
+    found = [environment.get(name, "") for name in _SIZES]
+    return any(text.isdigit() and int(text) > 1 for text in found)
 
 
 def rank(environment: Mapping[str, str]) -> int:

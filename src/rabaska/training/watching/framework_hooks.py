@@ -4,7 +4,8 @@ import argparse
 import functools
 import sys
 import threading
-from typing import Any, Callable, Dict
+import time
+from typing import Any, Callable, Dict, List
 
 from rabaska.training.watching.watcher import Watcher
 
@@ -58,6 +59,8 @@ def _step_aside(torch: Any, watcher: Watcher) -> None:
             count_step(*given)
 
     watcher.hook.remove()
+    backward = getattr(torch.autograd, "backward", None)
+    torch.autograd.backward = getattr(backward, "_rabaska", backward)
     sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(stepped)
     watcher.hook = None  # once is enough
 
@@ -90,11 +93,16 @@ def _begun(begin: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], Any
             return begin(loader)
         count.aside = True
         began = count.clock()
+        iterator = None
         try:
-            return begin(loader)
+            iterator = begin(loader)
+            return iterator
         finally:
             count.aside = count.off
-            count.waiting += count.clock() - began
+            took = count.clock() - began
+            count.waiting += took
+            count.starting += took
+            count.begun = id(iterator), took
             if count.began is None:
                 count.began = began
 
@@ -105,6 +113,7 @@ def timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], An
     """`__next__` of a loader's iterator, timed; every call in here costs each step of a program."""
     count, clock = watcher.count, watcher.count.clock
     thread, main = threading.get_ident, threading.main_thread().ident
+    processor = time.thread_time
 
     @functools.wraps(advance)
     def __next__(iterator: Any) -> Any:  # noqa: N807
@@ -112,6 +121,8 @@ def timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], An
         if count.aside or thread() != main:
             return advance(iterator)
         count.aside = True
+        # Asking for the processor's time takes longer than the rest: one batch stands for 16.
+        busy = 0.0 if count.workers or iterator._num_yielded & 15 else processor()
         began = clock()
         try:
             batch = advance(iterator)
@@ -119,7 +130,11 @@ def timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], An
             watcher.safely(count.exhausted, iterator)
             raise
         finally:
-            count.waiting += clock() - began
+            count.handed = clock()
+            waited = count.handed - began
+            count.waiting += waited
+            if busy:
+                count.fetching += 16 * (processor() - busy)
             count.aside = count.off
         try:
             sweep = iterator._rabaska
@@ -130,6 +145,7 @@ def timed(advance: Callable[[Any], Any], watcher: Watcher) -> Callable[[Any], An
                 if not sweep.first:
                     watcher.safely(count.trains, sweep)
                 sweep.then = count.steps
+            sweep.waited += waited
             sweep.handed_out = iterator._num_yielded
         count.fresh = True
         if began >= count.due:
@@ -165,7 +181,17 @@ def _keras(module: Any, watcher: Watcher) -> None:
     def epoch_ends(_callbacks: Any, epoch: int, *_: Any) -> None:
         count.epochs, count.batch = epoch + 1 - (count.first_epoch or 0), 0
 
+    def validation_begins(_callbacks: Any, *_: Any) -> None:
+        testing[:] = [count.clock()] if count.steps else []
+
+    def validation_ends(_callbacks: Any, *_: Any) -> None:
+        if testing:
+            count.validating += count.clock() - testing.pop()
+
+    testing: List[float] = []
     kind = module.CallbackList
+    kind.on_test_begin = _telling(kind.on_test_begin, validation_begins, watcher)
+    kind.on_test_end = _telling(kind.on_test_end, validation_ends, watcher)
     kind.on_epoch_begin = _telling(kind.on_epoch_begin, epoch_begins, watcher)
     kind.on_train_batch_end = _telling(kind.on_train_batch_end, batch_ends, watcher)
     kind.on_epoch_end = _telling(kind.on_epoch_end, epoch_ends, watcher)

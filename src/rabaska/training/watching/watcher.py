@@ -132,12 +132,13 @@ class Watcher:
 
 
 def _attach(watcher: Watcher, module: Any) -> None:
-    from . import framework_hooks, whole_saves
+    from . import framework_hooks, time_hooks, whole_saves
 
     for known in (
         whole_saves.KNOWN,
         framework_hooks.PYTORCH_HOOKS,
         framework_hooks.FRAMEWORK_HOOKS,
+        time_hooks.TIME_HOOKS,
     ):
         attach = known.get(module.__name__)
         if attach is not None:
