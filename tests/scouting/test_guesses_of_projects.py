@@ -63,6 +63,10 @@ TABLE = {
     "lightning_cli": Expected(
         "python main.py fit --trainer.default_root_dir {output} --ckpt_path {checkpoint}",
     ),
+    "lightning_cli_fit": Expected(
+        "python main.py --trainer.default_root_dir {output}", jobs=1,
+        warning="what it saves (main.py, line 6: LightningCLI) is not loaded again",
+    ),
     "transformers": Expected(
         "python run_clm.py --train_file {data} --output_dir {output} --do_train",
         folders=("texts",), data="texts",

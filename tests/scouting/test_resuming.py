@@ -172,6 +172,9 @@ def test_a_way_that_has_to_be_asked_for_is_found_and_written(tmp_path):
 
     assert (found.kind, found.words) == (plan.NOT, ("--mode", "continue"))
     assert proposed.resume == ("--mode", "continue")
+    assert [guess.value for guess in proposed.guesses if guess.what == "resumes"] == [
+        "with --mode continue, state and counter"
+    ]
     assert proposed.jobs == 3
 
 
@@ -260,3 +263,84 @@ def test_a_name_that_is_part_of_the_path_leads_back_to_what_was_saved(tmp_path):
 
     assert found.command == ("python", "train.py", "--model", "base")
     assert found.jobs == 3, found.warnings
+
+
+# What is done with a state that was saved, by programs that begin each training anew.
+NOT_FOR_TRAINING = {
+    "evaluated after training": """
+        def evaluate(path, rounds):
+            model.load_state_dict(torch.load(path, map_location=device))
+            returns = []
+            while len(returns) < rounds:
+                seen, info = world.step(model(seen.to(device)))
+                returns += [info["return"]]
+            return returns
+        for step in range(args.epochs):
+            loss = model(batch)
+            loss.backward()
+            optimizer.step()
+        path = f"runs/{args.out}/last.pt"
+        torch.save(model.state_dict(), path)
+        for place, value in enumerate(evaluate(path, 10)):
+            writer.add_scalar("return", value, place)""",
+    "a file of layers names what is saved": """
+        parser.add_argument("--layers", default="small.cfg")
+        def read_layers(path):
+            return [line.split() for line in open(path).read()]
+        class Sizes:
+            def __init__(self, layers):
+                self.low, self.high = layers[0], layers[1]
+            def pick(self):
+                return random.choice(range(self.low, self.high))
+        layers = read_layers(args.layers)
+        model, sizes = Model(layers), Sizes(layers)
+        optimizer = torch.optim.Adam(model.parameters(), lr=layers[0])
+        for epoch in range(1, args.epochs + 1):
+            for number, batch in enumerate(loader):
+                model(batch, sizes.pick()).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), f"saved/{args.layers}_{epoch}.pt")""",
+    "the best of it is tested": """
+        def test(folder):
+            state = torch.load(os.path.join(folder, "best.pt"))
+            for number in range(state["epoch"], 10):
+                print(model(number))
+        def train_epoch(epoch):
+            for batch in loader:
+                model(batch).backward()
+        for epoch in range(args.epochs):
+            train_epoch(epoch)
+            torch.save({"epoch": epoch}, os.path.join(args.out, "best.pt"))
+        test(args.out)""",
+}
+
+
+@pytest.mark.parametrize("name", NOT_FOR_TRAINING)
+def test_a_state_that_reaches_another_loop_than_that_which_trains_resumes_nothing(name, tmp_path):
+    found = read(tmp_path, NOT_FOR_TRAINING[name], command="python train.py --out {output}")
+
+    assert (found.kind, found.place) == (plan.NOT, "")
+    assert scout(tmp_path).jobs == 1
+
+
+def test_the_proof_of_resuming_is_the_load_of_the_state_and_not_of_its_settings(tmp_path):
+    text = """
+        def read_settings(path):
+            return json.load(open(path))
+        class Trainer:
+            def __init__(self, settings, resume):
+                self.settings, self.start = settings, 0
+                if resume:
+                    state = torch.load(resume)
+                    self.start = state["epoch"] + 1
+            def train(self):
+                for epoch in range(self.start, self.settings["epochs"]):
+                    model(epoch).backward()
+                    torch.save({"epoch": epoch}, os.path.join(args.out, "last.pt"))
+        folder = os.path.dirname(args.resume)
+        settings = read_settings(os.path.join(folder, "settings.json"))
+        Trainer(settings, args.resume).train()"""
+
+    found = read(tmp_path, text)
+
+    assert (found.kind, "torch.load" in found.place) == (plan.FULL, True)

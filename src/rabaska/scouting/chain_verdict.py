@@ -11,7 +11,7 @@ from rabaska.scouting.resume_advice import advice
 from rabaska.scouting.resume_support import Resumption, by_option, resumption
 from rabaska.scouting.scopes import Program
 from rabaska.scouting.script_options import VALUE, Option
-from rabaska.scouting.script_traits import is_repeated
+from rabaska.scouting.script_traits import is_repeated, uses
 from rabaska.scouting.scripts import Script
 from rabaska.scouting.source import SourceLine
 from rabaska.scouting.start_command import Words, given
@@ -76,12 +76,13 @@ def _why(script: Script, resumed: Resumption) -> str:
         )
     over = f"{script.name} does not resume from a checkpoint, so each job would start over"
     saved = [write for write in script.writes if write.checkpoint]
+    between = [write for write in saved if write.repeated or _is_repeated(script, write.place)]
+    place = between[0].place if between else uses(script, "LightningCLI")
+    if place:
+        return f"{over}; what it saves ({place}) is not loaded again"
     if not saved:
-        return f"{over}; it saves nothing in between"
-    between = [write for write in saved if _is_repeated(script, write.place)]
-    if not between:
-        return f"{over}; it saves only at its end ({saved[0].place})"
-    return f"{over}; what it saves ({between[0].place}) is not loaded again"
+        return f"{over}; no place was found where it saves its state"
+    return f"{over}; it saves only at its end ({saved[0].place})"
 
 
 def _is_repeated(script: Script, place: SourceLine) -> bool:

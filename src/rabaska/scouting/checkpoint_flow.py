@@ -30,6 +30,8 @@ _BY_FRAMEWORK = ("ckpt_path", "resume_from_checkpoint")
 _PASSED_ON = re.compile(r"resume|ckpt|checkpoint|restore")
 NUMBER = "int"  # of a path makes the number in it: content, though no file was read
 OURS = re.compile(r"RABASKA_(CHECKPOINTS?|RESUME|OUTPUT)", re.I)  # the variables that lead to one
+# `manager.latest_step()`; `optimizer.step()` and `train_step()` tell nothing.
+_KNOWS_LAST = re.compile(r"(last|latest|newest|best|all|max|resume|restore)\w*(step|epoch)", re.I)
 _NO_PART = ("shape", "size", "dtype", "ndim")
 
 Key = tuple[int, str]  # the scope it belongs to, 0 for attributes of any object; its name
@@ -207,7 +209,7 @@ class Flow:
         if _LOADS.search(word) or _INTO_STATE.search(word):
             return True
         # A number in the path, or what a manager of checkpoints knows of its folder.
-        return word == NUMBER or bool(on and re.search(r"step|epoch", word))
+        return word == NUMBER or bool(on and _KNOWS_LAST.search(word))
 
     def _sinks(
         self,

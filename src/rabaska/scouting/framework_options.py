@@ -20,10 +20,9 @@ def all_options(script: Script, project: Path) -> tuple[Option, ...]:
     """The options of a script, its own and those of its framework."""
     cli = script_traits.uses(script, "LightningCLI")
     if cli:
-        return (
-            Option("--trainer.default_root_dir", VALUE, cli),
-            Option("--ckpt_path", VALUE, cli),
-        )
+        root = Option("--trainer.default_root_dir", VALUE, cli)
+        commands = script_traits.lightning_commands(script)
+        return (root, Option("--ckpt_path", VALUE, commands)) if commands else (root,)
     return (*script.options, *_hydra_overrides(script, project))
 
 
@@ -80,6 +79,7 @@ def _keys(content: str, name: str) -> Iterator[Option]:
             VALUE,
             SourceLine(name, number, f"{dotted}: {value}"),
             default="" if value in ("null", "???", "~") else value,
+            value=value if re.fullmatch(r"-?[\d.]+(e-?\d+)?", value) else "",
             number=bool(re.fullmatch(r"-?[\d.]+(e-?\d+)?", value)),
             style="override",
             required=value == "???",

@@ -8,6 +8,12 @@ from rabaska.scouting.checkpoint_flow import CONTENT, Flow
 from rabaska.scouting.scopes import Program, Scope
 from rabaska.scouting.source import argument, last_word, literal
 
+# What only training does; `optimizer.step` alone is called by schedulers of others too.
+_TRAINS = re.compile(
+    r"^(\w*backward|apply_gradients|minimize|train_on_batch|partial_fit|fit"
+    r"|\w*train(ing)?_(step|batch|epoch|one_epoch)\w*)$"
+)
+_COUNTS = ("range", "trange", "arange", "count", "enumerate", "islice")
 _FIRST_ROUND = ("initial_epoch", "start_epoch", "initial_step", "init_step", "start_step")
 
 
@@ -23,10 +29,63 @@ def counts_rounds(program: Program) -> bool:
 
 
 def resumes_counter(flow: Flow, program: Program) -> bool:
-    """Whether a loop begins with a number that was loaded."""
+    """Whether the loop that trains begins with a number that was loaded.
+
+    Any loop counts where none is seen to train: the training may be in a library.
+    """
+    training = training_loops(program)
     return any(
-        _begins_with_content(flow, node, scope) for scope in program.scopes for node in scope.nodes
+        _begins_with_content(flow, node, scope)
+        for scope in program.scopes
+        for node in scope.nodes
+        if not training or _is_of_training(node, scope, training)
     )
+
+
+def training_loops(program: Program) -> frozenset[int]:
+    """The loops, by `id`, in which something is trained, through the functions they call."""
+    training = {
+        id(scope)
+        for scope in program.scopes
+        if any(isinstance(node, ast.Call) and _trains(node) for node in scope.nodes)
+    }
+    reached = [
+        (scope, call, {id(function) for function in program.called_by(call, scope)})
+        for scope in program.scopes
+        for call in scope.nodes
+        if isinstance(call, ast.Call)
+    ]
+    before = -1
+    while before < len(training):
+        before = len(training)
+        training |= {id(scope) for scope, _, functions in reached if functions & training}
+    calls = [
+        (scope, call)
+        for scope, call, functions in reached
+        if functions & training or (not functions and _trains(call))
+    ]
+    around = (parent for scope, call in calls for parent in scope.around(call))
+    return frozenset(id(node) for node in around if isinstance(node, (ast.For, ast.While)))
+
+
+def _trains(call: ast.Call) -> bool:
+    return bool(_TRAINS.search(last_word(call)))
+
+
+def _is_of_training(node: ast.AST, scope: Scope, training: frozenset[int]) -> bool:
+    """Whether `node` is a loop that trains, or tells the first round of one."""
+    if isinstance(node, (ast.For, ast.While)):
+        return id(node) in training
+    if not isinstance(node, ast.Call) or last_word(node) not in _COUNTS:
+        return True  # `fit(initial_epoch=…)`
+    child: ast.AST = node
+    for parent in scope.around(node):
+        if isinstance(parent, ast.For) and child is parent.iter:
+            return id(parent) in training
+        if isinstance(parent, ast.comprehension):
+            return False
+        child = parent
+    return any(id(other) in training for other in scope.nodes)  # `rounds = range(first, last)`
 
 
 def _begins_with_content(flow: Flow, node: ast.AST, scope: Scope) -> bool:

@@ -241,7 +241,10 @@ class _Scouting:
         if judged.option:
             self._guess(RESUME, judged.option.spelled, str(judged.option.place))
         if judged.resumed.resumes:
-            self._guess("resumes", IN_WORDS[judged.resumed.kind], judged.resumed.place)
+            words = IN_WORDS[judged.resumed.kind]
+            if made.resume:
+                words = words.replace("by itself", f"with {' '.join(made.resume)}")
+            self._guess("resumes", words, judged.resumed.place)
         if judged.warning:
             self.warnings.append(judged.warning)
         return judged

@@ -20,6 +20,7 @@ from rabaska.scouting.start_command import given
 _ITSELF = ("BackupAndRestore",)
 _MEANS_RESUME = re.compile(r"resum|contin|restor|reload|^last$|^latest$|^auto$", re.I)
 _MEANS_OTHER = re.compile(r"eval|test|pretrain|finetune|sample|infer|export", re.I)
+_TEXT = re.compile(r"(^|\.)(json|yaml|toml|tomllib)\.|(^|\.)read(_text|lines?)?$")
 _DEEPEST = 4  # functions that call functions
 _MOST_TRIED = 12  # options
 
@@ -66,13 +67,14 @@ def _given(script: Script, program: Program, names: frozenset[str]) -> Resumptio
     """
     if not names:
         return None
-    if script_traits.uses(script, "LightningCLI") and "ckpt_path" in names:
-        return Resumption(plan.FULL, str(script_traits.uses(script, "LightningCLI")))
+    commands = script_traits.lightning_commands(script)
+    if commands and "ckpt_path" in names:
+        return Resumption(plan.FULL, str(commands))
     flow = Flow(program, names)
     if flow.framework:
         return Resumption(plan.FULL, _place(flow.framework))
     read = [load for load in flow.loads.values() if last_word(load.call) != NUMBER]
-    load = next(iter(read), None)
+    load = next(iter(sorted(read, key=_is_of_settings)), None)
     if resumes_counter(flow, program):
         return Resumption(plan.FULL, _place(load))
     if flow.opaque or (flow.used and load is None) or (load and not counts_rounds(program)):
@@ -97,9 +99,8 @@ def _by_itself(
     flow = Flow(program, _written_by(script, roles), _fixed_places(script))
     if not flow.loads:
         flow = _by_a_name(program, options, roles) or flow
-    loads = [
-        load for load in flow.loads.values() if not _is_not_for_training(load, program, options)
-    ]
+    read = sorted(flow.loads.values(), key=_is_of_settings)
+    loads = [load for load in read if not _is_not_for_training(load, program, options)]
     if flow.framework:
         loads = [flow.framework]
     elif not loads or not resumes_counter(flow, program):
@@ -121,6 +122,11 @@ def _by_a_name(program: Program, options: Sequence[Option], roles: Sequence[Role
         if flow.saved and flow.loads and resumes_counter(flow, program):
             return flow
     return None
+
+
+def _is_of_settings(load: CheckpointLoad) -> bool:
+    """Whether it reads text, which is the state itself only where nothing else is loaded."""
+    return bool(_TEXT.search(called(load.call)))
 
 
 def _place(load: CheckpointLoad | None) -> str:

@@ -38,6 +38,7 @@ class Option:
     style: str = "option"  # "option": --x value; "joined": --x=value; "override": x=value
     dest: str = ""  # what its value is called in the program, where that is another name
     also: tuple[str, ...] = ()  # its other spellings
+    value: str = ""  # its default, where that is a number
 
     @property
     def name(self) -> str:
@@ -136,6 +137,7 @@ def _option(names: list[str], call: ast.Call, source: Source, default: ast.expr 
         kind=VALUE,
         place=source.place(call, spelled),
         default=_default(default, source),
+        value=_number(default),
         choices=tuple(map(str, choices)) if isinstance(choices, (list, tuple)) else (),
         number=kind in ("int", "float", "INT", "FLOAT", "IntRange"),
         truth=kind in ("bool", "str2bool", "strtobool", "boolean", "str_to_bool"),
@@ -149,6 +151,11 @@ def _default(node: ast.expr | None, source: Source) -> str:
     return "" if UNKNOWN in value else value
 
 
+def _number(node: ast.expr | None) -> str:
+    value = literal(node)
+    return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
 def _absl(call: ast.Call, source: Source) -> Iterator[Option]:
     name = text(argument(call, "name", 0))
     if not name:
@@ -159,6 +166,7 @@ def _absl(call: ast.Call, source: Source) -> Iterator[Option]:
         FLAG if kind.startswith("bool") else VALUE,
         source.place(call, f"--{name}"),
         default=_default(argument(call, "default", 1), source),
+        value=_number(argument(call, "default", 1)),
         number=kind in ("integer", "float"),
         required=literal(argument(call, "required")) is True,
         help=text(argument(call, "help", 2)),
@@ -202,6 +210,7 @@ def _of_signature(
             POSITIONAL if positional else FLAG if truth else VALUE,
             source.place(hints[name], name if positional else spelled),
             default="" if missing else _default(given, source),
+            value=_number(given),
             required=missing,
             number=called(hint) in ("int", "float") if hint else False,
         )
@@ -235,6 +244,7 @@ def _fields(node: ast.ClassDef, source: Source) -> Iterator[Option]:
             FLAG if "bool" in hint else VALUE,
             source.place(line, f"--{line.target.id}"),
             default=_default(default, source),
+            value=_number(default),
             required=line.value is None,
             number=hint in ("int", "float"),
         )
@@ -275,6 +285,7 @@ def _globals(source: Source) -> Iterator[Option]:
                 VALUE,
                 source.place(node, target.id),
                 default=_default(node.value, source),
+                value=_number(node.value),
                 number=not isinstance(value, str),
                 style="joined",
             )

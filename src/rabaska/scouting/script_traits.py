@@ -139,3 +139,12 @@ def asks_terminal(script: Script) -> SourceLine | None:
 def uses(script: Script, name: str) -> SourceLine | None:
     """Where a call of `name` stands, if there is one."""
     return _first(script.calls, re.compile(rf"(^|\.){re.escape(name)}$"))
+
+
+def lightning_commands(script: Script) -> SourceLine | None:
+    """Where `LightningCLI` takes `fit` and its options; with `run=False` it takes neither."""
+    for source in script.sources:
+        for call in source.calls():
+            if last_word(call) == "LightningCLI" and literal(argument(call, "run")) is not False:
+                return source.place(call, called(call))
+    return None

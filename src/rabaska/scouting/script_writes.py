@@ -15,6 +15,7 @@ from rabaska.scouting.source import (
     fixed_folder,
     is_inside,
     last_word,
+    literal,
     path_of,
 )
 
@@ -77,6 +78,7 @@ class Write:
     place: SourceLine
     checkpoint: bool  # a saved state, rather than a log
     options: frozenset[str] = frozenset()  # the options its path comes from
+    repeated: bool = False  # by a framework, after each epoch or some steps
 
 
 @lru_cache(maxsize=500)  # scripts share the files that they import
@@ -111,7 +113,7 @@ def _writes(source: Source) -> Iterator[Write]:
             given = argument(call, "output_dir", 0)
             path = f"{path_of(given, source)}/{_FOLDER}"
             place = source.place(call, word)
-            yield Write(path, place, checkpoint=True, options=used(given, source))
+            yield Write(path, place, True, options=used(given, source), repeated=True)
 
 
 def _saved(call: ast.Call, where: ast.expr | None, source: Source) -> Write:
@@ -136,14 +138,16 @@ def _logged(call: ast.Call, source: Source) -> Iterator[Write]:
     if not _SUFFIX.search(path) and not path.endswith(UNKNOWN):
         path += "/*.ckpt" if keeps_state else "/*"
     place = source.place(call, last_word(call))
-    yield Write(path, place, checkpoint=keeps_state, options=used(given, source))
+    yield Write(path, place, keeps_state, options=used(given, source), repeated=keeps_state)
 
 
 def _lightning(call: ast.Call, source: Source) -> Iterator[Write]:
+    if literal(argument(call, "enable_checkpointing")) is False:
+        return
     given = argument(call, "default_root_dir")
     path = "lightning_logs" if given is None else path_of(given, source)
     place = source.place(call, "Trainer")
-    yield Write(path + "/*.ckpt", place, checkpoint=True, options=used(given, source))
+    yield Write(path + "/*.ckpt", place, True, options=used(given, source), repeated=True)
 
 
 def _opened_to_write(call: ast.Call) -> bool:

@@ -19,7 +19,7 @@ from rabaska.scouting.option_roles import (
     saves_each,
 )
 from rabaska.scouting.script_options import FLAG, POSITIONAL, Option
-from rabaska.scouting.script_traits import uses
+from rabaska.scouting.script_traits import lightning_commands, uses
 from rabaska.scouting.script_writes import imported
 from rabaska.scouting.scripts import Script
 
@@ -77,7 +77,7 @@ def _start(script: Script, options: Sequence[Option]) -> list[str]:
         start = ["python", "-m", module]
     else:
         start = ["python", literal(script.name)]
-    if uses(script, "LightningCLI"):
+    if lightning_commands(script):
         return [*start, "fit"]
     offered = list(dict.fromkeys(each.command for each in options if each.command))
     chosen = next((each for each in offered if _TRAINING_WORDS.search(each)), None)
