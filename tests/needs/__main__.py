@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from . import apptainer, packages, pythons, torch_env
+from . import apptainer, packages, processors, pythons, torch_env
 
 
 def main() -> int:
@@ -12,6 +12,7 @@ def main() -> int:
         return 0
     step("Debian's packages for the tests", packages.install, needed=bool(packages.missing()))
     step("Pythons of other releases of Debian", pythons.install, needed=bool(pythons.absent()))
+    step("Pythons for other processors", processors.install, needed=bool(processors.absent()))
     step("Apptainer, and an image", apptainer.install, needed=not apptainer.is_here())
     step("PyTorch for the lab's jobs", torch_env.build, needed=not torch_env.is_complete())
     lacking = packages.missing()

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from .packages import LOCK, SEARCHED
-from .pythons import KEYS, _mirror
+from .pythons import KEYS, debian_mirror
 
 CACHE = Path("/var/cache/rabaska-test-apptainer")
 PROGRAMS = CACHE / "usr/bin"  # for PATH: apptainer, and what it starts
@@ -43,7 +43,7 @@ def install() -> None:
 
 def _fetch(release: str, packages: str, target: Path) -> bool:
     fresh = Path(tempfile.mkdtemp(prefix="rabaska-new-", dir=target.parent))
-    source = f"deb [signed-by={KEYS}] {_mirror()} {release} main"
+    source = f"deb [signed-by={KEYS}] {debian_mirror()} {release} main"
     command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=extract"]
     # A mirror may be weeks behind; what it has is signed all the same.
     command += ['--aptopt=Acquire::Check-Valid-Until "false"']

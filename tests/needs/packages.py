@@ -45,11 +45,15 @@ SLOW_DISK = {
 COMPILER = {"cc": "gcc", "/usr/include/stdlib.h": "libc6-dev", "python3-config": "python3-dev"}
 # Pythons of other releases of Debian: fetched, and made to find their own libraries.
 OTHER_PYTHONS = {"mmdebstrap": "mmdebstrap", "patchelf": "patchelf"}
+# Other kinds of processors, for what is compiled.
+EMULATION = {"qemu-aarch64": "qemu-user"}
 SCREEN = {"screen": "screen"}
+TMUX = {"tmux": "tmux"}
 TRACING = {"strace": "strace"}
+BROWSER = {"chromium": "chromium", "chromedriver": "chromium-driver"}
 EVERYTHING = (
     LAB | ACCOUNTING | GRID_ENGINE | TORQUE_COMMANDS | MPI | SLOW_DISK | COMPILER | OTHER_PYTHONS
-    | SCREEN | TRACING
+    | EMULATION | SCREEN | TMUX | TRACING | BROWSER
 )  # fmt: skip
 
 # Programs are looked for where root's would be, whatever PATH the tests run with.

@@ -71,7 +71,7 @@ def _fetch(release: str) -> None:
     if target.exists():
         return
     fresh = Path(tempfile.mkdtemp(prefix="new-", dir=CACHE))
-    source = f"deb [signed-by={KEYS}] {_mirror()} {release} main"
+    source = f"deb [signed-by={KEYS}] {debian_mirror()} {release} main"
     packages = PACKAGES.get(release, "python3,libpython3-dev")
     command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=extract"]
     command += [f"--include={packages}", release, str(fresh / "root"), source]
@@ -83,7 +83,7 @@ def _fetch(release: str) -> None:
     shutil.rmtree(fresh)
 
 
-def _mirror() -> str:
+def debian_mirror() -> str:
     """Where this machine's Debian comes from; the other releases are there, too."""
     command = ["apt-get", "indextargets", "--format", "$(REPO_URI)"]
     answer = subprocess.run(command, check=True, capture_output=True, text=True)

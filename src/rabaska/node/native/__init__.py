@@ -2,15 +2,23 @@
 
 `compiled` has its functions, under every Python alike. It is None where the library cannot be
 loaded (a Python without ctypes, another libc, a folder that may not hold programs); then Python
-does the work. `RABASKA_NATIVE=0` does without it.
+does the work, and `why_missing` says why. `RABASKA_NATIVE=0` does without it.
 """
 
-from typing import Any
+import json
+from typing import Any, List
 
 compiled: Any = None
+why_missing = ""
 try:
     from . import calls
 
     compiled = calls
-except ImportError:
-    pass
+except ImportError as problem:
+    why_missing = str(problem) or "it cannot be imported"
+
+
+def main(_argv: List[str]) -> int:
+    """`compiled`: print why it is missing on this computer, as {"why"}; empty where it is there."""
+    print(json.dumps({"why": why_missing}))
+    return 0
