@@ -1,0 +1,1 @@
+"""Pages: the views as HTML, in a file or in a browser."""
