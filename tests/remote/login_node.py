@@ -42,7 +42,7 @@ class LoginNode:
 
 
 @contextmanager
-def login_node(folder: Path, path: str = os.environ["PATH"]):
+def login_node(folder: Path, path: str = os.environ["PATH"], settings: str = ""):
     if not os.path.exists(SSHD) or not shutil.which("ssh-keygen"):
         pytest.skip("needs sshd")
     node = LoginNode(folder, path)
@@ -54,7 +54,7 @@ def login_node(folder: Path, path: str = os.environ["PATH"]):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    _write(node, port)
+    _write(node, port, settings)
     if os.getuid() == 0:
         os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
     words = [SSHD, "-D", "-e", "-f", str(folder / "sshd_config")]
@@ -68,7 +68,7 @@ def login_node(folder: Path, path: str = os.environ["PATH"]):
         serving.wait()
 
 
-def _write(node: LoginNode, port: int) -> None:
+def _write(node: LoginNode, port: int, settings: str) -> None:
     folder = node.folder
     (folder / "enter").write_text(
         f"#!/bin/bash\nexport HOME={node.home} PATH={node.path}\ncd\n"
@@ -79,7 +79,7 @@ def _write(node: LoginNode, port: int) -> None:
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\n"
         f"AuthorizedKeysFile {folder}/user_key.pub\nPasswordAuthentication no\nUsePAM no\n"
         f"StrictModes no\nPermitRootLogin yes\nPidFile none\nPrintMotd no\nMaxSessions 50\n"
-        f"ForceCommand {folder}/enter\n"
+        f"ForceCommand {folder}/enter\n{settings}"
     )
     public = (folder / "host_key.pub").read_text()
     (folder / "known_hosts").write_text(f"login {public}")

@@ -2,13 +2,14 @@
 
 import posixpath
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rabaska.errors import CommandFailed
 from rabaska.node import files
 from rabaska.remote.fetch_record import FetchResult
-from rabaska.remote.place import Delivered, Moved, NodeSide, Outcome, Parcel, quoted
+from rabaska.remote.place import Conversation, Delivered, Moved, NodeSide, Outcome, Parcel, quoted
 from rabaska.remote.ssh_connection import Connection
 from rabaska.remote.ssh_errors import refuse_full_disk
 from rabaska.remote.ssh_shell import Shell
@@ -28,6 +29,9 @@ class Ssh:
 
     def attach(self, script: str, *, terminal: bool) -> int:
         return Shell(self.connection).attach(script, terminal=terminal)
+
+    def converse(self, script: str) -> AbstractContextManager[Conversation]:
+        return Shell(self.connection).started(script)
 
     def stream(
         self, script: str, *, feed: bytes = b"", by_transfer: bool = False

@@ -2,9 +2,10 @@
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from rabaska.errors import Unreachable
 from rabaska.node.private_files import UMASK
@@ -77,6 +78,19 @@ class NodeSide(Protocol):
         """Run a script that uses it; it is sent first where it is missing."""
 
 
+class Conversation(Protocol):
+    """A script that runs, with its standard input and output open."""
+
+    @property
+    def feed(self) -> IO[bytes]: ...
+
+    @property
+    def output(self) -> IO[bytes]: ...
+
+    def complaint(self) -> str:
+        """What it said on standard error."""
+
+
 class Place(Protocol):
     """Where a cluster's commands run. Scripts are text for bash; callers quote what they insert.
 
@@ -97,6 +111,9 @@ class Place(Protocol):
 
         `by_transfer` runs it on the site's host for large transfers, if it has one.
         """
+
+    def converse(self, script: str) -> AbstractContextManager[Conversation]:
+        """Start `script`, and talk to it until the block ends, and the script with it."""
 
     def attach(self, script: str, *, terminal: bool) -> int:
         """Run `script` in the foreground, with our own input and output; its exit code."""
@@ -158,6 +175,9 @@ class Nowhere:
     def stream(
         self, script: str, *, feed: bytes = b"", by_transfer: bool = False
     ) -> Iterator[bytes]:
+        raise self._refusal()
+
+    def converse(self, script: str) -> AbstractContextManager[Conversation]:
         raise self._refusal()
 
     def attach(self, script: str, *, terminal: bool) -> int:

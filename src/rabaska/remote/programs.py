@@ -45,6 +45,18 @@ def run(words: list[str], **more: Any) -> "CompletedProcess[bytes]":
         raise not_started(words, problem) from problem
 
 
+def answer(words: list[str], patience: float) -> tuple[int | None, str]:
+    """How a program that asks nobody anything ended, and all it said; None: not in time."""
+    import subprocess
+
+    mixed = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    try:
+        done = run(words, stdin=subprocess.DEVNULL, timeout=patience, **mixed)
+    except subprocess.TimeoutExpired:
+        return None, ""
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
 def started(words: list[str], **more: Any) -> "Popen[bytes]":
     """The same for `subprocess.Popen`."""
     import subprocess

@@ -6,7 +6,8 @@ import sys
 import threading
 import time
 import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -75,6 +76,20 @@ _NOTHING_LENT = ("-a", "-x")
 _PAUSES = (1, 2, 4, 8, 15)  # seconds between attempts to reach a host that was there a moment ago
 
 
+_screens: list[object] = []  # that show something else than prompts
+
+
+@contextmanager
+def without_prompts() -> Iterator[None]:
+    """No ssh asks for anything meanwhile, nor writes to the terminal: it shows something else."""
+    screen = object()
+    _screens.append(screen)
+    try:
+        yield
+    finally:
+        _screens.remove(screen)
+
+
 @dataclass(frozen=True)
 class Connection:
     """A host as ssh knows it, and the folder where its socket is kept."""
@@ -136,6 +151,7 @@ class Connection:
     def _connect(self) -> None:
         words = ["ssh", *self.options, *_NOTHING_LENT, *self._socket(), *_PERSIST, *_KEEP_ALIVE]
         words += [*_PATIENCE, *_NO_FORWARDING]
+        words += ["-o", "BatchMode=yes"] if _screens else []
         # -f: ssh goes to the background once it is let in, and Ctrl-C no longer reaches it there.
         code, errors = _connected([*words, "-N", "-f", self.host])
         if code != 0:
@@ -183,5 +199,5 @@ def _copy_errors(stream: IO[bytes], chunks: list[bytes]) -> None:
     with stream:
         while chunk := os.read(stream.fileno(), 4096):
             chunks.append(chunk)
-            if sys.stderr.isatty():
+            if sys.stderr.isatty() and not _screens:
                 os.write(sys.stderr.fileno(), chunk)

@@ -3,12 +3,13 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
-from subprocess import PIPE
-from typing import cast
+from subprocess import PIPE, Popen
+from tempfile import TemporaryFile
+from typing import IO, cast
 
 from rabaska.node import files, private_files
 from rabaska.remote import programs
@@ -82,6 +83,22 @@ class Here:
         bash = Bash.running(script)
         return bash.ended(programs.run(bash.words, env=bash.environment).returncode)
 
+    @contextmanager
+    def converse(self, script: str) -> Iterator["Started"]:
+        bash = Bash.running(script)
+        with TemporaryFile() as errors:
+            process = programs.started(
+                bash.words, stdin=PIPE, stdout=PIPE, stderr=errors, env=bash.environment
+            )
+            try:
+                yield Started(process, errors)
+            finally:
+                process.terminate()
+                process.wait()
+                for end in (process.stdin, process.stdout):
+                    with suppress(OSError):
+                        cast(IO[bytes], end).close()
+
     def stream(
         self, script: str, *, feed: bytes = b"", by_transfer: bool = False
     ) -> Iterator[bytes]:
@@ -148,6 +165,26 @@ class Here:
             return copy_new(Path(source), target, leave_out, moved or (lambda _done, _total: None))
         except OSError as problem:
             raise unwritable(problem, target) from problem
+
+
+@dataclass(frozen=True)
+class Started:
+    """A script that was started here."""
+
+    process: "Popen[bytes]"
+    errors: IO[bytes]
+
+    @property
+    def feed(self) -> IO[bytes]:
+        return cast(IO[bytes], self.process.stdin)
+
+    @property
+    def output(self) -> IO[bytes]:
+        return cast(IO[bytes], self.process.stdout)
+
+    def complaint(self) -> str:
+        content = os.pread(self.errors.fileno(), 1 << 16, 0)
+        return content.decode(errors="replace").strip()
 
 
 def _closed(script: str) -> str:

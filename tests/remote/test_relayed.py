@@ -1,0 +1,95 @@
+"""A server behind a real sshd that forbids every forwarding, reached through one stream."""
+
+import json
+import os
+import socket
+import sys
+import tempfile
+import threading
+
+import pytest
+from login_node import login_node
+
+from rabaska.errors import CommandFailed
+from rabaska.node.job.relay import Mux
+from rabaska.remote.login_node import Connection, Ssh
+from rabaska.remote.place import quoted
+from rabaska.remote.relayed import Relayed
+from rabaska.remote.this_computer import Here
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(sys.modules[Mux.__module__].__file__)))
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run folder with a server that says everything again, in capitals."""
+    monkeypatch.setenv("RABASKA_RELAY_SECONDS", "1")
+    folder = tmp_path / "run"
+    (folder / "servers").mkdir(parents=True)
+    path = str(tmp_path / "s")
+    told = {"socket": path, "token": "secret", "deadline": 0}
+    (folder / "servers" / "jupyter.json").write_text(json.dumps(told))
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        threading.Thread(target=serve, args=(listening,), daemon=True).start()
+        yield folder
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def serve(listening):
+    while True:
+        try:
+            line, _ = listening.accept()
+        except OSError:
+            return
+        with line:
+            while data := line.recv(65536):
+                line.sendall(data.upper())
+
+
+def script(run, kind="jupyter"):
+    call = "import sys; sys.path.insert(0, sys.argv[1]); from rabaska.node.__main__ import main; "
+    words = [sys.executable, "-c", f"{call}sys.exit(main(sys.argv[2:]))", os.path.dirname(SOURCE)]
+    return quoted([*words, "relay", str(run), kind])
+
+
+def says(way, text):
+    with way.connect() as line:
+        line.settimeout(60)
+        line.sendall(text)
+        return line.recv(100)
+
+
+def test_a_server_is_reached_where_forwarding_is_forbidden(run, tmp_path):
+    forbidden = "DisableForwarding yes\n"
+    # The path of a socket may have about a hundred characters; tmp_path has them already.
+    with (
+        login_node(tmp_path / "login", settings=forbidden) as node,
+        tempfile.TemporaryDirectory() as sockets,
+    ):
+        node.starts_with("echo a banner\n")
+        connection = Connection("login", node.options, sockets)
+        way = Relayed(Ssh(connection), script(run), "the server")
+        try:
+            assert way.hello().token == "secret"
+            assert says(way, b"hello") == b"HELLO"
+            assert says(way, b"again") == b"AGAIN"
+            connection.close()  # the lid is closed; a browser tries again
+            answers = (says(way, b"and again") for _ in range(5))
+            assert b"AND AGAIN" in answers
+        finally:
+            way.close()
+            connection.close()
+
+
+def test_the_same_on_this_computer_and_no_server_is_told(run):
+    way = Relayed(Here(), script(run), "the server")
+    assert says(way, b"hello") == b"HELLO"
+    way.close()
+
+    missing = Relayed(Here(), script(run, "tensorboard"), "TensorBoard of run")
+    with pytest.raises(CommandFailed, match="TensorBoard of run cannot be reached") as told:
+        missing.connect()
+    missing.close()
+    assert "no tensorboard listens in run" in told.value.why
