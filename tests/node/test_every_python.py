@@ -161,6 +161,8 @@ def test_a_run_whose_agent_is_killed_goes_on_and_finishes(
     assert report["jobs"][1]["steps_redone"] == 0
     assert report["jobs"][1]["resumed_from"] == "checkpoints/step-5.npz"
     assert report["metrics"] == {"loss": 0.1}
+    assert report["curve"]["name"] == "loss"
+    assert [round(1 / value) for value in report["curve"]["values"]] == list(range(1, 11))
     log = told(python, zipapp, "tail", run.path, "--follow")
     assert log.count("── job ") == 2
     assert log.endswith("step 10 loss 0.1\n")

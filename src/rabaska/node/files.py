@@ -180,6 +180,14 @@ def write_program(path: str, content: Union[str, bytes]) -> None:
     os.replace(partial, path)
 
 
+def make_inside(folder: str) -> None:
+    """Make a folder in one that is there: what was deleted meanwhile does not come back."""
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        pass
+
+
 def write_json(path: str, value: Json) -> None:
     write_whole(path, to_json(value, indent=1) + "\n")
 

@@ -63,6 +63,13 @@ def finish(partial: PartialFolder, target: str, *, durable: bool = True) -> bool
     return True
 
 
+def set_aside(path: str) -> str:
+    """Rename a folder to a name under which `sweep` removes it, if nobody does so before."""
+    aside = os.path.join(os.path.dirname(path), temporary_name(os.path.basename(path)))
+    os.rename(path, aside)
+    return aside
+
+
 def abandon(partial: PartialFolder) -> None:
     remove_tree(partial.path)
     os.close(partial.lock)

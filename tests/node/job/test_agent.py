@@ -211,6 +211,26 @@ def test_processes_left_behind_are_ended_even_after_a_double_fork(agents_for: An
     assert agents.events("ended stragglers")[0]["count"] == 1
 
 
+NOTHING_DONE = {
+    "it says why": ("echo 'no two GPUs. Exiting.'", "its last line was: no two GPUs. Exiting."),
+    "it says nothing": ("true", "it printed nothing"),
+    "it counts": ("echo 'epoch 1 loss 2'; echo 'epoch 2 loss 1'", ""),
+    "it writes": ("echo done; echo 1 > $RABASKA_OUTPUT/result.txt", ""),
+    "it fails": ("echo no; exit 3", ""),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_DONE)
+def test_a_program_that_finished_and_did_nothing_is_told(agents_for: Any, name: str) -> None:
+    script, told = NOTHING_DONE[name]
+    agents = agents_for("", command=["sh", "-c", script])
+
+    agents.job()
+
+    said = f"finished without a step, a checkpoint or a file; {told}"
+    assert report(agents.run.path)["problems"] == ([said] if told else [])
+
+
 @pytest.mark.parametrize(("code", "told"), [(0, 1), (3, 0)])
 def test_a_training_that_was_left_in_the_background_is_told_where_the_program_finished(
     agents_for: Any, code: int, told: int

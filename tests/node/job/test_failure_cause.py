@@ -11,17 +11,9 @@ from rabaska.node.job import launch
 from rabaska.node.job.failure_cause import cause
 from rabaska.node.job.full_disk import Disks
 from rabaska.node.job.program_process import ProgramEnd
-from rabaska.node.job.used_resources import (
-    Cgroup,
-    MemoryUse,
-    UsedResources,
-    highest,
-    in_use,
-    kills,
-    limited_cgroup,
-    memory_in,
-)
+from rabaska.node.job.used_resources import MemoryUse, UsedResources, memory_in
 from rabaska.node.record import chain_rule, out_of_memory, plan
+from rabaska.node.vitals.cgroups import Cgroup, highest, in_use, kills, limited_cgroup
 
 GB = 10**9
 CRASH = ProgramEnd(chain_rule.CRASHED, "the program ended with exit code 1", 1)

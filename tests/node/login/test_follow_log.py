@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from made_runs import begin_job, end_job, make_run, print_log
 
 from rabaska.node import files
 from rabaska.node.record import chain_rule
+from rabaska.node.record.log_times import LogTimes
 from rabaska.node.record.run_folder import RunFolder
 
 TAIL = [
@@ -198,3 +200,51 @@ def test_a_follower_ends_when_nobody_listens_even_while_nothing_is_printed(
     process.stdout.close()
 
     assert process.wait(timeout=60) == 0
+
+
+def test_only_matching_lines_are_printed_and_jobs_that_have_some(tmp_path):
+    run = make_run(tmp_path)
+    for text in ("epoch 1\nloss 0.5\n", "nothing\n", "  5%|\r 10%| loss 0.4\nloss 0.3"):
+        end_job(run, begin_job(run), how=chain_rule.KILLED)
+        Path(run.log(run.holder())).write_text(text)
+
+    out = printed(run, "--grep", r"loss \d").decode()
+
+    heads = [line for line in out.splitlines() if line.startswith("──")]
+    assert [line for line in out.splitlines() if line not in heads] == [
+        "loss 0.5",
+        " 10%| loss 0.4",
+        "loss 0.3",
+    ]
+    assert [head.split(" ·")[0] for head in heads] == ["── job 1", "── job 3"]
+
+
+def test_a_reader_that_lost_its_connection_goes_on_in_what_matches(tmp_path):
+    run = make_run(tmp_path)
+    end_job(run, begin_job(run), how=chain_rule.KILLED)
+    Path(run.log(1)).write_text("".join(f"step {step}\nloss {step}\n" for step in range(50)))
+
+    whole = printed(run, "--grep", "loss").decode()
+    rest = printed(run, "--grep", "loss", "--from", "100").decode()
+
+    assert rest == whole.encode()[100:].decode()
+
+
+def test_what_was_printed_before_is_left_out(tmp_path):
+    run, now = make_run(tmp_path), time.time()
+    for _ in range(2):
+        end_job(run, begin_job(run), how=chain_rule.KILLED)
+    Path(run.log(1)).write_text("old\n")
+    os.utime(run.log(1), (now - 5000, now - 5000))
+    times = LogTimes(run, 2)
+    for ago, text in ((2000, "early\nhalf a "), (700, "line\nlate\n"), (10, "new\n")):
+        with open(run.log(2), "a") as log:
+            log.write(text)
+        times.note(now - ago)
+
+    assert printed(run, "--since", "1000").decode().splitlines()[1:] == [
+        "late",
+        "new",
+    ]
+    assert printed(run, "--since", "60", "--job", "2").decode() == "new\n"
+    assert "old" in printed(run, "--since", "9000").decode()

@@ -94,6 +94,20 @@ def test_a_damaged_pack_is_downloaded_again_when_asked_and_only_then(prepare, se
     assert len(server.ranges) == 2
 
 
+def test_a_pack_that_lost_a_part_is_made_anew(prepare, folder, server, tmp_path):
+    """As a site does that deletes old files one by one."""
+    url = server.serves("/cats.tgz", tar_gz(("1.txt", b"one"), ("2.txt", b"two")))
+    for wanted in ({"path": str(folder)}, {"url": url}):
+        name = prepare(**wanted, pack=True)["ready"]["pack"]
+        pack = tmp_path / "store" / "packs" / name
+        (pack / "shard-00000.tar").unlink()
+
+        ready = prepare(**wanted, pack=True)["ready"]
+
+        assert (ready["pack"], ready["new"]) == (name, True)
+        assert verify(str(pack)) == []
+
+
 def test_a_folder_is_packed_once_and_again_when_it_changes(prepare, folder):
     first = prepare(path=str(folder), pack=True)["ready"]
     again = prepare(path=str(folder), pack=True)["ready"]

@@ -1,5 +1,7 @@
 """A pack that another program brought: complete and proven, or it stays where it arrived."""
 
+import shutil
+
 import pytest
 
 from rabaska.node.login.take_up_pack import take_up
@@ -23,6 +25,16 @@ def test_a_complete_pack_gets_its_place_once(arrived):
     assert taken(arrived)["state"] == "taken"
     assert taken(arrived)["state"] == "there"
     assert not arrived.exists()
+
+
+def test_it_replaces_one_that_lost_a_part(arrived):
+    old = arrived.parent.parent / "packs" / arrived.name
+    shutil.copytree(arrived, old)
+    (old / "shard-00000.tar").unlink()
+
+    assert taken(arrived)["state"] == "taken"
+    assert taken(arrived)["state"] == "there"
+    assert [path.name for path in old.parent.iterdir()] == [old.name]
 
 
 def test_what_is_not_there_or_not_complete_is_waited_for(arrived):

@@ -29,7 +29,26 @@ LIGHTNING = (
 CAFFE = "I0101 12:00:00.1 123 solver.cpp:228] Iteration 560, loss = 6.69755\n"
 BASELINES = "|    total_timesteps | 2048 |\n|    ep_reward       | 20.5 |\n"
 
+RICH = "Epoch 7/7  ━━━━━━ 20/100 0:00:02 • 0:00:09 49.63it/s v_num: 0.000 train_loss: 0.2\n"
+TOLD_PER_EPOCH = (
+    ">>   Num Epochs = 4\n>>   Num update steps per epoch = 638\nnumber of batches per epoch: 9\n"
+    "  2%|#    | 40/2552 [00:01<01:44, 24.01it/s]\n"
+    "{'loss': '6.2', 'learning_rate': '4.9e-05', 'epoch': '1.02'}\n"
+)
+ARGUMENTS = (
+    "Overriding: lr_decay_iters = 3000\nOverriding: learning_rate = 0.001\nloss_weight: 3\n"
+    "Command line arguments: Namespace(iou_thres=0.5, lr=0.1)\nloss: 0.5\n"
+)
+
 LOGS = {
+    "a bar of rich": (RICH, 7 * 100 + 20, 7.0, {"train_loss": 0.2}),
+    "how much an epoch is": (
+        TOLD_PER_EPOCH,
+        1,
+        1.02,
+        {"loss": 6.2, "learning_rate": 4.9e-05},
+    ),
+    "arguments are no metrics": (ARGUMENTS, None, None, {"loss": 0.5}),
     "student": (STUDENT, 200, None, {"loss": 0.4123, "accuracy": 0.91}),
     "imagenet": (IMAGENET, 3 * 500 + 20, 3.0, {"Loss": 0.39, "Acc@1": 61.0}),
     "keras": (KERAS, 3 * 45 + 45, 3.0, {"loss": 0.41, "val_acc": 0.9}),
@@ -150,3 +169,16 @@ def test_our_own_words_in_a_log_are_no_progress(tmp_path):
 
     for pattern in ("", r"step\s*(?P<step>\d+)"):
         assert printed_progress.span(str(log), pattern)[:2] == (10, 20)
+
+
+@pytest.mark.parametrize(("first", "steps"), [(0, (12, 40)), (1, (12, 40))])
+def test_bars_are_counted_from_the_first_epoch_whatever_it_is_called(tmp_path, first, steps):
+    text = "  3%|#  | 3/40 [00:00<00:01]\nEpoch {}/4:  33%|#  | 12/36 [00:01<00:03, 9.6img/s]\n"
+    later = "Epoch {}/4:  11%|#  | 4/36 [00:01<00:03, 9.6img/s]\n"
+    log = tmp_path / "job-001.log"
+    log.write_text(text.format(first) + later.format(first + 1))
+
+    from_first = printed_progress.first_epoch(str(log))
+    span = printed_progress.span(str(log), counted_from=from_first)
+
+    assert (from_first, span.first_step, span.last_step) == (first, *steps)

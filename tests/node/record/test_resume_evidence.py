@@ -21,13 +21,16 @@ def printed(first, last, line="epoch {} loss 0.5\n", step=1):
 def judge(tmp_path):
     """`judge([log of job 1, log of job 2, …])`: how the last of them began."""
 
-    def judge(logs, how=chain_rule.TIME_LIMIT, **changes):
+    def judge(logs, how=chain_rule.TIME_LIMIT, saved_at=None, **changes):
         asked = PLAN._replace(**changes)
         run = make_run(tmp_path, **changes)
         for number, text in enumerate(logs, 1):
             job = begin_job(run)
             begun = jobs.read_begun(run, job)
-            jobs.write_begun(run, begun._replace(checkpoint_seen=SAVED if number > 1 else None))
+            if number > 1:
+                saved = dict(SAVED, mtime_ns=number)
+                begun = begun._replace(checkpoint_seen=saved, epoch=saved_at)
+            jobs.write_begun(run, begun)
             print_log(run, job, text)
             own = step_tracks.of_job(run, job, asked.progress, asked.patterns)
             judged = resume_evidence.judge(run, job, asked, own, how)
@@ -242,6 +245,58 @@ def test_a_rehearsal_judges_for_itself(judge):
     cut = plan.PlannedInterruption(plan.KILL, 1, 2, 1.0)
 
     assert judge(OVER["epochs"], command=GIVEN, cuts=[cut]).state == resume_evidence.UNKNOWN
+
+
+USAGE = "usage: fit.py [--trainer CONFIG]\nerror: unrecognized arguments: --ckpt_path "
+REFUSED = USAGE + "/kept/000/output/checkpoints/epoch=7-step=800.ckpt\n"
+NO_TRAINING = {
+    "a path in the error of its options": REFUSED,
+    "a path that is loaded": "reading logs/epoch=7-step=800.ckpt\n",
+    "one number, and an error": "epoch 7\nTraceback (most recent call last):\nValueError: no\n",
+}
+
+
+@pytest.mark.parametrize("name", NO_TRAINING)
+def test_a_job_that_crashed_before_any_step_did_not_start_over(judge, name):
+    logs = [printed(7, 9), NO_TRAINING[name], NO_TRAINING[name]]
+
+    judged = judge(logs, chain_rule.CRASHED, command=GIVEN, resumes=plan.FULL)
+
+    assert judged == resume_evidence.NOTHING
+
+
+# Epochs that were over when the checkpoint was saved, as far as is known; what job 1 and 2 print.
+SAVED_ITS_OWN_EPOCH = {
+    "the first epoch is made again": (1.0, [printed(0, 1), printed(0, 2)]),
+    "counted from one": (2.0, [printed(1, 2), printed(1, 3)]),
+    "the best was the first": (1.0, [printed(0, 4), printed(0, 5)]),
+    "not known when it was saved": (None, [printed(0, 1), printed(0, 2)]),
+}
+
+
+@pytest.mark.parametrize("name", SAVED_ITS_OWN_EPOCH)
+def test_a_program_that_saves_the_epoch_it_just_made_begins_with_it_again(judge, name):
+    epoch, logs = SAVED_ITS_OWN_EPOCH[name]
+
+    judged = judge(logs, command=GIVEN, resumes=plan.FULL, saved_at=epoch)
+
+    assert judged.state == resume_evidence.UNKNOWN
+    assert "not clear" in judged.why
+
+
+@pytest.mark.parametrize(("epoch", "resumes"), [(2.0, plan.FULL), (1.0, plan.WEIGHTS)])
+def test_it_has_started_over_where_the_run_had_got_beyond_that_epoch(judge, epoch, resumes):
+    judged = judge([printed(0, 2), printed(0, 3)], command=GIVEN, resumes=resumes, saved_at=epoch)
+
+    assert judged.state == resume_evidence.STARTED_OVER
+
+
+def test_it_has_started_over_where_it_begins_with_that_epoch_in_each_job(judge):
+    logs = [printed(0, 1), printed(0, 1), printed(0, 1)]
+
+    judged = judge(logs, command=GIVEN, resumes=plan.FULL, saved_at=1.0)
+
+    assert judged.state == resume_evidence.STARTED_OVER
 
 
 @pytest.fixture

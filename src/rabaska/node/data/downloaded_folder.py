@@ -137,13 +137,13 @@ def _run(command: str, folder: str) -> None:
     said = done.stdout.decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:]
     if done.returncode != 0:
         raise CannotDownload(
-            "the command of `fetch` failed: {}".format(command),
+            "the command of `fetch` failed",
             "\n".join(said) or "exit code {}".format(done.returncode),
             "it ran in {}; what it left there is kept for the next try".format(folder),
         )
     if not os.listdir(folder):
         raise CannotDownload(
-            "the command of `fetch` left no files: {}".format(command),
+            "the command of `fetch` left no files",
             "\n".join(said),
             "it must write into the folder in which it is started",
         )

@@ -12,6 +12,7 @@ from .. import files, partial_folder
 from . import pack_format, pack_tail, tar_headers, worker_pool
 from .list_folder import CannotPack, ListedFile, Tree, unreadable
 from .pack_format import BLOCK, FILE, NO_CLASS, RECORD, TIME, IndexLayout, Manifest, Shard
+from .pack_proof import is_complete
 
 _SMALLEST, _LARGEST = 16 * 2**20, 2**30  # bytes of a shard
 _SHARDS_WANTED = 64
@@ -42,7 +43,7 @@ def pack_folder(
 ) -> Manifest:
     """Pack what was listed of `source` into `<store>/<name>-<digest>`, unless it is there.
 
-    A pack there that is known to be `damaged` is replaced.
+    A pack there that is known to be `damaged`, or of which a part is gone, is replaced.
     """
     os.makedirs(store, exist_ok=True)
     partial_folder.sweep(store)
@@ -54,13 +55,12 @@ def pack_folder(
         partial_folder.abandon(folder)
         raise
     target = os.path.join(store, manifest.identity)
-    if manifest.identity == damaged:
-        aside = os.path.join(store, partial_folder.temporary_name(damaged))
-        os.rename(target, aside)
-        partial_folder.finish(folder, target)
+    aside = ""
+    if os.path.isdir(target) and (manifest.identity == damaged or not is_complete(target)):
+        aside = partial_folder.set_aside(target)
+    partial_folder.finish(folder, target)
+    if aside:
         partial_folder.remove_tree(aside)
-    else:
-        partial_folder.finish(folder, target)
     return manifest
 
 

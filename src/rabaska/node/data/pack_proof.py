@@ -70,6 +70,15 @@ def open_manifest(folder: str) -> Manifest:
     return manifest
 
 
+def is_complete(folder: str) -> bool:
+    """Whether all parts of a pack are there, as long as they should be; nothing is read."""
+    try:
+        open_manifest(folder)
+    except (BadPack, OSError):
+        return False
+    return True
+
+
 def open_sealed(folder: str) -> Tuple[Manifest, Index]:
     """Both as they were made; what the index says was not looked at, so nothing may be written."""
     manifest = open_manifest(folder)

@@ -13,6 +13,7 @@ from ..record.events import EventLog, say
 from ..record.phases import BUILDING, STAGING, PhaseLog, script_seconds
 from ..record.run_folder import RunFolder
 from . import (
+    asked_servers,
     copy_files,
     failure_cause,
     finish,
@@ -178,7 +179,8 @@ def carry(work: Work) -> int:
         # A folder that every job finds could have been prepared by somebody on another node.
         agreed = work.plan.launch.nodes > 1 and bool(work.plan.nearby.shared)
         with local_space(work.this_job, agreed) as local, other_nodes.left_clean(work, local):
-            end = run_program.run_program(work, local, found)
+            with asked_servers.answered(work):
+                end = run_program.run_program(work, local, found)
     except OSError as problem:
         if end is not None:  # the program did run, and only its folder is left to be cleaned
             say("cleaning up failed: {}".format(problem))

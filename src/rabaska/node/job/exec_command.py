@@ -12,7 +12,7 @@ from ..record.run_folder import RunFolder
 from . import container, program_process
 
 
-def main(argv: List[str]) -> int:
+def main(argv: List[str], kept: Optional[Dict[str, str]] = None) -> int:
     run, job, words = RunFolder(os.path.realpath(argv[0])), int(argv[1]), argv[3:]
     found = _program(program_process.tag(run, job))
     if found is None:
@@ -22,6 +22,7 @@ def main(argv: List[str]) -> int:
     # What carries the tag is ended with the program; a command beside it has its own end.
     environment.pop(program_process.TAG, None)
     words, environment = container.beside(environment, words)
+    environment.update(kept or {})
     os.chdir(os.readlink("/proc/{}/cwd".format(found)))
     try:
         os.execvpe(words[0], words, environment)

@@ -132,10 +132,16 @@ class LogProgress:
         return begun is not None and jobs.progressed(begun.checkpoint_seen, found)
 
 
-def count_saving(work: Work) -> None:
-    """What the program spent on saves while it trained."""
-    seconds = metrics.saving_seconds(metrics.tail(work.run, work.job))
-    work.phases.of_these(phases.TRAINING, phases.SAVING, seconds)
+def started(work: Work) -> LogProgress:
+    progress = LogProgress(work)
+    progress.start(may_write=lambda: not work.lease.lost())
+    return progress
+
+
+def count_parts(work: Work) -> None:
+    """What the program spent, while it trained, on data, validation, logs and saves."""
+    for part, seconds in metrics.parts(metrics.tail(work.run, work.job)).items():
+        work.phases.of_these(phases.TRAINING, part, seconds)
 
 
 def _pause(lasted: float) -> float:

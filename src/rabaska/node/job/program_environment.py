@@ -81,6 +81,23 @@ def environment(given: Dict[str, str], run: RunFolder, run_plan: Plan) -> Dict[s
     return variables
 
 
+def with_trackers(given: Dict[str, str], run: RunFolder) -> Dict[str, str]:
+    """`given` with W&B in its offline mode where an earlier job found no way out of the nodes.
+
+    Its log goes to the output then, where it can be fetched while the program runs.
+    """
+    variables = dict(given)
+    try:
+        known = files.read_json(run.nodes) or {}
+    except (OSError, ValueError):
+        known = {}
+    if known.get("internet") is False:
+        variables.setdefault("WANDB_MODE", "offline")
+    if variables.get("WANDB_MODE") == "offline" and variables.get("RABASKA_OUTPUT"):
+        variables.setdefault("WANDB_DIR", variables["RABASKA_OUTPUT"])
+    return variables
+
+
 def note_if_unwatchable(words: List[str], run: RunFolder, job: int, now: float) -> None:
     """Tell that a program cannot be watched, where its command shows it."""
     option = isolating_option(words)

@@ -273,10 +273,11 @@ def tag(run: RunFolder, job: int) -> str:
     return "{}#{}".format(run.path, job)
 
 
-def end_rest(process: "subprocess.Popen[bytes]", tag: str) -> int:
-    """End what outlived the program, and say how many processes that were."""
+def end_rest(process: "subprocess.Popen[bytes]", tag: str, ours: Optional[int] = None) -> int:
+    """End what outlived the program, and say how many processes that were; `ours` is not its."""
     _hang_up(process)
     left = set(processes.descendants(os.getpid())) | set(processes.carrying(TAG, tag))
+    left.discard(ours or 0)
     if left:
         processes.end_tree(process.pid, _LAST_WORDS)
         end_left_by(tag)

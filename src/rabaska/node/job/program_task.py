@@ -10,7 +10,7 @@ import sys
 from typing import Callable, List, NamedTuple, Optional
 
 from .. import files, processes
-from . import launch, program_process
+from . import job_vitals, launch, program_process
 from .program_process import ProgramEnd, explain_exit
 
 
@@ -79,7 +79,10 @@ def main(argv: List[str]) -> int:
         heard.append(number)
         ask(child.pid, number, options.below)
 
+    vitals = job_vitals.start_on_other_node(os.environ)
     code = watch(child, pass_on)
+    if vitals is not None:
+        vitals.end()
     if code < 0 and (heard or disturbed):  # a shell, perhaps: its program has the time to save
         left = processes.started(processes.descendants(os.getpid()))
         again = 0 if disturbed else number

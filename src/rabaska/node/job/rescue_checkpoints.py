@@ -20,6 +20,7 @@ from .unpacked_code import Listing
 
 EVERY = 15.0  # seconds
 SMALL = 1 << 20  # bytes
+EVENTS = 16 << 20  # bytes of a file that TensorBoard reads meanwhile
 _QUIET = 1.0  # seconds for which a folder that nobody finishes by a mark must stay the same
 _TRIES = 3  # in one sweep, with a save that changes while it is copied
 _MISSED = 3  # sweeps in a row, after which it is said
@@ -230,7 +231,7 @@ class Rescue:
             if self._is_link(path):
                 if not self._leads_to_copy(path):
                     continue
-            elif state is not None and state[0] > SMALL:
+            elif state is not None and state[0] > (EVENTS if "tfevents" in path else SMALL):
                 continue
             if state is None or self._copied.get(path) == state:
                 continue

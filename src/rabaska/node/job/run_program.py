@@ -15,6 +15,7 @@ from . import (
     container,
     failure_cause,
     finish,
+    job_vitals,
     keep_results,
     launch,
     log_progress,
@@ -26,9 +27,11 @@ from . import (
     program_process,
     program_task,
     rescue_checkpoints,
+    series_writer,
     stage_datasets,
     stop_signals,
     unpacked_code,
+    used_resources,
 )
 from .program_process import ProgramEnd
 from .stop_signals import Stop, StoppedEarly
@@ -54,6 +57,7 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
             places = prepare_program.places(work, data, found)
             other_nodes.finish_staging(elsewhere)
         step_tracks.remember(work.run, work.job, step_tracks.look(work.carried, work.plan.patterns))
+        series = finish.despite_bugs(None, series_writer.SeriesWriter, work, code)
         process = start_program(work, code, places)
     except StoppedEarly as broken:
         processes.end_all(lambda: processes.descendants(os.getpid()), 0)
@@ -71,7 +75,7 @@ def run_program(work: Work, local: str, found: jobs.Saved) -> ProgramEnd:
         )
     finally:
         other_nodes.break_off_staging(elsewhere)
-    return watch_program(work, process, code, before, data)
+    return watch_program(work, process, code, before, data, series)
 
 
 def watch_program(
@@ -80,6 +84,7 @@ def watch_program(
     code: str,
     before: unpacked_code.Listing,
     data: Dict[str, str],
+    series: Optional[series_writer.SeriesWriter] = None,
 ) -> ProgramEnd:
     """Watch the program to its end, and keep what it leaves beside its code.
 
@@ -91,8 +96,10 @@ def watch_program(
         code, work.carried, work.plan.patterns, before, not_rescued(work), notify
     )
     rescue.start(rescue_checkpoints.seconds(), may_write=lambda: not work.lease.lost())
-    progress = finish.despite_bugs(None, start_progress, work)
-    used = finish.despite_bugs(None, start_counting, work)
+    progress = finish.despite_bugs(None, log_progress.started, work)
+    used = finish.despite_bugs(None, used_resources.counted, work.plan)
+    finish.despite_bugs(None, series_writer.start, series)
+    vitals = finish.despite_bugs(None, job_vitals.start, work, os.path.dirname(code))
     finish.despite_bugs(None, node_checks.try_once, work)
     clock, grace = work.lease.clock.now, work.plan.grace
     stops = NotedStops(work, data)
@@ -110,11 +117,13 @@ def watch_program(
     rescue.end()
     if progress is not None:
         progress.end()
-    end = finish.despite_bugs(end, with_used, used, end)
+    finish.despite_bugs(None, series_writer.end, series)
+    end = finish.despite_bugs(end, used_resources.with_used, used, end)
+    stuck = finish.despite_bugs(None, job_vitals.end, work, vitals)
     until = stops.ends(end.stop)
     work.phases.enter(phases.KEEPING)
-    finish.despite_bugs(None, log_progress.count_saving, work)
-    finish.despite_bugs(None, end_left_processes, work, process, end)
+    finish.despite_bugs(None, log_progress.count_parts, work)
+    finish.despite_bugs(None, end_left_processes, work, process, end, stuck)
     return keep_results.keep_results(work, code, before, lambda: clock() < until, end)
 
 
@@ -130,19 +139,6 @@ def wait_for_saves(work: Work, seconds: float) -> None:
     program_process.wait_for_left(processes.started(tagged), is_over)
 
 
-def start_progress(work: Work) -> Optional[log_progress.LogProgress]:
-    progress = log_progress.LogProgress(work)
-    progress.start(may_write=lambda: not work.lease.lost())
-    return progress
-
-
-def start_counting(work: Work) -> Optional[UsedResources]:
-    here = work.plan.origin.cluster == "here"
-    used = UsedResources(shared=here, elsewhere=launch.is_elsewhere(work.plan.launch))
-    used.start()
-    return used
-
-
 def with_cause(
     work: Work, used: Optional[UsedResources], local: str, end: ProgramEnd
 ) -> ProgramEnd:
@@ -151,13 +147,6 @@ def with_cause(
     if found.how != end.how:
         say_in_log(work, "{}: {}; {}".format(found.how, found.reason, found.remedy))
     return found
-
-
-def with_used(used: Optional[UsedResources], end: ProgramEnd) -> ProgramEnd:
-    if used is None:
-        return end
-    used.end()
-    return end._replace(used=used.to_json())
 
 
 def with_first_failure(work: Work, end: ProgramEnd) -> ProgramEnd:
@@ -201,6 +190,7 @@ def start_program(
     variables.update(launch.mpi_variables(how, work.run.path, given))
     environment = program_command.environment(places, given, variables)
     environment = program_environment.environment(environment, work.run, work.plan)
+    environment = program_environment.with_trackers(environment, work.run)
     processes.become_reaper()
     os.makedirs(work.run.logs, exist_ok=True)
     if box:
@@ -286,8 +276,11 @@ def not_rescued(work: Work) -> rescue_checkpoints.Report:
     return report
 
 
-def end_left_processes(work: Work, process: "subprocess.Popen[bytes]", end: ProgramEnd) -> None:
-    count = program_process.end_rest(process, program_process.tag(work.run, work.job))
+def end_left_processes(
+    work: Work, process: "subprocess.Popen[bytes]", end: ProgramEnd, stuck: Optional[int]
+) -> None:
+    tag = program_process.tag(work.run, work.job)
+    count = program_process.end_rest(process, tag, ours=stuck)
     if not count:
         return
     counted = "1 process" if count == 1 else "{} processes".format(count)

@@ -9,104 +9,18 @@ import resource
 import sys
 import threading
 import time
-from typing import Dict, Iterator, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from .. import processes
 from ..files import Json
+from ..record.plan import Plan
+from ..vitals.cgroups import Cgroup, content, highest, in_use, kills, limited_cgroup
+from . import launch
+from .program_process import ProgramEnd
 
-_CGROUPS = "/sys/fs/cgroup"
-_OWN = "/proc/self/cgroup"
-_UNLIMITED = 2**60  # version 1 writes about 2**63 where there is no limit
 _FIRST_LOOK, _LOOK = 0.2, 5.0  # seconds
 _FULL = 0.97  # of the limit: the kernel ends a process a few pages before it
 _MUCH = 0.5  # of the limit, held by processes: the rest may be files in the kernel's cache
-
-
-class Cgroup(NamedTuple):
-    """A group of processes for which the kernel counts memory."""
-
-    path: str
-    version: int
-    limit: int  # bytes
-
-
-def limited_cgroup(root: str = _CGROUPS, own: str = _OWN) -> Optional[Cgroup]:
-    """The group with the lowest memory limit above this process: its job's; None without one.
-
-    Of several with this limit the outermost: Slurm gives it to each step too, and the program may
-    be in another step than this process.
-    """
-    found = list(_limited(root, own))
-    return min(found, key=lambda group: (group.limit, len(group.path))) if found else None
-
-
-def _limited(root: str, own: str) -> Iterator[Cgroup]:
-    for line in _content(own).splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            yield from _above(root, path, 2, "memory.max")
-        elif "memory" in controllers.split(","):
-            yield from _above(os.path.join(root, "memory"), path, 1, "memory.limit_in_bytes")
-
-
-def _above(root: str, path: str, version: int, name: str) -> Iterator[Cgroup]:
-    shown = _shown(root, path)
-    parts = shown.strip("/").split("/") if shown.strip("/") else []
-    # The root of a machine has no limit; that of a namespace is the group of a container, or a job.
-    for depth in range(len(parts), -1 if shown != path else 0, -1):
-        folder = os.path.join(root, *parts[:depth])
-        text = _content(os.path.join(folder, name)).strip()
-        if text.isdecimal() and int(text) < _UNLIMITED:
-            yield Cgroup(folder, version, int(text))
-
-
-def _shown(root: str, path: str) -> str:
-    """The path as it is mounted here: in a container the first names of it may be missing."""
-    left = path
-    while left.strip("/") and not os.path.isdir(os.path.join(root, left.strip("/"))):
-        left = "/" + left.strip("/").partition("/")[2]
-    return left
-
-
-def kills(group: Cgroup) -> Optional[int]:
-    """Processes that the kernel ended in the group, and in those below it, for want of memory.
-
-    None where it does not count them: before Linux 4.13.
-    """
-    if group.version == 2:  # counts those below as well
-        return _fields(os.path.join(group.path, "memory.events")).get("oom_kill")
-    folders = [folder for folder, _, _ in os.walk(group.path)]
-    counts = [_fields(os.path.join(folder, "memory.oom_control")) for folder in folders]
-    return sum(one.get("oom_kill", 0) for one in counts) if "oom_kill" in counts[0] else None
-
-
-def in_use(group: Cgroup) -> int:
-    """Bytes that the group's processes hold, without files that the kernel could drop."""
-    stat = _fields(os.path.join(group.path, "memory.stat"))
-    if group.version == 2:
-        return stat.get("anon", 0) + stat.get("shmem", 0)
-    return stat.get("total_rss", 0) + stat.get("total_shmem", 0)
-
-
-def highest(group: Cgroup) -> int:
-    """Bytes that the group ever held, files in the kernel's cache included."""
-    name = "memory.peak" if group.version == 2 else "memory.max_usage_in_bytes"
-    text = _content(os.path.join(group.path, name)).strip()
-    return int(text) if text.isdecimal() else 0
-
-
-def _fields(path: str) -> Dict[str, int]:
-    """`oom_kill 3`, a line each."""
-    lines = [line.split() for line in _content(path).splitlines()]
-    return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
-
-
-def _content(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read()
-    except OSError:
-        return ""
 
 
 class MemoryUse(NamedTuple):
@@ -195,7 +109,7 @@ def available_cores() -> int:
 
 
 def _resident(pid: int) -> int:
-    fields = _content("/proc/{}/statm".format(pid)).split()
+    fields = content("/proc/{}/statm".format(pid)).split()
     return int(fields[1]) * resource.getpagesize() if len(fields) > 1 else 0
 
 
@@ -208,3 +122,18 @@ def _processor_seconds() -> float:
     """Of this process and of all below it that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def counted(run_plan: Plan) -> UsedResources:
+    """Counting from now on."""
+    here = run_plan.origin.cluster == "here"
+    used = UsedResources(shared=here, elsewhere=launch.is_elsewhere(run_plan.launch))
+    used.start()
+    return used
+
+
+def with_used(used: Optional[UsedResources], end: ProgramEnd) -> ProgramEnd:
+    if used is None:
+        return end
+    used.end()
+    return end._replace(used=used.to_json())

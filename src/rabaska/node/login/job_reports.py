@@ -6,12 +6,14 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ..record import (
     chain_rule,
+    field_types,
     jobs,
     phases,
     plan,
     printed_progress,
     resume_evidence,
     scheduler_output,
+    submissions,
 )
 from ..record.printed_line import Found
 from ..record.run_folder import RunFolder
@@ -29,19 +31,28 @@ def job_reports(
     told = []  # type: List[Tuple[Json, Found]]
     before = printed_progress.StepSpan(None, None, None, {})
     holder = run.holder()
+    counted_from = printed_progress.first_epoch(run.log(1), pattern)
+    sent = [line for line in submissions.lines(run) if line.get("exit_code") == 0]
     for number in sorted(set(run.jobs()) | set(range(1, holder + 1))):
-        span = printed_progress.span(run.log(number), pattern)
+        span = printed_progress.span(run.log(number), pattern, counted_from=counted_from)
         job = _job(run, number, alive if number == holder else False)
         if run_plan is not None:
             job.update(_beginning(run, number, run_plan))
             step = resume_evidence.judged(run, number, run_plan).step
             span = span if step is None else span._replace(first_step=int(step))
+        job["submitted"] = submitted_before(sent, job["begun"])
         job.update(first_step=span.first_step, last_step=span.last_step, epoch=span.epoch)
         every = span.every or before.every or 1
         job["steps_redone"] = steps_redone(before.last_step, span.first_step, every)
         before = span
         told.append((job, span.metrics))
     return told
+
+
+def submitted_before(sent: List[Json], begun: Optional[float]) -> Optional[float]:
+    """When the submission was made that a job is of: the newest before it began."""
+    times = [line["time"] for line in sent if field_types.numbers([line.get("time")])]
+    return max((one for one in times if begun is not None and one <= begun), default=None)
 
 
 def _job(run: RunFolder, number: int, alive: Optional[bool]) -> Json:

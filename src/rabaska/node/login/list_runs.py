@@ -1,21 +1,25 @@
 """Every run of a store, a JSON line each: for a computer that does not know them.
 
-`runs STORE` prints {"run", "path", "id", "project", "folder", "time"}; a folder whose plan cannot
-be read gives {"path", "problem"}. `time` is that of its first submission, by this cluster's clock.
+`runs STORE [trials]` prints {"run", "path", "id", "project", "folder", "time"}; a folder whose plan
+cannot be read gives {"path", "problem"}. `time` is that of its first submission, by this cluster's
+clock. Trials of a search are listed only where somebody asks for them.
 """
 
 import json
+import os
 import sys
 from typing import List
 
 from .. import files
 from ..record import field_types, plan
-from ..record.run_folder import RunFolder
+from ..record.run_folder import TRIAL, RunFolder
 from .run_report import DAMAGE, runs_of
 
 
 def main(argv: List[str]) -> int:
     for path in runs_of(argv[0]):
+        if len(argv) < 2 and os.path.exists(os.path.join(path, TRIAL)):
+            continue  # `search table` lists those; there may be thousands
         try:
             line = _line_for(RunFolder(path))
         except (plan.WrongFormat,) + DAMAGE as problem:

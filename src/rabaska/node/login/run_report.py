@@ -27,6 +27,7 @@ from ..record import (
 )
 from ..record.run_folder import RunFolder
 from ..record.run_forecast import outlook, saving
+from ..vitals.recent import recent
 from .job_reports import Json, ended_for_memory, job_reports, last_metrics, time_written
 
 TAIL_LINES = 20
@@ -74,6 +75,7 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
     told = "{} is damaged and ignored"
     problems += [told.format(name) for name in _attempt(problems, "jobs", [], jobs.damaged, run)]
     lines = _attempt(problems, "metrics.jsonl", [], _metrics_of_last, run)
+    problems += _attempt(problems, "jobs", [], _did_nothing, run, lines)
     return {
         "run": run_plan.run if run_plan else run.name,
         "id": run_plan.id if run_plan else None,
@@ -95,7 +97,10 @@ def report(path: str, tail: int = TAIL_LINES) -> Json:
         "data": _attempt(problems, "events.jsonl", [], _staged, run),
         "checkpoint": _shown(saved) if isinstance(saved, dict) else None,
         "metrics": last_metrics([found for _, found in each]),
+        "curve": _attempt(problems, "series", None, _curve, run),
         "speed": _attempt(problems, "metrics.jsonl", None, metrics.speed, lines),
+        "vitals": _attempt(problems, "vitals", {}, _vitals, run, lines),
+        "ranks": _attempt(problems, "ranks.jsonl", [], _ranks, run),
         "forecast": _attempt(problems, "the forecast", None, outlook, run, run_plan, lines, saved),
         "saving": _attempt(problems, "the last job", None, saving, run, run_plan, lines),
         "extended": _attempt(problems, "events.jsonl", None, _extended, run),
@@ -123,6 +128,18 @@ def _metrics_of_last(run: RunFolder) -> List[Json]:
     return metrics.tail(run, run.holder())
 
 
+def _vitals(run: RunFolder, lines: List[Json]) -> Json:
+    """Of the last job, while its program trained."""
+    own = metrics.watched(lines)
+    if not own:
+        return dict(recent(run.path, run.holder()))
+    return dict(recent(run.path, run.holder(), own[-1]["began"], own[-1]["time"]))
+
+
+def _ranks(run: RunFolder) -> List[Json]:
+    return metrics.ranks(run, run.holder())
+
+
 def _staged(run: RunFolder) -> List[Json]:
     """Where the last job that got so far put its datasets."""
     placed: List[Json] = []
@@ -136,12 +153,39 @@ def _staged(run: RunFolder) -> List[Json]:
     ]
 
 
+def _curve(run: RunFolder) -> Optional[Json]:
+    """The course of the metric that matters most, as the newest job that has any noted it."""
+    try:
+        told = files.read_json(os.path.join(run.path, "series", "summary.json")) or {}
+    except ValueError:
+        return None
+    if not isinstance(told.get("main"), str) or not isinstance(told.get("curve"), list):
+        return None
+    return {"name": told["main"], "values": told["curve"]}
+
+
 def _extended(run: RunFolder) -> Optional[Json]:
     """How many jobs the run added to its chain by itself, and why it did so last."""
     added = [event for event in events.read(run) if event["event"] == "extended"]
     if not added:
         return None
     return {"jobs": sum(each["jobs"] for each in added), "why": added[-1]["why"]}
+
+
+def _did_nothing(run: RunFolder, lines: List[Json]) -> List[str]:
+    """What to say of a program that ended at once, and well: "no GPU found. Exiting."."""
+    ended = [jobs.read_ended(run, number) for number in run.jobs()]
+    last = ended[-1] if ended else None
+    if last is None or last.how != chain_rule.FINISHED or metrics.watched(lines):
+        return []
+    if any(job is None or job.progressed or job.checkpoint or job.tracks for job in ended):
+        return []
+    if any(names for _, _, names in os.walk(run.carried(last.job))):
+        return []
+    log = last_lines(run.log(last.job), TAIL_LINES).splitlines()
+    printed = [line.strip() for line in log if line.strip() and not line.startswith("rabaska: ")]
+    told = "its last line was: " + printed[-1][:200] if printed else "it printed nothing"
+    return ["finished without a step, a checkpoint or a file; " + told]
 
 
 def _left_running(run: RunFolder) -> int:

@@ -6,7 +6,9 @@
 
 and about runs on standard input, a line for each, as they come:
 
-    {"path": …, "ids": …, "mark": …}
+    {"path": …, "ids": …, "mark": …, "have": {"series/job-001.tsv": bytes, …}}
+
+With "have", the report carries as "new" what these files hold more (see `new_numbers`).
 
 It prints the report of each run as a JSON line, again for one that ended while the queue was
 asked, then a line with the scheduler's own words:
@@ -64,7 +66,10 @@ def report_untouched(run: RunFolder) -> Optional[JsonObject]:
         "data": [],
         "checkpoint": None,
         "metrics": {},
+        "curve": None,
         "speed": None,
+        "vitals": {},
+        "ranks": [],
         "forecast": None,
         "saving": None,
         "extended": None,
@@ -112,10 +117,15 @@ def main(argv: List[str]) -> int:
 
 def _answer_each(tail: int) -> Tuple[List[Json], List[Json]]:
     """Tell of each run as it is asked for; all of them, and those that are not over."""
-    runs, open_runs = [], []  # type: List[Json], List[Json]
+    runs, open_runs, allowance = [], [], None  # type: List[Json], List[Json], Any
     for line in sys.stdin.buffer:
         run = json.loads(line.decode("utf-8"))
         told = _answer_for(run, tail)
+        if isinstance(run.get("have"), dict):
+            from .new_numbers import Allowance, new_numbers
+
+            allowance = allowance or Allowance()
+            told["new"] = new_numbers(RunFolder(run["path"]), run["have"], allowance)
         runs.append(run)
         if not told["mark"]:
             open_runs.append(run)

@@ -4,8 +4,9 @@ A watched program tells it itself, all numbers since the job began (`rabaska.tra
 
     {"job", "time", "began", "steps", "batches", "epochs", "batch", "length", "waiting", …}
 
-`each` are the seconds for a batch, all that comes between batches included. A line with
-`"save": "begins"` holds until the next one.
+`waiting`, `validating`, `saving`, `logging`, `starting` and `fetching` are seconds (see
+`rabaska.training.watching.counting`). `each` are the seconds for a batch, all that comes between
+batches included. A line with `"save": "begins"` holds until the next one.
 
 For others the agent notes what they print, and since when:
 
@@ -16,13 +17,22 @@ A job that is not watched, or no longer, says why: {"job", "time", "off"}.
 
 import json
 import os
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 from .. import files
 from ..files import Json
+from . import field_types
+from .phase_names import LOGGING, SAVING, VALIDATING, WAITING
 from .run_folder import RunFolder
 
 TAIL = 32 * 1024  # bytes: some minutes of lines
+_PARTS = (
+    (WAITING, "waiting"),
+    (VALIDATING, "validating"),
+    (SAVING, "saving"),
+    (LOGGING, "logging"),
+)
+_SHARES = ("saving", "validating", "logging", "starting", "fetching")
 _WHOLE = 0.03  # an epoch that is over but for so little was saved at its end
 
 
@@ -32,14 +42,17 @@ def append(run: RunFolder, job: int, **told: object) -> None:
 
 def tail(run: RunFolder, job: int, size: int = TAIL) -> List[Json]:
     """The newest lines of a job, oldest first."""
+    return [line for line in _tail_of(run.metrics, size) if line.get("job") == job]
+
+
+def _tail_of(path: str, size: int) -> List[Json]:
     try:
-        with open(run.metrics, "rb") as stream:
+        with open(path, "rb") as stream:
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - size))
             text = stream.read(size)
     except OSError:
         return []
-    lines = [_line(line) for line in text.split(b"\n")]
-    return [line for line in lines if line is not None and line.get("job") == job]
+    return [line for line in map(_line, text.split(b"\n")) if line is not None]
 
 
 def _line(text: bytes) -> Optional[Json]:
@@ -69,6 +82,38 @@ def saving_seconds(lines: List[Json]) -> float:
     return float(seconds) if isinstance(seconds, (int, float)) else 0.0
 
 
+def parts(lines: List[Json]) -> Dict[str, float]:
+    """Seconds of the training so far that were spent on something else than computing."""
+    own = watched(lines)
+    if not own:
+        return {}
+    told = {name: _seconds(own[-1], word) for name, word in _PARTS}
+    return {name: seconds for name, seconds in told.items() if seconds > 0}
+
+
+def _seconds(line: Json, name: str) -> float:
+    value = line.get(name, 0.0)
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def ranks(run: RunFolder, job: int) -> List[Json]:
+    """What each process of several told last, the first rank first."""
+    found = {}  # type: Dict[int, Json]
+    for line in _tail_of(run.ranks(job), TAIL * 4):
+        if field_types.numbers([line.get(name) for name in ("rank", "time", "steps", "waiting")]):
+            found[int(line["rank"])] = line
+    return [
+        {
+            "rank": rank,
+            "host": str(found[rank].get("host", "")),
+            "steps": int(found[rank]["steps"]),
+            "waiting": _seconds(found[rank], "waiting") / max(1, found[rank]["steps"]),
+            "forward": _seconds(found[rank], "forward") / max(1, found[rank]["steps"]),
+        }
+        for rank in sorted(found)
+    ]
+
+
 def off(lines: List[Json]) -> str:
     """Why the job is not watched; "" when it is, or when nobody knows."""
     return str(([line["off"] for line in lines if "off" in line] or [""])[-1])
@@ -94,6 +139,14 @@ def speed(lines: List[Json]) -> Optional[Json]:
         "waiting": min(1.0, max(0.0, (last["waiting"] - first["waiting"]) / span)),
         "samples_per_second": batches * size / span if size and batches else None,
         "saves": last.get("saves", 0),
+        "seconds": span,
+        "workers": last.get("workers"),
+        "batch_size": size,
+        "saves_lately": last.get("saves", 0) - first.get("saves", 0),
+        "shares": {
+            name: min(1.0, max(0.0, (_seconds(last, name) - _seconds(first, name)) / span))
+            for name in _SHARES
+        },
     }
 
 

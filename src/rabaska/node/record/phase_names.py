@@ -7,4 +7,9 @@ TRAINING = "training"
 SAVING = "saving"  # it writes a checkpoint, or was asked to stop
 KEEPING = "keeping results"
 
-ORDER = (BUILDING, STAGING, LOADING, TRAINING, SAVING, KEEPING)
+# Parts of the training, as a watched program tells them.
+WAITING = "waiting for data"
+VALIDATING = "validating"
+LOGGING = "logging"
+
+ORDER = (BUILDING, STAGING, LOADING, WAITING, TRAINING, VALIDATING, LOGGING, SAVING, KEEPING)

@@ -140,10 +140,15 @@ def read(run: RunFolder, job: int) -> Optional[files.Json]:
 
 
 def now(run: RunFolder, job: int) -> Optional[files.Json]:
-    """As `read`; a program that trains, and saves just now, is saving."""
+    """As `read`; a program that trains, and saves just now, is saving.
+
+    `parts` are seconds of the training so far; at the end of a job `spent` has them.
+    """
     told = read(run, job)
-    if told is not None and told["phase"] in (LOADING, TRAINING):
-        since = metrics.saving_since(metrics.tail(run, job))
+    if told is not None and told["phase"] in (LOADING, TRAINING, SAVING):
+        lines = metrics.tail(run, job)
+        told["parts"] = metrics.parts(lines)
+        since = metrics.saving_since(lines) if told["phase"] != SAVING else None
         if since is not None:
             return dict(told, phase=SAVING, since=since)
     return told

@@ -69,11 +69,23 @@ def _finite(metrics: Found) -> Finite:
     return {name: value for name, value in metrics.items() if value is not None}
 
 
-def span(path: str, pattern: str = "", size: int = SLICE) -> StepSpan:
-    """The first and last step in a log, from its head and its tail only."""
+def first_epoch(path: str, pattern: str = "") -> int:
+    """What the first epoch of a run is called, in the log of its first job: 0 or 1."""
+    lines = _read_lines(_lines(_ends(path, SLICE)[0]), _compiled(pattern), few=0)
+    return int(next((line.epoch == 1 for line in lines if line.epoch is not None), False))
+
+
+def span(path: str, pattern: str = "", size: int = SLICE, counted_from: int = 0) -> StepSpan:
+    """The first and last step in a log, from its head and its tail only.
+
+    Positions of bars are counted from the epoch that is called `counted_from`.
+    """
     own = _compiled(pattern)
     for amount in (min(GLANCE, size), size):
-        at_head, at_tail = [list(_read_lines(_lines(end), own)) for end in _ends(path, amount)]
+        at_head, at_tail = [
+            list(_read_lines(_lines(end), own, counted_from=counted_from))
+            for end in _ends(path, amount)
+        ]
         # Both ends count in the same way: more of the log would say nothing else.
         if _kind(at_head) == _kind(at_tail) > 0:
             break
@@ -135,14 +147,14 @@ def _lines(text: str) -> List[str]:
 
 
 def _read_lines(
-    lines: List[str], own: Optional[Pattern[str]], few: int = FEW
+    lines: List[str], own: Optional[Pattern[str]], few: int = FEW, counted_from: int = 0
 ) -> Iterator[PrintedLine]:
     epoch = None  # type: Optional[float]
     for number, raw in enumerate(lines):
         line = raw[:LONGEST_LINE]
         if line.startswith("rabaska: "):
             continue  # our own words, of other jobs perhaps
-        found = read_by_pattern(line, own) if own else read_line(line, epoch)
+        found = read_by_pattern(line, own) if own else read_line(line, epoch, counted_from)
         if found.epoch is not None and not epoch_in(line)[0]:
             epoch = found.epoch
         if number >= len(lines) - few:

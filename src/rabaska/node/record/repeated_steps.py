@@ -136,3 +136,25 @@ def saved_after_first(last: Optional[Track], begun: jobs.Begun, run: RunFolder) 
         return True
     again = jobs.read_begun(run, begun.job - 1)
     return again is not None and again.checkpoint_seen is not None
+
+
+def may_be_its_last_epoch(
+    mine: Track, first: Optional[Track], last: Optional[Track], begun: jobs.Begun, run: RunFolder
+) -> bool:
+    """Whether a job that begins where the first one did may make the saved epoch once more.
+
+    Who saves `epoch` rather than `epoch + 1` at the end of the first one holds its number, and
+    begins with it again. Where the run had got beyond it, or comes back to it after another
+    save, it has started over.
+    """
+    if not mine.what.startswith("epoch") or mine.what == step_tracks.WATCHED or first is None:
+        return False
+    before = jobs.read_begun(run, begun.job - 1)
+    if before and before.checkpoint_seen and before.checkpoint_seen != begun.checkpoint_seen:
+        return False
+    epochs = _early(last or first)
+    if len(epochs) < 2:
+        return False  # it was saved within the first epoch: steps tell
+    if begun.epoch is None:
+        return len(epochs) == 2
+    return begun.epoch - first.first[0] <= 1

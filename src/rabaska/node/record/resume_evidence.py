@@ -18,6 +18,7 @@ from .repeated_steps import (
     ALONE,
     compare_tracks,
     first_number_proves,
+    may_be_its_last_epoch,
     resumed_at,
     saved_after_first,
 )
@@ -42,6 +43,7 @@ _AT_WORK = (
     chain_rule.TIME_LIMIT,
     chain_rule.ASKED_TO_GO_ON,
 )
+_RESUMES = (plan.FULL, plan.ITSELF, plan.VARIABLE)  # as its source shows
 _OWN_LINES = b"rabaska: "
 _LOOKED_AT = 65536  # bytes of a log
 # "training fold 3", "Trial: 2", "stage=1": several trainings, one after another
@@ -58,8 +60,7 @@ _GIVE_IT = (
 )
 _RESTORE = (
     "also load the counter (epoch or step) from the checkpoint, and start the training loop from "
-    "it; or run all of it in one job: "
-    "`--jobs 1 --at-most 1` with a longer `--walltime`"
+    "it; or run all of it in one job: `--jobs 1 --at-most 1` with a longer `--walltime`"
 )
 _TELL_COUNTER = (
     "if it starts over, `rabaska cancel` saves the time of the remaining jobs; set `[progress] "
@@ -97,6 +98,9 @@ def judge(
     progressed: bool = False,
 ) -> Judged:
     """How `job` began, of which `own` are the tracks, and which ended as `how` says."""
+    crashed = how == chain_rule.CRASHED and not progressed
+    if crashed and own and all(track.seen < 2 for track in own):
+        return NOTHING  # before any step: one number is of a setting, or of a path
     found = _as_tracked(run, job, run_plan, own)
     if found.state == STARTED_OVER and how in _NO_FAULT:
         return NOTHING
@@ -138,6 +142,8 @@ def _as_tracked(run: RunFolder, job: int, run_plan: Plan, own: List[Track]) -> J
             certain = first_number_proves(mine, last, begun, run)
         else:
             certain = saved_after_first(last, begun, run)
+        if run_plan.resumes in _RESUMES and may_be_its_last_epoch(mine, first, last, begun, run):
+            certain = False
         if state == CONTINUED:
             # Whatever else it counts may begin again.
             return Judged(CONTINUED, step=resumed_at(mine, first, last))

@@ -11,19 +11,25 @@
   answers/             what the scheduler's command answered each, and its process
   events.jsonl         what happened, appended by whoever holds the run
   metrics.jsonl        how fast the program goes, appended by itself (see `metrics`)
+  series/job-001.tsv   numbers that the program reported in job 1 (see `series.series_format`)
+  series/sources.json, summary.json  how far they were read, and their course (see `job_series`)
   patterns.json        what checkpoints are called beside what run.json says, found after a job
   logs/job-001.log     what the program printed in job 1
+  logs/job-001.times   how long that was at which moment (see `log_times`)
   logs/scheduler-<id>.out  what the scheduler caught around it
   jobs/001/begun.json, ended.json, phase.json (see `phases`)
+  jobs/001/ranks.jsonl how long each of several processes takes for a step
   carried/001          a symbolic link to what the program writes; renamed from job to job
   kept/001/            what the program writes; renamed after a job that left no word (see `lease`)
     output/  checkpoints/  saved.jsonl (see `saves.saved`)
   bin/                 `python`, where a node has only `python3`
+  servers/jupyter.json how a server in the job is reached, while it runs (see `page_server`)
   rsh.sh               how mpirun reaches other nodes, where it does not know the scheduler
   output               a symbolic link to the newest carried output, for people
   DONE                 the run finished
   STOP                 somebody asked the run to stop
   MOVED                the run went on elsewhere: {"run", "cluster", "time"}
+  trial.json           the run is a trial of a search, which it names
   INCOMPLETE           the results of an earlier run are still being copied into it
 """
 
@@ -31,6 +37,7 @@ import os
 from typing import List, NamedTuple
 
 INCOMPLETE = "INCOMPLETE"
+TRIAL = "trial.json"  # the run is a trial of a search: {"search", "trial", "values"}
 
 
 class RunFolder(NamedTuple):
@@ -108,6 +115,9 @@ class RunFolder(NamedTuple):
     def output_link(self) -> str:
         return os.path.join(self.path, "output")
 
+    def server(self, kind: str, suffix: str = "json") -> str:
+        return os.path.join(self.path, "servers", "{}.{}".format(kind, suffix))
+
     def log(self, job: int) -> str:
         return os.path.join(self.logs, "job-{:03d}.log".format(job))
 
@@ -128,6 +138,9 @@ class RunFolder(NamedTuple):
 
     def failures(self, job: int) -> str:
         return os.path.join(self.job(job), "failures.jsonl")
+
+    def ranks(self, job: int) -> str:
+        return os.path.join(self.job(job), "ranks.jsonl")
 
     def heartbeat(self, job: int) -> str:
         return os.path.join(self.job(job), "heartbeat")
