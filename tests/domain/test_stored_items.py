@@ -33,6 +33,11 @@ def test_a_run_whose_plan_cannot_be_read_keeps_everything():
     assert unneeded([kept("packs", "images-01")], [StoreReport("cats-7f3a", "")], NOW) == ()
 
 
+def test_a_transfer_by_another_program_may_pause_for_days():
+    assert unneeded([kept("arriving", "images-01", NOW - 3 * 86400)], [], NOW) == ()
+    assert len(unneeded([kept("arriving", "images-01")], [], NOW)) == 1
+
+
 def test_runs_are_never_deleted():
     assert unneeded([kept("runs", "cats-7f3a")], [], NOW) == ()
 

@@ -98,6 +98,15 @@ def test_who_used_what_was_asked_for_reads_no_note():
     assert len(list(used_resources.remarks(finished(memory=2 * GB, peak=GB // 10)))) == 1
 
 
+def test_a_scheduler_that_grants_mebibytes_for_megabytes_lets_nobody_use_more_than_all():
+    run = finished(memory=200 * 2**20, peak=209 * 10**6)
+    asked = {"resources": {"memory": 200 * 10**6}}
+
+    (numbers, *_) = used_resources.remarks(replace(run, about=asked))
+
+    assert "209 MB of 210 MB of memory" in numbers.text
+
+
 def test_many_gpu_hours_are_a_plain_number():
     job = replace(finished().jobs[0], ended=1000.0 + 617 * 3600)
 

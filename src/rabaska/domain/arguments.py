@@ -40,6 +40,16 @@ def with_arguments(command: Sequence[str], other: Sequence[str]) -> tuple[str, .
     return tuple(words)
 
 
+def without_arguments(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """The command without the options and settings of these names, and without their values.
+
+    An option is `--lr` and a setting `lr=`. The first two words name the program, and stay.
+    """
+    first, rest = list(command[:2]), list(_arguments(command[2:]))
+    kept = [argument for argument in rest if argument.name not in names]
+    return (*first, *(word for argument in kept for word in argument.words))
+
+
 def _follows(words: Sequence[str], place: int, new: Sequence[str]) -> int:
     """How many words after `--lr` are its value, where the new one is `--lr=0.1`."""
     return 0 if "=" in words[place] or "=" not in new[0] else min(1, _values(words[place + 1 :]))

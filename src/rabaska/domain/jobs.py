@@ -23,12 +23,13 @@ class Resources:
 
 @dataclass(frozen=True)
 class JobSpec:
-    """One submission: as many `jobs` as it has run one after another."""
+    """One submission: as many `jobs` as it has run one after another, or so many `at_once`."""
 
     name: str
     resources: Resources
     folder: str  # where the scheduler writes what it catches of the job's output
     jobs: int = 1
+    at_once: int = 1  # of them; where the scheduler has arrays that run several elements together
     warn_before: timedelta = timedelta(0)  # when to ask the program to save, before the limit
     account: str = ""
     queue: str = ""
@@ -146,6 +147,7 @@ class Capabilities:
     """What a scheduler can do by itself; where it cannot, rabaska does it or says so."""
 
     array: bool = False  # a chain as one array that runs one element at a time
+    array_at_once: bool = False  # an array that runs several elements together
     dependency: bool = False
     signal_before_limit: bool = False
     mail: bool = False
@@ -219,3 +221,14 @@ class InJob:
     waiting: str = ""  # the command that prints a line for each of them
     spooled: bool = False  # what a job prints is out of sight until it is over
     extra: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One of several processes that train together: seconds for a step until it met the others."""
+
+    rank: int
+    host: str = ""
+    steps: int = 0
+    waiting: float = 0.0  # for data
+    forward: float = 0.0  # from the batch to the backward pass

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from rabaska.domain.jobs import Resources
+from rabaska.domain.search import Search
 from rabaska.domain.secrets import Secrets
 from rabaska.node.checkpoints.newest_checkpoint import DEFAULT_PATTERNS
 from rabaska.node.record.plan import IN_PLACE
@@ -108,6 +109,7 @@ class Project:
     include: tuple[str, ...] = ()  # code that is sent though it may hold secrets
     progress: str = ""  # a regular expression that finds step numbers in the log
     watch: bool = True  # whether the program is watched from inside
+    search: Search | None = None
     account: str = ""
     queue: str = ""
     features: tuple[str, ...] = ()
@@ -123,5 +125,5 @@ class Project:
     def continues(self) -> bool:
         """Whether a job of it goes on where the last one stopped, as far as its command tells."""
         words = (*self.command, *self.resume)
-        told = any("{checkpoint" in word for word in words)
+        told = any("{checkpoint}" in word for word in words)
         return self.chain.jobs > 1 or told or bool(self.resume)

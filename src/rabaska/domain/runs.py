@@ -1,12 +1,12 @@
 """A run and its jobs: how they are named, and their status."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 from typing import Any
 
-from rabaska.domain.jobs import UsedResources
+from rabaska.domain.jobs import Rank, UsedResources
 
 Draw = Callable[[int], str]  # so many random bytes, as hexadecimal digits
 
@@ -93,6 +93,7 @@ class Phase:
     phase: str = ""  # as its own record calls it; "" after its end
     since: float | None = None  # seconds since 1970
     spent: dict[str, float] = field(default_factory=dict)  # seconds in each phase that is over
+    parts: dict[str, float] = field(default_factory=dict)  # seconds of the training so far
     what: str = ""  # the dataset or the package that it is busy with
     done: int | None = None  # bytes
     total: int | None = None
@@ -117,7 +118,8 @@ class Job:
     id: str = ""  # as its scheduler calls it
     host: str = ""
     pid: int | None = None
-    began: float | None = None  # seconds since 1970
+    submitted: float | None = None  # seconds since 1970
+    began: float | None = None
     ended: float | None = None
     how: str = ""  # finished, time limit, crashed, killed …; empty while it runs
     reason: str = ""
@@ -166,6 +168,13 @@ class Speed:
     waiting: float  # the share of its time that it waited for data
     samples_per_second: float | None = None
     saves: int = 0
+    seconds: float = 0.0  # that this is about
+    workers: int | None = None  # that load data
+    batch_size: int | None = None
+    saves_lately: int = 0
+    # Of its time, besides waiting: saving, validating, logging; starting workers and, without
+    # workers, fetching (the part of the waiting in which it had the processor).
+    shares: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -196,6 +205,14 @@ class RunForecast:
 
 
 @dataclass(frozen=True)
+class MainCurve:
+    """The course of the metric that matters most, in a few values."""
+
+    name: str
+    values: Sequence[float | None] = ()  # None: not a finite number
+
+
+@dataclass(frozen=True)
 class Extension:
     """What a run added to its chain by itself."""
 
@@ -218,7 +235,10 @@ class RunStatus:
     data: tuple[Staged, ...] = ()
     checkpoint: Checkpoint | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)  # None: not a finite number
+    curve: MainCurve | None = None
     speed: Speed | None = None  # of a program that is watched
+    vitals: dict[str, dict[str, float]] = field(default_factory=dict)  # by node: recent means
+    ranks: tuple[Rank, ...] = ()  # of several processes
     not_watched: str = ""  # why it is not
     left_running: int = 0  # processes that its program left, which were ended when it finished
     not_kept: tuple[str, ...] = ()  # files that its jobs left and that could not be kept

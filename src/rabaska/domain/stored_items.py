@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 KINDS = ("packs", "code", "envs", "node", "downloads", "arriving", "runs")
+_MAY_PAUSE = timedelta(days=7)  # what another program brings, by Globus for example
 _LEFT_OVER = timedelta(days=1)  # after which something half written, or unused, was given up
 _OLD = timedelta(days=30)  # for a run
 _DAYS = {"d": 1, "day": 1, "w": 7, "week": 7, "month": 30}
@@ -71,7 +72,8 @@ def old_runs(
 
 
 def _is_in_use(item: StoredItem, unfinished: Sequence[StoreReport], now: float) -> bool:
-    if item.kind == "runs" or now - item.written <= _LEFT_OVER.total_seconds():
+    spared = _MAY_PAUSE if item.kind == "arriving" else _LEFT_OVER
+    if item.kind == "runs" or now - item.written <= spared.total_seconds():
         return True
     half_written = item.name.endswith(".partial")
     return not half_written and any(item.stem in report.text for report in unfinished)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rabaska.domain.amounts import say_duration, say_seconds, say_size
+from rabaska.views import time_spent
+from rabaska.views.bottlenecks import BottleneckView, bottleneck_views, pace
 from rabaska.views.words import ERROR, WARNING, counted
 
 if TYPE_CHECKING:
@@ -91,6 +93,9 @@ class ExplanationsView:
     status: str
     text: tuple[str, ...]  # the message itself, where nothing is known
     similar: tuple[ExplanationView, ...]
+    slow: tuple[BottleneckView, ...] = ()  # what a run loses time with, the most costly first
+    pace: str = ""  # of a run whose pace was measured and that nothing slows down
+    time: tuple[str, ...] = ()  # where the time of a run went
 
 
 def finding_views(findings: "Sequence[Finding]") -> tuple[FindingView, ...]:
@@ -198,6 +203,7 @@ def explanations_view(explanation: "Explanation") -> ExplanationsView:
     known = explanation.known[:_SHOWN]
     unknown = not known and not explanation.standing
     lines = explanation.text.rstrip().splitlines()[-_LAST_LINES:]
+    stands = explanation.stands
     about = f"run {explanation.run} on {explanation.cluster}: {explanation.state}"
     return ExplanationsView(
         run=about if explanation.run else "",
@@ -205,7 +211,19 @@ def explanations_view(explanation: "Explanation") -> ExplanationsView:
         status="" if known else explanation.standing,
         text=tuple(lines) if unknown else (),
         similar=tuple(_explanation_view(failure) for failure in explanation.nearest),
+        slow=bottleneck_views(stands) if stands else (),
+        pace=pace(stands) if stands else "",
+        time=tuple(map(str, time_spent.remarks(stands))) if stands else (),
     )
+
+
+def pace_lines(view: ExplanationsView) -> list[str]:
+    """Where the time of a run went, and what it loses time with; an empty line before each."""
+    lines = [*view.time, *([view.pace] if view.pace else [])]
+    for one in view.slow:
+        lines += ["", f"slow: {one.kind}. {one.what}", f"because {one.evidence}"]
+        lines += [f"fix: {one.remedy}", *([f"gain: {one.gain}"] if one.gain else [])]
+    return lines
 
 
 def _explanation_view(failure: "KnownFailure") -> ExplanationView:

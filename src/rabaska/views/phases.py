@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from rabaska.domain.amounts import say_duration, say_size
-from rabaska.domain.runs import Job, Phase, RunState, RunStatus, Waiting
-from rabaska.node.record.phase_names import LOADING, ORDER
+from rabaska.domain.runs import Job, Phase, RunState, RunStatus, Staged, Waiting
+from rabaska.node.record.phase_names import LOADING, LOGGING, ORDER, VALIDATING, WAITING
 from rabaska.views.words import WARNING, Remark, counted
 
 _WORTH_TELLING = 2.0  # seconds of a phase
@@ -40,14 +40,6 @@ def remarks(run: RunStatus) -> Iterator[Remark]:
         yield Remark(WARNING, "attempt " + str(len(run.restarts) + 1), text, hint)
 
 
-def took(run: RunStatus) -> Iterator[Remark]:
-    """How long each phase of the last job took, that is over."""
-    for job in run.jobs[-1:]:
-        parts = [f"{name} {_for(seconds)}" for name, seconds in _told(job).items()]
-        if parts:
-            yield Remark("", f"phases of job {job.number}", ", ".join(parts))
-
-
 def phases_seen(job: Job, now: float) -> Iterator[tuple[str, float | None]]:
     """The phases that lasted long enough to be told, in their order, and when each began."""
     if job.phase is None:
@@ -61,7 +53,9 @@ def phases_seen(job: Job, now: float) -> Iterator[tuple[str, float | None]]:
 
 def _told(job: Job) -> dict[str, float]:
     """Seconds in each phase that is over and lasted long enough, in the order of a job."""
-    spent = job.phase.spent if job.phase else {}
+    spent = dict(job.phase.spent) if job.phase else {}
+    for part in (WAITING, VALIDATING, LOGGING):  # they come and go: `time_spent` has them
+        spent.pop(part, None)
     names = sorted(spent, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
     return {name: spent[name] for name in names if spent[name] >= _WORTH_TELLING}
 
@@ -111,3 +105,13 @@ def _moment(seconds: float) -> str:
     moment = datetime.fromtimestamp(seconds).astimezone()
     today = moment.date() == datetime.now().astimezone().date()
     return moment.strftime("at %H:%M" if today else "on %a %d %b at %H:%M")
+
+
+def staged(dataset: Staged) -> str:
+    size = f" ({say_size(dataset.bytes)})" if dataset.bytes else ""
+    text = f"{dataset.name}{size} {dataset.where}"
+    if dataset.arriving:
+        return f"{text}, still being copied while the program runs"
+    if dataset.seconds < 1:
+        return text
+    return f"{text}, staged in {say_duration(timedelta(seconds=dataset.seconds))}"

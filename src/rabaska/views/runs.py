@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from rabaska.domain.amounts import say_duration, say_size
-from rabaska.domain.runs import Job, RunState, RunStatus, Staged
-from rabaska.views import forecast, phases, used_resources
+from rabaska.domain.curves import spark_line
+from rabaska.domain.runs import Job, RunState, RunStatus
+from rabaska.views import bottlenecks, forecast, phases, time_spent, used_resources, vitals
 from rabaska.views.used_resources import UseOfRun, use_of_run
 from rabaska.views.words import NOTE, WARNING, Remark, counted
 
@@ -30,6 +31,7 @@ ADVICE_HEADINGS = ("what it means", "what to do")
 
 _FILES_NAMED = 5  # in one line
 _METRICS_NAMED = 3  # in one line
+_SPARK, _LONGEST_NAME = 40, 36  # letters: together they fit into 80 columns
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ class RunView:
     remarks: tuple[Remark, ...]
     log: tuple[str, ...]  # the last lines, where they may say why the run stopped
     advice: tuple[Advice, ...]
+    time: tuple[tuple[int, dict[str, float]], ...] = ()  # seconds of each job, by what it did
+    slow: tuple[bottlenecks.BottleneckView, ...] = ()  # the most costly first
 
 
 def run_view(run: RunStatus) -> RunView:
@@ -115,6 +119,8 @@ def run_view(run: RunStatus) -> RunView:
         remarks=tuple(_remarks(run)),
         log=tuple(_last_drawn(line) for line in run.tail.splitlines()) if ended_badly else (),
         advice=tuple(Advice(meaning, fix) for meaning, fix in run.explanations),
+        time=tuple(time_spent.time_spent(run)),
+        slow=bottlenecks.bottleneck_views(run),
     )
 
 
@@ -169,7 +175,7 @@ def _job_row(job: Job, now: float) -> JobRow:
         id=job.id,
         node=job.host,
         time=_time(job, now),
-        state=_job_state(job),
+        state=job_state(job),
         steps=_steps(job),
         repeated="" if job.steps_redone is None else str(job.steps_redone),
         started_from=_started_from(job),
@@ -187,7 +193,7 @@ def _events(job: Job, now: float) -> Iterator[RunEvent]:
     for phase, since in phases.phases_seen(job, now):
         yield RunEvent(job.number, phase, since, f"job {job.number}: {phase}")
     if job.how:
-        text = f"job {job.number} ended: {_job_state(job)}"
+        text = f"job {job.number} ended: {job_state(job)}"
         yield RunEvent(job.number, "ended", job.ended, text)
 
 
@@ -202,7 +208,7 @@ def _began_anew(job: Job) -> bool:
     return bool(job.started_over) or not job.checkpoint_found
 
 
-def _job_state(job: Job) -> str:
+def job_state(job: Job) -> str:
     over = "started over; " if job.started_over else ""
     if not job.how:
         return f"{over}running"
@@ -250,7 +256,7 @@ def _remarks(run: RunStatus) -> Iterator[Remark]:
     if run.about.get("like"):
         yield Remark("", "made like", str(run.about["like"]))
     for dataset in run.data:
-        yield Remark("", "data", _staged(dataset))
+        yield Remark("", "data", phases.staged(dataset))
     if run.checkpoint:
         age = say_duration(timedelta(seconds=max(0.0, run.now - run.checkpoint.written)))
         size = say_size(run.checkpoint.size)
@@ -260,12 +266,17 @@ def _remarks(run: RunStatus) -> Iterator[Remark]:
     if run.metrics:
         values = ", ".join(_metric(name, value) for name, value in run.metrics.items())
         yield Remark("", "last reported", values)
+    if run.curve and len(run.curve.values) > 1:
+        line, name = spark_line(run.curve.values, _SPARK), run.curve.name[:_LONGEST_NAME]
+        yield Remark("", name, line)
     for job in run.jobs[-1:]:
         if job.reason and job.reason not in run.reason:
             yield Remark("", f"job {job.number}", job.reason)
         if job.beginning_not_known:
             yield Remark(NOTE, NOTE, job.beginning_not_known)
-    yield from phases.took(run)
+    yield from vitals.remarks(run)
+    yield from time_spent.remarks(run)
+    yield from bottlenecks.remarks(run)
     yield from used_resources.remarks(run)
     yield from _problems(run)
 
@@ -287,13 +298,3 @@ def _problems(run: RunStatus) -> Iterator[Remark]:
         yield Remark(WARNING, "it starts over", run.starts_over)
     for problem in (*run.problems, *run.about.get("unmet", ())):
         yield Remark(NOTE, NOTE, problem)
-
-
-def _staged(dataset: Staged) -> str:
-    size = f" ({say_size(dataset.bytes)})" if dataset.bytes else ""
-    text = f"{dataset.name}{size} {dataset.where}"
-    if dataset.arriving:
-        return f"{text}, still being copied while the program runs"
-    if dataset.seconds < 1:
-        return text
-    return f"{text}, staged in {say_duration(timedelta(seconds=dataset.seconds))}"

@@ -13,6 +13,7 @@ from rabaska.views.words import NOTE, Remark
 
 _MUCH_MEMORY = 4 * 10**9  # bytes; who asked for less wasted nothing
 _SMALL_SHARE = 0.4  # of what was asked for
+_ROUNDED_UP = 1.1  # times what was asked for: a GiB for a GB, and no more
 _LONG_ENOUGH = 60.0  # seconds; a shorter job shows nothing
 
 
@@ -25,6 +26,7 @@ class UseOfRun:
     core_hours: float
     memory: int | None  # bytes, at the highest peak of its jobs
     memory_asked: int | None
+    memory_granted: int | None  # which is more where `200 MB` are 200 MiB to the scheduler
     processor_share: float | None  # of the cores that it had
 
 
@@ -49,7 +51,8 @@ def use_of_run(run: RunStatus) -> UseOfRun | None:
         gpu_hours=sum(spans) / 3600 * int(asked.get("gpus") or 0) * nodes,
         core_hours=sum(spans) / 3600 * _cores(asked, cores) * nodes,
         memory=max(peaks, default=None),
-        memory_asked=asked.get("memory") or max(one.memory_limit or 0 for one in used) or None,
+        memory_asked=asked.get("memory") or _granted(used),
+        memory_granted=_granted(used),
         processor_share=sum(used for used, _ in busy) / available if available else None,
     )
 
@@ -76,7 +79,8 @@ def _numbers(run: RunStatus, used: UseOfRun) -> str:
     if used.gpu_hours:
         parts.append(f"{_two_digits(used.gpu_hours)} GPU-hours")
     if used.memory:
-        most = f" of {say_size(used.memory_asked)}" if used.memory_asked else ""
+        whole = _memory_of(used)
+        most = f" of {say_size(whole)}" if whole else ""
         parts.append(f"{say_size(used.memory)}{most} of memory")
     if used.processor_share is not None:
         parts.append(f"{min(1.0, used.processor_share):.0%} of its cores")
@@ -91,6 +95,17 @@ def _two_digits(hours: float) -> str:
 def _asked(run: RunStatus) -> dict[str, Any]:
     asked = run.about.get("resources")
     return asked if isinstance(asked, dict) else {}
+
+
+def _granted(used: list[UsedResources]) -> int | None:
+    return max(one.memory_limit or 0 for one in used) or None
+
+
+def _memory_of(used: UseOfRun) -> int | None:
+    """What the memory that was used is held against."""
+    asked, granted = used.memory_asked, used.memory_granted
+    is_rounded = asked and granted and asked < granted < asked * _ROUNDED_UP
+    return granted if is_rounded else asked
 
 
 def _cores(asked: dict[str, Any], seen: int) -> int:

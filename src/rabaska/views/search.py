@@ -1,0 +1,204 @@
+"""What a person sees of a search: its plan, its state, its table and its best trial."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from rabaska.domain.amounts import say_duration
+from rabaska.domain.search import (
+    FAILED,
+    FINISHED,
+    INTERRUPTED,
+    PRUNED,
+    RUNNING,
+    SearchState,
+    SearchStatus,
+    Trial,
+    ignored,
+)
+from rabaska.errors import WrongUse
+from rabaska.node.search.trial_run import as_text
+from rabaska.steps.plan_search import PlannedSearch
+from rabaska.views.words import NOTE, WARNING, Remark, counted
+
+_WHY = 70  # characters of a reason in the table
+_TOLD = 4  # metrics of a sweep that are compared side by side
+
+
+@dataclass(frozen=True)
+class Table:
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[str, ...]
+
+
+def plan_lines(planned: PlannedSearch) -> list[str]:
+    """What `search run` would submit."""
+    search, spec = planned.search, planned.spec
+    walltime = say_duration(spec.resources.walltime)
+    jobs = spec.jobs * planned.submissions
+    gpus = spec.resources.gpus * spec.resources.nodes
+    hours = f"{planned.hours * gpus:g} GPU-hours" if gpus else f"{planned.hours:g} hours of jobs"
+    each = f", {planned.slots} trials in each" if planned.slots > 1 else ""
+    trials = counted(search.trials or 0, "trial")
+    stopping = f", early stopping by {search.stopping}" if search.stopping != "none" else ""
+    return [
+        f"search {planned.name}: {trials} by {search.method}{stopping}",
+        f"at once: {planned.at_once}",
+        f"jobs: {jobs} of {walltime} each{each}; at most {hours}, more if trials are left then",
+        f"command of a trial: {' '.join(planned.trial.plan.command)} …",
+        *(f"  {name}: {_spread(given)}" for name, given in search.space.items()),
+        "",
+        *planned.script.splitlines(),
+    ]
+
+
+def _spread(given: Any) -> str:
+    if isinstance(given, list):
+        return ", ".join(as_text(one) for one in given)
+    return ", ".join(f"{key} {value}" for key, value in given.items())
+
+
+def status_lines(found: SearchStatus) -> list[str]:
+    done = found.count(FINISHED) + found.count(PRUNED) + found.count(FAILED)
+    parts = [f"{done} of {counted(found.total, 'trial')} done"]
+    for state, word in ((PRUNED, "stopped early"), (FAILED, "failed"), (RUNNING, "running")):
+        if found.count(state):
+            parts.append(f"{found.count(state)} {word}")
+    if found.count(INTERRUPTED):
+        parts.append(f"{found.count(INTERRUPTED)} interrupted")
+    lines = [f"search {found.name} on {found.cluster}  {found.state.value}", ", ".join(parts)]
+    workers = [
+        f"{count} {word}"
+        for count, word in ((found.workers_running, "running"), (found.workers_waiting, "waiting"))
+        if count
+    ]
+    if workers:
+        lines.append(f"jobs of workers: {', '.join(workers)}")
+    if found.best:
+        lines.append(f"best: {_trial_text(found, found.best)}")
+    if found.remaining is not None and not found.state.over:
+        lines.append(f"about {say_duration(timedelta(seconds=math.ceil(found.remaining)))} to go")
+    return [*lines, *(str(remark) for remark in remarks(found))]
+
+
+def _trial_text(found: SearchStatus, trial: Trial) -> str:
+    values = " ".join(f"{name}={as_text(value)}" for name, value in trial.values.items())
+    return f"trial {trial.number}, {found.metric} {_number(trial.value)}, {values}"
+
+
+def remarks(found: SearchStatus) -> list[Remark]:
+    """What its user should know beside the table."""
+    told = []
+    if found.halted:
+        told.append(
+            Remark(WARNING, "stopped", f"{found.halted}; correct that, then `rabaska search run`")
+        )
+    elif nameless := next((one for one in found.trials if one.names), None):
+        told.append(Remark(WARNING, f"trial {nameless.number}", nameless.why))
+    same = ignored(found.trials)
+    if same:
+        text = f"every trial has the same {found.metric}, to the last digit; the program may ignore"
+        told.append(Remark(WARNING, "warning", f"{text} {same}"))
+    if found.state in (SearchState.INTERRUPTED, SearchState.STOPPED):
+        left = found.total - sum(one.ended is not None for one in found.trials)
+        text = f"{counted(left, 'trial')} left; `rabaska search more 0 {found.name}` continues"
+        told.append(Remark(NOTE, "note", text))
+    return told
+
+
+def best_lines(found: SearchStatus, trial: Trial, arguments: str) -> list[str]:
+    command = f"rabaska run --trial {trial.number} --of {found.name}"
+    by_hand = f"rabaska run -- {arguments}" if arguments else ""
+    return [
+        _trial_text(found, trial),
+        f"run: {trial.run}",
+        f"again, at full length: {command}",
+        *([f"or: {by_hand}"] if by_hand else []),
+    ]
+
+
+def table(found: SearchStatus, *, sort: str = "", first: int | None = None) -> Table:
+    """The best first, or sorted as somebody wants."""
+    names = tuple(
+        dict.fromkeys((*found.space, *(key for one in found.trials for key in one.values)))
+    )
+    trials = _sorted(found, names, sort)[:first]
+    told = tuple(dict.fromkeys(key for one in found.trials for key in one.told))[:_TOLD]
+    metric = (found.metric,) if found.metric else told
+    headings = ("trial", *metric, *names, "state", "time", "why")
+    rows = tuple(_row(trial, names, () if found.metric else told) for trial in trials)
+    if found.metric:
+        rows = tuple(
+            (row[0], _number(one.value), *row[1:]) for row, one in zip(rows, trials, strict=True)
+        )
+    return Table(headings, rows, ("trial", *metric, *names, "time"))
+
+
+def _sorted(found: SearchStatus, names: Sequence[str], sort: str) -> Sequence[Trial]:
+    if not sort:
+        return found.ranked
+    if sort in ("number", "trial"):
+        return found.trials
+    if sort not in names:
+        raise WrongUse(
+            f"there is no column `{sort}`", hint=f"the columns are number, {', '.join(names)}"
+        )
+
+    def key(trial: Trial) -> tuple[bool, float, str]:
+        value = trial.values.get(sort)
+        if isinstance(value, int | float):
+            return False, float(value), ""
+        return value is None, 0.0, str(value)
+
+    return sorted(found.trials, key=key)
+
+
+def _row(trial: Trial, names: Sequence[str], told: Sequence[str]) -> tuple[str, ...]:
+    values = (as_text(trial.values[name]) if name in trial.values else "" for name in names)
+    spent = "" if trial.seconds is None else say_duration(timedelta(seconds=round(trial.seconds)))
+    why = trial.why if len(trial.why) <= _WHY else trial.why[: _WHY - 1] + "…"
+    last = (_number(trial.told.get(name)) for name in told)
+    return (str(trial.number), *last, *values, trial.state, spent, why)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def trial_json(trial: Trial) -> dict[str, Any]:
+    return {
+        "number": trial.number,
+        "run": trial.run,
+        "values": dict(trial.values),
+        "state": trial.state,
+        "value": trial.value,
+        "why": trial.why,
+        "seconds": trial.seconds,
+        "jobs": trial.jobs,
+        "reports": trial.reports,
+        "begun": trial.begun,
+        "ended": trial.ended,
+        "curve": [[at, None if math.isnan(value) else value] for at, value in trial.curve],
+    }
+
+
+def search_json(found: SearchStatus) -> dict[str, Any]:
+    return {
+        "search": found.name,
+        "cluster": found.cluster,
+        "path": found.path,
+        "state": found.state.value,
+        "metric": found.metric,
+        "goal": found.goal,
+        "method": found.method,
+        "stopping": found.stopping,
+        "total": found.total,
+        "best": trial_json(found.best) if found.best else None,
+        "workers": {"running": found.workers_running, "waiting": found.workers_waiting},
+        "halted": found.halted,
+        "remaining": found.remaining,
+        "trials": [trial_json(trial) for trial in found.ranked],
+    }
