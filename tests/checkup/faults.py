@@ -121,8 +121,8 @@ FAULTS = {
     ),
     "tracker": (
         "code.tracker",
-        Small(on="sdumont", top="import wandb\nwandb.init(project='x')",
-              requirements="torch==2.5.1\ntorchvision\nwandb\n", cluster='queue = "gdl"'),
+        Small(on="sdumont", top="import comet_ml\ncomet_ml.Experiment(project_name='x')",
+              requirements="torch==2.5.1\ntorchvision\ncomet_ml\n", cluster='queue = "gdl"'),
     ),
     # ---- data
     "empty-data": ("data.empty", Small(data='[data.more]\npath = "more"', files={"more/": ""})),

@@ -206,6 +206,7 @@ IN_PEACE = {
     "accounts": "def-prof_gpu",
     "queue": "up",
     "logs": "inside",
+    "compiled": '{"why": ""}',
     "program": "/usr/bin/python",
     "limits": "/scratch 1000 90000000 90000000 - 10 500000 500000 -",
 }
@@ -242,6 +243,7 @@ def test_a_cluster_that_says_nothing_strange_is_left_in_peace(tmp_path):
             "cluster.quota-files",
         ),
         ("store", "/scratch/ana", "cluster.store"),
+        ("compiled", '{"why": "no such library"}', "cluster.python-only"),
     ],
 )
 def test_each_answer_that_forebodes_ill_is_a_finding(question, answer, finding, tmp_path):

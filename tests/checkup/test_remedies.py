@@ -100,18 +100,40 @@ def test_a_file_that_is_left_out_is_sent_once_the_pattern_is_gone(tmp_path):
     assert examine(subject(folder, "narval")) == ()
 
 
+READS = """
+import os
+import numpy as np
+tokens = np.memmap(os.path.join("data", "plays", "train.bin"), dtype=np.uint16)
+np.save("made.bin", tokens)
+"""
+
+
+def test_data_that_is_ignored_is_a_dataset_once_it_is_named(tmp_path):
+    ignored = {"data/plays/train.bin": "x", "data/plays/made.bin": "x", "old/other.bin": "x"}
+    small = Small(top=READS, more='[code]\nexclude = ["*.bin"]', files=ignored)
+    folder = small.write(tmp_path)
+
+    told = [each for each in examine(subject(folder, "narval")) if each.id == "data.left-out"]
+
+    assert [each.where for each in told] == ["data/plays"]
+    assert "`rabaska init --force --data data/plays`" in told[0].fix
+    replace(small, data='[data.plays]\npath = "data/plays"').write(tmp_path)
+    assert "data.left-out" not in {each.id for each in examine(subject(folder, "narval"))}
+
+
 # Found only by asking a cluster: elsewhere in these tests, and in tests/real.
 ASKED = {
     "cluster.closed", "cluster.down", "cluster.files", "cluster.group", "cluster.leftover",
-    "cluster.logs", "cluster.purge", "cluster.quota", "cluster.refused", "cluster.room",
-    "cluster.ssh", "cluster.store", "data.absent", "data.closed", "data.download", "data.quota",
+    "cluster.logs", "cluster.purge", "cluster.python-only", "cluster.quota", "cluster.refused",
+    "cluster.room", "cluster.ssh", "cluster.store", "data.absent", "data.closed",
+    "data.download", "data.quota",
     "environment.files", "environment.module", "environment.program", "environment.room",
     "environment.secrets", "environment.wheelhouse",
 }  # fmt: skip
 # No line does it; see test_checkup.py and test_doctor.py.
 READ = {
     "code.unread-resume", "code.weights-only", "data.outside", "environment.processor",
-    "code.left-out", "data.many", "data.node",
+    "code.left-out", "data.many", "data.node", "data.left-out",
 }  # fmt: skip
 
 

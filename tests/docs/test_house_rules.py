@@ -9,6 +9,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 LARGEST = 500_000  # bytes
+VENDORED = REPOSITORY / "src/rabaska/pages/static/uplot"  # others wrote it
 # Where people live or work; those named here live in our examples only.
 OF_ONE_MACHINE = re.compile(
     rb"(?<![\w.}~*])/(?:root|(?:home|Users)/(?!(?:ada|ana|alice|me)\b)\w+|work)/[\w.]+"
@@ -58,7 +59,12 @@ def test_no_archive_is_unpacked_by_what_the_first_python_3_11_lacks():
 
 
 def test_nothing_is_marked_as_unfinished():
-    marked = [told(path) for path in files_of_the_project() if UNFINISHED.search(path.read_bytes())]
+    ours = [
+        path
+        for path in files_of_the_project()
+        if path.parent != VENDORED and path.suffix != ".png"  # which may hold any bytes
+    ]
+    marked = [told(path) for path in ours if UNFINISHED.search(path.read_bytes())]
 
     assert marked == []
 

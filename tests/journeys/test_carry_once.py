@@ -13,7 +13,7 @@ from rabaska.steps.connect import connect
 from rabaska.steps.plan_run import job_spec, plan_run
 from rabaska.steps.progress import SilentReporter
 
-ONCE = ("ready_dataset", "take_snapshot", "push", "prepare", "_read_resumption")
+ONCE = ("ready_dataset", "take_snapshot", "push", "prepare", "read_resumption")
 
 
 @pytest.fixture

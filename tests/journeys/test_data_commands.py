@@ -344,6 +344,19 @@ def test_the_storage_of_a_cluster_is_measured_and_nothing_is_left_there(made, tm
     assert list((tmp_path / "home" / "store").glob("measuring*")) == []
 
 
+def test_a_computer_on_which_the_compiled_part_does_not_load_is_told(
+    made, tmp_path, capfd, monkeypatch
+):
+    rabaska("advise", str(tmp_path / "source"), "--on", "here")
+    loaded = capfd.readouterr().out
+    monkeypatch.setenv("RABASKA_NATIVE", "0")
+    rabaska("advise", str(tmp_path / "source"), "--on", "here")
+
+    told = "the compiled part of rabaska does not load on here: it is switched off"
+    assert told in capfd.readouterr().out
+    assert "compiled part" not in loaded
+
+
 def test_advice_for_a_cluster_can_be_read_by_a_script(made, tmp_path, capfd):
     rabaska("advise", str(tmp_path / "source"), "--on", "here", "--json")
 

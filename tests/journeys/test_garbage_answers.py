@@ -73,7 +73,7 @@ def stands(tmp_path, *lines):
         "\n".join(each if isinstance(each, str) else json.dumps(each) for each in lines)
     )
     answer = asking._ask(there, [RECORD], Home(tmp_path))
-    (found,) = asking._standing([RECORD], answer, there, explained=True).values()
+    (found,) = asking.standing([RECORD], answer, there, explained=True).values()
     return list(render_status.one_run(run_view(found), colours=False))
 
 

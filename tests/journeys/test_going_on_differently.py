@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import rabaska
-from rabaska.errors import NoSuchRun, SettingsError, WrongUse
+from rabaska.errors import DatasetError, NoSuchRun, SettingsError, WrongUse
 
 TRAIN = """
 import argparse, json, os, sys, time
@@ -292,3 +292,32 @@ def test_resume_says_which_changes_it_does_not_take_up_and_what_does(someone, st
 
 def test_resume_of_an_unchanged_project_says_nothing_of_its_code(someone, stopped):
     assert "changed" not in someone.types("resume", stopped, both=True)
+
+
+def test_a_run_whose_code_is_on_neither_computer_is_not_submitted(stopped, someone):
+    (code,) = (someone.user.home / "store/code").glob("*.tar")
+    code.unlink()
+
+    with pytest.raises(WrongUse, match="the code of run tiny-0001 is neither on here") as refused:
+        rabaska.resume(stopped)
+
+    assert "--with-code new --from-checkpoint" in refused.value.hint
+    assert rabaska.status(stopped).jobs[-1].number == 1
+
+
+def test_a_run_whose_data_is_on_neither_computer_is_not_submitted(someone):
+    (someone.project / "images").mkdir()
+    (someone.project / "images" / "1.txt").write_text("1")
+    data = '[data.images]\npath = "images"\n'
+    (someone.project / "rabaska.toml").write_text(SETTINGS + data)
+    run = someone.types("run", "-q", "--no-doctor", draws=["0001"])
+    someone.types("wait", run, "-q")
+    (pack,) = (someone.user.home / "store/packs").glob("images-*")
+    (pack / "shard-00000.tar").unlink()
+
+    with pytest.raises(DatasetError, match="is neither on here nor on this computer") as refused:
+        rabaska.resume(run)
+
+    assert "`rabaska pack` makes it again" in refused.value.hint
+    rabaska.pack(someone.project)
+    assert rabaska.resume(run).run == run

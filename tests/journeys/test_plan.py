@@ -211,6 +211,53 @@ def test_a_site_says_how_long_its_jobs_usually_are(project):
     assert "jobs of 12 h start sooner than longer ones" in printed
 
 
+STARTS_OVER = """
+import argparse, os, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--out")
+args = parser.parse_args()
+model = torch.nn.Linear(2, 1)
+for epoch in range(10):
+    torch.save(model.state_dict(), os.path.join(args.out, "last.pt"))
+"""
+
+
+RESUMES = """
+import os, torch
+model, start = torch.nn.Linear(2, 1), 0
+last = os.environ.get("RABASKA_CHECKPOINT")
+if last:
+    state = torch.load(last)
+    model.load_state_dict(state["model"])
+    start = state["epoch"] + 1
+for epoch in range(start, 10):
+    state = {"model": model.state_dict(), "epoch": epoch}
+    torch.save(state, os.path.join(os.environ["RABASKA_CHECKPOINTS"], "last.pt"))
+"""
+
+
+def test_no_chain_is_planned_for_a_program_that_would_start_over(project):
+    profile(project, "site", LONG)
+    (project / "train.py").write_text(STARTS_OVER)
+    (project / "rabaska.toml").write_text(
+        'command = "python train.py --out {checkpoints}"\n[resources]\ngpus = 1\n'
+    )
+
+    printed = types(project, "plan", "--offline", "--on", "site", "--total", "60h").stdout
+
+    assert "jobs     1 of" in printed
+
+
+def test_a_program_that_resumes_by_itself_is_planned_as_a_chain(project):
+    profile(project, "site", LONG)
+    (project / "train.py").write_text(RESUMES)
+    (project / "rabaska.toml").write_text('command = "python train.py"\n[resources]\ngpus = 1\n')
+
+    printed = types(project, "plan", "--offline", "--on", "site", "--total", "60h").stdout
+
+    assert "jobs     3 of 24 h" in printed
+
+
 def test_the_choice_is_written_where_it_holds_and_nothing_else_changes(project):
     profile(project, "site", LONG)
     file = project / "rabaska.toml"

@@ -31,13 +31,14 @@ def test_only_the_folders_at_the_root_are_left_out_by_their_place(tmp_path):
         (folder / below / "it.py").touch()
         (folder / below / "it.bin").touch()
     (folder / "train.py").touch()
+    (folder / "results" / ".gitignore").touch()  # so that the program finds the folder
     (folder / "rabaska.toml").write_text(SETTINGS)
 
     taken = take_snapshot(load(folder), Home(tmp_path / "home"), SilentReporter())
 
     with tarfile.open(taken.path) as tar:
         inside = [f"mypkg/{each}/it.py" for each in sorted(apart)]
-        assert tar.getnames() == [*inside, "rabaska.toml", "train.py"]
+        assert tar.getnames() == [*inside, "rabaska.toml", "results/.gitignore", "train.py"]
 
 
 def test_no_copy_of_a_key_in_the_settings_travels(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -96,7 +97,8 @@ def test_crc32_is_that_of_zlib(compiled, piece, times, begin):
 )
 def test_digests_that_go_on_together_are_sha256(compiled, pieces, ended):
     if not compiled.can_digest():
-        assert " sha_ni " not in Path("/proc/cpuinfo").read_text().replace("\n", " ")
+        capabilities = Path("/proc/cpuinfo").read_text().replace("\n", " ")
+        assert platform.machine() != "x86_64" or " sha_ni " not in capabilities
         return
     lanes = ShardDigests(compiled.digest)
     rings = [cycle([bytearray(40 * 64) for _ in range(HELD + 1)]) for _ in range(3)]

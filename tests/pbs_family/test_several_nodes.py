@@ -68,7 +68,7 @@ def test_an_mpi_program_runs_on_two_nodes(passenger, python):
 def test_mpi_without_a_way_to_start_it_is_refused(passenger):
     project(passenger, MPI, "mpi")
 
-    refused = passenger.types("run", "--on", "lab", code=3)
+    refused = passenger.types("run", "--on", "lab", "--no-doctor", code=3)
 
     assert "cannot start an MPI program" in refused.errors
 

@@ -262,6 +262,8 @@ def test_every_process_on_every_node_is_asked_to_save_and_nothing_else_is(voyage
     run = voyager.run()
     ready = ["ready 0", "ready 1", "ready 2", "ready 3"]
     voyager.until(lambda told: all(word in told["tail"] for word in ready), run)
+    told = voyager.until(lambda told: sorted(told["vitals"]) == sorted(NODES), run)
+    assert all(node["processes"] > 0 for node in told["vitals"].values())
 
     voyager.types("cancel", run)
     voyager.until(lambda told: told["state"] == "cancelled", run)

@@ -67,6 +67,30 @@ include = ["keys.pem"]
 watch = false
 pattern = 'step (?P<step>\\d+)'
 
+[notify]
+mail = "ada@uni.example"
+when = ["ends", "fails"]
+stalled_after = "1h"
+idle_after = "20m"
+
+[search]
+metric = "val_accuracy"
+goal = "max"
+trials = 20
+at_once = 4
+method = "random"
+stopping = "asha"
+first_report = 1
+reduction = 3
+take = "last"
+seed = 0
+trials_per_gpu = 1
+keep_best = 20
+keep_others = "all"
+values_as = "options"
+file_option = "--config"
+space = { lr = [0.1, 0.01] }
+
 [cluster.beluga]
 account = "def-prof"
 queue = "gpu"

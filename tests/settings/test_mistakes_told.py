@@ -99,6 +99,10 @@ MISTAKES = {
         "[chain]\njobs = 2\ncommand = 'x'\n",
         "it belongs at the top of the file, before the first [table]",
     ),
+    "an address that is a secret": (
+        "command = 'x'\n[notify]\nwebhook = 'https://ntfy.sh/x'\n",
+        "unknown key `webhook` in rabaska.toml, line 3; it belongs in your own settings.toml",
+    ),
     "a key like no other": (
         "command = 'x'\n[code]\nzzz = 1\n",
         "line 3; the keys here are `exclude`, `include`",
@@ -451,7 +455,17 @@ def test_the_test_file_uses_every_key_there_is(whole):
     written = tomllib.loads(whole)
 
     assert set(written) == set(keys(Settings))
-    for table in ("environment", "resources", "chain", "checkpoints", "output", "code", "progress"):
+    for table in (
+        "environment",
+        "resources",
+        "chain",
+        "checkpoints",
+        "output",
+        "code",
+        "progress",
+        "notify",
+        "search",
+    ):
         assert set(written[table]) == set(keys(table_at(Settings, (table,))))
     assert set(written["data"]["digits"]) == set(keys(table_at(Settings, ("data", "digits"))))
     assert set(written["cluster"]["beluga"]) == set(keys(table_at(Settings, ("cluster", "x"))))

@@ -193,7 +193,7 @@ def test_jobs_that_wait_do_not_begin_when_the_run_is_finished(user):
     folder = json.loads(user.types("fetch", "--json").output)["folder"]
 
     assert sorted(os.listdir(os.path.join(folder, "run", "logs"))) == [
-        "job-001.log", "scheduler-1_1.out",
+        "job-001.log", "job-001.times", "scheduler-1_1.out",
     ]  # fmt: skip
 
 

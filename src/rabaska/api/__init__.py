@@ -11,6 +11,7 @@ rabaska.fetch(ended.name)
 from rabaska.api import data
 from rabaska.api.again import delete, forget, note, rerun, resume
 from rabaska.api.cluster import clean, clusters, storage
+from rabaska.api.pages import code, jupyter, tensorboard
 from rabaska.api.projects import doctor, init, pack, plan, preview, rehearse, run, shell, use
 from rabaska.api.runs import (
     cancel,
@@ -18,16 +19,21 @@ from rabaska.api.runs import (
     explain,
     fetch,
     logs,
+    report,
     show,
     status,
     statuses,
+    ui,
     wait,
+    watch,
 )
+from rabaska.api.searches import search
 
 __all__ = [
     "cancel",
     "clean",
     "clusters",
+    "code",
     "data",
     "delete",
     "doctor",
@@ -36,20 +42,26 @@ __all__ = [
     "fetch",
     "forget",
     "init",
+    "jupyter",
     "logs",
     "note",
     "pack",
     "plan",
     "preview",
     "rehearse",
+    "report",
     "rerun",
     "resume",
     "run",
+    "search",
     "shell",
     "show",
     "status",
     "statuses",
     "storage",
+    "tensorboard",
+    "ui",
     "use",
     "wait",
+    "watch",
 ]

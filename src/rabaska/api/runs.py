@@ -1,17 +1,21 @@
-"""Functions about a run: status, logs, wait, cancel, fetch, show, exec, explain."""
+"""Functions about a run: status, watch, logs, wait, cancel, fetch, report, ui, show, exec, …"""
 
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 
+from rabaska.domain.amounts import duration
 from rabaska.domain.runs import RunStatus
 from rabaska.journeys import cancel as _cancel
 from rabaska.journeys import exec as _exec
 from rabaska.journeys import explain as _explain
 from rabaska.journeys import fetch as _fetch
 from rabaska.journeys import logs as _logs
+from rabaska.journeys import report as _report
 from rabaska.journeys import show as _show
 from rabaska.journeys import wait as _wait
+from rabaska.journeys import watch as _watch
 from rabaska.journeys.explain import Explanation
 from rabaska.journeys.fetch import Fetched
 from rabaska.records.home import home
@@ -39,11 +43,32 @@ def wait(run: str = "", *, on: str = "") -> RunStatus:
     return _wait.wait(record_of(run, on), home())
 
 
+def watch(*runs: str, on: str = "") -> Iterator[RunStatus]:
+    """The status of these runs, or of all, each time that it was asked for, until all are over."""
+    if runs:
+        records = [record_of(run, on) for run in runs]
+    else:
+        records = [record for record in remembered(home().runs) if on in ("", record.cluster)]
+    for seen in _watch.follow(records, home()):
+        if seen.run is not None and not seen.trouble:
+            yield seen.run
+
+
 def logs(
-    run: str = "", *, follow: bool = False, job: int | None = None, on: str = ""
+    run: str = "",
+    *,
+    follow: bool = False,
+    job: int | None = None,
+    grep: str | None = None,
+    since: str | timedelta | None = None,
+    on: str = "",
 ) -> Iterator[bytes]:
-    """What the program printed, in pieces; with `follow`, until the run is over."""
-    return _logs.logs(record_of(run, on), home(), follow=follow, job=job)
+    """What the program printed, in pieces; with `follow`, until the run is over.
+
+    With `grep`, a regular expression, lines that match only; with `since`, what was printed then.
+    """
+    record, ago = record_of(run, on), duration(since) if isinstance(since, str) else since
+    return _logs.logs(record, home(), follow=follow, job=job, grep=grep, since=ago)
 
 
 def cancel(run: str = "", *, on: str = "") -> RunStatus:
@@ -52,11 +77,37 @@ def cancel(run: str = "", *, on: str = "") -> RunStatus:
 
 
 def fetch(
-    run: str = "", *, to: Folder | None = None, exclude: Sequence[str] = (), on: str = ""
+    run: str = "",
+    *,
+    to: Folder | None = None,
+    exclude: Sequence[str] = (),
+    sync: bool | None = None,
+    on: str = "",
 ) -> Fetched:
-    """Copy results to this computer; only what is new."""
+    """Copy results to this computer; only what is new.
+
+    With `sync`, W&B's offline logs are uploaded from here, now and after each fetch to come.
+    """
     target = Path(to) if to else None
-    return _fetch.fetch(record_of(run, on), home(), to=target, leave_out=exclude)
+    return _fetch.fetch(record_of(run, on), home(), to=target, leave_out=exclude, sync=sync)
+
+
+def report(*runs: str, to: Folder, markdown: bool = False, on: str = "") -> Path:
+    """Write a report on runs as an HTML file, or as Markdown; returns where it is."""
+    from rabaska.pages import report_file
+    from rabaska.views.report import run_report
+
+    records = list(dict.fromkeys(record_of(run, on) for run in runs or ("",)))
+    reports = [run_report(history) for history in _report.report(records, home())]
+    text = report_file.markdown(reports) if markdown else report_file.html(reports)
+    return _report.write_report(Path(to), text)
+
+
+def ui(*, port: int | None = None, browser: bool = True) -> None:
+    """Serve the pages of all runs to this computer, until Ctrl-C; the address is printed."""
+    from rabaska.pages.server import serve
+
+    serve(home(), port=port, browser=browser, ready=lambda served: print(served.address))  # noqa: T201
 
 
 def show(run: str = "", *, on: str = "") -> PlannedRun:

@@ -12,7 +12,13 @@ from rabaska.checkup.finding import Finding
 from rabaska.checkup.subject import Subject
 from rabaska.domain.projects import Project
 from rabaska.domain.started_script import started_script
+from rabaska.packing.code_files import LEFT_OUT
+from rabaska.scouting.script_writes import writes
 from rabaska.scouting.source import is_file
+
+_FOLDERS_NAMED = 3
+_MOST_LOOKED_AT = 50_000  # files
+_STATES = (".pt", ".pth", ".ckpt", ".safetensors")  # of earlier trainings, more often than data
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -23,6 +29,7 @@ def checks(subject: Subject) -> Iterator[Finding]:
         yield missing
         return
     yield from _left_out(subject.project, subject.sent)
+    yield from _unsent_data(subject)
     yield from _paths_of_data(subject)
 
 
@@ -49,6 +56,53 @@ def _left_out(project: Project, sent: Collection[str] | None) -> Iterator[Findin
                 serious=False,
                 likely=True,
             )
+
+
+def _unsent_data(subject: Subject) -> Iterator[Finding]:
+    """Files that the source names and that stay here, such as data that .gitignore names."""
+    if subject.sent is None:
+        return
+    written = {posixpath.basename(one.path) for source in subject.sources for one in writes(source)}
+    texts = [node.value for node in _nodes(subject, ast.Constant) if isinstance(node.value, str)]
+    named = {posixpath.basename(text) for text in texts if "." in text} - written
+    folders: dict[str, str] = {}
+    for name in _unsent_files(subject.project, subject.sent):
+        folder, base = posixpath.split(name)
+        if folder and base in named and posixpath.splitext(base)[1] not in _STATES:
+            folders.setdefault(folder, base)
+    for folder, base in list(folders.items())[:_FOLDERS_NAMED]:
+        yield Finding(
+            "data.left-out",
+            f"the program reads `{base}`, and {folder}/{base} is not sent",
+            folder,
+            ".gitignore or `exclude` names it, and it is in no dataset",
+            f"`rabaska init --force --data {folder}` makes it a dataset; a small file goes with "
+            f"the code if .gitignore ends with the line `!{folder}/{base}`",
+            serious=False,
+            likely=True,
+        )
+
+
+def _unsent_files(project: Project, sent: Collection[str]) -> Iterator[str]:
+    """Of the project's own folders, but datasets, results and what it writes; the first of many."""
+    apart = {path.resolve() for dataset in project.datasets for path in dataset.paths}
+    apart |= {(project.folder / name).resolve() for name in (*project.keep, "results")}
+    seen = 0
+    for folder, folders, names in os.walk(project.folder):
+        here = Path(folder)
+        folders[:] = [
+            name for name in folders
+            if not name.startswith(".") and name not in LEFT_OUT
+            and (here / name).resolve() not in apart
+            and not (here / name / "pyvenv.cfg").exists()
+        ]  # fmt: skip
+        for name in names:
+            seen += 1
+            relative = (here / name).relative_to(project.folder).as_posix()
+            if relative not in sent:
+                yield relative
+        if seen > _MOST_LOOKED_AT:
+            return
 
 
 def _paths_of_data(subject: Subject) -> Iterator[Finding]:

@@ -140,8 +140,11 @@ def _has_public_weights(call: ast.Call) -> bool:
 def _trackers(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Finding]:
     for call in source.calls():
         variable = _ONLINE.get(called(call))
-        offline = text(argument(call, "mode")) in ("offline", "disabled")
-        if variable and variable not in subject.variables and not offline:
+        mode = text(argument(call, "mode"))
+        # W&B runs offline there, unless the program itself says otherwise.
+        is_ours = variable == "WANDB_MODE" and mode != "online"
+        told = variable in subject.variables or mode in ("offline", "disabled")
+        if variable and not is_ours and not told:
             if nesting.is_optional(call):
                 continue
             yield Finding(
@@ -149,7 +152,15 @@ def _trackers(source: Source, nesting: Nesting, subject: Subject) -> Iterator[Fi
                 f"{called(call).partition('.')[0]} contacts its server",
                 str(source.place(call, called(call))),
                 _WHY.format(subject.cluster.name),
-                f'set `{variable} = "offline"` under [environment.variables], and sync later',
+                _offline(variable),
                 serious=False,
                 likely=True,
             )
+
+
+def _offline(variable: str) -> str:
+    if variable == "WANDB_MODE":
+        return (
+            'leave `mode="online"` out: it runs offline there, and `rabaska fetch --sync` uploads'
+        )
+    return f'set `{variable} = "offline"` under [environment.variables], and sync later'

@@ -93,6 +93,7 @@ def checks(subject: Subject, answers: SiteAnswers) -> Iterator[Finding]:
     yield from _limits(subject, answers.to("limits"))
     yield from _group(subject, answers.to("group").split())
     yield from _leftover(subject, answers.to("leftover"))
+    yield from check_software.python_only(subject, answers.to("compiled"))
     yield from _purge(subject, answers.to("purge"))
     yield from _quota(subject, answers.to("quota-report"))
 

@@ -22,7 +22,11 @@ _SOME = 5  # versions that are worth naming
 
 
 def questions(subject: Subject) -> dict[str, str]:
-    commands, recipe = {"program": program_question(subject)}, subject.project.environment
+    store, recipe = expanding(subject.cluster.store or "~/rabaska"), subject.project.environment
+    commands = {
+        "program": program_question(subject),
+        "compiled": f'python3 "$(ls -t {store}/node/*.pyz | head -n 1)" compiled 2>/dev/null',
+    }
     if recipe.kind == "virtualenv" and subject.cluster.wheelhouse:
         places = " ".join(expanding(place) for place in subject.cluster.wheelhouse)
         names = "|".join(_in_wheels(requirement.name) for requirement in read(recipe.requirements))
@@ -132,5 +136,23 @@ def many_files(subject: Subject, output: str) -> Iterator[Finding]:
             "pack it into one file, as `conda-pack` and `venv-pack` do, and write "
             f"{own_line(subject, 'environment', 'kind', 'packed')} with its `path`: it is unpacked "
             "on the node's own disk",
+            serious=False,
+        )
+
+
+def python_only(subject: Subject, answer: str) -> Iterator[Finding]:
+    """Before the first run our program is not there, and gives no answer."""
+    try:
+        why = untrusted.read(answer, {"why": str})["why"] if answer else ""
+    except untrusted.Unexpected:
+        return
+    if why:
+        yield Finding(
+            "cluster.python-only",
+            f"the compiled part of rabaska does not load on {subject.cluster.name}",
+            f"--on {subject.cluster.name}",
+            f"{why}; Python does its work, to the same result: packs are read and unpacked slower",
+            "nothing has to be changed; a store on a file system that may hold programs (mounted "
+            "without `noexec`) helps where that is the cause",
             serious=False,
         )

@@ -1,6 +1,7 @@
 """Commands that advise: doctor, explain, plan."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def explain(what: tuple[str, ...], *, bundle: Path | None, on: str, as_json: boo
     written = journey.support_bundle(explanation, bundle, home(), record) if bundle else ()
     view = explanations_view(explanation)
     if as_json:
-        terminal.json({"explanation": explanation, "bundle": written, "view": view})
+        told = replace(explanation, stands=None)
+        terminal.json({"explanation": told, "bundle": written, "view": view})
         return
     render_advice.explanation(view, bundled=bool(written))
     if written:

@@ -210,6 +210,9 @@ def _sentences(advice: Advice, on: str, *, there: bool) -> Iterator[str]:
     if advice.tiers:
         yield from _measured_there(advice)
         yield f"on {on} it would be read from {advice.tier}: {advice.why}"
+    if advice.python_only:
+        missing = f"the compiled part of rabaska does not load on {on}: {advice.python_only}"
+        yield f"{missing}; Python does its work, slower"
     if advice.pack:
         yield f'pack it, and use `as = "{advice.mode}"`'
     else:

@@ -1,6 +1,7 @@
 """Arguments and options that several commands share."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from rabaska.domain.amounts import duration
 from rabaska.domain.runs import Checks, Labels
 from rabaska.records.home import home
 from rabaska.records.run_index import remembered
@@ -148,3 +150,11 @@ def json_option(command: Command) -> Command:
 
 def quiet_option(command: Command) -> Command:
     return click.option("-q", "--quiet", is_flag=True, help="Do not print progress.")(command)
+
+
+def ago(_ctx: click.Context, _param: click.Parameter, typed: str | None) -> timedelta | None:
+    """`10min`, `2h` or `1d`, for `callback`."""
+    try:
+        return None if typed is None else duration(typed)
+    except ValueError as problem:
+        raise click.BadParameter(str(problem)) from problem

@@ -23,7 +23,6 @@ from rabaska.domain.runs import Checks, Draw, Labels
 from rabaska.errors import DatasetError, WrongUse
 from rabaska.journeys import pack as pack_journey
 from rabaska.journeys import run as run_journey
-from rabaska.journeys import wait as wait_journey
 from rabaska.records.attempts import attempt
 from rabaska.records.home import home
 from rabaska.records.run_index import find
@@ -130,6 +129,14 @@ def _made_of(paths: list[Path], name: str | None) -> Dataset:
     metavar="OPTION",
     help="An option for the scheduler as it is, such as --native=--exclusive; repeatable.",
 )
+@click.option(
+    "--each",
+    multiple=True,
+    metavar="OPTION=VALUES",
+    help="Run once for each value: --each lr=0.1,0.01 --each seed=1..5; repeatable.",
+)
+@click.option("--trial", type=click.IntRange(1), metavar="N", help="With the values of a trial.")
+@click.option("--of", default="", metavar="SEARCH", help="The search of --trial.")
 @label_options
 @quiet_option
 @json_option
@@ -149,6 +156,9 @@ def run(
     checks: Checks,
     labels: Labels,
     requests: TypedChanges,
+    each: tuple[str, ...],
+    trial: int | None,
+    of: str,
     **chain: int | None,
 ) -> int:
     """Send the project to a cluster and start it; words after -- go to the program.
@@ -156,12 +166,26 @@ def run(
     Packs the data that changed, takes a snapshot of the code, submits the jobs, prints the run's
     name and returns at once.
     """
+    if each:
+        from rabaska.cli.search import run_each
+
+        run_each(
+            project_for(on, requests, extra, native=native, **chain), on, each,
+            dry_run=dry_run, wait=wait, quiet=quiet, as_json=as_json, checks=checks, draw=draw,
+        )  # fmt: skip
+        return 0
+    if trial is not None:
+        from rabaska.cli.search import arguments_of_trial
+
+        extra = (*arguments_of_trial(trial, of), *extra)
     if dry_run:
         project = project_for(on, requests, extra, native=native, **chain)
         with terminal.steps(quiet=quiet) as reporter:
             planned = run_journey.preview(project, on, home(), reporter, checks=checks)
         terminal.json(planned) if as_json else terminal.planned_run(planned)
         return 0
+    from rabaska.cli.tell import wait_for
+
     tried = attempt(home(), project_folder())
     with tried, terminal.steps(quiet=quiet or as_json) as reporter:
         submitted = run_journey.run(
@@ -176,13 +200,7 @@ def run(
     if not wait:
         terminal.json(submitted) if as_json else terminal.data(submitted.run)
         return 0
-    following = terminal.Following()
-    try:
-        ended = wait_journey.wait(
-            find(home().runs, submitted.run), home(), None if as_json or quiet else following
-        )
-    finally:
-        following.stop()
+    ended = wait_for(find(home().runs, submitted.run), shown=not (as_json or quiet))
     terminal.json(run_json(ended)) if as_json else terminal.run_status(ended)
     return ended.verdict
 

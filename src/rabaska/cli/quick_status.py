@@ -32,6 +32,7 @@ from rabaska.records.run_index import remembered
 
 if TYPE_CHECKING:
     from rabaska.domain.runs import RunStatus
+    from rabaska.records.run_index import RunRecord
 
 _NAMED = 5  # runs in one line
 
@@ -78,6 +79,7 @@ def status(
     from rabaska.cli import terminal
     from rabaska.cli.render_status import run_json
 
+    known = runs
     if everything and choice:
         runs = choice(runs)
     if as_json:
@@ -87,7 +89,16 @@ def status(
         _table(runs)
     else:
         terminal.run_status(runs[0])
+    _tell(records, known)
     return 0
+
+
+def _tell(records: "list[RunRecord]", runs: "list[RunStatus]") -> None:
+    """Who wants to be told is told at last; one look at the disk where nobody does."""
+    if (home().folder / "settings.toml").exists():
+        from rabaska.cli.tell import tell_all
+
+        tell_all(records, runs)
 
 
 def _table(runs: "list[RunStatus]") -> None:

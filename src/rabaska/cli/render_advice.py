@@ -16,6 +16,7 @@ from rabaska.views.advice import (
     PlansView,
     PlanView,
     findings_summary,
+    pace_lines,
 )
 from rabaska.views.clusters import TIER_HEADINGS
 from rabaska.views.storage import ITEM_HEADINGS, KEPT_HEADINGS, CleanView, StorageView
@@ -31,9 +32,11 @@ def explanation(view: ExplanationsView, *, bundled: bool = False) -> None:
         terminal.data(view.run)
     if view.known:
         terminal.data("\n\n".join(map(_explanation, view.known)))
-        return
-    if view.status:
+    elif view.status:
         terminal.data(view.status)
+    for line in pace_lines(view):
+        terminal.data(line if not line or line.startswith("slow: ") else _wrapped(line))
+    if view.known or view.status:
         return
     terminal.data("\n".join(view.text))
     terminal.data(f"\n{NO_EXPLANATION}")

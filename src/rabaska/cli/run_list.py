@@ -12,6 +12,7 @@ from rabaska.domain.amounts import say_size
 from rabaska.errors import WrongUse
 from rabaska.records import run_index as records
 from rabaska.records.home import home
+from rabaska.records.series_files import remove_copy
 from rabaska.views.runs import labels_text
 from rabaska.views.words import counted
 
@@ -101,6 +102,7 @@ def forget(run: str, on: str, *, secrets: bool) -> None:
 
         delete_secrets(record, home())
     records.forget(home().runs, record)
+    remove_copy(home(), record)
     # Interrupted before its job was known, it may have no folder.
     folder = "its folder stays" if record.job_id else "its folder, if there is one, stays"
     terminal.note(f"removed {record.name} from the list; {folder}: {record.path}")

@@ -1,6 +1,7 @@
 """Commands about a run: status, logs, wait, cancel, fetch, show, shell, exec."""
 
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ from rabaska.cli import terminal
 from rabaska.cli.find_run import chosen_run
 from rabaska.cli.options import (
     Renamed,
+    ago,
     complete_cluster,
     found_on_option,
     json_option,
@@ -88,8 +90,24 @@ def status(
     metavar="N",
     help="Only the log of this job.",
 )
+@click.option("--grep", metavar="PATTERN", help="Only lines that match this regular expression.")
+@click.option(
+    "--since",
+    callback=ago,
+    metavar="TIME",
+    help="Only what was printed in the last 10min, 2h or 1d.",
+)
 @json_option
-def logs(run: str, *, on: str, follow: bool, job: int | None, as_json: bool) -> None:
+def logs(
+    run: str,
+    *,
+    on: str,
+    follow: bool,
+    job: int | None,
+    grep: str | None,
+    since: timedelta | None,
+    as_json: bool,
+) -> None:
     """Print the program's output, job after job.
 
     On a terminal, control characters other than colours and carriage returns are removed; a file
@@ -98,7 +116,7 @@ def logs(run: str, *, on: str, follow: bool, job: int | None, as_json: bool) -> 
     from rabaska.journeys import logs as logs_journey
 
     record = chosen_run(run, on)
-    chunks = logs_journey.logs(record, home(), follow=follow, job=job)
+    chunks = logs_journey.logs(record, home(), follow=follow, job=job, grep=grep, since=since)
     if as_json:
         terminal.json({"log": b"".join(chunks).decode(errors="replace")})
         return
@@ -113,16 +131,13 @@ def logs(run: str, *, on: str, follow: bool, job: int | None, as_json: bool) -> 
 @quiet_option
 @json_option
 def wait(run: str, *, on: str, quiet: bool, as_json: bool) -> int:
-    """Wait until a run ends; the exit code is the program's."""
-    from rabaska.journeys import wait as wait_journey
+    """Wait until a run ends; the exit code is the program's.
 
-    following = terminal.Following()
-    try:
-        ended = wait_journey.wait(
-            chosen_run(run, on), home(), None if as_json or quiet else following
-        )
-    finally:
-        following.stop()
+    The terminal's bell rings at the end.
+    """
+    from rabaska.cli.tell import wait_for
+
+    ended = wait_for(chosen_run(run, on), shown=not (as_json or quiet))
     if as_json:
         terminal.json(run_json(ended))
     elif not quiet:
@@ -156,17 +171,29 @@ def cancel(run: str, *, on: str, as_json: bool) -> None:
 @click.option(
     "--exclude", multiple=True, metavar="PATTERN", help="Do not copy these files; repeatable."
 )
+@click.option(
+    "--sync/--no-sync",
+    default=None,
+    help="Upload W&B's offline logs from here, now and after each fetch; or never.",
+)
 @quiet_option
 @json_option
 def fetch(
-    run: str, *, on: str, to: Path | None, exclude: tuple[str, ...], quiet: bool, as_json: bool
+    run: str,
+    *,
+    on: str,
+    to: Path | None,
+    exclude: tuple[str, ...],
+    sync: bool | None,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Copy results to this computer, also during the run; only what is new is copied."""
     from rabaska.journeys import fetch as fetch_journey
 
     with terminal.steps(quiet=quiet or as_json) as reporter:
         fetched = fetch_journey.fetch(
-            chosen_run(run, on), home(), to=to, leave_out=exclude, reporter=reporter
+            chosen_run(run, on), home(), to=to, leave_out=exclude, reporter=reporter, sync=sync
         )
     if as_json:
         terminal.json(fetched)

@@ -38,7 +38,12 @@ def console(*, errors: bool = False) -> "Console":
 
 def data(text: str) -> None:
     """What somebody asked for: a program that reads it gets it as it is."""
-    print(harmless(text) if sys.stdout.isatty() else text)
+    print(harmless(text) if sys.stdout.isatty() else text, flush=True)
+
+
+def flush() -> None:
+    """For whoever reads along while the command goes on."""
+    sys.stdout.flush()
 
 
 def log(chunks: Iterable[bytes]) -> None:
@@ -54,11 +59,22 @@ def raw(chunk: bytes) -> None:
 
 
 def json(value: Any) -> None:
-    print(json_format.dumps(plain(value), indent=2))
+    print(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    return json_format.dumps(plain(value), indent=2)
 
 
 def note(text: str) -> None:
     print(harmless(text), file=sys.stderr)
+
+
+def bell() -> None:
+    """Ring, where somebody may hear it."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\a")
+        sys.stderr.flush()
 
 
 def error(problem: RabaskaError) -> None:

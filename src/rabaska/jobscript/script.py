@@ -15,11 +15,13 @@ class Agent:
 
     python: str
     program: str  # the zipapp
-    run: str  # the run folder
+    run: str  # the run folder, or that of a search
+    verb: tuple[str, ...] = ("run",)
+    extra: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
-        return f"{shlex.quote(self.python)} {shlex.quote(self.program)} run {shlex.quote(self.run)}"
+        return shlex.join((self.python, self.program, *self.verb, self.run, *self.extra))
 
 
 def render(

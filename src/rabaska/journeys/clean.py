@@ -12,7 +12,8 @@ from rabaska.steps.connect import ConnectedCluster, connect
 from rabaska.steps.store_contents import store_contents
 
 _MARK = "== run "
-# The plan and every script of each run that has not finished, below a line with its name.
+# The plan and every script of each run that has not finished, below a line with its name. A search
+# may always get more trials.
 _UNFINISHED = """
 [ -e {store}/runs ] || [ -L {store}/runs ] || exit 0
 cd {store}/runs || exit 1
@@ -21,8 +22,14 @@ for run in *; do
   [ -d "$run" ] || continue
   [ -e "$run/DONE" ] && continue
   printf '\\n{mark}%s\\n' "$run"
-  cat "$run/run.json" "$run"/job*.sh 2>/dev/null
+  if cat "$run/run.json" 2>/dev/null; then cat "$run"/job*.sh 2>/dev/null; fi
 done
+for study in ../searches/*/study.json; do
+  [ -e "$study" ] || continue
+  printf '\\n{mark}%s\\n' "$study"
+  cat "$study" "${{study%/*}}"/*.sh 2>/dev/null
+done
+exit 0
 """
 # What a clean that was killed set aside goes back, for a run may need it by now. What it began to
 # delete is incomplete, and named so.

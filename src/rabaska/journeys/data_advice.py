@@ -91,6 +91,7 @@ def _for_cluster(advice: Advice, cluster: ConnectedCluster) -> Advice:
         tiers=tiers,
         tier=placed.read,
         why=placed.why,
+        python_only=query(cluster, {"why": str}, "compiled")["why"],
     )
 
 

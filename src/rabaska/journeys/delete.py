@@ -11,6 +11,7 @@ from rabaska.node.login.send_results import GONE
 from rabaska.records import run_index
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
+from rabaska.records.series_files import remove_copy
 from rabaska.remote.fetch_record import FetchRecord, read_record
 from rabaska.remote.place import quoted, surely
 from rabaska.steps.connect import ConnectedCluster, connect_for
@@ -65,6 +66,7 @@ def delete(
         if one.is_there:
             delete_folder(one.record, connect_for(one.record, home), since=one.submission)
         run_index.forget(home.runs, one.record)
+        remove_copy(home, one.record)
         deleted.append(one.record.name)
     return Deletion(doomed, tuple(deleted), tuple(fetched))
 
@@ -144,7 +146,8 @@ def _not_fetched(record: RunRecord, cluster: ConnectedCluster) -> dict[str, int]
             if not results.has(f"{part}/{path}", size, time):
                 missing[f"{part}/{path}"] = size
     for path, size, time in _listed(record, cluster, f"{run}/logs"):
-        if path.startswith("job-") and not records.has(f"logs/{path}", size, time):
+        printed = path.startswith("job-") and path.endswith(".log")
+        if printed and not records.has(f"logs/{path}", size, time):
             missing[f"logs/{path}"] = size
     return missing
 

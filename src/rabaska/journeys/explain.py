@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rabaska.domain.bottlenecks import bottlenecks
+from rabaska.domain.run_measures import Bottleneck, measures
 from rabaska.domain.runs import RunState, RunStatus
 from rabaska.errors import NoSpace, WrongUse
 from rabaska.knowledge.failures import KnownFailure, explain, nearest
@@ -50,6 +52,12 @@ class Explanation:
     cluster: str = ""
     state: str = ""
     standing: str = ""  # how the run stands, in a sentence, where that says enough
+    stands: RunStatus | None = None  # of a run
+
+    @property
+    def slow(self) -> tuple[Bottleneck, ...]:
+        """What a run loses time with, the most costly first."""
+        return bottlenecks(measures(self.stands)) if self.stands else ()
 
 
 def explain_text(text: str, *, stage: str | None = None, scheduler: str = "") -> Explanation:
@@ -98,6 +106,7 @@ def explain_run(record: RunRecord, home: Home) -> Explanation:
         cluster=record.cluster,
         state=stands.state.value,
         standing=standing,
+        stands=stands,
     )
 
 
@@ -123,7 +132,10 @@ def in_words(stands: RunStatus) -> str:
     said = _IN_WORDS.get(stands.state, "")
     told_already = stands.reason.lower() in said.lower()
     reason = "" if told_already else f"{stands.reason[:1].upper()}{stands.reason[1:]}."
-    return "\n".join(part for part in (said, reason, stands.hint and f"fix: {stands.hint}") if part)
+    fix = stands.hint and f"fix: {stands.hint}"
+    nothing = [problem for problem in stands.problems if problem.startswith("finished without")]
+    noted = [f"warning: {problem}" for problem in nothing]
+    return "\n".join(part for part in (said, reason, *noted, fix) if part)
 
 
 def _is_unforeseen(stands: RunStatus) -> bool:

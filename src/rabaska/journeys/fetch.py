@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rabaska.domain import untrusted
@@ -20,6 +20,7 @@ from rabaska.steps.nothing_written import why_nothing
 from rabaska.steps.progress import Reporter, SilentReporter, progress_of
 from rabaska.steps.query_status import status
 from rabaska.steps.run_identity import in_folder, refuse_other
+from rabaska.steps.sync_trackers import SyncResult, sync_wandb
 
 
 def refuse_others(folder: Path, record: RunRecord, *, is_default: bool) -> None:
@@ -93,6 +94,7 @@ class Fetched:
     unfinished: tuple[str, ...] = ()  # still being written, so they are left for the next fetch
     not_kept: tuple[str, ...] = ()  # what the run itself could not keep, and is gone
     aside: tuple[str, ...] = ()  # as what is kept that was here, and newer there
+    synced: tuple[str, ...] = ()  # offline logs of W&B that were uploaded
 
 
 def fetch(
@@ -102,8 +104,12 @@ def fetch(
     to: Path | None = None,
     leave_out: Sequence[str] = (),
     reporter: Reporter | None = None,
+    sync: bool | None = None,
 ) -> Fetched:
-    """Copy output, checkpoints, logs and records into `<project>/results/<run>`."""
+    """Copy output, checkpoints, logs and records into `<project>/results/<run>`.
+
+    W&B's offline logs among them are uploaded if the user has said so once, with `sync`.
+    """
     cluster = connect_for(record, home)
     folder = to or results_folder(record)
     refuse_others(folder, record, is_default=to is None)
@@ -132,7 +138,22 @@ def fetch(
     if not fetched.written and not fetched.unread and not fetched.unfinished:
         reporter.warn(f"{why_nothing(status(record, home), folder)}; its logs and records came")
     _tell_of_what_did_not_come(fetched, reporter)
-    return fetched
+    synced = sync_wandb(record, home, folder, sync=sync)
+    _tell_of_sync(synced, record.name, reporter)
+    return replace(fetched, synced=synced.synced)
+
+
+def _tell_of_sync(synced: SyncResult, run: str, reporter: Reporter) -> None:
+    logs = f"{synced.logs} offline {'log' if synced.logs == 1 else 'logs'} of W&B"
+    if synced.synced:
+        reporter.step(f"synced to W&B: {_some(synced.synced)}")
+    if synced.problem:
+        reporter.warn(f"not all of {logs} could be synced: {synced.problem}")
+    if synced.unasked:
+        reporter.warn(
+            f"{logs} arrived; `rabaska fetch {run} --sync` uploads them with the login of this "
+            "computer, now and after each fetch; `--no-sync` does not, and asks no more"
+        )
 
 
 def _written(folder: Path) -> int:

@@ -17,12 +17,15 @@ from rabaska.errors import RabaskaError, Unreachable, WrongUse
 from rabaska.journeys.run import run
 from rabaska.journeys.wait import wait
 from rabaska.knowledge.gpu_facts import gpus
+from rabaska.node.record.plan import UNREAD
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord, find
 from rabaska.scouting import dataset_contents
+from rabaska.scouting.resume_support import Resumption
 from rabaska.settings.profile_files import names
 from rabaska.settings.project_file import FILE, check_command, load
 from rabaska.settings.write_choice import shown, write_choice
+from rabaska.steps.carry import read_resumption
 from rabaska.steps.connect import cluster_named, place_of, scheduler_of
 from rabaska.steps.earlier_runs import longest_stretch
 from rabaska.steps.measured_speed import EPOCH, STEP, Measured, measured, of_project, of_run
@@ -237,12 +240,19 @@ def _need(project: Project, options: PlanOptions, total: timedelta) -> Need:
         total=total,
         gpus=wanted,
         gpu=options.gpu or asked.gpu_model,
-        resumes=project.continues,
+        resumes=_resumes(project),
         spreads=project.launch != "program",
         cores=asked.cores or 0,
         memory=(asked.memory or 0) * asked.nodes,
         unfit=unfit_gpus(project.environment.requirements),
     )
+
+
+def _resumes(project: Project) -> bool:
+    """As its source shows; where that does not tell, or several jobs are asked for, as written."""
+    shown = Resumption(read_resumption(project))
+    unsure = shown.kind == UNREAD or project.chain.jobs > 1
+    return project.continues if unsure else shown.resumes
 
 
 def _gpus(project: Project, options: PlanOptions) -> int:

@@ -18,8 +18,8 @@ from rabaska.node.record.plan import Plan
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord, remember
 from rabaska.remote.place import quoted
-from rabaska.steps.carry import complete
 from rabaska.steps.carry_like import RerunOptions
+from rabaska.steps.carry_over import complete
 from rabaska.steps.changed_since import changed_since
 from rabaska.steps.connect import ConnectedCluster, connect_for
 from rabaska.steps.like_run import changed_plan, changed_spec, kept_though_changed, project_now

@@ -16,7 +16,7 @@ from rabaska.steps.pick_request import with_request
 from rabaska.steps.plan_run import PlannedRun, check_job, job_spec, plan_run
 from rabaska.steps.progress import Reporter, SilentReporter
 
-__all__ = ["Submitted", "preview", "run"]
+__all__ = ["Submitted", "carried_project", "preview", "run"]
 
 
 def run(
@@ -32,7 +32,7 @@ def run(
     """Start a run; names are made of what `draw` gives. WouldFail where a check says so."""
     reporter, checks = reporter or SilentReporter(), checks or Checks()
     with report_if_stopped("nothing was submitted, and no run was made", reporter):
-        carried = _carried(project, on, home, reporter, checks)
+        carried = carried_project(project, on, home, reporter, checks)
         if checks.wanted:
             from rabaska.steps.earlier_runs import tell_if_alone
 
@@ -48,7 +48,9 @@ def run(
     return submitted
 
 
-def _carried(project: Project, on: str, home: Home, reporter: Reporter, checks: Checks) -> Carried:
+def carried_project(
+    project: Project, on: str, home: Home, reporter: Reporter, checks: Checks
+) -> Carried:
     """The project checked, and all of it on its cluster."""
     check_filled(project)
     profile = cluster_named(on, home)

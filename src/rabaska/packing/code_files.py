@@ -36,6 +36,7 @@ LEFT_OUT = (
 )
 # Marks of a folder that can be made again: a virtual environment, a cache (bford.info/cachedir).
 _MARKERS = ("pyvenv.cfg", "CACHEDIR.TAG")
+_RESULTS = "/results/[!.]*"  # where `fetch` puts them
 
 Listed = Callable[[Path], Iterable[str] | None]
 
@@ -54,7 +55,8 @@ class CodeFile:
 def not_code(project: Project, *ours: Path) -> tuple[str, ...]:
     """Patterns of what is no code: datasets, which are sent as packs, results, and what is `ours`.
 
-    All but what the user excludes is meant at the project's root: `mypkg/results` is code.
+    All but what the user excludes is meant at the project's root: `mypkg/results` is code, and so
+    is a `.gitignore` in `results`, which is there so that a program finds the folder.
     """
     apart = [*ours, *(path for dataset in project.datasets for path in dataset.paths)]
     inside = [
@@ -62,8 +64,8 @@ def not_code(project: Project, *ours: Path) -> tuple[str, ...]:
         for path in apart
         if path.is_relative_to(project.folder)
     ]
-    at_root = [f"/{posixpath.normpath(path)}" for path in (*inside, "results", *project.keep)]
-    return (*project.exclude, *map(glob.escape, at_root))
+    at_root = [f"/{posixpath.normpath(path)}" for path in (*inside, *project.keep)]
+    return (*project.exclude, *map(glob.escape, at_root), _RESULTS)
 
 
 def code_names(

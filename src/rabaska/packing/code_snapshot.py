@@ -127,6 +127,15 @@ def changed_files(before: Path, after: Path) -> list[str]:
     ]
 
 
+def contents(archive: Path) -> dict[str, bytes]:
+    """The files of a snapshot; of a link, where it leads."""
+    with tarfile.open(archive) as tar:
+        return {
+            member.name: member.linkname.encode() if member.linkname else _bytes(tar, member)
+            for member in tar
+        }
+
+
 def _contents(archive: Path) -> dict[str, str]:
     with tarfile.open(archive) as tar:
         return {

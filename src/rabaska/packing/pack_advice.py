@@ -32,6 +32,7 @@ class Advice:
     tiers: tuple[TierSpeed, ...] = ()  # of the cluster that was asked about
     tier: str = ""  # where it would be read there
     why: str = ""
+    python_only: str = ""  # why the compiled part of rabaska does not load there
 
     @property
     def dataset(self) -> DatasetSize:

@@ -7,7 +7,11 @@ from pathlib import Path
 
 from rabaska.errors import SettingsError
 
-_ROOMS = ("runs", "store", "reports", "checked", "seen", "clusters")
+_ROOMS = (
+    "runs", "searches", "store", "reports", "checked", "seen", "clusters", "live", "notified",
+    "events", "ssh",
+)  # fmt: skip
+_FILES = ("settings.toml",)
 _OWN = "set RABASKA_HOME to a folder of your own"
 
 
@@ -20,6 +24,10 @@ class Home:
     @property
     def runs(self) -> Path:
         return self.folder / "runs"
+
+    @property
+    def searches(self) -> Path:
+        return self.folder / "searches"
 
     @property
     def store(self) -> Path:
@@ -39,6 +47,16 @@ class Home:
     def seen(self) -> Path:
         """What clusters showed of themselves, see `records.caches`."""
         return self.folder / "seen"
+
+    @property
+    def live(self) -> Path:
+        """The numbers of runs as they last arrived, see `records.series_files`."""
+        return self.folder / "live"
+
+    @property
+    def notified(self) -> Path:
+        """What somebody was told already, see `records.notified`."""
+        return self.folder / "notified"
 
     @property
     def profiles(self) -> Path:
@@ -76,7 +94,7 @@ def _close(folder: str) -> None:
     if not _is_open(folder):
         _refuse_writers(folder)  # root's
         return
-    alone = set(os.listdir(folder)) <= {*_ROOMS}  # noqa: PTH208
+    alone = set(os.listdir(folder)) <= {*_ROOMS, *_FILES}  # noqa: PTH208
     for path in rooms:
         _refuse_writers(path)
     for path in [folder] if alone else rooms:

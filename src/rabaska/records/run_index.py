@@ -71,7 +71,7 @@ def adopt(folder: Path, record: RunRecord) -> RunRecord:
                 return existing
         file = _file(folder, record.name)
         taken = _read(str(file)) is not None  # else it is damaged, and of no use to anybody
-        _write(_file(folder, f"{record.name}.{_digest(record)}") if taken else file, record)
+        _write(_file(folder, f"{record.name}.{digest(record)}") if taken else file, record)
         return record
 
 
@@ -182,15 +182,15 @@ def _file(folder: Path, name: str) -> Path:
 
 def _file_of(folder: Path, record: RunRecord) -> Path | None:
     """Where a run is remembered."""
-    for name in (record.name, f"{record.name}.{_digest(record)}"):
+    for name in (record.name, f"{record.name}.{digest(record)}"):
         existing = _read(str(_file(folder, name)))
         if existing is not None and existing.is_same(record):
             return _file(folder, name)
     return None
 
 
-def _digest(record: RunRecord) -> str:
-    """Tells a run from another one of its name."""
+def digest(record: RunRecord) -> str:
+    """What tells a run from another one of its name."""
     import zlib
 
     return record.id[:16] or f"{zlib.crc32(f'{record.cluster} {record.path}'.encode()):08x}"

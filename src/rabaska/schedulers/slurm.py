@@ -55,6 +55,7 @@ class Slurm:
         return Capabilities(
             shares=("cores", "memory"),
             array=True,
+            array_at_once=True,
             dependency=True,
             signal_before_limit=True,
             mail=True,
@@ -81,7 +82,7 @@ class Slurm:
             "--time": _time(spec.resources.walltime),
             **self._resources(spec.resources),
             "--constraint": _quoted("&".join(spec.features)),
-            "--array": f"1-{spec.jobs}%1" if spec.jobs > 1 else "",
+            "--array": f"1-{spec.jobs}%{spec.at_once}" if spec.jobs > 1 else "",
             "--signal": f"B:USR1@{_seconds(spec.warn_before)}" if spec.warn_before else "",
             "--mail-user": _quoted(spec.mail),
             "--mail-type": "BEGIN,END,FAIL" if spec.mail else "",

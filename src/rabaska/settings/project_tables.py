@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from rabaska.domain.projects import CHECKPOINT_PATTERNS
 from rabaska.settings.data_sources import Address, Place, Sha256
+from rabaska.settings.search_table import SearchTable
 from rabaska.settings.validation import (
     Command,
     Duration,
@@ -189,6 +190,22 @@ class ProgressTable(Table):
     made atomic. `RABASKA_WATCH=0` among its variables does the same for one cluster."""
 
 
+class NotifyTable(Table):
+    """When somebody is told of a run. `mail` is the scheduler's; a command on this computer and a
+    webhook are in a file of your own: see [the guide](../guides/watching.md#be-told)."""
+
+    mail: Line = ""
+    """The e-mail address to which the cluster writes when a job ends; that of `[cluster.NAME]`
+    wins."""
+    when: list[Literal["ends", "fails", "stalls", "idles"]] = ["ends", "fails", "stalls", "idles"]
+    """What is told: that a run finished, that it failed or was interrupted, that it reports no step
+    for long, that a GPU of it is idle."""
+    stalled_after: Duration = timedelta(minutes=30)
+    """How long a running program may report nothing; longer where it did so before."""
+    idle_after: Duration = timedelta(minutes=15)
+    """How long a GPU may be used less than 5 %."""
+
+
 class ClusterTable(Table):
     """What differs on one cluster. Keys in its `resources`, `chain`, `environment` and `data`
     tables win over those of the same name above."""
@@ -250,5 +267,9 @@ class Settings(Table):
     """Which code is sent."""
     progress: ProgressTable = ProgressTable()
     """How to read progress."""
+    notify: NotifyTable = NotifyTable()
+    """When somebody is told of a run."""
+    search: SearchTable | None = None
+    """What a search tries."""
     cluster: dict[str, ClusterTable] = {}
     """What differs on one cluster."""

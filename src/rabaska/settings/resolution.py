@@ -20,6 +20,7 @@ from rabaska.domain.projects import (
     EnvironmentRecipe,
     Project,
 )
+from rabaska.domain.search import Search
 from rabaska.domain.secrets import parted
 from rabaska.domain.uv_lock import UnusableList
 from rabaska.errors import SettingsError
@@ -34,6 +35,7 @@ from rabaska.settings.project_tables import (
     Settings,
     Table,
 )
+from rabaska.settings.search_table import SearchTable
 
 HERE = "here"
 CONDA_FILE = "environment.yml"
@@ -186,9 +188,14 @@ def project(resolved: Resolved, folder: File) -> Project:
         account=own.account,
         queue=own.queue,
         features=tuple(own.features),
-        mail=own.mail,
+        mail=own.mail or settings.notify.mail,
         native=tuple(own.native),
+        search=_search(settings.search) if settings.search else None,
     )
+
+
+def _search(table: SearchTable) -> Search:
+    return Search(**table.model_dump())
 
 
 def _chain(table: ChainTable) -> Chain:

@@ -16,6 +16,8 @@ from rabaska.node import environment_variables
 from rabaska.settings.document import Mistake, Path, nearest
 
 TableType = type[BaseModel]
+_OF_OWN_FILE = ("command", "webhook", "webhook_as", "webhook_token")  # keys of [notify]
+_OWN_FILE = "it belongs in your own settings.toml: rabaska.toml is sent with the code"
 
 
 def keys(table: TableType) -> list[str]:
@@ -114,7 +116,8 @@ def _unknown_key(model: type[BaseModel], path: Path) -> Mistake:
     table = table_at(model, around)
     names = keys(table) if table else []
     listed = "the keys here are " + ", ".join(f"`{name}`" for name in names)
-    advice = nearest(key, names) or home_of(model, around, key) or listed
+    own = _OWN_FILE if around == ("notify",) and key in _OF_OWN_FILE else ""
+    advice = own or nearest(key, names) or home_of(model, around, key) or listed
     return Mistake(path, f"unknown key `{key}`", advice)
 
 
@@ -253,11 +256,9 @@ def _progress(value: str) -> str:
 
 def _short_enough(value: str) -> str:
     """With such a variable, no program can be started."""
-    if len(value.encode()) > _LONGEST:
-        raise ValueError(
-            f"it has {len(value.encode()):,} bytes, and systems allow {_LONGEST:,}; "
-            "keep it in a file, and give the file's name"
-        )
+    if (size := len(value.encode())) > _LONGEST:
+        too_long = f"it has {size:,} bytes, and systems allow {_LONGEST:,}"
+        raise ValueError(f"{too_long}; keep it in a file, and give the file's name")
     return value
 
 

@@ -49,7 +49,7 @@ def adopt_all(on: str, home: Home, near: Path | None = None) -> Adopted:
 
 def adopt_one(name: str, on: str, home: Home, near: Path | None = None) -> RunRecord:
     """The run on the cluster that is called `name`, or whose name begins so; now remembered."""
-    listed, _ = _listed(on, home, near)
+    listed, _ = _listed(on, home, near, trials=True)
     matching = records.meant(listed, name)
     if len(matching) > 1:
         raise records.several(name, matching)
@@ -62,9 +62,11 @@ def adopt_one(name: str, on: str, home: Home, near: Path | None = None) -> RunRe
     return records.adopt(home.runs, matching[0])
 
 
-def _listed(on: str, home: Home, near: Path | None) -> tuple[list[RunRecord], tuple[str, ...]]:
+def _listed(
+    on: str, home: Home, near: Path | None, *, trials: bool = False
+) -> tuple[list[RunRecord], tuple[str, ...]]:
     cluster = connect(on, home)
-    said = cluster.ask("runs", cluster.store).output
+    said = cluster.ask("runs", cluster.store, *(["trials"] if trials else [])).output
     try:
         lines = untrusted.read_lines(said, {"path": str})
     except untrusted.Unexpected as problem:

@@ -14,13 +14,12 @@ from rabaska.domain.secrets import Secrets
 from rabaska.environments.recipes import Environment
 from rabaska.node import files
 from rabaska.node.data.pack_format import INDEX, load_manifest
-from rabaska.node.record.plan import Plan, StagedData
+from rabaska.node.record.plan import StagedData
 from rabaska.packing.code_files import not_code
-from rabaska.packing.code_snapshot import CodeSnapshot, is_as_named, snapshot
+from rabaska.packing.code_snapshot import CodeSnapshot, snapshot
 from rabaska.packing.dataset_sources import pack_origin
 from rabaska.packing.make_pack import Pack, PackOptions, Progress
 from rabaska.packing.pack_advice import compression_pays, shrinks_to
-from rabaska.packing.pack_cache import complete_manifest
 from rabaska.packing.shard_borders import Samples
 from rabaska.records.caches import cache_resumption, cached_resumption
 from rabaska.records.home import Home
@@ -181,7 +180,7 @@ def preview_carry(
     )
     setup = resolve(project.environment, cluster, nodes=project.resources.nodes).setup
     secrets = promised(project.environment)
-    resumes = _read_resumption(project)
+    resumes = read_resumption(project)
     git = revision(project.folder)
     return Carried(project, job, cluster, code.digest, packs, setup, secrets, resumes, git)
 
@@ -191,12 +190,13 @@ def _resumes(project: Project, code: str, home: Home) -> str:
     made_from = [code, *project.command, "", *project.resume]
     kind = cached_resumption(home.checked, project.folder, made_from)
     if not kind:
-        kind = _read_resumption(project)
+        kind = read_resumption(project)
         cache_resumption(home.checked, project.folder, made_from, kind)
     return kind
 
 
-def _read_resumption(project: Project) -> str:
+def read_resumption(project: Project) -> str:
+    """How the program resumes, as its source shows: one of the kinds in `node.record.plan`."""
     from rabaska.checkup.subject import resumption_of, started_by
     from rabaska.scouting import scripts
 
@@ -225,7 +225,7 @@ def push(
     All are asked after in one question: a project that did not change needs no more than that.
     What was sent `before`, in bytes, counts too.
     """
-    code = _code(snapshot.path, cluster)
+    code = code_parcel(snapshot.path, cluster)
     data = [parcel_of(pack.folder, cluster) for pack in packs if is_ours(pack, cluster)]
     moved = progress_of(f"sending to {cluster.name}", reporter)
     sent = cluster.place.deliver([code, *data], cluster, moved)
@@ -241,17 +241,8 @@ def is_ours(pack: Pack, cluster: ConnectedCluster) -> bool:
     return bool(pack.identity) and (cluster.cluster.is_here or not there)
 
 
-def complete(cluster: ConnectedCluster, plan: Plan, home: Home) -> None:
-    """Send what its site deleted of what a run needs, as far as this computer still has it."""
-    code = home.store / "code" / f"{plan.code}.tar"
-    data = [home.store / "packs" / dataset.pack for dataset in plan.datasets if dataset.pack]
-    parcels = [_code(code, cluster)] if is_as_named(code) else []
-    parcels += [parcel_of(pack, cluster) for pack in data if complete_manifest(pack)]
-    if parcels:
-        cluster.place.deliver(parcels, cluster)
-
-
-def _code(snapshot: Path, cluster: ConnectedCluster) -> Parcel:
+def code_parcel(snapshot: Path, cluster: ConnectedCluster) -> Parcel:
+    """A snapshot of the code on its way."""
     return Parcel(snapshot, f"{cluster.store}/code/{snapshot.name}")
 
 

@@ -21,14 +21,13 @@ from rabaska.remote.git_commit import Revision
 from rabaska.settings.project_file import check_command
 from rabaska.steps.carry import (
     Carried,
-    complete,
     is_ours,
     parcel_of,
     preview_carry,
     ready_dataset,
 )
 from rabaska.steps.carry_checked import carry_checked
-from rabaska.steps.carry_over import recover_inputs
+from rabaska.steps.carry_over import complete, recover_inputs
 from rabaska.steps.check_project import check_offline, check_there
 from rabaska.steps.connect import ConnectedCluster, connect
 from rabaska.steps.environment import collected, prepare, promised, resolve

@@ -5,9 +5,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from rabaska.domain import untrusted
 from rabaska.domain.amounts import say_size
 from rabaska.domain.untrusted import count
-from rabaska.errors import CommandFailed
+from rabaska.errors import CommandFailed, DatasetError, WrongUse
 from rabaska.node.record.plan import Plan, StagedData
 from rabaska.node.record.run_folder import INCOMPLETE
 from rabaska.packing.code_snapshot import is_as_named
@@ -16,6 +17,7 @@ from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.remote.fetch_record import NOTE
 from rabaska.remote.place import Parcel, SourceGone, quoted, surely
+from rabaska.steps.carry import code_parcel, parcel_of
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.progress import Reporter, progress_of
 from rabaska.steps.run_identity import guarded, refuse_other
@@ -29,6 +31,44 @@ newest=$(ls | grep -E '^[0-9]+$' | sort -n | tail -n 1); [ -n "$newest" ] || exi
 _COPY = """cp -a "$newest/." {new}/kept/000/ || exit 1
 [ ! -e ../patterns.json ] || cp -p ../patterns.json {new}/
 du -sk {new}/kept/000 | cut -f 1"""
+
+
+def complete(cluster: ConnectedCluster, plan: Plan, home: Home) -> None:
+    """Send what its site deleted of what a run needs, as far as this computer still has it."""
+    code = home.store / "code" / f"{plan.code}.tar"
+    data = [home.store / "packs" / dataset.pack for dataset in plan.datasets if dataset.pack]
+    parcels = [code_parcel(code, cluster)] if is_as_named(code) else []
+    parcels += [parcel_of(pack, cluster) for pack in data if complete_manifest(pack)]
+    if parcels:
+        cluster.place.deliver(parcels, cluster)
+    _refuse_missing(plan, cluster)
+
+
+def _refuse_missing(plan: Plan, cluster: ConnectedCluster) -> None:
+    """DatasetError or WrongUse before a job waits in the queue for what is on neither computer."""
+    packs = {dataset.pack: dataset.name for dataset in plan.datasets if dataset.pack}
+    answer = cluster.ask("stored", cluster.store, plan.code, *packs).output
+    try:
+        missing = untrusted.read(answer, {"missing": [str]})["missing"]
+    except untrusted.Unexpected as problem:
+        raise untrusted.unusable(cluster.name, problem) from problem
+    if plan.code in missing:
+        raise WrongUse(
+            f"the code of run {plan.run} is neither on {cluster.name} nor on this computer",
+            why="a site deletes what was not used for long",
+            hint=f"`rabaska rerun {plan.run} --with-code new --from-checkpoint` continues with the "
+            "code of today",
+        )
+    for pack, name in packs.items():
+        if pack in missing:
+            raise DatasetError(
+                f"{pack}, the data of run {plan.run}, is neither on {cluster.name} nor on this "
+                "computer",
+                why="a site deletes what was not used for long",
+                hint=f"`rabaska pack` makes it again from a folder of this computer, `rabaska data "
+                f"pack {name} --on {cluster.name} --again` from one that is there; then "
+                f"`rabaska resume {plan.run}`",
+            )
 
 
 def recover_inputs(plan: Plan, source: ConnectedCluster, home: Home, reporter: Reporter) -> None:

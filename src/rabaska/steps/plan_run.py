@@ -127,7 +127,7 @@ def plan_run(
         datasets=_datasets(carried),
         patterns=list(project.checkpoints.patterns),
         keep=list(project.keep),
-        variables={**variables, **project.environment.variables},
+        variables={**_offline(cluster.cluster), **variables, **project.environment.variables},
         secrets=[*secrets.names],
         walltime=spec.resources.walltime.total_seconds(),
         grace=spec.warn_before.total_seconds(),
@@ -163,6 +163,11 @@ def _datasets(carried: Carried) -> list[StagedData]:
         )
         for dataset, pack in zip(carried.project.datasets, carried.packs, strict=True)
     ]
+
+
+def _offline(cluster: Cluster) -> dict[str, str]:
+    """W&B would wait for its server; what it notes instead is synced after `fetch`."""
+    return {"WANDB_MODE": "offline"} if cluster.internet is False else {}
 
 
 def _tries(cluster: Cluster) -> str:

@@ -102,10 +102,12 @@ def prepare_there(
         reused=not ready["new"],
         new=ready["new"],
     )
+    look = f"`rabaska data pack {dataset.name} --on {cluster.name} --again` checks every file"
     did = "packed" if pack.new else "packed before"
     reporter.step(
         f"data {dataset.name}: {say_count(pack.files, 'file')}, {say_size(pack.bytes)}, {did} on "
         f"{cluster.name} as {pack.identity} ({say_count(pack.shards, 'shard')})"
+        f"{'' if pack.new else f'; {look}'}"
     )
     return pack
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rabaska.domain import untrusted
 from rabaska.domain.jobs import Capabilities, JobId, JobState, JobStatus
@@ -29,6 +29,19 @@ Queue = Mapping[str, JobStatus]
 _TAIL_LINES = 12
 
 
+class Listener(Protocol):
+    """Who wants the numbers of runs as well, and keeps what was heard."""
+
+    def have(self, record: RunRecord) -> dict[str, int] | None:
+        """The bytes of each file that are here; None where none are wanted."""
+
+    def take(self, record: RunRecord, new: Mapping[str, Any]) -> None:
+        """What these files hold more."""
+
+    def heard(self, cluster: str, reports: Mapping[str, Report], last: Report) -> None:
+        """All that the cluster told, apart from numbers."""
+
+
 def status(record: RunRecord, home: Home) -> "RunStatus":
     return statuses([record], home)[0]
 
@@ -40,22 +53,24 @@ def statuses(
     meanwhile: Callable[[], object] | None = None,
     again: str = "",
     explained: bool = True,
+    listener: Listener | None = None,
 ) -> "list[RunStatus]":
     """How each run stands, in the order asked; clusters are asked once each.
 
     What the caller has to do `meanwhile` is done while the first of them thinks. For `again`
-    see `Place.run`. A list that shows no explanations need not look for any.
+    see `Place.run`. A list that shows no explanations need not look for any. A `listener` gets
+    the numbers that are new.
     """
     found: dict[RunRecord, RunStatus] = {}
     for name in dict.fromkeys(record.cluster for record in records):
         wanted = [record for record in records if record.cluster == name]
         cluster = connect_for(wanted[0], home)
-        answer = _ask(cluster, wanted, home, meanwhile, again)
+        answer = _ask(cluster, wanted, home, meanwhile, again, listener)
         meanwhile, again = None, ""
         learned = _learn_jobs(wanted, answer, cluster, home)
         if learned and cluster.scheduler.capabilities.asked_by_id:
             answer = _ask(cluster, [learned.get(each, each) for each in wanted], home)
-        found.update(_standing(wanted, answer, cluster, explained=explained))
+        found.update(standing(wanted, answer, cluster, explained=explained))
     return [found[record] for record in records]
 
 
@@ -77,10 +92,12 @@ def _ask(
     home: Home,
     meanwhile: Callable[[], object] | None = None,
     again: str = "",
+    listener: Listener | None = None,
 ) -> "SchedulerAnswer":
     known = _usable(cached_reports(home.reports, cluster.name), records)
     script = cluster.quickly("status", json.dumps(_about_queue(cluster.scheduler)))
-    question = "".join(_about_run(record, known) for record in records).encode()
+    have = {record.path: listener.have(record) for record in records} if listener else {}
+    question = "".join(_about_run(record, known, have) for record in records).encode()
     with _at_once(meanwhile):
         outcome = surely(lambda: cluster.run(script, feed=question, again=again))
     try:
@@ -90,16 +107,37 @@ def _ask(
                 f"{cluster.name} did not report the status of its runs", why=outcome.complaint
             )
         untrusted.checked(last, LAST)
-        reports = _reports(untrusted.checked(lines, [LINE]), known, records)
+        new = _new_numbers(untrusted.checked(lines, [LINE]))
+        reports = _reports(lines, known, records)
     except untrusted.Unexpected as problem:
         raise untrusted.unusable(cluster.name, problem) from problem
     if any("run" in line and line.get("mark") for line in lines):
         before = cached_reports(home.reports, cluster.name)
         cache_reports(home.reports, cluster.name, {**before, **reports})
-    queue, complaint = _queue(last, cluster)
+    if listener:
+        for record in records:
+            listener.take(record, new.get(record.path, {}))
+        listener.heard(cluster.name, reports, last)
+    return scheduler_answer(reports, last, cluster)
+
+
+def scheduler_answer(
+    reports: Mapping[str, Report], last: Report, cluster: ConnectedCluster
+) -> "SchedulerAnswer":
+    """The reports of runs together with what the queue said, in the last line of an answer."""
     from rabaska.steps.read_status import SchedulerAnswer
 
+    queue, complaint = _queue(last, cluster)
     return SchedulerAnswer(reports, queue, complaint, last["now"], last.get("offset", 0))
+
+
+def _new_numbers(lines: Sequence[Report]) -> dict[str, Report]:
+    """Taken out of the lines: reports are kept, and numbers elsewhere."""
+    found: dict[str, Report] = {}
+    for line in lines:
+        if new := line.pop("new", None):
+            found[line["path"]] = new
+    return found
 
 
 def _about_queue(scheduler: Scheduler) -> dict[str, Any]:
@@ -112,9 +150,14 @@ def _about_queue(scheduler: Scheduler) -> dict[str, Any]:
     }
 
 
-def _about_run(record: RunRecord, known: Mapping[str, Report]) -> str:
+def _about_run(
+    record: RunRecord, known: Mapping[str, Report], have: Mapping[str, dict[str, int] | None]
+) -> str:
     mark = known.get(record.path, {}).get("mark")
-    return json.dumps({"path": record.path, "ids": record.job_id, "mark": mark}) + "\n"
+    question: Report = {"path": record.path, "ids": record.job_id, "mark": mark}
+    if have.get(record.path) is not None:
+        question["have"] = have[record.path]
+    return json.dumps(question) + "\n"
 
 
 def _usable(known: Mapping[str, Report], records: Sequence[RunRecord]) -> dict[str, Report]:
@@ -198,13 +241,14 @@ def _learn_jobs(
     return learned
 
 
-def _standing(
+def standing(
     records: Sequence[RunRecord],
     answer: "SchedulerAnswer",
     cluster: ConnectedCluster,
     *,
     explained: bool,
 ) -> "dict[RunRecord, RunStatus]":
+    """What an answer comes to, for each run."""
     from rabaska.steps.read_status import state_of
 
     return {

@@ -3,19 +3,32 @@
 import calendar
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
-from rabaska.domain.jobs import JobState, JobStatus, UsedResources
+from rabaska.domain.jobs import JobState, JobStatus, Rank, UsedResources
 from rabaska.domain.runs import Phase, Waiting
 from rabaska.node.record.phase_names import BUILDING
 from rabaska.records.caches import Report
 
 Queue = Mapping[str, JobStatus]
+Noun = TypeVar("Noun")
 
 _NOT_TOLD = "it did not say why"
 _WAITS = (JobState.QUEUED, JobState.HELD)
+
+
+def noun(kind: type[Noun], told: Mapping[str, Any] | None) -> Noun | None:
+    """What a node told, as far as this version knows the words."""
+    if not told:
+        return None
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: told[name] for name in known & told.keys()})
+
+
+def nouns(kind: type[Noun], told: Iterable[Mapping[str, Any]]) -> tuple[Noun, ...]:
+    return tuple(one for each in told if (one := noun(kind, each)))
 
 
 def waiting(report: Report, queue: Queue | None, offset: int) -> Waiting | None:
@@ -57,18 +70,36 @@ def starting(report: Report, queue: Queue | None, offset: int) -> Phase | None:
 
 
 def phase(told: Mapping[str, Any] | None) -> Phase | None:
-    known = {field.name for field in fields(Phase)}
-    return Phase(**{name: told[name] for name in known & told.keys()}) if told else None
+    return noun(Phase, told)
 
 
 def used(told: Report, queue: Queue | None) -> UsedResources | None:
     """As the job counted itself; else as its scheduler did."""
-    own = told.get("used")
-    if own:
-        known = {field.name for field in fields(UsedResources)}
-        return UsedResources(**{name: own[name] for name in known & own.keys()})
+    if own := noun(UsedResources, told.get("used")):
+        return own
     status = (queue or {}).get(told.get("id") or "")
     return status.used if status else None
+
+
+def vitals(report: Report) -> dict[str, dict[str, float]]:
+    """What the nodes of the last job did in its last minutes, as far as it is numbers."""
+    told = report.get("vitals")
+    nodes = told.items() if isinstance(told, dict) else ()
+    return {
+        str(node): {
+            str(name): float(value)
+            for name, value in means.items()
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+        }
+        for node, means in nodes
+        if isinstance(means, dict)
+    }
+
+
+def ranks(report: Report) -> tuple[Rank, ...]:
+    told = [each for each in report.get("ranks") or () if isinstance(each, dict)]
+    known = [each for each in told if isinstance(each.get("rank"), int)]
+    return nouns(Rank, known)
 
 
 def memory_asked(report: Report) -> int:

@@ -11,7 +11,7 @@ from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.run_identity import gone, guarded, refuse_other
 
 _NUMBER = (int, None)
-_PLAN = {
+PLAN = {
     "run": NAME,
     # Both become paths on this computer, from which files are sent.
     "code": re.compile("[0-9A-Za-z]*"),
@@ -49,9 +49,14 @@ def read_plan(record: RunRecord, cluster: ConnectedCluster) -> Plan:
     if outcome.exit_code != 0:
         raise CommandFailed(f"the plan of {record.name} cannot be read", why=outcome.complaint)
     try:
-        return from_json(untrusted.read(outcome.output, _PLAN))
+        return from_json(untrusted.read(outcome.output, PLAN))
     except (WrongFormat, ValueError, TypeError, KeyError, AttributeError) as problem:
         raise _damaged(record, problem) from None
+
+
+def read_script(record: RunRecord, cluster: ConnectedCluster) -> str:
+    """The job script as it was submitted first; "" where it is gone."""
+    return cluster.place.run(f"cat {quoted([record.path + '/job.sh'])}").output
 
 
 def _damaged(record: RunRecord, problem: Exception) -> CommandFailed:

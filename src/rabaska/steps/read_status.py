@@ -1,9 +1,9 @@
 """What the report of a run and its jobs in the queue come to: how the run stands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from rabaska.domain.jobs import JobId, JobState, JobStatus, together
 from rabaska.domain.run_state import (
@@ -17,6 +17,7 @@ from rabaska.domain.runs import (
     Checkpoint,
     Extension,
     Job,
+    MainCurve,
     RunForecast,
     RunState,
     RunStatus,
@@ -31,7 +32,6 @@ from rabaska.steps import read_phases
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.run_identity import IS_ANOTHERS, after_deletion
 
-Noun = TypeVar("Noun", Speed, RunForecast, Staged, Extension)
 Queue = Mapping[str, JobStatus]
 
 _SIGN_OF_LIFE = 60.0  # seconds; a job renews its lease six times in that
@@ -152,19 +152,24 @@ def _read_run(
         jobs_requested=report.get("jobs_requested") or 0,
         walltime=timedelta(seconds=report.get("walltime") or 0),
         jobs=tuple(_job(each, queue, now, stands.state) for each in report.get("jobs", [])),
-        data=tuple(one for each in report.get("data", ()) if (one := _noun(Staged, each))),
+        data=tuple(
+            one for each in report.get("data", ()) if (one := read_phases.noun(Staged, each))
+        ),
         restarts=read_phases.restarts(report, queue),
         checkpoint=Checkpoint(**found) if found else None,
         metrics=report.get("metrics", {}),
-        speed=_noun(Speed, report.get("speed")),
+        curve=read_phases.noun(MainCurve, report.get("curve")),
+        speed=read_phases.noun(Speed, report.get("speed")),
+        vitals=read_phases.vitals(report),
+        ranks=read_phases.ranks(report),
         not_watched=report.get("not_watched", ""),
         begins_again=report.get("begins_again", ""),
         moved=report.get("moved", ""),
         command=tuple(report.get("command", ())),
         left_running=report.get("left_running", 0),
         not_kept=tuple(report.get("not_kept", ())),
-        forecast=_noun(RunForecast, report.get("forecast")),
-        extended=_noun(Extension, report.get("extended")),
+        forecast=read_phases.noun(RunForecast, report.get("forecast")),
+        extended=read_phases.noun(Extension, report.get("extended")),
         tail=tail,
         about=report.get("about") or {},
         path=record.path,
@@ -192,14 +197,6 @@ def _with_meaning(told: RunStatus, stands: JudgedState, tail: str, *, explained:
             reason = f"it will never start ({stands.reason})" if waits.never else stands.reason
             return replace(told, reason=reason, explanations=((waits.meaning, waits.fix),))
     return told
-
-
-def _noun(kind: type[Noun], told: Report | None) -> Noun | None:
-    """What a node told, as far as this version knows the words."""
-    if not told:
-        return None
-    known = {field.name for field in fields(kind)}
-    return kind(**{name: told[name] for name in known & told.keys()})
 
 
 def _facts(report: Report, queue: Queue | None, now: float) -> Facts:
@@ -256,6 +253,7 @@ def _job(told: Report, queue: Queue | None, now: float, state: RunState) -> Job:
         id=told.get("id") or "",
         host=told.get("host") or "",
         pid=told.get("pid"),
+        submitted=told.get("submitted"),
         began=told.get("begun"),
         ended=told.get("ended"),
         how=_how(told, queue, now, state),

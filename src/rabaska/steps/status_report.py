@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rabaska.domain.untrusted import TIME, Unexpected, checked
+from rabaska.domain.untrusted import SIZE, TIME, Unexpected, checked
 from rabaska.records.caches import Report
 
 
@@ -118,12 +118,13 @@ _ASIDE: dict[str, Any] = {
         "jobs_there?": int,
         "grows_to?": int,
     },
+    "curve": {"name": str, "values": [(float, None)]},
     "extended": {"jobs": int, "why": str},
     "data": [{"name": str, "bytes": int, "where": str, "seconds": TIME, "arriving?": bool}],
 }
 _SAID = {"exit_code": int, "said": str, "complained": str, "asked?": [str]}
 
-LINE = {"path": str}
+LINE = {"path": str, "new?": {str: {"at": SIZE, "left": SIZE, "text?": str, "packed?": str}}}
 LAST = {"queue": _SAID, "history": (_SAID, None), "now": TIME, "offset?": int}
 
 

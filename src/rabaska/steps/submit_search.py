@@ -1,0 +1,175 @@
+"""A search on its cluster: its folder made, its workers submitted, its status asked for."""
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus
+from rabaska.domain.search import SearchState, SearchStatus, Trial
+from rabaska.errors import CommandFailed, NoSuchRun, SubmissionRefused, Unreachable
+from rabaska.node.login.create_run import TAKEN
+from rabaska.node.login.submit_job import REFUSED
+from rabaska.records.home import Home
+from rabaska.records.search_index import SearchRecord
+from rabaska.remote.place import quoted, surely
+from rabaska.remote.ssh_errors import refuse_full_disk
+from rabaska.steps.connect import ConnectedCluster, cluster_named, connect_for
+from rabaska.steps.plan_search import SCRIPT, PlannedSearch, study_tar
+from rabaska.steps.submit import NameTaken
+
+_QUEUE = "--- rabaska: the queue ---"
+_TRIAL = {field.name for field in fields(Trial)}
+
+
+def create(planned: PlannedSearch, cluster: ConnectedCluster, path: str) -> None:
+    """Make the folder; NameTaken when another search has that name."""
+    script, content = quoted([*cluster.node, "search", "create", path]), study_tar(planned)
+    outcome = surely(lambda: cluster.run(script, feed=content))
+    if outcome.exit_code == TAKEN:
+        raise NameTaken(path)
+    if outcome.exit_code != 0:
+        refuse_full_disk(outcome.complaint)
+        raise CommandFailed(
+            f"the folder of the search could not be made on {cluster.name}", why=outcome.complaint
+        )
+
+
+def submit_workers(
+    spec: JobSpec, count: int, cluster: ConnectedCluster, path: str
+) -> Iterator[JobId]:
+    """Submit the jobs of workers `count` times; each submission has a folder of its own."""
+    for number in range(count):
+        mark = uuid.uuid4().hex
+        folder = f"{path}/submitted/{mark[:12]}"
+        command = cluster.scheduler.submit_command(f"{path}/{SCRIPT}", spec)
+        find = cluster.find_command(spec.name)
+        asking = ["--find", quoted(find)] if find else []
+        words = [*cluster.node, "submit", folder, "--mark", mark, "--jobs", str(spec.jobs)]
+        script = quoted([*words, *asking, "--", *command])
+        make = quoted(["mkdir", "-p", folder])
+        outcome = surely(lambda script=script, make=make: cluster.run(f"{make} && {script}"))  # type: ignore[misc]
+        job = cluster.scheduler.read_job_id(outcome.output) if outcome.exit_code == 0 else None
+        if job is None:
+            raise _refused(spec.name, cluster, outcome, command[0], taken=number)
+        yield job
+
+
+def _refused(
+    name: str, cluster: ConnectedCluster, outcome: Any, command: str, *, taken: int
+) -> Any:
+    said = f"{command} said: {outcome.complaint}"
+    if outcome.exit_code not in (0, REFUSED):
+        return Unreachable(
+            f"{cluster.name} did not answer whether it took a worker of search {name}",
+            why=outcome.complaint,
+            hint=f"`rabaska search status {name}` shows whether it works",
+        )
+    few = f"; {taken} of its workers were submitted before" if taken else ""
+    hint = "a smaller `at_once` under [search] needs fewer jobs"
+    if "array" in said.lower():
+        hint = (
+            f"{cluster.name} takes smaller arrays only: try a smaller `at_once` or `[chain] jobs`"
+        )
+    return SubmissionRefused(
+        f"{cluster.name} refused the workers of search {name}{few}", why=said, hint=hint
+    )
+
+
+def connected(record: SearchRecord, home: Home) -> ConnectedCluster:
+    """The cluster of a search; its store is where the search is."""
+    cluster_named(record.cluster, home)
+    return connect_for(record, home)  # type: ignore[arg-type]
+
+
+def ask(record: SearchRecord, home: Home, *words: str, curves: bool = False) -> SearchStatus:
+    """Its status, after what `words` tell it: `stop`, `more --trials 20`."""
+    cluster = connected(record, home)
+    what, *rest = words or ("report",)
+    extra = ["--curves"] if curves else []
+    script = quoted([*cluster.node, "search", what, record.path, *rest, *extra])
+    queue = _queue_script(cluster, record)
+    outcome = surely(lambda: cluster.run(f"{script} || exit\necho {quoted([_QUEUE])}\n{queue}"))
+    report, _, queued = outcome.output.partition(_QUEUE)
+    try:
+        value = json.loads(report)
+    except ValueError:
+        raise _no_answer(record, outcome.complaint) from None
+    return _status(record, value, cluster.scheduler.read_status(queued))
+
+
+def _queue_script(cluster: ConnectedCluster, record: SearchRecord) -> str:
+    """Asks for all jobs of the user, or by id where the queue lists everybody's."""
+    if not cluster.scheduler.capabilities.asked_by_id:
+        return quoted(cluster.scheduler.status_command([])) + " || true"
+    return "true"
+
+
+def _no_answer(record: SearchRecord, why: str) -> Exception:
+    if "there is no search" in why:
+        return NoSuchRun(
+            f"search {record.name} is not on {record.cluster} any more",
+            why=f"somebody deleted {record.path}",
+            hint="`rabaska search run` starts another one",
+        )
+    return Unreachable(f"{record.cluster} did not report the status of {record.name}", why=why)
+
+
+def _status(
+    record: SearchRecord, report: Mapping[str, Any], queue: Mapping[str, JobStatus]
+) -> SearchStatus:
+    ids = [JobId(text) for text in report["jobs"]]
+    own = [state for key, state in queue.items() if any(job.holds(key) for job in ids)]
+    running = sum(one.state in (JobState.RUNNING, JobState.STOPPING) for one in own)
+    waiting = sum(one.state in (JobState.QUEUED, JobState.HELD) for one in own)
+    settings = report["settings"]
+    return SearchStatus(
+        name=record.name,
+        cluster=record.cluster,
+        path=record.path,
+        state=_state(report, running, waiting),
+        metric=settings["metric"],
+        goal=settings["goal"],
+        method=settings["method"],
+        stopping=settings["stopping"],
+        total=report["total"],
+        at_once=settings["at_once"],
+        trials=_trials(report["trials"], list(settings["given"]), working=bool(running)),
+        workers_running=running,
+        workers_waiting=waiting,
+        halted=report["halted"],
+        now=report["now"],
+        space=settings["given"],
+        workers=settings["workers"],
+        plan=settings["plan"],
+        spelled=settings["spelled"],
+    )
+
+
+def _state(report: Mapping[str, Any], running: int, waiting: int) -> SearchState:
+    if report["halted"]:
+        return SearchState.FAILED
+    if report["over"]:
+        return SearchState.FINISHED
+    if report["stopped"]:
+        return SearchState.STOPPING if running else SearchState.STOPPED
+    if running:
+        return SearchState.RUNNING
+    return SearchState.QUEUED if waiting else SearchState.INTERRUPTED
+
+
+def _trials(
+    found: Sequence[Mapping[str, Any]], order: Sequence[str], *, working: bool
+) -> tuple[Trial, ...]:
+    trials = []
+    for one in found:
+        known = {name: one[name] for name in _TRIAL & one.keys()}
+        values = known["values"]
+        known["values"] = {name: values[name] for name in order if name in values}
+        known["names"] = tuple(known.get("names", ()))
+        known["curve"] = tuple((int(at), float(value)) for at, value in known.get("curve", ()))
+        if known["state"] == "running" and not working:
+            known["state"] = "interrupted"
+        trials.append(Trial(**known))
+    return tuple(trials)

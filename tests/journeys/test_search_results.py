@@ -1,0 +1,165 @@
+"""What is proposed for a search, and what its results become elsewhere."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from rabaska.domain.search import FAILED, FINISHED, PRUNED, SearchState, SearchStatus, Trial
+from rabaska.domain.trial_values import arguments_of, each_of, trial_numbered
+from rabaska.errors import NoSuchRun, SettingsError, SubmissionRefused, WrongUse
+from rabaska.journeys import search_init, search_results
+from rabaska.node.login.submit_job import REFUSED
+from rabaska.remote.place import Outcome
+from rabaska.settings.project_file import load
+from rabaska.steps import submit_search
+from rabaska.views import search as views
+
+FOUND = SearchStatus(
+    name="cats-7f3a",
+    cluster="here",
+    path="/s",
+    state=SearchState.FINISHED,
+    metric="val_loss",
+    goal="min",
+    method="random",
+    stopping="asha",
+    total=3,
+    at_once=1,
+    trials=(
+        Trial(1, "cats-7f3a-t1", {"lr": 0.1, "k": "a"}, FINISHED, 0.5, ended=1.0, seconds=2.0),
+        Trial(2, "cats-7f3a-t2", {"lr": 0.2, "k": "b"}, PRUNED, 0.4, "behind", ended=1.0,
+              curve=((1, 0.6), (2, 0.4))),
+        Trial(3, "cats-7f3a-t3", {"lr": 0.3, "k": "a"}, FAILED, None, "it crashed", ended=1.0),
+    ),
+    space={"lr": {"float": [0.0, 1.0]}, "k": ["a", "b"]},
+    spelled={"lr": ["option", "--lr"], "k": ["override", "model.k"]},
+)  # fmt: skip
+
+
+def test_the_table_is_exported_as_csv():
+    assert search_results.as_csv(FOUND).splitlines() == [
+        "trial,state,val_loss,lr,k,seconds,run,why",
+        "1,finished,0.5,0.1,a,2.0,cats-7f3a-t1,",
+        "2,stopped early,0.4,0.2,b,,cats-7f3a-t2,behind",
+        "3,failed,,0.3,a,,cats-7f3a-t3,it crashed",
+    ]
+
+
+def test_trials_are_added_to_an_optuna_storage_once(tmp_path):
+    optuna = pytest.importorskip("optuna")
+    storage = f"sqlite:///{tmp_path}/cats.db"
+
+    added = [search_results.to_optuna(FOUND, storage) for _ in range(2)]
+
+    study = optuna.load_study(study_name="cats-7f3a", storage=storage)
+    assert added == [3, 0]
+    assert study.best_trial.params == {"lr": 0.1, "k": "a"}
+    assert [one.state.name for one in study.trials] == ["COMPLETE", "PRUNED", "FAIL"]
+    assert study.trials[1].intermediate_values == {1: 0.6, 2: 0.4}
+
+
+def test_a_storage_that_optuna_cannot_use_is_told():
+    pytest.importorskip("optuna")
+
+    with pytest.raises(WrongUse, match="Optuna cannot use the storage nonsense"):
+        search_results.to_optuna(FOUND, "nonsense")
+
+
+def test_the_values_of_a_trial_are_words_for_the_program():
+    assert arguments_of(FOUND, FOUND.trials[0]) == ("--lr", "0.1", "model.k=a")
+    with pytest.raises(NoSuchRun, match="search cats-7f3a has no trial 17"):
+        trial_numbered(FOUND, 17)
+
+
+def test_the_best_is_the_smallest_where_less_is_better_and_pruned_trials_come_after():
+    assert FOUND.best.number == 1
+    assert [one.number for one in FOUND.ranked] == [1, 2, 3]
+    shown = views.table(FOUND)
+    assert shown.headings == ("trial", "val_loss", "lr", "k", "state", "time", "why")
+    assert shown.rows[0][:4] == ("1", "0.5", "0.1", "a")
+    with pytest.raises(WrongUse, match="there is no column `depth`"):
+        views.table(FOUND, sort="depth")
+
+
+def test_each_takes_lists_and_ranges():
+    words = ["lr=0.1,1e-3", "seed=1..3", "--kind=a,b"]
+
+    assert each_of(words) == {"lr": [0.1, 0.001], "seed": [1, 2, 3], "kind": ["a", "b"]}
+
+
+@pytest.mark.parametrize("word", ["lr", "lr=", "=3", "seed=5..1"])
+def test_each_refuses_what_names_no_values(word):
+    with pytest.raises(WrongUse):
+        each_of([word])
+
+
+TRAIN = """\
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.001)
+parser.add_argument("--batch-size", type=int, default=32)
+parser.add_argument("--layers", type=int, default=4)
+parser.add_argument("--dropout", type=float, default=0.1)
+parser.add_argument("--optimizer", choices=["sgd", "adam"], default="sgd")
+parser.add_argument("--epochs", type=int, default=10)
+parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+parser.add_argument("--seed", type=int, default=0)
+options = parser.parse_args()
+print(f"epoch 1 val_acc 0.5 loss 0.3")
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "rabaska.toml").write_text('name = "cats"\ncommand = "python train.py"\n')
+    (tmp_path / "train.py").write_text(TRAIN)
+    return tmp_path
+
+
+def test_a_space_is_proposed_from_the_options_of_the_program(project):
+    proposal = search_init.propose(load(project))
+
+    assert (proposal.metric, proposal.goal) == ("val_acc", "max")
+    assert {one.name: one.text for one in proposal.parameters} == {
+        "lr": "{log = [3e-5, 0.03]}",
+        "batch-size": "[16, 32, 64, 128]",
+        "layers": "{int = [2, 8]}",
+        "dropout": "{float = [0.0, 0.6]}",
+        "optimizer": '["sgd", "adam"]',
+    }
+    assert proposal.parameters[0].place == "train.py, line 3"
+
+
+def test_what_is_proposed_is_written_once_and_is_valid(project):
+    proposal = search_init.propose(load(project))
+
+    search_init.write(proposal)
+
+    search = load(project).search
+    assert search.space["lr"] == {"log": [3e-5, 0.03]}
+    with pytest.raises(WrongUse, match=r"has a \[search\] already"):
+        search_init.write(proposal)
+    search_init.write(proposal, force=True)
+    assert load(project).search == search
+
+
+def test_constants_are_out_of_reach(project):
+    (project / "train.py").write_text("LR = 0.1\nprint('val_acc', LR)\n")
+
+    with pytest.raises(SettingsError, match=r"train.py takes no options") as refusal:
+        search_init.propose(load(project))
+
+    assert "constants in its source are out of reach" in str(refusal.value)
+
+
+def test_an_array_that_is_too_large_is_told_with_what_to_change():
+    cluster = SimpleNamespace(name="lab")
+    said = "sbatch: error: Batch job submission failed: Invalid job array specification"
+
+    refusal = submit_search._refused(
+        "cats-7f3a", cluster, Outcome(REFUSED, "", said), "sbatch", taken=0
+    )
+
+    assert isinstance(refusal, SubmissionRefused)
+    assert "Invalid job array specification" in refusal.why
+    assert "a smaller `at_once`" in refusal.hint
