@@ -5,13 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo test fresh thorough test-real test-torque test-pbs test-flux test-pythons check static needs bench docs golden kills campaign \
-	frameworks parsers lab clean
+.PHONY: demo test fresh thorough test-real test-torque test-pbs test-flux test-pythons check static needs bench docs pictures golden kills search-campaign campaign \
+	frameworks beside parsers sanitize lab clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-output
 
-test: needs $(VENV)/.with-torch $(VENV)-frameworks/.installed static
+test: needs $(VENV)/.with-torch $(VENV)-frameworks/.installed $(VENV)-beside/.installed static
 	$(BIN)/python -m tests.suite
 
 # The two commands of the README, in a clone of HEAD on a Debian that has nothing else; needs root on Debian.
@@ -63,6 +63,10 @@ test-flux: $(VENV)/.installed
 kills: $(VENV)/.installed
 	KILLS=$(or $(KILLS),200) $(BIN)/python -m pytest -q -s tests/voyages/test_kill_campaign.py
 
+# A search whose workers, agents and programs are killed, and whose files are torn.
+search-campaign: $(VENV)/.installed
+	$(BIN)/python -m tests.node.search.campaign --kills $(or $(KILLS),1000) --torn $(or $(TORN),100)
+
 # Trainings interrupted in every way, compared with one that was not; the last line counts.
 campaign: $(VENV)/.with-torch
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.exact.campaign --kills $(or $(KILLS),1000)
@@ -71,15 +75,27 @@ campaign: $(VENV)/.with-torch
 parsers: $(VENV)/.installed
 	PARSER_TEXTS=$(or $(TEXTS),100000) $(PYTEST) -q --timeout 3600 tests/schedulers -k "damage or garbled"
 
+# Damaged indexes and shards for the compiled part, under address and undefined-behaviour sanitizers.
+sanitize: $(VENV)/.installed
+	$(BIN)/python tests/node/native/sanitized.py $(or $(DAMAGES),100000)
+
 # Lightning, Transformers and Keras, apart from our own environment: they bring much with them.
 frameworks: $(VENV)-frameworks/.installed $(VENV)/.installed
 	$(BIN)/python -m pytest tests/training/test_frameworks.py
+
+beside: $(VENV)-beside/.installed $(VENV)/.installed
+	$(BIN)/python -m pytest tests/voyages/test_beside.py tests/remote/test_web_gate.py
 
 bench: $(VENV)/.with-torch
 	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
 
 docs: $(VENV)/.installed
 	$(BIN)/python docs/generate.py
+
+# What the pages show: the terminal, and pages taken of real runs by Debian's Chromium.
+pictures: $(VENV)/.installed
+	$(BIN)/python docs/draw_screens.py
+	$(BIN)/python docs/make_pictures.py
 
 # The job scripts of every built-in profile, which a test compares; read what changed.
 golden: $(VENV)/.installed
@@ -100,6 +116,12 @@ $(VENV)-frameworks/.installed:
 	$(PYTHON) -m venv $(VENV)-frameworks
 	$(VENV)-frameworks/bin/python -m pip install --quiet torch==2.13.0 numpy
 	$(VENV)-frameworks/bin/python -m pip install --quiet lightning==2.6.6 "transformers[torch]==5.22.2" keras==3.15.1
+	@touch $@
+
+# TensorBoard and a Jupyter server, as a project would have them; the pages of JupyterLab are not needed.
+$(VENV)-beside/.installed:
+	$(PYTHON) -m venv $(VENV)-beside
+	$(VENV)-beside/bin/python -m pip install --quiet tensorboard==2.21.0 jupyter-server==2.21.1 ipykernel
 	@touch $@
 
 # A Slurm cluster to try things on, until Ctrl-C; needs root on Debian. `make lab LAB="--warp 60"`

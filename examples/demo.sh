@@ -38,5 +38,10 @@ show rabaska wait
 say "7. Results come home"
 show rabaska fetch
 
-say "8. The report, now or next year"
+say "8. What is known of the run, now or next year"
 show rabaska status
+
+say "9. The same as a page to send, print and keep"
+report=$work/report.html
+show rabaska report -o "$report"
+say "Open it:  xdg-open $report"
