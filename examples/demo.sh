@@ -29,8 +29,8 @@ show rabaska pack
 say "4. Submit: at most 20 jobs of 15 seconds each, one after another"
 show rabaska run --walltime 15s --jobs 20
 
-say "5. Half-way through job 2, SIGKILL: what a failing node looks like"
-python "$examples/kill_job.py" 2
+say "5. Half-way through the second job, SIGKILL: what a failing node looks like"
+python "$examples/kill_job.py"
 
 say "6. The chain continues from the newest valid checkpoint, to the end"
 show rabaska wait

@@ -1,26 +1,32 @@
-"""Kill one job of the newest run with SIGKILL, a few seconds after it began."""
+"""Kill a job of the newest run with SIGKILL: the second one that gets as far as training."""
 
 import os
 import signal
-import sys
 import time
 
 import rabaska
 
 
 def main() -> None:
-    wanted = int(sys.argv[1])
-    while True:
-        run = rabaska.status()
-        begun = [job for job in run.jobs if job.number == wanted and job.last_step]
-        if begun and not begun[0].how:
-            break
-        if run.state.over:
-            sys.exit(f"{run.name} is {run.state.value} before job {wanted}")
+    run = rabaska.status()
+    while not run.state.over:
+        trained = [job for job in run.jobs if job.last_step]
+        if len(trained) > 1 and not trained[-1].how and killed(trained[-1].pid):
+            print(f"kill -9 {trained[-1].pid}  (job {trained[-1].number} of {run.name})")
+            return
         time.sleep(0.3)
+        run = rabaska.status()
+    print(f"{run.name} is {run.state.value} already: there was no second job to kill")
+
+
+def killed(pid: int) -> bool:
+    """Whether the process was there to be killed: its job may have ended meanwhile."""
     time.sleep(3)
-    print(f"kill -9 {begun[0].pid}  (job {wanted} of {run.name}, after step {begun[0].last_step})")
-    os.kill(begun[0].pid, signal.SIGKILL)
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 main()
