@@ -11,7 +11,7 @@ from rabaska.cli.commands import rabaska
 from rabaska.errors import NoSuchRun
 from rabaska.journeys import run as run_journey
 from rabaska.journeys.resume import _NAMING
-from rabaska.steps import carry_checked, new_run
+from rabaska.steps import new_run
 
 
 def test_a_run_that_was_never_created_can_be_forgotten(laptop):
@@ -46,7 +46,7 @@ def test_ctrl_c_during_the_submission_names_the_run(laptop, monkeypatch):
     ("where", "step", "told"),
     [
         (run_journey, "connect", "nothing was submitted, and no run was made"),
-        (carry_checked, "carry", "nothing was submitted; what arrived of code"),
+        (new_run, "carry", "nothing was submitted; what arrived of code"),
         (new_run, "enter", "run tiny-7f3a was being made and is not submitted"),
         (new_run, "create", "run tiny-7f3a was being made and is not submitted"),
     ],

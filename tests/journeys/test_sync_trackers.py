@@ -9,8 +9,7 @@ from rabaska.node.job.program_environment import with_trackers
 from rabaska.node.record.run_folder import RunFolder
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
-from rabaska.settings.own_settings import own_notify
-from rabaska.settings.tracker_consent import wandb_consent, write_wandb_consent
+from rabaska.settings.own_settings import own_notify, wandb_consent, write_wandb_consent
 from rabaska.steps.sync_trackers import sync_wandb
 
 RECORD = RunRecord("tiny-1", "campus", "/store/runs/tiny-1", "", 0.0, id="c" * 32)

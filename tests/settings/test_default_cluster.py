@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rabaska.settings.default_cluster import default_cluster, set_default_cluster
+from rabaska.settings.project_file import default_cluster
+from rabaska.settings.write_choice import set_default_cluster
 
 FILES = [
     'command = "python a.py"\n',

@@ -12,9 +12,9 @@ from rabaska.journeys.clean import Cleaning
 from rabaska.journeys.clusters import Added, Removed
 from rabaska.journeys.storage import Storage
 from rabaska.records.home import home, made_home
-from rabaska.settings.default_cluster import default_cluster
 from rabaska.settings.profile_files import names
 from rabaska.settings.profiles import load_cluster
+from rabaska.settings.project_file import default_cluster
 from rabaska.steps.connect import observations_of
 
 

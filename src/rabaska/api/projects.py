@@ -24,8 +24,7 @@ from rabaska.journeys.plan import PlanOptions, Plans
 from rabaska.journeys.rehearse import Rehearsal, RehearsalOptions
 from rabaska.packing.make_pack import Pack
 from rabaska.records.home import home, made_home
-from rabaska.settings.default_cluster import default_cluster
-from rabaska.settings.project_file import check_command, load
+from rabaska.settings.project_file import check_command, default_cluster, load
 from rabaska.steps.new_run import Submitted
 from rabaska.steps.plan_run import PlannedRun
 from rabaska.steps.progress import SilentReporter

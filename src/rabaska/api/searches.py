@@ -19,8 +19,7 @@ from rabaska.journeys.search_init import ProposedSearch
 from rabaska.journeys.search_results import FetchedSearch
 from rabaska.records.home import home, made_home
 from rabaska.records.search_index import SearchRecord, find
-from rabaska.settings.default_cluster import default_cluster
-from rabaska.settings.project_file import check_command, load
+from rabaska.settings.project_file import check_command, default_cluster, load
 
 
 class Search:

@@ -20,8 +20,7 @@ from rabaska.cli.options import (
 )
 from rabaska.domain.run_changes import Difference, TypedChanges, read_changes
 from rabaska.domain.runs import Checks, Draw, Labels
-from rabaska.records.attempts import attempt
-from rabaska.records.home import home
+from rabaska.records.home import attempt, home
 
 
 def _goal_option(text: str) -> Callable[[Command], Command]:

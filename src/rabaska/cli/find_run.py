@@ -5,8 +5,7 @@ import time
 from pathlib import Path
 
 from rabaska.errors import NoSuchRun
-from rabaska.records.attempts import failed_attempt
-from rabaska.records.home import home
+from rabaska.records.home import failed_attempt, home
 from rabaska.records.run_index import RunRecord, find, meant, remembered
 
 

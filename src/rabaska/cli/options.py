@@ -49,7 +49,7 @@ def on_option(command: Command) -> Command:
 def _project_cluster(_ctx: click.Context, _param: click.Parameter, typed: str) -> str:
     if typed:
         return typed
-    from rabaska.settings.default_cluster import default_cluster
+    from rabaska.settings.project_file import default_cluster
 
     return default_cluster(Path.cwd())
 

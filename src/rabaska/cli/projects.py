@@ -23,8 +23,7 @@ from rabaska.domain.runs import Checks, Draw, Labels
 from rabaska.errors import DatasetError, WrongUse
 from rabaska.journeys import pack as pack_journey
 from rabaska.journeys import run as run_journey
-from rabaska.records.attempts import attempt
-from rabaska.records.home import home
+from rabaska.records.home import attempt, home
 from rabaska.records.run_index import find
 from rabaska.settings.project_file import FILE, check_command, check_data, is_in_project, load
 from rabaska.settings.resolution import name_for

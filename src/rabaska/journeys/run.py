@@ -9,9 +9,14 @@ from rabaska.packing.node_bundle import bundle
 from rabaska.records.home import Home
 from rabaska.settings.project_file import check_filled
 from rabaska.steps.carry import Carried, preview_carry
-from rabaska.steps.carry_checked import carry_checked
 from rabaska.steps.connect import cluster_named, connect, connect_for_preview
-from rabaska.steps.new_run import Submitted, create_run, report_if_stopped, submit_run
+from rabaska.steps.new_run import (
+    Submitted,
+    carry_checked,
+    create_run,
+    report_if_stopped,
+    submit_run,
+)
 from rabaska.steps.pick_request import with_request
 from rabaska.steps.plan_run import PlannedRun, check_job, job_spec, plan_run
 from rabaska.steps.progress import Reporter, SilentReporter

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from rabaska.records.home import Home
-from rabaska.settings.default_cluster import default_cluster, set_default_cluster
 from rabaska.settings.profile_files import profile_files
 from rabaska.settings.profiles import unknown
+from rabaska.settings.project_file import default_cluster
+from rabaska.settings.write_choice import set_default_cluster
 
 
 def use(folder: Path, home: Home, name: str = "") -> str:

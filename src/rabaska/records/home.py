@@ -2,6 +2,9 @@
 
 import os
 import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -167,3 +170,30 @@ def _is_open(folder: str) -> bool:
     except OSError:
         return False
     return status.st_uid == os.getuid() and bool(status.st_mode & 0o077)
+
+
+@contextmanager
+def attempt(home: Home, project: Path | None) -> Iterator[None]:
+    """Note that a run of the project is tried; if all goes well, there is nothing to note."""
+    file = _attempt_file(home, project) if project else None
+    # A note is not worth a failed run.
+    if file:
+        with suppress(OSError):
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file.touch()
+    yield
+    if file:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+def failed_attempt(home: Home, project: Path | None) -> float:
+    """When a run of the project was tried last, if no run came of it; else 0.0."""
+    try:
+        return _attempt_file(home, project).stat().st_mtime if project else 0.0
+    except OSError:
+        return 0.0
+
+
+def _attempt_file(home: Home, project: Path) -> Path:
+    return home.seen / f"attempt-{zlib.crc32(str(project).encode()):08x}"

@@ -4,12 +4,14 @@ A command that runs on this computer and the address of a webhook stand here and
 rabaska.toml is sent with the code, and may have been written by somebody else."""
 
 import stat
+import tomllib
 from datetime import timedelta
 from pathlib import Path as File
 from typing import Any, Literal
 
 from rabaska.domain.notices import Limits, refused_address
 from rabaska.errors import SettingsError
+from rabaska.node import files
 from rabaska.settings import document
 from rabaska.settings.document import Mistake, refusal
 from rabaska.settings.project_tables import NotifyTable, Table
@@ -97,3 +99,33 @@ def _of_project(project: str) -> NotifyTable:
         return NotifyTable()
     table, _ = checked(NotifyTable, values if isinstance(values, dict) else {})
     return table or NotifyTable()
+
+
+def wandb_consent(folder: File) -> bool | None:
+    """Whether the user said that W&B's offline logs are synced; None: nothing was said."""
+    table = _read(folder / FILE).get("trackers")
+    said = table.get("wandb") if isinstance(table, dict) else None
+    return said if isinstance(said, bool) else None
+
+
+def write_wandb_consent(folder: File, *, sync: bool) -> File:
+    """Say so from now on; every other line of the file stays as it is."""
+    import tomlkit
+
+    file = folder / FILE
+    _read(file)  # refused before anything is changed
+    text = file.read_text("utf-8") if file.exists() else ""
+    settings = tomlkit.parse(text)
+    table = settings.setdefault("trackers", tomlkit.table())
+    table["wandb"] = sync
+    files.write_whole(str(file), tomlkit.dumps(settings))
+    return file
+
+
+def _read(file: File) -> dict[str, object]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as problem:
+        raise SettingsError(f"{file} cannot be read", why=str(problem)) from problem

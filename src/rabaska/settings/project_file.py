@@ -4,22 +4,24 @@ import copy
 import os
 import shlex
 import stat
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
 
 from rabaska.domain.projects import FILL_IN, Dataset, Project
-from rabaska.errors import SettingsError
+from rabaska.errors import RabaskaError, SettingsError
 from rabaska.node import private_files
 from rabaska.settings import document, resolution
 from rabaska.settings.consistency import disagreements, mistakes_in
-from rabaska.settings.document import Mistake, nearest, refusal
-from rabaska.settings.overrides import with_overrides
-from rabaska.settings.project_tables import Settings
-from rabaska.settings.validation import checked
+from rabaska.settings.document import Mistake, Path, nearest, refusal
+from rabaska.settings.project_tables import ClusterTable, Settings
+from rabaska.settings.validation import checked, inner_table, keys
 
 FILE = "rabaska.toml"
+HERE = "here"
+_PER_CLUSTER = [key for key in keys(ClusterTable) if key not in keys(Settings)]
 
 
 def find(folder: File) -> File:
@@ -77,7 +79,7 @@ def load(
     file = find(folder)
     written = document.read(file, os.path.relpath(file, folder))
     written, twice = _with_jobs(written)
-    values, given = with_overrides(written.values, cluster, overrides or {})
+    values, given = _with_overrides(written.values, cluster, overrides or {})
     settings, mistakes = checked(Settings, values)
     mistakes += twice
     if settings is None:
@@ -194,3 +196,73 @@ def _absence(dataset: Dataset, path: File) -> tuple[str, str]:
     names = [entry.name for entry in around.iterdir()] if _is_folder(around) else []
     what = f"no folder {path} for dataset `{dataset.name}`"
     return what, nearest(path.name, names)
+
+
+def default_cluster(folder: File) -> str:
+    """The cluster that a project uses where nobody names one: `on` in its rabaska.toml.
+
+    This computer where it says nothing, or where `folder` is in no project.
+
+    A file that cannot be read is refused by whoever needs more of it than this.
+    """
+    try:
+        value = tomllib.loads(find(folder).read_text("utf-8")).get("on")
+    except (RabaskaError, OSError, ValueError, RecursionError):
+        return HERE
+    return value if isinstance(value, str) and value else HERE
+
+
+def _with_overrides(
+    values: dict[str, Any], cluster: str, overrides: Mapping[str, object]
+) -> tuple[dict[str, Any], frozenset[Path]]:
+    """A copy of `values` with `overrides` in it, and the paths at which they stand."""
+    changed = copy.deepcopy(values)
+    given = set()
+    for key, value in overrides.items():
+        if value is None:
+            continue
+        path = _path(key, cluster)
+        given.add(path)
+        _put(changed, path, list(value) if isinstance(value, tuple) else value)
+        # What was said of this cluster in the file must not win over the command line.
+        _drop(changed, ("cluster", cluster, *path))
+    return changed, frozenset(given)
+
+
+def _path(key: str, cluster: str) -> Path:
+    if key in _PER_CLUSTER:
+        return ("cluster", cluster, key)
+    settings = [*_PER_CLUSTER, *_dotted()]
+    if key not in settings:
+        raise SettingsError(f"unknown setting `{key}`", hint=nearest(key, settings))
+    return tuple(key.split("."))
+
+
+def _dotted() -> list[str]:
+    """`name`, `command`, `resources.walltime` … : every key that has one place in the file."""
+    settings = []
+    for name, field in Settings.model_fields.items():
+        table = inner_table(field.annotation)
+        if table is None:
+            settings.append(name)
+        elif name not in ("data", "cluster"):
+            settings += [f"{name}.{key}" for key in keys(table)]
+    return settings
+
+
+def _put(values: dict[str, Any], path: Path, value: object) -> None:
+    """Where the file has a plain value for a table, it is left for the check to complain of."""
+    for part in path[:-1]:
+        values = values.setdefault(str(part), {})
+        if not isinstance(values, dict):
+            return
+    values[str(path[-1])] = value
+
+
+def _drop(values: dict[str, Any], path: Path) -> None:
+    for part in path[:-1]:
+        inner = values.get(str(part))
+        if not isinstance(inner, dict):
+            return
+        values = inner
+    values.pop(str(path[-1]), None)

@@ -1,6 +1,10 @@
-"""A choice written into rabaska.toml: a few keys of one cluster, all else as it was."""
+"""A choice written into rabaska.toml: a few keys of one cluster, or the default cluster.
+
+All else stays as it was.
+"""
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path as File
@@ -9,8 +13,11 @@ from typing import Any
 from rabaska.domain.toml_text import quoted
 from rabaska.errors import SettingsError
 from rabaska.node import files, private_files
+from rabaska.settings import document
+from rabaska.settings.project_file import FILE, find
 
 _TABLES = ("resources", "chain")
+_ON = "on"
 
 
 def write_choice(file: File, cluster: str, choice: Mapping[str, Any]) -> None:
@@ -102,3 +109,34 @@ def _without(values: dict[str, Any], cluster: str) -> dict[str, Any]:
     """All but the table of that cluster."""
     clusters = {name: own for name, own in values.get("cluster", {}).items() if name != cluster}
     return {**values, "cluster": clusters}
+
+
+def set_default_cluster(folder: File, name: str) -> File:
+    """Write `on` into the rabaska.toml around `folder`; every other line stays as it is."""
+    file = find(folder)
+    text = file.read_bytes().decode("utf-8")
+    written = document.parse(text, FILE)
+    lines = text.split("\n")  # what else Python takes for the end of a line is none in TOML
+    end = "\r" if lines[0].endswith("\r") else ""
+    line, place = f'{_ON} = "{name}"', written.lines.get((_ON,))
+    if place is not None:
+        lines[place - 1] = f"{line}{_comment(lines[place - 1])}{end}"
+    else:
+        # Before the first key or table it is a key of no table.
+        first = min(written.lines.values(), default=1) - 1
+        lines.insert(first + 1 if _is_name(lines[first]) else first, f"{line}{end}")
+    changed = "\n".join(lines)
+    document.parse(changed, FILE)
+    rewrite(file, changed)
+    return file
+
+
+def _comment(line: str) -> str:
+    """What follows the value of a line that we wrote, or somebody wrote like us."""
+    _, mark, rest = line.rpartition("#")
+    return f"  #{rest.rstrip()}" if mark and rest.count('"') == 0 else ""
+
+
+def _is_name(line: str) -> bool:
+    """Whether it is `name = "…"`, all in one line: people read that first."""
+    return bool(re.fullmatch(r"name\s*=\s*\"[^\"]*\"\s*(#.*)?", line.rstrip()))

@@ -26,12 +26,12 @@ from rabaska.steps.carry import (
     preview_carry,
     ready_dataset,
 )
-from rabaska.steps.carry_checked import carry_checked
 from rabaska.steps.carry_over import complete, recover_inputs
 from rabaska.steps.check_project import check_offline, check_there
 from rabaska.steps.connect import ConnectedCluster, connect
 from rabaska.steps.environment import collected, prepare, promised, resolve
 from rabaska.steps.like_run import changed_spec, elsewhere, elsewhere_spec, project_now, project_of
+from rabaska.steps.new_run import carry_checked
 from rabaska.steps.prepare_data import locate
 from rabaska.steps.progress import Reporter
 

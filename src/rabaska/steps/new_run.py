@@ -1,4 +1,4 @@
-"""A new run: its folder made under a name that no other run has, its jobs submitted."""
+"""A new run: checked and carried, its folder made under a name of its own, its jobs submitted."""
 
 import hashlib
 import time
@@ -6,18 +6,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from rabaska.domain.jobs import JobId
-from rabaska.domain.runs import Labels
+from rabaska.domain.jobs import JobId, JobSpec
+from rabaska.domain.projects import Project
+from rabaska.domain.runs import Checks, Labels
 from rabaska.errors import CommandFailed, NoSpace, RabaskaError
 from rabaska.node.record.plan import Plan, PlannedInterruption
 from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord, enter, forget, remember
-from rabaska.steps.carry import Carried
+from rabaska.steps.carry import Carried, carry
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.delete_folder import delete_folder
-from rabaska.steps.plan_run import PlannedRun, plan_run
+from rabaska.steps.plan_run import PlannedRun, check_job, plan_run
 from rabaska.steps.progress import Reporter
 from rabaska.steps.submit import NameTaken, NothingTaken, create, submit
+
+_ARRIVED = "nothing was submitted; what arrived of code, data and environment is not sent again"
 
 
 @dataclass(frozen=True)
@@ -138,3 +141,23 @@ def submit_run(
     remember(home.runs, replace(record, job_id=job.native))
     reporter.step(f"run {record.name}: submitted to {record.cluster}, id {job}")
     return Submitted(run=record.name, job_id=job, cluster=record.cluster, path=record.path)
+
+
+def carry_checked(
+    project: Project,
+    job: JobSpec,
+    cluster: ConnectedCluster,
+    home: Home,
+    reporter: Reporter,
+    checks: Checks,
+) -> Carried:
+    """WouldFail or SubmissionRefused before anything is sent, where a check says so."""
+    resumes, check = "", None
+    if checks.wanted:
+        from rabaska.steps.check_project import check_there
+
+        checked = check_there(project, job, cluster, reporter, checks)
+        resumes, check = checked.resumes, checked.check_environment
+    check_job(project, job, cluster, reporter)
+    with report_if_stopped(_ARRIVED, reporter):
+        return carry(project, job, cluster, home, reporter, resumes=resumes, check=check)

@@ -10,7 +10,7 @@ from rabaska.records.home import Home
 from rabaska.records.run_index import RunRecord
 from rabaska.records.series_files import copy_folder
 from rabaska.remote import programs
-from rabaska.settings.tracker_consent import wandb_consent, write_wandb_consent
+from rabaska.settings.own_settings import wandb_consent, write_wandb_consent
 
 _PATIENCE = 1800.0  # seconds for one log
 _OFFLINE = "offline-run-"
