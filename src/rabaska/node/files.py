@@ -212,13 +212,13 @@ def append_line(path: str, value: Json) -> None:
         end = os.lseek(descriptor, 0, os.SEEK_END)
         if end and os.pread(descriptor, 1, end - 1) != b"\n":
             line = b"\n" + line
-        _write_all(descriptor, line)
+        write_all(descriptor, line)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
     """A disk that fills up takes a part, and refuses only the next."""
     rest = memoryview(data)
     while rest:

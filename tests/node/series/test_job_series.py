@@ -1,10 +1,13 @@
 """The series of a job: one number in two places is one series, and no step is told twice."""
 
+import contextlib
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
+from tests.disks import small_disk
 from tests.node.made_runs import begin_job, make_run
 from tests.node.series.written import event
 
@@ -259,3 +262,55 @@ def test_of_a_job_that_was_killed_at_once_everything_is_read_by_the_next(program
         "loss": list(range(1, 11)),
         "reward": list(range(1, 11)),
     }
+
+
+def test_a_killed_job_that_withdrew_a_series_gives_each_its_own_last_points(program):
+    program.prints("step 10 loss 0.1000\nstep 20 loss 0.0500\n")
+    program.goes_on()  # shown as printed, until the log appears
+    for step in range(1, 61):
+        row = {"step": step, "loss": 1 / step, "acc": 100 + step, "lr": 200 + step}
+        program.writes("log.jsonl", json.dumps(row) + "\n")
+        if step == 40:
+            program.goes_on()
+
+    program.begins()
+
+    curves = program.curves()
+    assert curves["acc"] == {step: 100 + step for step in range(1, 61)}
+    assert curves["lr"] == {step: 200 + step for step in range(1, 61)}
+    assert list(curves["loss"]) == list(range(1, 61))
+
+
+def test_a_field_that_is_too_long_costs_its_row_and_no_other(program):
+    rows = ["step,loss,text", "1,0.5,a", f"2,0.4,{'x' * 140_000}", "3,0.3,b"]
+    program.writes("log.csv", "\n".join(rows) + "\n")
+
+    program.goes_on()
+
+    assert program.curves() == {"loss": {1: 0.5, 3: 0.3}}
+
+
+def test_what_a_full_disk_took_a_part_of_is_written_once_there_is_room(tmp_path):
+    with small_disk(tmp_path / "disk", "128k") as disk:
+        program = Program(disk)
+        program.begins()
+        program.prints("".join(f"step {step} loss {1 / step:.6f}\n" for step in range(1, 400)))
+        filler = disk / "filler"
+        _fill(filler)
+        with pytest.raises(OSError, match="No space left"):
+            program.goes_on()
+        filler.unlink()
+        program.goes_on()
+
+        loss = program.curves()["loss"]
+
+    assert list(loss) == list(range(1, 400))
+
+
+def _fill(file: Path) -> None:
+    """All but one page, so that a part of what is written fits."""
+    size = 0
+    with file.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
+        while True:
+            size += stream.write(b"x" * 4096)
+    os.truncate(file, size - 4096)

@@ -16,7 +16,7 @@ from array import array
 from bisect import bisect_left
 from typing import Dict, List, Optional, Tuple
 
-from ..files import make_inside, portable
+from ..files import make_inside, portable, write_all
 
 SERIES = "series"
 VITALS = "vitals"
@@ -134,9 +134,16 @@ class SeriesFile:
         head = read_head(lines[0])
         self.began = head[1] if head else self.began
         for line in lines:
-            if line.startswith("=\t") and line.count("\t") == 3:
-                self._numbers[unescaped(line.split("\t")[2])] = self._next
-                self._next += 1
+            words = line.split("\t")
+            if words[0] == "=" and len(words) == 4 and words[1].isdigit():
+                self._take_declared(int(words[1]), unescaped(words[2]))
+
+    def _take_declared(self, number: int, name: str) -> None:
+        """As the line says it: one that withdraws a number counts none."""
+        self._numbers = {known: one for known, one in self._numbers.items() if one != number}
+        if name:
+            self._numbers[name] = number
+        self._next = max(self._next, number + 1)
 
     def declare(self, name: str, source: str) -> int:
         """The number of a series, which a declaration gives it once."""
@@ -166,7 +173,15 @@ class SeriesFile:
             return 0
         data = portable("".join(self._pending)).encode("utf-8", "replace")
         make_inside(os.path.dirname(self.path))
-        with open(self.path, "ab", buffering=0) as stream:
-            stream.write(data)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        size = os.fstat(descriptor).st_size
+        try:
+            try:
+                write_all(descriptor, data)
+            finally:
+                os.close(descriptor)  # some storage refuses what was written only now
+        except OSError:
+            os.truncate(self.path, size)  # a part that came through would be written twice
+            raise
         self._pending = []
         return len(data)

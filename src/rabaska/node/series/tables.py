@@ -8,7 +8,7 @@ import csv
 import json
 import os
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .sources import Point, Source, complete_lines
 
@@ -97,12 +97,24 @@ class CsvTable(Source):
         self.offset += len(lines)
         if not lines and len(data) > _LONGEST_LINE:
             self.offset += len(data)
-        for values in csv.reader(text.splitlines(), delimiter=self._comma):
+        for values in _rows(text, self._comma):
             if first or len(values) != len(self._columns):
                 first = False
                 continue  # its names, or a line that another process broke
             found += row_points(dict(zip(self._columns, values)))
         return found
+
+
+def _rows(text: str, comma: str) -> Iterator[List[str]]:
+    """The rows of a table; one with a field that no reader of CSV takes is left out."""
+    rows = csv.reader(text.splitlines(), delimiter=comma)
+    while True:
+        try:
+            yield next(rows)
+        except StopIteration:
+            return
+        except csv.Error:
+            continue
 
 
 def columns_of(path: str) -> Tuple[List[str], str]:
