@@ -89,6 +89,22 @@ def test_the_series_of_a_run_tells_what_it_did_not_print(run):
     assert reports.names == {"train/loss", "val/accuracy"}
 
 
+def test_the_last_value_is_the_last_however_many_names_there_are(run):
+    job(run, "step 1 loss 9.0\n")
+    series = [f"=\t{number}\tm{number}\ttensorboard" for number in range(60)]
+    os.makedirs(os.path.join(run.path, "series"))
+    with open(os.path.join(run.path, "series", "job-001.tsv"), "w") as stream:
+        stream.write("\n".join(series) + "\n")
+    reports = metric.Reports(run, "")
+    reports.read()
+
+    with open(run.log(1), "a") as stream:
+        stream.write("step 2 loss 0.1\n")
+    reports.read()
+
+    assert reports.last == {"loss": 0.1}
+
+
 def test_a_metric_that_never_appears_is_told_with_the_names_that_did(run):
     job(run, LOG)
 

@@ -1,5 +1,6 @@
 """The folder of a search: claimed once, ended once, gathered, and read whatever is damaged."""
 
+import errno
 import os
 import threading
 
@@ -116,6 +117,26 @@ def test_a_damaged_gathering_is_put_aside_and_its_numbers_are_claimed_again(stud
     assert records.claim(study, 1, {"x": 1}) is not None
 
 
+def test_a_gathering_that_cannot_be_read_now_is_not_put_aside(study):
+    os.makedirs(os.path.join(study.block(1), records.ALL))  # reading it is an error, not damage
+
+    with pytest.raises(OSError, match="directory"):
+        _read(study)
+
+    assert os.listdir(study.block(1)) == [records.ALL]
+
+
+def test_without_hard_links_who_comes_second_gets_nothing_too(study, monkeypatch):
+    def refused(*_words):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    os.makedirs(study.block(1))
+    os.symlink("nowhere", study.file(1, ".json"))  # made by another just now, and not seen yet
+
+    assert records.claim(study, 1, {"lr": 0.1}) is None
+
+
 def test_trials_are_added_by_files_of_their_own(study):
     os.makedirs(study.path)
     settings = type("Settings", (), {"trials": 10})
@@ -126,39 +147,78 @@ def test_trials_are_added_by_files_of_their_own(study):
     assert studies.total(study, settings) == 22
 
 
-@pytest.mark.parametrize(
-    ("keep", "files_of_others"), [("all", 3), ("checkpoint", 2), ("nothing", 0)]
-)
-def test_what_is_kept_of_trials_that_are_not_the_best_is_counted(study, keep, files_of_others):
-    for number in range(1, 100):
-        run = study.run(number)
-        output = os.path.join(run.path, "kept/000/output")
-        for folder in (output, run.job(1), os.path.join(run.path, "carried/001")):
-            os.makedirs(folder)
-        for name in ("c-1.pt", "c-2.pt"):
-            open(os.path.join(output, name), "w").close()
-        os.rmdir(run.carried(1))
-        os.symlink("../kept/000", run.carried(1))
-        saved = {"path": "output/c-2.pt", "size": 0, "mtime_ns": 1}
-        jobs.write_ended(
-            run, jobs.Ended(1, "", "finished", "", 0, None, 1.0, saved, progressed=True)
-        )
-        records.end(study, records.claim(study, number, {"x": number}), dict(DONE, value=number))
-    trials = _read(study)
-    records.gather(study, trials)
-    trials.refresh()
-    settings = type("S", (), {"keep_best": 5, "keep_others": keep, "better": 1})
+_PAIR = {"checkpoints/model-2.pt": 2, "checkpoints/optimizer-2.pt": 2}
+_SAVES = {  # what is written, step by step, and what the newest checkpoint is
+    "files": ({"output/c-1.pt": 1, "output/c-2.pt": 2}, {"output/c-2.pt"}),
+    "folders": (
+        {"output/checkpoint-1/model.pt": 1, "output/checkpoint-2/model.pt": 2,
+         "output/checkpoint-2/optimizer.pt": 2, "output/checkpoint-2/trainer_state.json": 2},
+        {"output/checkpoint-2/model.pt", "output/checkpoint-2/optimizer.pt",
+         "output/checkpoint-2/trainer_state.json"},
+    ),
+    "two files": ({"checkpoints/model-1.pt": 1, **_PAIR}, set(_PAIR)),
+}  # fmt: skip
 
+
+def _trial_that_saved(study, number, saves):
+    run = study.run(number)
+    place = os.path.join(run.path, "kept/000")
+    for folder in (f"{place}/output", f"{place}/checkpoints", run.job(1), f"{run.path}/carried"):
+        os.makedirs(folder, exist_ok=True)
+    os.symlink("../kept/000", run.carried(1))
+    for path, step in saves.items():
+        os.makedirs(os.path.dirname(f"{place}/{path}"), exist_ok=True)
+        with open(f"{place}/{path}", "w") as file:
+            file.write('{"log_history": []}' if path.endswith("json") else "a save")
+        os.utime(f"{place}/{path}", (1.7e9 + 60 * step, 1.7e9 + 60 * step))
+    saved = {"path": "output/c-2.pt", "size": 0, "mtime_ns": 1}
+    jobs.write_ended(run, jobs.Ended(1, "", "finished", "", 0, None, 1.0, saved, progressed=True))
+
+
+def _thinned(study, keep):
+    """As after a hundred trials, of which the last five are the best."""
+    ended = [
+        {"number": number, "values": {}, "begun": 1.0, "result": dict(DONE, value=number)}
+        for number in range(1, 100)
+    ]
+    os.makedirs(study.block(1))
+    studies.publish(os.path.join(study.block(1), records.ALL), {"trials": ended})
+    trials = _read(study)
+    settings = type("S", (), {"keep_best": 5, "keep_others": keep, "better": 1})
     thinning.thin(study, settings, trials)
     thinning.thin(study, settings, trials)  # once is enough
 
-    runs = os.path.dirname(study.run(1).path)
-    counts = {number: _files(study.run(number).path) for number in range(1, 100)}
-    assert {counts[number] for number in range(95, 100)} == {3}
-    assert {counts[number] for number in range(1, 95)} == {files_of_others}
-    assert (keep != "nothing") or len(os.listdir(runs)) == 5
+
+def _left(run):
+    kept = os.path.join(run.path, "kept/000")
+    return {
+        os.path.relpath(os.path.join(parent, name), kept)
+        for parent, _, names in os.walk(kept)
+        for name in names
+    }
+
+
+@pytest.mark.parametrize("keep", ["all", "checkpoint", "nothing"])
+@pytest.mark.parametrize("saves", _SAVES)
+def test_what_is_kept_of_trials_that_are_not_the_best(study, keep, saves):
+    written, newest = _SAVES[saves]
+    for number in (94, 95):
+        _trial_that_saved(study, number, written)
+
+    _thinned(study, keep)
+
+    others = {"all": set(written), "checkpoint": newest, "nothing": set()}[keep]
+    assert (_left(study.run(94)), _left(study.run(95))) == (others, set(written))
+    assert os.path.exists(study.run(94).path) == (keep != "nothing")
     assert len(_read(study).ended) == 99
 
 
-def _files(folder):
-    return sum(len(names) for _, _, names in os.walk(folder))
+def test_a_trial_that_somebody_resumed_by_itself_is_left_alone(study):
+    for number in (7, 8):
+        _trial_that_saved(study, number, _SAVES["files"][0])
+    os.rename(study.run(7).carried(1), study.run(7).carried(2))  # its second job
+
+    _thinned(study, "nothing")
+
+    assert _left(study.run(7)) == set(_SAVES["files"][0])
+    assert not os.path.exists(study.run(8).path)

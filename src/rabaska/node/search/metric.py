@@ -106,7 +106,9 @@ class _Log:
             told = metrics_in(line)
             if len(names) < _NAMES:
                 names.update(told)
-                last.update(told)
+            last.update(
+                (name, value) for name, value in told.items() if name in last or len(last) < _NAMES
+            )
             values = _values(line, metric)
             if values:
                 self.reports.append(Report(self._step, _number(values[-1])))

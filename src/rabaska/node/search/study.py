@@ -199,7 +199,10 @@ def _linked(partial: str, path: str) -> bool:
         if os.path.exists(path):
             return False
         # A file system without hard links: made exclusively, and then filled.
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+        except FileExistsError:
+            return False
         os.replace(partial, path)
     return True
 

@@ -1,10 +1,12 @@
 """What is kept of trials that are not among the best, so that thousands do not fill a quota."""
 
 import os
-from typing import List
+from typing import List, Set
 
 from .. import files, partial_folder
-from ..record import jobs
+from ..checkpoints import newest_checkpoint, order, save_units
+from ..record import jobs, lease, plan
+from ..record.events import say
 from ..record.run_folder import RunFolder
 from . import study as studies
 from .study import BLOCK, FINISHED, Settings, Study, Trial
@@ -42,21 +44,33 @@ def _best(settings: Settings, ended: List[Trial]) -> List[int]:
 
 
 def _thin_run(run: RunFolder, keep: str) -> None:
+    if lease.holder_alive(run, run.holder()) is not False:
+        return  # somebody resumed it by itself
     if keep == NOTHING:
         partial_folder.remove_tree(run.path)
         return
-    newest = _newest(run)
+    try:
+        kept = _newest(run)
+    except (OSError, plan.WrongFormat, ValueError, KeyError, TypeError) as problem:
+        say("all of {} is kept: {}".format(run.name, problem))
+        return
     for folder, _, names in os.walk(os.path.join(run.path, "kept")):
         for name in names:
             path = os.path.join(folder, name)
-            if path != newest:
+            if os.path.realpath(path) not in kept:
                 files.remove_if_there(path)
 
 
-def _newest(run: RunFolder) -> str:
-    """The newest checkpoint that it left, by the records of its jobs; "" where there is none."""
-    for number in reversed(run.jobs()):
-        ended = jobs.read_ended(run, number)
-        if ended is not None and ended.checkpoint:
-            return os.path.join(run.place(run.holder()), str(ended.checkpoint["path"]))
-    return ""
+def _newest(run: RunFolder) -> Set[str]:
+    """All files of the newest valid checkpoint: it may be a folder, or several files."""
+    made = plan.load(run)
+    patterns, place = made.patterns if made else [], run.place(run.holder())
+    problems: List[OSError] = []
+    found = list(newest_checkpoint.everything(place, patterns, problems.append))
+    if problems:
+        raise problems[0]
+    chosen = jobs.newest(run, run.holder(), patterns)
+    if chosen is None:
+        return set()
+    unit = save_units.unit_of(order.Candidate(**chosen), found, place, save_units.known(place))
+    return {os.path.realpath(os.path.join(place, path)) for path in unit.files}

@@ -46,10 +46,18 @@ class Trials:
         self.by_number.update(found)
 
     def _all_of(self, folder: str) -> Optional[files.Json]:
-        """What was gathered; a damaged file is put aside, for the runs know what became of them."""
+        """What was gathered; a damaged file is put aside, for the runs know what became of them.
+
+        OSError where it cannot be read now: that says nothing about what it holds.
+        """
         path = os.path.join(folder, ALL)
-        complete = _read(path)
-        if complete is None and os.path.exists(path):
+        try:
+            complete = files.read_json(path)
+            if complete is None and not os.path.exists(path):
+                return None
+        except ValueError:
+            complete = None
+        if complete is None:
             try:
                 os.rename(path, path + ".damaged")
             except OSError:
@@ -152,6 +160,11 @@ def take_over(study: Study, trial: Trial) -> Optional[Trial]:
     if not publish(path, dict(owner, values=trial.values)):
         return None
     return trial._replace(owner=owner, tries=trial.tries + 1, left=False)
+
+
+def is_ours(study: Study, trial: Trial) -> bool:
+    """Whether nobody took it over meanwhile: who slept for long is taken for dead."""
+    return not os.path.exists(study.file(trial.number, ".try-{}.json".format(trial.tries + 1)))
 
 
 def leave(study: Study, trial: Trial) -> None:

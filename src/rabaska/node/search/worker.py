@@ -8,7 +8,7 @@ import os
 import select
 import signal
 import time
-from typing import Dict, NamedTuple
+from typing import Dict, NamedTuple, Optional
 
 from .. import files
 from ..job import agent, stop_signals
@@ -52,7 +52,12 @@ def work(worker: Worker) -> int:
     trials, chooser, count = Trials(worker.study), choose.Chooser(worker.study, worker.settings), 0
     try:
         while not worker.must_stop():
-            trials.refresh()
+            try:
+                trials.refresh()
+            except OSError as problem:  # of a file server, mostly; it answers again
+                say("the trials cannot be read: {}".format(problem))
+                time.sleep(_LOOK_FOR_STOP)
+                continue
             if records.gather(worker.study, trials):
                 trials.refresh()
                 thinning.thin(worker.study, worker.settings, trials)
@@ -80,6 +85,9 @@ def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
         files.remove_if_there(run.stop)  # of an earlier stop of the search
     while True:
         result = trial_run.result_of(settings, trial, run, run_plan, reports)
+        if result is None and not records.is_ours(study, trial):
+            say("another worker has trial {} by now".format(trial.number))
+            return False
         if result is None and (worker.must_stop() or fruitless >= _TRIES):
             result = _not_begun(run) if fruitless >= _TRIES else None
             if result is None:
@@ -89,7 +97,7 @@ def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
             before = run.holder()
             why = _run_agent(worker, trial, trials, run, run_plan, reports)
             fruitless = 0 if run.holder() > before else fruitless + 1
-            if why:
+            if why and records.is_ours(study, trial):
                 result = trial_run.result_of(settings, trial, run, run_plan, reports)
                 result = result or trial_run.pruned(settings, run, why, reports.read())
         if result is not None:
@@ -100,7 +108,10 @@ def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
             return True
 
 
-def _not_begun(run: RunFolder) -> files.Json:
+def _not_begun(run: RunFolder) -> Optional[files.Json]:
+    """None where somebody else is at it: it may have been resumed by itself, as any run."""
+    if lease.holder_alive(run, run.holder()) is not False:
+        return None
     why = "{} agents in a row could not begin a job of {}".format(_TRIES, run.name)
     return dict(
         trial_run._result(run, studies.FAILED, None, why, []), cause="no job could be begun"
@@ -203,9 +214,12 @@ class _Watch:
         values = self._reports.read()
         if len(values) <= self._known:
             return
+        try:
+            records.report(self._worker.study, self._trial, values)
+            self._trials.refresh()
+        except OSError:
+            return  # a full disk, or storage that does not answer: the next look compares
         self._known = len(values)
-        records.report(self._worker.study, self._trial, values)
-        self._trials.refresh()
         others = [
             one.reports
             for one in self._trials.all
