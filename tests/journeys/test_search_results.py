@@ -1,17 +1,25 @@
 """What is proposed for a search, and what its results become elsewhere."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
 
 from rabaska.domain.search import FAILED, FINISHED, PRUNED, SearchState, SearchStatus, Trial
 from rabaska.domain.trial_values import arguments_of, each_of, trial_numbered
-from rabaska.errors import NoSuchRun, SettingsError, SubmissionRefused, WrongUse
+from rabaska.errors import CommandFailed, NoSuchRun, SettingsError, SubmissionRefused, WrongUse
+from rabaska.journeys import search as journey
 from rabaska.journeys import search_init, search_results
 from rabaska.node.login.submit_job import REFUSED
+from rabaska.node.search import commands
+from rabaska.node.search import trials as records
+from rabaska.node.search.study import Study
+from rabaska.records.home import Home
+from rabaska.records.search_index import SearchRecord
 from rabaska.remote.place import Outcome
 from rabaska.settings.project_file import load
 from rabaska.steps import submit_search
+from rabaska.steps.connect import connect
 from rabaska.views import search as views
 
 FOUND = SearchStatus(
@@ -163,3 +171,62 @@ def test_an_array_that_is_too_large_is_told_with_what_to_change():
     assert isinstance(refusal, SubmissionRefused)
     assert "Invalid job array specification" in refusal.why
     assert "a smaller `at_once`" in refusal.hint
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory):
+    """What a cluster answers of a search with one trial."""
+    home = tmp_path_factory.mktemp("home")
+    project = tmp_path_factory.mktemp("cats")
+    (project / "train.py").write_text("import sys\nprint('step 1 loss', sys.argv[1][5:])\n")
+    (project / "rabaska.toml").write_text(
+        'name = "cats"\ncommand = "python3 train.py"\n[search]\nmetric = "loss"\ntrials = 1\n'
+        'values_as = "overrides"\n[search.space]\nlr = {float = [0.1, 0.2]}\n'
+    )
+    cluster = connect("here", Home(home))
+    planned = journey.preview(load(project), "here", Home(home), name="cats-7f3a")
+    path = f"{home}/store/searches/cats-7f3a"
+    submit_search.create(planned, cluster, path)
+    study = Study(path)
+    trial = records.claim(study, 1, {"lr": 0.1})
+    result = {"state": FINISHED, "value": 0.5, "curve": [[1, 0.5]], "ended": 1.7e9, "jobs": 1}
+    records.end(study, trial, result)
+    return json.dumps(commands.report(study, curves=True))
+
+
+RECORD = SearchRecord("cats-7f3a", "here", "/s/searches/cats-7f3a", "", 0.0)
+
+
+def test_what_a_cluster_answers_of_a_search_is_understood(answer):
+    found = submit_search.read_report(RECORD, answer, {})
+
+    assert (found.best.number, found.best.run, found.best.value) == (1, "cats-7f3a-t1", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("trials", 0, "number"), "1/../../../.ssh"),
+        (("trials", 0, "number"), -1),
+        (("trials", 0, "run"), "cats-7f3a-t2"),
+        (("trials", 0, "values"), {"lr": {"a": 1}}),
+        (("trials", 0, "curve"), [[1]]),
+        (("trials",), None),
+        (("settings", "plan", "code"), "../../.ssh/id_ed25519"),
+        (("settings", "plan", "datasets"), [{"pack": "../../mail"}]),
+        (("settings", "workers", "spec"), {}),
+        (("settings", "goal"), "both"),
+        (("settings",), []),
+        (("now",), float("nan")),
+    ],
+)
+def test_an_answer_that_would_reach_other_files_is_not_used(answer, place, value):
+    told = json.loads(answer)
+    *above, last = place
+    inner = told
+    for name in above:
+        inner = inner[name]
+    inner[last] = value
+
+    with pytest.raises(CommandFailed, match="never gives"):
+        submit_search.read_report(RECORD, json.dumps(told), {})

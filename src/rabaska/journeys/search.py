@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,13 @@ from rabaska.domain.jobs import JobId
 from rabaska.domain.projects import Project
 from rabaska.domain.runs import Checks, Draw, names_for
 from rabaska.domain.search import Search, SearchState, SearchStatus, Trial
-from rabaska.errors import NoSuchRun, RabaskaError, SettingsError, WrongUse
+from rabaska.errors import (
+    NoSuchRun,
+    RabaskaError,
+    SettingsError,
+    SubmissionRefused,
+    WrongUse,
+)
 from rabaska.journeys.run import carried_project
 from rabaska.node.record import plan as plans
 from rabaska.packing.node_bundle import bundle
@@ -73,7 +80,7 @@ def run(
     try:
         for job in _submitted(planned, carried.cluster, record):
             jobs.append(str(job))
-    except RabaskaError:
+    except SubmissionRefused:
         if not jobs:
             forget(home.searches, record)
         raise
@@ -189,7 +196,8 @@ def more(
             f"search {record.name} is a grid, which has no more points",
             hint="extend [search.space], and start another one with `rabaska search run`",
         )
-    words = ("more", "--trials", str(count)) if count else ("go-on",)
+    added = ("more", "--trials", str(count), "--mark", uuid.uuid4().hex)
+    words = added if count else ("go-on",)
     after = submit_search.ask(record, home, *words)
     if after.state == SearchState.FINISHED:
         raise WrongUse(

@@ -1,26 +1,68 @@
 """A search on its cluster: its folder made, its workers submitted, its status asked for."""
 
-import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from rabaska.domain import untrusted
 from rabaska.domain.jobs import JobId, JobSpec, JobState, JobStatus
 from rabaska.domain.search import SearchState, SearchStatus, Trial
 from rabaska.errors import CommandFailed, NoSuchRun, SubmissionRefused, Unreachable
 from rabaska.node.login.create_run import TAKEN
 from rabaska.node.login.submit_job import REFUSED
+from rabaska.node.search.study import run_name
 from rabaska.records.home import Home
 from rabaska.records.search_index import SearchRecord
 from rabaska.remote.place import quoted, surely
 from rabaska.remote.ssh_errors import refuse_full_disk
 from rabaska.steps.connect import ConnectedCluster, cluster_named, connect_for
-from rabaska.steps.plan_search import SCRIPT, PlannedSearch, study_tar
+from rabaska.steps.plan_search import SCRIPT, PlannedSearch, study_tar, workers_of
+from rabaska.steps.read_plan import PLAN
 from rabaska.steps.submit import NameTaken
 
 _QUEUE = "--- rabaska: the queue ---"
 _TRIAL = {field.name for field in fields(Trial)}
+_VALUE = (float, str, bool, None)
+# A number becomes a folder on this computer.
+_TRIAL_SHAPE = {
+    "number": untrusted.SIZE,
+    "run": str,
+    "values": {str: _VALUE},
+    "state": str,
+    "value": (float, None),
+    "why": str,
+    "begun": untrusted.TIME,
+    "ended": (untrusted.TIME, None),
+    "seconds": (float, None),
+    "jobs": (int, None),
+    "reports": int,
+    "tries": int,
+    "names": [str],
+    "told": {str: (float, None)},
+    "curve?": [[float]],
+}
+_REPORT = {
+    "total": int,
+    "stopped": bool,
+    "halted": str,
+    "over": bool,
+    "jobs": [str],
+    "now": untrusted.TIME,
+    "trials": [_TRIAL_SHAPE],
+    "settings": {
+        "metric": str,
+        "goal": re.compile("max|min"),
+        "method": str,
+        "stopping": str,
+        "at_once": int,
+        "given": {str: (_VALUE, [_VALUE], {str: (_VALUE, [_VALUE], {str: (_VALUE, [_VALUE])})})},
+        "spelled": {str: [str]},
+        "plan": {name: shape for name, shape in PLAN.items() if name != "run"},
+        "workers": {"spec": {str: lambda _: True}, "submissions": int},
+    },
+}
 
 
 def create(planned: PlannedSearch, cluster: ConnectedCluster, path: str) -> None:
@@ -92,11 +134,24 @@ def ask(record: SearchRecord, home: Home, *words: str, curves: bool = False) -> 
     queue = _queue_script(cluster, record)
     outcome = surely(lambda: cluster.run(f"{script} || exit\necho {quoted([_QUEUE])}\n{queue}"))
     report, _, queued = outcome.output.partition(_QUEUE)
+    if not report.strip():
+        raise _no_answer(record, outcome.complaint)
+    return read_report(record, report, cluster.scheduler.read_status(queued))
+
+
+def read_report(record: SearchRecord, text: str, queue: Mapping[str, JobStatus]) -> SearchStatus:
+    """What its cluster answered, checked before anything is made of it."""
     try:
-        value = json.loads(report)
-    except ValueError:
-        raise _no_answer(record, outcome.complaint) from None
-    return _status(record, value, cluster.scheduler.read_status(queued))
+        report = untrusted.read(text, _REPORT)
+        for one in report["trials"]:
+            if one["run"] != run_name(record.name, one["number"]):
+                raise untrusted.Unexpected(f"trial {one['number']} is no run of {record.name}")
+            if any(len(point) != 2 for point in one.get("curve", ())):
+                raise untrusted.Unexpected(f"the curve of trial {one['number']} has no values")
+        workers_of(report["settings"]["workers"])
+        return _status(record, report, queue)
+    except (ValueError, TypeError, KeyError, OverflowError) as problem:
+        raise untrusted.unusable(record.cluster, problem) from problem
 
 
 def _queue_script(cluster: ConnectedCluster, record: SearchRecord) -> str:

@@ -137,12 +137,12 @@ def test_without_hard_links_who_comes_second_gets_nothing_too(study, monkeypatch
     assert records.claim(study, 1, {"lr": 0.1}) is None
 
 
-def test_trials_are_added_by_files_of_their_own(study):
+def test_trials_are_added_once_though_it_is_said_twice(study):
     os.makedirs(study.path)
     settings = type("Settings", (), {"trials": 10})
 
-    studies.add_trials(study, 5, 0.0)
-    studies.add_trials(study, 7, 0.0)
+    for count, mark in ((5, "a1"), (5, "a1"), (7, "b2")):
+        studies.add_trials(study, count, 0.0, mark)
 
     assert studies.total(study, settings) == 22
 

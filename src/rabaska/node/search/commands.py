@@ -7,6 +7,7 @@ import re
 import sys
 import tarfile
 import time
+import uuid
 from typing import Any, BinaryIO, Dict, List
 
 from .. import files, partial_folder
@@ -29,6 +30,7 @@ def main(argv: List[str]) -> int:
     parser.add_argument("study")
     parser.add_argument("--slots", type=int, default=1)
     parser.add_argument("--trials", type=int, default=0)
+    parser.add_argument("--mark", type=_mark)
     parser.add_argument("--curves", action="store_true")
     options = parser.parse_args(argv)
     study = Study(os.path.abspath(options.study))
@@ -48,11 +50,17 @@ def main(argv: List[str]) -> int:
     if options.what == "stop":
         files.write_whole(study.stop, "")
     if options.what == "more":
-        studies.add_trials(study, options.trials, time.time())
+        studies.add_trials(study, options.trials, time.time(), options.mark or uuid.uuid4().hex)
     if options.what in ("more", "go-on"):
         files.remove_if_there(study.stop)
     sys.stdout.write(json.dumps(report(study, curves=options.curves)) + "\n")
     return 0
+
+
+def _mark(text: str) -> str:
+    if not re.match(r"[0-9a-z]+\Z", text):
+        raise argparse.ArgumentTypeError("no mark")
+    return text
 
 
 def create(study: Study, tar: BinaryIO) -> int:

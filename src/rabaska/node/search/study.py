@@ -2,7 +2,7 @@
 
 <store>/searches/<name>/
   study.json            settings, and the plan that each trial's run is made of; never changed
-  more/001.json         trials that were added later
+  more/<mark>.json      trials that were added later; who did not hear the answer says it again
   STOP                  somebody asked the search to stop
   job.sh  job-more.sh   what was submitted, and one more of it
   trial-job.sh          the script of a trial's run, should it be resumed by itself
@@ -130,13 +130,10 @@ def total(study: Study, settings: Settings) -> int:
     return settings.trials + added
 
 
-def add_trials(study: Study, count: int, now: float) -> None:
+def add_trials(study: Study, count: int, now: float, mark: str) -> None:
+    """Once for each mark: the question is asked again where a connection broke."""
     os.makedirs(study.more, exist_ok=True)
-    number = 1
-    while not publish(
-        os.path.join(study.more, "{:03d}.json".format(number)), {"trials": count, "time": now}
-    ):
-        number += 1
+    publish(os.path.join(study.more, mark + ".json"), {"trials": count, "time": now})
 
 
 class Trial(NamedTuple):
