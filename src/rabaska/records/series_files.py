@@ -89,9 +89,7 @@ class JobNumbers:
                 curve = curves[number]
                 steps = curve.steps
                 told = float(step) if step else math.nan
-                if steps and told <= steps[-1]:
-                    if told == steps[-1]:
-                        curve.values[-1] = float(value)
+                if steps and not told > steps[-1] and not _goes_on(curve, told, value):
                     continue
                 moment, amount = began + float(seconds), float(value)
             except (ValueError, KeyError):
@@ -221,6 +219,21 @@ def _names(folder: str) -> list[str]:
             continue
         found += [f"{part}/{name}" for name in listed if FILE.fullmatch(f"{part}/{name}")]
     return found
+
+
+def _goes_on(curve: Curve, step: float, value: bytes) -> bool:
+    """Whether a point is a new one, whose step is not behind the last; nan: it has none.
+
+    What was told before the first step, as a best value so far, has no place among the steps.
+    """
+    last = curve.steps[-1]
+    if math.isnan(last):
+        if not math.isnan(step):
+            del curve.steps[:], curve.times[:], curve.values[:]
+        return True
+    if step == last:
+        curve.values[-1] = float(value)
+    return False
 
 
 def _whole_lines(chunk: bytes) -> bytes:

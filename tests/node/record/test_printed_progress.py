@@ -51,6 +51,12 @@ LOGS = {
     "arguments are no metrics": (ARGUMENTS, None, None, {"loss": 0.5}),
     "student": (STUDENT, 200, None, {"loss": 0.4123, "accuracy": 0.91}),
     "imagenet": (IMAGENET, 3 * 500 + 20, 3.0, {"Loss": 0.39, "Acc@1": 61.0}),
+    "epochs and batches of all": (
+        "Epoch 2/4 [3/10] loss: 0.5\n",
+        2 * 10 + 3,
+        2.0,
+        {"loss": 0.5},
+    ),
     "keras": (KERAS, 3 * 45 + 45, 3.0, {"loss": 0.41, "val_acc": 0.9}),
     "trainer": (TRAINER, 1, 1.0, {"loss": 0.5}),
     "lightning": (LIGHTNING, 3 * 100 + 40, 3.0, {"train_loss": 0.413}),

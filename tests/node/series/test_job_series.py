@@ -99,6 +99,42 @@ def test_a_place_that_counts_from_one_and_one_that_counts_from_zero_are_one_seri
     assert list(program.curves()) == ["loss"]
 
 
+def test_the_name_may_say_first_what_is_measured_and_then_on_what(program):
+    for step in range(1, 31):
+        program.writes("runs/a/events.out.tfevents.1", event(step, **{"Loss/train": 1 / step}))
+        if step % 5 == 0:
+            program.prints(f"step {step} loss {1 / step:.4f}\n")
+    program.goes_on(at_end=True)
+
+    assert list(program.curves()) == ["Loss/train"]
+
+
+def test_the_series_of_add_scalars_are_named_by_their_keys_whichever_comes_first(program):
+    for key in ("val", "train"):
+        program.writes(f"runs/a/acc_{key}/events.out.tfevents.1", event(1, acc=0.5))
+        program.goes_on()
+
+    assert sorted(program.curves()) == ["acc/train", "acc/val"]
+
+
+def test_what_is_printed_before_the_first_step_does_not_take_the_steps_away(program):
+    program.prints("best acc 0.0\nstep 1 acc 0.5\nstep 2 acc 0.6\n")
+    program.goes_on(at_end=True)
+    program.begins()
+    program.prints("best acc 0.5\nstep 2 acc 0.7\nstep 3 acc 0.8\n")
+    program.goes_on(at_end=True)
+
+    assert program.curves() == {"acc": {1: 0.5, 2: 0.7, 3: 0.8}}
+
+
+def test_a_part_of_an_epoch_is_a_step_of_its_own(program):
+    for part in range(8):
+        program.writes("log.jsonl", json.dumps({"epoch": part / 4, "loss": part + 0.5}) + "\n")
+    program.goes_on(at_end=True)
+
+    assert list(program.curves()["loss"]) == [part / 4 for part in range(8)]
+
+
 def test_two_numbers_of_one_name_stay_apart(program):
     for step in range(1, 11):
         program.writes("log.csv", "step,loss\n" if step == 1 else "")

@@ -217,8 +217,27 @@ def test_the_state_of_the_trainer_is_read(tmp_path):
         ("epoch 3\naccuracy: 0.5\n", [("accuracy", 3, 0.5)]),
         (
             "Epoch 1:  40%|██  | 4/10 [00:02<00:03, 1.9it/s, v_num=0, foo=1.5, train_loss=2e-3]\r",
-            [("train_loss", 14, 0.002), ("foo", 14, 1.5)],
+            [("train_loss", 4, 0.002), ("foo", 4, 1.5)],  # counted from the first, as in `status`
         ),
+        (
+            "Epoch 1/4 [2/10] loss: 0.5 lr: 1e-3\nEpoch 2/4 [1/10] loss: 0.4\n",
+            [("loss", 2, 0.5), ("lr", 2, 0.001), ("loss", 11, 0.4)],
+        ),
+        (
+            "{'loss': 0.5, 'epoch': 0.25}\n{'loss': 0.4, 'epoch': 0.5}\n",
+            [("loss", 0.25, 0.5), ("loss", 0.5, 0.4)],
+        ),
+        (
+            "Train Epoch: 1 [6400/64000 (10%)]\tLoss: 2.3\n"
+            "Test set: Average loss: 0.3, Accuracy: 91.5%\n",
+            [("train_Loss", 1.1, 2.3), ("test_loss", 1.1, 0.3), ("test_Accuracy", 1.1, 91.5)],
+        ),
+        (
+            "step 9 train loss 0.5 | val loss 0.4 acc 0.8 lr 0.1\n",
+            [("train_loss", 9, 0.5), ("val_loss", 9, 0.4), ("val_acc", 9, 0.8), ("lr", 9, 0.1)],
+        ),
+        ("train.py:12 INFO step 3 loss 0.5\n", [("loss", 3, 0.5)]),
+        ("Epoch 0: 100%|█| 2/2 [00:01<00:00, 2it/s, loss=1]`max_epochs=6`\r", [("loss", 2, 1.0)]),
         ("step 1 loss nan\nstep 2 loss inf\n", "[('loss', 1, nan), ('loss', 2, inf)]"),
         ("resumed from step 9, loss 0.1\n", []),
         ("rabaska: step 4 loss 3\n", []),

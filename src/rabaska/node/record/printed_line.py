@@ -21,7 +21,7 @@ EPOCH = re.compile(
     re.IGNORECASE,
 )
 # " 40/100 [00:02<00:03": tqdm, Keras; "[20/500]" of the ImageNet example
-BAR = re.compile(r"\b(\d{1,12})/(\d{1,12})\s*[\[━]|\[\s*(\d{1,12})/(\d{1,12})\]")
+BAR = re.compile(r"\b(\d{1,12})/(\d{1,12})\s*(?=[\[━])|\[\s*(\d{1,12})/(\d{1,12})\]")
 # "Epoch 7/7 ━━━━ 20/100 0:00:02 •": rich, whose bar comes before its numbers
 RICH_BAR = re.compile(r"[━╸╺]\s*(\d{1,12})/(\d{1,12})\s+\d+:\d\d:\d\d")
 # "[3/25][20/782]": an epoch, and a batch of it
@@ -162,6 +162,9 @@ def epoch_in(line: str) -> Tuple[bool, Optional[float]]:
 def _bar(line: str) -> Optional[Tuple[int, int]]:
     """How far a progress bar is, and its length."""
     found = list(RICH_BAR.finditer(line)) or list(BAR.finditer(line))
+    epoch = EPOCH.search(line)
+    if epoch is not None:  # "Epoch 3/10 [20/500]": the first two are epochs
+        found = [bar for bar in found if bar.start(1) != epoch.start(2)]
     if not found or OTHER_BAR.search(line):
         return None
     done, total = [int(number) for number in found[-1].groups() if number is not None]

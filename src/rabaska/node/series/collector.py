@@ -41,13 +41,13 @@ class Track:
         self.since = now
         self.number = -1
         self.points = 0
-        self.last: Tuple[Optional[int], Optional[float]] = (None, None)
-        self.recent: Dict[int, float] = {}
+        self.last: Tuple[Optional[float], Optional[float]] = (None, None)
+        self.recent: Dict[float, float] = {}
         self.partners: Dict["Track", Evidence] = {}
-        self.waiting: List[Tuple[Optional[int], float, float]] = []
+        self.waiting: List[Tuple[Optional[float], float, float]] = []
         self.spark = Spark()
 
-    def remember(self, step: int, value: float) -> None:
+    def remember(self, step: float, value: float) -> None:
         self.recent[step] = value
         if len(self.recent) > 2 * RECENT:
             self.recent = dict(list(self.recent.items())[-RECENT:])
@@ -134,13 +134,15 @@ class Collector:
             if track.partners:
                 _compare(track, step, value)
             track.remember(step, value)
+        elif track.last[0] is not None:
+            return  # what is told between the steps, as a best value, has no place among them
         track.last = (step, value)
         if track.state == WAITING:
             track.waiting.append((step, moment, value))
         else:
             self._write(track, step, moment, value)
 
-    def _write(self, track: Track, step: Optional[int], moment: float, value: float) -> None:
+    def _write(self, track: Track, step: Optional[float], moment: float, value: float) -> None:
         if track.number < 0:
             source = "{} {}".format(track.group.kind, track.group.folder).strip()
             track.number = self.file.declare(track.name, source)
@@ -152,13 +154,13 @@ class Collector:
             self._floors[track.name] = step
         track.spark.add(value)
 
-    def _begin_spark(self, track: Track, step: Optional[int]) -> None:
+    def _begin_spark(self, track: Track, step: Optional[float]) -> None:
         told = self._earlier.get(track.name)
         if told is not None and step is not None:
             for value in told.values[: bisect_left(told.steps, step)]:
                 track.spark.add(value)
 
-    def _is_told(self, name: str, step: int, value: float) -> bool:
+    def _is_told(self, name: str, step: float, value: float) -> bool:
         """Whether this very point was told before: files that are written anew repeat it."""
         if step <= self._floors.get(name, step - 1):
             return True
@@ -189,8 +191,12 @@ class Collector:
 
     def _free_name(self, group: Group, name: str) -> str:
         inner = os.path.basename(group.folder)
-        if group.kind == "tensorboard" and inner.lower() in _SPLITS:
-            name = inner + "/" + name
+        if group.kind == "tensorboard":
+            of_several = name.replace("/", "_") + "_"  # as `add_scalars` calls their folders
+            if inner.lower() in _SPLITS:
+                name = inner + "/" + name
+            elif inner.startswith(of_several):
+                name = name + "/" + inner[len(of_several) :]
         taken = self._names.get(name)
         if taken is None or taken.group == group or taken.group.kind != group.kind:
             return name
@@ -247,7 +253,7 @@ def _part(one: Track, other: Track) -> None:
     other.partners.pop(one, None)
 
 
-def _compare(track: Track, step: int, value: float) -> None:
+def _compare(track: Track, step: float, value: float) -> None:
     for other, evidence in track.partners.items():
         there = other.recent.get(step)
         if there is not None:

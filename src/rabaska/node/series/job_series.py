@@ -63,7 +63,8 @@ class JobSeries:
         file, dropped = SeriesFile(path, job, began), _texts(self._state.get("dropped"))
         self._collector = Collector(file, _earlier(run, job), dropped, floors, fills=fills)
         log = self._state.get("log") if self._state.get("job") == job else None
-        self._log = PrintedSeries(run.log(job), _place(log)[0], _place(log)[1], pattern)
+        offset, head = _place(log)
+        self._log = PrintedSeries(run.log(job), offset, head, pattern, first_log=run.log(1))
         self._find(at_start=not fills)
         # At once: the next job must know what was old, also if this one is killed in a second.
         files.make_inside(os.path.join(run.path, SERIES))

@@ -15,6 +15,7 @@ _SHORT = {
     "validation": "val", "valid": "val", "eval": "val", "accuracy": "acc", "training": "train",
     "learning": "l", "lr": "rate",
 }  # fmt: skip
+_SPLITS = ("train", "val", "test", "dev")
 _UNTOLD = ("step", "epoch", "avg", "mean")  # words that one place adds and another does not
 
 
@@ -30,10 +31,13 @@ def words(name: str) -> List[str]:
 
 def may_be_same(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether names of these words could mean one number: `loss` may be `train/loss`."""
-    if not one or not other or one[-1] != other[-1]:
-        return False
     short, long = sorted((set(one), set(other)), key=len)
-    return short <= long
+    return short <= long and _measure(one) == _measure(other) != ""
+
+
+def _measure(name: Sequence[str]) -> str:
+    """What is measured: `loss` of `train/loss` and of `Loss/train`."""
+    return next((word for word in reversed(name) if word not in _SPLITS), "")
 
 
 def agree(one: float, other: float) -> bool:
@@ -69,7 +73,7 @@ class Evidence:
         return False if self.differed >= _AGAINST else None
 
 
-def is_same_run(one: Dict[int, float], other: Dict[int, float]) -> bool:
+def is_same_run(one: Dict[float, float], other: Dict[float, float]) -> bool:
     """Whether the last three values of one stand in the other in their order.
 
     So it is where one place counts steps and the other epochs. Values that repeat prove nothing.

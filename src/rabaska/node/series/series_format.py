@@ -47,7 +47,7 @@ def declaration(number: int, name: str, source: str) -> str:
     return "=\t{}\t{}\t{}\n".format(number, escaped(name), escaped(source))
 
 
-def point(number: int, step: Optional[int], seconds: float, value: float) -> str:
+def point(number: int, step: Optional[float], seconds: float, value: float) -> str:
     # Nine digits are all that a number of 32 bits has, as nearly every one in a training.
     short = "%.9g" % value
     spelled = short if float(short) == value or _is_single(value) else repr(value)
@@ -160,11 +160,13 @@ class SeriesFile:
         self._pending.append(declaration(number, "", ""))
         self._numbers = {name: one for name, one in self._numbers.items() if one != number}
 
-    def add(self, name: str, source: str, step: Optional[int], moment: float, value: float) -> None:
+    def add(
+        self, name: str, source: str, step: Optional[float], moment: float, value: float
+    ) -> None:
         """A point; `moment` in seconds since 1970. It is written by `flush`."""
         self.add_point(self.declare(name, source), step, moment, value)
 
-    def add_point(self, number: int, step: Optional[int], moment: float, value: float) -> None:
+    def add_point(self, number: int, step: Optional[float], moment: float, value: float) -> None:
         self._pending.append(point(number, step, moment - self.began, value))
 
     def flush(self) -> int:

@@ -10,7 +10,7 @@ _HEAD = 64  # bytes at the beginning that tell one file from another of its name
 
 class Point(NamedTuple):
     name: str
-    step: Optional[int]
+    step: Optional[float]  # whole, but for a part of an epoch
     moment: Optional[float]  # seconds since 1970; None: when it was found
     value: float
 

@@ -15,6 +15,7 @@ from .sources import Point, Source, complete_lines
 # The first of these that a line has is its step.
 STEPS = ("global_step", "step", "steps", "iteration", "iter", "it", "num_updates", "timesteps",
          "total_timesteps", "batch", "epoch", "epochs")  # fmt: skip
+_PARTED = ("epoch", "epochs")  # 0.25 is a quarter of the first one
 _TIMES = ("time", "timestamp", "wall_time", "walltime", "_timestamp", "date", "wall time")
 _NOT_NUMBERS = set(STEPS) | set(_TIMES) | {"index", "", "seed", "rank", "pid", "job"}
 _PLAUSIBLE = (9e8, 4e9)  # seconds since 1970
@@ -39,11 +40,12 @@ def number(value: Any) -> Optional[float]:
     return None
 
 
-def _step(row: Dict[str, Any]) -> Optional[int]:
+def _step(row: Dict[str, Any]) -> Optional[float]:
     for name in STEPS:
         told = number(row.get(name))
         if told is not None and abs(told) < 1e18:
-            return int(told)
+            is_part = name in _PARTED and told != int(told)
+            return told if is_part else int(told)
     return None
 
 
