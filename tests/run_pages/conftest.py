@@ -58,7 +58,7 @@ class Desk:
     def asks(self):
         """What is known of all runs is fetched, once."""
         self.shown.reload()
-        records = [live.record for live in self.shown.runs()]
+        records = self.shown.of_cluster("away", everything=True)
         self.shown.heard(LiveRuns(records, self.home).refresh(explained=True))
 
     def opens(self):

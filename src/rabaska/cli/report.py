@@ -9,6 +9,7 @@ from rabaska.cli.find_run import chosen_run
 from rabaska.cli.options import complete_run, found_on_option, json_option
 from rabaska.errors import WrongUse
 from rabaska.records.home import home
+from rabaska.records.search_index import SearchRecord, remembered
 
 
 @click.command()
@@ -31,23 +32,37 @@ def report(
     By default the newest run, as one HTML file that needs nothing else: it can be sent, printed
     and kept. It has the commit, the command, the digests of the data, the environment, the time
     line of the jobs, the curves, and what was used and wasted. Several runs are also compared.
+    The name of a search gives its trials as charts and as a table, and the run of the best one.
     """
-    from rabaska.journeys.report import report as journey
+    from rabaska.journeys import report as journey
     from rabaska.pages import report_file
     from rabaska.views.report import run_report
+    from rabaska.views.search_report import search_report, search_report_json
 
     if markdown and as_json:
         raise WrongUse("a report is either Markdown or JSON", hint="leave out one of the options")
-    records = list(dict.fromkeys(chosen_run(run, on) for run in runs or ("",)))
-    reports = [run_report(history) for history in journey(records, home())]
+    searches = [found for run in runs if (found := _search_called(run))]
+    names = [run for run in runs if not _search_called(run)] or ([] if searches else [""])
+    seen, best = journey.report_searches(searches, home())
+    records = list(dict.fromkeys([*best, *(chosen_run(name, on) for name in names)]))
+    reports = [run_report(history) for history in journey.report(records, home())]
+    about = [told for one in seen if (told := search_report(one))]
     if as_json:
-        text = terminal.json_text(report_file.as_json(reports))
+        values = [*map(search_report_json, about), *report_file.as_json(reports)]
+        text = terminal.json_text(values)
     else:
-        text = report_file.markdown(reports) if markdown else report_file.html(reports)
+        write = report_file.markdown if markdown else report_file.html
+        text = write(reports, about)
     ending = "json" if as_json else "md" if markdown else "html"
     if output is None and (as_json or markdown):
         output = Path("-")
-    _write(text, output or Path(f"{reports[0].name}.{ending}"))
+    first = (about or reports)[0].name
+    _write(text, output or Path(f"{first}.{ending}"))
+
+
+def _search_called(name: str) -> SearchRecord | None:
+    """The search of exactly this name."""
+    return next((one for one in remembered(home().searches) if one.name == name), None)
 
 
 def _write(text: str, file: Path) -> None:

@@ -13,9 +13,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from rabaska.errors import RabaskaError
-from rabaska.pages import actions, cluster_pages, run_pages, series_data
+from rabaska.pages import actions, cluster_pages, run_pages, search_pages, series_data
 from rabaska.pages.report_file import templates
 from rabaska.steps.shown_runs import ShownRuns
+from rabaska.steps.shown_searches import ShownSearches
 
 _TICK = 0.25  # seconds between two looks at what is new
 _SIGN_OF_LIFE = 10.0  # seconds; a browser that hears nothing connects again
@@ -31,6 +32,10 @@ def application(shown: ShownRuns) -> Starlette:
             Route("/part/run/{key}/{what}", run_pages.part),
             Route("/compare", run_pages.compare),
             Route("/report/{key}", run_pages.report),
+            Route("/searches", search_pages.searches),
+            Route("/search/{name}", search_pages.search),
+            Route("/part/search/{name}", search_pages.part),
+            Route("/trial/{name}/{number:int}", search_pages.trial),
             Route("/clusters", cluster_pages.clusters),
             Route("/cluster/{name}", cluster_pages.cluster),
             Route("/part/storage/{name}", cluster_pages.storage),
@@ -43,6 +48,7 @@ def application(shown: ShownRuns) -> Starlette:
         exception_handlers={RabaskaError: _refused, 404: _nothing_there},
     )
     made.state.shown = shown
+    made.state.searches = ShownSearches(shown.home)
     return made
 
 

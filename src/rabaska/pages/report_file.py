@@ -8,16 +8,19 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from rabaska.domain.amounts import say_size
+from rabaska.node.version import __version__
 from rabaska.pages.axes import said
 from rabaska.pages.visible_text import visible
 from rabaska.views.report import RunReport, moment, together, unlike
 from rabaska.views.runs import JOB_HEADINGS
+from rabaska.views.search_report import SearchReport, importance_rows
 from rabaska.views.time_line import KINDS, JobBar
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 MOST_CHARTS = 60  # of a run in one file
+_MOST_TRIALS = 200  # of a search, in its table
 
 
 @cache
@@ -27,6 +30,8 @@ def templates() -> "Environment":
     from markupsafe import Markup
 
     from rabaska.pages.drawings import chart_svg, time_line_svg
+    from rabaska.pages.search_drawings import SEARCH_CHARTS
+    from rabaska.pages.visible_text import with_code
 
     made = Environment(
         loader=PackageLoader("rabaska.pages"),
@@ -41,9 +46,12 @@ def templates() -> "Environment":
     made.filters["values_of"] = lambda row: list(
         row.values() if isinstance(row, dict) else vars(row).values()
     )
-    # Both escape what they write.
+    # All of these escape what they write.
     made.filters["svg"] = lambda chart: Markup(chart_svg(chart))  # noqa: S704
     made.filters["time_line"] = lambda bars: Markup(time_line_svg(bars))  # noqa: S704
+    made.filters["words"] = lambda text: Markup(with_code(text))  # noqa: S704
+    for name, draw in SEARCH_CHARTS.items():
+        made.filters[name] = lambda *given, draw=draw: Markup(draw(*given))  # noqa: S704
     return made
 
 
@@ -51,7 +59,7 @@ def static_text(name: str) -> str:
     return files("rabaska.pages").joinpath("static", name).read_text("utf-8")
 
 
-def html(reports: Sequence[RunReport]) -> str:
+def html(reports: Sequence[RunReport], searches: Sequence[SearchReport] = ()) -> str:
     from markupsafe import Markup
 
     return (
@@ -59,6 +67,10 @@ def html(reports: Sequence[RunReport]) -> str:
         .get_template("report.html")
         .render(
             reports=reports,
+            searches=searches,
+            names=[*(one.name for one in searches), *(one.name for one in reports)],
+            version=__version__,
+            most_trials=_MOST_TRIALS,
             made=time.time(),
             style=Markup(static_text("report.css")),  # noqa: S704 - it is ours
             unlike=unlike(reports) if len(reports) > 1 else (),
@@ -81,8 +93,10 @@ def _reason(report: RunReport, job: int) -> str:
     return next((bar.reason for bar in report.bars if bar.job == job), "")
 
 
-def markdown(reports: Sequence[RunReport]) -> str:
+def markdown(reports: Sequence[RunReport], searches: Sequence[SearchReport] = ()) -> str:
     lines: list[str] = []
+    for search in searches:
+        lines += _search(search)
     if len(reports) > 1:
         lines += ["# The runs compared", ""]
         lines += _table(
@@ -92,6 +106,19 @@ def markdown(reports: Sequence[RunReport]) -> str:
     for report in reports:
         lines += _run(report)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _search(report: SearchReport) -> Iterator[str]:
+    yield from (f"# {_cell(report.name)}: {report.state}", "", _cell(report.what), "")
+    if report.trouble:
+        yield from (f"As last seen {moment(report.seen)}: {_cell(report.trouble)}", "")
+    for line in report.lines:
+        yield from (_cell(line), "")
+    yield from _table(importance_rows(report), ("parameter", "importance"))
+    yield from _table(report.table.rows[:_MOST_TRIALS], report.table.headings)
+    for command, what in report.again:
+        yield f"- {_code(command)}: {_cell(what)}"
+    yield ""
 
 
 def _run(report: RunReport) -> Iterator[str]:

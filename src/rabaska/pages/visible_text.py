@@ -17,3 +17,8 @@ def visible(text: object) -> str:
 def escaped(text: object) -> str:
     """The same for markup that we write ourselves."""
     return escape(visible(text))
+
+
+def with_code(text: object) -> str:
+    """The same, with what stands between backquotes as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escaped(text))

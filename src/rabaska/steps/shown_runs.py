@@ -30,6 +30,8 @@ class ShownRuns:
         self.version = 1  # changes when anything does
         self._lock = threading.Lock()
         self._runs: dict[RunRecord, LiveRun] = {}
+        self._guests: dict[RunRecord, LiveRun] = {}  # shown, though they are not in the list
+        self._listed = 0  # when a run was last added to the list, or removed from it
         self._reader = LiveRuns([], home)
         self._reading: dict[str, threading.Lock] = {}  # one run at a time by one thread
         self._looked = time.monotonic()
@@ -39,6 +41,7 @@ class ShownRuns:
 
     def reload(self) -> None:
         """Read the list of runs again: one may be new, deleted or forgotten."""
+        self._listed = self._changed()
         records = remembered(self.home.runs)
         with self._lock:
             known = {record.id or record.path: live for record, live in self._runs.items()}
@@ -53,10 +56,13 @@ class ShownRuns:
             if list(runs) != list(self._runs):
                 self.version += 1
             self._runs = runs
+            listed = {(record.cluster, record.path) for record in runs}
+            for guest in [one for one in self._guests if (one.cluster, one.path) in listed]:
+                del self._guests[guest]
 
     def start(self) -> None:
         """Ask every cluster, from now on."""
-        for name in dict.fromkeys(live.record.cluster for live in self.runs()):
+        for name in dict.fromkeys(live.record.cluster for live in self._all()):
             self._watch(name)
 
     def stop(self) -> None:
@@ -71,8 +77,18 @@ class ShownRuns:
         """Somebody looks now."""
         was_away = time.monotonic() - self._looked > _LOOKED
         self._looked = time.monotonic()
-        if was_away:
+        if self._listed != self._changed():
+            self.reload()
             self.ask_soon()
+        elif was_away:
+            self.ask_soon()
+
+    def _changed(self) -> int:
+        """When a run was submitted, adopted or forgotten, by any command; 0 before the first."""
+        try:
+            return self.home.runs.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def ask_soon(self) -> None:
         """Ask at once, for something was just done."""
@@ -85,14 +101,32 @@ class ShownRuns:
         with self._lock:
             return list(reversed(self._runs.values()))
 
+    def _all(self) -> list[LiveRun]:
+        with self._lock:
+            return [*self._guests.values(), *reversed(self._runs.values())]
+
+    def invite(self, record: RunRecord) -> str:
+        """Show a run that is not in the list, as the trials of a search; its key."""
+        place = record.cluster, record.path
+        with self._lock:
+            here = [*self._runs, *self._guests]
+        known = next((one for one in here if (one.cluster, one.path) == place), None)
+        if known is None:
+            (seen,) = LiveRuns([record], self.home).last_seen()
+            with self._lock:
+                self._guests[record] = seen
+            self.ask_soon()
+        return self.key(known or record)
+
     def find(self, key: str) -> LiveRun | None:
         """The run that an address names."""
-        return next((live for live in self.runs() if self.key(live.record) == key), None)
+        return next((live for live in self._all() if self.key(live.record) == key), None)
 
     def key(self, record: RunRecord) -> str:
         """How an address names a run: by its name, and its digest where others have that name."""
         with self._lock:
-            alone = sum(other.name == record.name for other in self._runs) < 2
+            known = {*self._runs, *self._guests}
+            alone = sum(other.name == record.name for other in known) < 2
         return record.name if alone else f"{record.name}~{digest(record)}"
 
     def series(self, record: RunRecord) -> dict[str, Curve]:
@@ -108,7 +142,7 @@ class ShownRuns:
 
     def of_cluster(self, name: str, *, everything: bool) -> list[RunRecord]:
         """Whose status is asked for: of those that are over only now and then."""
-        runs = [live for live in self.runs() if live.record.cluster == name]
+        runs = [live for live in self._all() if live.record.cluster == name]
         return [
             live.record
             for live in runs
@@ -117,13 +151,17 @@ class ShownRuns:
 
     def heard(self, told: Sequence[LiveRun]) -> None:
         with self._lock:
-            places = {record.id or record.path: record for record in self._runs}
+            places = {
+                record.id or record.path: (record, runs)
+                for runs in (self._guests, self._runs)
+                for record in runs
+            }
             changed = False
             for live in told:
-                record = places.get(live.record.id or live.record.path)
+                record, runs = places.get(live.record.id or live.record.path, (None, self._runs))
                 if record is None:
                     continue
-                before = self._runs[record]
+                before = runs[record]
                 going_on = live.status is not None and not live.status.state.over
                 changed |= going_on or (before.problem, before.status is None) != (
                     live.problem,
@@ -132,7 +170,7 @@ class ShownRuns:
                 changed |= bool(
                     before.status and live.status and before.status.state is not live.status.state
                 )
-                self._runs[record] = live
+                runs[record] = live
             self.version += changed
 
     def _watch(self, name: str) -> None:

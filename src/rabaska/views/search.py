@@ -23,6 +23,16 @@ from rabaska.node.search.trial_run import as_text
 from rabaska.steps.plan_search import PlannedSearch
 from rabaska.views.words import NOTE, WARNING, Remark, counted
 
+# How each state is painted.
+TONES = {
+    SearchState.QUEUED: "waiting",
+    SearchState.RUNNING: "active",
+    SearchState.STOPPING: "caution",
+    SearchState.STOPPED: "caution",
+    SearchState.FINISHED: "good",
+    SearchState.FAILED: "bad",
+    SearchState.INTERRUPTED: "caution",
+}
 _WHY = 70  # characters of a reason in the table
 _TOLD = 4  # metrics of a sweep that are compared side by side
 

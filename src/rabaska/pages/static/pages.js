@@ -27,3 +27,7 @@ if (document.getElementById("curves")) {
   const { drawAll } = await import("./plots.js");
   drawAll();
 }
+if (document.getElementById("search")?.matches("[data-part]")) {
+  const { listenToSearch } = await import("./search.js");
+  listenToSearch();
+}

@@ -145,5 +145,9 @@ export function keepFresh() {
   setInterval(() => {
     for (const part of document.querySelectorAll("[data-slow]")) if (seen.has(part)) renew(part);
   }, 30000);
+  for (const part of document.querySelectorAll("[data-every]")) {
+    renew(part); // what stands there is what was last seen
+    setInterval(() => { if (!document.hidden) renew(part); }, 1000 * part.dataset.every);
+  }
   connect();
 }
