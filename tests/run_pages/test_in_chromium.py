@@ -7,6 +7,8 @@ import time
 import pytest
 import uvicorn
 from tests.needs import packages
+from tests.node.made_runs import begin_job, make_run
+from tests.run_pages.made_search import make_search
 
 from rabaska.pages.app import application
 from rabaska.pages.guard import Guard
@@ -164,3 +166,44 @@ def test_a_zoom_asks_again_and_the_theme_and_the_keys_work(desk, chromium):
         chromium.delete_all_cookies()
         chromium.get(f"{served.address}/run/cats-7f3a")
         assert "needs its token" in text_of(chromium, "body")
+
+
+def test_a_search_of_a_thousand_trials_is_drawn_chosen_from_and_leads_to_a_run(desk, chromium):
+    make_search(desk.home, desk.folder / "store", trials=1000)
+    run = make_run(desk.folder / "store", "cats-7f3a-t999")
+    begin_job(run)
+    desk.tells(run, "val_accuracy", [0.1, 0.2])
+    with Served(desk) as served:
+        served.open(chromium, "/search/cats-7f3a")
+        counted = "return document.querySelectorAll(arguments[0]).length"
+        until(lambda: chromium.execute_script(counted, "svg.parallel path.trial") == 1000)
+        assert chromium.execute_script(counted, "svg.history circle.trial") == 980  # 20 failed
+        assert chromium.execute_script(counted, "table.trials tbody tr") == 1000
+
+        # From a tenth of the first axis to a half of it: the learning rates between.
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        axis = chromium.find_element("css selector", "rect.hold[data-axis='0']")
+        chromium.execute_script("arguments[0].scrollIntoView({block: 'center'})", axis)
+        high = axis.rect["height"]
+        mouse = ActionChains(chromium).move_to_element_with_offset(axis, 0, int(high * 0.4))
+        mouse.click_and_hold().move_by_offset(0, -int(high * 0.4)).release().perform()
+        chosen = until(lambda: chromium.execute_script(counted, "table.trials tr:not(.off)"))
+        assert 300 < chosen < 500
+        assert "of 1000 trials are chosen" in text_of(chromium, "#chosen")
+
+        light = "document.querySelector('svg.slice circle.trial').dispatchEvent(new PointerEvent"
+        chromium.execute_script(f"{light}('pointermove', {{bubbles: true}}))")
+        assert chromium.execute_script(counted, ".lit") >= 6  # in every chart, and in the table
+        assert "trial" in text_of(chromium, "#tip")
+
+        link = "svg.parallel a[href='/trial/cats-7f3a/999'] path"
+        click = "new MouseEvent('click', {bubbles: true, cancelable: true})"
+        chromium.execute_script(
+            f"document.querySelector(arguments[0]).dispatchEvent({click})", link
+        )
+        until(lambda: chromium.current_url.endswith("/run/cats-7f3a-t999"))
+        until(lambda: chromium.execute_script(counted, ".plot canvas"))
+        noise = [line["message"] for line in chromium.get_log("browser")]
+        noise = [line for line in noise if served.address in line]
+        assert not [line for line in noise if "Content Security" in line or "Uncaught" in line]

@@ -35,6 +35,15 @@ def test_a_search_has_every_chart_and_a_row_for_each_trial(desk, search):
     assert "stopped early" in page
 
 
+def test_what_the_browser_has_is_not_sent_again(desk, search):
+    browser = desk.opens()
+    first = browser.get("/part/search/cats-7f3a")
+
+    again = browser.get("/part/search/cats-7f3a", headers={"x-known": first.headers["x-version"]})
+
+    assert (again.status_code, again.text) == (204, "")
+
+
 def test_a_trial_leads_to_its_run_which_is_in_no_list(desk, search):
     run = make_run(desk.folder / "store", "cats-7f3a-t5")
     begin_job(run)

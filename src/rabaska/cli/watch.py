@@ -11,10 +11,12 @@ from rabaska.cli import terminal
 from rabaska.cli.find_run import chosen_run
 from rabaska.cli.options import complete_cluster, complete_run
 from rabaska.cli.tell import working_notifier
-from rabaska.errors import NoSuchRun
+from rabaska.errors import NoSuchRun, WrongUse
 from rabaska.journeys import watch as journey
 from rabaska.records.home import home
 from rabaska.records.run_index import RunRecord, remembered
+from rabaska.records.search_index import SearchRecord
+from rabaska.records.search_index import remembered as searches
 from rabaska.views.runs import run_view
 
 _OFTEN = 60.0  # seconds after which a line is printed though only the steps are others
@@ -34,9 +36,18 @@ def watch(runs: tuple[str, ...], *, on: str, plain: bool) -> None:
     """Watch runs live: state, progress, curves, GPU use, checkpoints, the log.
 
     Without RUN, all runs in this computer's list are shown; Enter opens one, `?` lists the keys,
-    `q` ends the view and no run. Where standard output is no terminal, a line is printed for each
-    change until all runs have ended.
+    `q` ends the view and no run. The name of a search shows its charts and its trials. Where
+    standard output is no terminal, a line is printed for each change until all runs have ended.
     """
+    search = next((one for one in searches(home().searches) if runs == (one.name,)), None)
+    if search and not plain and _has_screen():
+        _open_screen([], alone=False, search=search)
+        return
+    if search:
+        raise WrongUse(
+            f"search {search.name} is watched on a terminal only",
+            hint=f"`rabaska search status {search.name}` prints how far it is",
+        )
     records = _records(runs, on)
     if plain or not _has_screen():
         _print_lines(records)
@@ -61,9 +72,12 @@ def _has_screen() -> bool:
     return all(stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
 
 
-def _open_screen(records: Sequence[RunRecord], *, alone: bool) -> None:
+def _open_screen(
+    records: Sequence[RunRecord], *, alone: bool, search: SearchRecord | None = None
+) -> None:
     watch = journey.Watch(records, home())
     live = {seen.record.cluster for seen in watch.seen() if not (seen.run and seen.run.state.over)}
+    live |= {search.cluster} if search else set()
     for cluster in live:
         # Now, while a password can be typed; what is not reached shows what was last seen.
         _connect(cluster)
@@ -72,7 +86,13 @@ def _open_screen(records: Sequence[RunRecord], *, alone: bool) -> None:
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)  # Textual would believe them after the window was resized
     teller = working_notifier()
-    app = WatchApp(watch, only=watch.seen()[0] if alone else None, teller=teller)
+    app = WatchApp(
+        watch,
+        only=watch.seen()[0] if alone else None,
+        teller=teller,
+        searches=journey.Searches(home()),
+        first=search,
+    )
     with journey.without_prompts():
         app.run()
 

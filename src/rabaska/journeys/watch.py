@@ -14,6 +14,7 @@ from rabaska.remote.place import quoted
 from rabaska.steps.connect import cluster_named, connect_for, place_of
 from rabaska.steps.live_runs import LiveRuns
 from rabaska.steps.run_identity import confirm
+from rabaska.steps.shown_searches import ShownSearches
 
 HERE = "here"
 _SHORTEST, _LONGEST = 5.0, 60.0  # seconds between two questions: sites ask for no more
@@ -21,6 +22,8 @@ _SHORTEST_HERE, _LONGEST_HERE = 1.0, 2.0
 _GROWS = 1.5
 _SLOW = 3.0  # times the duration of an answer: a slow link is not always busy with us
 _LOG_BYTES = 262_144  # of the end of a log; a slow link takes a second for it
+
+Searches = ShownSearches
 
 # Who has the screen to themselves lets no ssh ask for a password there.
 without_prompts = ssh_connection.without_prompts
@@ -59,6 +62,16 @@ class Watch:
                 seen = Seen(known.record, known.status, known.heard)
                 self._seen[seen.key] = seen
         self._opened: set[str] = set()
+
+    def add(self, record: RunRecord) -> Seen:
+        """Watch one more run, as the trial of a search."""
+        seen = Seen(record)
+        if seen.key not in self._seen:
+            live = self._live.setdefault(record.cluster, LiveRuns([], self._home))
+            live.records.append(record)
+            (known,) = LiveRuns([record], self._home).last_seen()
+            self._seen[seen.key] = Seen(record, known.status, known.heard)
+        return self._seen[seen.key]
 
     @property
     def clusters(self) -> list[str]:

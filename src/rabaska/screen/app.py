@@ -11,13 +11,17 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from rabaska.domain.amounts import say_size
+from rabaska.errors import RabaskaError
 from rabaska.journeys import watch as journey
-from rabaska.journeys.watch import HERE, Seen, Watch
+from rabaska.journeys.watch import HERE, Searches, Seen, Watch
+from rabaska.records.run_index import RunRecord
+from rabaska.records.search_index import SearchRecord
 from rabaska.screen.actions import Actions
 from rabaska.screen.dialogs import keys
 from rabaska.screen.pages import ListPage, RunPage, _Page
 from rabaska.screen.polling import Poller, Traffic
 from rabaska.screen.run_lines import Choice
+from rabaska.screen.search_page import SearchPage
 from rabaska.steps.notify import Notifier
 from rabaska.views.plot import Look
 from rabaska.views.words import counted
@@ -42,9 +46,12 @@ class WatchApp(Actions, App[None]):
         *,
         only: Seen | None = None,
         teller: Notifier | None = None,
+        searches: Searches | None = None,
+        first: SearchRecord | None = None,
     ) -> None:
         super().__init__()
         self._watch, self._only, self._teller = watch, only, teller
+        self._searches, self._first = searches, first
         if teller:
             teller.complain = lambda text: self.call_from_thread(self.say, text)
         self._pollers = [Poller(name, self._ask, here=name == HERE) for name in watch.clusters]
@@ -58,6 +65,8 @@ class WatchApp(Actions, App[None]):
         self.push_screen(ListPage())
         if self._only:
             self.open_run(self._only)
+        if self._first:
+            self.action_searches()
         for poller in self._pollers:
             poller.start()
         self.set_interval(_TICK, self._tick)
@@ -85,6 +94,41 @@ class WatchApp(Actions, App[None]):
         self.push_screen(RunPage(seen.key, self._choice))
         self.run_worker(lambda: self._read_numbers(seen.key), thread=True, exit_on_error=False)
 
+    def action_searches(self) -> None:
+        """The newest search, or the one that was asked for, first."""
+        records = self._searches.records() if self._searches else []
+        if not self._searches or not records:
+            self.say("there are no searches; `rabaska search run` starts one")
+            return
+        if self._first in records:
+            place = records.index(self._first)
+            records = [*records[place:], *records[:place]]
+        self.push_screen(SearchPage(records, self._searches.seen, self._choice.look))
+
+    def open_trial(self, search: SearchRecord, number: int) -> None:
+        """The run of a trial; its cluster is asked which it is."""
+
+        def work() -> None:
+            try:
+                record = self._searches.run_of(search, number) if self._searches else None
+            except RabaskaError as problem:
+                text = f"{problem.what}: {problem.why}" if problem.why else problem.what
+                self.call_from_thread(self.say, text)
+                return
+            if record and self.is_running:
+                self.call_from_thread(self._open_added, record)
+
+        self.run_worker(work, thread=True, exit_on_error=False)
+
+    def _open_added(self, record: RunRecord) -> None:
+        seen = self._watch.add(record)
+        if record.cluster not in [poller.cluster for poller in self._pollers]:
+            poller = Poller(record.cluster, self._ask, here=record.cluster == HERE)
+            self._pollers.append(poller)
+            poller.start()
+        self.open_run(seen)
+        self.action_ask_now()
+
     def _read_numbers(self, key: str) -> None:
         """In a thread: a long run has millions of points."""
         self._watch.open(key)
@@ -92,7 +136,10 @@ class WatchApp(Actions, App[None]):
             self.call_from_thread(self._show)
 
     def action_leave(self) -> None:
-        if self._only and isinstance(self.screen, RunPage):
+        alone = (self._only and isinstance(self.screen, RunPage)) or (
+            self._first and isinstance(self.screen, SearchPage)
+        )
+        if alone:
             self.exit()
         else:
             self.pop_screen()
@@ -109,10 +156,14 @@ class WatchApp(Actions, App[None]):
         self._said, self._said_at = text, time.monotonic()
         self._show()
 
+    def said(self) -> str:
+        """What was said last, if that was a moment ago."""
+        return self._said if time.monotonic() - self._said_at < _SAID else ""
+
     def status_line(self, width: int) -> str:
         """What was done last, what is asked, how much that moves, and which key tells more."""
-        if self._said and time.monotonic() - self._said_at < _SAID:
-            return self._said
+        if self.said():
+            return self.said()
         runs = counted(len(self._watch.seen()), "run")
         asking = [poller.cluster for poller in self._pollers if poller.is_asking]
         troubles = list(dict.fromkeys(seen.trouble for seen in self.seen() if seen.trouble))
@@ -152,7 +203,7 @@ class WatchApp(Actions, App[None]):
         self._show()
 
     def _show(self) -> None:
-        if isinstance(self.screen, _Page):
+        if isinstance(self.screen, _Page | SearchPage):
             self.screen.refresh_page()
 
     def _tick(self) -> None:

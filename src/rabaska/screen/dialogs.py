@@ -23,7 +23,7 @@ KEYS = (
     ("r", "resume the run; asks first"),
     ("← →", "another curve"),
     ("g", "a logarithmic scale"),
-    ("s", "smooth the curve"),
+    ("s", "smooth the curve; in the list, the searches"),
     ("t", "steps or time"),
     ("u", "ask the cluster now"),
     ("o", "connect again to a cluster that wants a password"),

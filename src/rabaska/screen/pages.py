@@ -77,6 +77,7 @@ class ListPage(_Page):
         Binding("enter", "open", "open", priority=True),
         Binding("j", "cursor(1)", show=False),
         Binding("k", "cursor(-1)", show=False),
+        Binding("s", "app.searches", "searches"),
         Binding("q", "app.quit", "quit"),
     ]
 

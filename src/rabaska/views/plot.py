@@ -14,6 +14,9 @@ _BARS = "▁▂▃▄▅▆▇█"
 _NARROWEST = 8  # columns of a curve that is worth labels
 
 
+Points = Sequence[tuple[float, float]]
+
+
 @dataclass(frozen=True)
 class Look:
     """How a curve is drawn."""
@@ -45,7 +48,8 @@ def plot(
     has_labels = width - margin >= _NARROWEST
     margin = margin if has_labels else 0
     rows = max(1, height - 1)
-    drawn = _drawn(points, width - margin, rows, look)
+    grid = _grid([points], width - margin, rows, log=look.log)
+    drawn = ["".join(letter(dots, look) for dots in line) for line in grid]
     lines = []
     for place, line in enumerate(drawn):
         label = labels[0] if place == 0 else labels[1] if place == rows - 1 else ""
@@ -91,29 +95,60 @@ def _can_be_drawn(x: float, y: float, *, log: bool) -> bool:
     return math.isfinite(x) and math.isfinite(y) and (y > 0 or not log)
 
 
-def _drawn(
-    points: Sequence[tuple[float, float]], width: int, height: int, look: Look
-) -> Iterator[str]:
+def dots(
+    groups: Sequence[Sequence[Points]], width: int, height: int, *, joined: bool = True
+) -> list[list[list[int]]]:
+    """Rows of letters for each group of curves, on one scale for all: bits for `letter`."""
+    everything = [point for group in groups for curve in group for point in curve]
+    if not everything or width < 1 or height < 1:
+        return [[[0] * max(0, width) for _ in range(max(0, height))] for _ in groups]
+    return [
+        _grid([curve for curve in group if curve], width, height, among=everything, joined=joined)
+        for group in groups
+    ]
+
+
+def letter(bits: int, look: Look) -> str:
+    return _ascii(bits) if look.ascii else _letter(bits)
+
+
+def _grid(
+    curves: Sequence[Points],
+    width: int,
+    height: int,
+    *,
+    log: bool = False,
+    among: Points = (),
+    joined: bool = True,
+) -> list[list[int]]:
     columns, rows = max(1, width) * _ACROSS, height * _DOWN
     grid = [[0] * max(1, width) for _ in range(height)]
-    places = list(_places(points, columns, rows, log=look.log))
-    last = places[0]
-    for place in places:
-        for column, row in _line(last, place):
-            grid[row // _DOWN][column // _ACROSS] |= _DOTS[row % _DOWN][column % _ACROSS]
-        last = place
-    for line in grid:
-        yield "".join(map(_ascii if look.ascii else _letter, line))
+    box = _box(among, log=log) if among else None
+    for points in curves:
+        places = list(_places(points, columns, rows, box or _box(points, log=log), log=log))
+        last = places[0]
+        for place in places:
+            for column, row in _line(last if joined else place, place):
+                grid[row // _DOWN][column // _ACROSS] |= _DOTS[row % _DOWN][column % _ACROSS]
+            last = place
+    return grid
 
 
-def _places(
-    points: Sequence[tuple[float, float]], columns: int, rows: int, *, log: bool
-) -> Iterator[tuple[int, int]]:
+def _box(points: Points, *, log: bool) -> tuple[float, float, float, float]:
+    """Left, right, lowest and highest of them."""
     values = [math.log10(y) if log else y for _, y in points]
     left, right = points[0][0], points[0][0]
     for x, _ in points:
         left, right = min(left, x), max(right, x)
-    low, high = min(values), max(values)
+    return left, right, min(values), max(values)
+
+
+def _places(
+    points: Points, columns: int, rows: int, box: tuple[float, float, float, float], *, log: bool
+) -> Iterator[tuple[int, int]]:
+    """Their dots, on a scale that holds the box."""
+    values = [math.log10(y) if log else y for _, y in points]
+    left, right, low, high = box
     across, down = (right - left) or 1.0, (high - low) or 1.0
     for (x, _), value in zip(points, values, strict=True):
         # Halves first: the distance of two very large numbers may be none.

@@ -23,15 +23,17 @@ export async function renew(part) {
   if (!isReady(part)) return;
   let answer;
   try {
-    answer = await fetch(addressOf(part), { headers: { accept: "text/html" } });
+    answer = await fetch(addressOf(part), { headers: { accept: "text/html", "x-known": part.dataset.version ?? "" } });
   } catch {
     return; // the line to rabaska is gone; the page says so
   }
   const text = await answer.text();
   if (answer.status === 404) return gone(part);
+  if (answer.status === 204) return; // it has what is known
   if (!answer.ok || shown.get(part) === text) return;
   replace(part, text);
   shown.set(part, text);
+  part.dataset.version = answer.headers.get("x-version") ?? "";
   showAges();
   document.dispatchEvent(new CustomEvent("rabaska:replaced", { detail: part }));
 }
