@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,6 +101,48 @@ def test_a_job_that_is_cancelled_saves_before_it_is_deleted(guest):
     assert told["checkpoint"]["path"].endswith("checkpoint-0001.json")
     assert [job["how"] for job in told["jobs"]] == ["cancelled"]
     assert "no job of it any more" not in said.errors
+
+
+SEARCH = """
+[search]
+metric = "loss"
+method = "grid"
+at_once = 2
+[search.space]
+every = [1, 2, 3]
+"""
+
+
+@pytest.mark.parametrize(
+    "guest",
+    ["pbs", *(pytest.param(name, marks=pytest.mark.thorough) for name in SCHEDULERS[1:])],
+    indirect=True,
+)
+def test_workers_of_a_search_are_chained_jobs_where_there_are_no_arrays(guest):
+    guest.write("rabaska.toml", (guest.project / "rabaska.toml").read_text() + SEARCH)
+    gate = guest.project / "gate"
+    words = ("--no-doctor", "--", "--gate", str(gate))
+    started = guest.types("search", "run", "--on", "there", "--json", *words)
+
+    jobs = json.loads(started.output)["jobs"]
+    found = _search_until(guest, lambda found: len(found["trials"]) == 2)
+    gate.touch()
+    last = _search_until(guest, lambda found: found["state"] not in ("running", "queued"))
+
+    assert len(jobs) == 2 * 3  # places, each with the jobs of [chain]
+    assert (found["state"], found["workers"]["running"]) == ("running", 2)
+    assert last["state"] == "finished"
+    assert [one["state"] for one in last["trials"]] == ["finished"] * 3
+
+
+def _search_until(guest, is_so, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = json.loads(guest.types("search", "status", "--json").output)
+        if is_so(found):
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"still waiting: {found}")
 
 
 @pytest.mark.thorough

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import JobId, JobSpec, Resources
 from rabaska.domain.search import Search
 from rabaska.jobscript.script import Agent, render
@@ -117,7 +118,7 @@ def _at_once(carried: Carried, search: Search) -> tuple[int, int]:
     """How many trials at once, and how many of them in one job."""
     resources, cluster = carried.job.resources, carried.cluster.cluster
     trials = search.trials or 1
-    if not cluster.is_here:
+    if not _has_our_queue(cluster):
         wanted = min(search.at_once or _USUAL_AT_ONCE, trials)
         # A site that takes so many jobs of one user has no use for more.
         jobs = (cluster.most_jobs // carried.job.jobs or 1) if cluster.most_jobs else wanted
@@ -131,6 +132,11 @@ def _at_once(carried: Carried, search: Search) -> tuple[int, int]:
     )
     at_once = min(search.at_once or max(1, cores // (resources.cores or 1)), trials)
     return at_once, at_once
+
+
+def _has_our_queue(cluster: Cluster) -> bool:
+    """Whether it is this computer with the queue of rabaska, rather than a login node."""
+    return cluster.is_here and cluster.scheduler == "local"
 
 
 def _worker_spec(carried: Carried, name: str, places: int) -> tuple[JobSpec, int]:
@@ -164,7 +170,7 @@ def _growth(one: JobSpec, cluster: ConnectedCluster) -> dict[str, list[str]]:
     if not profile.inside_jobs or profile.submit_from:
         return {}
     # What a job of this computer starts ends with it; so another element of it is asked for.
-    after = JobId("{after}") if profile.is_here else None
+    after = JobId("{after}") if _has_our_queue(profile) else None
     path = f"{cluster.store}/searches/{one.name}/{MORE}"
     words = cluster.scheduler.submit_command(path, one, after=after)
     return {"words": list(words), "find": list(cluster.find_command(one.name))}

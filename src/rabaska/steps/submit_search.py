@@ -15,7 +15,7 @@ from rabaska.node.login.submit_job import REFUSED
 from rabaska.node.search.study import run_name
 from rabaska.records.home import Home
 from rabaska.records.search_index import SearchRecord
-from rabaska.remote.place import quoted, surely
+from rabaska.remote.place import Outcome, quoted, surely
 from rabaska.remote.ssh_errors import refuse_full_disk
 from rabaska.steps.connect import ConnectedCluster, cluster_named, connect_for
 from rabaska.steps.plan_search import SCRIPT, PlannedSearch, study_tar, workers_of
@@ -81,21 +81,47 @@ def create(planned: PlannedSearch, cluster: ConnectedCluster, path: str) -> None
 def submit_workers(
     spec: JobSpec, count: int, cluster: ConnectedCluster, path: str
 ) -> Iterator[JobId]:
-    """Submit the jobs of workers `count` times; each submission has a folder of its own."""
-    for number in range(count):
-        mark = uuid.uuid4().hex
-        folder = f"{path}/submitted/{mark[:12]}"
-        command = cluster.scheduler.submit_command(f"{path}/{SCRIPT}", spec)
-        find = cluster.find_command(spec.name)
-        asking = ["--find", quoted(find)] if find else []
-        words = [*cluster.node, "submit", folder, "--mark", mark, "--jobs", str(spec.jobs)]
-        script = quoted([*words, *asking, "--", *command])
-        make = quoted(["mkdir", "-p", folder])
-        outcome = surely(lambda script=script, make=make: cluster.run(f"{make} && {script}"))  # type: ignore[misc]
-        job = cluster.scheduler.read_job_id(outcome.output) if outcome.exit_code == 0 else None
-        if job is None:
-            raise _refused(spec.name, cluster, outcome, command[0], taken=number)
-        yield job
+    """Submit the jobs of workers `count` times; each submission has a folder of its own.
+
+    Where there are no arrays, the jobs of one place among `at_once` follow one another.
+    """
+    able = cluster.scheduler.capabilities
+    chained = 1 if able.array else spec.jobs
+    taken = 0
+    for _ in range(count):
+        before: JobId | None = None
+        for _ in range(chained):
+            before = _submit_one(spec, cluster, path, after=before, taken=taken)
+            taken += 1
+            yield before
+            if not able.dependency:
+                break
+
+
+def _submit_one(
+    spec: JobSpec, cluster: ConnectedCluster, path: str, *, after: JobId | None, taken: int
+) -> JobId:
+    mark, scheduler = uuid.uuid4().hex, cluster.scheduler
+    folder = f"{path}/submitted/{mark[:12]}"
+    find = cluster.find_command(spec.name)
+    asking = ["--find", quoted(find)] if find else []
+    in_one = str(spec.jobs) if scheduler.capabilities.array else "1"
+    words = [*cluster.node, "submit", folder, "--mark", mark, "--jobs", in_one, *asking, "--"]
+    make = quoted(["mkdir", "-p", folder])
+
+    def submitted(command: Sequence[str]) -> Outcome:
+        return surely(lambda: cluster.run(f"{make} && {quoted([*words, *command])}"))
+
+    command = scheduler.submit_command(f"{path}/{SCRIPT}", spec, after=after)
+    outcome = submitted(command)
+    over = after is not None and scheduler.capabilities.is_dependency_over(outcome.complaint)
+    if outcome.exit_code == REFUSED and over:
+        # The worker before it has ended already: there is nothing to wait for.
+        outcome = submitted(scheduler.submit_command(f"{path}/{SCRIPT}", spec))
+    job = scheduler.read_job_id(outcome.output) if outcome.exit_code == 0 else None
+    if job is None:
+        raise _refused(spec.name, cluster, outcome, command[0], taken=taken)
+    return job
 
 
 def _refused(
@@ -131,15 +157,26 @@ def ask(record: SearchRecord, home: Home, *words: str, curves: bool = False) -> 
     what, *rest = words or ("report",)
     extra = ["--curves"] if curves else []
     script = quoted([*cluster.node, "search", what, record.path, *rest, *extra])
-    queue = _queue_script(cluster, record)
+    by_id = cluster.scheduler.capabilities.asked_by_id
+    queue = "true" if by_id else quoted(cluster.scheduler.status_command([])) + " || true"
     outcome = surely(lambda: cluster.run(f"{script} || exit\necho {quoted([_QUEUE])}\n{queue}"))
     report, _, queued = outcome.output.partition(_QUEUE)
     if not report.strip():
         raise _no_answer(record, outcome.complaint)
-    return read_report(record, report, cluster.scheduler.read_status(queued))
+    checked = _checked(record, report)
+    if by_id and checked["jobs"]:
+        # Its queue lists everybody's jobs, so it is asked about ours alone.
+        ids = [JobId(text) for text in checked["jobs"]]
+        command = quoted(cluster.scheduler.status_command(ids))
+        queued = surely(lambda: cluster.run(f"{command} || true")).output
+    return _status(record, checked, cluster.scheduler.read_status(queued))
 
 
 def read_report(record: SearchRecord, text: str, queue: Mapping[str, JobStatus]) -> SearchStatus:
+    return _status(record, _checked(record, text), queue)
+
+
+def _checked(record: SearchRecord, text: str) -> Any:
     """What its cluster answered, checked before anything is made of it."""
     try:
         report = untrusted.read(text, _REPORT)
@@ -149,16 +186,9 @@ def read_report(record: SearchRecord, text: str, queue: Mapping[str, JobStatus])
             if any(len(point) != 2 for point in one.get("curve", ())):
                 raise untrusted.Unexpected(f"the curve of trial {one['number']} has no values")
         workers_of(report["settings"]["workers"])
-        return _status(record, report, queue)
     except (ValueError, TypeError, KeyError, OverflowError) as problem:
         raise untrusted.unusable(record.cluster, problem) from problem
-
-
-def _queue_script(cluster: ConnectedCluster, record: SearchRecord) -> str:
-    """Asks for all jobs of the user, or by id where the queue lists everybody's."""
-    if not cluster.scheduler.capabilities.asked_by_id:
-        return quoted(cluster.scheduler.status_command([])) + " || true"
-    return "true"
+    return report
 
 
 def _no_answer(record: SearchRecord, why: str) -> Exception:
