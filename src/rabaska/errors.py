@@ -18,7 +18,8 @@
     ├── MissingProgram         16   a program on this computer is missing or cannot be started
     ├── StartsOver             17   each job starts the training over
     ├── ResultsMissing         18   not all results of a program could be kept
-    └── WouldFail              19   a check found that the run would fail
+    ├── WouldFail              19   a check found that the run would fail
+    └── NoWinner               20   several trials of a search may be the best
     Ctrl-C                    130
 
 A bug keeps its traceback; every error that a user can act on is one of these.
@@ -115,3 +116,7 @@ class ResultsMissing(RabaskaError):
 
 class WouldFail(RabaskaError):
     exit_code = 19
+
+
+class NoWinner(RabaskaError):
+    exit_code = 20

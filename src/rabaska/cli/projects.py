@@ -173,12 +173,19 @@ def run(
             dry_run=dry_run, wait=wait, quiet=quiet, as_json=as_json, checks=checks, draw=draw,
         )  # fmt: skip
         return 0
-    if trial is not None:
-        from rabaska.cli.search import arguments_of_trial
 
-        extra = (*arguments_of_trial(trial, of), *extra)
+    def wanted() -> Project:
+        words = extra if trial is None else ()
+        project = project_for(on, requests, words, native=native, **chain)
+        if trial is None:
+            return project
+        from rabaska.cli.search import with_trial
+
+        changed = with_trial(project, trial, of, write=not dry_run)
+        return replace(changed, command=(*changed.command, *extra))
+
     if dry_run:
-        project = project_for(on, requests, extra, native=native, **chain)
+        project = wanted()
         with terminal.steps(quiet=quiet) as reporter:
             planned = run_journey.preview(project, on, home(), reporter, checks=checks)
         terminal.json(planned) if as_json else terminal.planned_run(planned)
@@ -188,7 +195,7 @@ def run(
     tried = attempt(home(), project_folder())
     with tried, terminal.steps(quiet=quiet or as_json) as reporter:
         submitted = run_journey.run(
-            project_for(on, requests, extra, native=native, **chain),
+            wanted(),
             on,
             home(),
             reporter,

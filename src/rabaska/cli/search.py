@@ -29,6 +29,7 @@ from rabaska.domain.runs import Checks, Draw
 from rabaska.domain.search import Search, SearchStatus
 from rabaska.domain.trial_values import arguments_of, each_of, trial_numbered
 from rabaska.journeys import search as journey
+from rabaska.journeys import search_results
 from rabaska.records.home import home
 from rabaska.settings.project_file import load
 from rabaska.views import search as views
@@ -159,10 +160,11 @@ def run_each(
     _started(project, on, "", checks=checks, draw=draw, **shown)
 
 
-def arguments_of_trial(number: int, of: str) -> tuple[str, ...]:
-    """The words that give the values of a trial to the program."""
+def with_trial(project: Project, number: int, of: str, *, write: bool) -> Project:
+    """The project with the values of a trial of a search."""
     found = journey.status(chosen_search(of), home())
-    return arguments_of(found, trial_numbered(found, number))
+    trial = trial_numbered(found, number)
+    return search_results.project_of_trial(project, found, trial, write=write)
 
 
 def _project(

@@ -50,6 +50,15 @@ def without_arguments(command: Sequence[str], names: Sequence[str]) -> tuple[str
     return (*first, *(word for argument in kept for word in argument.words))
 
 
+def value_of(command: Sequence[str], name: str) -> str:
+    """The value of an option `--lr` or a setting `lr=` in a command; "" where it has none."""
+    for argument in _arguments(command[2:]):
+        if argument.name == name:
+            joined = argument.words[0].partition("=")[2]
+            return joined or (argument.words[1] if len(argument.words) > 1 else "")
+    return ""
+
+
 def _follows(words: Sequence[str], place: int, new: Sequence[str]) -> int:
     """How many words after `--lr` are its value, where the new one is `--lr=0.1`."""
     return 0 if "=" in words[place] or "=" not in new[0] else min(1, _values(words[place + 1 :]))

@@ -35,7 +35,10 @@ class Search:
     seed: int = 0
     trials_per_gpu: int = 1
     keep_best: int = 20
-    keep_others: str = "all"
+    keep_others: str = "checkpoint"
+    repeats: int = 0
+    repeat_best: int = 3
+    seed_option: str = ""
     values_as: str | None = None
     file_option: str = "--config"
     space: Mapping[str, Any] = field(default_factory=dict)
@@ -83,6 +86,7 @@ class Trial:
     begun: float = 0.0
     ended: float | None = None
     tries: int = 1
+    repeats: int = 0  # the trial that it repeats with another seed, or 0
     names: tuple[str, ...] = ()  # what it reported, where the metric was missing
     curve: tuple[tuple[int, float], ...] = ()
     told: Mapping[str, float | None] = field(default_factory=dict)  # last values, without a metric
@@ -116,11 +120,13 @@ class SearchStatus:
     @property
     def ranked(self) -> tuple[Trial, ...]:
         """The best that finished first; then those that were stopped early, and the rest."""
-        order = {FINISHED: 0, PRUNED: 1, RUNNING: 2, INTERRUPTED: 3, FAILED: 4}
+        order = {FINISHED: 0, PRUNED: 2, RUNNING: 3, INTERRUPTED: 4, FAILED: 5}
 
         def key(trial: Trial) -> tuple[int, float, int]:
             worth = math.inf if trial.value is None else -trial.value * self._better
-            return order.get(trial.state, 5), worth, trial.number
+            # A repeat tells about the trial that it repeats, and is no better than that.
+            place = order.get(trial.state, 6)
+            return place + (1 if trial.repeats and not place else 0), worth, trial.number
 
         return tuple(sorted(self.trials, key=key))
 
@@ -145,7 +151,9 @@ class SearchStatus:
 
 def ignored(trials: Sequence[Trial]) -> str:
     """A parameter that seems to change nothing: the same result for all its values; "" if none."""
-    done = [one for one in trials if one.state == FINISHED and one.value is not None]
+    done = [
+        one for one in trials if one.state == FINISHED and one.value is not None and not one.repeats
+    ]
     if len(done) >= 3 and len({one.value for one in done}) == 1:
         varied = [
             name

@@ -36,6 +36,22 @@ def arguments_of(found: SearchStatus, trial: Trial) -> tuple[str, ...]:
     return tuple(words)
 
 
+def variables_of(found: SearchStatus, trial: Trial) -> dict[str, str]:
+    """The variables that give a trial's values to the program."""
+    styles = {name: found.spelled.get(name, ("option", "")) for name in trial.values}
+    return {
+        styles[name][1]: as_text(value)
+        for name, value in trial.values.items()
+        if styles[name][0] == "environment"
+    }
+
+
+def file_option_of(found: SearchStatus, trial: Trial) -> str:
+    """The option whose file gives a trial's values to the program; "" where none does."""
+    styles = (found.spelled.get(name, ("option", "")) for name in trial.values)
+    return next((word for style, word in styles if style == "file"), "")
+
+
 def each_of(words: Sequence[str]) -> dict[str, list[Any]]:
     """`lr=0.1,0.01` and `seed=1..5` as lists of values."""
     found: dict[str, list[Any]] = {}

@@ -10,10 +10,12 @@ from pathlib import Path
 from rabaska.domain.amounts import say_count
 from rabaska.domain.jobs import JobId
 from rabaska.domain.projects import Project
+from rabaska.domain.repeats import mean_text, repeated, rivals
 from rabaska.domain.runs import Checks, Draw, names_for
 from rabaska.domain.search import Search, SearchState, SearchStatus, Trial
 from rabaska.errors import (
     NoSuchRun,
+    NoWinner,
     RabaskaError,
     SettingsError,
     SubmissionRefused,
@@ -267,4 +269,16 @@ def best(record: SearchRecord, home: Home) -> tuple[SearchStatus, Trial]:
             why=found.halted or f"{len(found.trials)} of {found.total} have begun",
             hint="`rabaska search status` shows how far it is",
         )
-    return found, found.best
+    ranked = repeated(found)
+    close = rivals(ranked)
+    if close:
+        told = [f"trial {one.trial.number}: {mean_text(one)}" for one in (ranked[0], *close)]
+        seeds = say_count(len(ranked[0].values), "seed")
+        raise NoWinner(
+            f"no trial of search {record.name} is better than all others by more than chance",
+            why=f"with {seeds} each, {found.metric} is " + ", ".join(told),
+            hint="take the cheapest of them, as `rabaska run --trial "
+            f"{ranked[0].trial.number} --of {record.name}`; or raise `repeats` under [search] in "
+            "another search",
+        )
+    return found, ranked[0].trial if ranked else found.best

@@ -5,15 +5,24 @@ import importlib
 import io
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rabaska.domain.arguments import value_of, with_arguments
+from rabaska.domain.projects import Project
 from rabaska.domain.search import FAILED, FINISHED, PRUNED, SearchStatus, Trial
-from rabaska.domain.trial_values import trial_numbered
+from rabaska.domain.trial_values import (
+    arguments_of,
+    file_option_of,
+    trial_numbered,
+    variables_of,
+)
 from rabaska.errors import MissingProgram, WrongUse
 from rabaska.journeys import fetch as fetching
+from rabaska.node import files
 from rabaska.node.search import space as spaces
+from rabaska.node.search import values_file
 from rabaska.records.home import Home
 from rabaska.records.search_index import SearchRecord
 from rabaska.steps import submit_search
@@ -53,6 +62,38 @@ def fetch(
         fetched = fetching.fetch(run, home, to=target, reporter=reporter or SilentReporter())
         count += fetched.files
     return FetchedSearch(record.name, folder, tuple(one.run for one in wanted), count)
+
+
+def project_of_trial(
+    project: Project, found: SearchStatus, trial: Trial, *, write: bool = True
+) -> Project:
+    """The project with the values of a trial, as they reached the program then.
+
+    What it read from a file stands in a file of the project now, so that the run has it.
+    """
+    environment = replace(
+        project.environment,
+        variables={**project.environment.variables, **variables_of(found, trial)},
+    )
+    words = list(arguments_of(found, trial))
+    option = file_option_of(found, trial)
+    if option:
+        words += [option, _values_file(project, option, trial, write=write)]
+    return replace(project, command=with_arguments(project.command, words), environment=environment)
+
+
+def _values_file(project: Project, option: str, trial: Trial, *, write: bool) -> str:
+    given = Path(value_of(project.command, option) or "values.json")
+    base = project.folder / given
+    name = given.with_name(f"{given.stem}-{trial.run}{given.suffix}")
+    values = dict(trial.values)
+    if base.is_file():
+        text = values_file.changed(base.name, base.read_text("utf-8"), values)
+    else:
+        text = values_file.alone(values)
+    if write:
+        files.write_whole(str(project.folder / name), text)
+    return str(name)
 
 
 def as_csv(found: SearchStatus) -> str:
@@ -111,7 +152,7 @@ def to_optuna(found: SearchStatus, storage: str) -> int:
             hint="try `--optuna sqlite:///search.db`",
         ) from problem
     known = {one.user_attrs.get("trial") for one in study.get_trials(deepcopy=False)}
-    new = [one for one in found.trials if one.ended and one.number not in known]
+    new = [one for one in found.trials if one.ended and one.number not in known and not one.repeats]
     parameters = {one.name: one for one in spaces.parameters(dict(found.space))}
     for trial in new:
         study.add_trial(_optuna_trial(optuna, trial, parameters))

@@ -82,15 +82,26 @@ class SearchTable(BaseModel):
     """How many trials share the GPU, or the cores, of one job."""
     keep_best: Annotated[int, Field(ge=1)] = 20
     """How many of the best trials keep all that they wrote, whatever `keep_others` says."""
-    keep_others: Literal["all", "checkpoint", "nothing"] = "all"
+    keep_others: Literal["all", "checkpoint", "nothing"] = "checkpoint"
     """What is kept of the other trials that ended, a hundred at a time: `all` of it; the
     `checkpoint` that is newest, with log and metrics; or `nothing` but their line in the table."""
+    repeats: Annotated[int, Field(ge=0, le=100)] = 0
+    """How often the best trials are run once more, each time with another seed, when all others are
+    over. `rabaska search best` then compares means, and names no winner within the noise."""
+    repeat_best: Annotated[int, Field(ge=1, le=100)] = 3
+    """For `repeats`: how many of the best."""
+    seed_option: Line = ""
+    """For `repeats`: the option of the program that takes a seed; found by its name when left
+    out."""
     values_as: Literal["options", "overrides", "environment", "file"] | None = None
     """How values reach the program: `options` (`--lr 0.1`), `overrides` (`lr=0.1`, as Hydra reads
-    them), `environment` variables (`LR=0.1`), or a JSON `file` whose path follows `file_option`.
-    When left out: as the program declares its options."""
+    them), `environment` variables (`LR=0.1`), or a `file` whose path follows `file_option`. When
+    left out: as the program declares its options."""
     file_option: Line = "--config"
-    """For `values_as = "file"`: the option that the file's path follows."""
+    """For `values_as = "file"`: the option that the file's path follows. Where `command` has it
+    with a JSON or YAML file of the project, each trial gets a copy of that file with its own
+    values: `lr`, or `"optimizer.lr"` for an `lr` below `optimizer`. Else it gets a JSON file of its
+    values, which YAML reads too."""
     space: Space = {}
     """The options that are varied, with their values: `lr = {log = [1e-5, 1e-1]}`,
     `batch = [16, 32]`, `depth = {int = [2, 8]}`, `drop = {float = [0.0, 0.5]}`. With `when`, an

@@ -9,20 +9,29 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from rabaska.domain.clusters import Cluster
 from rabaska.domain.jobs import JobId, JobSpec, Resources
+from rabaska.domain.projects import Project
 from rabaska.domain.search import Search
 from rabaska.jobscript.script import Agent, render
 from rabaska.node.here.slots import found_gpus
 from rabaska.node.record import plan as plans
 from rabaska.node.record.plan import Growth
+from rabaska.node.search.study import ROUNDS
 from rabaska.node.search.trial_run import TOKEN
 from rabaska.steps.carry import Carried
 from rabaska.steps.connect import ConnectedCluster
 from rabaska.steps.plan_run import PlannedRun, in_job, plan_run
-from rabaska.steps.search_options import Spelled, base_command
+from rabaska.steps.search_options import (
+    Spelled,
+    base_command,
+    seed_name,
+    seeds_of,
+    values_file_of,
+)
 from rabaska.steps.submit import _add
 
 SCRIPT, MORE, SAMPLER = "job.sh", "job-more.sh", "sampler.sh"
@@ -43,6 +52,8 @@ class PlannedSearch:
     more: str  # the script of one more worker
     settings: str  # study.json
     sampler: str = ""  # the script that starts Optuna's samplers, where they are used
+    grows: bool = False  # whether workers may submit others
+    base: Path | None = None  # the file that values are written into, where there is one
 
     @property
     def at_once(self) -> int:
@@ -51,16 +62,25 @@ class PlannedSearch:
     @property
     def hours(self) -> float:
         """Of all workers, at most, before any of them submits another."""
-        each = self.spec.resources.walltime.total_seconds() / 3600
-        return each * self.spec.jobs * self.submissions
+        return self._each * self.spec.jobs * self.submissions
+
+    @property
+    def most_hours(self) -> float:
+        """With all that workers may submit."""
+        return self.hours + self._each * ROUNDS * self.at_once
+
+    @property
+    def _each(self) -> float:
+        return self.spec.resources.walltime.total_seconds() / 3600
 
 
 def plan_search(
     carried: Carried, search: Search, styles: Spelled, name: str, optuna: tuple[str, ...] = ()
 ) -> PlannedSearch:
     """The search of that name; `optuna` are the lines that enter an environment which has it."""
-    cluster = carried.cluster
-    command = base_command(carried.project, styles)
+    cluster, project = carried.cluster, carried.project
+    base = values_file_of(project, search)
+    command = base_command(carried.project, styles, search.space)
     carried = replace(carried, project=replace(carried.project, command=command))
     at_once, slots = _at_once(carried, search)
     search = replace(search, at_once=at_once)
@@ -81,10 +101,27 @@ def plan_search(
             search,
             styles,
             template,
-            {"growth": _growth(one, cluster), "workers": _workers(spec, submissions, slots)},
+            {
+                "growth": _growth(one, cluster),
+                "workers": _workers(spec, submissions, slots),
+                **_seeds(project, search, styles),
+                "base": f"base{base.suffix}" if base else "",
+            },
         ),
         _sampler(cluster, name, optuna),
+        bool(_growth(one, cluster)),
+        base,
     )
+
+
+def _seeds(project: Project, search: Search, styles: Spelled) -> dict[str, Any]:
+    name = seed_name(project, search)
+    word = styles[name][1] if name in styles else ""
+    return {
+        "seeds": seeds_of(project, search, name, word),
+        "seed_name": name,
+        "repeat_best": search.repeat_best,
+    }
 
 
 def _sampler(cluster: ConnectedCluster, name: str, optuna: tuple[str, ...]) -> str:
@@ -216,6 +253,8 @@ def study_tar(planned: PlannedSearch) -> bytes:
         }
         if planned.trial.more:
             texts[f"trial-{MORE}"] = planned.trial.more
+        if planned.base:
+            texts[f"base{planned.base.suffix}"] = planned.base.read_text("utf-8")
         if planned.sampler:
             texts[SAMPLER] = planned.sampler
         for name, text in texts.items():

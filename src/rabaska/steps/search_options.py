@@ -1,16 +1,18 @@
 """How the values of a search reach the program, checked before anything is sent."""
 
 import difflib
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from rabaska.checkup.subject import started_by
-from rabaska.domain.arguments import without_arguments
+from rabaska.domain.arguments import value_of, without_arguments
 from rabaska.domain.projects import EnvironmentRecipe, Project
 from rabaska.domain.search import Search, guessed_goal
 from rabaska.errors import EnvironmentFailed, SettingsError
-from rabaska.node.search import proposals
+from rabaska.node.search import proposals, values_file
 from rabaska.node.search import space as spaces
 from rabaska.scouting import framework_options, scripts
 from rabaska.scouting.script_options import FLAG, Option
@@ -19,6 +21,8 @@ from rabaska.steps.environment import prepare
 from rabaska.steps.progress import Reporter
 
 _USUAL_TRIALS = 20
+_READ = (".yaml", ".yml", ".json")
+_SEED = re.compile(r"(^|_)seed$")
 Spelled = Mapping[str, tuple[str, str]]  # parameter: style, and its word
 
 
@@ -88,9 +92,12 @@ def options_of(project: Project) -> tuple[Option, ...] | None:
 def spelled(project: Project, search: Search, reporter: Reporter) -> Spelled:
     """How each value is handed over; SettingsError for an option that the program does not have."""
     if search.values_as == "environment":
-        return {name: ("environment", _variable(name)) for name in search.space}
+        names = [*search.space, *filter(None, [seed_name(project, search)])]
+        return {name: ("environment", _variable(name)) for name in names}
     if search.values_as == "file":
-        return dict.fromkeys(search.space, ("file", search.file_option))
+        _check_file(project, search)
+        names = [*search.space, *filter(None, [seed_name(project, search)])]
+        return dict.fromkeys(names, ("file", search.file_option))
     options = options_of(project)
     known = {option.name: option for option in options or ()}
     if not known and search.values_as is None:
@@ -98,7 +105,85 @@ def spelled(project: Project, search: Search, reporter: Reporter) -> Spelled:
             "the program's options could not be read; values are given as `--name value` "
             "(`values_as` under [search] changes that)"
         )
-    return {name: _spelled(name, known, search) for name in search.space}
+    seed = seed_name(project, search)
+    names = [*search.space, *([seed] if seed else [])]
+    return {name: _spelled(name, known, search) for name in names}
+
+
+def values_file_of(project: Project, search: Search) -> Path | None:
+    """The file of settings that the command names, of which each trial gets a changed copy."""
+    if search.values_as != "file":
+        return None
+    given = value_of(project.command, search.file_option)
+    file = project.folder / given if given else None
+    return file if file and file.suffix in _READ and file.is_file() else None
+
+
+def _check_file(project: Project, search: Search) -> None:
+    given, file = value_of(project.command, search.file_option), values_file_of(project, search)
+    if given and file is None:
+        raise SettingsError(
+            f"`{search.file_option} {given}` names no file that values could be written into",
+            why="it must be a file of the project that ends in " + ", ".join(_READ),
+            hint=f"remove `{search.file_option} {given}` from `command`: then each trial gets a "
+            "JSON file with its values alone",
+        )
+    if file is None:
+        return
+    examples = {one.name: one.at(0.0) for one in spaces.parameters(dict(search.space))}
+    if seed := seed_name(project, search):
+        examples[seed] = 1
+    try:
+        values_file.changed(file.name, file.read_text("utf-8"), examples)
+    except values_file.NotThere as problem:
+        near = difflib.get_close_matches(problem.name, problem.known, n=1)
+        raise SettingsError(
+            f"{file.name} has no single value called `{problem.name}`",
+            why=f"it has {', '.join(problem.known) or 'none that could be read'}",
+            hint=f"did you mean `{near[0]}`? " * bool(near)
+            + "write it there with its usual value first; a block of its own per level, not `{…}`",
+        ) from problem
+    except ValueError as problem:
+        raise SettingsError(f"{file.name} cannot be read", why=str(problem)) from problem
+
+
+def seed_name(project: Project, search: Search) -> str:
+    """What `repeats` varies: the option that takes a seed; "" without repeats."""
+    if not search.repeats:
+        return ""
+    if not search.metric:
+        raise SettingsError(
+            "`repeats` repeats the best trials, and without a `metric` there are none",
+            hint='write `metric = "val_accuracy"`, or what your program reports',
+        )
+    if search.values_as in ("environment", "file"):
+        found = search.seed_option or "seed"
+    else:
+        options = options_of(project) or ()
+        names = [one.spelled.lstrip("-") for one in options if _SEED.search(one.name)]
+        found = search.seed_option or next(iter(names), "")
+    if not found:
+        raise SettingsError(
+            "`repeats` gives other seeds to the program, which has no option for a seed",
+            why="without one, nobody knows what differs between two runs",
+            hint="give it an option such as `--seed`, or name its option with `seed_option`",
+        )
+    if found in search.space:
+        raise SettingsError(
+            f"`repeats` varies `{found}`, and so does [search.space]",
+            hint=f"remove `{found}` from [search.space], or `repeats`",
+        )
+    return found
+
+
+def seeds_of(project: Project, search: Search, name: str, word: str) -> list[int]:
+    """As many seeds as there are repeats, without the one that all trials have."""
+    if not name:
+        return []
+    used = {value_of(project.command, word), value_of(project.command, f"{word}=")}
+    used |= {one.value for one in options_of(project) or () if one.spelled == word}
+    fresh = (seed for seed in itertools.count(1) if str(seed) not in used)
+    return list(itertools.islice(fresh, search.repeats))
 
 
 def _spelled(name: str, known: Mapping[str, Option], search: Search) -> tuple[str, str]:
@@ -128,9 +213,13 @@ def _unknown(name: str, known: Mapping[str, Option]) -> SettingsError:
     )
 
 
-def base_command(project: Project, styles: Spelled) -> tuple[str, ...]:
+def base_command(project: Project, styles: Spelled, varied: Collection[str]) -> tuple[str, ...]:
     """The command without the options that trials give their own values."""
-    names = [f"{word}=" if style == "override" else word for style, word in styles.values()]
+    names = [
+        f"{word}=" if style == "override" else word
+        for name, (style, word) in styles.items()
+        if name in varied
+    ]
     return without_arguments(project.command, names)
 
 

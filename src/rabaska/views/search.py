@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from rabaska.domain.amounts import say_duration
+from rabaska.domain.repeats import mean_text, repeated, rivals
 from rabaska.domain.search import (
     FAILED,
     FINISHED,
@@ -50,19 +51,26 @@ def plan_lines(planned: PlannedSearch) -> list[str]:
     walltime = say_duration(spec.resources.walltime)
     jobs = spec.jobs * planned.submissions
     gpus = spec.resources.gpus * spec.resources.nodes
-    hours = f"{planned.hours * gpus:g} GPU-hours" if gpus else f"{planned.hours:g} hours of jobs"
+    hours = _hours(planned.hours, gpus)
+    more = (
+        f"; while trials are left, workers submit more, {_hours(planned.most_hours, gpus)} at most"
+    )
     each = f", {planned.slots} trials in each" if planned.slots > 1 else ""
     trials = counted(search.trials or 0, "trial")
     stopping = f", early stopping by {search.stopping}" if search.stopping != "none" else ""
     return [
         f"search {planned.name}: {trials} by {search.method}{stopping}",
         f"at once: {planned.at_once}",
-        f"jobs: {jobs} of {walltime} each{each}; at most {hours}, more if trials are left then",
+        f"jobs: {jobs} of {walltime} each{each}; {hours} at most{more if planned.grows else ''}",
         f"command of a trial: {' '.join(planned.trial.plan.command)} …",
         *(f"  {name}: {_spread(given)}" for name, given in search.space.items()),
         "",
         *planned.script.splitlines(),
     ]
+
+
+def _hours(hours: float, gpus: int) -> str:
+    return f"{hours * gpus:,.4g} GPU-hours" if gpus else f"{hours:,.4g} hours of jobs"
 
 
 def _spread(given: Any) -> str:
@@ -87,11 +95,29 @@ def status_lines(found: SearchStatus) -> list[str]:
     ]
     if workers:
         lines.append(f"jobs of workers: {', '.join(workers)}")
-    if found.best:
-        lines.append(f"best: {_trial_text(found, found.best)}")
+    lines += _best_lines(found)
     if found.remaining is not None and not found.state.over:
         lines.append(f"about {say_duration(timedelta(seconds=math.ceil(found.remaining)))} to go")
     return [*lines, *(str(remark) for remark in remarks(found))]
+
+
+def _best_lines(found: SearchStatus) -> list[str]:
+    if found.best is None:
+        return []
+    ranked = repeated(found)
+    if not ranked:
+        return [f"best: {_trial_text(found, found.best)}"]
+    close = rivals(ranked)
+    numbers = ", ".join(str(one.trial.number) for one in (ranked[0], *close))
+    first = f"best: {_trial_text(found, ranked[0].trial)}"
+    each = [
+        f"  trial {one.trial.number}, {found.metric} {mean_text(one)} with "
+        f"{counted(len(one.values), 'other seed')}"
+        for one in ranked
+    ]
+    if close:
+        first = f"best: trials {numbers}, which differ by no more than chance"
+    return [first, *each]
 
 
 def _trial_text(found: SearchStatus, trial: Trial) -> str:
@@ -106,6 +132,9 @@ def remarks(found: SearchStatus) -> list[Remark]:
         told.append(
             Remark(WARNING, "stopped", f"{found.halted}; correct that, then `rabaska search run`")
         )
+    elif full := next((one for one in found.trials if one.state == INTERRUPTED and one.why), None):
+        text = f"{full.why}; free some space, then `rabaska search more 0 {found.name}`"
+        told.append(Remark(WARNING, f"trial {full.number}", text))
     elif nameless := next((one for one in found.trials if one.names), None):
         told.append(Remark(WARNING, f"trial {nameless.number}", nameless.why))
     same = ignored(found.trials)
@@ -122,8 +151,14 @@ def remarks(found: SearchStatus) -> list[Remark]:
 def best_lines(found: SearchStatus, trial: Trial, arguments: str) -> list[str]:
     command = f"rabaska run --trial {trial.number} --of {found.name}"
     by_hand = f"rabaska run -- {arguments}" if arguments else ""
+    seeds = [
+        f"with {counted(len(one.values), 'other seed')}: {found.metric} {mean_text(one)}"
+        for one in repeated(found)
+        if one.trial == trial
+    ]
     return [
         _trial_text(found, trial),
+        *seeds,
         f"run: {trial.run}",
         f"again, at full length: {command}",
         *([f"or: {by_hand}"] if by_hand else []),
@@ -169,7 +204,8 @@ def _sorted(found: SearchStatus, names: Sequence[str], sort: str) -> Sequence[Tr
 def _row(trial: Trial, names: Sequence[str], told: Sequence[str]) -> tuple[str, ...]:
     values = (as_text(trial.values[name]) if name in trial.values else "" for name in names)
     spent = "" if trial.seconds is None else say_duration(timedelta(seconds=round(trial.seconds)))
-    why = trial.why if len(trial.why) <= _WHY else trial.why[: _WHY - 1] + "…"
+    why = f"repeats trial {trial.repeats}" if trial.repeats and not trial.why else trial.why
+    why = why if len(why) <= _WHY else why[: _WHY - 1] + "…"
     last = (_number(trial.told.get(name)) for name in told)
     return (str(trial.number), *last, *values, trial.state, spent, why)
 
@@ -191,6 +227,7 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "reports": trial.reports,
         "begun": trial.begun,
         "ended": trial.ended,
+        "repeats": trial.repeats or None,
         "curve": [[at, None if math.isnan(value) else value] for at, value in trial.curve],
     }
 
@@ -208,6 +245,15 @@ def search_json(found: SearchStatus) -> dict[str, Any]:
         "total": found.total,
         "best": trial_json(found.best) if found.best else None,
         "workers": {"running": found.workers_running, "waiting": found.workers_waiting},
+        "repeated": [
+            {
+                "trial": one.trial.number,
+                "mean": one.mean,
+                "spread": one.spread,
+                "values": list(one.values),
+            }
+            for one in repeated(found)
+        ],
         "halted": found.halted,
         "remaining": found.remaining,
         "trials": [trial_json(trial) for trial in found.ranked],

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..record import lease
 from ..record.events import say
-from . import proposals, sampler
+from . import proposals, repeats, sampler
 from . import study as studies
 from . import trials as records
 from .study import FAILED, Settings, Study, Trial
@@ -49,20 +49,41 @@ class Chooser:
         wanted = studies.total(self._study, self._settings)
         while True:
             number = trials.next_number()
-            if number > wanted:
-                break
-            values = self._values(number, trials)
+            values = self._values(number, trials) if trials.proposed < wanted else None
             if values is None:
                 break
-            claimed = records.claim(self._study, number, values)
+            claimed = self._claimed(trials, number, values)
             if claimed is not None:
                 return Chosen(claimed)
-            trials.refresh()
-            if number not in trials.by_number:  # claimed, and not to be seen here yet
-                trials.by_number[number] = Trial(number, values, time.time(), {})
+        if self._settings.seeds and not unsure:
+            return self._repeat(trials)
         if unsure:
             return Chosen(wait=_PAUSE)
         return Chosen(why="no trial is left to begin")
+
+    def _repeat(self, trials: Trials) -> Chosen:
+        """One of the best with another seed, once all are over that may be among them."""
+        if any(not one.repeats for one in trials.open):
+            return Chosen(wait=_PAUSE)
+        while True:
+            left = repeats.missing(self._settings, trials.all)
+            if not left:
+                return Chosen(why="no trial is left to begin")
+            values = repeats.values_of(self._settings, left[0])
+            claimed = self._claimed(trials, trials.next_number(), values, left[0].of.number)
+            if claimed is not None:
+                return Chosen(claimed)
+
+    def _claimed(
+        self, trials: Trials, number: int, values: Dict[str, Any], repeated: int = 0
+    ) -> Optional[Trial]:
+        claimed = records.claim(self._study, number, values, repeated)
+        if claimed is None:
+            trials.refresh()
+            if number not in trials.by_number:  # claimed, and not to be seen here yet
+                unseen = Trial(number, values, time.time(), {}, repeats=repeated)
+                trials.by_number[number] = unseen
+        return claimed
 
     def _values(self, number: int, trials: Trials) -> Optional[Dict[str, Any]]:
         if self._settings.method in proposals.BY_OPTUNA:
@@ -101,10 +122,10 @@ def is_over(study: Study, settings: Settings, trials: Trials) -> bool:
     if why_halted(trials.ended):
         return True
     number = trials.next_number()
-    all_begun = number > studies.total(study, settings) or (
+    all_begun = trials.proposed >= studies.total(study, settings) or (
         settings.method == proposals.GRID and proposals.values_of(settings, number) is None
     )
-    return all_begun and not trials.open
+    return all_begun and not trials.open and not repeats.missing(settings, trials.all)
 
 
 def why_halted(ended: List[Trial]) -> str:

@@ -14,7 +14,7 @@ from .. import files, partial_folder
 from ..login.create_run import TAKEN, _unpack
 from ..record import jobs, submissions
 from ..record.run_folder import RunFolder
-from . import choose
+from . import choose, repeats, room
 from . import study as studies
 from .study import Settings, Study, Trial
 from .trials import Trials
@@ -93,7 +93,7 @@ def report(study: Study, *, curves: bool = False) -> files.Json:
     return {
         "name": study.name,
         "path": study.path,
-        "total": studies.total(study, settings),
+        "total": _total(study, settings, trials),
         "stopped": os.path.exists(study.stop),
         "halted": choose.why_halted(trials.ended),
         "over": choose.is_over(study, settings, trials),
@@ -102,6 +102,19 @@ def report(study: Study, *, curves: bool = False) -> files.Json:
         "jobs": job_ids(study),
         "now": time.time(),
     }
+
+
+def _total(study: Study, settings: Settings, trials: Trials) -> int:
+    """Trials that there shall be, with the repeats of the best as far as they are known."""
+    wanted = studies.total(study, settings)
+    if not settings.seeds:
+        return wanted
+    begun = sum(1 for one in trials.all if one.repeats)
+    known = len(repeats.best(settings, trials.ended, settings.repeat_best))
+    unknown = max(0, min(settings.repeat_best, wanted) - known) if trials.proposed < wanted else 0
+    return (
+        wanted + begun + len(repeats.missing(settings, trials.all)) + unknown * len(settings.seeds)
+    )
 
 
 def _told(settings: Settings) -> Dict[str, Any]:
@@ -119,7 +132,7 @@ def _trial(study: Study, trial: Trial, curves: bool) -> Dict[str, Any]:
         "repeats": trial.repeats,
         "state": result.get("state") or _state(study, trial),
         "value": result.get("value"),
-        "why": result.get("why", ""),
+        "why": result.get("why") or _why_open(study, trial),
         "names": result.get("names", []),
         "told": result.get("told", {}),
         "seconds": result.get("seconds"),
@@ -133,6 +146,14 @@ def _trial(study: Study, trial: Trial, curves: bool) -> Dict[str, Any]:
             [place + 1, value] for place, value in enumerate(trial.reports)
         ]
     return found
+
+
+def _why_open(study: Study, trial: Trial) -> str:
+    """What keeps a trial from its end, where that is known: a full disk."""
+    if trial.result is not None:
+        return ""
+    last = room.last_end(study.run(trial.number))
+    return last.reason or last.how if last is not None and last.how in room.FULL else ""
 
 
 def _state(study: Study, trial: Trial) -> str:

@@ -16,7 +16,8 @@ from ..job.this_job import ThisJob, this_job_from
 from ..record import plan as plans
 from ..record.events import say
 from ..record.run_folder import RunFolder
-from . import choose, worker
+from ..vitals.gpu_process import has_gpus
+from . import choose, room, worker
 from . import study as studies
 from .study import Settings, Study
 from .trials import Trials
@@ -26,7 +27,6 @@ _LOOK = 0.2  # seconds between two looks at the workers
 # What would concern a run's own chain: one trial is over, and others wait.
 _OF_A_CHAIN = ("RABASKA_CANCEL_REST", "RABASKA_WAITING", "RABASKA_EXCLUDE", "RABASKA_ONE_AT_A_TIME")
 _PATIENCE = 120.0  # seconds with a scheduler that does not answer
-_ROUNDS = 30  # workers that one place among `at_once` may have, one after another
 
 
 def main(path: str, slots: int) -> int:
@@ -49,7 +49,8 @@ def main(path: str, slots: int) -> int:
     made = job_folder.make(this_job.local)
     try:
         data = _stage(study, template, made)
-        _run_slots(Worker(study, settings, this_job, signals, data), slots)
+        own = room.Slots(os.path.join(made, "slots"))
+        _run_slots(Worker(study, settings, this_job, signals, data, own), slots)
         _conclude(study, settings, this_job, of_chain, bool(signals.received()))
     finally:
         stage_datasets.leave()
@@ -70,7 +71,7 @@ def _stage(study: Study, template: plans.Plan, folder: str) -> Dict[str, str]:
 
 def _run_slots(given: Worker, slots: int) -> None:
     """As many workers as there are slots; one that is killed is begun again."""
-    running = {_begun(given._replace(slot=slot)): slot for slot in range(slots)}
+    running = {_begun(given._replace(slot=slot), slots): slot for slot in range(slots)}
     told = False
     while running:
         received = given.signals.received()
@@ -89,10 +90,10 @@ def _run_slots(given: Worker, slots: int) -> None:
                         slot + 1, os.WTERMSIG(status)
                     )
                 )
-                running[_begun(given._replace(slot=slot))] = slot
+                running[_begun(given._replace(slot=slot), slots)] = slot
 
 
-def _begun(given: Worker) -> int:
+def _begun(given: Worker, slots: int) -> int:
     process = os.fork()
     if process:
         return process
@@ -100,7 +101,9 @@ def _begun(given: Worker) -> int:
     try:
         signals = stop_signals.Interrupts(os.getppid())
         signals.install()
-        worker.work(given._replace(signals=signals))
+        guarded = slots > 1 and has_gpus(os.environ)
+        own = room.Slots(given.slots.folder, given.slot, guarded=guarded)
+        worker.work(given._replace(signals=signals, slots=own))
         code = 0
     except BaseException:
         import traceback
@@ -130,7 +133,7 @@ def _submit_one_more(study: Study, settings: Settings, this_job: ThisJob) -> Non
     own_id = this_job.id.partition("_")[0]
     words = [word.replace("{after}", own_id) for word in settings.growth.get("words", [])]
     submitted = len(study.submissions())
-    if not words or submitted >= _ROUNDS * max(1, settings.at_once):
+    if not words or submitted >= studies.ROUNDS * max(1, settings.at_once):
         say("trials are left, and no worker follows; `rabaska search run` continues")
         return
     name = "".join(letter if letter.isalnum() else "-" for letter in this_job.id) or "unknown"

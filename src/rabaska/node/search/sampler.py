@@ -60,7 +60,7 @@ class OptunaMemory:
     def proposed(self, number: int, trials: List[Trial]) -> Dict[str, Any]:
         """The values of trial `number`, by what the others showed."""
         for one in trials:
-            if one.number not in self._over:
+            if one.number not in self._over and not one.repeats:
                 self._learn(one)
         self._study.sampler = self._sampler(number)
         trial = self._study.ask()

@@ -30,6 +30,7 @@ from ..record.run_folder import RunFolder
 from . import space as spaces
 
 BLOCK = 100
+ROUNDS = 30  # workers that one place among `at_once` may have, one after another
 FINISHED, PRUNED, FAILED = "finished", "stopped early", "failed"
 
 
@@ -104,6 +105,10 @@ class Settings(NamedTuple):
     plan: files.Json  # of each trial's run
     growth: files.Json  # how one more worker is submitted
     workers: files.Json  # how all of them were, for the laptop
+    seeds: List[int] = []  # with which the best trials are repeated
+    seed_name: str = ""  # the parameter that a seed is given as
+    repeat_best: int = 3  # trials that are repeated
+    base: str = ""  # the name of the file that values are written into, where there is one
 
     @property
     def better(self) -> int:
@@ -115,7 +120,11 @@ def load(study: Study) -> Settings:
     value = files.read_json(study.settings)
     if value is None:
         raise ValueError("{} does not exist".format(study.settings))
-    fields = {name: value[name] for name in Settings._fields if name != "space"}
+    # What a search of an earlier version did not have yet is as if it were left out.
+    known = [
+        name for name in Settings._fields if name in value or name not in Settings._field_defaults
+    ]
+    fields = {name: value[name] for name in known if name != "space"}
     return Settings(space=spaces.parameters(value["given"]), **fields)
 
 

@@ -1,46 +1,61 @@
 """What is kept of trials that are not among the best, so that thousands do not fill a quota."""
 
+import json
 import os
-from typing import List, Set
+from typing import List, Optional, Set
 
 from .. import files, partial_folder
 from ..checkpoints import newest_checkpoint, order, save_units
 from ..record import jobs, lease, plan
 from ..record.events import say
 from ..record.run_folder import RunFolder
-from . import study as studies
-from .study import BLOCK, FINISHED, Settings, Study, Trial
+from . import repeats
+from .study import BLOCK, Settings, Study
 from .trials import THINNED, Trials
 
 ALL, CHECKPOINT, NOTHING = "all", "checkpoint", "nothing"
+_KEPT = ("run.json", "trial.json", "DONE", "STOP", "output")
 
 
 def thin(study: Study, settings: Settings, trials: Trials) -> int:
-    """Remove what need not be kept of trials that are gathered: of how many."""
+    """Remove what need not be kept of trials that are gathered: of how many.
+
+    The file `thinned` of a hundred lists those that were among the best then. Who is not so any
+    more is thinned later.
+    """
     if settings.keep_others == ALL:
         return 0
-    best, count = _best(settings, trials.ended), 0
+    best = {one.number for one in repeats.best(settings, trials.ended, settings.keep_best)}
+    count = 0
     for name in sorted(trials.gathered):
-        folder = os.path.join(study.trials, name)
-        if os.path.exists(os.path.join(folder, THINNED)):
-            continue
-        first = int(name) * BLOCK
-        for number in range(max(1, first), first + BLOCK):
-            if number not in best:
-                _thin_run(study.run(number), settings.keep_others)
-                count += 1
-        # Who is among the best now may not be so later, and is looked at then no more.
-        studies.publish_text(os.path.join(folder, THINNED), "")
+        path = os.path.join(study.trials, name, THINNED)
+        complete, first = _listed(path), int(name) * BLOCK
+        if complete is None:
+            complete = set(range(max(1, first), first + BLOCK))
+        spared = {one for one in complete if one in best or _repeated(trials, one) in best}
+        for number in sorted(complete - spared):
+            _thin_run(study.run(number), settings.keep_others)
+            count += 1
+        if spared != complete or not os.path.exists(path):
+            files.write_whole(path, json.dumps(sorted(spared)) + "\n")
     return count
 
 
-def _best(settings: Settings, ended: List[Trial]) -> List[int]:
-    def worth(trial: Trial) -> float:
-        value = (trial.result or {}).get("value")
-        return -float(value) * settings.better if isinstance(value, (int, float)) else float("inf")
+def _repeated(trials: Trials, number: int) -> int:
+    known = trials.by_number.get(number)
+    return known.repeats if known is not None else 0
 
-    finished = [one for one in ended if (one.result or {}).get("state") == FINISHED]
-    return [one.number for one in sorted(finished, key=worth)[: settings.keep_best]]
+
+def _listed(path: str) -> Optional[Set[int]]:
+    """The trials that are complete still; None where nobody looked yet."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            found = json.loads(stream.read() or "[]")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        return None
+    return {one for one in found if isinstance(one, int)} if isinstance(found, list) else None
 
 
 def _thin_run(run: RunFolder, keep: str) -> None:
@@ -54,11 +69,22 @@ def _thin_run(run: RunFolder, keep: str) -> None:
     except (OSError, plan.WrongFormat, ValueError, KeyError, TypeError) as problem:
         say("all of {} is kept: {}".format(run.name, problem))
         return
-    for folder, _, names in os.walk(os.path.join(run.path, "kept")):
+    for folder, _, names in os.walk(run.path):
         for name in names:
             path = os.path.join(folder, name)
-            if os.path.realpath(path) not in kept:
-                files.remove_if_there(path)
+            if os.path.realpath(path) in kept or _is_kept(os.path.relpath(path, run.path)):
+                continue
+            files.remove_if_there(path)
+
+
+def _is_kept(path: str) -> bool:
+    """What tells what a run was and how it went: its plan, values, log, curves and end."""
+    folder, name = os.path.split(path)
+    if folder.startswith("jobs/"):
+        return name in ("begun.json", "ended.json")
+    if folder == "logs":
+        return name.startswith("job-") and name.endswith(".log")
+    return folder in ("series", "carried") or (not folder and name in _KEPT)
 
 
 def _newest(run: RunFolder) -> Set[str]:

@@ -12,12 +12,12 @@ from ..login.create_run import lead_to_carried
 from ..record import chain_rule, jobs, plan, resume_evidence
 from ..record.plan import Plan
 from ..record.run_folder import TRIAL, RunFolder
-from . import metric
+from . import metric, values_file
 from . import study as studies
 from .study import Settings, Study, Trial
 
 TOKEN = "rabaska-trial-run"  # stands for the run's name in what the search was given
-PARAMETERS = "params.json"
+_PARAMETERS = "params"  # the file with its values, before its suffix
 _CURVE = 60  # points of its reports that a result keeps
 _LAST_LINE = 300  # characters
 
@@ -60,7 +60,9 @@ def plan_of(study: Study, settings: Settings, trial: Trial) -> Plan:
     run = study.run(trial.number)
     text = json.dumps(settings.plan).replace(TOKEN, run.name)
     made = plan.from_json(json.loads(text))
-    words, variables = words_of(settings, trial.values, os.path.join(run.path, PARAMETERS))
+    words, variables = words_of(
+        settings, trial.values, os.path.join(run.path, _file_name(settings))
+    )
     note = "trial {} of {}: {}".format(trial.number, study.name, shown(trial.values))
     return made._replace(
         command=list(made.command) + words,
@@ -98,7 +100,9 @@ def _fill(new: RunFolder, study: Study, settings: Settings, trial: Trial) -> Non
     made = plan_of(study, settings, trial)
     _write(new.plan, plan.dumps(made))
     about = {"search": study.name, "trial": trial.number, "values": trial.values}
-    _write(os.path.join(new.path, PARAMETERS), files.to_json(dict(trial.values)) + "\n")
+    if trial.repeats:
+        about["repeats"] = trial.repeats
+    _write(os.path.join(new.path, _file_name(settings)), _file(study, settings, trial))
     _write(os.path.join(new.path, TRIAL), files.to_json(about) + "\n")
     for name in ("job.sh", "job-more.sh"):
         text = _text(os.path.join(study.path, "trial-" + name))
@@ -107,6 +111,18 @@ def _fill(new: RunFolder, study: Study, settings: Settings, trial: Trial) -> Non
     secrets = _text(os.path.join(study.path, "secrets.json"))
     if secrets:
         _write(new.secrets, secrets, 0o600)
+
+
+def _file_name(settings: Settings) -> str:
+    return _PARAMETERS + (os.path.splitext(settings.base)[1] or ".json")
+
+
+def _file(study: Study, settings: Settings, trial: Trial) -> str:
+    """Its values alone, or the file that the program usually reads with these in their places."""
+    if not settings.base:
+        return values_file.alone(trial.values)
+    text = _text(os.path.join(study.path, settings.base))
+    return values_file.changed(settings.base, text, trial.values)
 
 
 def _write(path: str, text: str, mode: int = 0o666) -> None:

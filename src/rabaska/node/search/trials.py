@@ -107,8 +107,14 @@ class Trials:
     def _from_run(self, number: int) -> Trial:
         """A trial whose own file is torn: its run knows its values, where it was made."""
         told = _read(os.path.join(self.study.run(number).path, TRIAL)) or {}
-        values = told.get("values")
-        return Trial(number, values if isinstance(values, dict) else {}, 0.0, {})
+        values, repeats = told.get("values"), told.get("repeats")
+        return Trial(
+            number,
+            values if isinstance(values, dict) else {},
+            0.0,
+            {},
+            repeats=repeats if isinstance(repeats, int) else 0,
+        )
 
     def _once(self, path: str) -> Optional[files.Json]:
         if path not in self._known:
@@ -130,6 +136,11 @@ class Trials:
     def open(self) -> List[Trial]:
         """Begun and without a result; only blocks that are not gathered have such."""
         return [one for one in self.all if one.result is None]
+
+    @property
+    def proposed(self) -> int:
+        """How many there are that repeat no other."""
+        return sum(1 for one in self.by_number.values() if not one.repeats)
 
     def next_number(self) -> int:
         """The first that nobody claimed; what a damaged disk lost is done again, or found done."""

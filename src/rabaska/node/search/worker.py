@@ -4,29 +4,30 @@ An agent, as of any run, runs the trial; it is forked from the worker, so that n
 twice. The worker looks after it: it stops a trial early, hands on signals, and tells the result.
 """
 
+import errno
 import os
 import select
-import signal
 import time
 from typing import Dict, NamedTuple, Optional
 
 from .. import files
 from ..job import agent, stop_signals
 from ..job.this_job import ThisJob
-from ..record import lease
+from ..record import chain_rule, lease
 from ..record.events import say
 from ..record.plan import IN_PLACE, Growth, Plan, StagedData
 from ..record.run_folder import RunFolder
-from . import choose, metric, stopping, thinning, trial_run
+from . import choose, metric, room, thinning, trial_run
 from . import study as studies
 from . import trials as records
 from .study import Settings, Study, Trial
+from .trial_watch import TrialWatch, Watched
 from .trials import Trials
 
 _LOOK = 0.25  # seconds between two looks at a trial
-_LOOK_FOR_STOP = 1.0
+_LOOK_FOR_ROOM = 1.0
 _TRIES = 3  # agents in a row that did not even begin a job
-_FOLLOW = 1.0  # seconds of a trial's life after which its reports are followed
+_NO_SPACE = 74  # an agent's exit code: "input/output error", as sysexits.h spells it
 _MANY_JOBS = 100000  # a trial has as many as it takes: workers come and go
 
 
@@ -36,6 +37,7 @@ class Worker(NamedTuple):
     this_job: ThisJob
     signals: stop_signals.Interrupts
     data: Dict[str, str]  # where the datasets were put, by name
+    slots: room.Slots
     slot: int = 0
 
     def seconds_left(self) -> float:
@@ -51,27 +53,81 @@ def work(worker: Worker) -> int:
     """Run trials until none is left or this job must end; how many it brought to an end."""
     trials, chooser, count = Trials(worker.study), choose.Chooser(worker.study, worker.settings), 0
     try:
+        worker.slots.open()
         while not worker.must_stop():
+            if _waits(worker):
+                continue
             try:
                 trials.refresh()
-            except OSError as problem:  # of a file server, mostly; it answers again
-                say("the trials cannot be read: {}".format(problem))
-                time.sleep(_LOOK_FOR_STOP)
+                if records.gather(worker.study, trials):
+                    trials.refresh()
+                    thinning.thin(worker.study, worker.settings, trials)
+                chosen = chooser.next_trial(trials, worker.seconds_left())
+            except OSError as problem:
+                if not room.is_full(problem):  # of a file server, mostly; it answers again
+                    say("the trials cannot be read: {}".format(problem))
+                    time.sleep(_LOOK_FOR_ROOM)
+                elif not _space(worker, str(problem)):
+                    raise
                 continue
-            if records.gather(worker.study, trials):
-                trials.refresh()
-                thinning.thin(worker.study, worker.settings, trials)
-            chosen = chooser.next_trial(trials, worker.seconds_left())
             if chosen.trial is not None:
-                count += _bring_to_end(worker, chosen.trial, trials)
+                ended = _with_space(worker, chosen.trial, trials)
+                count += ended is True
+                if ended is None:
+                    break
             elif chosen.wait:
                 time.sleep(min(chosen.wait, max(0.1, worker.seconds_left())))
             else:
                 say(chosen.why)
                 break
     finally:
+        worker.slots.leave()
         chooser.end()
     return count
+
+
+def _waits(worker: Worker) -> bool:
+    """Whether the GPU has no room for one more trial now; then a moment has passed."""
+    why = worker.slots.why_wait()
+    if not why:
+        return False
+    time.sleep(min(_LOOK_FOR_ROOM, max(0.1, worker.seconds_left())))
+    return True
+
+
+def _space(worker: Worker, problem: str) -> bool:
+    """Wait until the storage takes something again; False where it does not."""
+    say("no trial can be recorded: {}; waiting for space".format(problem))
+    return room.wait_for_space(worker.study.path, worker.must_stop)
+
+
+def _with_space(worker: Worker, trial: Trial, trials: Trials) -> Optional[bool]:
+    """Run a trial; whether it has a result, or None where this worker must end.
+
+    A full disk is no fault of its values: once there is space, it goes on.
+    """
+    worker.slots.begin()
+    ended: Optional[bool] = None
+    try:
+        while ended is None:
+            try:
+                ended = _bring_to_end(worker, trial, trials)
+            except _NoRoomBeside as problem:
+                say("{}; this worker of the job ends".format(problem))
+                return None
+            except OSError as problem:
+                if not room.is_full(problem):
+                    raise
+                if not _space(worker, str(problem)):
+                    say("there is still no space; trial {} is left".format(trial.number))
+                    return None
+    finally:
+        worker.slots.end(complete=bool(ended))
+    return ended
+
+
+class _NoRoomBeside(Exception):
+    """A trial did not fit into the memory that others of this job left it."""
 
 
 def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
@@ -80,7 +136,7 @@ def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
     run = trial_run.make(study, settings, trial)
     run_plan = _plan(worker, trial)
     reports = metric.Reports(run, settings.metric, run_plan.progress)
-    fruitless = 0
+    fruitless, full = 0, 0
     if not os.path.exists(study.stop):
         files.remove_if_there(run.stop)  # of an earlier stop of the search
     while True:
@@ -88,6 +144,9 @@ def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
         if result is None and not records.is_ours(study, trial):
             say("another worker has trial {} by now".format(trial.number))
             return False
+        if result is not None and result["state"] == studies.FAILED and full < _TRIES:
+            full += 1
+            result = _not_its_fault(worker, trial, run, result)
         if result is None and (worker.must_stop() or fruitless >= _TRIES):
             result = _not_begun(run) if fruitless >= _TRIES else None
             if result is None:
@@ -106,6 +165,27 @@ def _bring_to_end(worker: Worker, trial: Trial, trials: Trials) -> bool:
             shown = "" if value is None else ", {} {:.6g}".format(settings.metric, value)
             say("trial {}: {}{}".format(trial.number, result["state"], shown))
             return True
+
+
+def _not_its_fault(
+    worker: Worker, trial: Trial, run: RunFolder, result: files.Json
+) -> Optional[files.Json]:
+    """Its result; None where something else than its values made it fail, and it goes on."""
+    last = room.last_end(run)
+    how = last.how if last is not None else ""
+    if how == chain_rule.OUT_OF_MEMORY and worker.slots.shared:
+        room.forgive(run, worker.this_job.id)
+        if worker.slots.close():
+            records.leave(worker.study, trial)
+            raise _NoRoomBeside("trial {} had too little memory beside others".format(trial.number))
+        return None
+    if how not in room.FULL:
+        return result
+    say("trial {}: {}; waiting for space".format(trial.number, result["why"]))
+    if not room.wait_for_space(run.path, worker.must_stop):
+        raise OSError(errno.ENOSPC, "no space for trial {}".format(trial.number))
+    room.forgive(run, worker.this_job.id)
+    return None
 
 
 def _not_begun(run: RunFolder) -> Optional[files.Json]:
@@ -148,13 +228,18 @@ def _run_agent(
         os.close(reading)
         _agent(worker, run, run_plan)
     os.close(writing)
-    watch = _Watch(worker, trial, trials, run, reports)
+    watch = TrialWatch(
+        Watched(worker.study, worker.settings, worker.signals), trial, trials, run, reports
+    )
     try:
         while not select.select([reading], [], [], _LOOK)[0]:
             watch.look(child)
+            worker.slots.measure()
     finally:
         os.close(reading)
-        os.waitpid(child, 0)
+        status = os.waitpid(child, 0)[1]
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NO_SPACE:
+        raise OSError(errno.ENOSPC, "there is no space for the records of {}".format(run.name))
     return watch.why
 
 
@@ -166,72 +251,11 @@ def _agent(worker: Worker, run: RunFolder, run_plan: Plan) -> None:
         signals.install()
         code = agent.one_job(run, run_plan, worker.this_job, signals)
     except lease.LeaseDiskFull as problem:
-        say("{}; this trial is left".format(problem))
+        say(str(problem))
+        code = _NO_SPACE
     except BaseException:
         import traceback
 
         traceback.print_exc()
     finally:
         os._exit(code)
-
-
-def _tell(process: int, number: int) -> None:
-    try:
-        os.kill(process, number)
-    except ProcessLookupError:
-        pass
-
-
-class _Watch:
-    """Looks after a running trial."""
-
-    def __init__(
-        self, worker: Worker, trial: Trial, trials: Trials, run: RunFolder, reports: metric.Reports
-    ) -> None:
-        self._worker, self._trial, self._trials = worker, trial, trials
-        self._run, self._reports = run, reports
-        settings = worker.settings
-        self._rule = stopping.Rule(
-            settings.stopping, settings.better, settings.first_report, settings.reduction
-        )
-        self._known, self._told, self._looked = 0, False, 0.0
-        self.why = ""
-
-    def look(self, agent_process: int) -> None:
-        received = self._worker.signals.received()
-        if received and not self._told:
-            self._told = True
-            _tell(agent_process, getattr(signal, received, signal.SIGTERM))
-        now = time.monotonic()
-        if now - self._looked >= _LOOK_FOR_STOP:
-            self._looked = now
-            if os.path.exists(self._worker.study.stop):
-                self._stop(agent_process)
-        if self._rule.how != stopping.NONE and not self.why:
-            self._compare(agent_process)
-
-    def _compare(self, agent_process: int) -> None:
-        values = self._reports.read()
-        if len(values) <= self._known:
-            return
-        try:
-            records.report(self._worker.study, self._trial, values)
-            self._trials.refresh()
-        except OSError:
-            return  # a full disk, or storage that does not answer: the next look compares
-        self._known = len(values)
-        others = [
-            one.reports
-            for one in self._trials.all
-            if one.number != self._trial.number and one.reports
-        ]
-        self.why = stopping.why_stop(self._rule, self._trial.number, values, others)
-        if self.why:
-            say("trial {} is stopped early: {}".format(self._trial.number, self.why))
-            self._stop(agent_process)
-
-    def _stop(self, agent_process: int) -> None:
-        """As `rabaska cancel` does: the program may save."""
-        if not os.path.exists(self._run.stop):
-            files.write_whole(self._run.stop, "")
-            _tell(agent_process, signal.SIGTERM)
