@@ -63,9 +63,9 @@ test-flux: $(VENV)/.installed
 kills: $(VENV)/.installed
 	KILLS=$(or $(KILLS),200) $(BIN)/python -m pytest -q -s tests/voyages/test_kill_campaign.py
 
-# A search whose workers, agents and programs are killed, and whose files are torn.
+# A search whose workers, agents and programs are killed, whose files are torn and whose disk is full.
 search-campaign: $(VENV)/.installed
-	$(BIN)/python -m tests.node.search.campaign --kills $(or $(KILLS),1000) --torn $(or $(TORN),100)
+	$(BIN)/python -m tests.node.search.campaign --kills $(or $(KILLS),1000) --torn $(or $(TORN),100) --full $(or $(FULL),20)
 
 # Trainings interrupted in every way, compared with one that was not; the last line counts.
 campaign: $(VENV)/.with-torch

@@ -251,7 +251,7 @@ def _trials(
     for one in found:
         known = {name: one[name] for name in _TRIAL & one.keys()}
         values = known["values"]
-        known["values"] = {name: values[name] for name in order if name in values}
+        known["values"] = {name: values[name] for name in (*order, *values) if name in values}
         known["names"] = tuple(known.get("names", ()))
         known["curve"] = tuple((int(at), float(value)) for at, value in known.get("curve", ()))
         if known["state"] == "running" and not working:

@@ -1,20 +1,25 @@
-"""`make search-campaign`: SIGKILL at random over workers, agents and programs, and torn files.
+"""`make search-campaign`: SIGKILL over workers, agents and programs, torn files and full disks.
 
-Every trial has one result in the end, the right one; a result that was there never changes; and
-the table is right after each harm.
+Every trial has one result in the end, the right one; none is run twice to its end; a result that
+was there never changes; and the table is right after each harm. Disks are only filled where we may
+mount one of our own.
 """
 
 import argparse
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import rabaska
 from rabaska.domain.search import FINISHED, SearchState
+from rabaska.errors import WrongUse
 
 TRAIN = """
 import argparse, json, os, time
@@ -33,7 +38,8 @@ while step < 10:
     with open(name + ".tmp", "w") as stream:
         json.dump({"step": step}, stream)
     os.replace(name + ".tmp", name)
-open(os.path.join(options.witness, "%s.%d" % (options.x, os.getpid())), "w").close()
+    if step == 10:
+        open(os.path.join(options.witness, "%s.%d" % (options.x, os.getpid())), "w").close()
 """
 SETTINGS = """
 name = "campaign"
@@ -54,16 +60,32 @@ def main() -> int:
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--kills", type=int, default=100)
     words.add_argument("--torn", type=int, default=10)
+    words.add_argument("--full", type=int, default=2, help="how often the disk is full")
     words.add_argument("--trials", type=int, default=0, help="when left out, one for two kills")
     words.add_argument("--seed", type=int, default=0)
     asked = words.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        return Campaign(Path(folder), asked).run()
+    with tempfile.TemporaryDirectory() as folder, _disk(Path(folder, "disk")) as disk:
+        return Campaign(Path(folder), disk, asked).run()
+
+
+@contextmanager
+def _disk(folder: Path) -> Iterator[Path | None]:
+    """A disk of our own for the store; None where nobody may mount one."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1g", "tmpfs", str(folder)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        yield None
+        return
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 class Campaign:
-    def __init__(self, folder: Path, asked: argparse.Namespace) -> None:
-        os.environ["RABASKA_HOME"] = str(folder / "home")
+    def __init__(self, folder: Path, disk: Path | None, asked: argparse.Namespace) -> None:
+        os.environ["RABASKA_HOME"] = str((disk or folder) / "home")
+        self.disk = disk
         self.asked, self.draw = asked, random.Random(asked.seed)
         self.trials = asked.trials or max(20, asked.kills // 2)
         self.witness, self.project = folder / "witness", folder / "project"
@@ -79,24 +101,25 @@ class Campaign:
     def run(self) -> int:
         started = rabaska.search.run(self.project, doctor=False)
         self.path = started.path
-        kills, torn, began = 0, 0, time.monotonic()
+        done, began = {"kill": 0, "tear": 0, "fill": 0}, time.monotonic()
         harms = ["kill"] * self.asked.kills + ["tear"] * self.asked.torn
+        harms += ["fill"] * (self.asked.full if self.disk else 0)
         self.draw.shuffle(harms)
         while True:
             found = self.check()
             if found.state == SearchState.FINISHED:
                 break
             if found.state == SearchState.INTERRUPTED:
-                self.again += 1
-                rabaska.search.more(0)
-            if harms and harms[-1] == "tear":
-                torn += self.tear()
-                harms.pop()
-            elif harms and self.kill():
-                kills += 1
-                harms.pop()
+                self.go_on()
+            if harms and getattr(self, harms[-1])():
+                done[harms.pop()] += 1
             time.sleep(self.draw.random() * 0.2)
-        return self.verdict(kills, torn, time.monotonic() - began)
+        return self.verdict(done, time.monotonic() - began)
+
+    def go_on(self) -> None:
+        self.again += 1
+        with suppress(WrongUse):  # what a worker left behind has just ended the last trial
+            rabaska.search.more(0)
 
     def check(self) -> "rabaska.domain.search.SearchStatus":  # type: ignore[name-defined]
         """The table, after each harm: numbers once, and no result that was there is another now."""
@@ -125,33 +148,50 @@ class Campaign:
             str(self.witness).encode() in words
         )
 
-    def tear(self) -> int:
+    def fill(self) -> bool:
+        """Fill the disk for some moments; nothing that is written meanwhile succeeds."""
+        assert self.disk is not None
+        filler = self.disk / "filler"
+        try:
+            with filler.open("wb") as stream:
+                while True:
+                    stream.write(b"\1" * (1 << 20))
+                    stream.flush()
+        except OSError:
+            pass
+        time.sleep(self.draw.random() * 2)
+        self.check()
+        filler.unlink()
+        return True
+
+    def tear(self) -> bool:
         """Cut a file of the study short, as a crashed server may."""
-        files = [one for one in Path(self.path, "trials").rglob("0*.json") if one.is_file()]
+        files = [one for one in Path(self.path, "trials").rglob("[0a]*.json") if one.is_file()]
         if not files:
-            return 0
+            return False
         chosen = self.draw.choice(files)
         try:
             content = chosen.read_bytes()
             chosen.write_bytes(content[: self.draw.randrange(max(1, len(content)))])
         except OSError:
-            return 0
-        return 1
+            return False
+        return True
 
-    def verdict(self, kills: int, torn: int, seconds: float) -> int:
+    def verdict(self, done: dict[str, int], seconds: float) -> int:
         found = self.check()
         wrong = [one for one in found.trials if one.state == FINISHED and not _is_right(one)]
         failed = [one for one in found.trials if one.state != FINISHED]
         ends = [one.name.rpartition(".")[0] for one in self.witness.iterdir()]
         twice = len(ends) - len(set(ends))
         print(
-            f"{kills} kills, {torn} torn files, {self.again} times no worker was left; "
+            f"{done['kill']} kills, {done['tear']} torn files, {done['fill']} full disks, "
+            f"{self.again} times no worker was left; "
             f"{len(found.trials)} of {self.trials} trials have one result, {len(failed)} of them "
             f"failed, {len(wrong)} wrong; {twice} programs came to their end twice; {seconds:.0f} s"
         )
         for one in failed[:5]:
             print(f"  trial {one.number}: {one.state}: {one.why}")
-        return 1 if wrong or len(found.trials) != self.trials else 0
+        return 1 if wrong or failed or twice or len(found.trials) != self.trials else 0
 
 
 def _is_right(trial: "rabaska.domain.search.Trial") -> bool:  # type: ignore[name-defined]
