@@ -1,6 +1,7 @@
 """A search beside Optuna: how long an ask takes, and how many small trials run each second."""
 
 import importlib.util
+import itertools
 import os
 import statistics
 import subprocess
@@ -8,15 +9,17 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from rows import Row
 
 import rabaska
+from rabaska.domain.search import SearchStatus
 from rabaska.node.search import choose, stopping
 from rabaska.node.search import space as spaces
 from rabaska.node.search import study as studies
 from rabaska.node.search import trials as records
-from rabaska.node.search.study import FINISHED, Settings, Study
+from rabaska.node.search.study import FINISHED, Settings, Study, Trial
 from rabaska.node.search.trials import Trials
 
 NAME = "search"
@@ -67,15 +70,77 @@ def run(*, quick: bool) -> list[Row]:
         study = _finished(Path(folder), count)
         first, then = _asked(study), _asked_by(study)
         asha = _compared(study)
+        tpe = _tpe_beside_optuna(study)
     rows = [
         Row(f"first ask at {count:,} finished trials", "100 ms", first, 0.1, 0.1 / first),
         Row(f"next ask at {count:,}", "100 ms", then, 0.1, 0.1 / then, 1.0),
         Row(f"ASHA's decision at {count:,}", "100 ms", asha, 0.1, 0.1 / asha, 1.0),
     ]
-    return [*rows, *_throughput(80 if quick else 500)]
+    return [*rows, *tpe, _between_trials(8 if quick else 20), *_throughput(80 if quick else 500)]
 
 
-def _settings(**changes: object) -> Settings:
+def _tpe_beside_optuna(study: Study) -> list[Row]:
+    """An ask of TPE by processor time, in turn with Optuna's own in memory at that size."""
+    if importlib.util.find_spec("optuna") is None:
+        return []
+    from rabaska.node.search.sampler import OptunaMemory
+
+    trials = Trials(study)
+    trials.refresh()
+    memory, peer = OptunaMemory(settings_with(method="tpe")), _optuna_in_memory(trials.ended)
+    number = len(trials.all) + 1
+    memory.proposed(number, trials.all)  # learns
+    ours, theirs = [], []
+    for turn in range(1, 6):
+        began = time.process_time()
+        trials.refresh()
+        memory.proposed(number + turn, trials.all)
+        ours.append(time.process_time() - began)
+        began = time.process_time()
+        asked = peer.ask()
+        asked.suggest_float("x", 0, 1)
+        asked.suggest_float("lr", 1e-5, 1e-1, log=True)
+        theirs.append(time.process_time() - began)
+    own, other = statistics.median(ours), statistics.median(theirs)
+    work = f"ask of TPE at {len(trials.ended):,}"
+    return [Row(work, "Optuna in memory, + 100 ms", own, other + 0.1, (other + 0.1) / own, 1.0)]
+
+
+def _optuna_in_memory(ended: list[Trial]) -> Any:
+    import optuna  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    sampler = optuna.samplers.TPESampler(seed=0, constant_liar=True)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    made = optuna.distributions.FloatDistribution
+    spread = {"x": made(0.0, 1.0), "lr": made(1e-5, 1e-1, log=True)}
+    study.add_trials(
+        [
+            optuna.trial.create_trial(
+                params=one.values, distributions=spread, value=(one.result or {})["value"]
+            )
+            for one in ended
+        ]
+    )
+    return study
+
+
+def _between_trials(count: int) -> Row:
+    """What a trial costs beyond its program, which does nothing; one worker, one after another."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = _searched(Path(folder), "print('score', 1)\n", trials=count, at_once=1)
+        begun = sorted(trial.begun for trial in found.trials)
+        pauses = [after - before for before, after in itertools.pairwise(begun)]
+    bare = []
+    for _ in range(count):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+        bare.append(time.perf_counter() - began)
+    gap = statistics.median(pauses) - statistics.median(bare)
+    return Row("from a trial to the next", "1 s beyond `python -c pass`", gap, 1.0, 1.0 / gap, 1.0)
+
+
+def settings_with(**changes: object) -> Settings:
     usual: dict[str, object] = {
         "space": spaces.parameters(SPACE), "given": SPACE, "metric": "score", "goal": "max",
         "trials": 20_000, "method": "random", "stopping": "none", "seed": 0, "at_once": 8,
@@ -116,13 +181,13 @@ def _asked(study: Study) -> float:
     began = time.perf_counter()
     trials = Trials(study)
     trials.refresh()
-    chosen = choose.Chooser(study, _settings()).next_trial(trials, 1e9)
+    chosen = choose.Chooser(study, settings_with()).next_trial(trials, 1e9)
     assert chosen.trial is not None
     return time.perf_counter() - began
 
 
 def _asked_by(study: Study) -> float:
-    trials, chooser, spent = Trials(study), choose.Chooser(study, _settings()), []
+    trials, chooser, spent = Trials(study), choose.Chooser(study, settings_with()), []
     trials.refresh()
     for _ in range(20):
         began = time.perf_counter()
@@ -159,15 +224,19 @@ def _throughput(count: int) -> list[Row]:
 def _ours(count: int) -> float:
     """Trials per second, from the begin of the first to the end of the last."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["RABASKA_HOME"] = f"{folder}/home"
-        project = Path(folder, "project")
-        project.mkdir()
-        (project / "rabaska.toml").write_text(SETTINGS)
-        (project / "train.py").write_text(TRAIN)
-        found = rabaska.search(project, doctor=False, trials=count)
+        found = _searched(Path(folder), TRAIN, trials=count, at_once=WORKERS)
         ended = [trial.ended for trial in found.trials if trial.ended]
         assert len(ended) == count
         return count / (max(ended) - min(trial.begun for trial in found.trials))
+
+
+def _searched(folder: Path, program: str, **search: Any) -> SearchStatus:
+    os.environ["RABASKA_HOME"] = f"{folder}/home"
+    project = folder / "project"
+    project.mkdir()
+    (project / "rabaska.toml").write_text(SETTINGS)
+    (project / "train.py").write_text(program)
+    return rabaska.search(project, doctor=False, values_as="options", **search)
 
 
 def _optuna(kind: str, count: int) -> float:

@@ -20,6 +20,8 @@ from pathlib import Path
 import rabaska
 from rabaska.domain.search import FINISHED, SearchState
 from rabaska.errors import WrongUse
+from rabaska.node.search import commands
+from rabaska.node.search.study import Study
 
 TRAIN = """
 import argparse, json, os, time
@@ -106,15 +108,24 @@ class Campaign:
         harms += ["fill"] * (self.asked.full if self.disk else 0)
         self.draw.shuffle(harms)
         while True:
-            found = self.check()
-            if found.state == SearchState.FINISHED:
-                break
-            if found.state == SearchState.INTERRUPTED:
-                self.go_on()
-            if harms and getattr(self, harms[-1])():
+            harmed = bool(harms) and getattr(self, harms[-1])()
+            if harmed:
                 done[harms.pop()] += 1
+                self.look()
+            # The command is asked as well, now and then: it takes longer than a trial.
+            if not harmed or sum(done.values()) % 25 == 0:
+                state = self.check().state
+                if state == SearchState.FINISHED:
+                    break
+                if state == SearchState.INTERRUPTED:
+                    self.go_on()
             time.sleep(self.draw.random() * 0.2)
-        return self.verdict(done, time.monotonic() - began)
+        return self.verdict(done, time.monotonic() - began) or (1 if harms else 0)
+
+    def look(self) -> None:
+        """The table as its folder has it, which is what the command shows."""
+        report = commands.report(Study(self.path))
+        self.compare([(one["number"], one["value"]) for one in report["trials"]])
 
     def go_on(self) -> None:
         self.again += 1
@@ -124,13 +135,15 @@ class Campaign:
     def check(self) -> "rabaska.domain.search.SearchStatus":  # type: ignore[name-defined]
         """The table, after each harm: numbers once, and no result that was there is another now."""
         found = rabaska.search.status()
-        numbers = [trial.number for trial in found.trials]
-        assert len(numbers) == len(set(numbers)), "a trial is listed twice"
-        for trial in found.trials:
-            if trial.value is not None:
-                before = self.known.setdefault(trial.number, trial.value)
-                assert before == trial.value, f"trial {trial.number}: {before}, now {trial.value}"
+        self.compare([(trial.number, trial.value) for trial in found.trials])
         return found
+
+    def compare(self, listed: list[tuple[int, float | None]]) -> None:
+        assert len({number for number, _ in listed}) == len(listed), "a trial is listed twice"
+        for number, value in listed:
+            if value is not None:
+                before = self.known.setdefault(number, value)
+                assert before == value, f"trial {number}: {before}, now {value}"
 
     def kill(self) -> bool:
         victims = [pid for pid in _processes() if self._is_ours(pid)]
