@@ -47,3 +47,118 @@ def test_workers_of_one_array_run_every_trial_once(voyager):
     assert len(submitted) == 1
     log = voyager.types("logs", found["best"]["run"], "--on", "lab").output
     assert "epoch 1 val_accuracy 0.89" in log
+
+
+NODES = """
+[search]
+metric = "val_accuracy"
+method = "grid"
+at_once = 2
+[search.space]
+lr = [0.1, 0.01]
+seed = [1, 2]
+[chain]
+jobs = 1
+"""
+BOTH_AT_ONCE = (
+    TRAIN
+    + """\
+import os, sys, time
+os.makedirs(os.environ["MEETING"], exist_ok=True)
+open(os.path.join(os.environ["MEETING"], os.environ["SLURM_JOB_ID"]), "w").close()
+print(os.environ["RABASKA_DATA"], sys.prefix, flush=True)
+while len(os.listdir(os.environ["MEETING"])) < 2:
+    time.sleep(0.05)
+"""
+)
+
+
+def test_two_workers_of_one_node_share_its_data(voyager):
+    """Data is staged once per node, and an environment is built once per node."""
+    meeting = f"{voyager.lab.home}/{voyager.home.parent.name}.met"
+    voyager.settings(command='"python3 train.py --data {data}"', walltime='"2m"')
+    text = (voyager.project / "rabaska.toml").read_text().replace("[chain]\njobs = 3", "")
+    node = voyager.lab.site.nodes[0].name
+    text = (
+        f'native = ["--nodelist={node}"]\n'
+        + text
+        + f'{NODES}\n[environment.variables]\nMEETING = "{meeting}"\n'
+    )
+    (voyager.project / "rabaska.toml").write_text(text)
+    option = 'parser.add_argument("--data")\n'
+    program = BOTH_AT_ONCE.replace("options = parser", f"{option}options = parser")
+    (voyager.project / "train.py").write_text(program)
+
+    voyager.types("search", "run", "--on", "lab", "--no-doctor")
+    voyager.lab.wait_until(lambda: _status(voyager)["state"] == "finished", patience=120)
+
+    found = _status(voyager)
+    logs = [voyager.types("logs", one["run"], "--on", "lab").output for one in found["trials"]]
+    places = {line.split()[0] for log in logs for line in log.splitlines() if "/staged/" in line}
+    assert len(found["trials"]) == 4
+    assert len(places) <= 2
+
+
+def test_an_array_that_the_site_does_not_take_is_told_with_what_to_change(voyager):
+    voyager.settings(command='"python3 train.py"', jobs="1")
+    (voyager.project / "train.py").write_text(TRAIN)
+    voyager.add_settings(
+        SEARCH.replace("at_once = 3", "at_once = 2000").replace(
+            "[1, 2]", "{int = [1, 999], points = 999}"
+        )
+    )
+
+    said = voyager.types("search", "run", "--on", "lab", "--no-doctor", code=7).errors
+
+    assert "sbatch said: sbatch: error: Batch job submission failed: Invalid job array" in said
+    assert "lab takes smaller arrays only: try a smaller `at_once`" in said
+
+
+MANY = 1000
+
+
+@pytest.mark.thorough
+def test_an_array_of_a_thousand_runs_every_trial_once(make_voyager, make_lab):
+    """As many at once as the lab holds. Slurm is asked as often as for a few trials."""
+    voyager = make_voyager(make_lab())
+    voyager.settings(command='"python3 train.py"', jobs="1", walltime='"20m"')
+    (voyager.project / "train.py").write_text(TRAIN)
+    lines = f"""
+[search]
+metric = "val_accuracy"
+method = "grid"
+at_once = {MANY}
+[search.space]
+lr = [0.01]
+seed = {{int = [1, {MANY}], points = {MANY}}}
+"""
+    voyager.add_settings(lines)
+
+    started = json.loads(
+        voyager.types("search", "run", "--on", "lab", "--no-doctor", "--json").output
+    )
+    results = voyager.lab.path(f"{started['path']}/trials")
+    voyager.lab.wait_until(lambda: _ended(results) == MANY, patience=3000)
+
+    found = _status(voyager)
+    assert found["state"] == "finished"
+    assert sorted(one["values"]["seed"] for one in found["trials"]) == list(range(1, MANY + 1))
+    assert {one["jobs"] for one in found["trials"]} == {1}
+    script = voyager.lab.path(f"{started['path']}/job.sh").read_text()
+    assert f"#SBATCH --array=1-{MANY}%{MANY}" in script
+    assert _calls(voyager) < 100
+
+
+def _ended(folder):
+    """How many trials have a result, without a question to Slurm."""
+    single = sum(1 for _ in folder.rglob("*.result.json"))
+    gathered = [json.loads(path.read_text()) for path in folder.rglob("all.json")]
+    return single + sum(len(one["trials"]) for one in gathered)
+
+
+def _calls(voyager):
+    """How often the user's programs asked the controller for anything."""
+    said = voyager.lab.run_as_user(["sdiag"]).stdout
+    by_user = said.partition("by user")[2]
+    (line,) = [one for one in by_user.splitlines() if voyager.lab.user in one]
+    return int(line.partition("count:")[2].split()[0])

@@ -15,6 +15,7 @@ from rabaska.scouting.search_space import ProposedParameter, proposed_metric, pr
 from rabaska.scouting.source import Source
 from rabaska.settings.project_file import FILE
 from rabaska.settings.write_choice import rewrite
+from rabaska.steps.search_options import settings_file
 
 _TRIALS = 20
 
@@ -48,7 +49,10 @@ def propose(project: Project) -> ProposedSearch:
             hint="give it options (`argparse`), or read environment variables and write "
             '`values_as = "environment"` under [search]',
         )
-    found = proposed_space(options)
+    found, file_option = proposed_space(options), ""
+    if not found and (named := settings_file(project, options)):
+        file_option = named[0]
+        found = proposed_space(framework_options.in_file(project.folder, named[1]))
     metric = proposed_metric([text for source in script.sources for text in _texts(source)])
     notes = []
     if not found:
@@ -57,7 +61,7 @@ def propose(project: Project) -> ProposedSearch:
         notes.append("no metric was found in the source; fill in `metric`")
     goal = guessed_goal(metric) or "max"
     file = str(project.folder / FILE)
-    text = _toml(metric, goal, found)
+    text = _toml(metric, goal, found, file_option)
     return ProposedSearch(file, text, metric, goal, tuple(found), tuple(notes))
 
 
@@ -68,7 +72,7 @@ def _texts(source: Source) -> Iterator[str]:
             yield node.value
 
 
-def _toml(metric: str, goal: str, found: list[ProposedParameter]) -> str:
+def _toml(metric: str, goal: str, found: list[ProposedParameter], file_option: str) -> str:
     best = "the largest" if goal == "max" else "the smallest"
     lines = [
         "[search]",
@@ -77,6 +81,8 @@ def _toml(metric: str, goal: str, found: list[ProposedParameter]) -> str:
         f"trials = {_TRIALS}",
         'method = "random"',
         'stopping = "asha"  # trials that fall behind are stopped early',
+        *(['values_as = "file"  # a copy of it for each trial'] if file_option else []),
+        *([f'file_option = "{file_option}"'] if file_option else []),
         "",
         "[search.space]",
         *(f"{one.name} = {one.text}  # {one.why}" for one in found),

@@ -1,10 +1,12 @@
 """The options that a framework adds: LightningCLI's, and keys of Hydra's configuration files."""
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from rabaska.node.search.values_file import flat
 from rabaska.scouting import script_traits
 from rabaska.scouting.option_roles import CHECKPOINTS, LOGS, OUTPUT, Usage, role_of
 from rabaska.scouting.script_options import VALUE, Option
@@ -59,6 +61,29 @@ def _configurations(script: Script) -> Iterator[str]:
             folder = text(argument(node, "config_path", 0)) or "."
             name = text(argument(node, "config_name", 1)) or "config"
             yield (Path(base) / folder / f"{name.removesuffix('.yaml')}.yaml").as_posix()
+
+
+def in_file(project: Path, name: str) -> tuple[Option, ...]:
+    """The values of a YAML or JSON file that a program reads, as if they were its options."""
+    content = (project / name).read_text("utf-8", errors="replace")
+    return tuple(_keys(content, name)) if not name.endswith(".json") else _json_keys(content, name)
+
+
+def _json_keys(content: str, name: str) -> tuple[Option, ...]:
+    try:
+        found = flat(json.loads(content))
+    except ValueError:
+        return ()
+    return tuple(
+        Option(
+            key,
+            VALUE,
+            SourceLine(name, 1, key),
+            default=str(value),
+            value=repr(value) if type(value) in (int, float) else "",
+        )
+        for key, value in found
+    )
 
 
 def _keys(content: str, name: str) -> Iterator[Option]:

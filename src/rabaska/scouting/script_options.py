@@ -119,8 +119,13 @@ def _click(call: ast.Call, source: Source) -> Iterator[Option]:
     names = [name.split("/")[0] for name in names if positional or name.startswith("-")]
     if not names:
         return
+    made = _option(names, call, source, default)
+    kind = argument(call, "type")
+    offered = literal(argument(kind, "choices", 0)) if isinstance(kind, ast.Call) else None
+    if last_word(kind or ast.Pass()) == "Choice" and isinstance(offered, (list, tuple)):
+        made = replace(made, choices=tuple(map(str, offered)))
     yield replace(
-        _option(names, call, source, default),
+        made,
         kind=POSITIONAL if positional else FLAG if switch else VALUE,
         required=literal(argument(call, "required")) is True
         or (positional and default is None and literal(argument(call, "required")) is None),
@@ -161,11 +166,13 @@ def _absl(call: ast.Call, source: Source) -> Iterator[Option]:
     if not name:
         return
     kind = last_word(call).removeprefix("DEFINE_")
+    offered = literal(argument(call, "enum_values", 2)) if kind == "enum" else None
     yield Option(
         f"--{name}",
         FLAG if kind.startswith("bool") else VALUE,
         source.place(call, f"--{name}"),
         default=_default(argument(call, "default", 1), source),
+        choices=tuple(map(str, offered)) if isinstance(offered, (list, tuple)) else (),
         value=_number(argument(call, "default", 1)),
         number=kind in ("integer", "float"),
         required=literal(argument(call, "required")) is True,

@@ -114,9 +114,24 @@ def values_file_of(project: Project, search: Search) -> Path | None:
     """The file of settings that the command names, of which each trial gets a changed copy."""
     if search.values_as != "file":
         return None
-    given = value_of(project.command, search.file_option)
-    file = project.folder / given if given else None
-    return file if file and file.suffix in _READ and file.is_file() else None
+    options = options_of(project) or ()
+    usual = next((one.default for one in options if one.spelled == search.file_option), "")
+    given = value_of(project.command, search.file_option) or usual
+    return project.folder / given if _is_settings_file(project, given) else None
+
+
+def settings_file(project: Project, options: Sequence[Option]) -> tuple[str, str] | None:
+    """The option that takes a file of settings, and that file, where the project has one."""
+    for option in options:
+        given = value_of(project.command, option.spelled) or option.default
+        if _is_settings_file(project, given):
+            return option.spelled, given
+    return None
+
+
+def _is_settings_file(project: Project, name: str) -> bool:
+    file = project.folder / name
+    return bool(name) and file.suffix in _READ and file.is_file()
 
 
 def _check_file(project: Project, search: Search) -> None:

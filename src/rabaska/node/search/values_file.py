@@ -50,15 +50,15 @@ def _json(text: str, values: Dict[str, Any]) -> str:
             inner = inner.get(key) if isinstance(inner, dict) else None
         found = inner.get(keys[-1], {}) if isinstance(inner, dict) else {}
         if isinstance(found, (dict, list)):
-            raise NotThere(name, [key for key, _ in _flat(content)])
+            raise NotThere(name, [key for key, _ in flat(content)])
         inner[keys[-1]] = value
     return json.dumps(content, indent=2) + "\n"
 
 
-def _flat(content: Any, before: str = "") -> List[Tuple[str, Any]]:
+def flat(content: Any, before: str = "") -> List[Tuple[str, Any]]:
     if not isinstance(content, dict):
         return [(before[:-1], content)]
-    return [one for key, inner in content.items() for one in _flat(inner, before + key + ".")]
+    return [one for key, inner in content.items() for one in flat(inner, before + key + ".")]
 
 
 def _yaml(text: str, values: Dict[str, Any]) -> str:
