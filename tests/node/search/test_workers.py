@@ -10,7 +10,7 @@ from tests.node.search.test_trial_results import settings
 from rabaska.node.job.stop_signals import Interrupts
 from rabaska.node.job.this_job import ThisJob
 from rabaska.node.record import jobs, lease
-from rabaska.node.search import trial_run, worker
+from rabaska.node.search import room, trial_run, worker
 from rabaska.node.search import trials as records
 from rabaska.node.search.study import Study
 from rabaska.node.search.trials import Trials
@@ -46,9 +46,12 @@ def held_elsewhere(study):
     thread.join()
 
 
-def test_a_worker_that_woke_too_late_does_not_fail_the_trial_of_another(study, held_elsewhere):
+def test_a_worker_that_woke_too_late_does_not_fail_the_trial_of_another(
+    study, held_elsewhere, tmp_path
+):
     this_job = ThisJob("7", time.time() + 60, time.monotonic() + 60, "")
-    late = worker.Worker(study, settings(), this_job, Interrupts(os.getppid()), {})
+    slots = room.Slots(str(tmp_path / "slots"))
+    late = worker.Worker(study, settings(), this_job, Interrupts(os.getppid()), {}, slots)
 
     ended = worker._bring_to_end(late, held_elsewhere, Trials(study))
 
